@@ -1,0 +1,62 @@
+//! The command line: every command, and how failures leave the program.
+
+mod progress;
+mod term;
+mod welcome;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::exit::Exit;
+use crate::failure::Outcome;
+
+/// The notification system for coding agents.
+///
+/// Without a command it says what it knows about this terminal and what to try.
+#[derive(Debug, Parser)]
+#[command(name = "ringer", version, disable_help_subcommand = true, arg_required_else_help = false)]
+#[command(after_help = "Exit codes: 64 wrong usage, 66 no input, 69 not available, \
+                        74 input or output failed, 75 try again, 77 not allowed.")]
+struct Ringer {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Term(term::Args),
+    Progress(progress::Args),
+}
+
+/// Runs the command line and gives the exit code.
+pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let ringer = match Ringer::try_parse_from(arguments) {
+        Ok(ringer) => ringer,
+        Err(error) => return refuse(&error),
+    };
+    let outcome = match ringer.command {
+        None => welcome::run(),
+        Some(Command::Term(arguments)) => term::run(arguments),
+        Some(Command::Progress(arguments)) => progress::run(&arguments),
+    };
+    leave(outcome)
+}
+
+fn leave(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::from(failure.exit as u8)
+        }
+    }
+}
+
+/// Help and version are no failures; anything else is wrong usage.
+fn refuse(error: &clap::Error) -> ExitCode {
+    // If even this cannot be written, there is nobody to tell.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(Exit::Usage as u8) } else { ExitCode::SUCCESS }
+}

@@ -1,0 +1,87 @@
+//! `ringer term detect`.
+
+use ringer_term::{Channel, Choice, Detection, Passthrough, choose, sanitise_line};
+use serde::Serialize;
+
+use crate::failure::Outcome;
+use crate::output::{print, print_json};
+use crate::terminal::{apple_bell, detect_here};
+
+/// Say which terminal this is, what tells so, and how it would be notified
+///
+/// The terminal is named as Claude Code would name it, with the row of its table that matched. Multiplexers, the
+/// terminal around them and SSH are told beside it.
+///
+/// Examples:
+///   ringer term detect
+///   ringer term detect --json | jq .channel
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    terminal: Option<&'a str>,
+    row: u8,
+    evidence: &'a str,
+    multiplexers: Vec<&'static str>,
+    outer: Option<&'a str>,
+    outer_passthrough: Option<&'static str>,
+    ssh: bool,
+    channel: &'static str,
+    channel_reason: &'a str,
+    compatible_channel: &'static str,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let detection = detect_here();
+    let bell = apple_bell(&detection);
+    let choice = choose(Channel::Auto, &detection, bell);
+    let compatible = choose(Channel::Compatible, &detection, bell);
+    let report = report(&detection, &choice, &compatible);
+    if arguments.json { print_json(&report) } else { print(words(&report).as_bytes()) }
+}
+
+fn report<'a>(detection: &'a Detection, choice: &'a Choice, compatible: &Choice) -> Report<'a> {
+    let outer = detection.outer.as_ref();
+    Report {
+        terminal: detection.terminal.as_deref(),
+        row: detection.row,
+        evidence: &detection.evidence,
+        multiplexers: detection.multiplexers.iter().map(|layer| layer.as_str()).collect(),
+        outer: outer.map(|outer| outer.name.as_str()).filter(|name| !name.is_empty()),
+        outer_passthrough: outer.map(|outer| match outer.passthrough {
+            Passthrough::Off => "off",
+            Passthrough::Visible => "on",
+            Passthrough::All => "all",
+        }),
+        ssh: detection.ssh,
+        channel: choice.method.as_str(),
+        channel_reason: &choice.reason,
+        compatible_channel: compatible.method.as_str(),
+    }
+}
+
+fn words(report: &Report<'_>) -> String {
+    let inside = match report.multiplexers.as_slice() {
+        [] => "nothing".to_owned(),
+        layers => layers.join(", inside "),
+    };
+    let mut lines = vec![
+        ("terminal", report.terminal.unwrap_or("unknown").to_owned()),
+        ("evidence", format!("row {}: {}", report.row, report.evidence)),
+        ("inside", inside),
+    ];
+    if let Some(outer) = report.outer {
+        let passthrough = report.outer_passthrough.unwrap_or("unknown");
+        lines.push(("around that", format!("{outer} (tmux allow-passthrough: {passthrough})")));
+    }
+    lines.push(("ssh", if report.ssh { "yes" } else { "no" }.to_owned()));
+    lines.push(("channel", format!("{}: {}", report.channel, report.channel_reason)));
+    lines.push(("compatible", report.compatible_channel.to_owned()));
+    lines.into_iter().map(|(name, value)| format!("{name:<12} {}\n", sanitise_line(&value))).collect()
+}

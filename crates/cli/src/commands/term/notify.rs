@@ -1,0 +1,104 @@
+//! `ringer term notify`.
+
+use ringer_term::{CHANNELS, Channel, Method, Notice, NotificationId, Urgency, choose};
+use serde::Serialize;
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{json, print, print_line};
+use crate::terminal::{apple_bell, detect_here, random_id, write_to_terminal};
+
+/// Tell the person at this terminal something, through the terminal itself
+///
+/// Goes to the controlling terminal, so it works from inside a pipeline, and prints the method that was used.
+///
+/// Examples:
+///   ringer term notify "tests pass"
+///   make; ringer term notify --title make "finished with $?"
+///   ringer term notify --channel kitty --id build "updated in place"
+///   ringer term notify --channel iterm2 --stdout "hello" | od -c
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// What to say
+    body: String,
+    /// The way to take instead of the best this terminal has
+    #[arg(long, value_name = "CHANNEL", default_value = "auto", value_parser = parse_channel)]
+    channel: Channel,
+    /// Who speaks, or what it is about
+    #[arg(long)]
+    title: Option<String>,
+    /// The notification's id, where the channel has ids: the same one again updates it
+    #[arg(long, value_parser = parse_id)]
+    id: Option<NotificationId>,
+    /// Write the sequence to standard output instead of the terminal; the report goes to standard error then
+    #[arg(long)]
+    stdout: bool,
+    /// Report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    method: &'static str,
+    channel: &'static str,
+    terminal: Option<&'a str>,
+    multiplexers: Vec<&'static str>,
+    id: Option<&'a str>,
+    bytes: usize,
+    reason: &'a str,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    if arguments.body.trim().is_empty() {
+        return Err(
+            Failure::usage("there is nothing to say: the body is empty").hint("ringer term notify \"hello\"")
+        );
+    }
+    let detection = detect_here();
+    let choice = choose(arguments.channel, &detection, apple_bell(&detection));
+    let id = arguments.id.clone().unwrap_or_else(random_id);
+    let notice = Notice {
+        id: &id,
+        title: arguments.title.as_deref(),
+        body: &arguments.body,
+        urgency: Urgency::Normal,
+    };
+    let bytes = notice.encode(choice.method, &detection.multiplexers);
+    if arguments.stdout {
+        print(&bytes)?;
+    } else if !bytes.is_empty() {
+        write_to_terminal(&bytes)?;
+    }
+
+    let report = if arguments.json {
+        json(&Report {
+            method: choice.method.as_str(),
+            channel: arguments.channel.as_str(),
+            terminal: detection.terminal.as_deref(),
+            multiplexers: detection.multiplexers.iter().map(|layer| layer.as_str()).collect(),
+            id: (choice.method == Method::Kitty).then_some(id.as_str()),
+            bytes: bytes.len(),
+            reason: &choice.reason,
+        })?
+    } else {
+        ringer_term::sanitise_line(&format!("{}: {}", choice.method.as_str(), choice.reason))
+    };
+    if arguments.stdout {
+        eprintln!("{report}");
+        Ok(())
+    } else {
+        print_line(&report)
+    }
+}
+
+fn parse_channel(name: &str) -> Result<Channel, String> {
+    name.parse().map_err(|error| {
+        let names: Vec<&str> = CHANNELS.iter().map(|(name, _)| *name).collect();
+        format!("{error}; there are {}", names.join(", "))
+    })
+}
+
+fn parse_id(text: &str) -> Result<NotificationId, String> {
+    NotificationId::new(text).map_err(|error| error.to_string())
+}

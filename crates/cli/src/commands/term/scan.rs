@@ -1,0 +1,85 @@
+//! `ringer term scan`.
+
+use std::fs::File;
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+
+use ringer_term::{Event, Scanner};
+
+use super::view::{EventView, words};
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::settle;
+
+/// Say what a program told its terminal: notifications, titles, progress, bells
+///
+/// Reads what the program wrote (a recording, or a pipe that is still growing) and prints one line per event, with
+/// the offset at which its sequence starts. Memory use does not grow with the input.
+///
+/// Examples:
+///   script -q -c claude session.raw; ringer term scan session.raw
+///   ringer term scan --json session.raw | jq 'select(.event == "notification")'
+///   tail -f -c +0 session.raw | ringer term scan --json
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The file to read; `-` is standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// Print one JSON object per event
+    #[arg(long)]
+    json: bool,
+}
+
+/// Read at once: large enough to be fast, small enough not to matter.
+const BUFFER: usize = 256 * 1024;
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    if arguments.file == Path::new("-") {
+        if io::stdin().is_terminal() {
+            eprintln!("ringer: reading from the terminal; Ctrl-D ends it");
+        }
+        return scan(io::stdin().lock(), "standard input", arguments.json);
+    }
+    let name = arguments.file.display().to_string();
+    let file = File::open(&arguments.file).map_err(|error| {
+        Failure::open(&name, error).hint("ringer term scan FILE, or pipe a recording into ringer term scan")
+    })?;
+    scan(file, &name, arguments.json)
+}
+
+fn scan(mut input: impl Read, name: &str, json: bool) -> Outcome {
+    let mut scanner = Scanner::new();
+    let mut buffer = vec![0; BUFFER];
+    let mut out = BufWriter::new(io::stdout().lock());
+    loop {
+        let read = match input.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => {
+                return Err(Failure::new(Exit::NoInput, format!("cannot read {name}")).because(error));
+            }
+        };
+        let mut written = Ok(());
+        scanner.feed(&buffer[..read], |event| {
+            if written.is_ok() {
+                written = write_event(&mut out, &event, json);
+            }
+        });
+        // Flushed at every read, so that a growing pipe is followed; when the reader has gone, there is no more to do.
+        match written.and_then(|()| out.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+            written => settle(written)?,
+        }
+    }
+}
+
+fn write_event(out: &mut impl Write, event: &Event, json: bool) -> io::Result<()> {
+    if json {
+        serde_json::to_writer(&mut *out, &EventView::of(event))?;
+        out.write_all(b"\n")
+    } else {
+        writeln!(out, "{:>10}  {}", event.offset, words(&event.kind))
+    }
+}

@@ -1,0 +1,18 @@
+//! Exit codes, from sysexits, so that scripts and hooks can tell failures apart.
+
+/// How a command ended, when it did not end well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// The command line is wrong.
+    Usage = 64,
+    /// A file that was to be read is not there or cannot be read.
+    NoInput = 66,
+    /// Something that is needed is not there: a terminal, a service.
+    Unavailable = 69,
+    /// Reading or writing failed half-way.
+    InputOutput = 74,
+    /// It may work later.
+    TryAgain = 75,
+    /// Not allowed.
+    NoPermission = 77,
+}

@@ -1,0 +1,40 @@
+//! Standard output: data for programs and people, ended quietly when the reader goes away.
+
+use std::io::{self, ErrorKind, Write};
+
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+
+/// Writes to standard output and flushes. A reader that has gone (`ringer … | head`) is no failure.
+pub(crate) fn print(bytes: &[u8]) -> Outcome {
+    let mut out = io::stdout().lock();
+    settle(out.write_all(bytes).and_then(|()| out.flush()))
+}
+
+/// Writes a line of text.
+pub(crate) fn print_line(line: &str) -> Outcome {
+    print(format!("{line}\n").as_bytes())
+}
+
+/// Writes a value as one line of JSON.
+pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
+    print_line(&json(value)?)
+}
+
+/// A value as JSON.
+pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value)
+        .map_err(|error| Failure::new(Exit::InputOutput, "cannot write JSON").because(error))
+}
+
+/// What a write to standard output means for the command.
+pub(crate) fn settle(written: io::Result<()>) -> Outcome {
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::new(Exit::InputOutput, "cannot write to standard output").because(error))
+        }
+        _ => Ok(()),
+    }
+}

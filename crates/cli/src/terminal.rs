@@ -1,0 +1,116 @@
+//! The terminal this process runs in: what it is, and writing to it.
+
+use std::fs::OpenOptions;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, ErrorKind, IsTerminal, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ringer_term::outer::{apple_bell_query, tmux_query};
+use ringer_term::{AppleBell, Detection, Env, Multiplexer, NotificationId, Outer, detect};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+
+/// How long a multiplexer may take to say what is around it; a hung one must not hang us.
+const ASK_DEADLINE: Duration = Duration::from_secs(1);
+/// How long a terminal may refuse output (Ctrl-S) before we give up.
+const WRITE_DEADLINE: Duration = Duration::from_secs(2);
+
+/// Detects the terminal, asking tmux about the one around it.
+pub(crate) fn detect_here() -> Detection {
+    let variables = std::env::vars_os()
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
+    let env = Env::new(variables).tty(io::stdout().is_terminal());
+    let detection = detect(&env);
+    // Only the nearest layer can be asked: what it shows is what we are inside of.
+    if detection.multiplexers.first() != Some(&Multiplexer::Tmux) {
+        return detection;
+    }
+    match ask(&tmux_query(env.get("TMUX_PANE"))).as_deref().and_then(Outer::from_tmux) {
+        Some(outer) => detection.with_outer(outer),
+        None => detection,
+    }
+}
+
+/// Terminal.app's bell setting; only a Mac can be asked.
+pub(crate) fn apple_bell(detection: &Detection) -> AppleBell {
+    if cfg!(target_os = "macos") && detection.terminal.as_deref() == Some("Apple_Terminal") {
+        ask(&apple_bell_query()).map_or(AppleBell::default(), |answer| AppleBell::from_answer(&answer))
+    } else {
+        AppleBell::default()
+    }
+}
+
+/// Runs a program and gives what it printed. `None` if it failed or took too long.
+fn ask(arguments: &[impl AsRef<str>]) -> Option<String> {
+    let (program, rest) = arguments.split_first()?;
+    let mut child = Command::new(program.as_ref())
+        .args(rest.iter().map(AsRef::as_ref))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut stdout = child.stdout.take()?;
+    let (sender, receiver) = mpsc::sync_channel(1);
+    thread::spawn(move || {
+        let mut answer = String::new();
+        let read = stdout.read_to_string(&mut answer).map(|_| answer);
+        // Nobody waits any more when the deadline has passed.
+        let _ = sender.send(read);
+    });
+    let answer = receiver.recv_timeout(ASK_DEADLINE).ok().and_then(Result::ok);
+    if answer.is_none() {
+        // It may have ended by itself in the meantime.
+        let _ = child.kill();
+    }
+    child.wait().ok().filter(std::process::ExitStatus::success)?;
+    answer
+}
+
+/// Writes to the controlling terminal, all at once, and never waits long for a stopped one.
+pub(crate) fn write_to_terminal(bytes: &[u8]) -> Outcome {
+    let mut terminal = OpenOptions::new()
+        .write(true)
+        .custom_flags((rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::NONBLOCK).bits().cast_signed())
+        .open("/dev/tty")
+        .map_err(|error| {
+            Failure::new(Exit::Unavailable, "no terminal at hand")
+                .because(error)
+                .hint("run it in a terminal, or add --stdout to write the sequence to standard output")
+        })?;
+    let deadline = Instant::now() + WRITE_DEADLINE;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match terminal.write(rest) {
+            Ok(written) => rest = &rest[written..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => wait_writable(&terminal, deadline)?,
+            Err(error) => {
+                return Err(Failure::new(Exit::InputOutput, "cannot write to the terminal").because(error));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn wait_writable(terminal: &std::fs::File, deadline: Instant) -> Outcome {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+    match poll(&mut [PollFd::new(terminal, PollFlags::OUT)], Some(&timeout)) {
+        Ok(0) => Err(Failure::new(Exit::TryAgain, "the terminal takes no output")
+            .hint("press Ctrl-Q in it if it was stopped with Ctrl-S, then try again")),
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(Failure::new(Exit::InputOutput, "cannot wait for the terminal").because(error)),
+    }
+}
+
+/// An id for a notification that nobody gave one.
+pub(crate) fn random_id() -> NotificationId {
+    NotificationId::four_digits(RandomState::new().hash_one(std::process::id()))
+}

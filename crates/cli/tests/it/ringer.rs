@@ -1,0 +1,45 @@
+//! Runs the real binary with an environment of the test's own.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+/// The binary, with an empty environment and no controlling terminal.
+pub(crate) fn ringer(arguments: &[&str]) -> Command {
+    let mut command = Command::new("setsid");
+    command.arg("--wait").arg(env!("CARGO_BIN_EXE_ringer")).args(arguments);
+    command.env_clear().stdin(Stdio::null());
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    command
+}
+
+/// Runs it and checks the exit code. Gives standard output and standard error.
+#[track_caller]
+pub(crate) fn check(command: &mut Command, exit: i32) -> (String, String) {
+    let output = command.output().expect("the binary runs");
+    let (out, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(exit), "stdout: {out}\nstderr: {err}");
+    (out, err)
+}
+
+/// Runs it with this on standard input, and checks that it succeeds. Gives standard output.
+#[track_caller]
+pub(crate) fn check_with_input(command: &mut Command, input: &[u8]) -> String {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary runs");
+    child.stdin.take().expect("piped").write_all(input).expect("it reads its input");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success());
+    texts(&output).0
+}
+
+fn texts(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// One line of JSON.
+#[track_caller]
+pub(crate) fn json(line: &str) -> serde_json::Value {
+    serde_json::from_str(line.trim()).unwrap_or_else(|error| panic!("{error}: {line}"))
+}

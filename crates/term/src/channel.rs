@@ -1,0 +1,276 @@
+//! Which way to tell the person something through this terminal.
+
+use std::str::FromStr;
+
+use crate::detect::Detection;
+use crate::identity::{Program, Version};
+use crate::outer::{AppleBell, Outer};
+
+/// What the person asked for (`preferred_channel`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Channel {
+    /// The best way this terminal is known to have; a bell where nothing is known.
+    #[default]
+    Auto,
+    /// What Claude Code's `auto` does, its silences included.
+    Compatible,
+    /// OSC 9.
+    Iterm2,
+    /// OSC 9 and a bell.
+    Iterm2WithBell,
+    /// OSC 99.
+    Kitty,
+    /// OSC 777.
+    Ghostty,
+    /// A bell.
+    TerminalBell,
+    /// Nothing.
+    NotificationsDisabled,
+}
+
+/// Every channel with its name, for help texts and errors.
+pub const CHANNELS: [(&str, Channel); 8] = [
+    ("auto", Channel::Auto),
+    ("compatible", Channel::Compatible),
+    ("iterm2", Channel::Iterm2),
+    ("iterm2_with_bell", Channel::Iterm2WithBell),
+    ("kitty", Channel::Kitty),
+    ("ghostty", Channel::Ghostty),
+    ("terminal_bell", Channel::TerminalBell),
+    ("notifications_disabled", Channel::NotificationsDisabled),
+];
+
+impl Channel {
+    /// The name used in configuration and output.
+    pub fn as_str(self) -> &'static str {
+        CHANNELS.iter().find(|(_, own)| *own == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// There is no channel of that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no channel {0:?}")]
+pub struct UnknownChannel(pub String);
+
+impl FromStr for Channel {
+    type Err = UnknownChannel;
+
+    fn from_str(name: &str) -> Result<Self, UnknownChannel> {
+        CHANNELS
+            .iter()
+            .find(|(own, _)| *own == name)
+            .map(|(_, channel)| *channel)
+            .ok_or_else(|| UnknownChannel(name.to_owned()))
+    }
+}
+
+/// The way that was taken in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// OSC 9.
+    Iterm2,
+    /// OSC 9 and a bell.
+    Iterm2WithBell,
+    /// OSC 99.
+    Kitty,
+    /// OSC 777.
+    Ghostty,
+    /// A bell.
+    TerminalBell,
+    /// The person wants none.
+    Disabled,
+    /// Compatible mode knows no way.
+    NoMethodAvailable,
+}
+
+impl Method {
+    /// The name used in output and logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Iterm2 => "iterm2",
+            Self::Iterm2WithBell => "iterm2_with_bell",
+            Self::Kitty => "kitty",
+            Self::Ghostty => "ghostty",
+            Self::TerminalBell => "terminal_bell",
+            Self::Disabled => "disabled",
+            Self::NoMethodAvailable => "no_method_available",
+        }
+    }
+
+    /// Whether it needs a sequence that a multiplexer might swallow.
+    fn needs_passthrough(self) -> bool {
+        matches!(self, Self::Iterm2 | Self::Iterm2WithBell | Self::Kitty | Self::Ghostty)
+    }
+}
+
+/// A method, and in words why it was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// The way to take.
+    pub method: Method,
+    /// For the trail: a sentence a person understands.
+    pub reason: String,
+}
+
+impl Choice {
+    fn new(method: Method, reason: impl Into<String>) -> Self {
+        Self { method, reason: reason.into() }
+    }
+}
+
+/// Chooses the way to notify through a terminal.
+///
+/// ```
+/// use ringer_term::{choose, detect, AppleBell, Channel, Env, Method};
+///
+/// let detection = detect(&Env::new([("TERM", "foot")]));
+/// assert_eq!(choose(Channel::Auto, &detection, AppleBell::default()).method, Method::Kitty);
+/// assert_eq!(choose(Channel::Compatible, &detection, AppleBell::default()).method, Method::NoMethodAvailable);
+/// ```
+pub fn choose(channel: Channel, detection: &Detection, apple_bell: AppleBell) -> Choice {
+    let asked = |method| Choice::new(method, format!("asked for: {}", channel.as_str()));
+    let choice = match channel {
+        Channel::Auto => automatic(detection),
+        Channel::Compatible => compatible(detection, apple_bell),
+        Channel::Iterm2 => asked(Method::Iterm2),
+        Channel::Iterm2WithBell => asked(Method::Iterm2WithBell),
+        Channel::Kitty => asked(Method::Kitty),
+        Channel::Ghostty => asked(Method::Ghostty),
+        Channel::TerminalBell => asked(Method::TerminalBell),
+        Channel::NotificationsDisabled => asked(Method::Disabled),
+    };
+    match detection.swallowed() {
+        Some(why) if choice.method.needs_passthrough() => {
+            Choice::new(Method::TerminalBell, format!("{}, but {why}: a bell instead", choice.reason))
+        }
+        _ => choice,
+    }
+}
+
+/// Claude Code's own table.
+fn compatible(detection: &Detection, apple_bell: AppleBell) -> Choice {
+    let name = detection.terminal.as_deref();
+    let method = match name {
+        Some("iTerm.app") => Method::Iterm2,
+        Some("kitty") => Method::Kitty,
+        Some("ghostty") => Method::Ghostty,
+        // The rule reads upside down, and is kept as it is: this is compatible mode.
+        Some("Apple_Terminal") if apple_bell == AppleBell::Disabled => Method::TerminalBell,
+        _ => Method::NoMethodAvailable,
+    };
+    Choice::new(method, format!("compatible table, terminal {}", name.unwrap_or("unknown")))
+}
+
+/// Goes on where the compatible table gives up: silence was its known weakness.
+fn automatic(detection: &Detection) -> Choice {
+    let identity = &detection.identity;
+    let method = match identity.program {
+        Program::Kitty if identity.at_least(Version(0, 36, 0)) => Method::Kitty,
+        Program::Foot if identity.at_least(Version(1, 18, 0)) => Method::Kitty,
+        Program::Konsole if identity.at_least(Version(24, 12, 0)) => Method::Kitty,
+        Program::VsCode => Method::Kitty,
+        Program::Ghostty | Program::WezTerm | Program::Warp | Program::Kitty | Program::Foot => {
+            Method::Ghostty
+        }
+        Program::Iterm2 => Method::Iterm2,
+        _ => Method::TerminalBell,
+    };
+    let reason = match (&detection.outer, detection.multiplexers.first()) {
+        (Some(Outer { name, .. }), _) if name.is_empty() => "no terminal is attached to tmux".to_owned(),
+        (Some(Outer { name, .. }), _) => format!("tmux says the terminal around it is {name}"),
+        (None, Some(layer)) => format!("inside {}, which hides the terminal around it", layer.as_str()),
+        (None, None) if identity.program == Program::Unknown => {
+            "nothing is known about this terminal".to_owned()
+        }
+        (None, None) => format!("the terminal is {}", identity.program.as_str()),
+    };
+    Choice::new(method, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detect::detect;
+    use crate::env::Env;
+
+    fn check(variables: &[(&str, &str)], auto: Method, compatible: Method) {
+        let detection = detect(&Env::new(variables.iter().copied()));
+        let chosen = |channel| choose(channel, &detection, AppleBell::default()).method;
+        assert_eq!((chosen(Channel::Auto), chosen(Channel::Compatible)), (auto, compatible), "{variables:?}");
+    }
+
+    #[test]
+    fn the_table_of_terminals() {
+        use Method::{Ghostty, Iterm2, Kitty, NoMethodAvailable, TerminalBell};
+        check(&[("TERM", "xterm-kitty")], Kitty, Kitty);
+        check(&[("TERM_PROGRAM", "kitty"), ("TERM_PROGRAM_VERSION", "0.35.2")], Ghostty, Kitty);
+        check(&[("TERM", "foot")], Kitty, NoMethodAvailable);
+        check(&[("TERM_PROGRAM", "foot"), ("TERM_PROGRAM_VERSION", "1.17.2")], Ghostty, NoMethodAvailable);
+        check(&[("KONSOLE_VERSION", "241200")], Kitty, NoMethodAvailable);
+        check(&[("KONSOLE_VERSION", "240802")], TerminalBell, NoMethodAvailable);
+        check(&[("TERM_PROGRAM", "vscode")], Kitty, NoMethodAvailable);
+        check(&[("TERM", "xterm-ghostty")], Ghostty, Ghostty);
+        check(&[("TERM_PROGRAM", "WezTerm")], Ghostty, NoMethodAvailable);
+        check(&[("TERM_PROGRAM", "WarpTerminal")], Ghostty, NoMethodAvailable);
+        check(&[("TERM_PROGRAM", "iTerm.app")], Iterm2, Iterm2);
+        check(&[("TERM_PROGRAM", "Apple_Terminal")], TerminalBell, NoMethodAvailable);
+        check(&[("TERM", "xterm-256color")], TerminalBell, NoMethodAvailable);
+        check(&[], TerminalBell, NoMethodAvailable);
+        // Variables that leaked into a multiplexer prove nothing.
+        check(
+            &[("TMUX", "1"), ("KITTY_WINDOW_ID", "1"), ("TERM", "tmux-256color")],
+            TerminalBell,
+            NoMethodAvailable,
+        );
+    }
+
+    #[test]
+    fn apple_terminal_by_its_bell_setting() {
+        let detection = detect(&Env::new([("TERM_PROGRAM", "Apple_Terminal")]));
+        let chosen = |bell| choose(Channel::Compatible, &detection, bell).method;
+        assert_eq!(chosen(AppleBell::Disabled), Method::TerminalBell);
+        assert_eq!(chosen(AppleBell::NotDisabled), Method::NoMethodAvailable);
+    }
+
+    #[test]
+    fn the_person_overrides() {
+        let detection = detect(&Env::new([("TERM", "xterm-kitty")]));
+        for (channel, method) in [
+            (Channel::Iterm2, Method::Iterm2),
+            (Channel::Iterm2WithBell, Method::Iterm2WithBell),
+            (Channel::Kitty, Method::Kitty),
+            (Channel::Ghostty, Method::Ghostty),
+            (Channel::TerminalBell, Method::TerminalBell),
+            (Channel::NotificationsDisabled, Method::Disabled),
+        ] {
+            assert_eq!(choose(channel, &detection, AppleBell::default()).method, method);
+        }
+    }
+
+    #[test]
+    fn inside_tmux_the_outer_terminal_counts() {
+        let chosen = |answer: &str, channel| {
+            let inside = detect(&Env::new([("TMUX", "1"), ("TERM", "tmux-256color")]));
+            choose(channel, &inside.with_outer(Outer::from_tmux(answer).unwrap()), AppleBell::default())
+        };
+        assert_eq!(chosen("kitty(0.48.2)|xterm-kitty|on|1", Channel::Auto).method, Method::Kitty);
+        assert_eq!(chosen("ghostty 1.3.1|xterm-ghostty|all|0", Channel::Auto).method, Method::Ghostty);
+        let off = chosen("kitty(0.48.2)|xterm-kitty|off|1", Channel::Auto);
+        assert_eq!(off.method, Method::TerminalBell);
+        assert!(off.reason.contains("allow-passthrough"), "{}", off.reason);
+        assert_eq!(chosen("kitty(0.48.2)|xterm-kitty|on|0", Channel::Kitty).method, Method::TerminalBell);
+        assert_eq!(
+            chosen("kitty(0.48.2)|xterm-kitty|off|1", Channel::NotificationsDisabled).method,
+            Method::Disabled
+        );
+    }
+
+    #[test]
+    fn names_both_ways() {
+        for (name, channel) in CHANNELS {
+            assert_eq!(name.parse(), Ok(channel));
+            assert_eq!(channel.as_str(), name);
+        }
+        assert_eq!("pigeon".parse::<Channel>(), Err(UnknownChannel("pigeon".into())));
+    }
+}

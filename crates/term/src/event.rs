@@ -1,0 +1,170 @@
+//! What a program tells its terminal, as values.
+
+use crate::id::NotificationId;
+use crate::osc99::{Actions, Occasion, Urgency};
+use crate::progress::Progress;
+use crate::status::ProgramStatus;
+
+/// One thing a program told its terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Where its sequence starts in the stream. For a wrapped sequence that is the wrapper; for a notification in
+    /// several chunks, the first of them.
+    pub offset: u64,
+    /// What it was.
+    pub kind: EventKind,
+}
+
+/// What a program told its terminal. All text is as it was sent: whoever shows it sanitises it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EventKind {
+    /// Somebody should notice something.
+    Notification(Notification),
+    /// OSC 99: take a notification away.
+    Close {
+        /// Which one.
+        id: NotificationId,
+    },
+    /// OSC 9;4.
+    Progress(Progress),
+    /// OSC 0 or 2. Empty when the program takes its title back.
+    Title(String),
+    /// A bell of its own, not one that ends a sequence.
+    Bell,
+    /// OSC 7501.
+    Status(ProgramStatus),
+    /// A question that the embedder should answer.
+    Query(Query),
+    /// OSC 8. The link ends where the URI is empty.
+    Hyperlink {
+        /// Ties the parts of one link together.
+        id: Option<String>,
+        /// Where it leads.
+        uri: String,
+    },
+    /// OSC 7, or ConEmu's 9;9.
+    Cwd(String),
+    /// OSC 133, or ConEmu's 9;12.
+    Prompt(Prompt),
+}
+
+/// The protocol that brought a notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// OSC 9.
+    Osc9,
+    /// OSC 99.
+    Osc99,
+    /// OSC 777.
+    Osc777,
+}
+
+impl Protocol {
+    /// The name used in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Osc9 => "osc9",
+            Self::Osc99 => "osc99",
+            Self::Osc777 => "osc777",
+        }
+    }
+}
+
+/// A notification as a program sent it. OSC 9 and 777 fill only the first fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notification {
+    /// What brought it.
+    pub protocol: Protocol,
+    /// OSC 99 only, and only if the program gave a valid one.
+    pub id: Option<NotificationId>,
+    /// Empty where the protocol has none.
+    pub title: String,
+    /// The text.
+    pub body: String,
+    /// The rest of OSC 99.
+    pub keys: Keys,
+}
+
+/// The keys of OSC 99 that are no text of the notification itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// `u`.
+    pub urgency: Urgency,
+    /// `o`.
+    pub occasion: Occasion,
+    /// `a`.
+    pub actions: Actions,
+    /// `p=buttons`.
+    pub buttons: Vec<String>,
+    /// `c`.
+    pub report_close: bool,
+    /// `f`.
+    pub application: Option<String>,
+    /// `n`.
+    pub icons: Vec<String>,
+    /// `g`.
+    pub icon_key: Option<NotificationId>,
+    /// `s`.
+    pub sound: Option<String>,
+    /// `t`.
+    pub types: Vec<String>,
+    /// `w`, where it is not left to the system.
+    pub expires_ms: Option<u32>,
+}
+
+/// A question to the terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Query {
+    /// `p=?`: what do you support? Answer with [`crate::query99_reply`].
+    Osc99 {
+        /// The id to answer with.
+        id: Option<NotificationId>,
+    },
+    /// `p=alive`: which notifications are still there? Answer with [`crate::alive99_reply`].
+    Alive {
+        /// The id to answer with.
+        id: Option<NotificationId>,
+    },
+    /// OSC 7501 `?`. Answer with [`crate::ProgramStatus::query`]; without an answer Claude Code reports no status.
+    Osc7501,
+}
+
+/// A mark of the shell around its prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// Which mark.
+    pub mark: PromptMark,
+    /// How the command ended, with [`PromptMark::CommandEnd`], where the shell says it.
+    pub exit_code: Option<i32>,
+}
+
+/// The marks of OSC 133.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PromptMark {
+    /// `A`, `N`, `P`: a prompt begins.
+    PromptStart,
+    /// `B`, `I`: the prompt ends, the person types.
+    InputStart,
+    /// `C`: the command runs.
+    OutputStart,
+    /// `D`: the command ended.
+    CommandEnd,
+    /// `L`: a fresh line.
+    FreshLine,
+}
+
+impl PromptMark {
+    /// The name used in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PromptStart => "prompt_start",
+            Self::InputStart => "input_start",
+            Self::OutputStart => "output_start",
+            Self::CommandEnd => "command_end",
+            Self::FreshLine => "fresh_line",
+        }
+    }
+}

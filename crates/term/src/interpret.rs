@@ -1,0 +1,180 @@
+//! What the payload of an OSC means.
+
+use crate::event::{EventKind, Keys, Notification, Prompt, PromptMark, Protocol, Query};
+use crate::progress::Progress;
+use crate::status::ProgramStatus;
+
+/// What a payload turned out to be.
+#[expect(clippy::large_enum_variant, reason = "taken apart as soon as it is made, never stored")]
+pub(crate) enum Meaning<'a> {
+    Event(EventKind),
+    /// A chunk of OSC 99: what follows `99;`.
+    Chunk99(&'a [u8]),
+    /// Nothing that concerns us.
+    Nothing,
+}
+
+/// Reads a payload. The number ends at the first `;`, and what the rest means depends on the number alone.
+pub(crate) fn interpret(payload: &[u8]) -> Meaning<'_> {
+    let Some(semicolon) = payload.iter().position(|byte| *byte == b';') else {
+        return Meaning::Nothing;
+    };
+    let (number, rest) = (&payload[..semicolon], &payload[semicolon + 1..]);
+    if number == b"99" {
+        return Meaning::Chunk99(rest);
+    }
+    let text = String::from_utf8_lossy(rest);
+    let event = match number {
+        b"0" | b"2" => Some(EventKind::Title(text.into_owned())),
+        b"7" => Some(EventKind::Cwd(text.into_owned())),
+        b"8" => hyperlink(&text),
+        b"9" => osc9(&text),
+        b"133" => prompt(&text),
+        b"777" => osc777(&text),
+        b"7501" if text == "?" => Some(EventKind::Query(Query::Osc7501)),
+        b"7501" => ProgramStatus::parse(&text).map(EventKind::Status),
+        _ => None,
+    };
+    event.map_or(Meaning::Nothing, Meaning::Event)
+}
+
+/// OSC 9 is iTerm2's notification and ConEmu's twelve commands at once; a number from 1 to 12 and a `;` is ConEmu's.
+fn osc9(text: &str) -> Option<EventKind> {
+    if let Some((command, argument)) = text.split_once(';') {
+        match command {
+            "4" => return Progress::parse(argument).map(EventKind::Progress),
+            "9" => return Some(EventKind::Cwd(argument.to_owned())),
+            "12" => {
+                return Some(EventKind::Prompt(Prompt { mark: PromptMark::PromptStart, exit_code: None }));
+            }
+            "1" | "2" | "3" | "5" | "6" | "7" | "8" | "10" | "11" => return None,
+            _ => {}
+        }
+    }
+    // Older Claude Code put two newlines in front, so that iTerm2 would show the text below its own heading.
+    let body = text.trim_start_matches('\n');
+    (!body.is_empty()).then(|| plain(Protocol::Osc9, "", body))
+}
+
+/// Only `notify` is a notification; urxvt's other extensions pass through.
+fn osc777(text: &str) -> Option<EventKind> {
+    let rest = text.strip_prefix("notify;")?;
+    let (title, body) = rest.split_once(';').unwrap_or((rest, ""));
+    (!(title.is_empty() && body.is_empty())).then(|| plain(Protocol::Osc777, title, body))
+}
+
+fn plain(protocol: Protocol, title: &str, body: &str) -> EventKind {
+    EventKind::Notification(Notification {
+        protocol,
+        id: None,
+        title: title.to_owned(),
+        body: body.to_owned(),
+        keys: Keys::default(),
+    })
+}
+
+fn hyperlink(text: &str) -> Option<EventKind> {
+    let (parameters, uri) = text.split_once(';')?;
+    let id = parameters
+        .split(':')
+        .find_map(|pair| pair.strip_prefix("id="))
+        .filter(|id| !id.is_empty())
+        .map(str::to_owned);
+    // A link with an id but no target is neither a start nor an end.
+    (!uri.is_empty() || id.is_none()).then(|| EventKind::Hyperlink { id, uri: uri.to_owned() })
+}
+
+fn prompt(text: &str) -> Option<EventKind> {
+    let (letter, options) = match text.split_once(';') {
+        Some((letter, options)) => (letter, Some(options)),
+        None => (text, None),
+    };
+    let mark = match letter {
+        "A" | "N" | "P" => PromptMark::PromptStart,
+        "B" | "I" => PromptMark::InputStart,
+        "C" => PromptMark::OutputStart,
+        "D" => PromptMark::CommandEnd,
+        "L" if options.is_none() => PromptMark::FreshLine,
+        _ => return None,
+    };
+    let exit_code = options
+        .filter(|_| mark == PromptMark::CommandEnd)
+        .and_then(|options| options.split(';').next())
+        .and_then(|code| code.parse().ok());
+    Some(EventKind::Prompt(Prompt { mark, exit_code }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(payload: &str) -> Option<EventKind> {
+        match interpret(payload.as_bytes()) {
+            Meaning::Event(event) => Some(event),
+            Meaning::Chunk99(_) | Meaning::Nothing => None,
+        }
+    }
+
+    fn check_text(payload: &str, expected: Option<(&str, &str)>) {
+        let found = event(payload).map(|event| match event {
+            EventKind::Notification(notification) => (notification.title, notification.body),
+            other => panic!("{payload}: {other:?}"),
+        });
+        let expected = expected.map(|(title, body)| (title.to_owned(), body.to_owned()));
+        assert_eq!(found, expected, "{payload}");
+    }
+
+    #[test]
+    fn osc9_is_text_unless_it_is_conemus() {
+        check_text("9;Hello; world", Some(("", "Hello; world")));
+        check_text("9;\n\nClaude Code:\n\ndone", Some(("", "Claude Code:\n\ndone")));
+        check_text("9;13;x", Some(("", "13;x")));
+        check_text("9;4", Some(("", "4")));
+        check_text("9;", None);
+        for conemu in ["9;1;420", "9;2;x", "9;3;", "9;4;", "9;4;5", "9;5;x", "9;10;", "9;11;x"] {
+            assert_eq!(event(conemu), None, "{conemu}");
+        }
+        assert_eq!(event("9;9;/tmp"), Some(EventKind::Cwd("/tmp".into())));
+        assert_eq!(event("9;4;3;"), Some(EventKind::Progress(Progress::Indeterminate)));
+    }
+
+    #[test]
+    fn osc777_splits_title_and_body_once() {
+        check_text("777;notify;Title;Body;more", Some(("Title", "Body;more")));
+        check_text("777;notify;Title", Some(("Title", "")));
+        check_text("777;notify;;", None);
+        check_text("777;precmd", None);
+        check_text("777;preexec;notify;x", None);
+    }
+
+    #[test]
+    fn the_number_ends_at_the_first_semicolon() {
+        assert_eq!(event("0;a;b"), Some(EventKind::Title("a;b".into())));
+        for other in ["0", "", ";", "00;x", "1;icon", "10;?", "52;c;x", "notify;x"] {
+            assert_eq!(event(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn links() {
+        let link = |id: Option<&str>, uri: &str| {
+            Some(EventKind::Hyperlink { id: id.map(str::to_owned), uri: uri.to_owned() })
+        };
+        assert_eq!(event("8;;http://example.com/;a"), link(None, "http://example.com/;a"));
+        assert_eq!(event("8;x=1:id=foo;u"), link(Some("foo"), "u"));
+        assert_eq!(event("8;;"), link(None, ""));
+        assert_eq!(event("8;id=foo;"), None);
+    }
+
+    #[test]
+    fn prompt_marks() {
+        let mark = |mark, exit_code| Some(EventKind::Prompt(Prompt { mark, exit_code }));
+        assert_eq!(event("133;A;aid=1"), mark(PromptMark::PromptStart, None));
+        assert_eq!(event("133;B"), mark(PromptMark::InputStart, None));
+        assert_eq!(event("133;C"), mark(PromptMark::OutputStart, None));
+        assert_eq!(event("133;D;12;aid=foo"), mark(PromptMark::CommandEnd, Some(12)));
+        assert_eq!(event("133;D"), mark(PromptMark::CommandEnd, None));
+        assert_eq!(event("133;Dextra"), None);
+        assert_eq!(event("133;L;aid=1"), None);
+    }
+}

@@ -1,0 +1,175 @@
+//! The terminal around a multiplexer: what to ask tmux, and how to read what it answers.
+//!
+//! This crate runs nothing. The caller runs [`tmux_query`] and gives the answer to [`Outer::from_tmux`].
+
+use crate::identity::{Identity, Program, split_xtversion};
+
+/// What tmux lets through to the terminal around it (`allow-passthrough`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passthrough {
+    /// Nothing: wrapped sequences disappear.
+    Off,
+    /// Only from panes that some client is looking at.
+    Visible,
+    /// From every pane.
+    All,
+}
+
+/// The terminal around tmux, as tmux knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outer {
+    /// What the client's terminal calls itself (`kitty`), or its `TERM` where it did not say. Empty when no client
+    /// is attached.
+    pub name: String,
+    /// The program and version behind the name.
+    pub identity: Identity,
+    /// Whether wrapped sequences get out.
+    pub passthrough: Passthrough,
+    /// Whether some client is looking at the pane's window.
+    pub shown: bool,
+}
+
+impl Outer {
+    /// Whether a sequence wrapped now would reach the terminal.
+    pub fn lets_through(&self) -> bool {
+        match self.passthrough {
+            Passthrough::Off => false,
+            Passthrough::Visible => self.shown,
+            Passthrough::All => true,
+        }
+    }
+
+    /// Reads tmux's answer to [`tmux_query`]. `None` when it is no answer at all.
+    ///
+    /// ```
+    /// use ringer_term::{Outer, Passthrough, Program};
+    ///
+    /// let outer = Outer::from_tmux("kitty(0.48.2)|xterm-kitty|on|1\n").unwrap();
+    /// assert_eq!(outer.identity.program, Program::Kitty);
+    /// assert_eq!(outer.passthrough, Passthrough::Visible);
+    /// ```
+    pub fn from_tmux(answer: &str) -> Option<Self> {
+        let mut fields = answer.trim_end().split('|');
+        let (termtype, termname) = (fields.next()?.trim(), fields.next()?.trim());
+        let passthrough = match fields.next()?.trim() {
+            "0" | "off" => Passthrough::Off,
+            "2" | "all" => Passthrough::All,
+            // Before 3.3 there was no such option and everything went through, as `on` does now.
+            _ => Passthrough::Visible,
+        };
+        let shown = fields.next().is_none_or(|clients| clients.trim() != "0");
+        let by_type = Identity::from_xtversion(termtype);
+        let identity = if by_type.program == Program::Unknown {
+            Identity { program: Program::named(termname), version: None }
+        } else {
+            by_type
+        };
+        let name = if termtype.is_empty() { termname } else { split_xtversion(termtype).0 };
+        Some(Self { name: name.to_owned(), identity, passthrough, shown })
+    }
+}
+
+/// The arguments (program first) that ask tmux about the terminal around a pane (`$TMUX_PANE`).
+pub fn tmux_query(pane: Option<&str>) -> Vec<String> {
+    let format = "#{client_termtype}|#{client_termname}|#{allow-passthrough}|#{window_active_clients}";
+    let mut arguments = vec!["tmux", "display-message", "-p"];
+    if let Some(pane) = pane {
+        arguments.extend(["-t", pane]);
+    }
+    arguments.push(format);
+    arguments.into_iter().map(str::to_owned).collect()
+}
+
+/// The arguments that ask macOS whether Terminal.app's bell is switched off in the profile of the front window.
+///
+/// The script is constant: no text of anybody's ever reaches it. Not tested on a Mac.
+pub fn apple_bell_query() -> [&'static str; 5] {
+    [
+        "osascript",
+        "-l",
+        "JavaScript",
+        "-e",
+        "ObjC.import('Foundation');\
+         const profile = Application('Terminal').windows[0].currentSettings.name();\
+         const defaults = $.NSUserDefaults.alloc.initWithSuiteName('com.apple.Terminal');\
+         const profiles = ObjC.deepUnwrap(defaults.objectForKey('Window Settings')) || {};\
+         const bell = (profiles[profile] || {}).Bell;\
+         bell === false || bell === 0 ? 'disabled' : 'enabled'",
+    ]
+}
+
+/// Terminal.app's bell setting, as far as anybody asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AppleBell {
+    /// Switched off in the profile.
+    Disabled,
+    /// On, or nobody could tell.
+    #[default]
+    NotDisabled,
+}
+
+impl AppleBell {
+    /// Reads the answer to [`apple_bell_query`]; anything unclear counts as not disabled.
+    pub fn from_answer(answer: &str) -> Self {
+        if answer.trim() == "disabled" { Self::Disabled } else { Self::NotDisabled }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::Version;
+
+    fn check(answer: &str, name: &str, program: Program, passthrough: Passthrough) -> Outer {
+        let outer = Outer::from_tmux(answer).unwrap();
+        assert_eq!((outer.name.as_str(), outer.identity.program), (name, program), "{answer}");
+        assert_eq!(outer.passthrough, passthrough, "{answer}");
+        outer
+    }
+
+    #[test]
+    fn both_spellings_of_passthrough() {
+        for (word, expected) in [
+            ("0", Passthrough::Off),
+            ("1", Passthrough::Visible),
+            ("2", Passthrough::All),
+            ("off", Passthrough::Off),
+            ("on", Passthrough::Visible),
+            ("all", Passthrough::All),
+            ("", Passthrough::Visible),
+        ] {
+            check(&format!("kitty(0.48.2)|xterm-kitty|{word}"), "kitty", Program::Kitty, expected);
+        }
+    }
+
+    #[test]
+    fn both_forms_of_termtype_and_none() {
+        let outer =
+            check("ghostty 1.3.1|xterm-ghostty|1|1", "ghostty", Program::Ghostty, Passthrough::Visible);
+        assert_eq!(outer.identity.version, Some(Version(1, 3, 1)));
+        check("|xterm-kitty|2|1", "xterm-kitty", Program::Kitty, Passthrough::All);
+        check("|xterm-256color|1|1", "xterm-256color", Program::Unknown, Passthrough::Visible);
+        // No client attached.
+        check("||1|0", "", Program::Unknown, Passthrough::Visible);
+    }
+
+    #[test]
+    fn a_hidden_window_needs_all() {
+        let shown = |answer| Outer::from_tmux(answer).unwrap().lets_through();
+        assert!(shown("k|k|1|1") && !shown("k|k|1|0") && shown("k|k|2|0") && !shown("k|k|0|1"));
+    }
+
+    #[test]
+    fn nonsense_is_no_answer() {
+        assert_eq!(Outer::from_tmux("no server running on /tmp/tmux-0/default"), None);
+        assert_eq!(Outer::from_tmux(""), None);
+        assert_eq!(AppleBell::from_answer("execution error: -1743"), AppleBell::NotDisabled);
+        assert_eq!(AppleBell::from_answer("disabled\n"), AppleBell::Disabled);
+    }
+
+    #[test]
+    fn the_query_names_the_pane() {
+        assert_eq!(tmux_query(Some("%3"))[..5], ["tmux", "display-message", "-p", "-t", "%3"]);
+        assert_eq!(tmux_query(None).len(), 4);
+    }
+}

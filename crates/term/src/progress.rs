@@ -1,0 +1,180 @@
+//! The terminal's progress indicator, OSC 9;4.
+
+use crate::identity::{Identity, Program, Version};
+use crate::osc::{Terminator, osc};
+
+/// A percentage from 0 to 100.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Percent(u8);
+
+impl Percent {
+    /// `None` above 100.
+    pub fn new(value: u8) -> Option<Self> {
+        (value <= 100).then_some(Self(value))
+    }
+
+    /// The number.
+    pub fn get(self) -> u8 {
+        self.0
+    }
+}
+
+/// What the indicator shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Running, this far. The value may be missing in what other programs send.
+    Set(Option<Percent>),
+    /// Failed, at this point.
+    Error(Option<Percent>),
+    /// Running, nobody knows how far.
+    Indeterminate,
+    /// Paused, at this point.
+    Paused(Option<Percent>),
+    /// Nothing: done, or never begun.
+    Clear,
+}
+
+impl Progress {
+    /// The name of the state, as in the output of `ringer term scan`.
+    pub fn state(self) -> &'static str {
+        match self {
+            Self::Set(_) => "set",
+            Self::Error(_) => "error",
+            Self::Indeterminate => "indeterminate",
+            Self::Paused(_) => "paused",
+            Self::Clear => "clear",
+        }
+    }
+
+    /// How far, where that is known.
+    pub fn value(self) -> Option<Percent> {
+        match self {
+            Self::Set(value) | Self::Error(value) | Self::Paused(value) => value,
+            Self::Indeterminate | Self::Clear => None,
+        }
+    }
+
+    /// The sequence. It ends in ST except inside GNU screen, because VTE ignores a progress sequence that ends in
+    /// BEL; the states that have a value always carry one.
+    ///
+    /// ```
+    /// use ringer_term::{Percent, Progress, Terminator};
+    ///
+    /// assert_eq!(Progress::Set(Percent::new(42)).encode(Terminator::St), "\x1b]9;4;1;42\x1b\\");
+    /// assert_eq!(Progress::Clear.encode(Terminator::St), "\x1b]9;4;0;\x1b\\");
+    /// ```
+    pub fn encode(self, terminator: Terminator) -> String {
+        let number = |value: Option<Percent>| value.map_or(0, Percent::get).to_string();
+        let (state, value) = match self {
+            Self::Clear => (0, String::new()),
+            Self::Set(value) => (1, number(value)),
+            Self::Error(value) => (2, number(value)),
+            Self::Indeterminate => (3, String::new()),
+            Self::Paused(value) => (4, number(value)),
+        };
+        osc(&format!("9;4;{state};{value}"), terminator)
+    }
+
+    /// Reads what follows `9;4;`. `None` where that is no progress.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (state, rest) = text.split_at_checked(1)?;
+        let value = match rest.strip_prefix(';') {
+            Some(rest) => rest.split(';').next().and_then(parse_clamped),
+            None if rest.is_empty() => None,
+            None => return None,
+        };
+        Some(match state {
+            "0" => Self::Clear,
+            "1" => Self::Set(value),
+            "2" => Self::Error(value),
+            "3" => Self::Indeterminate,
+            "4" => Self::Paused(value),
+            _ => return None,
+        })
+    }
+}
+
+/// Programs overshoot; terminals show a full bar then.
+fn parse_clamped(digits: &str) -> Option<Percent> {
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(Percent(digits.parse::<u64>().map_or(100, |value| u8::try_from(value.min(100)).unwrap_or(100))))
+}
+
+/// Whether a terminal is known to show progress. Others get none: old kitty and foot would pop up a notification
+/// that reads "4;1;50", and nobody can tell what a terminal we do not know makes of it.
+pub fn shows_progress(identity: &Identity) -> bool {
+    match identity.program {
+        Program::Ghostty => identity.at_least(Version(1, 2, 0)),
+        Program::Iterm2 => identity.at_least(Version(3, 6, 6)),
+        Program::Kitty => identity.at_least(Version(0, 47, 0)),
+        Program::Vte => identity.at_least(Version(0, 80, 0)),
+        Program::ConEmu | Program::Konsole | Program::WindowsTerminal | Program::VsCode => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_state_both_ways() {
+        let percent = Percent::new(80);
+        for (progress, sequence) in [
+            (Progress::Set(percent), "\x1b]9;4;1;80\x1b\\"),
+            (Progress::Error(percent), "\x1b]9;4;2;80\x1b\\"),
+            (Progress::Indeterminate, "\x1b]9;4;3;\x1b\\"),
+            (Progress::Paused(percent), "\x1b]9;4;4;80\x1b\\"),
+            (Progress::Clear, "\x1b]9;4;0;\x1b\\"),
+        ] {
+            let encoded = progress.encode(Terminator::St);
+            assert_eq!(encoded, sequence);
+            let text =
+                encoded.strip_prefix("\x1b]9;4;").and_then(|rest| rest.strip_suffix("\x1b\\")).unwrap();
+            assert_eq!(Progress::parse(text), Some(progress));
+        }
+        assert_eq!(
+            Progress::Error(None).encode(Terminator::Bel),
+            "\x1b]9;4;2;0\x07",
+            "a value is always present"
+        );
+    }
+
+    #[test]
+    fn what_others_send() {
+        let check = |text, expected| assert_eq!(Progress::parse(text), expected, "{text}");
+        check("1;900", Some(Progress::Set(Percent::new(100))));
+        check("1;99999999999999999999999", Some(Progress::Set(Percent::new(100))));
+        check("0;100;", Some(Progress::Clear));
+        check("2", Some(Progress::Error(None)));
+        check("1;x", Some(Progress::Set(None)));
+        for text in ["", "5", "5a", "12", "x"] {
+            check(text, None);
+        }
+    }
+
+    #[test]
+    fn only_known_terminals_get_it() {
+        let check = |program, version, expected| {
+            assert_eq!(shows_progress(&Identity { program, version }), expected, "{program:?} {version:?}");
+        };
+        check(Program::Ghostty, Some(Version(1, 1, 9)), false);
+        check(Program::Ghostty, Some(Version(1, 2, 0)), true);
+        check(Program::Iterm2, Some(Version(3, 6, 5)), false);
+        check(Program::Iterm2, Some(Version(3, 6, 6)), true);
+        check(Program::Kitty, Some(Version(0, 37, 0)), false);
+        check(Program::Kitty, Some(Version(0, 46, 0)), false);
+        check(Program::Kitty, Some(Version(0, 47, 0)), true);
+        check(Program::Vte, Some(Version(0, 79, 9)), false);
+        check(Program::Vte, Some(Version(0, 80, 0)), true);
+        check(Program::Foot, None, false);
+        check(Program::Unknown, None, false);
+        for program in
+            [Program::ConEmu, Program::Konsole, Program::WindowsTerminal, Program::VsCode, Program::Kitty]
+        {
+            check(program, None, true);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The environment for an agent that runs in a terminal of ours.
+
+use crate::env::Env;
+
+/// Which terminal the agent is to believe itself in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Flavour {
+    /// OSC 99, the richest.
+    #[default]
+    Kitty,
+    /// OSC 777.
+    Ghostty,
+    /// OSC 9 and progress.
+    Iterm2,
+}
+
+impl Flavour {
+    fn term_program(self) -> &'static str {
+        match self {
+            Self::Kitty => "kitty",
+            Self::Ghostty => "ghostty",
+            Self::Iterm2 => "iTerm.app",
+        }
+    }
+}
+
+/// Where the agent runs, for the notifications it sends itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Place<'a> {
+    /// The workspace's id.
+    pub workspace: Option<&'a str>,
+    /// The surface's id.
+    pub surface: Option<&'a str>,
+    /// The hub's socket.
+    pub socket: Option<&'a str>,
+}
+
+/// Variables of the terminal around us that would win over `TERM_PROGRAM`, or tell of a place where the agent is not.
+const FOREIGN: [&str; 41] = [
+    "CURSOR_TRACE_ID",
+    "VSCODE_GIT_ASKPASS_MAIN",
+    "__CFBundleIdentifier",
+    "TERMINAL_EMULATOR",
+    "TERM_PROGRAM_VERSION",
+    "TMUX",
+    "TMUX_PANE",
+    "STY",
+    "WINDOW",
+    "ZELLIJ",
+    "ZELLIJ_PANE_ID",
+    "ZELLIJ_SESSION_NAME",
+    "KONSOLE_VERSION",
+    "KONSOLE_DBUS_SESSION",
+    "KONSOLE_DBUS_WINDOW",
+    "GNOME_TERMINAL_SERVICE",
+    "GNOME_TERMINAL_SCREEN",
+    "XTERM_VERSION",
+    "VTE_VERSION",
+    "PTYXIS_VERSION",
+    "TERMINATOR_UUID",
+    "KITTY_WINDOW_ID",
+    "KITTY_PID",
+    "KITTY_LISTEN_ON",
+    "GHOSTTY_RESOURCES_DIR",
+    "GHOSTTY_BIN_DIR",
+    "ALACRITTY_LOG",
+    "ALACRITTY_SOCKET",
+    "ALACRITTY_WINDOW_ID",
+    "TILIX_ID",
+    "WT_SESSION",
+    "ConEmuANSI",
+    "ConEmuPID",
+    "ConEmuTask",
+    "ITERM_SESSION_ID",
+    "LC_TERMINAL",
+    "LC_TERMINAL_VERSION",
+    "WEZTERM_PANE",
+    "WEZTERM_EXECUTABLE",
+    "WEZTERM_UNIX_SOCKET",
+    "WINDOWID",
+];
+
+/// The environment for an agent in a terminal of ours: it sees the flavour, whatever terminal we run in ourselves.
+///
+/// `TERM` stays neutral, because one that names a terminal would win; `TERM_PROGRAM` is always a known one, because
+/// Claude Code sends nothing at all to a terminal it does not know.
+///
+/// ```
+/// use ringer_term::{detect, spawn_env, Env, Flavour, Place};
+///
+/// let ours = Env::new([("TERM", "xterm-ghostty"), ("TMUX", "/tmp/x,1,0"), ("HOME", "/h")]);
+/// let env = spawn_env(&ours, Flavour::Kitty, Place { surface: Some("ws:1"), ..Place::default() });
+/// assert_eq!(detect(&env).terminal.as_deref(), Some("kitty"));
+/// assert_eq!((env.get("HOME"), env.get("RINGER_SURFACE")), (Some("/h"), Some("ws:1")));
+/// ```
+pub fn spawn_env(base: &Env, flavour: Flavour, place: Place<'_>) -> Env {
+    let mut env = base.clone();
+    for name in FOREIGN {
+        env.remove(name);
+    }
+    env.set("TERM", "xterm-256color");
+    env.set("TERM_PROGRAM", flavour.term_program());
+    for (name, value) in [
+        ("RINGER_WORKSPACE", place.workspace),
+        ("RINGER_SURFACE", place.surface),
+        ("RINGER_SOCKET", place.socket),
+    ] {
+        match value {
+            Some(value) => env.set(name, value),
+            None => env.remove(name),
+        }
+    }
+    env.tty(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::{Channel, Method, choose};
+    use crate::detect::detect;
+    use crate::outer::AppleBell;
+    use proptest::prelude::*;
+
+    const EVERY_DETECTED: [&str; 12] = [
+        "CURSOR_TRACE_ID",
+        "VSCODE_GIT_ASKPASS_MAIN",
+        "__CFBundleIdentifier",
+        "TERMINAL_EMULATOR",
+        "TERM",
+        "TERM_PROGRAM",
+        "TMUX",
+        "STY",
+        "ZELLIJ",
+        "WSL_DISTRO_NAME",
+        "SSH_TTY",
+        "MSYSTEM",
+    ];
+
+    proptest! {
+        #[test]
+        fn the_flavour_wins_whatever_the_outer_terminal(
+            names in prop::collection::vec(prop::sample::select([&FOREIGN[..], &EVERY_DETECTED[..]].concat()), 0..20),
+            value in prop::sample::select(vec!["1", "cursor", "xterm-ghostty", "xterm-kitty", "com.apple.Terminal", "JetBrains-JediTerm"]),
+        ) {
+            let base = Env::new(names.iter().map(|name| (*name, value)));
+            for (flavour, terminal, method) in [
+                (Flavour::Kitty, "kitty", Method::Kitty),
+                (Flavour::Ghostty, "ghostty", Method::Ghostty),
+                (Flavour::Iterm2, "iTerm.app", Method::Iterm2),
+            ] {
+                let detection = detect(&spawn_env(&base, flavour, Place::default()));
+                prop_assert_eq!(detection.terminal.as_deref(), Some(terminal));
+                prop_assert!(detection.multiplexers.is_empty());
+                for channel in [Channel::Auto, Channel::Compatible] {
+                    prop_assert_eq!(choose(channel, &detection, AppleBell::default()).method, method);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_place_that_is_not_ours_does_not_leak_in() {
+        let base = Env::new([("RINGER_SURFACE", "ws:outer"), ("RINGER_SOCKET", "/old")]);
+        let env = spawn_env(&base, Flavour::Kitty, Place { socket: Some("/new"), ..Place::default() });
+        assert_eq!((env.get("RINGER_SURFACE"), env.get("RINGER_SOCKET")), (None, Some("/new")));
+    }
+}

@@ -1,0 +1,217 @@
+//! Program status, OSC 7501: a program says in so many words what it is doing.
+//!
+//! Claude Code sends it only to a terminal that answered its query; Codex sends it unasked.
+
+use crate::base64;
+use crate::osc::{Terminator, osc};
+use crate::sanitise::{cut_bytes, sanitise_block, sanitise_line};
+
+/// The longest status that is read.
+pub const MAX_STATUS: usize = 4096;
+
+/// What the program says it is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StatusState {
+    /// Waiting for input.
+    Idle,
+    /// In a turn.
+    Working,
+    /// The turn ended.
+    Done,
+    /// Needs somebody; [`ProgramStatus::kind`] says what for.
+    Blocked,
+    /// Failed.
+    Error,
+    /// Takes its status back, usually because it exits.
+    Clear,
+}
+
+const STATES: [(&str, StatusState); 6] = [
+    ("idle", StatusState::Idle),
+    ("working", StatusState::Working),
+    ("done", StatusState::Done),
+    ("blocked", StatusState::Blocked),
+    ("error", StatusState::Error),
+    ("clear", StatusState::Clear),
+];
+
+impl StatusState {
+    /// The word of the protocol.
+    pub fn as_str(self) -> &'static str {
+        name_of(&STATES, self)
+    }
+}
+
+/// What a blocked program needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BlockedKind {
+    /// Leave to do something.
+    Permission,
+    /// An answer.
+    Question,
+    /// A login.
+    Auth,
+}
+
+const KINDS: [(&str, BlockedKind); 3] = [
+    ("permission", BlockedKind::Permission),
+    ("question", BlockedKind::Question),
+    ("auth", BlockedKind::Auth),
+];
+
+impl BlockedKind {
+    /// The word of the protocol.
+    pub fn as_str(self) -> &'static str {
+        name_of(&KINDS, self)
+    }
+}
+
+fn name_of<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+    names.iter().find(|(_, own)| *own == value).map_or("", |(name, _)| name)
+}
+
+fn value_of<T: Copy>(names: &[(&str, T)], name: &str) -> Option<T> {
+    names.iter().find(|(own, _)| *own == name).map(|(_, value)| *value)
+}
+
+/// A program's status.
+///
+/// ```
+/// use ringer_term::{ProgramStatus, StatusState, Terminator};
+///
+/// let status = ProgramStatus { app: Some("codex".to_owned()), ..ProgramStatus::new(StatusState::Done) };
+/// assert_eq!(status.encode(Terminator::St), "\x1b]7501;state=done:app=codex\x1b\\");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramStatus {
+    /// What it is doing.
+    pub state: StatusState,
+    /// What it needs, when blocked.
+    pub kind: Option<BlockedKind>,
+    /// Which program it is.
+    pub app: Option<String>,
+    /// Which of several sessions in one terminal.
+    pub id: Option<String>,
+    /// How far it is, in percent.
+    pub progress: Option<u8>,
+    /// What it is working on.
+    pub title: Option<String>,
+    /// The question, the error, the result.
+    pub message: Option<String>,
+}
+
+impl ProgramStatus {
+    /// A status that says nothing but the state.
+    pub fn new(state: StatusState) -> Self {
+        Self { state, kind: None, app: None, id: None, progress: None, title: None, message: None }
+    }
+
+    /// The question whether the terminal understands program status, and, byte for byte, the answer that it does.
+    pub fn query(terminator: Terminator) -> String {
+        osc("7501;?", terminator)
+    }
+
+    /// The sequence that reports this status. Words are cut down to harmless characters, texts are base64, and a
+    /// message that would make the whole too long is shortened.
+    pub fn encode(&self, terminator: Terminator) -> String {
+        let word = |text: &str| -> String {
+            text.chars().filter(|c| c.is_ascii_alphanumeric() || "_+.-".contains(*c)).take(64).collect()
+        };
+        let text = |text: &str, most: usize| base64::encode(cut_bytes(text, most).as_bytes());
+        let mut keys = vec![format!("state={}", self.state.as_str())];
+        keys.extend(self.app.as_deref().map(|app| format!("app={}", word(app))));
+        keys.extend(self.id.as_deref().map(|id| format!("id={}", word(id))));
+        keys.extend(self.kind.map(|kind| format!("kind={}", kind.as_str())));
+        keys.extend(self.progress.map(|percent| format!("progress={}", percent.min(100))));
+        keys.extend(self.title.as_deref().map(|title| format!("title={}", text(&sanitise_line(title), 768))));
+        keys.extend(
+            self.message.as_deref().map(|message| format!("msg={}", text(&sanitise_block(message), 1536))),
+        );
+        osc(&format!("7501;{}", keys.join(":")), terminator)
+    }
+
+    /// Reads what follows `7501;`. Unknown keys and kinds are passed over, an unknown state is no status.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        if text.len() > MAX_STATUS {
+            return None;
+        }
+        let pairs: Vec<(&str, &str)> = text
+            .split(':')
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(k, v)| (k.trim(), v.trim()))
+            .collect();
+        let get = |key: &str| pairs.iter().find(|(own, _)| *own == key).map(|(_, value)| *value);
+        let decoded = |key: &str| {
+            let bytes = base64::decode(get(key)?.as_bytes())?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Some(Self {
+            state: value_of(&STATES, get("state")?)?,
+            kind: get("kind").and_then(|kind| value_of(&KINDS, kind)),
+            app: get("app").map(str::to_owned),
+            id: get("id").map(str::to_owned),
+            progress: get("progress")
+                .and_then(|percent| percent.parse().ok())
+                .map(|percent: u8| percent.min(100)),
+            title: decoded("title"),
+            message: decoded("msg"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_clients_send() {
+        let status = ProgramStatus::parse(
+            "state=blocked:app=claude-code:kind=question:msg=YW5zd2VyOiBXaGljaD8gKEEgwrcgQik=",
+        )
+        .unwrap();
+        assert_eq!(status.state, StatusState::Blocked);
+        assert_eq!(status.kind, Some(BlockedKind::Question));
+        assert_eq!(status.app.as_deref(), Some("claude-code"));
+        assert_eq!(status.message.as_deref(), Some("answer: Which? (A · B)"));
+        assert_eq!(ProgramStatus::parse("state=clear"), Some(ProgramStatus::new(StatusState::Clear)));
+    }
+
+    #[test]
+    fn what_is_no_status() {
+        assert_eq!(ProgramStatus::parse("state=dancing"), None);
+        assert_eq!(ProgramStatus::parse("app=codex"), None);
+        assert_eq!(ProgramStatus::parse(&format!("state=idle:x={}", "x".repeat(MAX_STATUS))), None);
+        let odd = ProgramStatus::parse("state=idle:kind=magic:progress=x:msg=!:new=1").unwrap();
+        assert_eq!(odd, ProgramStatus::new(StatusState::Idle));
+    }
+
+    #[test]
+    fn both_directions() {
+        for (name, state) in STATES {
+            let status = ProgramStatus {
+                kind: Some(BlockedKind::Auth),
+                app: Some("a".into()),
+                id: Some("s-1".into()),
+                progress: Some(40),
+                title: Some("títle; with: all=".into()),
+                message: Some("two\nlines".into()),
+                ..ProgramStatus::new(state)
+            };
+            let encoded = status.encode(Terminator::Bel);
+            let payload = encoded.strip_prefix("\x1b]7501;").unwrap().strip_suffix('\x07').unwrap();
+            assert_eq!(ProgramStatus::parse(payload), Some(status), "{name}");
+        }
+    }
+
+    #[test]
+    fn hostile_fields_stay_inside() {
+        let status = ProgramStatus {
+            app: Some("a;b:c=\x1b]0;x\x07".into()),
+            message: Some("語".repeat(4_000)),
+            ..ProgramStatus::new(StatusState::Done)
+        };
+        let encoded = status.encode(Terminator::Bel);
+        assert!(encoded.starts_with("\x1b]7501;state=done:app=abc0x:msg="), "{encoded:?}");
+        assert!(encoded.len() < MAX_STATUS);
+    }
+}

@@ -1,0 +1,112 @@
+//! The turns that the titles of each recording tell of, written down by reading its manifest.
+//!
+//! A spinner within three seconds of the first title may be the flicker of a start-up, so the first turn of a client
+//! that got its task at once starts with the first frame after that time.
+
+use std::time::Duration;
+
+use ringer_term::{EventKind, Scanner, TitleTracker, Turn};
+
+use super::recording::recordings;
+
+/// Titles at the times at which the reads that completed them arrived.
+fn turns(name: &str) -> Vec<(Duration, Turn)> {
+    let recording = recordings().into_iter().find(|recording| recording.name == name).unwrap();
+    let (mut scanner, mut tracker, mut turns) = (Scanner::new(), TitleTracker::default(), Vec::new());
+    for read in &recording.reads {
+        scanner.feed(recording.read(read), |event| {
+            if let EventKind::Title(title) = event.kind {
+                turns.extend(tracker.observe(read.at, &title).map(|turn| (read.at, turn)));
+            }
+        });
+    }
+    turns
+}
+
+fn check(name: &str, expected: &[(f64, Turn)]) {
+    let expected: Vec<(Duration, Turn)> =
+        expected.iter().map(|(at, turn)| (Duration::from_secs_f64(*at), turn.clone())).collect();
+    assert_eq!(turns(name), expected, "{name}");
+}
+
+fn started(task: &str) -> Turn {
+    Turn::Started { task: task.to_owned() }
+}
+
+fn ended(task: &str) -> Turn {
+    Turn::Ended { task: task.to_owned() }
+}
+
+fn blocked(task: &str) -> Turn {
+    Turn::Blocked { task: task.to_owned() }
+}
+
+/// One turn up to the permission prompt, at which the title is the one of an idle client, and one after it.
+fn check_claude(name: &str, task: &str, at: [f64; 6]) {
+    check(
+        name,
+        &[
+            (at[0], Turn::Ready),
+            (at[1], started(task)),
+            (at[2], ended(task)),
+            (at[3], started(task)),
+            (at[4], ended(task)),
+            (at[5], Turn::Exited),
+        ],
+    );
+}
+
+#[test]
+fn claude_code_works_asks_and_works_again() {
+    let task = "Claude Code";
+    check_claude("claude_kitty", task, [0.6635, 4.3686, 8.4711, 17.6126, 19.948, 22.7389]);
+    check_claude("claude_kitty_idle5s", task, [2.7381, 6.4259, 13.076, 22.3213, 24.8066, 36.598]);
+    check_claude("claude_ghostty", task, [2.4421, 5.7501, 10.1341, 19.3033, 21.5147, 24.3186]);
+    check_claude("claude_iterm2", task, [1.1104, 4.4246, 9.1114, 18.1519, 20.4015, 23.1812]);
+}
+
+#[test]
+fn older_claude_code_names_its_task_and_spins_in_braille() {
+    check_claude("claude_kitty_v197", "mock title", [2.6, 5.608, 10.3078, 19.4549, 21.6577, 24.3715]);
+}
+
+#[test]
+fn claude_code_that_tells_its_status_otherwise_keeps_its_title() {
+    check("claude_osc7501_kinds", &[(0.52, Turn::Ready), (13.968, Turn::Exited)]);
+    check("claude_tmux_kitty_forced", &[(3.3388, Turn::Ready), (26.9887, Turn::Exited)]);
+}
+
+#[test]
+fn codex_says_in_its_title_that_it_is_blocked() {
+    for (name, task, at) in [
+        ("codex_kitty", "codex_tui_kitty", [0.7545, 3.7664, 5.3283, 7.431, 9.5345, 11.7105]),
+        ("codex_xterm", "codex_tui_xterm", [0.8622, 3.8635, 5.3145, 7.4603, 9.6882, 12.0265]),
+    ] {
+        check(
+            name,
+            &[
+                (at[0], Turn::Ready),
+                (at[1], started(task)),
+                (at[2], blocked(task)),
+                (at[3], started(task)),
+                (at[4], ended(task)),
+                (at[5], Turn::Exited),
+            ],
+        );
+    }
+}
+
+#[test]
+fn gemini_pads_its_titles_and_names_the_state_in_them() {
+    check(
+        "gemini_kitty",
+        &[
+            (3.6283, Turn::Ready),
+            (6.9453, started("Working… (gemini_kitty)")),
+            (9.2314, blocked("Action Required (gemini_kitty)")),
+            (11.4236, started("Working… (gemini_kitty)")),
+            (13.5261, ended("Ready (gemini_kitty)")),
+            (17.4407, Turn::Exited),
+        ],
+    );
+}

@@ -1,0 +1,12 @@
+//! Tests of the public face: recordings of real clients, hostile bytes, and the real multiplexers.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how a test fails")]
+
+mod captures;
+mod nested;
+mod osc_cases;
+mod properties;
+mod screen;
+mod stage;
+mod terminal;
+mod tmux;

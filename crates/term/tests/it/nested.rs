@@ -1,0 +1,72 @@
+//! tmux and GNU screen inside each other: an envelope for each comes off in each.
+
+use ringer_term::Multiplexer;
+
+use crate::screen::session::{self, Session};
+use crate::stage::{METHODS, Sent, Stage, long, mark, short};
+use crate::terminal::{NAME, Terminal};
+use crate::tmux::server::{self, Server};
+
+/// A terminal of ours around both. Dropped in this order: first screen, which would only detach if tmux ended around it,
+/// and both before their sockets go with the stage.
+struct Nested {
+    _session: Session,
+    _server: Server,
+    terminal: Terminal,
+    stage: Stage,
+}
+
+impl Nested {
+    /// Nearest layer first, as everywhere.
+    fn start(layers: [Multiplexer; 2]) -> Self {
+        let stage = Stage::new(&mark("first"));
+        // Should the start fail, these are dropped in the reverse order: screen first here too.
+        let server = Server::prepare(&stage, "set -g allow-passthrough on");
+        let session = Session::prepare(&stage);
+        let argv = layers.iter().fold(vec!["sh", "script"], |inside, layer| match layer {
+            Multiplexer::Tmux => server::argv(&inside),
+            _ => session::argv(&inside),
+        });
+        let mut terminal = Terminal::run(&argv, stage.path(), &[server.variable(), session.variable()]);
+        terminal.wait_for("script", |terminal| terminal.shows("<first>"));
+        // tmux draws anew when it has been told the name of the terminal, or has given up waiting for it, and lets
+        // nothing through while that is to be done. screen does not tell it, so then it is told from here. What is typed
+        // after that is shown when everything has been drawn.
+        if layers[1] == Multiplexer::Screen {
+            terminal.type_bytes(NAME);
+        } else {
+            terminal.wait_for("question", Terminal::told_its_name);
+        }
+        let mut nested = Self { _session: session, _server: server, terminal, stage };
+        nested.send("drawn", b"");
+        nested
+    }
+
+    /// Lets the script send these bytes and waits for the mark behind them.
+    fn send(&mut self, name: &str, bytes: &[u8]) {
+        self.stage.prepare(name, &[bytes, &mark(name)].concat());
+        self.terminal.type_line(name);
+        self.terminal.wait_for("mark", |terminal| terminal.shows(&format!("<{name}>")));
+    }
+}
+
+fn check_comes_out(sent: &Sent, layers: [Multiplexer; 2]) {
+    let mut nested = Nested::start(layers);
+    for method in METHODS {
+        nested.send(method.as_str(), &sent.bytes(method, &layers));
+    }
+    let expected = METHODS.map(|method| sent.arrived(method));
+    assert_eq!(nested.terminal.notifications(), expected.each_ref());
+}
+
+#[test]
+fn what_is_sent_comes_out_of_tmux_inside_screen() {
+    check_comes_out(&short(), [Multiplexer::Tmux, Multiplexer::Screen]);
+    check_comes_out(&long(), [Multiplexer::Tmux, Multiplexer::Screen]);
+}
+
+#[test]
+fn what_is_sent_comes_out_of_screen_inside_tmux() {
+    check_comes_out(&short(), [Multiplexer::Screen, Multiplexer::Tmux]);
+    check_comes_out(&long(), [Multiplexer::Screen, Multiplexer::Tmux]);
+}

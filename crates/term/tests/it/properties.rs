@@ -1,0 +1,9 @@
+//! What holds for every input.
+
+mod encoders;
+mod framing;
+mod hostile;
+mod memory;
+mod opened;
+mod round_trip;
+mod splits;

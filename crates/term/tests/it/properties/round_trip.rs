@@ -1,0 +1,177 @@
+//! What is encoded, wrapped and scanned again is what was meant: one notification, with the sanitised text.
+
+use proptest::prelude::*;
+use ringer_term::{
+    BlockedKind, Event, EventKind, Keys, MAX_CHARS, Method, Multiplexer, Notice, Notification,
+    NotificationId, ProgramStatus, Protocol, Scanner, StatusState, Terminator, Urgency, sanitise_block,
+    sanitise_line,
+};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::hostile::{every_stack, stack, text};
+use crate::stage::ascii_of;
+
+fn events(bytes: &[u8]) -> Vec<Event> {
+    let (mut scanner, mut events) = (Scanner::new(), Vec::new());
+    scanner.feed(bytes, |event| events.push(event));
+    events
+}
+
+/// OSC 9 is one line, has no `;`, and does not start with a digit.
+fn as_osc9(title: &str, body: &str) -> (String, String) {
+    let joined = match (title, body) {
+        ("", text) | (text, "") => text.to_owned(),
+        _ => format!("{title}: {body}"),
+    };
+    let line = sanitise_line(&joined).replace(';', ",");
+    let space = if line.starts_with(|first: char| first.is_ascii_digit()) { " " } else { "" };
+    (String::new(), format!("{space}{line}"))
+}
+
+/// OSC 777 has no `;` in either part and no empty body, and a short title: both at their longest would be too long for one
+/// sequence.
+fn as_osc777(title: &str, body: &str) -> (String, String) {
+    let part = |text: &str| sanitise_line(text).replace(';', ",");
+    match (part(title), part(body)) {
+        (title, body) if body.is_empty() && title.is_empty() => (title, " ".to_owned()),
+        (title, body) if body.is_empty() => (body, title),
+        (title, body) => {
+            let mut length = 0;
+            let fits = |grapheme: &&str| {
+                length += grapheme.len();
+                length <= 1024
+            };
+            (title.graphemes(true).take_while(fits).collect(), body)
+        }
+    }
+}
+
+/// OSC 99 keeps both as they are, lines of the body included.
+fn as_osc99(title: &str, body: &str) -> (String, String) {
+    (sanitise_line(title), sanitise_block(body))
+}
+
+/// Encodes, wraps, scans: the one notification with this text, or nothing where there is none.
+fn check(notice: &Notice<'_>, method: Method, layers: &[Multiplexer]) {
+    let (title, body) = (notice.title.unwrap_or_default(), notice.body);
+    let id = (method == Method::Kitty).then(|| notice.id.clone());
+    let (protocol, (title, body)) = match method {
+        Method::Kitty => (Protocol::Osc99, as_osc99(title, body)),
+        Method::Ghostty => (Protocol::Osc777, as_osc777(title, body)),
+        _ => (Protocol::Osc9, as_osc9(title, body)),
+    };
+    let mut expected = Vec::new();
+    if !(title.is_empty() && body.is_empty()) {
+        let kind = EventKind::Notification(Notification { protocol, id, title, body, keys: Keys::default() });
+        expected.push(Event { offset: 0, kind });
+    }
+    let bytes = notice.encode(method, layers);
+    if method == Method::Iterm2WithBell {
+        expected.push(Event { offset: bytes.len() as u64 - 1, kind: EventKind::Bell });
+    }
+    let mut found = events(&bytes);
+    if method != Method::Kitty && layers.contains(&Multiplexer::Screen) {
+        keep_ascii(&mut found);
+        keep_ascii(&mut expected);
+    }
+    // Texts of a thousand characters help nobody; these are what to look at first.
+    let start = bytes[..bytes.len().min(100)].escape_ascii();
+    assert_eq!(found.len(), expected.len(), "{method:?} {layers:?}, {} bytes: {start}", bytes.len());
+    assert!(found == expected, "{method:?} {layers:?}, {} bytes, another text: {start}", bytes.len());
+}
+
+/// GNU screen mangles every other character (see `screen.rs`), so only OSC 99, which has base64, is asked for them.
+fn keep_ascii(events: &mut [Event]) {
+    for event in events {
+        if let EventKind::Notification(Notification { title, body, .. }) = &mut event.kind {
+            *title = ascii_of(title);
+            *body = ascii_of(body);
+        }
+    }
+}
+
+const METHODS: [Method; 4] = [Method::Iterm2, Method::Iterm2WithBell, Method::Ghostty, Method::Kitty];
+
+fn check_everywhere(title: Option<&str>, body: &str) {
+    let id = NotificationId::new("7").unwrap();
+    let notice = Notice { id: &id, title, body, urgency: Urgency::Normal };
+    for layers in every_stack() {
+        for method in METHODS {
+            check(&notice, method, &layers);
+        }
+    }
+}
+
+#[test]
+fn a_notice_comes_back_from_behind_every_stack_of_multiplexers() {
+    check_everywhere(Some("Claude Code"), "needs you");
+    check_everywhere(None, "4;1;50");
+    check_everywhere(Some("42; a title"), "");
+    check_everywhere(Some(""), "");
+    check_everywhere(Some("\x1b\\\x1b]9;gotcha\x07"), "Ü ✜ 👩\u{200d}🚀\none line;\r\nand another\u{9c}");
+}
+
+/// The worst text that passes the sanitiser has four bytes in each of its characters.
+#[test]
+fn the_longest_notice_comes_back_too() {
+    let longest = "🚀".repeat(MAX_CHARS + 1);
+    check_everywhere(Some(&longest), &longest);
+    check_everywhere(Some(&longest), &format!("\n{longest}"));
+}
+
+fn check_status(title: &str, message: &str, progress: Option<u8>) {
+    let sent = ProgramStatus {
+        kind: Some(BlockedKind::Auth),
+        app: Some("app".to_owned()),
+        progress,
+        title: Some(title.to_owned()),
+        message: Some(message.to_owned()),
+        ..ProgramStatus::new(StatusState::Blocked)
+    };
+    let events = events(sent.encode(Terminator::St).as_bytes());
+    let [Event { offset: 0, kind: EventKind::Status(read) }] = &events[..] else { panic!("{events:?}") };
+    let (title_read, message_read) = (read.title.as_deref().unwrap(), read.message.as_deref().unwrap());
+    // Cut to fit, but never inside of what a person sees as one character.
+    for (sent, read) in [(sanitise_line(title), title_read), (sanitise_block(message), message_read)] {
+        let end: String = read.chars().rev().take(3).collect();
+        assert!(sent.starts_with(read), "{} bytes that were not sent, backwards {end:?}", read.len());
+        assert!(sanitise_block(read) == read, "{} bytes that are torn, backwards {end:?}", read.len());
+    }
+    let progress = progress.map(|percent| percent.min(100));
+    let expected =
+        ProgramStatus { title: read.title.clone(), message: read.message.clone(), progress, ..sent };
+    assert_eq!(*read, expected);
+}
+
+#[test]
+fn a_status_comes_back() {
+    check_status("fix; the: tests=", "two\nlines\x1b]0;gotcha\x07", Some(200));
+    check_status("", "", None);
+}
+
+/// 👩 and 🚀 and the joiner between them are 11 bytes: somewhere a cut falls behind the joiner.
+#[test]
+fn a_status_that_is_too_long_is_cut_between_graphemes() {
+    for padding in 0..11 {
+        let long = format!("{}{}", "x".repeat(padding), "👩\u{200d}🚀".repeat(300));
+        check_status(&long, &long, None);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_notice_comes_back_from_behind_any_multiplexers(title in text(), body in text(), layers in stack()) {
+        let id = NotificationId::new("7").unwrap();
+        for title in [None, Some(title.as_str())] {
+            let notice = Notice { id: &id, title, body: &body, urgency: Urgency::Normal };
+            for method in METHODS {
+                check(&notice, method, &layers);
+            }
+        }
+    }
+
+    #[test]
+    fn any_status_comes_back(title in text(), message in text(), progress in any::<Option<u8>>()) {
+        check_status(&title, &message, progress);
+    }
+}

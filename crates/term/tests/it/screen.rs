@@ -1,0 +1,118 @@
+//! The real GNU screen: what comes out of it is what was sent.
+
+pub(crate) mod session;
+
+use ringer_term::{EventKind, Method, Multiplexer, SCREEN_PIECE};
+
+use crate::stage::{METHODS, Sent, Stage, ascii_of, long, mark, short, unicode};
+use crate::terminal::Terminal;
+
+use session::{Session, argv};
+
+/// A session with a client attached in a terminal of ours. It hands text on in the order in which it comes, so text is a
+/// mark in the stream.
+struct Screen {
+    session: Session,
+    terminal: Terminal,
+    stage: Stage,
+}
+
+impl Screen {
+    fn start() -> Self {
+        let stage = Stage::new(&mark("first"));
+        let session = Session::prepare(&stage);
+        let mut terminal = Terminal::run(&argv(&["sh", "script"]), stage.path(), &[session.variable()]);
+        terminal.wait_for("script", |terminal| terminal.shows("<first>"));
+        Self { session, terminal, stage }
+    }
+
+    /// Lets the script send these bytes and waits for the mark behind them.
+    fn send(&mut self, name: &str, bytes: &[u8]) {
+        self.stage.prepare(name, &[bytes, &mark(name)].concat());
+        self.terminal.type_line(name);
+        self.terminal.wait_for("mark", |terminal| terminal.shows(&format!("<{name}>")));
+    }
+}
+
+const LAYERS: [Multiplexer; 1] = [Multiplexer::Screen];
+
+fn check_comes_out(sent: &Sent) {
+    let mut screen = Screen::start();
+    for method in METHODS {
+        screen.send(method.as_str(), &sent.bytes(method, &LAYERS));
+    }
+    let expected = METHODS.map(|method| sent.arrived(method));
+    assert_eq!(screen.terminal.notifications(), expected.each_ref());
+}
+
+#[test]
+fn what_is_sent_comes_out() {
+    check_comes_out(&short());
+}
+
+#[test]
+fn a_notice_of_several_pieces_comes_out() {
+    for method in METHODS {
+        assert!(long().bytes(method, &[]).len() > SCREEN_PIECE, "{method:?}");
+    }
+    check_comes_out(&long());
+}
+
+/// screen keeps only the low byte of each character that passes through: 日 (U+65E5) comes out as å (U+00E5). So nothing
+/// but ASCII can arrive as it is, and what is not must go as base64 where the protocol has it.
+#[test]
+fn a_notice_in_any_script_comes_out_in_base64() {
+    let mut screen = Screen::start();
+    screen.send("unicode", &unicode().bytes(Method::Kitty, &LAYERS));
+    assert_eq!(screen.terminal.notifications(), [&unicode().arrived(Method::Kitty)]);
+}
+
+#[test]
+fn a_notice_in_any_script_keeps_its_ascii() {
+    let mut screen = Screen::start();
+    for method in [Method::Iterm2, Method::Ghostty] {
+        screen.send(method.as_str(), &unicode().bytes(method, &LAYERS));
+        let arrived = unicode().arrived(method);
+        let came = screen.terminal.notifications();
+        let came = came.last().expect("a notification");
+        assert_eq!(
+            (ascii_of(&came.title), ascii_of(&came.body)),
+            (ascii_of(&arrived.title), ascii_of(&arrived.body))
+        );
+    }
+}
+
+/// ě is U+011B and ć is U+0107: of these screen makes ESC and BEL, behind the back of every sanitiser.
+#[test]
+fn no_character_becomes_a_control() {
+    for method in METHODS {
+        let mut screen = Screen::start();
+        let hostile = Sent::new("hostile", "ě]0;gotchać".to_owned());
+        screen.send(method.as_str(), &hostile.bytes(method, &LAYERS));
+        assert!(!screen.terminal.has(&EventKind::Title("gotcha".to_owned())), "{method:?} set the title");
+        assert_eq!((screen.terminal.notifications().len(), screen.terminal.bells()), (1, 0), "{method:?}");
+    }
+}
+
+/// The window in front: `vbell off` hands the bell on.
+#[test]
+fn a_bell_in_the_window_in_front_rings_the_terminal() {
+    let mut screen = Screen::start();
+    screen.send("bell", &short().bytes(Method::TerminalBell, &LAYERS));
+    assert_eq!(screen.terminal.bells(), 1);
+}
+
+/// A window behind: screen says so in words and flags the window with `!`. The words come first and can be waited for.
+#[test]
+fn a_bell_in_a_window_behind_sets_its_flag() {
+    let mut screen = Screen::start();
+    screen.stage.prepare("ready", &mark("second"));
+    screen.session.run(&["-X", "screen", "sh", "script"]);
+    screen.terminal.wait_for("second window", |terminal| terminal.shows("<second>"));
+    assert!(!screen.session.windows().contains('!'));
+    screen.stage.prepare("bell", &short().bytes(Method::TerminalBell, &LAYERS));
+    screen.session.run(&["-p", "0", "-X", "stuff", "bell^M"]);
+    screen.terminal.wait_for("message", |terminal| terminal.shows("bell in window 0"));
+    let windows = screen.session.windows();
+    assert!(windows.starts_with("0-!"), "{windows}");
+}

@@ -1,0 +1,179 @@
+//! The real tmux: what comes out of it is what was sent, and it does what it answers.
+
+pub(crate) mod server;
+
+use ringer_term::outer::tmux_query;
+use ringer_term::{EventKind, Identity, Method, Multiplexer, Outer, Passthrough, Program, Version};
+
+use crate::stage::{METHODS, Sent, Stage, long, short, unicode};
+use crate::terminal::Terminal;
+
+use server::{Server, argv};
+
+/// A server with a client attached in a terminal of ours. The terminal gets the title of the pane, so a title is a mark in
+/// the stream that the scanner sees. Dropped in this order: the server ends before its socket goes with the stage.
+struct Tmux {
+    server: Server,
+    terminal: Terminal,
+    stage: Stage,
+}
+
+impl Tmux {
+    fn start(options: &str) -> Self {
+        let stage = Stage::new(&mark("ready"));
+        let titles = "set -g set-titles on\nset -g set-titles-string '#T'\n";
+        let server = Server::prepare(&stage, &format!("{titles}{options}"));
+        let mut terminal = Terminal::run(&argv(&["sh", "script"]), stage.path(), &[server.variable()]);
+        terminal
+            .wait_for("first title", |terminal| terminal.told_its_name() && terminal.has(&title("ready")));
+        let mut tmux = Self { server, terminal, stage };
+        // tmux draws the window anew once it has read the answers, and lets nothing through while that is to be done.
+        // This is typed after them, and titles are sent when a window is drawn: then it has been done.
+        tmux.send("drawn", b"");
+        tmux
+    }
+
+    /// Lets the script send these bytes and waits for the mark behind them.
+    fn send(&mut self, name: &str, bytes: &[u8]) {
+        self.stage.prepare(name, &[bytes, &mark(name)].concat());
+        self.terminal.type_line(name);
+        self.terminal.wait_for("mark", |terminal| terminal.has(&title(name)));
+    }
+
+    /// A second window, behind the first: what its script sends is seen by no client.
+    fn hidden_window(&self) -> String {
+        let answer = self.server.answer(&["new-window", "-d", "-P", "-F", "#{pane_id}", "sh", "script"]);
+        answer.trim().to_owned()
+    }
+
+    /// Lets the script in the hidden window send these bytes and a bell, and waits for the bell: tmux rings it in the
+    /// terminal too, after what came before.
+    fn send_hidden(&mut self, pane: &str, bytes: &[u8]) {
+        self.stage.prepare("hidden", &[bytes, b"\x07"].concat());
+        let before = self.terminal.bells();
+        self.server.answer(&["send-keys", "-t", pane, "hidden", "Enter"]);
+        self.terminal.wait_for("bell", |terminal| terminal.bells() > before);
+    }
+
+    /// What tmux answers when it is asked about the terminal around it.
+    fn outer(&self, pane: Option<&str>) -> Outer {
+        let query = tmux_query(pane);
+        let query: Vec<&str> = query.iter().map(String::as_str).collect();
+        assert_eq!(query[0], "tmux");
+        Outer::from_tmux(&self.server.answer(&query[1..])).unwrap()
+    }
+}
+
+fn mark(name: &str) -> Vec<u8> {
+    format!("\x1b]2;{name}\x1b\\").into_bytes()
+}
+
+fn title(name: &str) -> EventKind {
+    EventKind::Title(name.to_owned())
+}
+
+const LAYERS: [Multiplexer; 1] = [Multiplexer::Tmux];
+
+fn check_comes_out(sent: &Sent) {
+    let mut tmux = Tmux::start("set -g allow-passthrough on");
+    for method in METHODS {
+        tmux.send(method.as_str(), &sent.bytes(method, &LAYERS));
+    }
+    let expected = METHODS.map(|method| sent.arrived(method));
+    assert_eq!(tmux.terminal.notifications(), expected.each_ref());
+}
+
+#[test]
+fn what_is_sent_comes_out() {
+    check_comes_out(&short());
+}
+
+#[test]
+fn a_long_notice_comes_out() {
+    check_comes_out(&long());
+}
+
+#[test]
+fn a_notice_in_any_script_comes_out() {
+    check_comes_out(&unicode());
+}
+
+#[test]
+fn with_passthrough_off_nothing_comes_out() {
+    let mut tmux = Tmux::start("set -g allow-passthrough off");
+    for method in METHODS {
+        // That the mark behind it came is what says that this will not.
+        tmux.send(method.as_str(), &short().bytes(method, &LAYERS));
+    }
+    assert!(tmux.terminal.notifications().is_empty());
+}
+
+#[test]
+fn a_bell_in_a_window_behind_sets_its_flag() {
+    let tmux = Tmux::start("");
+    let pane = tmux.hidden_window();
+    let flags = || tmux.server.answer(&["list-windows", "-F", "#{window_index}#{window_bell_flag}"]);
+    assert_eq!(flags(), "00\n10\n");
+    tmux.stage.prepare("hidden", &short().bytes(Method::TerminalBell, &LAYERS));
+    tmux.server.answer(&["send-keys", "-t", &pane, "hidden", "Enter"]);
+    // Signalled by the hook of the bell; a channel on which nobody waits yet remembers that.
+    tmux.server.answer(&["wait-for", "bell"]);
+    assert_eq!(flags(), "00\n11\n");
+}
+
+#[test]
+fn a_bell_in_the_window_in_front_rings_the_terminal() {
+    let mut tmux = Tmux::start("");
+    tmux.send("bell", &short().bytes(Method::TerminalBell, &LAYERS));
+    tmux.terminal.wait_for("bell", |terminal| terminal.bells() == 1);
+}
+
+#[test]
+fn a_notice_with_a_bell_does_both() {
+    let mut tmux = Tmux::start("set -g allow-passthrough on");
+    tmux.send("both", &short().bytes(Method::Iterm2WithBell, &LAYERS));
+    tmux.terminal.wait_for("bell", |terminal| terminal.bells() == 1);
+    assert_eq!(tmux.terminal.notifications(), [&short().arrived(Method::Iterm2)]);
+}
+
+/// What our terminal told tmux that it is.
+const OURS: Identity = Identity { program: Program::Kitty, version: Some(Version(0, 48, 2)) };
+
+/// tmux says what it lets through and whether anybody is looking; what we conclude from that is what happens.
+#[test]
+fn tmux_lets_through_what_its_answer_says() {
+    let mut tmux = Tmux::start("");
+    let pane = tmux.hidden_window();
+    let notice = short().bytes(Method::Kitty, &LAYERS);
+    for (word, passthrough) in
+        [("off", Passthrough::Off), ("on", Passthrough::Visible), ("all", Passthrough::All)]
+    {
+        let set = tmux.server.run(&["set-option", "-g", "allow-passthrough", word]);
+        if !set.status.success() {
+            assert_eq!(word, "all", "only that is newer than the option itself, which came with tmux 3.3");
+            eprintln!("skipped: this tmux does not know `allow-passthrough {word}`");
+            continue;
+        }
+        // Whatever is to be drawn anew because of the option has been drawn then.
+        tmux.send(word, b"");
+        let shown = tmux.outer(Some("%0"));
+        assert_eq!((shown.passthrough, shown.shown), (passthrough, true), "{word}");
+        assert_eq!(shown.identity, OURS, "{word}");
+        let before = tmux.terminal.notifications().len();
+        tmux.send(&format!("{word}-shown"), &notice);
+        let came = tmux.terminal.notifications().len() - before;
+        assert_eq!(came, usize::from(shown.lets_through()), "{word}, from the window in front");
+
+        let hidden = tmux.outer(Some(&pane));
+        assert_eq!((hidden.passthrough, hidden.shown), (passthrough, false), "{word}");
+        let before = tmux.terminal.notifications().len();
+        tmux.send_hidden(&pane, &notice);
+        let came = tmux.terminal.notifications().len() - before;
+        assert_eq!(came, usize::from(hidden.lets_through()), "{word}, from a window behind");
+    }
+}
+
+#[test]
+fn tmux_answers_for_the_current_pane_too() {
+    assert_eq!(Tmux::start("").outer(None).identity, OURS);
+}

@@ -1,0 +1,59 @@
+//! A tmux server of the test's own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::stage::{Stage, output_of};
+
+/// Ends when it is dropped, whatever became of its clients.
+pub(crate) struct Server {
+    /// Where its socket is. Nobody else's are there, so its name need not be unique.
+    directory: PathBuf,
+}
+
+/// Nothing that is drawn by itself, the shell that every system has, and a channel on which bells are heard.
+const CONFIGURATION: &str = "set -g default-shell /bin/sh\nset -g status off\nset -g automatic-rename off\n\
+    set-hook -g alert-bell 'wait-for -S bell'\n";
+
+/// A client that starts the server, with this command in its first window.
+pub(crate) fn argv<'a>(command: &[&'a str]) -> Vec<&'a str> {
+    [&["tmux", "-L", "ringer", "-f", "tmux.conf", "new-session"], command].concat()
+}
+
+impl Server {
+    /// Prepares the server that [`argv`] starts.
+    pub(crate) fn prepare(stage: &Stage, options: &str) -> Self {
+        stage.prepare("tmux.conf", format!("{CONFIGURATION}{options}\n").as_bytes());
+        Self { directory: stage.path().to_owned() }
+    }
+
+    /// What [`argv`] needs, so that it starts this server and no other.
+    pub(crate) fn variable(&self) -> (&'static str, &Path) {
+        ("TMUX_TMPDIR", &self.directory)
+    }
+
+    /// What tmux prints when it is given this command.
+    pub(crate) fn answer(&self, command: &[&str]) -> String {
+        let output = self.run(command);
+        assert!(output.status.success(), "{command:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub(crate) fn run(&self, command: &[&str]) -> Output {
+        output_of(self.command(command))
+    }
+
+    fn command(&self, command: &[&str]) -> Command {
+        let mut tmux = Command::new("tmux");
+        tmux.args(["-L", "ringer"]).args(command).current_dir(&self.directory);
+        tmux.env_remove("TMUX").env("TMUX_TMPDIR", &self.directory);
+        tmux
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Fails where it has ended by itself, and where there is no tmux.
+        let _ = self.command(&["kill-server"]).output();
+    }
+}

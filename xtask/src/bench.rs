@@ -1,0 +1,61 @@
+//! Benchmarks. They compare two programs in one run and print the ratio: on a noisy machine that is
+//! the only figure worth keeping, so none of them fails because of a time.
+
+mod measure;
+mod start;
+
+use crate::failure::Failure;
+use crate::step::Step;
+use crate::timetable::Timetable;
+
+struct Bench {
+    name: &'static str,
+    run: fn(&mut Timetable) -> Result<(), Failure>,
+}
+
+const BENCHES: &[Bench] =
+    &[Bench { name: "scanner", run: scanner }, Bench { name: "start", run: start::run }];
+
+pub(crate) fn run(names: &[String]) -> Result<(), Failure> {
+    let chosen = choose(names)?;
+    Timetable::around(|times| chosen.iter().try_for_each(|bench| (bench.run)(times)))
+}
+
+/// All of them when none is named. A wrong name stops everything before the first minute is spent.
+fn choose(names: &[String]) -> Result<Vec<&'static Bench>, Failure> {
+    if names.is_empty() {
+        return Ok(BENCHES.iter().collect());
+    }
+    let find = |name: &String| {
+        BENCHES.iter().find(|bench| bench.name == name).ok_or_else(|| {
+            let known: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
+            Failure::usage(format!("no benchmark `{name}`; there are: {}", known.join(", ")))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// Measures inside one process, so it is an ordinary bench target that prints its own ratios.
+fn scanner(times: &mut Timetable) -> Result<(), Failure> {
+    Step::cargo("scanner", &["bench", "-p", "ringer-term", "--bench", "scanner"]).run(times)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BENCHES, choose};
+
+    #[test]
+    fn benchmarks_are_chosen_by_name() {
+        fn check(names: &[&str], expect: Option<&[&str]>) {
+            let owned: Vec<String> = names.iter().map(ToString::to_string).collect();
+            let chosen =
+                choose(&owned).ok().map(|chosen| chosen.iter().map(|bench| bench.name).collect::<Vec<_>>());
+            assert_eq!(chosen.as_deref(), expect, "{names:?}");
+        }
+        let all: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
+        check(&[], Some(&all));
+        check(&["start"], Some(&["start"]));
+        check(&["start", "scanner"], Some(&["start", "scanner"]));
+        check(&["start", "scaner"], None);
+    }
+}

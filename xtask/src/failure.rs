@@ -1,0 +1,62 @@
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// `EX_USAGE` of sysexits.h.
+const USAGE: u8 = 64;
+/// `EX_UNAVAILABLE`: something the machine should have is not there.
+const UNAVAILABLE: u8 = 69;
+const COMPLAINTS: u8 = 1;
+
+/// Why a command stopped, and the code it exits with.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    pub(crate) fn usage(message: String) -> Self {
+        Self { code: USAGE, message }
+    }
+
+    pub(crate) fn unavailable(message: String) -> Self {
+        Self { code: UNAVAILABLE, message }
+    }
+
+    pub(crate) fn complaints(message: String) -> Self {
+        Self { code: COMPLAINTS, message }
+    }
+
+    pub(crate) fn io(what: &str, error: &io::Error) -> Self {
+        Self { code: UNAVAILABLE, message: format!("{what}: {error}") }
+    }
+
+    /// A program ended with something other than success; ours ends with the same code.
+    pub(crate) fn exited(command: &str, code: u8) -> Self {
+        Self { code, message: format!("`{command}` failed with exit code {code}") }
+    }
+
+    /// For commands that take no arguments.
+    pub(crate) fn unless_empty(arguments: &[String]) -> Result<(), Self> {
+        match arguments.first() {
+            None => Ok(()),
+            Some(first) => Err(Self::usage(format!("`{first}`: this command takes no arguments"))),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn code(&self) -> u8 {
+        self.code
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}

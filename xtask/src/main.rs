@@ -1,0 +1,144 @@
+//! The developers' own tool, run as `cargo xtask <command>`.
+//!
+//! ```text
+//! cargo xtask test     # every test, with the real programs the tests talk to
+//! cargo xtask ci       # what a change has to pass before it lands
+//! ```
+//!
+//! One file per command; this one only chooses. It depends on nothing but std, because everybody who
+//! touches the repository compiles it first. It never commits, formats or rewrites a file of the
+//! repository; the one thing it changes on the machine is a missing system package, and it says which.
+//!
+//! Exit codes: 0, or 1 when tidy has complaints, 64 for a command line it does not understand, 69 when
+//! something the machine should have is missing, otherwise the code of the step that failed.
+
+mod bench;
+mod ci;
+mod failure;
+mod parts;
+mod step;
+mod test;
+mod tidy;
+mod timetable;
+
+use std::env;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use failure::Failure;
+
+struct Task {
+    name: &'static str,
+    arguments: &'static str,
+    summary: &'static str,
+    run: fn(&[String]) -> Result<(), Failure>,
+}
+
+const TASKS: &[Task] = &[
+    Task {
+        name: "test",
+        arguments: "[--no-install] [nextest arguments]",
+        summary: "install what the tests talk to, then run all of them",
+        run: test::run,
+    },
+    Task { name: "ci", arguments: "", summary: "format, lints, tidy, tests, documentation", run: ci::run },
+    Task { name: "bench", arguments: "[NAME...]", summary: "measure, as ratios", run: bench::run },
+    Task { name: "tidy", arguments: "", summary: "the rules no compiler checks", run: tidy::run },
+];
+
+const EXAMPLES: &str = "\
+Examples:
+  cargo xtask test                      everything
+  cargo xtask test -p ringer-term       one crate
+  cargo xtask test --no-install         name what is missing, install nothing
+  cargo xtask ci                        what has to pass before a change lands
+  cargo xtask bench start               one benchmark
+  cargo xtask tidy
+";
+
+fn main() -> ExitCode {
+    // `env::args` panics on an argument that is not UTF-8; a wrong argument is only a wrong argument.
+    let arguments: Vec<String> =
+        env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<(), Failure> {
+    let Some((name, rest)) = arguments.split_first() else {
+        return Err(Failure::usage(format!("which command?\n\n{}", help())));
+    };
+    if is_help(name) || rest.first().is_some_and(|first| is_help(first)) {
+        print!("{}", help());
+        return Ok(());
+    }
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else {
+        return Err(Failure::usage(format!("no command `{name}`\n\n{}", commands())));
+    };
+    enter_repository()?;
+    (task.run)(rest)
+}
+
+fn is_help(argument: &str) -> bool {
+    matches!(argument, "help" | "--help" | "-h")
+}
+
+/// Every path in this crate is relative to the root of the repository, wherever it was called from.
+fn enter_repository() -> Result<(), Failure> {
+    let here = env::current_dir().map_err(|error| Failure::io("the current folder", &error))?;
+    let root = here
+        .ancestors()
+        .find(|folder| folder.join("xtask/Cargo.toml").is_file())
+        .ok_or_else(|| Failure::unavailable("not inside the repository: no xtask/Cargo.toml above".into()))?;
+    env::set_current_dir(root).map_err(|error| Failure::io(&root.display().to_string(), &error))
+}
+
+fn help() -> String {
+    format!("{EXAMPLES}\n{}", commands())
+}
+
+fn commands() -> String {
+    let mut text = String::from("Commands:\n");
+    for task in TASKS {
+        let call = format!("{} {}", task.name, task.arguments);
+        // Writing into a String cannot fail.
+        let _ = writeln!(text, "  {call:<42}{}", task.summary);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{dispatch, help};
+
+    fn check(arguments: &[&str], code: u8, says: &str) {
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let failure = dispatch(&arguments).expect_err("these are all wrong");
+        assert_eq!(failure.code(), code, "{arguments:?}");
+        assert!(failure.to_string().contains(says), "{arguments:?} said: {failure}");
+    }
+
+    #[test]
+    fn a_command_nobody_knows_gets_the_list() {
+        check(&["tset"], 64, "no command `tset`");
+        check(&["tset"], 64, "  tidy ");
+        check(&[], 64, "  bench [NAME...] ");
+    }
+
+    #[test]
+    fn a_wrong_argument_is_a_usage_error() {
+        check(&["ci", "--fast"], 64, "`--fast`");
+        check(&["tidy", "crates"], 64, "`crates`");
+        check(&["bench", "strat"], 64, "start");
+    }
+
+    #[test]
+    fn help_starts_with_examples() {
+        assert!(help().starts_with("Examples:"), "{}", help());
+    }
+}

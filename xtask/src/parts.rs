@@ -1,0 +1,184 @@
+use std::collections::BTreeSet;
+use std::env;
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::failure::Failure;
+use crate::step::Step;
+use crate::timetable::Timetable;
+
+/// A program of the system that tests run for real.
+struct Part {
+    program: &'static str,
+    /// The Debian package that brings it.
+    package: &'static str,
+    purpose: &'static str,
+}
+
+const PARTS: &[Part] = &[
+    Part {
+        program: "tmux",
+        package: "tmux",
+        purpose: "so the wrapped sequences are tried in the real multiplexer",
+    },
+    Part {
+        program: "screen",
+        package: "screen",
+        purpose: "so the wrapped sequences are tried in the real multiplexer",
+    },
+];
+
+/// What to do about a part that is not there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Missing {
+    Install,
+    Report,
+}
+
+/// Makes sure that every part is there. A missing one is an error and never a skipped test: a suite
+/// that is green because it tried nothing is worse than none.
+pub(crate) fn ensure(policy: Missing, times: &mut Timetable) -> Result<(), Failure> {
+    let lacking = lacking();
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    let installer = match policy {
+        Missing::Install => Installer::find(),
+        Missing::Report => None,
+    };
+    let Some(installer) = installer else {
+        return Err(Failure::unavailable(instructions(&lacking)));
+    };
+    for part in &lacking {
+        eprintln!("installing {} ({})", part.package, part.purpose);
+    }
+    // A list that is a month old names packages that the mirror has replaced. When the update itself
+    // fails (one broken third-party source is enough), the lists at hand may still do: install decides.
+    if let Err(failure) = installer.apt_get("apt update", &["update"]).run(times) {
+        eprintln!("{failure}; trying to install all the same");
+    }
+    installer
+        .apt_get("apt install", &["install", "-y", "--no-install-recommends"])
+        .args(packages(&lacking))
+        .run(times)
+        .map_err(|failure| Failure::unavailable(format!("{failure}\n{}", instructions(&lacking))))?;
+    let still = self::lacking();
+    if still.is_empty() { Ok(()) } else { Err(Failure::unavailable(instructions(&still))) }
+}
+
+fn lacking() -> Vec<&'static Part> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    PARTS.iter().filter(|part| !is_on_path(part.program, &path)).collect()
+}
+
+fn is_on_path(program: &str, path: &OsStr) -> bool {
+    env::split_paths(path).any(|folder| is_executable(&folder.join(program)))
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// Each package once, although two programs may come from the same one.
+fn packages(parts: &[&Part]) -> BTreeSet<&'static str> {
+    parts.iter().map(|part| part.package).collect()
+}
+
+fn instructions(parts: &[&Part]) -> String {
+    let mut text = String::from("the tests need programs that are not here:\n");
+    for part in parts {
+        // Writing into a String cannot fail.
+        let _ = writeln!(text, "  {}: {}", part.program, part.purpose);
+    }
+    let packages = packages(parts).into_iter().collect::<Vec<_>>().join(" ");
+    text + "install them with: sudo apt-get install " + &packages
+}
+
+/// The way in which apt-get may be run here.
+#[derive(Clone, Copy)]
+enum Installer {
+    Root,
+    Sudo,
+}
+
+impl Installer {
+    fn find() -> Option<Self> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        if !is_on_path("apt-get", &path) {
+            None
+        } else if is_root() {
+            Some(Self::Root)
+        } else if succeeds("sudo", &["-n", "true"]) {
+            Some(Self::Sudo)
+        } else {
+            None
+        }
+    }
+
+    fn apt_get(self, name: &'static str, arguments: &[&str]) -> Step {
+        match self {
+            Self::Root => Step::new(name, "apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(arguments),
+            // sudo clears the environment, so the setting goes behind it.
+            Self::Sudo => Step::new(name, "sudo")
+                .args(["-n", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"])
+                .args(arguments),
+        }
+    }
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+/// Whether a program runs and likes it; what it prints is of no interest.
+pub(crate) fn succeeds(program: impl AsRef<OsStr>, arguments: &[&str]) -> bool {
+    Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Part, instructions, is_on_path};
+    use std::ffi::OsStr;
+
+    const DBUS: Part = Part { program: "dbus-daemon", package: "dbus", purpose: "a private bus" };
+    const DBUS_SEND: Part = Part { program: "dbus-send", package: "dbus", purpose: "to look at it" };
+    const SCREEN: Part = Part { program: "screen", package: "screen", purpose: "the real one" };
+
+    #[test]
+    fn says_exactly_what_to_install() {
+        fn check(parts: &[&Part], expect: &str) {
+            let text = instructions(parts);
+            assert_eq!(text.lines().last(), Some(expect), "{text}");
+        }
+        check(&[&SCREEN], "install them with: sudo apt-get install screen");
+        check(&[&SCREEN, &DBUS, &DBUS_SEND], "install them with: sudo apt-get install dbus screen");
+    }
+
+    #[test]
+    fn says_what_each_part_is_for() {
+        let text = instructions(&[&SCREEN, &DBUS]);
+        assert!(text.contains("  screen: the real one\n  dbus-daemon: a private bus\n"), "{text}");
+    }
+
+    #[test]
+    fn only_an_executable_file_is_a_program() {
+        fn check(program: &str, path: &str, expect: bool) {
+            assert_eq!(is_on_path(program, OsStr::new(path)), expect, "{program} in {path}");
+        }
+        let here = env!("CARGO_MANIFEST_DIR");
+        check("sh", "/nowhere:/bin", true);
+        check("sh", "/nowhere", false);
+        check("sh", "", false);
+        check("src", here, false);
+        check("Cargo.toml", here, false);
+    }
+}

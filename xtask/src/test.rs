@@ -1,0 +1,111 @@
+use crate::failure::Failure;
+use crate::parts::{self, Missing};
+use crate::step::{self, Step};
+use crate::timetable::Timetable;
+
+/// Everything but benches: theirs are programs of their own, and running them as tests would measure
+/// for minutes and prove nothing.
+const TARGETS: &[&str] = &["--lib", "--bins", "--tests", "--examples"];
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let (missing, arguments) = match arguments.split_first() {
+        Some((first, rest)) if first == "--no-install" => (Missing::Report, rest),
+        _ => (Missing::Install, arguments),
+    };
+    Timetable::around(|times| all(missing, arguments, times))
+}
+
+pub(crate) fn all(missing: Missing, arguments: &[String], times: &mut Timetable) -> Result<(), Failure> {
+    parts::ensure(missing, times)?;
+    let runner: &[&str] = if parts::succeeds(step::cargo(), &["nextest", "--version"]) {
+        &["nextest", "run"]
+    } else {
+        &["test"]
+    };
+    let scope = Scope::of(arguments);
+    Step::cargo("tests", runner).args(scope.flags()).args(arguments).run(times)?;
+    if scope.is_everything() {
+        // nextest does not know doctests.
+        Step::cargo("doctests", &["test", "--workspace", "--doc"]).run(times)
+    } else {
+        eprintln!("doctests left out: the arguments choose packages or targets");
+        Ok(())
+    }
+}
+
+/// What the arguments leave for us to choose. Cargo ignores `-p` beside `--workspace`, and adds
+/// `--test it` to `--tests`: passing ours as well would turn a narrow run into a full one.
+#[derive(PartialEq, Eq, Debug)]
+struct Scope {
+    packages_are_ours: bool,
+    targets_are_ours: bool,
+}
+
+impl Scope {
+    fn of(arguments: &[String]) -> Self {
+        // What follows `--` is for the test programs.
+        let ours = || arguments.iter().take_while(|argument| *argument != "--");
+        Self {
+            packages_are_ours: !ours().any(|argument| chooses_packages(argument)),
+            targets_are_ours: !ours().any(|argument| chooses_targets(argument)),
+        }
+    }
+
+    fn flags(&self) -> Vec<&'static str> {
+        let packages: &[&str] = if self.packages_are_ours { &["--workspace"] } else { &[] };
+        let targets = if self.targets_are_ours { TARGETS } else { &[] };
+        packages.iter().chain(targets).copied().collect()
+    }
+
+    fn is_everything(&self) -> bool {
+        self.packages_are_ours && self.targets_are_ours
+    }
+}
+
+fn chooses_packages(argument: &str) -> bool {
+    let short = argument.starts_with("-p") && !argument.starts_with("--");
+    short || matches!(flag_name(argument), "--package" | "--workspace" | "--all")
+}
+
+fn chooses_targets(argument: &str) -> bool {
+    matches!(
+        flag_name(argument),
+        "--lib" | "--bin" | "--bins" | "--test" | "--tests" | "--example" | "--examples" | "--all-targets"
+    )
+}
+
+/// `--package` of `--package=ringer-term`.
+fn flag_name(argument: &str) -> &str {
+    argument.split_once('=').map_or(argument, |(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scope;
+
+    #[test]
+    fn a_narrow_run_stays_narrow() {
+        fn check(arguments: &str, expect: &str) {
+            let arguments: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(Scope::of(&arguments).flags().join(" "), expect, "{arguments:?}");
+        }
+        let targets = "--lib --bins --tests --examples";
+        let everything = format!("--workspace {targets}");
+        check("", &everything);
+        check("scanner --no-fail-fast", &everything);
+        check("--profile ci", &everything);
+        check("--retries=2 -- -p --lib", &everything);
+        check("-p ringer-term", targets);
+        check("-pringer-term", targets);
+        check("--package=ringer-term osc", targets);
+        check("--test it", "--workspace");
+        check("-p ringer --bin ringer", "");
+    }
+
+    #[test]
+    fn benches_are_never_run_as_tests() {
+        let flags = Scope::of(&[]).flags();
+        assert!(!flags.contains(&"--all-targets") && !flags.contains(&"--benches"), "{flags:?}");
+        assert!(flags.contains(&"--lib"), "without any target flag cargo would choose for itself: {flags:?}");
+    }
+}

@@ -1,0 +1,35 @@
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::failure::Failure;
+
+/// A file of the repository that is text, by its path from the root.
+pub(super) struct TextFile {
+    pub(super) path: String,
+    pub(super) text: String,
+}
+
+/// What git tracks or would track. Recordings and pictures that are not UTF-8 have no lines to
+/// complain about and are left out.
+pub(super) fn text_files() -> Result<Vec<TextFile>, Failure> {
+    let output = Command::new("git")
+        .args(["ls-files", "-co", "--exclude-standard", "-z"])
+        .output()
+        .map_err(|error| Failure::io("git ls-files", &error))?;
+    if !output.status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr);
+        return Err(Failure::unavailable(format!("git ls-files: {}", reason.trim())));
+    }
+    let listing = String::from_utf8_lossy(&output.stdout);
+    listing.split('\0').filter(|path| !path.is_empty()).filter_map(|path| read(path).transpose()).collect()
+}
+
+/// `None` for what has no text of its own: a link, a submodule, a file deleted but not yet committed.
+fn read(path: &str) -> Result<Option<TextFile>, Failure> {
+    if !Path::new(path).symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+        return Ok(None);
+    }
+    let bytes = fs::read(path).map_err(|error| Failure::io(path, &error))?;
+    Ok(String::from_utf8(bytes).ok().map(|text| TextFile { path: path.to_owned(), text }))
+}
