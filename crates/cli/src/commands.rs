@@ -1,6 +1,14 @@
 //! The command line: every command, and how failures leave the program.
 
+mod acknowledge;
+mod ask;
+mod listen;
+mod log;
+mod notify;
+mod nuke;
 mod progress;
+mod questions;
+mod status;
 mod term;
 mod welcome;
 
@@ -17,8 +25,10 @@ use crate::failure::Outcome;
 /// Without a command it says what it knows about this terminal and what to try.
 #[derive(Debug, Parser)]
 #[command(name = "ringer", version, disable_help_subcommand = true, arg_required_else_help = false)]
-#[command(after_help = "Exit codes: 64 wrong usage, 66 no input, 69 not available, \
-                        74 input or output failed, 75 try again, 77 not allowed.")]
+#[command(
+    after_help = "Exit codes: 64 wrong usage, 65 wrong data, 66 no input, 69 not available, 73 cannot create, \
+                        74 input or output failed, 75 try again, 77 not allowed."
+)]
 struct Ringer {
     #[command(subcommand)]
     command: Option<Command>,
@@ -26,6 +36,14 @@ struct Ringer {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Notify(notify::Args),
+    Listen(listen::Args),
+    Ask(ask::Args),
+    Questions(questions::Args),
+    Acknowledge(acknowledge::Args),
+    Status(status::Args),
+    Log(log::Args),
+    Nuke(nuke::Args),
     Term(term::Args),
     Progress(progress::Args),
 }
@@ -38,6 +56,14 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     };
     let outcome = match ringer.command {
         None => welcome::run(),
+        Some(Command::Notify(arguments)) => notify::run(&arguments),
+        Some(Command::Listen(arguments)) => listen::run(&arguments),
+        Some(Command::Ask(arguments)) => ask::run(&arguments),
+        Some(Command::Questions(arguments)) => questions::run(&arguments),
+        Some(Command::Acknowledge(arguments)) => acknowledge::run(&arguments),
+        Some(Command::Status(arguments)) => status::run(&arguments),
+        Some(Command::Log(arguments)) => log::run(&arguments),
+        Some(Command::Nuke(arguments)) => nuke::run(&arguments),
         Some(Command::Term(arguments)) => term::run(arguments),
         Some(Command::Progress(arguments)) => progress::run(&arguments),
     };

@@ -5,10 +5,14 @@
 pub(crate) enum Exit {
     /// The command line is wrong.
     Usage = 64,
+    /// What was given cannot be used: too long, not text, an id that nobody knows.
+    Data = 65,
     /// A file that was to be read is not there or cannot be read.
     NoInput = 66,
     /// Something that is needed is not there: a terminal, a service.
     Unavailable = 69,
+    /// Something cannot be made: no space, no directory.
+    CannotCreate = 73,
     /// Reading or writing failed half-way.
     InputOutput = 74,
     /// It may work later.

@@ -4,6 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::io::{self, ErrorKind};
 
+use ringer_core::InvalidWord;
+use ringer_journal::Error as JournalError;
+
 use crate::exit::Exit;
 
 /// A failure on its way to the person.
@@ -48,6 +51,46 @@ impl Failure {
             _ => Exit::NoInput,
         };
         Self::new(exit, format!("cannot open {name}")).because(error)
+    }
+}
+
+impl From<InvalidWord> for Failure {
+    fn from(error: InvalidWord) -> Self {
+        let exit = match error {
+            InvalidWord::Empty { .. } | InvalidWord::Unknown { .. } => Exit::Usage,
+            _ => Exit::Data,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        let what = error.to_string();
+        let failure = |exit| Self::new(exit, what.clone());
+        match error {
+            JournalError::NotWritable { path, .. } => {
+                let path = path.display();
+                failure(Exit::NoPermission).hint(format!(
+                    "if an agent's sandbox forbids it, allow writing to {path}:\n    \
+                     Claude Code   \"sandbox\": {{\"filesystem\": {{\"allowWrite\": [\"{path}\"]}}}} in settings.json\n    \
+                     Codex         [sandbox_workspace_write] writable_roots = [\"{path}\"] in config.toml\n    \
+                     Gemini CLI    SANDBOX_MOUNTS={path}:{path}:rw in the environment\n  \
+                     or name a directory that it may write: RINGER_HOME=/some/directory ringer …"
+                ))
+            }
+            JournalError::WrongOwner { .. } => failure(Exit::NoPermission).hint(
+                "run it as the owner, or name a directory of your own: RINGER_HOME=/some/directory ringer …",
+            ),
+            JournalError::Full { path } => failure(Exit::CannotCreate)
+                .hint(format!("make room (df -h {}), then send it again: it was not stored", path.display())),
+            JournalError::Newer { .. } => failure(Exit::Unavailable)
+                .hint("upgrade ringer to the version that wrote it; the file was not touched"),
+            JournalError::Busy { .. } => failure(Exit::TryAgain).hint("send it again: it was not stored"),
+            JournalError::NoQuestion(_) => failure(Exit::Data).hint("ringer questions --all"),
+            JournalError::Answered { .. } => failure(Exit::Data).hint("ringer questions"),
+            _ => failure(Exit::InputOutput),
+        }
     }
 }
 

@@ -1,11 +1,18 @@
 //! `ringer`: the notification system for coding agents. One file per command, no rules of its own.
 
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::doc_markdown,
+    reason = "doc comments of arguments are help texts, and people do not read Markdown there"
+)]
 
 mod commands;
 mod exit;
 mod failure;
+mod line;
 mod output;
+mod place;
+mod span;
 mod terminal;
 
 use std::process::ExitCode;

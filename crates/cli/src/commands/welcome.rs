@@ -6,7 +6,7 @@ use crate::failure::Outcome;
 use crate::output::print;
 use crate::terminal::{apple_bell, detect_here};
 
-/// Says what this terminal is, and what to try. The workspace will open here once it exists.
+/// Says what this terminal is, what the journal holds, and what to try. The workspace will open here once it exists.
 pub(crate) fn run() -> Outcome {
     let detection = detect_here();
     let choice = choose(Channel::Auto, &detection, apple_bell(&detection));
@@ -20,14 +20,18 @@ pub(crate) fn run() -> Outcome {
              \n\
              this terminal     {terminal}\n\
              notified through  {method}: {reason}\n\
+             {journal}\
              \n\
              Try:\n\
+             \x20 ringer listen &               wait for messages, as a lead agent does\n\
+             \x20 ringer notify \"hello\"         send one; the listener prints it and ends\n\
              \x20 ringer term notify \"hello\"    tell yourself something through this terminal\n\
              \x20 ringer term scan RECORDING    what a recorded program told its terminal\n\
              \x20 ringer --help                 every command\n",
             version = env!("CARGO_PKG_VERSION"),
             method = choice.method.as_str(),
             reason = sanitise_line(&choice.reason),
+            journal = super::status::summary()?,
         )
         .as_bytes(),
     )

@@ -1,0 +1,55 @@
+//! `ringer acknowledge`.
+
+use ringer_core::QuestionId;
+use ringer_journal::Stamp;
+use serde::Serialize;
+
+use crate::failure::Outcome;
+use crate::output::print_json;
+use crate::place;
+
+/// Close a question, with an answer or without
+///
+/// The agent that asked gets the answer in its inbox; a `ringer ask --wait` prints it and ends.
+///
+/// Examples:
+///   ringer acknowledge q-1740000607-a1b2c3 "yes, but keep the old API"
+///   ringer acknowledge q-1740000607-a1b2c3
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The question's id, as `ringer questions` shows it
+    id: String,
+    /// The answer
+    answer: Option<String>,
+    /// Who answers [default: $RINGER_AGENT, the agent of this worktree, or `system`]
+    #[arg(long, value_name = "ID")]
+    from: Option<String>,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    question_id: &'a str,
+    asked_by: &'a str,
+    answer: Option<&'a str>,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let id = QuestionId::parse(&arguments.id)?;
+    let repository = place::repository();
+    let mut journal = place::journal()?;
+    let sender = place::sender(arguments.from.as_deref(), &journal, repository.as_ref())?;
+    let question = journal.answer(&id, arguments.answer.as_deref(), &sender, &Stamp::now())?;
+    place::tell_of_repair(&journal);
+    if arguments.json {
+        print_json(&Report {
+            question_id: question.id.as_str(),
+            asked_by: question.asker.as_str(),
+            answer: question.answer.as_deref(),
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! `ringer ask`.
+
+use std::time::{Duration, Instant};
+
+use ringer_core::{Draft, Kind};
+use ringer_journal::{Parent, Stamp};
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::{print_json, print_line};
+use crate::place;
+use crate::span::parse_span;
+
+/// Ask the person, or the lead agent, something
+///
+/// Stores the question and notifies of it. Somebody answers with `ringer acknowledge ID ANSWER`; an agent that asked
+/// gets the answer in its inbox, and --wait prints it.
+///
+/// Examples:
+///   ringer ask "Should I refactor the auth module?"
+///   answer=$(ringer ask --wait --option yes --option no "Deploy now?")
+///   ringer ask --wait --timeout 600 "Which branch?" || echo "nobody answered"
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The question
+    question: String,
+    /// Wait for the answer and print it
+    #[arg(long)]
+    wait: bool,
+    /// Give up waiting after so many seconds; the question stays open
+    #[arg(long, value_name = "SECONDS", requires = "wait", value_parser = parse_span)]
+    timeout: Option<Duration>,
+    /// An answer to choose from; may be given several times
+    #[arg(long, value_name = "ANSWER")]
+    option: Vec<String>,
+    /// Who asks [default: $RINGER_AGENT, the agent of this worktree, or `system`]
+    #[arg(long, value_name = "ID")]
+    from: Option<String>,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    question_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answered: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<&'a str>,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let deadline = arguments.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let repository = place::repository();
+    let scope = place::scope(repository.as_ref());
+    let mut journal = place::journal()?;
+    let sender = place::sender(arguments.from.as_deref(), &journal, repository.as_ref())?;
+    let asks = match sender.agent() {
+        Some(agent) => format!("Agent {} asks: {}", agent.as_str(), arguments.question),
+        None => arguments.question.clone(),
+    };
+    // The question by itself is checked first, so that an empty one is not hidden behind the words around it.
+    Draft::new(scope.clone(), sender.clone(), Kind::Question, &arguments.question)?;
+    let mut draft = Draft::new(scope, sender, Kind::Question, &asks)?;
+    draft.origin = place::origin();
+    let wait = arguments.wait.then_some(Parent::Watch);
+    let asked = journal.ask(&draft, &arguments.question, &arguments.option, &Stamp::now(), wait)?;
+    place::tell_of_repair(&journal);
+    let id = asked.id.as_str();
+    if !arguments.wait {
+        let report = Report { question_id: id, answered: None, answer: None };
+        return if arguments.json { print_json(&report) } else { print_line(id) };
+    }
+    let answered = journal.wait_for_answer(&asked, deadline)?;
+    let answer = answered.as_ref().and_then(|question| question.answer.as_deref());
+    if arguments.json {
+        print_json(&Report { question_id: id, answered: Some(answered.is_some()), answer })?;
+    }
+    match answered {
+        None => Err(Failure::new(Exit::TryAgain, format!("nobody answered {id} in time; it stays open"))
+            .hint(format!("ringer acknowledge {id} \"the answer\""))),
+        Some(_) if arguments.json => Ok(()),
+        Some(_) => print_line(answer.unwrap_or_default()),
+    }
+}

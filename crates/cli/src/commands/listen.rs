@@ -1,0 +1,92 @@
+//! `ringer listen`.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use ringer_core::Message;
+use ringer_journal::{Consumer, Heard, Listener, Parent, Stamp};
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::line::json_line;
+use crate::place;
+use crate::span::{Clock, parse_span};
+
+/// Block until messages arrive, print them as JSON lines, exit
+///
+/// For the lead agent: run it in the background, act on what it prints, run it again. Messages sent meanwhile wait. What
+/// was printed is not printed again; what could not be printed is. Several listeners of one name share the messages,
+/// listeners of different names each get all of them.
+///
+/// Examples:
+///   ringer listen --timeout 300
+///   ringer listen --follow --as dashboard | jq -r .msg
+///   ringer listen --timeout 0             what is waiting, without waiting
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Give up after so many seconds (fractions work) [default: never]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_span)]
+    timeout: Option<Duration>,
+    /// The name to read under; each name has its own place in the journal
+    #[arg(long = "as", value_name = "NAME", default_value = Consumer::LEAD)]
+    consumer: String,
+    /// Go on after the first messages
+    #[arg(long)]
+    follow: bool,
+    /// Skip what was sent before
+    #[arg(long)]
+    from_now: bool,
+    /// At most so many lines at once; the rest waits for the next call
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    max: u32,
+    /// Lines are JSON in any case; accepted because every command has it
+    #[arg(long)]
+    json: bool,
+}
+
+/// Agents cut long output off, and what is cut off is lost; so a batch stays well below.
+const MAX_CHARS: usize = 30_000;
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let deadline = arguments.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let repository = place::repository();
+    let scope = place::scope(repository.as_ref());
+    let consumer = Consumer::new(&arguments.consumer, scope)
+        .map_err(|error| Failure::usage(error.to_string()).hint("ringer listen --as dashboard"))?;
+    let mut journal = place::journal()?;
+    let own =
+        place::sender(None, &journal, repository.as_ref())?.agent().map(|agent| agent.as_str().to_owned());
+    journal.prune_if_due(&Stamp::now())?;
+    let parent = if arguments.follow { Parent::Ignore } else { Parent::Watch };
+    let mut listener = Listener::begin(&mut journal, consumer, own, arguments.from_now, parent)?;
+    let clock = Clock::local();
+    loop {
+        let heard =
+            listener.next(deadline, arguments.max as usize, |messages| print_batch(messages, &clock))?;
+        if !(arguments.follow && matches!(heard, Heard::Messages(_))) {
+            return Ok(());
+        }
+    }
+}
+
+/// Prints as many as fit, at least one, and flushes. Gives how many: the cursor moves behind those and no further.
+fn print_batch(messages: &[Message], clock: &Clock) -> Result<usize, Failure> {
+    let mut text = String::new();
+    let mut taken = 0;
+    for message in messages {
+        let line = json_line(message, clock)?;
+        if taken > 0 && text.chars().count() + line.chars().count() > MAX_CHARS {
+            break;
+        }
+        text += &line;
+        text.push('\n');
+        taken += 1;
+    }
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| {
+        Failure::new(Exit::InputOutput, "cannot print: the messages stay unread and come again")
+            .because(error)
+    })?;
+    Ok(taken)
+}

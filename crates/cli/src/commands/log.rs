@@ -1,0 +1,116 @@
+//! `ringer log`.
+
+use std::io::{self, Write};
+
+use ringer_core::{Kind, Message, Recipient};
+use ringer_journal::{Filter, Journal, Parent, Stamp, Watch};
+
+use crate::failure::{Failure, Outcome};
+use crate::line::{json_line, word_line};
+use crate::output::settle;
+use crate::place;
+use crate::span::{Clock, parse_since};
+
+/// Print the journal of this repository
+///
+/// Reading it moves nobody's place in it.
+///
+/// Examples:
+///   ringer log --since 2h
+///   ringer log --follow --type question --everywhere
+///   ringer log --from worker-1 --json | jq -r .msg
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Go on as it grows
+    #[arg(long, short)]
+    follow: bool,
+    /// Only what was sent since: 10m, 2h, 2026-02-17, 2026-02-17T14:30:05-0600
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Only from this sender
+    #[arg(long, value_name = "ID")]
+    from: Option<String>,
+    /// Only of this kind
+    #[arg(long = "type", value_name = "KIND")]
+    kind: Option<Kind>,
+    /// Only for: lead, person, all, or an agent
+    #[arg(long, value_name = "WHO")]
+    to: Option<String>,
+    /// Every repository
+    #[arg(long)]
+    everywhere: bool,
+    /// One JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Read at once; the journal may be long.
+const PAGE: usize = 500;
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let now = Stamp::now().unix_ms;
+    let since = arguments.since.as_deref().map(|since| parse_since(since, now)).transpose();
+    let scope = place::scope(place::repository().as_ref());
+    let filter = Filter {
+        scope: (!arguments.everywhere).then_some(scope),
+        sender: arguments.from.clone(),
+        kind: arguments.kind,
+        recipient: arguments.to.as_deref().map(Recipient::parse).transpose()?.map(|to| to.to_string()),
+        since_ms: since.map_err(|error| Failure::usage(format!("--since: {error}")))?,
+    };
+    let clock = Clock::local();
+    let mut journal = if arguments.follow {
+        place::journal()?
+    } else {
+        match Journal::open_existing(&place::home()?)? {
+            Some(journal) => journal,
+            None => return Ok(()),
+        }
+    };
+    let printed = print_all(&mut journal, &filter, arguments.json, &clock)?;
+    place::tell_of_repair(&journal);
+    let Some(seq) = printed else { return Ok(()) };
+    if !arguments.follow {
+        return Ok(());
+    }
+    let mut watch = Watch::begin(&mut journal, seq, Parent::Ignore)?;
+    loop {
+        let messages = watch.next(&filter, None, PAGE)?;
+        if messages.is_empty() || !print_page(&messages, arguments.json, &clock)? {
+            return Ok(());
+        }
+    }
+}
+
+/// Prints what is there. Gives the last place, or `None` when the reader has gone.
+fn print_all(
+    journal: &mut Journal,
+    filter: &Filter,
+    json: bool,
+    clock: &Clock,
+) -> Result<Option<i64>, Failure> {
+    let mut seq = 0;
+    loop {
+        let messages = journal.healing(|journal| journal.matching_after(filter, seq, PAGE))?;
+        let Some(last) = messages.last() else { return Ok(Some(seq)) };
+        seq = last.seq;
+        if !print_page(&messages, json, clock)? {
+            return Ok(None);
+        }
+    }
+}
+
+/// Gives whether there is still somebody who reads.
+fn print_page(messages: &[Message], json: bool, clock: &Clock) -> Result<bool, Failure> {
+    let mut text = String::new();
+    for message in messages {
+        text += &if json { json_line(message, clock)? } else { word_line(message, clock) };
+        text.push('\n');
+    }
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let gone = matches!(&written, Err(error) if error.kind() == io::ErrorKind::BrokenPipe);
+    settle(written)?;
+    Ok(!gone)
+}

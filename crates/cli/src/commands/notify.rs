@@ -1,0 +1,120 @@
+//! `ringer notify`.
+
+use std::io::Read;
+use std::time::Duration;
+
+use ringer_core::{Draft, Kind, MAX_BODY, QuestionId, Recipient};
+use ringer_journal::{Journal, Stamp};
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::print_json;
+use crate::place;
+use crate::span::parse_span;
+
+/// Send a message: it is on disk when this returns, and whoever listens is awake
+///
+/// It goes to the lead agent of this repository and to the person, unless --to says otherwise. Nobody has to listen:
+/// the next one who does gets it.
+///
+/// Examples:
+///   ringer notify "the build is green"
+///   ringer notify --type complete --from worker-1 "Agent worker-1 completed its goal"
+///   ringer notify --to worker-1 "the schema changed, pull first"
+///   git log -1 | ringer notify --title "just merged" -
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// What to say; `-` reads it from standard input
+    message: String,
+    /// Who says it [default: $RINGER_AGENT, the agent of this worktree, or `system`]
+    #[arg(long, value_name = "ID")]
+    from: Option<String>,
+    /// complete, waiting, question, stuck, error or status
+    #[arg(long = "type", value_name = "KIND", default_value = "status")]
+    kind: Kind,
+    /// The question that this is about
+    #[arg(long, value_name = "ID")]
+    question_id: Option<String>,
+    /// A heading
+    #[arg(long)]
+    title: Option<String>,
+    /// A second heading
+    #[arg(long)]
+    subtitle: Option<String>,
+    /// lead, person, all, or an agent by its id or session id [default: the lead and the person]
+    #[arg(long, value_name = "WHO")]
+    to: Option<String>,
+    /// Where it is shown, it replaces what has the same key
+    #[arg(long)]
+    key: Option<String>,
+    /// How long it is worth showing: 30s, 10m, 2h
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    ttl: Option<Duration>,
+    /// Print its id as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    id: &'a str,
+    scope: &'a str,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let body = body(&arguments.message)?;
+    let repository = place::repository();
+    let scope = place::scope(repository.as_ref());
+    let mut journal = place::journal()?;
+    let sender = place::sender(arguments.from.as_deref(), &journal, repository.as_ref())?;
+    let mut draft = Draft::new(scope, sender, arguments.kind, &body)?;
+    draft.title.clone_from(&arguments.title);
+    draft.subtitle.clone_from(&arguments.subtitle);
+    draft.question_id = arguments.question_id.as_deref().map(QuestionId::parse).transpose()?;
+    draft.key.clone_from(&arguments.key);
+    draft.ttl = arguments.ttl;
+    draft.recipient = recipient(arguments.to.as_deref(), &journal)?;
+    draft.origin = place::origin();
+    draft.check()?;
+    let id = journal.append(&draft, &Stamp::now())?;
+    place::tell_of_repair(&journal);
+    if arguments.json {
+        print_json(&Report { id: id.as_str(), scope: draft.scope.as_str() })?;
+    }
+    Ok(())
+}
+
+/// Whom it is for. An agent that the journal does not know may still come: its message waits.
+fn recipient(to: Option<&str>, journal: &Journal) -> Result<Recipient, Failure> {
+    let Some(to) = to else { return Ok(Recipient::Default) };
+    let recipient = Recipient::parse(to)?;
+    match recipient.agent().map(|agent| journal.agent_named(agent.as_str())).transpose()?.flatten() {
+        Some(id) => Ok(Recipient::parse(&format!("agent:{id}"))?),
+        None => Ok(recipient),
+    }
+}
+
+fn body(message: &str) -> Result<String, Failure> {
+    if message != "-" {
+        return Ok(message.to_owned());
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .lock()
+        .take(MAX_BODY as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::new(Exit::NoInput, "cannot read standard input").because(error))?;
+    if bytes.len() > MAX_BODY {
+        return Err(Failure::new(Exit::Data, format!("the message has more than {MAX_BODY} bytes"))
+            .hint("put it in a file, and say where the file is"));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        Failure::new(Exit::Data, "the message is not UTF-8")
+            .because(error)
+            .hint("iconv -t UTF-8 … | ringer notify -")
+    })?;
+    // What programs print ends in a newline that nobody means.
+    Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+}

@@ -1,0 +1,109 @@
+//! `ringer nuke`.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use ringer_core::Message;
+use ringer_journal::{Journal, Listening};
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::line::word_line;
+use crate::output::print_json;
+use crate::place;
+use crate::span::Clock;
+
+/// Remove what Ringer left in this repository and stop its listeners
+///
+/// Shows what nobody has read, asks, and then removes the repository's messages, questions and places, its id in the
+/// git directory, and ends whoever listens.
+///
+/// Examples:
+///   ringer nuke
+///   ringer nuke --yes
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// Report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    scope: &'a str,
+    messages_removed: usize,
+    listeners_ended: usize,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let Some(repository) = place::repository() else {
+        return Err(Failure::usage("this is no git repository, so Ringer left nothing in it")
+            .hint("cd to the repository, then ringer nuke"));
+    };
+    let scope = place::scope(Some(&repository));
+    let mut journal = Journal::open_existing(&place::home()?)?;
+    let (unread, listeners) = match &mut journal {
+        Some(journal) => {
+            (journal.healing(|journal| journal.read_by_nobody(&scope))?, journal.listeners(Some(&scope)))
+        }
+        None => (Vec::new(), Vec::new()),
+    };
+    show(&unread, listeners.len(), &repository.worktree.display().to_string());
+    if !arguments.yes && !confirmed()? {
+        eprintln!("nothing was removed");
+        return Ok(());
+    }
+    let ended = listeners.iter().filter(|listening| end(listening)).count();
+    let removed = journal.map(|mut journal| journal.remove_scope(&scope)).transpose()?.unwrap_or(0);
+    match std::fs::remove_dir_all(repository.folder()) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            let what = format!("cannot remove {}", repository.folder().display());
+            return Err(Failure::new(Exit::NoPermission, what).because(error));
+        }
+        _ => {}
+    }
+    if arguments.json {
+        return print_json(&Report {
+            scope: scope.as_str(),
+            messages_removed: removed,
+            listeners_ended: ended,
+        });
+    }
+    eprintln!("removed {removed} messages, ended {ended} listeners");
+    Ok(())
+}
+
+fn show(unread: &[Message], listeners: usize, worktree: &str) {
+    let clock = Clock::local();
+    if !unread.is_empty() {
+        eprintln!("nobody has read:");
+        for message in unread {
+            eprintln!("  {}", word_line(message, &clock));
+        }
+    }
+    eprintln!("about to remove everything Ringer keeps for {worktree}, and to end {listeners} listeners");
+}
+
+fn confirmed() -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::usage("there is nobody to ask").hint("ringer nuke --yes"));
+    }
+    eprint!("really? [y/N] ");
+    let mut answer = String::new();
+    io::stderr()
+        .flush()
+        .and_then(|()| io::stdin().lock().read_line(&mut answer))
+        .map_err(|error| Failure::new(Exit::InputOutput, "cannot ask").because(error))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Ends a listener: the process that holds its lock, and no other that has its number by now.
+fn end(listening: &Listening) -> bool {
+    let pid = i32::try_from(listening.holder.pid).ok().and_then(Pid::from_raw);
+    listening.holder.is_running() && pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok())
+}

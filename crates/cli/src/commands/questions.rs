@@ -1,0 +1,100 @@
+//! `ringer questions`.
+
+use ringer_journal::{Journal, Question};
+use ringer_term::sanitise_line;
+use serde::Serialize;
+
+use crate::failure::Outcome;
+use crate::output::{print, print_json};
+use crate::place;
+use crate::span::Clock;
+
+/// List the open questions of this repository
+///
+/// Examples:
+///   ringer questions
+///   ringer questions --everywhere --json | jq -r '.[].question_id'
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Closed ones too
+    #[arg(long)]
+    all: bool,
+    /// Those of every repository
+    #[arg(long)]
+    everywhere: bool,
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    question_id: &'a str,
+    from: &'a str,
+    asked: String,
+    question: &'a str,
+    options: &'a [String],
+    scope: &'a str,
+    answered: Option<String>,
+    answered_by: Option<&'a str>,
+    answer: Option<&'a str>,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let scope = place::scope(place::repository().as_ref());
+    let scope = (!arguments.everywhere).then_some(&scope);
+    let questions = match Journal::open_existing(&place::home()?)? {
+        Some(mut journal) => {
+            let questions = journal.healing(|journal| journal.questions(scope, arguments.all))?;
+            place::tell_of_repair(&journal);
+            questions
+        }
+        None => Vec::new(),
+    };
+    let clock = Clock::local();
+    if arguments.json {
+        let views: Vec<View<'_>> = questions.iter().map(|question| view(question, &clock)).collect();
+        return print_json(&views);
+    }
+    if questions.is_empty() {
+        eprintln!("no open questions");
+        return Ok(());
+    }
+    print(questions.iter().map(|question| words(question, &clock)).collect::<String>().as_bytes())
+}
+
+fn view<'a>(question: &'a Question, clock: &Clock) -> View<'a> {
+    View {
+        question_id: question.id.as_str(),
+        from: question.asker.as_str(),
+        asked: clock.stamp(question.asked_ms),
+        question: &question.question,
+        options: &question.options,
+        scope: question.scope.as_str(),
+        answered: question.answered_ms.map(|ms| clock.stamp(ms)),
+        answered_by: question.answerer.as_ref().map(ringer_core::Sender::as_str),
+        answer: question.answer.as_deref(),
+    }
+}
+
+fn words(question: &Question, clock: &Clock) -> String {
+    let options = if question.options.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", question.options.join(" / "))
+    };
+    let answer = match (&question.answered_ms, &question.answer) {
+        (None, _) => String::new(),
+        (Some(_), None) => "  → closed".to_owned(),
+        (Some(_), Some(answer)) => format!("  → {answer}"),
+    };
+    let line = format!(
+        "{}  {}  {}: {}{options}{answer}",
+        question.id,
+        clock.short(question.asked_ms),
+        question.asker,
+        question.question
+    );
+    sanitise_line(&line) + "\n"
+}

@@ -1,0 +1,149 @@
+//! `ringer status`.
+
+use ringer_journal::{Inventory, Journal, Stamp};
+use ringer_term::sanitise_line;
+use serde::Serialize;
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{print, print_json};
+use crate::place;
+use crate::span::Clock;
+
+/// Say who listens, what is unread, which agents are known
+///
+/// Examples:
+///   ringer status
+///   ringer status --json | jq '.listeners | length'
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Every repository
+    #[arg(long)]
+    everywhere: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    home: String,
+    scope: String,
+    repository: Option<String>,
+    messages: i64,
+    listeners: Vec<ListenerView>,
+    unread: Vec<UnreadView>,
+    agents: Vec<AgentView>,
+    open_questions: i64,
+}
+
+#[derive(Serialize)]
+struct ListenerView {
+    consumer: String,
+    scope: String,
+    pid: u32,
+}
+
+#[derive(Serialize)]
+struct UnreadView {
+    consumer: String,
+    scope: String,
+    messages: i64,
+    last_read: String,
+}
+
+#[derive(Serialize)]
+struct AgentView {
+    id: String,
+    client: Option<String>,
+    session_id: Option<String>,
+    state: Option<String>,
+    scope: String,
+    last_seen: String,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let report = take(arguments.everywhere)?;
+    if arguments.json { print_json(&report) } else { print(words(&report).as_bytes()) }
+}
+
+/// The lines about the journal that `ringer` alone shows, too. Empty when there is no journal yet.
+pub(crate) fn summary() -> Result<String, Failure> {
+    Ok(if place::home()?.database().exists() { words(&take(false)?) } else { String::new() })
+}
+
+fn take(everywhere: bool) -> Result<Report, Failure> {
+    let home = place::home()?;
+    let repository = place::repository();
+    let scope = place::scope(repository.as_ref());
+    let now = Stamp::now().unix_ms;
+    let inventory = match Journal::open_existing(&home)? {
+        Some(mut journal) => {
+            let inventory =
+                journal.healing(|journal| journal.inventory((!everywhere).then_some(&scope), now))?;
+            place::tell_of_repair(&journal);
+            Some(inventory)
+        }
+        None => None,
+    };
+    let clock = Clock::local();
+    let (messages, open_questions) =
+        inventory.as_ref().map_or((0, 0), |inventory| (inventory.messages, inventory.open_questions));
+    let (listeners, unread, agents) = inventory.map(|inventory| views(inventory, &clock)).unwrap_or_default();
+    Ok(Report {
+        home: home.path().display().to_string(),
+        scope: scope.to_string(),
+        repository: repository.map(|repository| repository.worktree.display().to_string()),
+        messages,
+        listeners,
+        unread,
+        agents,
+        open_questions,
+    })
+}
+
+fn views(inventory: Inventory, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadView>, Vec<AgentView>) {
+    let listeners = inventory.listeners.into_iter().map(|listening| ListenerView {
+        consumer: listening.holder.consumer,
+        scope: listening.holder.scope,
+        pid: listening.holder.pid,
+    });
+    let unread = inventory.unread.into_iter().map(|unread| UnreadView {
+        consumer: unread.consumer,
+        scope: unread.scope,
+        messages: unread.messages,
+        last_read: clock.stamp(unread.touched_ms),
+    });
+    let agents = inventory.agents.into_iter().map(|agent| AgentView {
+        id: agent.id,
+        client: agent.client,
+        session_id: agent.session_id,
+        state: agent.state,
+        scope: agent.scope,
+        last_seen: clock.stamp(agent.seen_ms),
+    });
+    (listeners.collect(), unread.collect(), agents.collect())
+}
+
+fn words(report: &Report) -> String {
+    let place = report.repository.as_deref().map(|path| format!(" ({path})")).unwrap_or_default();
+    let listed = |items: Vec<String>| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
+    let listeners =
+        report.listeners.iter().map(|one| format!("{} (pid {})", one.consumer, one.pid)).collect();
+    let unread = report.unread.iter().map(|one| format!("{} for {}", one.messages, one.consumer)).collect();
+    let agents = report.agents.iter().map(|one| match &one.state {
+        Some(state) => format!("{} ({state})", one.id),
+        None => one.id.clone(),
+    });
+    [
+        ("journal", format!("{} messages in {}", report.messages, report.home)),
+        ("scope", format!("{}{place}", report.scope)),
+        ("listeners", listed(listeners)),
+        ("unread", listed(unread)),
+        ("questions", format!("{} open", report.open_questions)),
+        ("agents", listed(agents.collect())),
+    ]
+    .iter()
+    .map(|(name, value)| format!("{name:<17} {}\n", sanitise_line(value)))
+    .collect()
+}

@@ -1,0 +1,70 @@
+//! A message as one line: JSON for agents and programs, words for people.
+
+use ringer_core::{Message, Origin, QuestionId, Recipient};
+use ringer_term::sanitise_line;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output::json;
+use crate::span::Clock;
+
+/// The line that `listen` and `log` print. The first five fields are the ones that agents are taught; the order is part
+/// of the interface.
+#[derive(Serialize)]
+struct Line<'a> {
+    ts: String,
+    from: &'a str,
+    r#type: &'static str,
+    msg: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    question_id: Option<&'a QuestionId>,
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subtitle: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    category: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+    scope: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'a Origin>,
+}
+
+/// A message as one line of JSON, without its end.
+pub(crate) fn json_line(message: &Message, clock: &Clock) -> Result<String, Failure> {
+    let draft = &message.draft;
+    json(&Line {
+        ts: clock.stamp(message.unix_ms),
+        from: draft.sender.as_str(),
+        r#type: draft.tag.as_str(),
+        msg: &draft.body,
+        question_id: draft.question_id.as_ref(),
+        id: message.id.as_str(),
+        to: (draft.recipient != Recipient::Default).then(|| draft.recipient.to_string()),
+        title: draft.title.as_deref(),
+        subtitle: draft.subtitle.as_deref(),
+        category: draft.category.as_deref(),
+        key: draft.key.as_deref(),
+        scope: draft.scope.as_str(),
+        origin: Some(&draft.origin).filter(|origin| **origin != Origin::default()),
+    })
+}
+
+/// A message as one line for a person, safe to print.
+pub(crate) fn word_line(message: &Message, clock: &Clock) -> String {
+    let draft = &message.draft;
+    let title = draft.title.as_ref().map(|title| format!("{title}: ")).unwrap_or_default();
+    let question = draft.question_id.as_ref().map(|id| format!(" [{id}]")).unwrap_or_default();
+    let line = format!(
+        "{}  {:<8}  {}  {title}{}{question}",
+        clock.short(message.unix_ms),
+        draft.tag.as_str(),
+        draft.sender,
+        draft.body
+    );
+    sanitise_line(&line)
+}

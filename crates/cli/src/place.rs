@@ -1,0 +1,95 @@
+//! Where this process stands: the home, the repository around it, and who speaks.
+
+use std::env;
+use std::path::PathBuf;
+
+use ringer_core::{Origin, Scope, Sender};
+use ringer_journal::{Home, Journal, Repository, Stamp};
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// The home: `$RINGER_HOME`, else `$XDG_STATE_HOME/ringer`, else `~/.local/state/ringer`.
+pub(crate) fn home() -> Result<Home, Failure> {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let path = set("RINGER_HOME")
+        // The specification says that a relative path is to be ignored.
+        .or_else(|| set("XDG_STATE_HOME").filter(|path| path.is_absolute()).map(|path| path.join("ringer")))
+        .or_else(|| set("HOME").map(|path| path.join(".local/state/ringer")))
+        .ok_or_else(|| {
+            Failure::new(Exit::CannotCreate, "there is no home to keep the journal in: HOME is not set")
+                .hint("RINGER_HOME=/some/directory ringer …")
+        })?;
+    // Doorbells are registered by their path, and others look from elsewhere.
+    let path = std::path::absolute(&path)
+        .map_err(|error| Failure::new(Exit::CannotCreate, "the home has no absolute path").because(error))?;
+    Ok(Home::new(path))
+}
+
+/// Opens the journal, and says so if a damaged one had to be set aside.
+pub(crate) fn journal() -> Result<Journal, Failure> {
+    let journal = Journal::open(&home()?)?;
+    tell_of_repair(&journal);
+    Ok(journal)
+}
+
+/// Says what was done to a damaged database.
+pub(crate) fn tell_of_repair(journal: &Journal) {
+    if let Some(repair) = journal.repair() {
+        eprintln!(
+            "ringer: the journal was damaged; it is now {}, and a fresh one was begun with the {} messages that could be read",
+            repair.aside.display(),
+            repair.messages
+        );
+    }
+}
+
+/// The repository around the current directory, if there is one.
+pub(crate) fn repository() -> Option<Repository> {
+    Repository::around(&env::current_dir().ok()?)
+}
+
+/// The scope of the current directory.
+pub(crate) fn scope(repository: Option<&Repository>) -> Scope {
+    repository.map_or_else(Scope::global, |repository| repository.scope(Stamp::now().number()))
+}
+
+/// Who speaks: `--from`, `RINGER_AGENT`, the only live agent of this worktree, else `system`.
+pub(crate) fn sender(
+    from: Option<&str>,
+    journal: &Journal,
+    repository: Option<&Repository>,
+) -> Result<Sender, Failure> {
+    if let Some(name) = from {
+        return Ok(Sender::new(name)?);
+    }
+    if let Some(name) = env::var("RINGER_AGENT").ok().filter(|name| !name.is_empty()) {
+        return Ok(Sender::new(&name)?);
+    }
+    let worktree = repository.map(|repository| repository.worktree.to_string_lossy().into_owned());
+    let agent = worktree.map(|worktree| journal.agent_of_worktree(&worktree)).transpose()?.flatten();
+    Ok(agent.map_or_else(|| Ok(Sender::system()), |agent| Sender::new(&agent))?)
+}
+
+/// Where a message comes from. Only what costs next to nothing: this is the fast path.
+pub(crate) fn origin() -> Origin {
+    let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    Origin {
+        // The one who called us: we are gone before anybody can look.
+        pid: rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned()),
+        tty: tty(),
+        cwd: env::current_dir().ok().map(|path| path.to_string_lossy().into_owned()),
+        terminal: set("TERM_PROGRAM").or_else(|| set("TERM")),
+        pane: set("TMUX_PANE"),
+        surface: set("RINGER_SURFACE"),
+    }
+}
+
+/// The terminal of whichever standard stream is one.
+fn tty() -> Option<String> {
+    (0..3).find_map(|fd| {
+        let target = std::fs::read_link(format!("/proc/self/fd/{fd}")).ok()?;
+        let target = target.to_str()?;
+        (target.starts_with("/dev/pts/") || target.starts_with("/dev/tty")).then(|| target.to_owned())
+    })
+}

@@ -1,0 +1,95 @@
+//! Spans of time as people type them, and moments as people read them.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Reads `90`, `1.5` (seconds), `500ms`, `30s`, `10m`, `2h`, `7d`.
+pub(crate) fn parse_span(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3_600.0,
+        "d" => 86_400.0,
+        other => return Err(format!("there is no unit {other:?}; there are ms, s, m, h, d")),
+    };
+    let number: f64 = digits.parse().map_err(|_| format!("{digits:?} is no number"))?;
+    Duration::try_from_secs_f64(number * unit)
+        .map_err(|_| "it has to be zero or more, and not too long".to_owned())
+}
+
+/// The moment that `--since` names, in milliseconds since 1970: a span ago, a day, or a time.
+pub(crate) fn parse_since(text: &str, now_ms: i64) -> Result<i64, String> {
+    if let Ok(ago) = parse_span(text) {
+        return Ok(now_ms.saturating_sub(i64::try_from(ago.as_millis()).unwrap_or(i64::MAX)));
+    }
+    let zone = TimeZone::system();
+    let local = |moment: jiff::civil::DateTime| moment.to_zoned(zone.clone()).map(|zoned| zoned.timestamp());
+    text.parse::<Timestamp>()
+        .or_else(|_| Timestamp::strptime("%Y-%m-%dT%H:%M:%S%z", text))
+        .or_else(|_| text.parse::<jiff::civil::DateTime>().and_then(local))
+        .or_else(|_| text.parse::<jiff::civil::Date>().and_then(|day| local(day.at(0, 0, 0, 0))))
+        .map(Timestamp::as_millisecond)
+        .map_err(|_| format!("{text:?} is no time; try 10m, 2h, 2026-02-17 or 2026-02-17T14:30:05-0600"))
+}
+
+/// Writes moments in the local time of the person who reads them.
+pub(crate) struct Clock {
+    zone: TimeZone,
+}
+
+impl Clock {
+    pub(crate) fn local() -> Self {
+        Self { zone: TimeZone::system() }
+    }
+
+    /// As in the lines that `listen` prints: `2026-02-17T14:30:05-0600`.
+    pub(crate) fn stamp(&self, unix_ms: i64) -> String {
+        self.format(unix_ms, "%Y-%m-%dT%H:%M:%S%z")
+    }
+
+    /// For people: `02-17 14:30:05`.
+    pub(crate) fn short(&self, unix_ms: i64) -> String {
+        self.format(unix_ms, "%m-%d %H:%M:%S")
+    }
+
+    fn format(&self, unix_ms: i64, form: &str) -> String {
+        // A moment that no calendar knows is shown as the first one.
+        let moment = Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::UNIX_EPOCH);
+        moment.to_zoned(self.zone.clone()).strftime(form).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_as_people_type_them() {
+        let check = |text, ms: u64| assert_eq!(parse_span(text), Ok(Duration::from_millis(ms)), "{text}");
+        check("300", 300_000);
+        check("0.25", 250);
+        check("500ms", 500);
+        check("30s", 30_000);
+        check("10m", 600_000);
+        check("2h", 7_200_000);
+        check("7d", 604_800_000);
+        check("0", 0);
+        for wrong in ["", "-1", "x", "10 m", "5y", "1e400", "nan", "inf"] {
+            assert!(parse_span(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn moments_both_ways() {
+        let clock = Clock { zone: TimeZone::fixed(jiff::tz::offset(-6)) };
+        assert_eq!(clock.stamp(1_771_360_205_000), "2026-02-17T14:30:05-0600");
+        assert_eq!(clock.stamp(i64::MAX), "1969-12-31T18:00:00-0600");
+        assert_eq!(parse_since("2026-02-17T14:30:05-0600", 0), Ok(1_771_360_205_000));
+        assert_eq!(parse_since("10m", 1_000_000), Ok(400_000));
+        assert!(parse_since("2026-02-17", 0).is_ok() && parse_since("yesterday-ish", 0).is_err());
+    }
+}

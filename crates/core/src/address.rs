@@ -1,0 +1,183 @@
+//! Where messages come from, where they belong, and whom they are for.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::word::{InvalidWord, check_word};
+
+/// The repository that a message belongs to, by its id; or `global`, outside any repository.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Scope(String);
+
+impl Scope {
+    const GLOBAL: &str = "global";
+
+    /// The scope of everything outside a repository.
+    pub fn global() -> Self {
+        Self(Self::GLOBAL.to_owned())
+    }
+
+    /// The scope of a repository. Ids are eight hex digits; anything that can stand in a file name is taken.
+    pub fn new(id: &str) -> Result<Self, InvalidWord> {
+        check_word("scope", id)?;
+        match id.chars().find(|c| !(c.is_ascii_alphanumeric() || "-_".contains(*c))) {
+            Some(character) => Err(InvalidWord::Character { what: "scope", character }),
+            None => Ok(Self(id.to_owned())),
+        }
+    }
+
+    /// The id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is the scope outside repositories.
+    pub fn is_global(&self) -> bool {
+        self.0 == Self::GLOBAL
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// The id of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Agent(String);
+
+impl Agent {
+    /// Checks a name.
+    pub fn new(id: &str) -> Result<Self, InvalidWord> {
+        check_word("agent", id)?;
+        Ok(Self(id.to_owned()))
+    }
+
+    /// The id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Who sent a message: an agent, or `system`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Sender(String);
+
+impl Sender {
+    const SYSTEM: &str = "system";
+
+    /// The sender of what no agent sent.
+    pub fn system() -> Self {
+        Self(Self::SYSTEM.to_owned())
+    }
+
+    /// Checks a name.
+    pub fn new(name: &str) -> Result<Self, InvalidWord> {
+        check_word("sender", name)?;
+        Ok(Self(name.to_owned()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The agent, unless nobody in particular sent it.
+    pub fn agent(&self) -> Option<Agent> {
+        (self.0 != Self::SYSTEM).then(|| Agent(self.0.clone()))
+    }
+}
+
+impl fmt::Display for Sender {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// Whom a message is for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub enum Recipient {
+    /// The lead agent of the scope, and the person.
+    #[default]
+    Default,
+    /// The lead agent of the scope.
+    Lead,
+    /// The person.
+    Person,
+    /// Everybody.
+    All,
+    /// One agent.
+    Agent(Agent),
+}
+
+impl Recipient {
+    /// What a lead agent reads.
+    pub const FOR_LEAD: [&'static str; 3] = ["default", "lead", "all"];
+
+    /// Reads what a person types after `--to`, or what the journal holds.
+    pub fn parse(text: &str) -> Result<Self, InvalidWord> {
+        Ok(match text {
+            "default" => Self::Default,
+            "lead" => Self::Lead,
+            "person" => Self::Person,
+            "all" => Self::All,
+            _ => Self::Agent(Agent::new(text.strip_prefix("agent:").unwrap_or(text))?),
+        })
+    }
+
+    /// The agent, if it is for one.
+    pub fn agent(&self) -> Option<&Agent> {
+        match self {
+            Self::Agent(agent) => Some(agent),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Recipient {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => formatter.write_str("default"),
+            Self::Lead => formatter.write_str("lead"),
+            Self::Person => formatter.write_str("person"),
+            Self::All => formatter.write_str("all"),
+            Self::Agent(agent) => write!(formatter, "agent:{}", agent.as_str()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recipients_both_ways() {
+        for word in ["default", "lead", "person", "all", "agent:claude-1234abcd"] {
+            assert_eq!(Recipient::parse(word).unwrap().to_string(), word);
+        }
+        assert_eq!(Recipient::parse("worker-1").unwrap().to_string(), "agent:worker-1");
+        // An agent that is called like a word stays an agent.
+        let odd = Recipient::Agent(Agent::new("lead").unwrap());
+        assert_eq!(Recipient::parse(&odd.to_string()), Ok(odd));
+        assert!(Recipient::parse("").is_err() && Recipient::parse("agent:").is_err());
+    }
+
+    #[test]
+    fn a_scope_can_stand_in_a_file_name() {
+        assert!(Scope::new("../etc").is_err() && Scope::new("").is_err());
+        assert_eq!(Scope::new("0a1b2c3d").unwrap().as_str(), "0a1b2c3d");
+        assert!(Scope::global().is_global());
+    }
+
+    #[test]
+    fn the_system_is_no_agent() {
+        assert_eq!(Sender::system().agent(), None);
+        assert_eq!(Sender::new("a1").unwrap().agent(), Agent::new("a1").ok());
+        assert!(Sender::new("a\nb").is_err());
+    }
+}

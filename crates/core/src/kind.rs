@@ -1,0 +1,140 @@
+//! What a message is about.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::word::InvalidWord;
+
+/// The kinds of notification.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// An agent finished what it was asked to do.
+    Complete,
+    /// An agent waits for input.
+    Waiting,
+    /// An agent asks something.
+    Question,
+    /// An agent makes no progress.
+    Stuck,
+    /// Something failed.
+    Error,
+    /// Anything else worth knowing.
+    #[default]
+    Status,
+}
+
+const KINDS: [(&str, Kind); 6] = [
+    ("complete", Kind::Complete),
+    ("waiting", Kind::Waiting),
+    ("question", Kind::Question),
+    ("stuck", Kind::Stuck),
+    ("error", Kind::Error),
+    ("status", Kind::Status),
+];
+
+impl Kind {
+    /// Every kind, in the order in which documents list them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        KINDS.iter().map(|(_, kind)| *kind)
+    }
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        name_of(&KINDS, self)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = InvalidWord;
+
+    fn from_str(word: &str) -> Result<Self, InvalidWord> {
+        value_of(&KINDS, word).ok_or_else(|| {
+            let known: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
+            InvalidWord::Unknown { what: "kind", word: word.to_owned(), known: known.join(", ") }
+        })
+    }
+}
+
+/// What somebody did about earlier messages. A mark is a message that consumers apply and never show, so reading,
+/// clearing and answering work while nobody is there to apply them, and travel to other machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mark {
+    /// Seen.
+    Read,
+    /// Taken off the list.
+    Clear,
+    /// A question was closed.
+    Answer,
+}
+
+const MARKS: [(&str, Mark); 3] =
+    [("mark-read", Mark::Read), ("mark-clear", Mark::Clear), ("mark-answer", Mark::Answer)];
+
+/// What a message is in the journal: a notification of some kind, or a mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Tag {
+    /// To be shown.
+    Notice(Kind),
+    /// To be applied.
+    Mark(Mark),
+}
+
+impl Tag {
+    /// The word in the journal.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Notice(kind) => kind.as_str(),
+            Self::Mark(mark) => name_of(&MARKS, mark),
+        }
+    }
+
+    /// Reads the word of the journal.
+    pub fn named(word: &str) -> Option<Self> {
+        value_of(&KINDS, word).map(Self::Notice).or_else(|| value_of(&MARKS, word).map(Self::Mark))
+    }
+}
+
+fn name_of<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+    names.iter().find(|(_, own)| *own == value).map_or("", |(name, _)| name)
+}
+
+fn value_of<T: Copy>(names: &[(&str, T)], name: &str) -> Option<T> {
+    names.iter().find(|(own, _)| *own == name).map(|(_, value)| *value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_both_ways() {
+        for kind in Kind::all() {
+            assert_eq!(kind.as_str().parse(), Ok(kind));
+            assert_eq!(Tag::named(kind.as_str()), Some(Tag::Notice(kind)));
+        }
+        for (word, mark) in MARKS {
+            assert_eq!(Tag::named(word), Some(Tag::Mark(mark)));
+            assert_eq!(Tag::Mark(mark).as_str(), word);
+            assert!(word.parse::<Kind>().is_err(), "nobody can send a mark as a notification");
+        }
+        assert_eq!(Tag::named("dance"), None);
+    }
+
+    #[test]
+    fn an_unknown_kind_is_told_the_known_ones() {
+        let error = "done".parse::<Kind>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no kind \"done\"; there are complete, waiting, question, stuck, error, status"
+        );
+    }
+}

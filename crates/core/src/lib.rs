@@ -1,0 +1,29 @@
+//! Attention: what a notification is and what becomes of it.
+//!
+//! This crate is pure. It has no clock, thread, file, socket, process or randomness of its own: time and random bytes
+//! are arguments, everything else is a value in and a value out.
+//!
+//! Today it holds the vocabulary: the words that the journal, the command line and everything that follows share.
+//!
+//! ```
+//! use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
+//!
+//! let draft = Draft::new(Scope::global(), Sender::system(), Kind::Complete, "Agent a1 completed its goal")?;
+//! assert_eq!(draft.recipient, Recipient::Default);
+//! assert!(Draft::new(Scope::global(), Sender::system(), Kind::Status, "  ").is_err());
+//! # Ok::<(), ringer_core::InvalidWord>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod id;
+mod kind;
+mod message;
+mod word;
+
+pub use address::{Agent, Recipient, Scope, Sender};
+pub use id::{MessageId, QuestionId};
+pub use kind::{Kind, Mark, Tag};
+pub use message::{Draft, MAX_BODY, Message, Origin};
+pub use word::{InvalidWord, MAX_WORD};

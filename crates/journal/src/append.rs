@@ -1,0 +1,48 @@
+//! Appending: the moment from which a message exists.
+
+use std::path::PathBuf;
+
+use ringer_core::{Draft, MessageId};
+use rusqlite::{Transaction, params};
+
+use crate::doorbell;
+use crate::error::Error;
+use crate::open::Journal;
+use crate::row;
+use crate::stamp::Stamp;
+use crate::waiter;
+
+impl Journal {
+    /// Appends a message and wakes those who wait for it. When this returns, the message is on disk.
+    pub fn append(&mut self, draft: &Draft, stamp: &Stamp) -> Result<MessageId, Error> {
+        let id = stamp.message_id();
+        self.append_as(draft, &id, stamp.unix_ms)?;
+        Ok(id)
+    }
+
+    /// Appends a message that has an id already. Appending the same id twice is one message.
+    pub fn append_as(&mut self, draft: &Draft, id: &MessageId, unix_ms: i64) -> Result<(), Error> {
+        let bells = self.write(|transaction| put(transaction, draft, id, unix_ms))?;
+        doorbell::ring_all(&bells);
+        Ok(())
+    }
+}
+
+/// Puts a message, and the receipt of the agent it is for, into a transaction. Gives the doorbells to ring once that is
+/// on disk, and not before.
+pub(crate) fn put(
+    transaction: &Transaction<'_>,
+    draft: &Draft,
+    id: &MessageId,
+    unix_ms: i64,
+) -> rusqlite::Result<Vec<PathBuf>> {
+    let Some(seq) = row::insert(transaction, draft, id, unix_ms)? else {
+        return Ok(Vec::new());
+    };
+    if let Some(agent) = draft.recipient.agent() {
+        transaction
+            .prepare("INSERT INTO receipt (agent, seq, state, queued) VALUES (?1, ?2, 'queued', ?3)")?
+            .execute(params![agent.as_str(), seq, unix_ms])?;
+    }
+    waiter::to_ring(transaction, draft)
+}

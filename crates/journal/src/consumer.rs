@@ -1,0 +1,129 @@
+//! Consumers and their cursors: how far somebody has read.
+
+use std::path::PathBuf;
+
+use ringer_core::{InvalidWord, Message, Recipient, Scope};
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use crate::error::Error;
+use crate::open::Journal;
+use crate::row::COLUMNS;
+
+/// Somebody who reads the journal of a scope, under a name. The lead agent's is `lead`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Consumer {
+    name: String,
+    scope: Scope,
+}
+
+impl Consumer {
+    /// The name of the lead agent's cursor.
+    pub const LEAD: &str = "lead";
+
+    /// A consumer of that name. Names become file names: letters, digits and `._-`.
+    pub fn new(name: &str, scope: Scope) -> Result<Self, InvalidWord> {
+        let what = "consumer";
+        if name.is_empty() || name.starts_with('.') {
+            return Err(InvalidWord::Empty { what });
+        }
+        if name.len() > 64 {
+            return Err(InvalidWord::TooLong { what, length: name.len(), most: 64 });
+        }
+        match name.chars().find(|c| !(c.is_ascii_alphanumeric() || "._-".contains(*c))) {
+            Some(character) => Err(InvalidWord::Character { what, character }),
+            None => Ok(Self { name: name.to_owned(), scope }),
+        }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it reads.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    pub(crate) fn lock(&self, journal: &Journal) -> PathBuf {
+        journal.home.locks().join(format!("{}@{}.lock", self.name, self.scope))
+    }
+}
+
+impl Journal {
+    /// Makes the consumer's cursor if it has none: at the beginning of what is kept, or at the end.
+    pub(crate) fn ensure_cursor(
+        transaction: &Transaction<'_>,
+        consumer: &Consumer,
+        from_now: bool,
+        unix_ms: i64,
+    ) -> rusqlite::Result<()> {
+        let start = if from_now { "(SELECT coalesce(max(seq), 0) FROM message)" } else { "0" };
+        let on_conflict = if from_now { "seq = excluded.seq, touched" } else { "touched" };
+        transaction
+            .prepare(&format!(
+                "INSERT INTO cursor (consumer, scope, seq, touched) VALUES (?1, ?2, {start}, ?3)
+                 ON CONFLICT (consumer, scope) DO UPDATE SET {on_conflict} = excluded.touched"
+            ))?
+            .execute(params![consumer.name, consumer.scope.as_str(), unix_ms])?;
+        Ok(())
+    }
+
+    /// How far a consumer has read; 0 if it never did.
+    pub fn cursor(&self, consumer: &Consumer) -> Result<i64, Error> {
+        self.connection
+            .query_row(
+                "SELECT seq FROM cursor WHERE consumer = ?1 AND scope = ?2",
+                params![consumer.name, consumer.scope.as_str()],
+                |row| row.get(0),
+            )
+            .optional()
+            .map(Option::unwrap_or_default)
+            .map_err(|error| self.error(error))
+    }
+
+    /// Moves a cursor forward. It never moves back.
+    pub fn advance(&mut self, consumer: &Consumer, seq: i64, unix_ms: i64) -> Result<(), Error> {
+        self.write(|transaction| {
+            transaction
+                .prepare(
+                    "INSERT INTO cursor (consumer, scope, seq, touched) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT (consumer, scope) DO UPDATE
+                     SET seq = max(seq, excluded.seq), touched = excluded.touched",
+                )?
+                .execute(params![consumer.name, consumer.scope.as_str(), seq, unix_ms])
+                .map(drop)
+        })
+    }
+
+    /// What a consumer has not read yet, in order: what is for the lead of its scope, not sent by itself, and still
+    /// worth showing.
+    pub fn unread(
+        &self,
+        consumer: &Consumer,
+        own: Option<&str>,
+        unix_ms: i64,
+        most: usize,
+    ) -> Result<Vec<Message>, Error> {
+        let [default, lead, all] = Recipient::FOR_LEAD;
+        self.select(
+            &format!(
+                "SELECT {COLUMNS} FROM message
+                 WHERE scope = ?1 AND seq > coalesce((SELECT seq FROM cursor WHERE consumer = ?2 AND scope = ?1), 0)
+                   AND recipient IN (?3, ?4, ?5) AND kind NOT LIKE 'mark-%' AND sender IS NOT ?6
+                   AND (ttl IS NULL OR ts + ttl > ?7)
+                 ORDER BY seq LIMIT ?8"
+            ),
+            params![
+                consumer.scope.as_str(),
+                consumer.name,
+                default,
+                lead,
+                all,
+                own,
+                unix_ms,
+                i64::try_from(most).unwrap_or(i64::MAX),
+            ],
+        )
+    }
+}

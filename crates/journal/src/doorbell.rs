@@ -1,0 +1,223 @@
+//! Doorbells: how a writer wakes those who wait, without waiting for them.
+//!
+//! A doorbell carries no data. The journal is the truth, so a ring that is lost loses nothing, and ringing when nobody
+//! listens costs microseconds.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+use serde::{Deserialize, Serialize};
+
+use crate::home::Home;
+use crate::lock::{Lock, is_at, is_held};
+
+/// Who waits at a doorbell. Written into the locked file beside it, for people and for `ringer nuke`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// When it started, in the kernel's clock ticks: a pid alone may be somebody else's by now.
+    pub started: Option<u64>,
+    /// What it reads as.
+    pub consumer: String,
+    /// Where.
+    pub scope: String,
+}
+
+/// A doorbell of our own: a FIFO that others ring, and a lock that says we are alive.
+#[derive(Debug)]
+pub(crate) struct Doorbell {
+    fifo: File,
+    path: PathBuf,
+    _alive: Lock,
+}
+
+impl Doorbell {
+    /// Hangs a doorbell under a name that nobody else has.
+    pub(crate) fn hang(home: &Home, name: &str, holder: &Holder) -> io::Result<Self> {
+        let path = home.bells().join(format!("{name}.fifo"));
+        let alive = Lock::take(&lock_of(&path), None)?.ok_or(ErrorKind::WouldBlock)?;
+        let mut line = serde_json::to_vec(holder)?;
+        line.push(b'\n');
+        alive.file().write_all(&line)?;
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        // Read and write: there is always a writer then, so an idle FIFO does not read as closed.
+        let fifo = OpenOptions::new().read(true).write(true).custom_flags(nonblocking()).open(&path)?;
+        Ok(Self { fifo, path, _alive: alive })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Forgets the rings so far. To be done *before* looking in the journal: what comes after rings again.
+    pub(crate) fn empty(&self) -> io::Result<()> {
+        let mut rings = [0; 512];
+        loop {
+            match (&self.fifo).read(&mut rings) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl AsFd for Doorbell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fifo.as_fd()
+    }
+}
+
+impl Drop for Doorbell {
+    fn drop(&mut self) {
+        // Whoever finds the files later removes them, if we cannot.
+        take_down(&self.path);
+    }
+}
+
+/// Rings. Never waits, never makes the doorbell; whoever has gone is passed over.
+pub(crate) fn ring(path: &Path) {
+    let opened = OpenOptions::new().write(true).custom_flags(nonblocking()).open(path);
+    if let Ok(mut fifo) = opened {
+        // A full FIFO has rung already.
+        let _ = fifo.write(b"!");
+    }
+}
+
+/// Rings them all: with several listeners, the first may die before it has read.
+pub(crate) fn ring_all(bells: &[PathBuf]) {
+    for bell in bells {
+        ring(bell);
+    }
+}
+
+/// Whether the process behind a doorbell is alive.
+pub(crate) fn is_alive(path: &Path) -> bool {
+    is_held(&lock_of(path))
+}
+
+/// Who waits behind a doorbell, if its file can be read.
+pub(crate) fn holder(path: &Path) -> Option<Holder> {
+    serde_json::from_slice(&fs::read(lock_of(path)).ok()?).ok()
+}
+
+/// Removes a doorbell whose owner has gone. Under its lock, so that an owner who is just hanging it notices.
+pub(crate) fn clear_if_dead(path: &Path) -> bool {
+    let lock = lock_of(path);
+    match File::open(&lock) {
+        Ok(file) if file.try_lock().is_ok() => {
+            if is_at(&file, &lock) {
+                take_down(path);
+            }
+            true
+        }
+        Ok(_) => false,
+        // The lock is made first and removed last: without it, there is nobody.
+        Err(_) => {
+            take_down(path);
+            true
+        }
+    }
+}
+
+fn take_down(path: &Path) {
+    // Gone already is as good.
+    let _ = fs::remove_file(path);
+    let _ = fs::remove_file(lock_of(path));
+}
+
+/// Every doorbell in the home, registered or not.
+pub(crate) fn all(home: &Home) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(home.bells()) else { return Vec::new() };
+    let mut bells: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path().with_extension("fifo")).collect();
+    bells.sort();
+    bells.dedup();
+    bells
+}
+
+fn lock_of(path: &Path) -> PathBuf {
+    path.with_extension("lock")
+}
+
+fn nonblocking() -> i32 {
+    OFlags::NONBLOCK.bits().cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    fn hung() -> (tempfile::TempDir, Home, Doorbell) {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path());
+        home.create().unwrap();
+        let holder = Holder { pid: 1, started: None, consumer: "lead".into(), scope: "global".into() };
+        let bell = Doorbell::hang(&home, "a", &holder).unwrap();
+        (directory, home, bell)
+    }
+
+    fn rings(bell: &Doorbell) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(bell, PollFlags::IN)], Some(&now)).unwrap() == 1
+    }
+
+    #[test]
+    fn a_ring_stays_until_it_is_forgotten() {
+        let (_directory, _home, bell) = hung();
+        assert!(!rings(&bell));
+        for _ in 0..100_000 {
+            ring(bell.path());
+        }
+        assert!(rings(&bell));
+        bell.empty().unwrap();
+        assert!(!rings(&bell));
+    }
+
+    /// R2: in the plan the shell created a regular file here, and every later listener died of it.
+    #[test]
+    fn ringing_never_makes_a_doorbell() {
+        let (_directory, _home, bell) = hung();
+        let path = bell.path().to_owned();
+        drop(bell);
+        ring(&path);
+        assert!(!path.exists());
+    }
+
+    /// R3, R4: in the plan each notify stalled for a second here. A FIFO without a reader is refused at once.
+    #[test]
+    fn a_doorbell_without_a_reader_is_passed_over() {
+        let (directory, _home, bell) = hung();
+        let orphan = directory.path().join("orphan.fifo");
+        mknodat(CWD, &orphan, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        ring(&orphan);
+        assert!(!is_alive(&orphan) && is_alive(bell.path()));
+    }
+
+    #[test]
+    fn the_dead_leave_nothing() {
+        let (_directory, home, bell) = hung();
+        assert_eq!(all(&home), [bell.path().to_owned()]);
+        assert_eq!(holder(bell.path()).unwrap().consumer, "lead");
+        assert!(!clear_if_dead(bell.path()), "the living keep theirs");
+        drop(bell);
+        assert!(all(&home).is_empty());
+    }
+
+    #[test]
+    fn what_the_killed_leave_is_cleared() {
+        let (_directory, home, bell) = hung();
+        let dead = home.bells().join("dead.fifo");
+        mknodat(CWD, &dead, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        fs::write(lock_of(&dead), "{}").unwrap();
+        assert!(clear_if_dead(&dead));
+        assert_eq!(all(&home), [bell.path().to_owned()]);
+    }
+}

@@ -1,0 +1,123 @@
+//! What can go wrong with the journal.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::ErrorCode;
+
+/// Why the journal could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The home may not be written: permissions, a read-only file system, an agent's sandbox.
+    #[error("cannot write to {}: {source}", path.display())]
+    NotWritable {
+        /// The home.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The home belongs to somebody else.
+    #[error("{} belongs to another user (uid {owner}, not {own})", path.display())]
+    WrongOwner {
+        /// The home.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+        /// Us.
+        own: u32,
+    },
+    /// There is no room left.
+    #[error("no space left in {}", path.display())]
+    Full {
+        /// The home.
+        path: PathBuf,
+    },
+    /// The database was written by a newer version. It was not touched.
+    #[error("{} has schema {found}, and this version knows {known}", path.display())]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
+    /// Somebody else held the journal for too long.
+    #[error("the journal was busy for {:.1} s", waited.as_secs_f64())]
+    Busy {
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// The database is damaged. [`crate::Journal::open`] sets such a file aside; this is what is left when even that fails.
+    #[error("{} is damaged", path.display())]
+    Corrupt {
+        /// The database.
+        path: PathBuf,
+    },
+    /// There is no such question.
+    #[error("there is no question {0}")]
+    NoQuestion(String),
+    /// The question was closed before.
+    #[error("question {id} was already closed{}", answer.as_ref().map(|answer| format!(": {answer}")).unwrap_or_default())]
+    Answered {
+        /// The question.
+        id: String,
+        /// The answer it got.
+        answer: Option<String>,
+    },
+    /// Anything else the system said.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was being done.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Anything else SQLite said.
+    #[error("the database {}: {source}", path.display())]
+    Database {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+}
+
+impl Error {
+    /// Sorts an error of the system by what a person can do about it.
+    pub(crate) fn io(home: &Path, what: impl Into<String>, source: io::Error) -> Self {
+        use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        match source.kind() {
+            PermissionDenied | ReadOnlyFilesystem => Self::NotWritable { path: home.to_owned(), source },
+            StorageFull | QuotaExceeded => Self::Full { path: home.to_owned() },
+            _ => Self::Io { what: what.into(), source },
+        }
+    }
+
+    /// Sorts an error of SQLite likewise.
+    pub(crate) fn database(database: &Path, waited: Duration, source: rusqlite::Error) -> Self {
+        let path = database.to_owned();
+        let home = database.parent().unwrap_or(database).to_owned();
+        let refused = |kind: io::ErrorKind| Self::NotWritable { path: home.clone(), source: kind.into() };
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full { path: home },
+            Some(ErrorCode::ReadOnly) => refused(io::ErrorKind::ReadOnlyFilesystem),
+            Some(ErrorCode::PermissionDenied) => refused(io::ErrorKind::PermissionDenied),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { waited },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt { path },
+            // SQLite says "cannot open" for a directory that forbids the -wal file, too.
+            Some(ErrorCode::CannotOpen) => match rustix::fs::access(&home, rustix::fs::Access::WRITE_OK) {
+                Err(error) => Self::NotWritable { path: home, source: error.into() },
+                Ok(()) => Self::Database { path, source },
+            },
+            _ => Self::Database { path, source },
+        }
+    }
+
+    /// Whether the database file is damaged.
+    pub fn is_corruption(&self) -> bool {
+        matches!(self, Self::Corrupt { .. })
+    }
+}

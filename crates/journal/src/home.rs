@@ -1,0 +1,96 @@
+//! The home: the directory that holds the database, the doorbells and the locks.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+
+/// Where everything of one person is kept. Nobody else may look in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    path: PathBuf,
+}
+
+impl Home {
+    /// The home at a path; nothing is made yet. It has to be absolute, because doorbells are found by their path.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The database.
+    pub fn database(&self) -> PathBuf {
+        self.path.join("ringer.db")
+    }
+
+    /// The lock that writers take in turn. A file of its own: closing another descriptor of the database would drop
+    /// SQLite's locks.
+    pub(crate) fn write_lock(&self) -> PathBuf {
+        self.path.join("write.lock")
+    }
+
+    /// Where the doorbells hang.
+    pub(crate) fn bells(&self) -> PathBuf {
+        self.path.join("bells")
+    }
+
+    /// Where the locks of consumers are.
+    pub(crate) fn locks(&self) -> PathBuf {
+        self.path.join("locks")
+    }
+
+    /// Refuses a home of another user: what is written there would be theirs to read, or theirs to trip over.
+    pub(crate) fn check_owner(&self) -> Result<(), Error> {
+        match fs::metadata(&self.path) {
+            Ok(metadata) => {
+                let (owner, own) = (metadata.uid(), rustix::process::geteuid().as_raw());
+                if owner == own {
+                    Ok(())
+                } else {
+                    Err(Error::WrongOwner { path: self.path.clone(), owner, own })
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(self.error("looking at the home", error)),
+        }
+    }
+
+    /// Makes the home and an empty database, on disk when this returns. What is there already stays.
+    pub(crate) fn create(&self) -> Result<(), Error> {
+        let made = self.make_directories().and_then(|()| {
+            OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(self.database())?;
+            sync_directory(&self.path)
+        });
+        made.map_err(|error| self.error("making the home", error))
+    }
+
+    fn make_directories(&self) -> io::Result<()> {
+        let missing: Vec<&Path> = self.path.ancestors().take_while(|path| !path.exists()).collect();
+        let bells = self.bells();
+        let locks = self.locks();
+        for directory in missing.into_iter().rev().chain([bells.as_path(), locks.as_path()]) {
+            match DirBuilder::new().mode(0o700).create(directory) {
+                Ok(()) => directory.parent().map_or(Ok(()), sync_directory)?,
+                // Somebody was faster, or it was there.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn error(&self, what: &str, source: io::Error) -> Error {
+        Error::io(&self.path, what, source)
+    }
+}
+
+/// Puts the names in a directory on disk: a file that was synced is still lost if its name was not.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}

@@ -1,0 +1,198 @@
+//! What is there: listeners, cursors, agents, open questions. And taking a scope out of the journal.
+
+use std::path::PathBuf;
+
+use ringer_core::{Message, Recipient, Scope};
+use rusqlite::{OptionalExtension, Row, params};
+
+use crate::doorbell::{self, Holder};
+use crate::error::Error;
+use crate::open::Journal;
+use crate::row::COLUMNS;
+use crate::schema;
+use crate::vigil::started;
+
+/// A listener that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listening {
+    /// Its doorbell.
+    pub bell: PathBuf,
+    /// Who it is.
+    pub holder: Holder,
+}
+
+/// What a consumer has not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unread {
+    /// The consumer.
+    pub consumer: String,
+    /// Where.
+    pub scope: String,
+    /// How many messages.
+    pub messages: i64,
+    /// When it last read, in milliseconds since 1970.
+    pub touched_ms: i64,
+}
+
+/// An agent that the journal has heard of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownAgent {
+    /// Its id.
+    pub id: String,
+    /// The client program, where hooks told.
+    pub client: Option<String>,
+    /// The client's session.
+    pub session_id: Option<String>,
+    /// What it does, where hooks told.
+    pub state: Option<String>,
+    /// Where.
+    pub scope: String,
+    /// When it was last heard of, in milliseconds since 1970.
+    pub seen_ms: i64,
+}
+
+/// What is in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inventory {
+    /// The schema's version.
+    pub schema: i64,
+    /// How many messages are kept.
+    pub messages: i64,
+    /// Listeners that are alive.
+    pub listeners: Vec<Listening>,
+    /// What each consumer has not read.
+    pub unread: Vec<Unread>,
+    /// Agents, latest first.
+    pub agents: Vec<KnownAgent>,
+    /// Questions that are open.
+    pub open_questions: i64,
+}
+
+impl Journal {
+    /// Takes stock, of one scope or of all.
+    pub fn inventory(&self, scope: Option<&Scope>, unix_ms: i64) -> Result<Inventory, Error> {
+        let name = scope.map(Scope::as_str);
+        let [default, lead, all] = Recipient::FOR_LEAD;
+        let take = || -> rusqlite::Result<Inventory> {
+            Ok(Inventory {
+                schema: schema::version(&self.connection)?,
+                messages: self.connection.query_row(
+                    "SELECT count(*) FROM message WHERE (?1 IS NULL OR scope = ?1) AND kind NOT LIKE 'mark-%'",
+                    [name],
+                    |row| row.get(0),
+                )?,
+                listeners: self.listeners(scope),
+                unread: self
+                    .connection
+                    .prepare(
+                        "SELECT consumer, cursor.scope, touched,
+                                (SELECT count(*) FROM message WHERE message.scope = cursor.scope
+                                 AND message.seq > cursor.seq AND recipient IN (?2, ?3, ?4)
+                                 AND kind NOT LIKE 'mark-%' AND (ttl IS NULL OR ts + ttl > ?5))
+                         FROM cursor WHERE (?1 IS NULL OR scope = ?1) ORDER BY consumer, cursor.scope",
+                    )?
+                    .query_map(params![name, default, lead, all, unix_ms], unread)?
+                    .collect::<rusqlite::Result<_>>()?,
+                agents: self
+                    .connection
+                    .prepare(
+                        "SELECT id, client, session_id, state, scope, seen FROM agent
+                         WHERE (?1 IS NULL OR scope = ?1)
+                         UNION ALL
+                         SELECT sender, NULL, NULL, NULL, scope, max(ts) FROM message
+                         WHERE sender <> 'system' AND (?1 IS NULL OR scope = ?1)
+                           AND sender NOT IN (SELECT id FROM agent)
+                         GROUP BY sender, scope ORDER BY 6 DESC, 1",
+                    )?
+                    .query_map([name], agent)?
+                    .collect::<rusqlite::Result<_>>()?,
+                open_questions: self.connection.query_row(
+                    "SELECT count(*) FROM question WHERE answered IS NULL AND (?1 IS NULL OR scope = ?1)",
+                    [name],
+                    |row| row.get(0),
+                )?,
+            })
+        };
+        take().map_err(|error| self.error(error))
+    }
+
+    /// The listeners that are alive: their locks are held.
+    pub fn listeners(&self, scope: Option<&Scope>) -> Vec<Listening> {
+        doorbell::all(&self.home)
+            .into_iter()
+            .filter(|bell| doorbell::is_alive(bell))
+            .filter_map(|bell| Some(Listening { holder: doorbell::holder(&bell)?, bell }))
+            .filter(|listening| scope.is_none_or(|scope| listening.holder.scope == scope.as_str()))
+            .collect()
+    }
+
+    /// The agent that works in a worktree, if there is exactly one alive.
+    pub fn agent_of_worktree(&self, worktree: &str) -> Result<Option<String>, Error> {
+        let select = || -> rusqlite::Result<Vec<String>> {
+            self.connection
+                .prepare("SELECT id FROM agent WHERE worktree = ?1 AND state <> 'exited' LIMIT 2")?
+                .query_map([worktree], |row| row.get(0))?
+                .collect()
+        };
+        let mut agents = select().map_err(|error| self.error(error))?;
+        Ok(if agents.len() == 1 { agents.pop() } else { None })
+    }
+
+    /// The agent of that id or session id, if the journal knows it.
+    pub fn agent_named(&self, name: &str) -> Result<Option<String>, Error> {
+        let select = || {
+            self.connection
+                .prepare("SELECT id FROM agent WHERE id = ?1 OR session_id = ?1 ORDER BY id <> ?1, seen DESC LIMIT 1")?
+                .query_row([name], |row| row.get(0))
+                .optional()
+        };
+        select().map_err(|error| self.error(error))
+    }
+
+    /// What nobody has read in a scope.
+    pub fn read_by_nobody(&self, scope: &Scope) -> Result<Vec<Message>, Error> {
+        self.select(
+            &format!(
+                "SELECT {COLUMNS} FROM message WHERE scope = ?1 AND kind NOT LIKE 'mark-%'
+                 AND seq > coalesce((SELECT max(seq) FROM cursor WHERE scope = ?1), 0) ORDER BY seq"
+            ),
+            &[&scope.as_str()],
+        )
+    }
+
+    /// Takes a scope out: its messages, cursors, questions, receipts and agents. Gives the number of messages.
+    pub fn remove_scope(&mut self, scope: &Scope) -> Result<usize, Error> {
+        self.write(|transaction| {
+            let name = [scope.as_str()];
+            transaction
+                .prepare("DELETE FROM receipt WHERE seq IN (SELECT seq FROM message WHERE scope = ?1)")?
+                .execute(name)?;
+            for table in ["cursor", "question", "agent", "waiter"] {
+                transaction.prepare(&format!("DELETE FROM {table} WHERE scope = ?1"))?.execute(name)?;
+            }
+            transaction.prepare("DELETE FROM message WHERE scope = ?1")?.execute(name)
+        })
+    }
+}
+
+impl Holder {
+    /// Whether the process of that number is still the one that waits here, and not another with its number.
+    pub fn is_running(&self) -> bool {
+        self.started.is_none() || started(self.pid) == self.started
+    }
+}
+
+fn unread(row: &Row<'_>) -> rusqlite::Result<Unread> {
+    Ok(Unread { consumer: row.get(0)?, scope: row.get(1)?, touched_ms: row.get(2)?, messages: row.get(3)? })
+}
+
+fn agent(row: &Row<'_>) -> rusqlite::Result<KnownAgent> {
+    Ok(KnownAgent {
+        id: row.get(0)?,
+        client: row.get(1)?,
+        session_id: row.get(2)?,
+        state: row.get(3)?,
+        scope: row.get(4)?,
+        seen_ms: row.get(5)?,
+    })
+}

@@ -1,0 +1,65 @@
+//! The journal: the durable, ordered record of every message.
+//!
+//! A message exists when it is in the journal, and not before. Everything else is a reader with a cursor of its own; no
+//! reader can make a writer wait or fail. The journal is one SQLite database in the person's [`Home`]; doorbells (FIFOs)
+//! wake those who wait.
+//!
+//! Everything here is synchronous: no runtime, no thread, no child process. The clock and randomness come in as a
+//! [`Stamp`], so tests can say what time it is.
+//!
+//! ```
+//! use ringer_core::{Draft, Kind, Scope, Sender};
+//! use ringer_journal::{Home, Journal, Stamp};
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path();
+//! let mut journal = Journal::open(&Home::new(path))?;
+//! let draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, "hello")?;
+//! let id = journal.append(&draft, &Stamp::now())?; // on disk now, and whoever waits is awake
+//! assert_eq!(journal.messages_after(0, 10)?[0].id, id);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Bounds
+//!
+//! A body has at most 64 KiB ([`ringer_core::MAX_BODY`]). A writer waits for its turn for as long as its [`Patience`] says,
+//! then fails with [`Error::Busy`]. What is kept: see [`Journal::prune`].
+
+#![forbid(unsafe_code)]
+
+mod append;
+mod consumer;
+mod doorbell;
+mod error;
+mod home;
+mod inventory;
+mod listener;
+mod lock;
+mod open;
+mod question;
+mod reading;
+mod repair;
+mod retention;
+mod row;
+mod schema;
+mod scope;
+mod stamp;
+mod turn;
+mod vigil;
+mod waiter;
+
+pub use consumer::Consumer;
+pub use doorbell::Holder;
+pub use error::Error;
+pub use home::Home;
+pub use inventory::{Inventory, KnownAgent, Listening, Unread};
+pub use listener::{Heard, Listener};
+pub use open::Journal;
+pub use question::{Asked, Question};
+pub use reading::{Filter, Watch};
+pub use repair::Repair;
+pub use retention::{Limits, Pruned};
+pub use scope::Repository;
+pub use stamp::Stamp;
+pub use turn::Patience;
+pub use vigil::Parent;

@@ -1,0 +1,106 @@
+//! Listening: sleep until there is something to read, hand it over, and only then move the cursor.
+
+use std::time::Instant;
+
+use ringer_core::Message;
+
+use crate::consumer::Consumer;
+use crate::error::Error;
+use crate::lock::Lock;
+use crate::open::Journal;
+use crate::stamp::Stamp;
+use crate::vigil::{Parent, Vigil, Woke};
+use crate::waiter::Topic;
+
+/// How listening ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    /// So many messages were handed over.
+    Messages(usize),
+    /// Nothing came in time.
+    Nothing,
+    /// The process that started us has gone; nothing was read.
+    Orphaned,
+}
+
+/// A listener: one process that reads as some consumer.
+#[derive(Debug)]
+pub struct Listener<'a> {
+    journal: &'a mut Journal,
+    consumer: Consumer,
+    own: Option<String>,
+    vigil: Vigil,
+}
+
+impl<'a> Listener<'a> {
+    /// Begins to listen. From here on nothing is missed. `own` is the agent that listens: it does not hear itself.
+    ///
+    /// A consumer that never listened before starts at the beginning of what is kept, or with `from_now` at its end.
+    pub fn begin(
+        journal: &'a mut Journal,
+        consumer: Consumer,
+        own: Option<String>,
+        from_now: bool,
+        parent: Parent,
+    ) -> Result<Self, Error> {
+        let now = Stamp::now().unix_ms;
+        let topic = Topic::Lead { own: own.clone() };
+        let (vigil, ()) =
+            Vigil::keep(journal, topic, consumer.scope(), consumer.name(), parent, |transaction| {
+                Journal::ensure_cursor(transaction, &consumer, from_now, now)
+            })?;
+        Ok(Self { journal, consumer, own, vigil })
+    }
+
+    /// Waits until there is something to read, at the latest until the deadline, and hands it over, at most so many.
+    ///
+    /// `hand_over` says how many it took and has flushed; the cursor then moves behind those. Whatever it did not take,
+    /// because it failed or the process died, comes again with the same ids.
+    pub fn next<E: From<Error>>(
+        &mut self,
+        deadline: Option<Instant>,
+        most: usize,
+        mut hand_over: impl FnMut(&[Message]) -> Result<usize, E>,
+    ) -> Result<Heard, E> {
+        loop {
+            self.vigil.prepare(self.journal)?;
+            if self.vigil.is_orphaned() {
+                return Ok(Heard::Orphaned);
+            }
+            let taken = self.deliver(deadline, most, &mut hand_over)?;
+            if taken > 0 {
+                return Ok(Heard::Messages(taken));
+            }
+            match self.vigil.sleep(self.journal.home(), deadline)? {
+                Woke::Rang => {}
+                Woke::TimedOut => return Ok(Heard::Nothing),
+                Woke::Orphaned => return Ok(Heard::Orphaned),
+            }
+        }
+    }
+
+    /// Under the consumer's lock from reading to advancing, so that of two listeners one gets a message, and the other
+    /// gets it only if the first died on the way.
+    fn deliver<E: From<Error>>(
+        &mut self,
+        deadline: Option<Instant>,
+        most: usize,
+        hand_over: &mut impl FnMut(&[Message]) -> Result<usize, E>,
+    ) -> Result<usize, E> {
+        let lock = Lock::take(&self.consumer.lock(self.journal), deadline)
+            .map_err(|error| self.journal.home.error("taking the consumer's lock", error))?;
+        // Another listener of ours is at it and did not finish in time.
+        let Some(_lock) = lock else { return Ok(0) };
+        let now = Stamp::now().unix_ms;
+        let (consumer, own) = (&self.consumer, self.own.as_deref());
+        let messages = self.journal.healing(|journal| journal.unread(consumer, own, now, most))?;
+        if messages.is_empty() {
+            return Ok(0);
+        }
+        let taken = hand_over(&messages)?.min(messages.len());
+        if let Some(last) = messages[..taken].last() {
+            self.journal.advance(&self.consumer, last.seq, now)?;
+        }
+        Ok(taken)
+    }
+}

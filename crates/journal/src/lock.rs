@@ -1,0 +1,108 @@
+//! Locks between processes: flock on files of their own, which the kernel drops when their holder dies.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A lock that is held until it is dropped, or its process dies.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    file: File,
+}
+
+/// Between two tries: short at first, because most holders need less than a millisecond.
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(5);
+
+impl Lock {
+    /// Takes the lock, waiting until the deadline at most (`None`: for ever). `Ok(None)`: somebody else has it.
+    ///
+    /// By trying, not by blocking: a stopped process that holds the lock must not stop everybody else with it.
+    pub(crate) fn take(path: &Path, deadline: Option<Instant>) -> io::Result<Option<Self>> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let file = open(path)?;
+            match file.try_lock() {
+                // Somebody may have removed the file between our open and our lock: then we hold a lock on nothing.
+                Ok(()) if is_at(&file, path) => return Ok(Some(Self { file })),
+                Ok(()) => continue,
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Ok(None);
+            }
+            thread::sleep(left.map_or(pause, |left| left.min(pause)));
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// The locked file, to write in it who holds it.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)
+}
+
+/// Which file it is, whatever its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileNumber {
+    device: u64,
+    inode: u64,
+}
+
+impl FileNumber {
+    /// The file of that name.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        path.metadata().map(|metadata| Self { device: metadata.dev(), inode: metadata.ino() })
+    }
+}
+
+/// Whether an open file is still the one of that name.
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
+    let open = file.metadata().map(|metadata| FileNumber { device: metadata.dev(), inode: metadata.ino() });
+    matches!((open, FileNumber::of(path)), (Ok(open), Ok(named)) if open == named)
+}
+
+/// Whether somebody holds the lock on a file that is there.
+pub(crate) fn is_held(path: &Path) -> bool {
+    match File::open(path) {
+        Ok(file) => matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)),
+        Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let held = Lock::take(&path, None).unwrap().unwrap();
+        assert!(is_held(&path));
+        assert!(Lock::take(&path, Some(Instant::now())).unwrap().is_none());
+        drop(held);
+        assert!(!is_held(&path));
+        assert!(Lock::take(&path, Some(Instant::now())).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_file_that_was_removed_is_not_the_lock() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let old = Lock::take(&path, None).unwrap().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(!is_at(old.file(), &path));
+        let new = Lock::take(&path, Some(Instant::now())).unwrap().unwrap();
+        assert!(is_at(new.file(), &path));
+    }
+}

@@ -1,0 +1,212 @@
+//! Questions: asked once, open until somebody closes them.
+
+use std::time::Instant;
+
+use ringer_core::{Draft, Kind, Mark, QuestionId, Recipient, Scope, Sender, Tag};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+
+use crate::append::put;
+use crate::doorbell::ring_all;
+use crate::error::Error;
+use crate::open::Journal;
+use crate::stamp::Stamp;
+use crate::vigil::{Parent, Vigil, Woke};
+use crate::waiter::Topic;
+
+/// A question in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// Its id.
+    pub id: QuestionId,
+    /// Where it was asked.
+    pub scope: Scope,
+    /// Who asked.
+    pub asker: Sender,
+    /// When, in milliseconds since 1970.
+    pub asked_ms: i64,
+    /// What.
+    pub question: String,
+    /// Answers to choose from, if the asker gave some.
+    pub options: Vec<String>,
+    /// When it was closed.
+    pub answered_ms: Option<i64>,
+    /// Who closed it.
+    pub answerer: Option<Sender>,
+    /// The answer, if one was given.
+    pub answer: Option<String>,
+}
+
+/// A question that was just asked, and can be waited for.
+#[derive(Debug)]
+pub struct Asked {
+    /// The question's id.
+    pub id: QuestionId,
+    vigil: Option<Vigil>,
+}
+
+const COLUMNS: &str = "id, scope, asker, asked, question, options, answered, answerer, answer";
+
+impl Journal {
+    /// Asks: stores the question and notifies of it, in one transaction. With `parent` given, the answer can be waited
+    /// for.
+    pub fn ask(
+        &mut self,
+        draft: &Draft,
+        question: &str,
+        options: &[String],
+        stamp: &Stamp,
+        wait: Option<Parent>,
+    ) -> Result<Asked, Error> {
+        let id = draft.question_id.clone().unwrap_or_else(|| stamp.question_id());
+        let notice =
+            Draft { tag: Tag::Notice(Kind::Question), question_id: Some(id.clone()), ..draft.clone() };
+        let message = stamp.message_id();
+        let store = |transaction: &Transaction<'_>| {
+            let options = serde_json::to_string(options).unwrap_or_else(|_| "[]".to_owned());
+            transaction
+                .prepare(
+                    "INSERT INTO question (id, scope, asker, asked, question, options) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                )?
+                .execute(params![
+                    id.as_str(),
+                    notice.scope.as_str(),
+                    notice.sender.as_str(),
+                    stamp.unix_ms,
+                    question,
+                    options
+                ])?;
+            put(transaction, &notice, &message, stamp.unix_ms)
+        };
+        let (vigil, bells) = match wait {
+            None => (None, self.write(store)?),
+            Some(parent) => {
+                let topic = Topic::Answer(id.clone());
+                let (vigil, bells) = Vigil::keep(self, topic, &notice.scope, "answer", parent, store)?;
+                (Some(vigil), bells)
+            }
+        };
+        ring_all(&bells);
+        Ok(Asked { id, vigil })
+    }
+
+    /// Waits for the answer. `None` when the deadline passed, or whoever started us has gone.
+    pub fn wait_for_answer(
+        &mut self,
+        asked: &Asked,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Question>, Error> {
+        let Some(vigil) = &asked.vigil else { return Ok(None) };
+        loop {
+            vigil.prepare(self)?;
+            let question = self.healing(|journal| journal.question(&asked.id))?;
+            if let Some(question) = question.filter(|question| question.answered_ms.is_some()) {
+                return Ok(Some(question));
+            }
+            match vigil.sleep(&self.home, deadline)? {
+                Woke::Rang => {}
+                Woke::TimedOut | Woke::Orphaned => return Ok(None),
+            }
+        }
+    }
+
+    /// Closes a question, with an answer or without, and sends the answer to the agent that asked.
+    pub fn answer(
+        &mut self,
+        id: &QuestionId,
+        answer: Option<&str>,
+        answerer: &Sender,
+        stamp: &Stamp,
+    ) -> Result<Question, Error> {
+        let question = self.healing(|journal| journal.question(id))?;
+        let question = question.ok_or_else(|| Error::NoQuestion(id.to_string()))?;
+        let closed = self.write(|transaction| {
+            let changed = transaction
+                .prepare("UPDATE question SET answered = ?2, answerer = ?3, answer = ?4 WHERE id = ?1 AND answered IS NULL")?
+                .execute(params![id.as_str(), stamp.unix_ms, answerer.as_str(), answer])?;
+            if changed == 0 {
+                return Ok(None);
+            }
+            let mut bells = Vec::new();
+            for (draft, id) in tell(&question, answer, answerer, stamp) {
+                bells.extend(put(transaction, &draft, &id, stamp.unix_ms)?);
+            }
+            Ok(Some(bells))
+        })?;
+        let question = self.question(id)?.ok_or_else(|| Error::NoQuestion(id.to_string()))?;
+        match closed {
+            Some(bells) => {
+                ring_all(&bells);
+                Ok(question)
+            }
+            None => Err(Error::Answered { id: id.to_string(), answer: question.answer }),
+        }
+    }
+
+    /// A question by its id.
+    pub fn question(&self, id: &QuestionId) -> Result<Option<Question>, Error> {
+        self.connection
+            .query_row(&format!("SELECT {COLUMNS} FROM question WHERE id = ?1"), [id.as_str()], read)
+            .optional()
+            .map_err(|error| self.error(error))
+    }
+
+    /// The questions of a scope (or of all), oldest first: those still open, or all that are kept.
+    pub fn questions(&self, scope: Option<&Scope>, closed_too: bool) -> Result<Vec<Question>, Error> {
+        let select = || -> rusqlite::Result<Vec<Question>> {
+            self.connection
+                .prepare(&format!(
+                    "SELECT {COLUMNS} FROM question
+                     WHERE (?1 IS NULL OR scope = ?1) AND (?2 OR answered IS NULL) ORDER BY asked, id"
+                ))?
+                .query_map(params![scope.map(Scope::as_str), closed_too], read)?
+                .collect()
+        };
+        select().map_err(|error| self.error(error))
+    }
+}
+
+/// What an answer puts into the journal: the mark that closes the question everywhere, and the answer itself for the
+/// agent that asked.
+fn tell(
+    question: &Question,
+    answer: Option<&str>,
+    answerer: &Sender,
+    stamp: &Stamp,
+) -> Vec<(Draft, ringer_core::MessageId)> {
+    let scope = question.scope.clone();
+    let body = answer.unwrap_or_default();
+    let mut mark = Draft::tagged(scope.clone(), answerer.clone(), Tag::Mark(Mark::Answer), body);
+    mark.recipient = Recipient::All;
+    mark.question_id = Some(question.id.clone());
+    let mut drafts = vec![(mark, stamp.message_id())];
+    if let (Some(agent), Some(answer)) = (question.asker.agent(), answer) {
+        let text = format!("Answer to \"{}\": {answer}", question.question);
+        let mut reply = Draft::tagged(scope, answerer.clone(), Tag::Notice(Kind::Status), &text);
+        reply.recipient = Recipient::Agent(agent);
+        reply.question_id = Some(question.id.clone());
+        reply.category = Some("answer".to_owned());
+        // Two messages of one moment: the second id differs in its random part.
+        let mut second = *stamp;
+        second.random[0] ^= 0x80;
+        second.random[9] ^= 0xff;
+        drafts.push((reply, second.message_id()));
+    }
+    drafts
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Question> {
+    let bad =
+        |column| rusqlite::Error::InvalidColumnType(column, "word".to_owned(), rusqlite::types::Type::Text);
+    let text = |column| row.get::<_, String>(column);
+    Ok(Question {
+        id: QuestionId::parse(&text(0)?).map_err(|_| bad(0))?,
+        scope: Scope::new(&text(1)?).map_err(|_| bad(1))?,
+        asker: Sender::new(&text(2)?).map_err(|_| bad(2))?,
+        asked_ms: row.get(3)?,
+        question: text(4)?,
+        options: serde_json::from_str(&text(5)?).unwrap_or_default(),
+        answered_ms: row.get(6)?,
+        answerer: row.get::<_, Option<String>>(7)?.and_then(|name| Sender::new(&name).ok()),
+        answer: row.get(8)?,
+    })
+}

@@ -1,0 +1,125 @@
+//! Reading the journal from some place on.
+
+use std::time::Instant;
+
+use ringer_core::{Kind, Message, Scope};
+use rusqlite::{ToSql, params};
+
+use crate::error::Error;
+use crate::open::Journal;
+use crate::row::{COLUMNS, read};
+use crate::vigil::{Parent, Vigil, Woke};
+use crate::waiter::Topic;
+
+/// Which messages to read.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only of this scope.
+    pub scope: Option<Scope>,
+    /// Only from this sender.
+    pub sender: Option<String>,
+    /// Only of this kind.
+    pub kind: Option<Kind>,
+    /// Only for this recipient.
+    pub recipient: Option<String>,
+    /// Only sent at this time (milliseconds since 1970) or later.
+    pub since_ms: Option<i64>,
+}
+
+impl Journal {
+    /// Every message after a place, in order, marks included; at most so many.
+    pub fn messages_after(&self, seq: i64, most: usize) -> Result<Vec<Message>, Error> {
+        self.select(
+            &format!("SELECT {COLUMNS} FROM message WHERE seq > ?1 ORDER BY seq LIMIT ?2"),
+            &[&seq, &i64::try_from(most).unwrap_or(i64::MAX)],
+        )
+    }
+
+    /// The messages after a place that match, without marks, in order; at most so many.
+    pub fn matching_after(&self, filter: &Filter, seq: i64, most: usize) -> Result<Vec<Message>, Error> {
+        self.select(
+            &format!(
+                "SELECT {COLUMNS} FROM message
+                 WHERE seq > ?1 AND kind NOT LIKE 'mark-%'
+                   AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR sender = ?3) AND (?4 IS NULL OR kind = ?4)
+                   AND (?5 IS NULL OR recipient = ?5) AND (?6 IS NULL OR ts >= ?6)
+                 ORDER BY seq LIMIT ?7"
+            ),
+            params![
+                seq,
+                filter.scope.as_ref().map(Scope::as_str),
+                filter.sender,
+                filter.kind.map(Kind::as_str),
+                filter.recipient,
+                filter.since_ms,
+                i64::try_from(most).unwrap_or(i64::MAX),
+            ],
+        )
+    }
+
+    /// The number of the last message; 0 in an empty journal.
+    pub fn last_seq(&self) -> Result<i64, Error> {
+        self.connection
+            .query_row("SELECT coalesce(max(seq), 0) FROM message", [], |row| row.get(0))
+            .map_err(|error| self.error(error))
+    }
+
+    /// A message by its id.
+    pub fn message(&self, id: &str) -> Result<Option<Message>, Error> {
+        let found = self.select(&format!("SELECT {COLUMNS} FROM message WHERE id = ?1"), &[&id])?;
+        Ok(found.into_iter().next())
+    }
+
+    /// All rows of a query, read before anything else happens: no read transaction stays open.
+    pub(crate) fn select(&self, query: &str, parameters: &[&dyn ToSql]) -> Result<Vec<Message>, Error> {
+        let select = || -> rusqlite::Result<Vec<Message>> {
+            let mut statement = self.connection.prepare(query)?;
+            let mut rows = statement.query(parameters)?;
+            let mut messages = Vec::new();
+            while let Some(row) = rows.next()? {
+                // A row that makes no sense is passed over: it must not keep everybody from what comes after it.
+                messages.extend(read(row).ok());
+            }
+            Ok(messages)
+        };
+        select().map_err(|error| self.error(error))
+    }
+}
+
+/// Follows the whole journal as it grows.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    journal: &'a mut Journal,
+    vigil: Vigil,
+    seq: i64,
+}
+
+impl<'a> Watch<'a> {
+    /// Begins to follow after a place.
+    pub fn begin(journal: &'a mut Journal, seq: i64, parent: Parent) -> Result<Self, Error> {
+        let (vigil, ()) =
+            Vigil::keep(journal, Topic::Everything, &Scope::global(), "watch", parent, |_| Ok(()))?;
+        Ok(Self { journal, vigil, seq })
+    }
+
+    /// The next messages that match, once there are some. Empty when the deadline passed or the parent ended.
+    pub fn next(
+        &mut self,
+        filter: &Filter,
+        deadline: Option<Instant>,
+        most: usize,
+    ) -> Result<Vec<Message>, Error> {
+        loop {
+            self.vigil.prepare(self.journal)?;
+            let seq = self.seq;
+            let messages = self.journal.healing(|journal| journal.matching_after(filter, seq, most))?;
+            if let Some(last) = messages.last() {
+                self.seq = last.seq;
+                return Ok(messages);
+            }
+            if self.vigil.sleep(self.journal.home(), deadline)? != Woke::Rang {
+                return Ok(Vec::new());
+            }
+        }
+    }
+}

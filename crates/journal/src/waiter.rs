@@ -1,0 +1,156 @@
+//! Those who wait, and what they wait for.
+
+use std::path::{Path, PathBuf};
+
+use ringer_core::{Draft, Mark, QuestionId, Recipient, Scope, Tag};
+use rusqlite::{Transaction, params};
+
+/// What somebody waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Topic {
+    /// What a lead agent reads in a scope, except what it sent itself.
+    Lead {
+        /// The agent that waits.
+        own: Option<String>,
+    },
+    /// Everything, in every scope.
+    Everything,
+    /// The answer to a question.
+    Answer(QuestionId),
+}
+
+impl Topic {
+    fn name(&self) -> String {
+        match self {
+            Self::Lead { .. } => "lead".to_owned(),
+            Self::Everything => "everything".to_owned(),
+            Self::Answer(question) => format!("answer:{question}"),
+        }
+    }
+
+    fn own(&self) -> Option<&str> {
+        match self {
+            Self::Lead { own } => own.as_deref(),
+            Self::Everything | Self::Answer(_) => None,
+        }
+    }
+
+    fn named(name: &str, own: Option<String>) -> Option<Self> {
+        match name {
+            "lead" => Some(Self::Lead { own }),
+            "everything" => Some(Self::Everything),
+            _ => QuestionId::parse(name.strip_prefix("answer:")?).ok().map(Self::Answer),
+        }
+    }
+
+    /// Whether a message is worth waking somebody who waits for this, in that scope.
+    fn wants(&self, scope: &str, draft: &Draft) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Lead { own } => {
+                draft.scope.as_str() == scope
+                    && matches!(draft.tag, Tag::Notice(_))
+                    && matches!(draft.recipient, Recipient::Default | Recipient::Lead | Recipient::All)
+                    && own.as_deref() != Some(draft.sender.as_str())
+            }
+            Self::Answer(question) => {
+                draft.tag == Tag::Mark(Mark::Answer) && draft.question_id.as_ref() == Some(question)
+            }
+        }
+    }
+}
+
+/// Registers a doorbell.
+pub(crate) fn register(
+    transaction: &Transaction<'_>,
+    bell: &Path,
+    topic: &Topic,
+    scope: &Scope,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare("INSERT OR REPLACE INTO waiter (path, topic, scope, own) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![bell.to_string_lossy(), topic.name(), scope.as_str(), topic.own()])?;
+    Ok(())
+}
+
+/// Forgets a doorbell.
+pub(crate) fn forget(transaction: &Transaction<'_>, bell: &Path) -> rusqlite::Result<()> {
+    transaction.prepare("DELETE FROM waiter WHERE path = ?1")?.execute([bell.to_string_lossy()])?;
+    Ok(())
+}
+
+/// The doorbells to ring for a message.
+///
+/// Read in the transaction that appends it. Whoever registers later looks in the journal only after that, and sees the
+/// message; whoever registered before is rung.
+pub(crate) fn to_ring(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite::Result<Vec<PathBuf>> {
+    let mut statement = transaction.prepare("SELECT path, topic, scope, own FROM waiter")?;
+    let mut rows = statement.query([])?;
+    let mut bells = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (topic, scope): (String, String) = (row.get(1)?, row.get(2)?);
+        if Topic::named(&topic, row.get(3)?).is_some_and(|topic| topic.wants(&scope, draft)) {
+            bells.push(PathBuf::from(row.get::<_, String>(0)?));
+        }
+    }
+    Ok(bells)
+}
+
+/// Every registered doorbell.
+pub(crate) fn registered(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<PathBuf>> {
+    let mut statement = transaction.prepare("SELECT path FROM waiter")?;
+    let paths = statement.query_map([], |row| row.get::<_, String>(0))?;
+    paths.map(|path| path.map(PathBuf::from)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::{Agent, Kind, Sender};
+
+    fn draft(sender: &str, recipient: Recipient) -> Draft {
+        let mut draft = Draft::new(Scope::global(), Sender::new(sender).unwrap(), Kind::Status, "x").unwrap();
+        draft.recipient = recipient;
+        draft
+    }
+
+    #[test]
+    fn a_lead_is_woken_by_what_it_reads_and_not_by_itself() {
+        let lead = Topic::Lead { own: Some("lead-1".into()) };
+        let wakes = |scope, sender, recipient| lead.wants(scope, &draft(sender, recipient));
+        assert!(wakes("global", "worker", Recipient::Default));
+        assert!(wakes("global", "worker", Recipient::Lead));
+        assert!(wakes("global", "worker", Recipient::All));
+        assert!(!wakes("global", "worker", Recipient::Person));
+        assert!(!wakes("global", "worker", Recipient::Agent(Agent::new("other").unwrap())));
+        assert!(!wakes("global", "lead-1", Recipient::Default), "nobody is woken by his own message");
+        assert!(!wakes("0a0a0a0a", "worker", Recipient::Default), "another repository");
+        let mark = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Read), "");
+        assert!(!lead.wants("global", &mark) && Topic::Everything.wants("global", &mark));
+    }
+
+    #[test]
+    fn an_answer_wakes_the_one_who_asked() {
+        let (one, two) = (QuestionId::new(1, 1), QuestionId::new(2, 2));
+        let mut answer = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Answer), "yes");
+        answer.question_id = Some(one.clone());
+        assert!(Topic::Answer(one.clone()).wants("other", &answer));
+        assert!(!Topic::Answer(two).wants("global", &answer));
+        answer.tag = Tag::Notice(Kind::Question);
+        assert!(!Topic::Answer(one).wants("global", &answer), "the question itself is no answer");
+    }
+
+    #[test]
+    fn names_both_ways() {
+        for topic in [
+            Topic::Lead { own: None },
+            Topic::Lead { own: Some("a".into()) },
+            Topic::Everything,
+            Topic::Answer(QuestionId::new(1, 1)),
+        ] {
+            let own = topic.own().map(str::to_owned);
+            assert_eq!(Topic::named(&topic.name(), own), Some(topic));
+        }
+        assert_eq!(Topic::named("dance", None), None);
+    }
+}

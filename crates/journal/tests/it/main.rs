@@ -1,0 +1,1 @@
+//! Tests of the journal with real processes and real faults.
