@@ -17,13 +17,26 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod chain;
 mod id;
 mod kind;
 mod message;
+mod now;
+mod record;
+mod store;
+mod surface;
+mod toast;
+mod trail;
 mod word;
 
 pub use address::{Agent, Recipient, Scope, Sender};
 pub use id::{MessageId, QuestionId};
 pub use kind::{Kind, Mark, Tag};
 pub use message::{Draft, MAX_BODY, Message, Origin};
+pub use now::{DailySpan, Now, TimeOfDay};
+pub use record::Record;
+pub use store::{Added, Store};
+pub use surface::{Place, SurfaceId, WorkspaceId};
+pub use toast::{Colour, DEFAULT_TIMEOUT, Fold, MAX_QUEUED, Priority, Span, Toast, ToastQueue};
+pub use trail::{MAX_STEPS, Step, Trail};
 pub use word::{InvalidWord, MAX_WORD};

@@ -1,0 +1,503 @@
+//! The store: what is unread, where, and what was before.
+//!
+//! Every index is kept as things change, never made by looking through everything: adding, reading and removing one
+//! costs the same with ten notifications and with a million, and clearing many costs what it clears.
+
+use std::collections::HashMap;
+
+use crate::chain::{Arena, Chain, Link, Linked, Slot};
+use crate::id::{MessageId, QuestionId};
+use crate::record::Record;
+use crate::surface::{Place, WorkspaceId};
+
+/// The chains an entry may be in.
+#[derive(Debug, Clone, Copy)]
+enum List {
+    Everything,
+    Read,
+    Unread,
+    OfWorkspace,
+    UnreadOfWorkspace,
+    OfSurface,
+    UnreadOfSurface,
+}
+
+const LISTS: usize = 7;
+
+#[derive(Debug, Clone, Default)]
+struct Entry {
+    record: Option<Record>,
+    links: [Link; LISTS],
+}
+
+impl Linked<List> for Entry {
+    fn link(&self, list: List) -> Link {
+        self.links[list as usize]
+    }
+
+    fn link_mut(&mut self, list: List) -> &mut Link {
+        &mut self.links[list as usize]
+    }
+}
+
+/// What there is of one workspace, or of one surface.
+#[derive(Debug, Clone, Default)]
+struct Group {
+    all: Chain,
+    unread: Chain,
+    /// The one unread notification of a surface that a newer one supersedes.
+    current: Option<Slot>,
+}
+
+/// What adding a notification did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// Whether it was put in; not when its id was there already.
+    pub is_new: bool,
+    /// The notification of the same surface that it superseded: still there, but read.
+    pub superseded: Option<MessageId>,
+}
+
+/// Notifications with their indexes.
+///
+/// ```
+/// use ringer_core::{Kind, MessageId, Place, Record, Store, SurfaceId, WorkspaceId};
+///
+/// let mut store = Store::default();
+/// let pane = Place::surface(WorkspaceId::new("w"), SurfaceId::new("s"));
+/// let id = MessageId::new(0, [1; 10]);
+/// store.add(Record::new(id.clone(), pane.clone(), Kind::Waiting, "needs you", 0), 0);
+/// assert!(store.has_unread(&pane));
+/// assert_eq!(store.mark_read(&pane, 1, "the pane was focused"), [id]);
+/// assert_eq!(store.total_unread(), 0);
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Store {
+    arena: Arena<Entry>,
+    by_id: HashMap<MessageId, Slot>,
+    by_question: HashMap<QuestionId, Slot>,
+    everything: Chain,
+    read: Chain,
+    unread: Chain,
+    workspaces: HashMap<WorkspaceId, Group>,
+    surfaces: HashMap<Place, Group>,
+}
+
+impl Store {
+    /// How many notifications are unread.
+    pub fn total_unread(&self) -> usize {
+        self.unread.len()
+    }
+
+    /// How many notifications there are.
+    pub fn len(&self) -> usize {
+        self.everything.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many notifications of a workspace are unread.
+    pub fn unread_of(&self, workspace: &WorkspaceId) -> usize {
+        self.workspaces.get(workspace).map_or(0, |group| group.unread.len())
+    }
+
+    /// Whether a place has something unread.
+    pub fn has_unread(&self, place: &Place) -> bool {
+        self.group(place).is_some_and(|group| group.unread.len() > 0)
+    }
+
+    /// The newest notification of a workspace.
+    pub fn latest(&self, workspace: &WorkspaceId) -> Option<&Record> {
+        self.record(self.workspaces.get(workspace)?.all.last()?)
+    }
+
+    /// The oldest unread notification, where one jumps first.
+    pub fn first_unread(&self) -> Option<&Record> {
+        self.record(self.unread.first()?)
+    }
+
+    /// A notification by its id.
+    pub fn get(&self, id: &MessageId) -> Option<&Record> {
+        self.record(*self.by_id.get(id)?)
+    }
+
+    /// All notifications, newest first.
+    pub fn newest(&self) -> impl Iterator<Item = &Record> {
+        self.everything.backwards(&self.arena, List::Everything).filter_map(|slot| self.record(slot))
+    }
+
+    /// The unread ones, newest first.
+    pub fn newest_unread(&self) -> impl Iterator<Item = &Record> {
+        self.unread.backwards(&self.arena, List::Unread).filter_map(|slot| self.record(slot))
+    }
+
+    /// Those of a place, newest first.
+    pub fn newest_of(&self, place: &Place) -> impl Iterator<Item = &Record> {
+        let (chain, list) = match self.group(place) {
+            Some(group) if place.surface.is_some() => (group.all, List::OfSurface),
+            Some(group) => (group.all, List::OfWorkspace),
+            None => (Chain::default(), List::OfWorkspace),
+        };
+        chain.backwards(&self.arena, list).filter_map(|slot| self.record(slot))
+    }
+
+    /// Puts a notification in. On a surface it supersedes the unread one before it, so that what a person has to look at
+    /// does not depend on how many signals told of it; only an open question stays until it is answered.
+    pub fn add(&mut self, record: Record, unix_ms: i64) -> Added {
+        if self.by_id.contains_key(&record.id) {
+            return Added { is_new: false, superseded: None };
+        }
+        let superseded = (!record.is_read).then(|| self.supersede(&record, unix_ms)).flatten();
+        let (id, question) = (record.id.clone(), record.open_question.clone());
+        let Some(slot) = self.arena.insert(Entry { record: Some(record), links: Default::default() }) else {
+            return Added { is_new: false, superseded };
+        };
+        self.by_id.insert(id, slot);
+        if let Some(question) = question {
+            self.by_question.insert(question, slot);
+        }
+        self.link(slot);
+        self.link_by_state(slot);
+        Added { is_new: true, superseded }
+    }
+
+    /// Marks everything at a place as read. Gives the ids that were unread.
+    pub fn mark_read(&mut self, place: &Place, unix_ms: i64, why: &str) -> Vec<MessageId> {
+        let mut ids = Vec::new();
+        while let Some(slot) = self.group(place).and_then(|group| group.unread.first()) {
+            ids.extend(self.set_read(slot, true, unix_ms, why));
+        }
+        ids
+    }
+
+    /// Marks everything as read. Gives the ids that were unread.
+    pub fn mark_all_read(&mut self, unix_ms: i64, why: &str) -> Vec<MessageId> {
+        let mut ids = Vec::new();
+        while let Some(slot) = self.unread.first() {
+            ids.extend(self.set_read(slot, true, unix_ms, why));
+        }
+        ids
+    }
+
+    /// Marks one as read or unread. Gives whether that changed it.
+    pub fn mark(&mut self, id: &MessageId, is_read: bool, unix_ms: i64, why: &str) -> bool {
+        let slot = self.by_id.get(id).copied();
+        slot.and_then(|slot| self.set_read(slot, is_read, unix_ms, why)).is_some()
+    }
+
+    /// A question was answered: its notification is read. Gives its id if it was unread.
+    pub fn close_question(&mut self, question: &QuestionId, unix_ms: i64, why: &str) -> Option<MessageId> {
+        let slot = self.by_question.remove(question)?;
+        if let Some(record) = &mut self.arena.get_mut(slot).record {
+            record.open_question = None;
+        }
+        self.set_read(slot, true, unix_ms, why)
+    }
+
+    /// Takes one out.
+    pub fn remove(&mut self, id: &MessageId) -> Option<Record> {
+        let slot = self.by_id.get(id).copied()?;
+        self.take_out(slot)
+    }
+
+    /// Takes everything at a place out.
+    pub fn clear(&mut self, place: &Place) -> Vec<Record> {
+        let mut records = Vec::new();
+        while let Some(slot) = self.group(place).and_then(|group| group.all.first()) {
+            records.extend(self.take_out(slot));
+        }
+        records
+    }
+
+    /// Forgets the oldest read ones until no more than so many are left, or only unread ones are.
+    pub fn trim(&mut self, most: usize) -> usize {
+        let before = self.len();
+        while self.len() > most
+            && let Some(slot) = self.read.first()
+        {
+            self.take_out(slot);
+        }
+        before - self.len()
+    }
+
+    /// Adds a step to a notification's trail.
+    pub fn note(&mut self, id: &MessageId, unix_ms: i64, text: impl Into<String>) {
+        if let Some(slot) = self.by_id.get(id)
+            && let Some(record) = &mut self.arena.get_mut(*slot).record
+        {
+            record.trail.add(unix_ms, text);
+        }
+    }
+
+    fn record(&self, slot: Slot) -> Option<&Record> {
+        self.arena.get(slot).record.as_ref()
+    }
+
+    fn group(&self, place: &Place) -> Option<&Group> {
+        if place.surface.is_some() { self.surfaces.get(place) } else { self.workspaces.get(&place.workspace) }
+    }
+
+    fn supersede(&mut self, newer: &Record, unix_ms: i64) -> Option<MessageId> {
+        newer.place.surface.as_ref()?;
+        let slot = self.surfaces.get(&newer.place)?.current?;
+        self.set_read(slot, true, unix_ms, &format!("superseded by {}", newer.id))
+    }
+
+    /// Moves an entry between the read and the unread. `None` if it was there already.
+    fn set_read(&mut self, slot: Slot, is_read: bool, unix_ms: i64, why: &str) -> Option<MessageId> {
+        let record = self.arena.get_mut(slot).record.as_mut().filter(|record| record.is_read != is_read)?;
+        record.trail.add(unix_ms, format!("marked {}: {why}", if is_read { "read" } else { "unread" }));
+        let id = record.id.clone();
+        self.unlink_by_state(slot);
+        if let Some(record) = &mut self.arena.get_mut(slot).record {
+            record.is_read = is_read;
+        }
+        self.link_by_state(slot);
+        Some(id)
+    }
+
+    fn take_out(&mut self, slot: Slot) -> Option<Record> {
+        self.unlink_by_state(slot);
+        self.unlink(slot);
+        let record = self.arena.remove(slot).record?;
+        self.by_id.remove(&record.id);
+        if let Some(question) = &record.open_question {
+            self.by_question.remove(question);
+        }
+        Some(record)
+    }
+
+    /// Into the lists of everything at its place.
+    fn link(&mut self, slot: Slot) {
+        let Some(place) = self.record(slot).map(|record| record.place.clone()) else { return };
+        let arena = &mut self.arena;
+        self.everything.push(arena, slot, List::Everything);
+        self.workspaces.entry(place.workspace.clone()).or_default().all.push(arena, slot, List::OfWorkspace);
+        if place.surface.is_some() {
+            self.surfaces.entry(place).or_default().all.push(arena, slot, List::OfSurface);
+        }
+    }
+
+    /// Out of them again. A place with nothing in it is forgotten.
+    fn unlink(&mut self, slot: Slot) {
+        let Some(place) = self.record(slot).map(|record| record.place.clone()) else { return };
+        let arena = &mut self.arena;
+        self.everything.unlink(arena, slot, List::Everything);
+        if let Some(group) = self.workspaces.get_mut(&place.workspace) {
+            group.all.unlink(arena, slot, List::OfWorkspace);
+            if group.all.len() == 0 {
+                self.workspaces.remove(&place.workspace);
+            }
+        }
+        if let Some(group) = self.surfaces.get_mut(&place) {
+            group.all.unlink(arena, slot, List::OfSurface);
+            if group.all.len() == 0 {
+                self.surfaces.remove(&place);
+            }
+        }
+    }
+
+    /// Into the lists of the read or the unread.
+    fn link_by_state(&mut self, slot: Slot) {
+        let Some(record) = self.record(slot) else { return };
+        let (place, is_read, is_question) =
+            (record.place.clone(), record.is_read, record.open_question.is_some());
+        let arena = &mut self.arena;
+        if is_read {
+            self.read.push(arena, slot, List::Read);
+            return;
+        }
+        self.unread.push(arena, slot, List::Unread);
+        if let Some(group) = self.workspaces.get_mut(&place.workspace) {
+            group.unread.push(arena, slot, List::UnreadOfWorkspace);
+        }
+        if let Some(group) = self.surfaces.get_mut(&place) {
+            group.unread.push(arena, slot, List::UnreadOfSurface);
+            if !is_question {
+                group.current = Some(slot);
+            }
+        }
+    }
+
+    fn unlink_by_state(&mut self, slot: Slot) {
+        let Some(record) = self.record(slot) else { return };
+        let (place, is_read) = (record.place.clone(), record.is_read);
+        let arena = &mut self.arena;
+        if is_read {
+            self.read.unlink(arena, slot, List::Read);
+            return;
+        }
+        self.unread.unlink(arena, slot, List::Unread);
+        if let Some(group) = self.workspaces.get_mut(&place.workspace) {
+            group.unread.unlink(arena, slot, List::UnreadOfWorkspace);
+        }
+        if let Some(group) = self.surfaces.get_mut(&place) {
+            group.unread.unlink(arena, slot, List::UnreadOfSurface);
+            group.current = group.current.filter(|current| *current != slot);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Kind;
+    use crate::surface::SurfaceId;
+    use proptest::prelude::*;
+
+    fn id(number: u64) -> MessageId {
+        MessageId::new(number, [0; 10])
+    }
+
+    fn pane(workspace: &str, surface: &str) -> Place {
+        Place::surface(WorkspaceId::new(workspace), SurfaceId::new(surface))
+    }
+
+    fn whole(workspace: &str) -> Place {
+        Place::workspace(WorkspaceId::new(workspace))
+    }
+
+    fn record(number: u64, place: Place) -> Record {
+        Record::new(id(number), place, Kind::Waiting, format!("{number}"), 0)
+    }
+
+    fn question(number: u64, place: Place) -> Record {
+        let open_question = Some(QuestionId::new(number, 0));
+        Record { open_question, ..record(number, place) }
+    }
+
+    #[test]
+    fn a_newer_one_supersedes_on_its_surface_only() {
+        let mut store = Store::default();
+        store.add(record(1, pane("w", "a")), 0);
+        assert_eq!(store.add(record(2, pane("w", "b")), 0).superseded, None);
+        assert_eq!(store.add(record(3, pane("w", "a")), 0).superseded, Some(id(1)));
+        assert_eq!((store.total_unread(), store.unread_of(&WorkspaceId::new("w"))), (2, 2));
+        let old = store.get(&id(1)).unwrap();
+        assert!(old.is_read && old.trail.steps().any(|step| step.text.contains("superseded")));
+    }
+
+    #[test]
+    fn an_open_question_stays_until_it_is_answered() {
+        let mut store = Store::default();
+        store.add(question(1, pane("w", "a")), 0);
+        assert_eq!(store.add(record(2, pane("w", "a")), 0).superseded, None);
+        assert_eq!(store.add(record(3, pane("w", "a")), 0).superseded, Some(id(2)));
+        assert_eq!(store.total_unread(), 2);
+        assert_eq!(store.close_question(&QuestionId::new(1, 0), 0, "answered"), Some(id(1)));
+        assert_eq!(store.close_question(&QuestionId::new(1, 0), 0, "answered"), None);
+        assert_eq!(store.total_unread(), 1);
+    }
+
+    #[test]
+    fn without_a_surface_each_counts() {
+        let mut store = Store::default();
+        for number in 0..3 {
+            store.add(record(number, whole("w")), 0);
+        }
+        assert_eq!(store.unread_of(&WorkspaceId::new("w")), 3);
+        assert!(store.has_unread(&whole("w")) && !store.has_unread(&pane("w", "a")));
+    }
+
+    #[test]
+    fn the_same_id_twice_is_one() {
+        let mut store = Store::default();
+        assert!(store.add(record(1, whole("w")), 0).is_new);
+        assert!(!store.add(record(1, whole("v")), 0).is_new);
+        assert_eq!(store.len(), 1);
+    }
+
+    #[test]
+    fn opening_a_pane_reads_that_pane_and_a_workspace_all_of_it() {
+        let mut store = Store::default();
+        for (number, place) in
+            [(1, pane("w", "a")), (2, pane("w", "b")), (3, whole("w")), (4, pane("v", "a"))]
+        {
+            store.add(record(number, place), 0);
+        }
+        assert_eq!(store.mark_read(&pane("w", "a"), 0, "focused"), [id(1)]);
+        assert_eq!(store.mark_read(&whole("w"), 0, "opened"), [id(2), id(3)]);
+        assert_eq!(store.mark_all_read(0, "cleared"), [id(4)]);
+        assert!(store.mark(&id(4), false, 0, "by hand") && !store.mark(&id(4), false, 0, "by hand"));
+        assert_eq!(store.first_unread().map(|record| &record.id), Some(&id(4)));
+    }
+
+    #[test]
+    fn removing_the_latest_brings_back_the_one_before() {
+        let mut store = Store::default();
+        store.add(record(1, pane("w", "a")), 0);
+        store.add(record(2, pane("w", "b")), 0);
+        let workspace = WorkspaceId::new("w");
+        assert_eq!(store.latest(&workspace).unwrap().id, id(2));
+        assert_eq!(store.remove(&id(2)).unwrap().id, id(2));
+        assert_eq!(store.latest(&workspace).unwrap().id, id(1));
+        assert_eq!(store.clear(&whole("w")).len(), 1);
+        assert!(store.latest(&workspace).is_none() && store.is_empty() && store.workspaces.is_empty());
+    }
+
+    #[test]
+    fn trimming_keeps_what_is_unread() {
+        let mut store = Store::default();
+        for number in 0..100 {
+            store.add(record(number, whole("w")), 0);
+        }
+        for number in 50..100 {
+            store.mark(&id(number), true, 0, "read");
+        }
+        assert_eq!(store.trim(20), 50);
+        assert_eq!((store.len(), store.total_unread()), (50, 50));
+    }
+
+    /// The indexes, counted anew from the records alone.
+    fn recount(store: &Store) {
+        let all: Vec<&Record> = store.newest().collect();
+        assert_eq!(all.len(), store.len());
+        assert_eq!(all.iter().filter(|record| !record.is_read).count(), store.total_unread());
+        assert_eq!(store.newest_unread().count(), store.total_unread());
+        assert_eq!(store.read.len() + store.unread.len(), store.len());
+        for workspace in ["w", "v"].map(WorkspaceId::new) {
+            let of: Vec<&&Record> = all.iter().filter(|record| record.place.workspace == workspace).collect();
+            assert_eq!(of.iter().filter(|record| !record.is_read).count(), store.unread_of(&workspace));
+            assert_eq!(
+                of.first().map(|record| &record.id),
+                store.latest(&workspace).map(|record| &record.id)
+            );
+            for surface in ["a", "b"].map(SurfaceId::new) {
+                let place = Place::surface(workspace.clone(), surface);
+                let here: Vec<&&&Record> = of.iter().filter(|record| record.place == place).collect();
+                assert_eq!(here.iter().any(|record| !record.is_read), store.has_unread(&place));
+                assert_eq!(here.len(), store.newest_of(&place).count());
+                let current =
+                    here.iter().filter(|record| !record.is_read && record.open_question.is_none()).count();
+                assert!(current <= 1 || store.surfaces[&place].current.is_some());
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_indexes_are_what_a_recount_gives(
+            steps in prop::collection::vec((0u8..8, 0u64..20, 0usize..5), 0..120)
+        ) {
+            let places = [pane("w", "a"), pane("w", "b"), whole("w"), pane("v", "a"), whole("v")];
+            let mut store = Store::default();
+            for (step, number, place) in steps {
+                let place = &places[place];
+                match step {
+                    0 | 1 => drop(store.add(record(number, place.clone()), 0)),
+                    2 => drop(store.add(question(number, place.clone()), 0)),
+                    3 => drop(store.mark_read(place, 0, "x")),
+                    4 => drop(store.mark(&id(number), number % 2 == 0, 0, "x")),
+                    5 => drop(store.remove(&id(number))),
+                    6 => drop(store.close_question(&QuestionId::new(number, 0), 0, "x")),
+                    _ if number == 0 => drop(store.clear(place)),
+                    _ => drop(store.trim(10)),
+                }
+                recount(&store);
+            }
+        }
+    }
+}
