@@ -17,12 +17,17 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod attention;
+mod bus;
 mod chain;
+mod duplicate;
+mod fence;
 mod id;
 mod kind;
 mod message;
 mod now;
 mod record;
+mod session;
 mod store;
 mod surface;
 mod toast;
@@ -30,11 +35,16 @@ mod trail;
 mod word;
 
 pub use address::{Agent, Recipient, Scope, Sender};
+pub use attention::{Attention, Badge, GLOW, Reason};
+pub use bus::{Arrival, Bus, Drained, MAX_DRAIN, MAX_PENDING};
+pub use duplicate::{DuplicateWindow, Telling, Verdict, WINDOW};
+pub use fence::{Fence, Generation};
 pub use id::{MessageId, QuestionId};
 pub use kind::{Kind, Mark, Tag};
 pub use message::{Draft, MAX_BODY, Message, Origin};
 pub use now::{DailySpan, Now, TimeOfDay};
 pub use record::Record;
+pub use session::{NewerSession, Session};
 pub use store::{Added, Store};
 pub use surface::{Place, SurfaceId, WorkspaceId};
 pub use toast::{Colour, DEFAULT_TIMEOUT, Fold, MAX_QUEUED, Priority, Span, Toast, ToastQueue};

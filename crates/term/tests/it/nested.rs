@@ -29,6 +29,7 @@ impl Nested {
         });
         let mut terminal = Terminal::run(&argv, stage.path(), &[server.variable(), session.variable()]);
         terminal.wait_for("script", |terminal| terminal.shows("<first>"));
+        server.wait_for_client();
         // tmux draws anew when it has been told the name of the terminal, or has given up waiting for it, and lets
         // nothing through while that is to be done. screen does not tell it, so then it is told from here. What is typed
         // after that is shown when everything has been drawn.

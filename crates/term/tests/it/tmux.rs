@@ -26,9 +26,10 @@ impl Tmux {
         let mut terminal = Terminal::run(&argv(&["sh", "script"]), stage.path(), &[server.variable()]);
         terminal
             .wait_for("first title", |terminal| terminal.told_its_name() && terminal.has(&title("ready")));
+        server.wait_for_client();
         let mut tmux = Self { server, terminal, stage };
-        // tmux draws the window anew once it has read the answers, and lets nothing through while that is to be done.
-        // This is typed after them, and titles are sent when a window is drawn: then it has been done.
+        // tmux draws the window anew for the answers and for the client's size, and lets nothing through while that is to
+        // be done. This is typed after both, and titles are sent when a window is drawn: then it has been done.
         tmux.send("drawn", b"");
         tmux
     }
@@ -116,8 +117,7 @@ fn a_bell_in_a_window_behind_sets_its_flag() {
     assert_eq!(flags(), "00\n10\n");
     tmux.stage.prepare("hidden", &short().bytes(Method::TerminalBell, &LAYERS));
     tmux.server.answer(&["send-keys", "-t", &pane, "hidden", "Enter"]);
-    // Signalled by the hook of the bell; a channel on which nobody waits yet remembers that.
-    tmux.server.answer(&["wait-for", "bell"]);
+    tmux.server.wait_for("bell");
     assert_eq!(flags(), "00\n11\n");
 }
 

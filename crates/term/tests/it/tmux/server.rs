@@ -11,9 +11,9 @@ pub(crate) struct Server {
     directory: PathBuf,
 }
 
-/// Nothing that is drawn by itself, the shell that every system has, and a channel on which bells are heard.
+/// Nothing that is drawn by itself, the shell that every system has, and a channel each for bells and for clients.
 const CONFIGURATION: &str = "set -g default-shell /bin/sh\nset -g status off\nset -g automatic-rename off\n\
-    set-hook -g alert-bell 'wait-for -S bell'\n";
+    set-hook -g alert-bell 'wait-for -S bell'\nset-hook -g client-resized 'wait-for -S client'\n";
 
 /// A client that starts the server, with this command in its first window.
 pub(crate) fn argv<'a>(command: &[&'a str]) -> Vec<&'a str> {
@@ -30,6 +30,17 @@ impl Server {
     /// What [`argv`] needs, so that it starts this server and no other.
     pub(crate) fn variable(&self) -> (&'static str, &Path) {
         ("TMUX_TMPDIR", &self.directory)
+    }
+
+    /// Waits until the client has told its size, the last step of attaching; then everything is drawn anew. On a busy
+    /// machine the client comes to it long after its first window has begun to run.
+    pub(crate) fn wait_for_client(&self) {
+        self.wait_for("client");
+    }
+
+    /// A channel that was signalled before anybody waited remembers that.
+    pub(crate) fn wait_for(&self, channel: &str) {
+        self.answer(&["wait-for", channel]);
     }
 
     /// What tmux prints when it is given this command.

@@ -1,0 +1,295 @@
+//! What asks for attention, as the person sees it: badges and rings.
+//!
+//! A workspace is unread because of its notifications, and for three more reasons, each with a life of its own.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::MessageId;
+use crate::record::Record;
+use crate::store::{Added, Store};
+use crate::surface::{Place, SurfaceId, WorkspaceId};
+
+/// How long the ring shows on the pane that the person is looking at anyway.
+pub const GLOW: Duration = Duration::from_secs(2);
+
+/// Why a workspace is unread, besides its notifications.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reason {
+    /// The person marked it. Gone when they mark it read, or a notification arrives there.
+    Manual,
+    /// A surface reported activity. Gone when the person reads it.
+    Panel,
+    /// It was unread in the session before, and its notifications did not survive. Gone when the person reads it.
+    Restored,
+}
+
+impl Reason {
+    const ALL: [Self; 3] = [Self::Manual, Self::Panel, Self::Restored];
+}
+
+/// The number on a workspace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Badge(pub usize);
+
+impl fmt::Display for Badge {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            number if number > 99 => formatter.write_str("99+"),
+            number => write!(formatter, "{number}"),
+        }
+    }
+}
+
+/// The surfaces of a workspace for which a reason holds; `None` stands for the workspace as a whole.
+type Surfaces = HashSet<Option<SurfaceId>>;
+
+/// The store, and what makes a badge and a ring out of it.
+///
+/// ```
+/// use std::time::Duration;
+/// use ringer_core::{Attention, Kind, MessageId, Place, Reason, Record, SurfaceId, WorkspaceId};
+///
+/// let mut attention = Attention::default();
+/// let (workspace, pane) = (WorkspaceId::new("w"), Place::surface(WorkspaceId::new("w"), SurfaceId::new("s")));
+/// attention.add(Record::new(MessageId::new(0, [0; 10]), pane.clone(), Kind::Complete, "done", 0), 0);
+/// attention.set(Reason::Panel, pane.clone());
+/// assert_eq!(attention.badge(&workspace).to_string(), "2");
+/// assert!(attention.rings(&pane, Duration::ZERO));
+/// attention.read(&pane, 0, "the pane was focused");
+/// assert_eq!(attention.badge(&workspace).to_string(), "");
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Attention {
+    store: Store,
+    reasons: HashMap<Reason, HashMap<WorkspaceId, Surfaces>>,
+    /// Panes on which the ring shows for a moment although the person has seen it; there is one per person who looks.
+    glows: HashMap<Place, Duration>,
+}
+
+impl Attention {
+    /// The notifications.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The notifications, to add to their trails or trim them.
+    pub fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    /// Puts a notification in. What the person had marked there by hand is thereby said.
+    pub fn add(&mut self, record: Record, unix_ms: i64) -> Added {
+        let place = record.place.clone();
+        let added = self.store.add(record, unix_ms);
+        if added.is_new {
+            self.unset(Reason::Manual, &place);
+        }
+        added
+    }
+
+    /// The person reads a place: its notifications, and every other reason there. Gives the ids that were unread.
+    pub fn read(&mut self, place: &Place, unix_ms: i64, why: &str) -> Vec<MessageId> {
+        for reason in Reason::ALL {
+            self.unset(reason, place);
+        }
+        self.store.mark_read(place, unix_ms, why)
+    }
+
+    /// The person reads everything.
+    pub fn read_all(&mut self, unix_ms: i64, why: &str) -> Vec<MessageId> {
+        self.reasons.clear();
+        self.store.mark_all_read(unix_ms, why)
+    }
+
+    /// Takes everything at a place out, with every other reason there. Gives what was taken.
+    pub fn clear(&mut self, place: &Place) -> Vec<Record> {
+        for reason in Reason::ALL {
+            self.unset(reason, place);
+        }
+        self.glows.retain(|glowing, _| !place.covers(glowing));
+        self.store.clear(place)
+    }
+
+    /// A reason begins to hold at a place.
+    pub fn set(&mut self, reason: Reason, place: Place) {
+        self.reasons.entry(reason).or_default().entry(place.workspace).or_default().insert(place.surface);
+    }
+
+    /// A reason ends at a place; at a workspace, for all its surfaces.
+    pub fn unset(&mut self, reason: Reason, place: &Place) {
+        let Some(workspaces) = self.reasons.get_mut(&reason) else { return };
+        let Some(surfaces) = workspaces.get_mut(&place.workspace) else { return };
+        match &place.surface {
+            None => surfaces.clear(),
+            Some(_) => _ = surfaces.remove(&place.surface),
+        }
+        if surfaces.is_empty() {
+            workspaces.remove(&place.workspace);
+        }
+    }
+
+    /// Whether a reason holds anywhere in a workspace.
+    pub fn holds(&self, reason: Reason, workspace: &WorkspaceId) -> bool {
+        self.reasons.get(&reason).is_some_and(|workspaces| workspaces.contains_key(workspace))
+    }
+
+    /// The number on a workspace: its unread notifications, and one for each other reason.
+    pub fn badge(&self, workspace: &WorkspaceId) -> Badge {
+        let others = Reason::ALL.into_iter().filter(|reason| self.holds(*reason, workspace)).count();
+        Badge(self.store.unread_of(workspace) + others)
+    }
+
+    /// The person is looking at this pane: its ring shows for a moment all the same.
+    pub fn glow(&mut self, place: Place, now: Duration) {
+        self.glows.insert(place, now + GLOW);
+    }
+
+    /// Whether a surface's ring is lit.
+    pub fn rings(&self, place: &Place, now: Duration) -> bool {
+        self.store.has_unread(place) || self.glows.get(place).is_some_and(|until| *until > now)
+    }
+
+    /// When the next ring goes out by itself.
+    pub fn next_deadline(&self) -> Option<Duration> {
+        self.glows.values().min().copied()
+    }
+
+    /// Puts out the rings whose time is over. Gives their places.
+    pub fn tick(&mut self, now: Duration) -> Vec<Place> {
+        let over: Vec<Place> =
+            self.glows.iter().filter(|(_, until)| **until <= now).map(|(place, _)| place.clone()).collect();
+        for place in &over {
+            self.glows.remove(place);
+        }
+        over
+    }
+
+    /// The places at which a reason holds, in order, to be written down.
+    pub(crate) fn places(&self, reason: Reason) -> Vec<Place> {
+        let workspaces = self.reasons.get(&reason).into_iter().flatten();
+        let mut places: Vec<Place> = workspaces
+            .flat_map(|(workspace, surfaces)| {
+                surfaces
+                    .iter()
+                    .map(|surface| Place { workspace: workspace.clone(), surface: surface.clone() })
+            })
+            .collect();
+        places.sort();
+        places
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Kind;
+    use proptest::prelude::*;
+
+    fn pane(surface: &str) -> Place {
+        Place::surface(WorkspaceId::new("w"), SurfaceId::new(surface))
+    }
+
+    fn record(number: u64, place: Place) -> Record {
+        Record::new(MessageId::new(number, [0; 10]), place, Kind::Waiting, "x", 0)
+    }
+
+    fn badge(attention: &Attention) -> String {
+        attention.badge(&WorkspaceId::new("w")).to_string()
+    }
+
+    #[test]
+    fn a_badge_counts_notifications_and_one_for_each_reason() {
+        let mut attention = Attention::default();
+        assert_eq!(badge(&attention), "");
+        attention.add(record(1, pane("a")), 0);
+        for reason in Reason::ALL {
+            attention.set(reason, pane("a"));
+            attention.set(reason, pane("b"));
+        }
+        assert_eq!(badge(&attention), "4");
+    }
+
+    #[test]
+    fn above_99_it_reads_99_plus() {
+        assert_eq!(Badge(99).to_string(), "99");
+        assert_eq!(Badge(100).to_string(), "99+");
+    }
+
+    #[test]
+    fn manual_ends_when_read_or_when_a_notification_arrives_there() {
+        let mut attention = Attention::default();
+        let workspace = WorkspaceId::new("w");
+        attention.set(Reason::Manual, pane("a"));
+        attention.add(record(1, pane("b")), 0);
+        assert!(attention.holds(Reason::Manual, &workspace), "another surface");
+        attention.add(record(2, pane("a")), 0);
+        assert!(!attention.holds(Reason::Manual, &workspace));
+        attention.set(Reason::Manual, Place::workspace(workspace.clone()));
+        attention.read(&Place::workspace(workspace.clone()), 0, "read");
+        assert!(!attention.holds(Reason::Manual, &workspace));
+    }
+
+    #[test]
+    fn panel_and_restored_end_only_when_read() {
+        let mut attention = Attention::default();
+        let workspace = WorkspaceId::new("w");
+        attention.set(Reason::Panel, pane("a"));
+        attention.set(Reason::Restored, Place::workspace(workspace.clone()));
+        attention.add(record(1, pane("a")), 0);
+        assert!(attention.holds(Reason::Panel, &workspace) && attention.holds(Reason::Restored, &workspace));
+        attention.read(&pane("a"), 0, "focused");
+        assert!(!attention.holds(Reason::Panel, &workspace) && attention.holds(Reason::Restored, &workspace));
+        attention.read(&Place::workspace(workspace.clone()), 0, "opened");
+        assert_eq!(badge(&attention), "");
+    }
+
+    #[test]
+    fn the_ring_on_the_pane_in_view_goes_out_after_two_seconds() {
+        let mut attention = Attention::default();
+        let second = Duration::from_secs;
+        attention.glow(pane("a"), second(10));
+        assert!(attention.rings(&pane("a"), second(11)) && !attention.rings(&pane("b"), second(11)));
+        assert_eq!(attention.next_deadline(), Some(second(12)));
+        assert_eq!(attention.tick(second(11)), []);
+        assert_eq!(attention.tick(second(12)), [pane("a")]);
+        assert!(!attention.rings(&pane("a"), second(12)));
+    }
+
+    #[test]
+    fn clearing_takes_everything_along() {
+        let mut attention = Attention::default();
+        attention.add(record(1, pane("a")), 0);
+        attention.set(Reason::Panel, pane("a"));
+        attention.glow(pane("a"), Duration::ZERO);
+        assert_eq!(attention.clear(&Place::workspace(WorkspaceId::new("w"))).len(), 1);
+        assert_eq!((badge(&attention).as_str(), attention.rings(&pane("a"), Duration::ZERO)), ("", false));
+    }
+
+    proptest! {
+        #[test]
+        fn badge_arithmetic(steps in prop::collection::vec((0u8..6, 0u64..6, 0usize..3), 0..60)) {
+            let places = [pane("a"), pane("b"), Place::workspace(WorkspaceId::new("w"))];
+            let mut attention = Attention::default();
+            for (step, number, place) in steps {
+                let place = &places[place];
+                match step {
+                    0 => drop(attention.add(record(number, place.clone()), 0)),
+                    1 => drop(attention.read(place, 0, "x")),
+                    2 => drop(attention.clear(place)),
+                    3..5 => attention.set(Reason::ALL[usize::from(step) - 2], place.clone()),
+                    _ => attention.unset(Reason::Manual, place),
+                }
+                let workspace = WorkspaceId::new("w");
+                let unread = attention.store().newest().filter(|record| !record.is_read).count();
+                let reasons = Reason::ALL.into_iter().filter(|reason| !attention.places(*reason).is_empty()).count();
+                prop_assert_eq!(attention.badge(&workspace), Badge(unread + reasons));
+            }
+        }
+    }
+}
