@@ -20,9 +20,10 @@ enum List {
     UnreadOfWorkspace,
     OfSurface,
     UnreadOfSurface,
+    QuestionsOfSurface,
 }
 
-const LISTS: usize = 7;
+const LISTS: usize = 8;
 
 #[derive(Debug, Clone, Default)]
 struct Entry {
@@ -44,9 +45,16 @@ impl Linked<List> for Entry {
 #[derive(Debug, Clone, Default)]
 struct Group {
     all: Chain,
+    /// Of a surface, without the open questions.
     unread: Chain,
-    /// The one unread notification of a surface that a newer one supersedes.
-    current: Option<Slot>,
+    /// The open questions of a surface. They are apart because a newer notification supersedes the others.
+    questions: Chain,
+}
+
+impl Group {
+    fn first_unread(&self) -> Option<Slot> {
+        self.unread.first().or(self.questions.first())
+    }
 }
 
 /// What adding a notification did.
@@ -54,8 +62,9 @@ struct Group {
 pub struct Added {
     /// Whether it was put in; not when its id was there already.
     pub is_new: bool,
-    /// The notification of the same surface that it superseded: still there, but read.
-    pub superseded: Option<MessageId>,
+    /// The notifications of the same surface that it superseded: still there, but read. More than one only if the person
+    /// had marked older ones unread.
+    pub superseded: Vec<MessageId>,
 }
 
 /// Notifications with their indexes.
@@ -106,7 +115,7 @@ impl Store {
 
     /// Whether a place has something unread.
     pub fn has_unread(&self, place: &Place) -> bool {
-        self.group(place).is_some_and(|group| group.unread.len() > 0)
+        self.group(place).is_some_and(|group| group.first_unread().is_some())
     }
 
     /// The newest notification of a workspace.
@@ -148,9 +157,9 @@ impl Store {
     /// does not depend on how many signals told of it; only an open question stays until it is answered.
     pub fn add(&mut self, record: Record, unix_ms: i64) -> Added {
         if self.by_id.contains_key(&record.id) {
-            return Added { is_new: false, superseded: None };
+            return Added { is_new: false, superseded: Vec::new() };
         }
-        let superseded = (!record.is_read).then(|| self.supersede(&record, unix_ms)).flatten();
+        let superseded = if record.is_read { Vec::new() } else { self.supersede(&record, unix_ms) };
         let (id, question) = (record.id.clone(), record.open_question.clone());
         let Some(slot) = self.arena.insert(Entry { record: Some(record), links: Default::default() }) else {
             return Added { is_new: false, superseded };
@@ -167,7 +176,7 @@ impl Store {
     /// Marks everything at a place as read. Gives the ids that were unread.
     pub fn mark_read(&mut self, place: &Place, unix_ms: i64, why: &str) -> Vec<MessageId> {
         let mut ids = Vec::new();
-        while let Some(slot) = self.group(place).and_then(|group| group.unread.first()) {
+        while let Some(slot) = self.group(place).and_then(Group::first_unread) {
             ids.extend(self.set_read(slot, true, unix_ms, why));
         }
         ids
@@ -191,10 +200,12 @@ impl Store {
     /// A question was answered: its notification is read. Gives its id if it was unread.
     pub fn close_question(&mut self, question: &QuestionId, unix_ms: i64, why: &str) -> Option<MessageId> {
         let slot = self.by_question.remove(question)?;
+        let unread = self.set_read(slot, true, unix_ms, why);
+        // Only now: an open question is linked in another list than the rest.
         if let Some(record) = &mut self.arena.get_mut(slot).record {
             record.open_question = None;
         }
-        self.set_read(slot, true, unix_ms, why)
+        unread
     }
 
     /// Takes one out.
@@ -240,10 +251,12 @@ impl Store {
         if place.surface.is_some() { self.surfaces.get(place) } else { self.workspaces.get(&place.workspace) }
     }
 
-    fn supersede(&mut self, newer: &Record, unix_ms: i64) -> Option<MessageId> {
-        newer.place.surface.as_ref()?;
-        let slot = self.surfaces.get(&newer.place)?.current?;
-        self.set_read(slot, true, unix_ms, &format!("superseded by {}", newer.id))
+    fn supersede(&mut self, newer: &Record, unix_ms: i64) -> Vec<MessageId> {
+        let mut superseded = Vec::new();
+        while let Some(slot) = self.surfaces.get(&newer.place).and_then(|group| group.unread.first()) {
+            superseded.extend(self.set_read(slot, true, unix_ms, &format!("superseded by {}", newer.id)));
+        }
+        superseded
     }
 
     /// Moves an entry between the read and the unread. `None` if it was there already.
@@ -315,16 +328,18 @@ impl Store {
             group.unread.push(arena, slot, List::UnreadOfWorkspace);
         }
         if let Some(group) = self.surfaces.get_mut(&place) {
-            group.unread.push(arena, slot, List::UnreadOfSurface);
-            if !is_question {
-                group.current = Some(slot);
+            if is_question {
+                group.questions.push(arena, slot, List::QuestionsOfSurface);
+            } else {
+                group.unread.push(arena, slot, List::UnreadOfSurface);
             }
         }
     }
 
     fn unlink_by_state(&mut self, slot: Slot) {
         let Some(record) = self.record(slot) else { return };
-        let (place, is_read) = (record.place.clone(), record.is_read);
+        let (place, is_read, is_question) =
+            (record.place.clone(), record.is_read, record.open_question.is_some());
         let arena = &mut self.arena;
         if is_read {
             self.read.unlink(arena, slot, List::Read);
@@ -335,8 +350,11 @@ impl Store {
             group.unread.unlink(arena, slot, List::UnreadOfWorkspace);
         }
         if let Some(group) = self.surfaces.get_mut(&place) {
-            group.unread.unlink(arena, slot, List::UnreadOfSurface);
-            group.current = group.current.filter(|current| *current != slot);
+            if is_question {
+                group.questions.unlink(arena, slot, List::QuestionsOfSurface);
+            } else {
+                group.unread.unlink(arena, slot, List::UnreadOfSurface);
+            }
         }
     }
 }
@@ -373,19 +391,31 @@ mod tests {
     fn a_newer_one_supersedes_on_its_surface_only() {
         let mut store = Store::default();
         store.add(record(1, pane("w", "a")), 0);
-        assert_eq!(store.add(record(2, pane("w", "b")), 0).superseded, None);
-        assert_eq!(store.add(record(3, pane("w", "a")), 0).superseded, Some(id(1)));
+        assert_eq!(store.add(record(2, pane("w", "b")), 0).superseded, []);
+        assert_eq!(store.add(record(3, pane("w", "a")), 0).superseded, [id(1)]);
         assert_eq!((store.total_unread(), store.unread_of(&WorkspaceId::new("w"))), (2, 2));
         let old = store.get(&id(1)).unwrap();
         assert!(old.is_read && old.trail.steps().any(|step| step.text.contains("superseded")));
     }
 
     #[test]
+    fn what_was_marked_unread_by_hand_is_superseded_too() {
+        let mut store = Store::default();
+        for number in 1..=3 {
+            store.add(record(number, pane("w", "a")), 0);
+        }
+        store.mark(&id(1), false, 0, "by hand");
+        assert_eq!(store.total_unread(), 2);
+        assert_eq!(store.add(record(4, pane("w", "a")), 0).superseded, [id(3), id(1)]);
+        assert_eq!(store.total_unread(), 1);
+    }
+
+    #[test]
     fn an_open_question_stays_until_it_is_answered() {
         let mut store = Store::default();
         store.add(question(1, pane("w", "a")), 0);
-        assert_eq!(store.add(record(2, pane("w", "a")), 0).superseded, None);
-        assert_eq!(store.add(record(3, pane("w", "a")), 0).superseded, Some(id(2)));
+        assert_eq!(store.add(record(2, pane("w", "a")), 0).superseded, []);
+        assert_eq!(store.add(record(3, pane("w", "a")), 0).superseded, [id(2)]);
         assert_eq!(store.total_unread(), 2);
         assert_eq!(store.close_question(&QuestionId::new(1, 0), 0, "answered"), Some(id(1)));
         assert_eq!(store.close_question(&QuestionId::new(1, 0), 0, "answered"), None);
@@ -472,7 +502,7 @@ mod tests {
                 assert_eq!(here.len(), store.newest_of(&place).count());
                 let current =
                     here.iter().filter(|record| !record.is_read && record.open_question.is_none()).count();
-                assert!(current <= 1 || store.surfaces[&place].current.is_some());
+                assert_eq!(current, store.surfaces.get(&place).map_or(0, |group| group.unread.len()));
             }
         }
     }

@@ -1,0 +1,251 @@
+//! The chain of hook programs: each reads what the one before it left, and the failure of one is its own.
+//!
+//! Nothing is run here. The chain says which hook comes next and with what, and is told what came of it.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::policy::{Effects, Envelope, Patch};
+
+/// How often the person is told that a hook fails.
+pub const FAILURE_INTERVAL: Duration = Duration::from_mins(5);
+
+/// What happens to the notification when a hook fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum OnFailure {
+    /// It goes on as if the hook had said nothing.
+    #[default]
+    Keep,
+    /// It is suppressed: the hook fails closed.
+    Suppress,
+}
+
+/// A hook program, as far as the rules care.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// Its name.
+    pub id: String,
+    /// The file that names it.
+    pub config_path: Option<String>,
+    /// What its failure means.
+    pub on_failure: OnFailure,
+    /// Whether the person has trusted what it runs. One that is not trusted is passed over.
+    pub trusted: bool,
+}
+
+/// What came of running a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// It wants this changed; an empty answer changes nothing.
+    Patched(Patch),
+    /// It failed: exit code, time, too much output, no JSON. In words.
+    Failed(String),
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Run the hook at this index, with this on its standard input.
+    Run {
+        /// Which one.
+        index: usize,
+        /// What it reads.
+        envelope: Envelope,
+    },
+    /// All are through.
+    Decided {
+        /// The notification and its switches, as they are now.
+        envelope: Envelope,
+        /// What each hook did, in words, for the trail.
+        steps: Vec<String>,
+        /// Hooks that failed, with the reason; or that wait to be trusted.
+        failures: Vec<(String, String)>,
+    },
+}
+
+/// One notification on its way through the hooks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain {
+    hooks: Vec<Hook>,
+    at: usize,
+    envelope: Envelope,
+    steps: Vec<String>,
+    failures: Vec<(String, String)>,
+}
+
+impl Chain {
+    /// Begins with the first hook.
+    pub fn begin(hooks: Vec<Hook>, envelope: Envelope) -> (Self, Next) {
+        let mut chain = Self { hooks, at: 0, envelope, steps: Vec::new(), failures: Vec::new() };
+        let next = chain.next();
+        (chain, next)
+    }
+
+    /// Takes what came of the hook that was to run.
+    pub fn answered(&mut self, answer: Answer) -> Next {
+        if let Some(hook) = self.hooks.get(self.at).cloned() {
+            self.at += 1;
+            match answer {
+                Answer::Patched(patch) => self.patch(&hook, patch),
+                Answer::Failed(why) => self.fail(&hook, why),
+            }
+        }
+        self.next()
+    }
+
+    fn patch(&mut self, hook: &Hook, patch: Patch) {
+        let before = self.envelope.clone();
+        let stop = patch.stop;
+        self.envelope.apply(patch);
+        let did = if self.envelope == before { "changed nothing" } else { "changed it" };
+        let switches = self.envelope.effects.names().join(", ");
+        self.steps.push(format!("hook {} {did}; on: {switches}", hook.id));
+        if stop {
+            self.steps.push(format!("hook {} ended the chain", hook.id));
+            self.at = self.hooks.len();
+        }
+    }
+
+    /// Its own patch is lost, and nothing else. A hook that fails closed takes the notification with it.
+    fn fail(&mut self, hook: &Hook, why: String) {
+        self.steps.push(format!("hook {} failed: {why}", hook.id));
+        self.failures.push((hook.id.clone(), why));
+        if hook.on_failure == OnFailure::Suppress {
+            self.steps.push(format!("suppressed, because hook {} fails closed", hook.id));
+            self.envelope.effects = Effects::NONE;
+            self.at = self.hooks.len();
+        }
+    }
+
+    fn next(&mut self) -> Next {
+        while let Some(hook) = self.hooks.get(self.at).filter(|hook| !hook.trusted) {
+            self.steps.push(format!("hook {} is not trusted and was passed over", hook.id));
+            self.failures.push((hook.id.clone(), "waits to be trusted: ringer trust".to_owned()));
+            self.at += 1;
+        }
+        match self.hooks.get(self.at) {
+            Some(hook) => {
+                let mut envelope = self.envelope.clone();
+                envelope.context.hook_id = Some(hook.id.clone());
+                envelope.context.config_path.clone_from(&hook.config_path);
+                Next::Run { index: self.at, envelope }
+            }
+            None => Next::Decided {
+                envelope: self.envelope.clone(),
+                steps: std::mem::take(&mut self.steps),
+                failures: std::mem::take(&mut self.failures),
+            },
+        }
+    }
+}
+
+/// Tells the person of a failing hook now and then, and not every time.
+#[derive(Debug, Clone, Default)]
+pub struct FailureNotices {
+    told: HashMap<String, Duration>,
+}
+
+impl FailureNotices {
+    /// Whether it is time to tell of this hook.
+    pub fn is_due(&mut self, now: Duration, hook: &str) -> bool {
+        let due = self.told.get(hook).is_none_or(|told| now.saturating_sub(*told) >= FAILURE_INTERVAL);
+        if due {
+            // Only hooks of today's configuration come here, so this stays as short as that.
+            self.told.insert(hook.to_owned(), now);
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{AgentContext, Context, Text};
+
+    fn hook(id: &str) -> Hook {
+        Hook { id: id.to_owned(), config_path: None, on_failure: OnFailure::Keep, trusted: true }
+    }
+
+    fn patch(json: &str) -> Answer {
+        Answer::Patched(serde_json::from_str(json).unwrap())
+    }
+
+    /// Runs a chain with these answers. Gives what was decided and which hooks ran.
+    fn run(hooks: Vec<Hook>, answers: Vec<Answer>) -> (Envelope, Vec<(String, String)>, Vec<usize>) {
+        let text = Text { body: "b".into(), ..Text::default() };
+        let envelope = Envelope::new(text, Context::default(), AgentContext::default());
+        let (mut chain, mut next) = Chain::begin(hooks, envelope);
+        let (mut answers, mut ran) = (answers.into_iter(), Vec::new());
+        loop {
+            match next {
+                Next::Run { index, .. } => {
+                    ran.push(index);
+                    next = chain.answered(answers.next().unwrap());
+                }
+                Next::Decided { envelope, failures, .. } => return (envelope, failures, ran),
+            }
+        }
+    }
+
+    #[test]
+    fn each_hook_reads_what_the_one_before_it_left() {
+        let text = Text { body: "b".into(), ..Text::default() };
+        let envelope = Envelope::new(text, Context::default(), AgentContext::default());
+        let (mut chain, _) = Chain::begin(vec![hook("a"), hook("b")], envelope);
+        let Next::Run { envelope, .. } = chain.answered(patch(r#"{"notification":{"body":"new"}}"#)) else {
+            panic!("the second comes next");
+        };
+        assert_eq!(
+            (envelope.notification.body.as_str(), envelope.context.hook_id.as_deref()),
+            ("new", Some("b"))
+        );
+    }
+
+    #[test]
+    fn stop_ends_the_chain() {
+        let answers = vec![patch(r#"{"stop":true,"effects":{"sound":false}}"#)];
+        let (envelope, _, ran) = run(vec![hook("a"), hook("b")], answers);
+        assert_eq!((envelope.effects.sound, ran), (false, vec![0]));
+    }
+
+    #[test]
+    fn a_hook_that_fails_loses_its_own_patch_only() {
+        let answers = vec![
+            patch(r#"{"effects":{"sound":false}}"#),
+            Answer::Failed("exit code 1".into()),
+            patch(r#"{"effects":{"desktop":false}}"#),
+        ];
+        let (envelope, failures, ran) = run(vec![hook("a"), hook("b"), hook("c")], answers);
+        assert!(!envelope.effects.sound && !envelope.effects.desktop && envelope.effects.record);
+        assert_eq!((failures, ran), (vec![("b".into(), "exit code 1".into())], vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn one_may_fail_closed() {
+        let closed = Hook { on_failure: OnFailure::Suppress, ..hook("a") };
+        let (envelope, _, ran) = run(vec![closed, hook("b")], vec![Answer::Failed("timeout".into())]);
+        assert_eq!((envelope.effects, ran), (Effects::NONE, vec![0]));
+    }
+
+    #[test]
+    fn what_is_not_trusted_is_passed_over_and_said_so() {
+        let untrusted = Hook { trusted: false, ..hook("a") };
+        let (envelope, failures, ran) = run(vec![untrusted, hook("b")], vec![patch("{}")]);
+        assert_eq!((envelope.effects, ran), (Effects::default(), vec![1]));
+        assert!(failures[0].1.contains("ringer trust"));
+    }
+
+    #[test]
+    fn no_hooks_decide_at_once() {
+        assert_eq!(run(Vec::new(), Vec::new()).0.effects, Effects::default());
+    }
+
+    #[test]
+    fn the_person_is_told_once_in_five_minutes_for_each_hook() {
+        let mut notices = FailureNotices::default();
+        let second = Duration::from_secs;
+        assert!(notices.is_due(second(0), "a") && !notices.is_due(second(299), "a"));
+        assert!(notices.is_due(second(10), "b"));
+        assert!(notices.is_due(second(300), "a"));
+    }
+}

@@ -1,0 +1,256 @@
+//! The rules that are built in: mute, quiet hours, rate limit, subagents. They come before the hooks.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::kind::Kind;
+use crate::now::{DailySpan, Now};
+use crate::policy::Effects;
+
+/// Senders whose rate is remembered. More, and those that are within their limit are forgotten.
+const MAX_SENDERS: usize = 1024;
+
+/// What a rule may look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subject<'a> {
+    /// Who sent it.
+    pub sender: &'a str,
+    /// Where it belongs.
+    pub scope: &'a str,
+    /// What it is about.
+    pub kind: Kind,
+    /// Whether it comes from an agent's agent.
+    pub is_subagent: bool,
+}
+
+/// Whom or what to keep silent. Every field that is given has to match; one with none matches nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mute {
+    /// The sender.
+    pub agent: Option<String>,
+    /// The scope.
+    pub scope: Option<String>,
+    /// The kind.
+    pub kind: Option<Kind>,
+}
+
+impl Mute {
+    fn matches(&self, subject: &Subject<'_>) -> bool {
+        let says_something = self.agent.is_some() || self.scope.is_some() || self.kind.is_some();
+        says_something
+            && self.agent.as_deref().is_none_or(|agent| agent == subject.sender)
+            && self.scope.as_deref().is_none_or(|scope| scope == subject.scope)
+            && self.kind.is_none_or(|kind| kind == subject.kind)
+    }
+}
+
+/// So many in so long, for each sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit {
+    /// How many.
+    pub count: u32,
+    /// In how long.
+    pub window: Duration,
+}
+
+impl RateLimit {
+    /// Reads `30/min`: a number, and `s`, `min` or `h`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (count, unit) = text.split_once('/')?;
+        let window = match unit.trim() {
+            "s" => Duration::from_secs(1),
+            "min" => Duration::from_mins(1),
+            "h" => Duration::from_hours(1),
+            _ => return None,
+        };
+        let count = count.trim().parse().ok().filter(|count| *count > 0)?;
+        Some(Self { count, window })
+    }
+}
+
+/// What the person has set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Kept silent.
+    pub mute: Vec<Mute>,
+    /// When nothing pops up.
+    pub quiet_hours: Vec<DailySpan>,
+    /// How much one sender may say.
+    pub rate_limit: Option<RateLimit>,
+    /// Whether agents' agents are heard.
+    pub subagents: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Spent {
+    since: Duration,
+    count: u32,
+}
+
+/// The built-in rules, with what they have to remember.
+///
+/// ```
+/// use std::time::Duration;
+/// use ringer_core::{Effects, Kind, Mute, Now, Rules, Settings, Subject, TimeOfDay};
+///
+/// let mute = Mute { agent: Some("noisy".into()), ..Mute::default() };
+/// let mut rules = Rules::new(Settings { mute: vec![mute], ..Settings::default() });
+/// let now = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
+/// let subject = Subject { sender: "noisy", scope: "global", kind: Kind::Status, is_subagent: false };
+/// let (effects, why) = rules.decide(now, &subject);
+/// assert!(effects.record && !effects.mark_unread && !effects.desktop);
+/// assert_eq!(why, ["muted: recorded as read, nothing else"]);
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    settings: Settings,
+    spent: HashMap<String, Spent>,
+}
+
+impl Rules {
+    /// Rules with these settings.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, spent: HashMap::new() }
+    }
+
+    /// New settings; what was counted stays counted.
+    pub fn set(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
+    /// What a notification may do, and in words why not everything.
+    pub fn decide(&mut self, now: Now, subject: &Subject<'_>) -> (Effects, Vec<String>) {
+        let mut effects = Effects::default();
+        let mut why = Vec::new();
+        if subject.is_subagent && !self.settings.subagents {
+            return (Effects::NONE, vec!["an agent's agent: silent unless asked for".to_owned()]);
+        }
+        if self.settings.mute.iter().any(|mute| mute.matches(subject)) {
+            effects = Effects { record: true, ..Effects::NONE };
+            why.push("muted: recorded as read, nothing else".to_owned());
+        }
+        if self.settings.quiet_hours.iter().any(|span| span.contains(now.local)) {
+            (effects.desktop, effects.sound, effects.command) = (false, false, false);
+            why.push("quiet hours: no popup, no sound, no command".to_owned());
+        }
+        if let Some(over) = self.over_the_limit(now.mono, subject.sender) {
+            (effects.desktop, effects.sound, effects.command) = (false, false, false);
+            why.push(format!(
+                "{} is over its rate limit by {over}: no popup, no sound, no command",
+                subject.sender
+            ));
+        }
+        (effects, why)
+    }
+
+    /// How many a sender is over its limit, this one included.
+    fn over_the_limit(&mut self, now: Duration, sender: &str) -> Option<u32> {
+        let limit = self.settings.rate_limit?;
+        let is_over = |spent: &Spent| now.saturating_sub(spent.since) >= limit.window;
+        if self.spent.len() >= MAX_SENDERS {
+            self.spent.retain(|_, spent| !is_over(spent) && spent.count > limit.count);
+        }
+        let spent = self.spent.entry(sender.to_owned()).or_insert(Spent { since: now, count: 0 });
+        if is_over(spent) {
+            *spent = Spent { since: now, count: 0 };
+        }
+        spent.count = spent.count.saturating_add(1);
+        spent.count.checked_sub(limit.count).filter(|over| *over > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::now::TimeOfDay;
+
+    fn at(seconds: u64, local: &str) -> Now {
+        Now { mono: Duration::from_secs(seconds), wall_ms: 0, local: TimeOfDay::parse(local).unwrap() }
+    }
+
+    fn subject(sender: &str) -> Subject<'_> {
+        Subject { sender, scope: "repo", kind: Kind::Complete, is_subagent: false }
+    }
+
+    #[test]
+    fn nothing_set_lets_everything_through() {
+        let (effects, why) = Rules::default().decide(at(0, "12:00"), &subject("a"));
+        assert_eq!((effects, why.len()), (Effects::default(), 0));
+    }
+
+    #[test]
+    fn a_mute_matches_on_all_it_names() {
+        let check = |mute: Mute, expected| {
+            let mut rules = Rules::new(Settings { mute: vec![mute.clone()], ..Settings::default() });
+            let muted = !rules.decide(at(0, "12:00"), &subject("a")).0.mark_unread;
+            assert_eq!(muted, expected, "{mute:?}");
+        };
+        let agent = |name: &str| Mute { agent: Some(name.into()), ..Mute::default() };
+        check(agent("a"), true);
+        check(agent("b"), false);
+        check(Mute { scope: Some("repo".into()), ..agent("a") }, true);
+        check(Mute { scope: Some("other".into()), ..agent("a") }, false);
+        check(Mute { kind: Some(Kind::Complete), ..Mute::default() }, true);
+        check(Mute { kind: Some(Kind::Error), ..Mute::default() }, false);
+        check(Mute::default(), false);
+    }
+
+    #[test]
+    fn in_quiet_hours_nothing_pops_up_but_it_still_rings() {
+        let quiet_hours = vec![DailySpan::parse("22:00-07:00").unwrap()];
+        let mut rules = Rules::new(Settings { quiet_hours, ..Settings::default() });
+        let (effects, _) = rules.decide(at(0, "23:00"), &subject("a"));
+        assert!(
+            effects.record && effects.mark_unread && !effects.desktop && !effects.sound && !effects.command
+        );
+        assert_eq!(rules.decide(at(0, "08:00"), &subject("a")).0, Effects::default());
+    }
+
+    #[test]
+    fn over_the_rate_limit_is_counted_not_lost() {
+        let rate_limit = RateLimit::parse("2/min");
+        let mut rules = Rules::new(Settings { rate_limit, ..Settings::default() });
+        let mut desktop = |seconds, sender| {
+            let (effects, why) = rules.decide(at(seconds, "12:00"), &subject(sender));
+            assert!(effects.record && effects.mark_unread);
+            (effects.desktop, why)
+        };
+        assert!(desktop(0, "a").0 && desktop(1, "a").0);
+        let (shown, why) = desktop(2, "a");
+        assert!(!shown && why[0].contains("by 1"), "{why:?}");
+        assert!(desktop(3, "a").1[0].contains("by 2"));
+        assert!(desktop(3, "b").0, "each sender has its own");
+        assert!(desktop(60, "a").0, "a new minute");
+    }
+
+    #[test]
+    fn subagents_are_silent_unless_asked_for() {
+        let sub = Subject { is_subagent: true, ..subject("a") };
+        assert_eq!(Rules::default().decide(at(0, "12:00"), &sub).0, Effects::NONE);
+        let mut rules = Rules::new(Settings { subagents: true, ..Settings::default() });
+        assert_eq!(rules.decide(at(0, "12:00"), &sub).0, Effects::default());
+    }
+
+    #[test]
+    fn limits_as_people_write_them() {
+        let check = |text, expected: Option<(u32, u64)>| {
+            let found = RateLimit::parse(text).map(|limit| (limit.count, limit.window.as_secs()));
+            assert_eq!(found, expected, "{text}");
+        };
+        check("30/min", Some((30, 60)));
+        check("5/s", Some((5, 1)));
+        check("100/h", Some((100, 3600)));
+        for wrong in ["30", "0/min", "x/min", "30/day", "-1/s"] {
+            check(wrong, None);
+        }
+    }
+
+    #[test]
+    fn senders_are_bounded() {
+        let mut rules = Rules::new(Settings { rate_limit: RateLimit::parse("2/min"), ..Settings::default() });
+        for number in 0..10_000 {
+            rules.decide(at(0, "12:00"), &subject(&number.to_string()));
+        }
+        assert!(rules.spent.len() <= MAX_SENDERS);
+    }
+}
