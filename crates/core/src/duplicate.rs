@@ -14,9 +14,9 @@ pub const WINDOW: Duration = Duration::from_millis(500);
 /// Surfaces that are remembered. The oldest are forgotten first; after the window nobody asks for them.
 const MAX_REMEMBERED: usize = 4096;
 
-/// One telling of an event.
+/// One report of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Telling {
+pub struct Report {
     /// The notification it would be.
     pub id: MessageId,
     /// A heading.
@@ -29,7 +29,7 @@ pub struct Telling {
     pub has_question: bool,
 }
 
-impl Telling {
+impl Report {
     /// How much it says, in the order of what counts most.
     fn richness(&self) -> (bool, bool, bool, usize) {
         let kind = self.kind.is_some_and(|kind| kind != Kind::Status);
@@ -62,18 +62,18 @@ pub enum Verdict {
 #[derive(Debug, Clone)]
 struct Heard {
     at: Duration,
-    telling: Telling,
+    telling: Report,
 }
 
 /// Remembers for each surface what was told in the last moment.
 ///
 /// ```
 /// use std::time::Duration;
-/// use ringer_core::{DuplicateWindow, MessageId, Place, SurfaceId, Telling, Verdict, WorkspaceId};
+/// use ringer_core::{DuplicateWindow, MessageId, Place, SurfaceId, Report, Verdict, WorkspaceId};
 ///
 /// let mut window = DuplicateWindow::default();
 /// let pane = Place::surface(WorkspaceId::new("w"), SurfaceId::new("s"));
-/// let telling = |number, body: &str| Telling {
+/// let telling = |number, body: &str| Report {
 ///     id: MessageId::new(number, [0; 10]), title: None, body: body.to_owned(), kind: None, has_question: false,
 /// };
 /// assert_eq!(window.hear(Duration::ZERO, &pane, telling(1, "done")), Verdict::New);
@@ -87,7 +87,7 @@ pub struct DuplicateWindow {
 
 impl DuplicateWindow {
     /// Hears a telling. Without a surface nothing can be a duplicate.
-    pub fn hear(&mut self, now: Duration, place: &Place, telling: Telling) -> Verdict {
+    pub fn hear(&mut self, now: Duration, place: &Place, telling: Report) -> Verdict {
         if place.surface.is_none() {
             return Verdict::New;
         }
@@ -114,7 +114,7 @@ impl DuplicateWindow {
     }
 }
 
-fn judge(before: &Telling, telling: &Telling) -> Verdict {
+fn judge(before: &Report, telling: &Report) -> Verdict {
     let same = before.body == telling.body || before.is_bell() || telling.is_bell();
     if !same {
         Verdict::New
@@ -134,8 +134,8 @@ mod tests {
         MessageId::new(number, [0; 10])
     }
 
-    fn plain(number: u64, body: &str) -> Telling {
-        Telling { id: id(number), title: None, body: body.to_owned(), kind: None, has_question: false }
+    fn plain(number: u64, body: &str) -> Report {
+        Report { id: id(number), title: None, body: body.to_owned(), kind: None, has_question: false }
     }
 
     fn pane() -> Place {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(tellings: &[(u64, Telling)], expected: &[Verdict]) {
+    fn check(tellings: &[(u64, Report)], expected: &[Verdict]) {
         let mut window = DuplicateWindow::default();
         let verdicts: Vec<Verdict> = tellings
             .iter()
@@ -162,15 +162,15 @@ mod tests {
 
     #[test]
     fn the_richer_one_wins_even_if_it_came_second() {
-        let titled = Telling { title: Some("Claude Code".into()), ..plain(2, "x") };
+        let titled = Report { title: Some("Claude Code".into()), ..plain(2, "x") };
         check(
             &[(0, plain(1, "x")), (100, titled.clone())],
             &[Verdict::New, Verdict::Replaces { older: id(1) }],
         );
         check(&[(0, titled.clone()), (100, plain(3, "x"))], &[Verdict::New, Verdict::Absorbed { by: id(2) }]);
-        let kind = Telling { kind: Some(Kind::Waiting), ..plain(3, "x") };
+        let kind = Report { kind: Some(Kind::Waiting), ..plain(3, "x") };
         check(&[(0, titled), (100, kind.clone())], &[Verdict::New, Verdict::Replaces { older: id(2) }]);
-        let question = Telling { has_question: true, ..plain(4, "x") };
+        let question = Report { has_question: true, ..plain(4, "x") };
         check(&[(0, kind), (100, question)], &[Verdict::New, Verdict::Replaces { older: id(3) }]);
     }
 
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_stream_of_bells_is_not_one_event_for_ever() {
-        let bells: Vec<(u64, Telling)> = (0..6).map(|n| (n * 200, plain(n, ""))).collect();
+        let bells: Vec<(u64, Report)> = (0..6).map(|n| (n * 200, plain(n, ""))).collect();
         let mut window = DuplicateWindow::default();
         let new = bells.iter().filter(|(ms, bell)| {
             window.hear(Duration::from_millis(*ms), &pane(), bell.clone()) == Verdict::New

@@ -1,0 +1,155 @@
+//! Resolve: which surface rang?
+
+use std::collections::HashMap;
+
+use crate::surface::{Place, SurfaceId, WorkspaceId};
+
+/// What a caller says about where it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// The workspace it believes itself in.
+    pub workspace: Option<WorkspaceId>,
+    /// The surface it believes itself on.
+    pub surface: Option<SurfaceId>,
+    /// Its terminal.
+    pub tty: Option<String>,
+    /// It is inside tmux: ids in its environment are those of the terminal outside, so the tty counts first.
+    pub prefer_tty: bool,
+}
+
+/// The surfaces that are there, kept up to date by their hosts.
+#[derive(Debug, Clone, Default)]
+pub struct Surfaces {
+    places: HashMap<SurfaceId, WorkspaceId>,
+    ttys: HashMap<String, SurfaceId>,
+    selected: Option<WorkspaceId>,
+}
+
+/// Where it rang, and in words how that was found out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// Where.
+    pub place: Place,
+    /// How.
+    pub how: &'static str,
+}
+
+impl Surfaces {
+    /// A surface is there, or has moved.
+    pub fn put(&mut self, surface: SurfaceId, workspace: WorkspaceId, tty: Option<String>) {
+        self.ttys.retain(|_, own| *own != surface);
+        if let Some(tty) = tty {
+            self.ttys.insert(tty, surface.clone());
+        }
+        self.places.insert(surface, workspace);
+    }
+
+    /// A surface has gone.
+    pub fn remove(&mut self, surface: &SurfaceId) {
+        self.places.remove(surface);
+        self.ttys.retain(|_, own| own != surface);
+    }
+
+    /// The person selected a workspace.
+    pub fn select(&mut self, workspace: Option<WorkspaceId>) {
+        self.selected = workspace;
+    }
+
+    /// The workspace of a live surface.
+    pub fn workspace_of(&self, surface: &SurfaceId) -> Option<&WorkspaceId> {
+        self.places.get(surface)
+    }
+
+    /// Finds the place of a caller: the first that answers wins.
+    pub fn resolve(&self, caller: &Caller) -> Option<Resolved> {
+        let by_ids = || self.by_ids(caller);
+        let by_tty = || self.by_tty(caller);
+        let first = if caller.prefer_tty { by_tty().or_else(by_ids) } else { by_ids().or_else(by_tty) };
+        first.or_else(|| {
+            let place = Place::workspace(self.selected.clone()?);
+            Some(Resolved { place, how: "nothing said where, so the selected workspace" })
+        })
+    }
+
+    /// A live surface's real workspace beats a stale workspace id.
+    fn by_ids(&self, caller: &Caller) -> Option<Resolved> {
+        let live = caller.surface.as_ref().and_then(|surface| Some((surface, self.places.get(surface)?)));
+        if let Some((surface, workspace)) = live {
+            let place = Place::surface(workspace.clone(), surface.clone());
+            return Some(Resolved { place, how: "the caller named its surface" });
+        }
+        let known =
+            caller.workspace.as_ref().filter(|id| self.places.values().any(|workspace| workspace == *id))?;
+        Some(Resolved { place: Place::workspace(known.clone()), how: "the caller named its workspace" })
+    }
+
+    fn by_tty(&self, caller: &Caller) -> Option<Resolved> {
+        let surface = self.ttys.get(caller.tty.as_ref()?)?;
+        let place = Place::surface(self.places.get(surface)?.clone(), surface.clone());
+        Some(Resolved { place, how: "the caller's terminal is this surface's" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn surfaces() -> Surfaces {
+        let mut surfaces = Surfaces::default();
+        surfaces.put(SurfaceId::new("s1"), WorkspaceId::new("w1"), Some("/dev/pts/1".into()));
+        surfaces.put(SurfaceId::new("s2"), WorkspaceId::new("w2"), Some("/dev/pts/2".into()));
+        surfaces.select(Some(WorkspaceId::new("w2")));
+        surfaces
+    }
+
+    fn caller(workspace: Option<&str>, surface: Option<&str>, tty: Option<&str>, prefer_tty: bool) -> Caller {
+        Caller {
+            workspace: workspace.map(WorkspaceId::new),
+            surface: surface.map(SurfaceId::new),
+            tty: tty.map(str::to_owned),
+            prefer_tty,
+        }
+    }
+
+    #[track_caller]
+    fn check(caller: &Caller, workspace: &str, surface: Option<&str>) {
+        let place = surfaces().resolve(caller).unwrap().place;
+        assert_eq!(
+            (place.workspace.as_str(), place.surface.as_ref().map(SurfaceId::as_str)),
+            (workspace, surface)
+        );
+    }
+
+    #[test]
+    fn ids_first_then_the_tty_then_what_is_selected() {
+        check(&caller(Some("w1"), Some("s1"), Some("/dev/pts/2"), false), "w1", Some("s1"));
+        check(&caller(None, None, Some("/dev/pts/1"), false), "w1", Some("s1"));
+        check(&caller(Some("w1"), None, Some("/dev/pts/2"), false), "w1", None);
+        check(&caller(None, None, Some("/dev/pts/9"), false), "w2", None);
+        check(&Caller::default(), "w2", None);
+    }
+
+    #[test]
+    fn a_live_surface_beats_a_stale_workspace_id() {
+        check(&caller(Some("gone"), Some("s1"), None, false), "w1", Some("s1"));
+        check(&caller(Some("gone"), Some("gone"), Some("/dev/pts/1"), false), "w1", Some("s1"));
+    }
+
+    #[test]
+    fn inside_tmux_the_tty_beats_inherited_ids() {
+        check(&caller(Some("w1"), Some("s1"), Some("/dev/pts/2"), true), "w2", Some("s2"));
+        check(&caller(Some("w1"), Some("s1"), Some("/dev/pts/9"), true), "w1", Some("s1"));
+    }
+
+    #[test]
+    fn a_surface_that_has_gone_or_moved_is_not_found_where_it_was() {
+        let mut surfaces = surfaces();
+        surfaces.put(SurfaceId::new("s1"), WorkspaceId::new("w2"), Some("/dev/pts/7".into()));
+        assert_eq!(surfaces.by_tty(&caller(None, None, Some("/dev/pts/1"), false)), None);
+        assert_eq!(surfaces.workspace_of(&SurfaceId::new("s1")), Some(&WorkspaceId::new("w2")));
+        surfaces.remove(&SurfaceId::new("s1"));
+        assert_eq!(surfaces.workspace_of(&SurfaceId::new("s1")), None);
+        surfaces.select(None);
+        assert_eq!(surfaces.resolve(&Caller::default()), None);
+    }
+}
