@@ -60,7 +60,13 @@ impl From<InvalidWord> for Failure {
             InvalidWord::Empty { .. } | InvalidWord::Unknown { .. } => Exit::Usage,
             _ => Exit::Data,
         };
-        Self::new(exit, error.to_string())
+        let hint = match error {
+            InvalidWord::Empty { what: "message" } => "ringer notify \"the build is green\"",
+            InvalidWord::TooLong { what: "message", .. } => "put it in a file, and say where the file is",
+            InvalidWord::Character { what: "message", .. } => "tr -d '\\000' < FILE | ringer notify -",
+            _ => "ringer notify --from worker-1 --to lead --title Build \"the build is green\"",
+        };
+        Self::new(exit, error.to_string()).hint(hint)
     }
 }
 
@@ -82,6 +88,9 @@ impl From<JournalError> for Failure {
             JournalError::WrongOwner { .. } => failure(Exit::NoPermission).hint(
                 "run it as the owner, or name a directory of your own: RINGER_HOME=/some/directory ringer …",
             ),
+            JournalError::NoHome { .. } => {
+                failure(Exit::CannotCreate).hint("RINGER_HOME=/some/directory ringer …")
+            }
             JournalError::Full { path } => failure(Exit::CannotCreate)
                 .hint(format!("make room (df -h {}), then send it again: it was not stored", path.display())),
             JournalError::Newer { .. } => failure(Exit::Unavailable)

@@ -29,6 +29,14 @@ pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
         .map_err(|error| Failure::new(Exit::InputOutput, "cannot write JSON").because(error))
 }
 
+/// Whether standard output leads to nobody. A program that is started without one gets `/dev/null`, opened for reading
+/// and writing, in its place; nobody who wants to read what we print opens it like that.
+pub(crate) fn leads_nowhere() -> bool {
+    let both_ways = rustix::fs::fcntl_getfl(io::stdout())
+        .is_ok_and(|flags| flags & rustix::fs::OFlags::RWMODE == rustix::fs::OFlags::RDWR);
+    both_ways && std::fs::read_link("/proc/self/fd/1").is_ok_and(|path| path.as_os_str() == "/dev/null")
+}
+
 /// What a write to standard output means for the command.
 pub(crate) fn settle(written: io::Result<()>) -> Outcome {
     match written {

@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use ringer_core::{Origin, Scope, Sender};
-use ringer_journal::{Home, Journal, Repository, Stamp};
+use ringer_journal::{Home, Journal, Repair, Repository, Stamp};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -33,15 +33,20 @@ pub(crate) fn journal() -> Result<Journal, Failure> {
     Ok(journal)
 }
 
-/// Says what was done to a damaged database.
+/// Says what was done to a damaged database, if something was.
 pub(crate) fn tell_of_repair(journal: &Journal) {
     if let Some(repair) = journal.repair() {
-        eprintln!(
-            "ringer: the journal was damaged; it is now {}, and a fresh one was begun with the {} messages that could be read",
-            repair.aside.display(),
-            repair.messages
-        );
+        tell_of(repair);
     }
+}
+
+/// Says what was done to a damaged database.
+pub(crate) fn tell_of(repair: &Repair) {
+    eprintln!(
+        "ringer: the journal was damaged; it is now {}, and a fresh one was begun with the {} messages that could be read",
+        repair.aside.display(),
+        repair.messages
+    );
 }
 
 /// The repository around the current directory, if there is one.
@@ -57,7 +62,7 @@ pub(crate) fn scope(repository: Option<&Repository>) -> Scope {
 /// Who speaks: `--from`, `RINGER_AGENT`, the only live agent of this worktree, else `system`.
 pub(crate) fn sender(
     from: Option<&str>,
-    journal: &Journal,
+    journal: &mut Journal,
     repository: Option<&Repository>,
 ) -> Result<Sender, Failure> {
     if let Some(name) = from {
@@ -67,7 +72,10 @@ pub(crate) fn sender(
         return Ok(Sender::new(&name)?);
     }
     let worktree = repository.map(|repository| repository.worktree.to_string_lossy().into_owned());
-    let agent = worktree.map(|worktree| journal.agent_of_worktree(&worktree)).transpose()?.flatten();
+    let agent = worktree
+        .map(|worktree| journal.healing(|journal| journal.agent_of_worktree(&worktree)))
+        .transpose()?
+        .flatten();
     Ok(agent.map_or_else(|| Ok(Sender::system()), |agent| Sender::new(&agent))?)
 }
 

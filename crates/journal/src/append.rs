@@ -1,7 +1,5 @@
 //! Appending: the moment from which a message exists.
 
-use std::path::PathBuf;
-
 use ringer_core::{Draft, MessageId};
 use rusqlite::{Transaction, params};
 
@@ -23,7 +21,7 @@ impl Journal {
     /// Appends a message that has an id already. Appending the same id twice is one message.
     pub fn append_as(&mut self, draft: &Draft, id: &MessageId, unix_ms: i64) -> Result<(), Error> {
         let bells = self.write(|transaction| put(transaction, draft, id, unix_ms))?;
-        doorbell::ring_all(&bells);
+        doorbell::ring_all(&self.home, &bells);
         Ok(())
     }
 }
@@ -35,7 +33,7 @@ pub(crate) fn put(
     draft: &Draft,
     id: &MessageId,
     unix_ms: i64,
-) -> rusqlite::Result<Vec<PathBuf>> {
+) -> rusqlite::Result<Vec<String>> {
     let Some(seq) = row::insert(transaction, draft, id, unix_ms)? else {
         return Ok(Vec::new());
     };

@@ -112,7 +112,7 @@ impl Journal {
                  WHERE scope = ?1 AND seq > coalesce((SELECT seq FROM cursor WHERE consumer = ?2 AND scope = ?1), 0)
                    AND recipient IN (?3, ?4, ?5) AND kind NOT LIKE 'mark-%' AND sender IS NOT ?6
                    AND (ttl IS NULL OR ts + ttl > ?7)
-                 ORDER BY seq LIMIT ?8"
+                 ORDER BY seq"
             ),
             params![
                 consumer.scope.as_str(),
@@ -122,8 +122,8 @@ impl Journal {
                 all,
                 own,
                 unix_ms,
-                i64::try_from(most).unwrap_or(i64::MAX),
             ],
+            most,
         )
     }
 }

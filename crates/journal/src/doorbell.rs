@@ -32,6 +32,7 @@ pub struct Holder {
 #[derive(Debug)]
 pub(crate) struct Doorbell {
     fifo: File,
+    name: String,
     path: PathBuf,
     _alive: Lock,
 }
@@ -39,7 +40,7 @@ pub(crate) struct Doorbell {
 impl Doorbell {
     /// Hangs a doorbell under a name that nobody else has.
     pub(crate) fn hang(home: &Home, name: &str, holder: &Holder) -> io::Result<Self> {
-        let path = home.bells().join(format!("{name}.fifo"));
+        let path = named(home, name);
         let alive = Lock::take(&lock_of(&path), None)?.ok_or(ErrorKind::WouldBlock)?;
         let mut line = serde_json::to_vec(holder)?;
         line.push(b'\n');
@@ -47,11 +48,12 @@ impl Doorbell {
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
         // Read and write: there is always a writer then, so an idle FIFO does not read as closed.
         let fifo = OpenOptions::new().read(true).write(true).custom_flags(nonblocking()).open(&path)?;
-        Ok(Self { fifo, path, _alive: alive })
+        Ok(Self { fifo, name: name.to_owned(), path, _alive: alive })
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// Under which others find it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Forgets the rings so far. To be done *before* looking in the journal: what comes after rings again.
@@ -90,11 +92,16 @@ pub(crate) fn ring(path: &Path) {
     }
 }
 
-/// Rings them all: with several listeners, the first may die before it has read.
-pub(crate) fn ring_all(bells: &[PathBuf]) {
-    for bell in bells {
-        ring(bell);
+/// Rings them all, by their names: with several listeners, the first may die before it has read.
+pub(crate) fn ring_all(home: &Home, names: &[String]) {
+    for name in names {
+        ring(&named(home, name));
     }
+}
+
+/// The doorbell of that name.
+pub(crate) fn named(home: &Home, name: &str) -> PathBuf {
+    home.bells().join(name).with_extension("fifo")
 }
 
 /// Whether the process behind a doorbell is alive.
@@ -123,6 +130,13 @@ pub(crate) fn clear_if_dead(path: &Path) -> bool {
             take_down(path);
             true
         }
+    }
+}
+
+/// Removes what the killed left before they were registered.
+pub(crate) fn clear_strays(home: &Home) {
+    for bell in all(home) {
+        clear_if_dead(&bell);
     }
 }
 
@@ -174,7 +188,7 @@ mod tests {
         let (_directory, _home, bell) = hung();
         assert!(!rings(&bell));
         for _ in 0..100_000 {
-            ring(bell.path());
+            ring(&bell.path);
         }
         assert!(rings(&bell));
         bell.empty().unwrap();
@@ -185,7 +199,7 @@ mod tests {
     #[test]
     fn ringing_never_makes_a_doorbell() {
         let (_directory, _home, bell) = hung();
-        let path = bell.path().to_owned();
+        let path = bell.path.clone();
         drop(bell);
         ring(&path);
         assert!(!path.exists());
@@ -198,15 +212,15 @@ mod tests {
         let orphan = directory.path().join("orphan.fifo");
         mknodat(CWD, &orphan, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         ring(&orphan);
-        assert!(!is_alive(&orphan) && is_alive(bell.path()));
+        assert!(!is_alive(&orphan) && is_alive(&bell.path));
     }
 
     #[test]
     fn the_dead_leave_nothing() {
         let (_directory, home, bell) = hung();
-        assert_eq!(all(&home), [bell.path().to_owned()]);
-        assert_eq!(holder(bell.path()).unwrap().consumer, "lead");
-        assert!(!clear_if_dead(bell.path()), "the living keep theirs");
+        assert_eq!(all(&home), [bell.path.clone()]);
+        assert_eq!(holder(&bell.path).unwrap().consumer, "lead");
+        assert!(!clear_if_dead(&bell.path), "the living keep theirs");
         drop(bell);
         assert!(all(&home).is_empty());
     }
@@ -218,6 +232,6 @@ mod tests {
         mknodat(CWD, &dead, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         fs::write(lock_of(&dead), "{}").unwrap();
         assert!(clear_if_dead(&dead));
-        assert_eq!(all(&home), [bell.path().to_owned()]);
+        assert_eq!(all(&home), [bell.path.clone()]);
     }
 }

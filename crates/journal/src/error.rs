@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 /// Why the journal could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +27,14 @@ pub enum Error {
         owner: u32,
         /// Us.
         own: u32,
+    },
+    /// The home is no directory, and cannot be made one.
+    #[error("{} cannot be a home: {source}", path.display())]
+    NoHome {
+        /// The home.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
     },
     /// There is no room left.
     #[error("no space left in {}", path.display())]
@@ -88,10 +96,13 @@ pub enum Error {
 impl Error {
     /// Sorts an error of the system by what a person can do about it.
     pub(crate) fn io(home: &Path, what: impl Into<String>, source: io::Error) -> Self {
-        use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        use io::ErrorKind::{
+            NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+        };
         match source.kind() {
             PermissionDenied | ReadOnlyFilesystem => Self::NotWritable { path: home.to_owned(), source },
             StorageFull | QuotaExceeded => Self::Full { path: home.to_owned() },
+            NotADirectory => Self::NoHome { path: home.to_owned(), source },
             _ => Self::Io { what: what.into(), source },
         }
     }
@@ -100,13 +111,27 @@ impl Error {
     pub(crate) fn database(database: &Path, waited: Duration, source: rusqlite::Error) -> Self {
         let path = database.to_owned();
         let home = database.parent().unwrap_or(database).to_owned();
-        let refused = |kind: io::ErrorKind| Self::NotWritable { path: home.clone(), source: kind.into() };
+        let writable = || {
+            [&home, &path]
+                .iter()
+                .try_for_each(|path| rustix::fs::access(path.as_path(), rustix::fs::Access::WRITE_OK))
+        };
+        let extended = source.sqlite_error().map(|error| error.extended_code);
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { path: home },
-            Some(ErrorCode::ReadOnly) => refused(io::ErrorKind::ReadOnlyFilesystem),
-            Some(ErrorCode::PermissionDenied) => refused(io::ErrorKind::PermissionDenied),
+            // The index beside the log could not grow.
+            Some(ErrorCode::SystemIoFailure) if extended == Some(ffi::SQLITE_IOERR_SHMSIZE) => {
+                Self::Full { path: home }
+            }
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => match writable() {
+                Err(error) => Self::NotWritable { path: home, source: error.into() },
+                // Nothing forbids it but the file's own header.
+                Ok(()) => Self::Corrupt { path },
+            },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { waited },
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt { path },
+            // Our statements do not change: one that makes no sense to SQLite met tables that are not ours any more.
+            Some(ErrorCode::Unknown) if extended == Some(ffi::SQLITE_ERROR) => Self::Corrupt { path },
             // SQLite says "cannot open" for a directory that forbids the -wal file, too.
             Some(ErrorCode::CannotOpen) => match rustix::fs::access(&home, rustix::fs::Access::WRITE_OK) {
                 Err(error) => Self::NotWritable { path: home, source: error.into() },

@@ -70,7 +70,8 @@ impl Home {
         made.map_err(|error| self.error("making the home", error))
     }
 
-    fn make_directories(&self) -> io::Result<()> {
+    /// Makes what is missing of the home.
+    pub(crate) fn make_directories(&self) -> io::Result<()> {
         let missing: Vec<&Path> = self.path.ancestors().take_while(|path| !path.exists()).collect();
         let bells = self.bells();
         let locks = self.locks();

@@ -157,6 +157,7 @@ impl Journal {
                  AND seq > coalesce((SELECT max(seq) FROM cursor WHERE scope = ?1), 0) ORDER BY seq"
             ),
             &[&scope.as_str()],
+            usize::MAX,
         )
     }
 

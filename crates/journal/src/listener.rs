@@ -8,6 +8,7 @@ use crate::consumer::Consumer;
 use crate::error::Error;
 use crate::lock::Lock;
 use crate::open::Journal;
+use crate::repair::Repair;
 use crate::stamp::Stamp;
 use crate::vigil::{Parent, Vigil, Woke};
 use crate::waiter::Topic;
@@ -71,12 +72,17 @@ impl<'a> Listener<'a> {
             if taken > 0 {
                 return Ok(Heard::Messages(taken));
             }
-            match self.vigil.sleep(self.journal.home(), deadline)? {
+            match self.vigil.sleep(self.journal, deadline)? {
                 Woke::Rang => {}
                 Woke::TimedOut => return Ok(Heard::Nothing),
                 Woke::Orphaned => return Ok(Heard::Orphaned),
             }
         }
+    }
+
+    /// What was done to a damaged database since the last time.
+    pub fn take_repair(&mut self) -> Option<Repair> {
+        self.journal.take_repair()
     }
 
     /// Under the consumer's lock from reading to advancing, so that of two listeners one gets a message, and the other
@@ -91,6 +97,10 @@ impl<'a> Listener<'a> {
             .map_err(|error| self.journal.home.error("taking the consumer's lock", error))?;
         // Another listener of ours is at it and did not finish in time.
         let Some(_lock) = lock else { return Ok(0) };
+        // Waiting for the lock may have taken long.
+        if self.vigil.is_orphaned() {
+            return Ok(0);
+        }
         let now = Stamp::now().unix_ms;
         let (consumer, own) = (&self.consumer, self.own.as_deref());
         let messages = self.journal.healing(|journal| journal.unread(consumer, own, now, most))?;

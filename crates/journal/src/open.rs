@@ -49,7 +49,7 @@ impl Journal {
     fn open_repaired(home: &Home, patience: Patience, damaged: Option<FileNumber>) -> Result<Self, Error> {
         let repair = repair::set_aside(home, patience, damaged)?;
         let mut journal = Self::open_sound(home, patience)?;
-        journal.repair = repair;
+        journal.repair = repair.or(journal.repair);
         Ok(journal)
     }
 
@@ -62,6 +62,16 @@ impl Journal {
     /// What was done to a damaged database when this journal was opened, or since.
     pub fn repair(&self) -> Option<&Repair> {
         self.repair.as_ref()
+    }
+
+    /// The file that is open, to notice a change.
+    pub(crate) fn file(&self) -> FileNumber {
+        self.file
+    }
+
+    /// Takes what [`Journal::repair`] tells, so that it is told once.
+    pub fn take_repair(&mut self) -> Option<Repair> {
+        self.repair.take()
     }
 
     /// The home.
@@ -85,7 +95,7 @@ impl Journal {
 
     fn open_sound(home: &Home, patience: Patience) -> Result<Self, Error> {
         home.check_owner()?;
-        repair::finish(home, patience)?;
+        let repair = repair::finish(home, patience)?;
         let (file, connection) = loop {
             let file = match FileNumber::of(&home.database()) {
                 Ok(file) => file,
@@ -101,7 +111,7 @@ impl Journal {
                 break (file, connection);
             }
         };
-        let mut journal = Self { home: home.clone(), connection, file, patience, repair: None };
+        let mut journal = Self { home: home.clone(), connection, file, patience, repair };
         let version = schema::version(&journal.connection).map_err(|error| journal.error(error))?;
         if version > schema::VERSION {
             return Err(Error::Newer { path: home.database(), found: version, known: schema::VERSION });
@@ -140,7 +150,7 @@ impl Journal {
     ) -> Result<T, Error> {
         let turn = turn::take(&self.home, self.patience)?;
         // Under the lock: nobody sets the file aside now.
-        if !self.is_current() {
+        if repair::is_pending(&self.home) || !self.is_current() {
             drop(turn);
             *self = Self::open_with(&self.home, self.patience)?;
             return self.write_once(change);

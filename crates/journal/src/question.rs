@@ -57,7 +57,10 @@ impl Journal {
         stamp: &Stamp,
         wait: Option<Parent>,
     ) -> Result<Asked, Error> {
-        let id = draft.question_id.clone().unwrap_or_else(|| stamp.question_id());
+        let id = match &draft.question_id {
+            Some(id) => id.clone(),
+            None => self.free_question_id(stamp)?,
+        };
         let notice =
             Draft { tag: Tag::Notice(Kind::Question), question_id: Some(id.clone()), ..draft.clone() };
         let message = stamp.message_id();
@@ -85,24 +88,36 @@ impl Journal {
                 (Some(vigil), bells)
             }
         };
-        ring_all(&bells);
+        ring_all(&self.home, &bells);
         Ok(Asked { id, vigil })
+    }
+
+    /// An id that no question has. Two of one second may hit upon the same six digits.
+    fn free_question_id(&mut self, stamp: &Stamp) -> Result<QuestionId, Error> {
+        let mut stamp = *stamp;
+        loop {
+            let id = stamp.question_id();
+            if self.healing(|journal| journal.question(&id))?.is_none() {
+                return Ok(id);
+            }
+            stamp.random[10] = stamp.random[10].wrapping_add(1);
+        }
     }
 
     /// Waits for the answer. `None` when the deadline passed, or whoever started us has gone.
     pub fn wait_for_answer(
         &mut self,
-        asked: &Asked,
+        asked: &mut Asked,
         deadline: Option<Instant>,
     ) -> Result<Option<Question>, Error> {
-        let Some(vigil) = &asked.vigil else { return Ok(None) };
+        let Some(vigil) = &mut asked.vigil else { return Ok(None) };
         loop {
             vigil.prepare(self)?;
             let question = self.healing(|journal| journal.question(&asked.id))?;
             if let Some(question) = question.filter(|question| question.answered_ms.is_some()) {
                 return Ok(Some(question));
             }
-            match vigil.sleep(&self.home, deadline)? {
+            match vigil.sleep(self, deadline)? {
                 Woke::Rang => {}
                 Woke::TimedOut | Woke::Orphaned => return Ok(None),
             }
@@ -135,7 +150,7 @@ impl Journal {
         let question = self.question(id)?.ok_or_else(|| Error::NoQuestion(id.to_string()))?;
         match closed {
             Some(bells) => {
-                ring_all(&bells);
+                ring_all(&self.home, &bells);
                 Ok(question)
             }
             None => Err(Error::Answered { id: id.to_string(), answer: question.answer }),

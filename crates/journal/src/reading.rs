@@ -29,10 +29,7 @@ pub struct Filter {
 impl Journal {
     /// Every message after a place, in order, marks included; at most so many.
     pub fn messages_after(&self, seq: i64, most: usize) -> Result<Vec<Message>, Error> {
-        self.select(
-            &format!("SELECT {COLUMNS} FROM message WHERE seq > ?1 ORDER BY seq LIMIT ?2"),
-            &[&seq, &i64::try_from(most).unwrap_or(i64::MAX)],
-        )
+        self.select(&format!("SELECT {COLUMNS} FROM message WHERE seq > ?1 ORDER BY seq"), &[&seq], most)
     }
 
     /// The messages after a place that match, without marks, in order; at most so many.
@@ -43,7 +40,7 @@ impl Journal {
                  WHERE seq > ?1 AND kind NOT LIKE 'mark-%'
                    AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR sender = ?3) AND (?4 IS NULL OR kind = ?4)
                    AND (?5 IS NULL OR recipient = ?5) AND (?6 IS NULL OR ts >= ?6)
-                 ORDER BY seq LIMIT ?7"
+                 ORDER BY seq"
             ),
             params![
                 seq,
@@ -52,8 +49,8 @@ impl Journal {
                 filter.kind.map(Kind::as_str),
                 filter.recipient,
                 filter.since_ms,
-                i64::try_from(most).unwrap_or(i64::MAX),
             ],
+            most,
         )
     }
 
@@ -66,17 +63,26 @@ impl Journal {
 
     /// A message by its id.
     pub fn message(&self, id: &str) -> Result<Option<Message>, Error> {
-        let found = self.select(&format!("SELECT {COLUMNS} FROM message WHERE id = ?1"), &[&id])?;
+        let found = self.select(&format!("SELECT {COLUMNS} FROM message WHERE id = ?1"), &[&id], 1)?;
         Ok(found.into_iter().next())
     }
 
     /// All rows of a query, read before anything else happens: no read transaction stays open.
-    pub(crate) fn select(&self, query: &str, parameters: &[&dyn ToSql]) -> Result<Vec<Message>, Error> {
+    ///
+    /// At most so many are given; counted here and not by SQL, because a row that makes no sense does not count.
+    pub(crate) fn select(
+        &self,
+        query: &str,
+        parameters: &[&dyn ToSql],
+        most: usize,
+    ) -> Result<Vec<Message>, Error> {
         let select = || -> rusqlite::Result<Vec<Message>> {
             let mut statement = self.connection.prepare(query)?;
             let mut rows = statement.query(parameters)?;
             let mut messages = Vec::new();
-            while let Some(row) = rows.next()? {
+            while messages.len() < most
+                && let Some(row) = rows.next()?
+            {
                 // A row that makes no sense is passed over: it must not keep everybody from what comes after it.
                 messages.extend(read(row).ok());
             }
@@ -117,7 +123,7 @@ impl<'a> Watch<'a> {
                 self.seq = last.seq;
                 return Ok(messages);
             }
-            if self.vigil.sleep(self.journal.home(), deadline)? != Woke::Rang {
+            if self.vigil.sleep(self.journal, deadline)? != Woke::Rang {
                 return Ok(Vec::new());
             }
         }

@@ -40,20 +40,36 @@ pub(crate) fn set_aside(
     let aside = swap(home)?;
     drop(turn);
     // Whoever sleeps has the old file open and is registered nowhere now: all are woken, and look.
-    doorbell::ring_all(&doorbell::all(home));
+    for bell in doorbell::all(home) {
+        doorbell::ring(&bell);
+    }
     Ok(Some(Repair { aside, messages }))
 }
 
 /// Puts a finished fresh database in place, if somebody was killed before he could.
-pub(crate) fn finish(home: &Home, patience: Patience) -> Result<(), Error> {
-    if !fresh(home).exists() {
-        return Ok(());
+pub(crate) fn finish(home: &Home, patience: Patience) -> Result<Option<Repair>, Error> {
+    if !is_pending(home) {
+        return Ok(None);
     }
     let _turn = turn::take(home, patience)?;
-    if fresh(home).exists() {
-        swap(home)?;
+    if !is_pending(home) {
+        return Ok(None);
     }
-    Ok(())
+    let messages = count(&fresh(home));
+    Ok(Some(Repair { aside: swap(home)?, messages }))
+}
+
+/// Whether a finished fresh database waits to be put in place.
+pub(crate) fn is_pending(home: &Home) -> bool {
+    fresh(home).exists()
+}
+
+/// How many messages a database holds, as far as it can tell.
+fn count(database: &Path) -> usize {
+    let count = Connection::open(database).and_then(|connection| {
+        connection.query_row("SELECT count(*) FROM message", [], |row| row.get::<_, i64>(0))
+    });
+    count.ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
 }
 
 /// The finished fresh database.

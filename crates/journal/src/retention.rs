@@ -47,11 +47,13 @@ const INTERVAL_MS: i64 = 24 * 60 * 60 * 1000;
 impl Journal {
     /// Prunes with the usual limits if that was not done for a day. For those who have time: listeners, the hub.
     pub fn prune_if_due(&mut self, stamp: &Stamp) -> Result<(), Error> {
-        let last: Option<String> = self
-            .connection
-            .query_row("SELECT value FROM note WHERE name = ?1", [PRUNED], |row| row.get(0))
-            .optional()
-            .map_err(|error| self.error(error))?;
+        let last: Option<String> = self.healing(|journal| {
+            let note = journal
+                .connection
+                .query_row("SELECT value FROM note WHERE name = ?1", [PRUNED], |row| row.get(0))
+                .optional();
+            note.map_err(|error| journal.error(error))
+        })?;
         let last = last.and_then(|last| last.parse::<i64>().ok());
         // A clock that went back must not put this off for years.
         if last.is_none_or(|last| !(last..last.saturating_add(INTERVAL_MS)).contains(&stamp.unix_ms)) {
@@ -68,16 +70,16 @@ impl Journal {
         let idle = stamp.unix_ms.saturating_sub(ms(limits.idle_cursor));
         let (most, twice) = (i64::from(limits.messages), i64::from(limits.messages) * 2);
         self.write(|transaction| {
-            let read = read_by_all(transaction, idle)?;
+            let beyond = "seq <= (SELECT seq FROM message ORDER BY seq DESC LIMIT 1 OFFSET ?1)";
             let messages = transaction
-                .prepare(
-                    "DELETE FROM message WHERE seq <= ?1
-                     AND (ts < ?2 OR seq <= (SELECT max(seq) FROM message) - ?3)",
-                )?
-                .execute(params![read, old, most])?;
-            let unread = transaction
-                .prepare("DELETE FROM message WHERE seq <= (SELECT max(seq) FROM message) - ?1")?
-                .execute([twice])?;
+                .prepare(&format!(
+                    "DELETE FROM message WHERE ({beyond} OR ts < ?2) AND NOT EXISTS (
+                         SELECT 1 FROM cursor
+                         WHERE cursor.scope = message.scope AND cursor.seq < message.seq AND touched >= ?3)"
+                ))?
+                .execute(params![most, old, idle])?;
+            let unread =
+                transaction.prepare(&format!("DELETE FROM message WHERE {beyond}"))?.execute([twice])?;
             if unread > 0 {
                 tell_once(transaction, unread, stamp)?;
             }
@@ -91,15 +93,6 @@ impl Journal {
             Ok(Pruned { messages: messages + unread, unread })
         })
     }
-}
-
-/// The last message that every cursor in use has passed. With no cursor in use, everything counts as read.
-fn read_by_all(transaction: &Transaction<'_>, idle: i64) -> rusqlite::Result<i64> {
-    transaction
-        .prepare(
-            "SELECT coalesce(min(seq), (SELECT coalesce(max(seq), 0) FROM message)) FROM cursor WHERE touched >= ?1",
-        )?
-        .query_row([idle], |row| row.get(0))
 }
 
 fn tell_once(transaction: &Transaction<'_>, unread: usize, stamp: &Stamp) -> rusqlite::Result<()> {

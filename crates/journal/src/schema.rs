@@ -35,7 +35,7 @@ const MIGRATIONS: [&str; 1] = [
      ) STRICT, WITHOUT ROWID;
 
      CREATE TABLE waiter (
-         path TEXT PRIMARY KEY,
+         bell TEXT PRIMARY KEY,
          topic TEXT NOT NULL,
          scope TEXT NOT NULL,
          own TEXT

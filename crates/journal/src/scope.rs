@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use ringer_core::Scope;
 
+use crate::home::sync_directory;
+
 /// A place in a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
@@ -66,6 +68,8 @@ impl Repository {
         // Whether ours or somebody else's got the name, what is there now counts.
         let linked = written.and_then(|()| fs::hard_link(&draft, folder.join("id")));
         let _ = fs::remove_file(&draft);
+        // An id that is lost with the power would be another one afterwards; where this fails, that is still rare.
+        let _ = sync_directory(&folder).and_then(|()| sync_directory(&self.common));
         match linked {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => None,
             _ => self.read_id(),

@@ -3,7 +3,6 @@
 //! The order is what loses nothing: register, then look in the journal, and only then sleep.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ringer_core::Scope;
@@ -13,6 +12,7 @@ use rustix::process::{Pid, getppid};
 
 use crate::doorbell::{self, Doorbell, Holder};
 use crate::error::Error;
+use crate::lock::FileNumber;
 use crate::open::Journal;
 use crate::stamp::Stamp;
 use crate::waiter::{self, Topic};
@@ -43,6 +43,8 @@ pub(crate) struct Vigil {
     topic: Topic,
     scope: Scope,
     parent: Option<ParentWatch>,
+    /// The database we are registered in.
+    registered: FileNumber,
 }
 
 impl Vigil {
@@ -61,37 +63,53 @@ impl Vigil {
             consumer: consumer.to_owned(),
             scope: scope.to_string(),
         };
+        // Somebody may have tidied up.
+        let made = journal.home.make_directories();
+        made.map_err(|error| journal.home.error("making the home", error))?;
         let bell = Doorbell::hang(&journal.home, &Stamp::now().name(), &holder)
             .map_err(|error| journal.home.error("hanging a doorbell", error))?;
-        let strays = doorbell::all(&journal.home);
+        let home = journal.home.clone();
+        doorbell::clear_strays(&home);
         let done = journal.write(|transaction| {
-            for path in waiter::registered(transaction)?.iter().chain(&strays) {
-                if path != bell.path() && doorbell::clear_if_dead(path) {
-                    waiter::forget(transaction, path)?;
+            for name in waiter::registered(transaction)? {
+                if name != bell.name() && doorbell::clear_if_dead(&doorbell::named(&home, &name)) {
+                    waiter::forget(transaction, &name)?;
                 }
             }
-            waiter::register(transaction, bell.path(), &topic, scope)?;
+            waiter::register(transaction, bell.name(), &topic, scope)?;
             also(transaction)
         })?;
         let parent = (parent == Parent::Watch).then(ParentWatch::begin).flatten();
-        Ok((Self { bell, topic, scope: scope.clone(), parent }, done))
+        Ok((Self { bell, topic, scope: scope.clone(), parent, registered: journal.file() }, done))
     }
 
-    /// To be called before each look in the journal: forgets the rings so far, and registers again if the database is
-    /// another one by now.
-    pub(crate) fn prepare(&self, journal: &mut Journal) -> Result<(), Error> {
+    /// To be called before each look in the journal: forgets the rings so far, and opens the database of that name if it
+    /// is another one by now.
+    pub(crate) fn prepare(&mut self, journal: &mut Journal) -> Result<(), Error> {
         self.bell.empty().map_err(|error| journal.home.error("emptying the doorbell", error))?;
-        if !journal.is_current() {
-            journal.refresh()?;
+        journal.refresh()?;
+        self.register_anew(journal).map(drop)
+    }
+
+    /// Registers again if the database is another one than we are registered in. Gives whether that was so.
+    fn register_anew(&mut self, journal: &mut Journal) -> Result<bool, Error> {
+        let anew = self.registered != journal.file();
+        if anew {
             journal.write(|transaction| {
-                waiter::register(transaction, self.bell.path(), &self.topic, &self.scope)
+                waiter::register(transaction, self.bell.name(), &self.topic, &self.scope)
             })?;
+            self.registered = journal.file();
         }
-        Ok(())
+        Ok(anew)
     }
 
     /// Sleeps until somebody rings. Nothing else wakes it but the deadline and the parent's end.
-    pub(crate) fn sleep(&self, home: &crate::Home, deadline: Option<Instant>) -> Result<Woke, Error> {
+    ///
+    /// If the database was set aside while we looked, nobody would know to ring us: then it does not sleep at all.
+    pub(crate) fn sleep(&mut self, journal: &mut Journal, deadline: Option<Instant>) -> Result<Woke, Error> {
+        if self.register_anew(journal)? {
+            return Ok(Woke::Rang);
+        }
         loop {
             if self.is_orphaned() {
                 return Ok(Woke::Orphaned);
@@ -113,7 +131,7 @@ impl Vigil {
                     return Ok(Woke::Rang);
                 }
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(home.error("waiting at the doorbell", error.into())),
+                Err(error) => return Err(journal.home.error("waiting at the doorbell", error.into())),
             }
         }
     }
@@ -144,7 +162,7 @@ impl ParentWatch {
 
 /// When a process started, in the kernel's ticks since boot.
 pub(crate) fn started(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat"))).ok()?;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold anything, so count from its end.
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }

@@ -1,7 +1,5 @@
 //! Those who wait, and what they wait for.
 
-use std::path::{Path, PathBuf};
-
 use ringer_core::{Draft, Mark, QuestionId, Recipient, Scope, Tag};
 use rusqlite::{Transaction, params};
 
@@ -60,22 +58,22 @@ impl Topic {
     }
 }
 
-/// Registers a doorbell.
+/// Registers a doorbell, by its name in the home: that is found from everywhere, whatever the path to the home is.
 pub(crate) fn register(
     transaction: &Transaction<'_>,
-    bell: &Path,
+    bell: &str,
     topic: &Topic,
     scope: &Scope,
 ) -> rusqlite::Result<()> {
     transaction
-        .prepare("INSERT OR REPLACE INTO waiter (path, topic, scope, own) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![bell.to_string_lossy(), topic.name(), scope.as_str(), topic.own()])?;
+        .prepare("INSERT OR REPLACE INTO waiter (bell, topic, scope, own) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![bell, topic.name(), scope.as_str(), topic.own()])?;
     Ok(())
 }
 
 /// Forgets a doorbell.
-pub(crate) fn forget(transaction: &Transaction<'_>, bell: &Path) -> rusqlite::Result<()> {
-    transaction.prepare("DELETE FROM waiter WHERE path = ?1")?.execute([bell.to_string_lossy()])?;
+pub(crate) fn forget(transaction: &Transaction<'_>, bell: &str) -> rusqlite::Result<()> {
+    transaction.prepare("DELETE FROM waiter WHERE bell = ?1")?.execute([bell])?;
     Ok(())
 }
 
@@ -83,24 +81,23 @@ pub(crate) fn forget(transaction: &Transaction<'_>, bell: &Path) -> rusqlite::Re
 ///
 /// Read in the transaction that appends it. Whoever registers later looks in the journal only after that, and sees the
 /// message; whoever registered before is rung.
-pub(crate) fn to_ring(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite::Result<Vec<PathBuf>> {
-    let mut statement = transaction.prepare("SELECT path, topic, scope, own FROM waiter")?;
+pub(crate) fn to_ring(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite::Result<Vec<String>> {
+    let mut statement = transaction.prepare("SELECT bell, topic, scope, own FROM waiter")?;
     let mut rows = statement.query([])?;
     let mut bells = Vec::new();
     while let Some(row) = rows.next()? {
         let (topic, scope): (String, String) = (row.get(1)?, row.get(2)?);
         if Topic::named(&topic, row.get(3)?).is_some_and(|topic| topic.wants(&scope, draft)) {
-            bells.push(PathBuf::from(row.get::<_, String>(0)?));
+            bells.push(row.get(0)?);
         }
     }
     Ok(bells)
 }
 
 /// Every registered doorbell.
-pub(crate) fn registered(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<PathBuf>> {
-    let mut statement = transaction.prepare("SELECT path FROM waiter")?;
-    let paths = statement.query_map([], |row| row.get::<_, String>(0))?;
-    paths.map(|path| path.map(PathBuf::from)).collect()
+pub(crate) fn registered(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<String>> {
+    let mut statement = transaction.prepare("SELECT bell FROM waiter")?;
+    statement.query_map([], |row| row.get(0))?.collect()
 }
 
 #[cfg(test)]

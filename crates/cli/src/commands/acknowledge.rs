@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let id = QuestionId::parse(&arguments.id)?;
     let repository = place::repository();
     let mut journal = place::journal()?;
-    let sender = place::sender(arguments.from.as_deref(), &journal, repository.as_ref())?;
+    let sender = place::sender(arguments.from.as_deref(), &mut journal, repository.as_ref())?;
     let question = journal.answer(&id, arguments.answer.as_deref(), &sender, &Stamp::now())?;
     place::tell_of_repair(&journal);
     if arguments.json {

@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let repository = place::repository();
     let scope = place::scope(repository.as_ref());
     let mut journal = place::journal()?;
-    let sender = place::sender(arguments.from.as_deref(), &journal, repository.as_ref())?;
+    let sender = place::sender(arguments.from.as_deref(), &mut journal, repository.as_ref())?;
     let asks = match sender.agent() {
         Some(agent) => format!("Agent {} asks: {}", agent.as_str(), arguments.question),
         None => arguments.question.clone(),
@@ -67,14 +67,15 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let mut draft = Draft::new(scope, sender, Kind::Question, &asks)?;
     draft.origin = place::origin();
     let wait = arguments.wait.then_some(Parent::Watch);
-    let asked = journal.ask(&draft, &arguments.question, &arguments.option, &Stamp::now(), wait)?;
+    let mut asked = journal.ask(&draft, &arguments.question, &arguments.option, &Stamp::now(), wait)?;
     place::tell_of_repair(&journal);
-    let id = asked.id.as_str();
+    let id = asked.id.to_string();
+    let id = id.as_str();
     if !arguments.wait {
         let report = Report { question_id: id, answered: None, answer: None };
         return if arguments.json { print_json(&report) } else { print_line(id) };
     }
-    let answered = journal.wait_for_answer(&asked, deadline)?;
+    let answered = journal.wait_for_answer(&mut asked, deadline)?;
     let answer = answered.as_ref().and_then(|question| question.answer.as_deref());
     if arguments.json {
         print_json(&Report { question_id: id, answered: Some(answered.is_some()), answer })?;

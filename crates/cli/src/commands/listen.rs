@@ -9,6 +9,7 @@ use ringer_journal::{Consumer, Heard, Listener, Parent, Stamp};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::line::json_line;
+use crate::output::leads_nowhere;
 use crate::place;
 use crate::span::{Clock, parse_span};
 
@@ -49,21 +50,29 @@ pub(crate) struct Args {
 const MAX_CHARS: usize = 30_000;
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
+    if leads_nowhere() {
+        return Err(Failure::new(Exit::InputOutput, "standard output is closed: the messages stay unread")
+            .hint("ringer listen > messages.jsonl"));
+    }
     let deadline = arguments.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let repository = place::repository();
     let scope = place::scope(repository.as_ref());
     let consumer = Consumer::new(&arguments.consumer, scope)
         .map_err(|error| Failure::usage(error.to_string()).hint("ringer listen --as dashboard"))?;
     let mut journal = place::journal()?;
-    let own =
-        place::sender(None, &journal, repository.as_ref())?.agent().map(|agent| agent.as_str().to_owned());
+    let own = place::sender(None, &mut journal, repository.as_ref())?
+        .agent()
+        .map(|agent| agent.as_str().to_owned());
     journal.prune_if_due(&Stamp::now())?;
     let parent = if arguments.follow { Parent::Ignore } else { Parent::Watch };
     let mut listener = Listener::begin(&mut journal, consumer, own, arguments.from_now, parent)?;
     let clock = Clock::local();
     loop {
-        let heard =
-            listener.next(deadline, arguments.max as usize, |messages| print_batch(messages, &clock))?;
+        let heard = listener.next(deadline, arguments.max as usize, |messages| print_batch(messages, &clock));
+        if let Some(repair) = listener.take_repair() {
+            place::tell_of(&repair);
+        }
+        let heard = heard?;
         if !(arguments.follow && matches!(heard, Heard::Messages(_))) {
             return Ok(());
         }

@@ -68,14 +68,14 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let repository = place::repository();
     let scope = place::scope(repository.as_ref());
     let mut journal = place::journal()?;
-    let sender = place::sender(arguments.from.as_deref(), &journal, repository.as_ref())?;
+    let sender = place::sender(arguments.from.as_deref(), &mut journal, repository.as_ref())?;
     let mut draft = Draft::new(scope, sender, arguments.kind, &body)?;
     draft.title.clone_from(&arguments.title);
     draft.subtitle.clone_from(&arguments.subtitle);
     draft.question_id = arguments.question_id.as_deref().map(QuestionId::parse).transpose()?;
     draft.key.clone_from(&arguments.key);
     draft.ttl = arguments.ttl;
-    draft.recipient = recipient(arguments.to.as_deref(), &journal)?;
+    draft.recipient = recipient(arguments.to.as_deref(), &mut journal)?;
     draft.origin = place::origin();
     draft.check()?;
     let id = journal.append(&draft, &Stamp::now())?;
@@ -87,10 +87,11 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 }
 
 /// Whom it is for. An agent that the journal does not know may still come: its message waits.
-fn recipient(to: Option<&str>, journal: &Journal) -> Result<Recipient, Failure> {
+fn recipient(to: Option<&str>, journal: &mut Journal) -> Result<Recipient, Failure> {
     let Some(to) = to else { return Ok(Recipient::Default) };
     let recipient = Recipient::parse(to)?;
-    match recipient.agent().map(|agent| journal.agent_named(agent.as_str())).transpose()?.flatten() {
+    let named = recipient.agent().map(|agent| journal.healing(|journal| journal.agent_named(agent.as_str())));
+    match named.transpose()?.flatten() {
         Some(id) => Ok(Recipient::parse(&format!("agent:{id}"))?),
         None => Ok(recipient),
     }
@@ -103,18 +104,20 @@ fn body(message: &str) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     std::io::stdin()
         .lock()
-        .take(MAX_BODY as u64 + 1)
+        .take(MAX_BODY as u64 + 2)
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::new(Exit::NoInput, "cannot read standard input").because(error))?;
+    // What programs print ends in a newline that nobody means.
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    }
     if bytes.len() > MAX_BODY {
         return Err(Failure::new(Exit::Data, format!("the message has more than {MAX_BODY} bytes"))
             .hint("put it in a file, and say where the file is"));
     }
-    let text = String::from_utf8(bytes).map_err(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         Failure::new(Exit::Data, "the message is not UTF-8")
             .because(error)
             .hint("iconv -t UTF-8 … | ringer notify -")
-    })?;
-    // What programs print ends in a newline that nobody means.
-    Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+    })
 }

@@ -53,6 +53,9 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         }
         None => (Vec::new(), Vec::new()),
     };
+    if let Some(journal) = &journal {
+        place::tell_of_repair(journal);
+    }
     show(&unread, listeners.len(), &repository.worktree.display().to_string());
     if !arguments.yes && !confirmed()? {
         eprintln!("nothing was removed");

@@ -69,7 +69,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 
 /// The lines about the journal that `ringer` alone shows, too. Empty when there is no journal yet.
 pub(crate) fn summary() -> Result<String, Failure> {
-    Ok(if place::home()?.database().exists() { words(&take(false)?) } else { String::new() })
+    let has_journal = place::home().is_ok_and(|home| home.database().exists());
+    Ok(if has_journal { words(&take(false)?) } else { String::new() })
 }
 
 fn take(everywhere: bool) -> Result<Report, Failure> {

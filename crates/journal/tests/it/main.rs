@@ -1,1 +1,13 @@
-//! Tests of the journal with real processes and real faults.
+//! Tests of the journal with real files, several at a time, and real faults.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+mod home;
+
+mod clock;
+mod locks;
+mod migration;
+mod repair;
+mod retention;
+mod round_trip;
+mod writers;

@@ -1,0 +1,153 @@
+//! A damaged database is set aside, never deleted; its name is told, and everything goes on.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::home::{TestEnvironment, texts};
+use crate::ringer::check;
+
+/// Puts something else in place of the database. Gives what it is.
+fn ruin(environment: &TestEnvironment) -> Vec<u8> {
+    let garbage = b"this is no database. ".repeat(500);
+    fs::write(environment.database(), &garbage).expect("written");
+    for ending in ["ringer.db-wal", "ringer.db-shm"] {
+        let _ = fs::remove_file(environment.home().join(ending));
+    }
+    garbage
+}
+
+fn aside(environment: &TestEnvironment, number: u32) -> PathBuf {
+    environment.home().join(format!("ringer.db.damaged-{number}"))
+}
+
+#[track_caller]
+fn check_told(arguments: &[&str], exit: i32) {
+    let environment = TestEnvironment::new();
+    environment.notify("before");
+    let garbage = ruin(&environment);
+    let (_, err) = check(&mut environment.ringer(arguments), exit);
+    let aside = aside(&environment, 1);
+    assert!(err.contains(&aside.display().to_string()), "{arguments:?} did not tell its name: {err}");
+    assert!(fs::read(aside).expect("a file") == garbage, "it was set aside as it was");
+    environment.run(&["notify", "--from", "a1", "after"]);
+    assert!(environment.texts().contains(&"after".to_owned()));
+}
+
+#[test]
+fn writing_commands_tell_its_name() {
+    check_told(&["notify", "hello"], 0);
+    check_told(&["listen", "--timeout", "0"], 0);
+    check_told(&["ask", "hello?"], 0);
+    check_told(&["acknowledge", "q-1-000000"], 65);
+}
+
+#[test]
+fn reading_commands_tell_its_name() {
+    check_told(&["status"], 0);
+    check_told(&["log"], 0);
+    check_told(&["questions"], 0);
+    check_told(&["nuke", "--yes"], 0);
+    check_told(&[], 0);
+}
+
+#[test]
+fn one_after_the_other_gets_a_name_of_its_own() {
+    let environment = TestEnvironment::new();
+    for number in 1..=3 {
+        environment.notify("hello");
+        let garbage = ruin(&environment);
+        environment.notify("after");
+        assert!(fs::read(aside(&environment, number)).unwrap() == garbage);
+    }
+}
+
+#[test]
+fn an_empty_file_is_a_journal_that_begins() {
+    let environment = TestEnvironment::new();
+    environment.notify("before");
+    ruin(&environment);
+    fs::write(environment.database(), "").unwrap();
+    let (_, err) = check(&mut environment.ringer(&["notify", "after"]), 0);
+    assert_eq!((err.as_str(), environment.texts()), ("", vec!["after".to_owned()]));
+}
+
+#[test]
+fn of_many_who_find_it_at_once_one_sets_it_aside() {
+    let environment = TestEnvironment::new();
+    environment.notify("before");
+    ruin(&environment);
+    let mut writers: Vec<_> = (0..12)
+        .map(|number| environment.ringer(&["notify", &number.to_string()]).spawn().expect("it starts"))
+        .collect();
+    for writer in &mut writers {
+        assert_eq!(writer.wait().unwrap().code(), Some(0));
+    }
+    let mut received: Vec<u32> = environment.texts().iter().map(|text| text.parse().unwrap()).collect();
+    received.sort_unstable();
+    assert_eq!(received, (0..12).collect::<Vec<u32>>(), "what was acknowledged is there");
+    assert!(aside(&environment, 1).exists() && !aside(&environment, 2).exists());
+}
+
+#[test]
+fn those_who_sleep_meanwhile_wake_with_the_fresh_one() {
+    let environment = TestEnvironment::new();
+    let (lead, other) = (environment.listen(&[]), environment.listen(&["--as", "other"]));
+    let log = environment.start(environment.ringer(&["log", "--follow", "--json"]));
+    // In place: the sleepers have these very files open.
+    for name in ["ringer.db", "ringer.db-wal"] {
+        let path = environment.home().join(name);
+        let length = fs::metadata(&path).unwrap().len();
+        let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &vec![0xa5; length.try_into().unwrap()], 0).unwrap();
+    }
+    let (_, err) = check(&mut environment.ringer(&["notify", "hello"]), 0);
+    assert!(err.contains("ringer.db.damaged-1"), "{err}");
+    assert_eq!(texts(&lead.messages()), ["hello"]);
+    assert_eq!(texts(&other.messages()), ["hello"]);
+    assert_eq!(log.message()["msg"], "hello");
+    environment.notify("again");
+    assert_eq!(log.message()["msg"], "again", "its doorbell is registered in the fresh one");
+}
+
+/// An empty database with a version of its own: 100 bytes of header, and a page without rows.
+fn database_of_version(version: u32) -> Vec<u8> {
+    let mut page = vec![0; 4096];
+    page[..16].copy_from_slice(b"SQLite format 3\0");
+    page[16..24].copy_from_slice(&[0x10, 0, 1, 1, 0, 64, 32, 32]);
+    for (at, value) in [(24, 1), (28, 1), (40, 1), (44, 4), (56, 1), (60, version), (92, 1), (96, 3_045_000)]
+    {
+        page[at..at + 4].copy_from_slice(&u32::to_be_bytes(value));
+    }
+    page[100..108].copy_from_slice(&[0x0d, 0, 0, 0, 0, 0x10, 0, 0]);
+    page
+}
+
+#[test]
+fn a_newer_journal_is_69_and_not_touched() {
+    let environment = TestEnvironment::new();
+    fs::create_dir(environment.home()).unwrap();
+    let newer = database_of_version(99);
+    fs::write(environment.database(), &newer).unwrap();
+    for arguments in
+        [&["notify", "hello"][..], &["listen", "--timeout", "0"], &["status"], &["log"], &["ask", "x?"]]
+    {
+        let (out, err) = check(&mut environment.ringer(arguments), 69);
+        assert!(out.is_empty() && err.contains("schema 99"), "{err}");
+        assert!(err.contains("try: upgrade ringer") && err.contains("not touched"), "{err}");
+    }
+    assert!(fs::read(environment.database()).unwrap() == newer);
+    assert!(!aside(&environment, 1).exists());
+}
+
+/// The counterpart: it is the version that is refused, not the file.
+#[test]
+fn an_older_journal_is_brought_up_to_date() {
+    let environment = TestEnvironment::new();
+    fs::create_dir(environment.home()).unwrap();
+    for folder in ["bells", "locks"] {
+        fs::create_dir(environment.home().join(folder)).unwrap();
+    }
+    fs::write(environment.database(), database_of_version(0)).unwrap();
+    let (_, err) = check(&mut environment.ringer(&["notify", "hello"]), 0);
+    assert_eq!((err.as_str(), environment.texts()), ("", vec!["hello".to_owned()]));
+}

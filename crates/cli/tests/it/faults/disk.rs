@@ -1,0 +1,114 @@
+//! No room, or no right to write.
+
+use super::mounts::Mounts;
+use crate::home::{TestEnvironment, lines, texts};
+use crate::ringer::check;
+
+/// Sends until the disk is full, makes room, and checks that what was acknowledged is there, and nothing else.
+#[track_caller]
+fn check_full(kilobytes: u32) {
+    let environment = TestEnvironment::new();
+    let mount =
+        format!("mkdir \"$RINGER_HOME\"; mount -t tmpfs -o size={kilobytes}k,mode=700 none \"$RINGER_HOME\"");
+    let Some(mounts) = Mounts::new(&environment, &mount) else { return };
+    let body = |number: usize| format!("{number} {}", "x".repeat(2_000));
+    let mut acknowledged = Vec::new();
+    let refused = loop {
+        let body = body(acknowledged.len());
+        let output = mounts.ringer(&["notify", &body]).output().expect("it runs");
+        match output.status.code() {
+            Some(0) => acknowledged.push(body),
+            code => break (code, String::from_utf8(output.stderr).expect("text")),
+        }
+        assert!(acknowledged.len() < 1_000, "{kilobytes} KiB are never full");
+    };
+    assert_eq!(refused.0, Some(73), "at {kilobytes} KiB: {}", refused.1);
+    let home = environment.home().display().to_string();
+    assert!(refused.1.contains(&format!("no space left in {home}")), "{}", refused.1);
+    assert!(refused.1.contains("it was not stored"), "{}", refused.1);
+    // Reading on a full disk may fail as well, but loses nothing.
+    let read = mounts.ringer(&["listen", "--timeout", "0", "--as", "other"]).output().expect("it runs");
+    assert!(matches!(read.status.code(), Some(0 | 73)), "{read:?}");
+    mounts.sh("mount -o remount,size=8m \"$RINGER_HOME\"");
+    let after = body(acknowledged.len());
+    check(&mut mounts.ringer(&["notify", &after]), 0);
+    acknowledged.push(after);
+    let mut delivered = Vec::new();
+    loop {
+        let batch = texts(&lines(&check(&mut mounts.ringer(&["listen", "--timeout", "0"]), 0).0));
+        if batch.is_empty() {
+            break;
+        }
+        delivered.extend(batch);
+    }
+    assert!(delivered == acknowledged, "at {kilobytes} KiB");
+}
+
+#[test]
+fn a_disk_without_room_for_the_first_byte() {
+    check_full(4);
+}
+
+#[test]
+fn a_disk_without_room_for_an_empty_journal() {
+    for kilobytes in [8, 20, 32, 40, 72] {
+        check_full(kilobytes);
+    }
+}
+
+#[test]
+fn a_disk_that_becomes_full() {
+    for kilobytes in [100, 148, 241, 500] {
+        check_full(kilobytes);
+    }
+}
+
+const READ_ONLY: &str =
+    "mount --bind \"$RINGER_HOME\" \"$RINGER_HOME\"; mount -o remount,bind,ro \"$RINGER_HOME\"";
+
+#[track_caller]
+fn check_remedy(mounts: &Mounts<'_>, environment: &TestEnvironment, arguments: &[&str]) {
+    let (out, err) = check(&mut mounts.ringer(arguments), 77);
+    let home = environment.home().display().to_string();
+    for part in [
+        format!("cannot write to {home}"),
+        format!("\"allowWrite\": [\"{home}\"]"),
+        format!("writable_roots = [\"{home}\"]"),
+        format!("SANDBOX_MOUNTS={home}:{home}:rw"),
+        "RINGER_HOME=".to_owned(),
+    ] {
+        assert!(out.is_empty() && err.contains(&part), "{part}: {err}");
+    }
+}
+
+#[test]
+fn a_read_only_home_is_77_with_the_remedy() {
+    let environment = TestEnvironment::new();
+    environment.notify("before");
+    let Some(mounts) = Mounts::new(&environment, READ_ONLY) else { return };
+    for arguments in [&["notify", "lost?"][..], &["listen", "--timeout", "0"], &["ask", "lost?"]] {
+        check_remedy(&mounts, &environment, arguments);
+    }
+    assert_eq!(environment.texts(), ["before"], "nothing is stored, nothing is lost");
+}
+
+#[test]
+fn a_home_that_cannot_be_made_is_77_with_the_remedy() {
+    let environment = TestEnvironment::new();
+    let read_only =
+        "D=$(dirname \"$RINGER_HOME\"); mount --bind \"$D\" \"$D\"; mount -o remount,bind,ro \"$D\"";
+    let Some(mounts) = Mounts::new(&environment, read_only) else { return };
+    check_remedy(&mounts, &environment, &["notify", "hello"]);
+    assert!(!environment.home().exists());
+}
+
+#[test]
+fn a_repository_that_cannot_be_written_still_has_a_scope() {
+    let environment = TestEnvironment::new();
+    let read_only = "mount --bind . .; cd \"$PWD\"; mount -o remount,bind,ro .";
+    let Some(mounts) = Mounts::new(&environment, read_only) else { return };
+    check(&mut mounts.ringer(&["notify", "hello"]), 0);
+    let read = lines(&check(&mut mounts.ringer(&["listen", "--timeout", "0"]), 0).0);
+    assert_eq!(texts(&read), ["hello"]);
+    assert_ne!(read[0]["scope"], "global");
+}

@@ -1,0 +1,99 @@
+//! A journal of a test's own.
+
+use std::time::{Duration, Instant};
+
+use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
+use ringer_journal::{Consumer, Home, Journal, Listener, Parent, Stamp};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+/// A temporary home; it goes with it.
+pub(crate) struct TestHome {
+    _directory: TempDir,
+    pub(crate) home: Home,
+}
+
+impl TestHome {
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let home = Home::new(directory.path().join("home"));
+        Self { _directory: directory, home }
+    }
+
+    pub(crate) fn open(&self) -> Journal {
+        Journal::open(&self.home).expect("a journal")
+    }
+
+    /// The database, past the journal.
+    pub(crate) fn connection(&self) -> Connection {
+        Connection::open(self.home.database()).expect("a database")
+    }
+
+    /// Puts everything into one file and leaves no log: what is done to that file is done to the journal.
+    pub(crate) fn flatten(&self) {
+        let connection = self.connection();
+        connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            .expect("nobody else has it open");
+        connection.close().expect("closed");
+    }
+
+    /// The files whose names begin so.
+    pub(crate) fn files(&self, beginning: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.home.path()).expect("a home").flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.retain(|name| name.starts_with(beginning));
+        names.sort();
+        names
+    }
+}
+
+/// A moment, with randomness of its own.
+pub(crate) fn at(unix_ms: i64) -> Stamp {
+    Stamp { unix_ms, ..Stamp::now() }
+}
+
+pub(crate) fn scope(name: &str) -> Scope {
+    Scope::new(name).expect("a scope")
+}
+
+pub(crate) fn draft(body: &str) -> Draft {
+    draft_in(Scope::global(), body)
+}
+
+pub(crate) fn draft_in(scope: Scope, body: &str) -> Draft {
+    Draft::new(scope, Sender::system(), Kind::Status, body).expect("a draft")
+}
+
+pub(crate) fn append(journal: &mut Journal, body: &str) -> MessageId {
+    journal.append(&draft(body), &Stamp::now()).expect("appended")
+}
+
+pub(crate) fn lead() -> Consumer {
+    Consumer::new(Consumer::LEAD, Scope::global()).expect("a name")
+}
+
+/// Every text in the journal, in order.
+pub(crate) fn bodies(journal: &Journal) -> Vec<String> {
+    let messages = journal.messages_after(0, usize::MAX).expect("readable");
+    messages.into_iter().map(|message| message.draft.body).collect()
+}
+
+/// What a listener is given, by one call that does not wait.
+pub(crate) fn heard(journal: &mut Journal, consumer: Consumer, most: usize) -> Vec<String> {
+    let mut listener = Listener::begin(journal, consumer, None, false, Parent::Ignore).expect("it listens");
+    next(&mut listener, Duration::ZERO, most)
+}
+
+/// What a listener is given within some time.
+pub(crate) fn next(listener: &mut Listener<'_>, time: Duration, most: usize) -> Vec<String> {
+    let mut bodies = Vec::new();
+    listener
+        .next(Some(Instant::now() + time), most, |messages| {
+            bodies.extend(messages.iter().map(|message| message.draft.body.clone()));
+            Ok::<usize, ringer_journal::Error>(messages.len())
+        })
+        .expect("it listens");
+    bodies
+}
