@@ -1,0 +1,369 @@
+//! The catalogue of sources: each looks at one condition and makes at most one toast of it.
+//!
+//! One table and one shape. What differs between sources is data: the key, the priority, the time, the colour, and when
+//! an observation is worth showing.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::toast::{Colour, DEFAULT_TIMEOUT, Priority, Span, Toast};
+
+/// Subjects (servers, plugins, notes) of which a source remembers what it last showed. More, and all are forgotten: the
+/// worst that can happen is that something is shown once more.
+const MAX_SUBJECTS: usize = 256;
+
+/// When an observation is worth showing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fires {
+    /// When its text differs from the last one shown.
+    OnNewText,
+    /// Once each time the condition begins.
+    OnEntry,
+    /// As long as the condition holds; taken away when it ends.
+    WhileActive,
+    /// Always as an indicator, never as a toast.
+    Inline,
+}
+
+/// One row of the catalogue.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    name: &'static str,
+    /// The toast's key; a `{}` stands for the subject.
+    key: &'static str,
+    priority: Priority,
+    timeout: Duration,
+    colour: Colour,
+    /// Priority, time and colour when the observation is an error, where they differ.
+    on_error: Option<(Priority, Duration, Colour)>,
+    fires: Fires,
+    /// Looked at once per session, and never in remote mode.
+    start_up: bool,
+}
+
+const FIVE: Duration = Duration::from_secs(5);
+
+const fn row(name: &'static str, key: &'static str, priority: Priority, colour: Colour, fires: Fires) -> Row {
+    Row { name, key, priority, timeout: DEFAULT_TIMEOUT, colour, on_error: None, fires, start_up: false }
+}
+
+const fn at_start(mut row: Row) -> Row {
+    row.start_up = true;
+    row
+}
+
+const fn for_five_seconds(mut row: Row) -> Row {
+    row.timeout = FIVE;
+    row
+}
+
+const fn worse_on_error(mut row: Row, priority: Priority) -> Row {
+    row.on_error = Some((priority, DEFAULT_TIMEOUT, Error));
+    row
+}
+
+use Colour::{Error, Plain, Success, Warning};
+use Fires::{Inline, OnEntry, OnNewText, WhileActive};
+use Priority::{High, Immediate, Low, Medium};
+
+/// The seventeen sources.
+const CATALOGUE: [Row; 17] = [
+    row("rate-limit-warning", "rate-limit-warning", High, Warning, OnNewText),
+    row("limit-reached", "limit-reached", Immediate, Error, OnEntry),
+    row("model-deprecation", "model-deprecation-warning", High, Warning, OnNewText),
+    row("language-server", "lsp-error-{}", Medium, Error, WhileActive),
+    row("fast-mode", "fast-mode", High, Plain, OnEntry),
+    at_start(row("auto-mode", "auto-mode-unavailable", High, Warning, OnEntry)),
+    at_start(row("model-migration", "model-migration", High, Plain, OnNewText)),
+    at_start(row("npm-deprecation", "npm-deprecation", High, Warning, OnNewText)),
+    row("plugin-update", "plugin-autoupdate", Low, Success, OnNewText),
+    worse_on_error(row("plugin-install", "plugin-install-{}", Medium, Success, OnNewText), Medium),
+    worse_on_error(row("mcp-connectivity", "mcp-connectivity", Medium, Plain, OnNewText), Medium),
+    row("ide-status", "ide-status", Medium, Plain, Inline),
+    at_start(row("install-notes", "install-msg-{}", Low, Plain, OnNewText)),
+    row("teammate-shutdown", "teammate-shutdown", High, Error, OnNewText),
+    at_start(row("settings", "settings-error-{}", High, Error, OnNewText)),
+    for_five_seconds(row("editor-hint", "external-editor-hint", Immediate, Plain, WhileActive)),
+    worse_on_error(for_five_seconds(row("env-hook", "env-hook", Low, Plain, OnNewText)), Medium),
+];
+
+/// What somebody observed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observation {
+    /// Which source it is for.
+    pub source: String,
+    /// Which server, plugin or note, for the sources that have several.
+    pub subject: Option<String>,
+    /// What it says.
+    pub text: String,
+    /// Whether the condition holds. One that ended has a text of no interest.
+    pub active: bool,
+    /// Whether it is about something that failed.
+    pub error: bool,
+}
+
+impl Observation {
+    /// A condition that holds.
+    pub fn new(source: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { source: source.into(), subject: None, text: text.into(), active: true, error: false }
+    }
+}
+
+/// What an observation changes.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// Show this.
+    Add(Toast),
+    /// Take it away.
+    Remove(String),
+    /// Draw it inline; an empty text takes it away.
+    Indicator {
+        /// What it is about.
+        key: String,
+        /// What it says.
+        text: String,
+    },
+}
+
+/// There is no source of that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no source {name:?}; there are {}", names().collect::<Vec<_>>().join(", "))]
+pub struct UnknownSource {
+    /// What was given.
+    pub name: String,
+}
+
+/// The names of all sources.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    CATALOGUE.iter().map(|row| row.name)
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Seen {
+    active: bool,
+    last_shown: Option<String>,
+}
+
+/// The sources, with what each has shown.
+///
+/// ```
+/// use ringer_core::{Change, Observation, Sources};
+///
+/// let mut sources = Sources::new(false);
+/// let warning = Observation::new("rate-limit-warning", "80 % of this week's limit is used");
+/// assert!(matches!(&sources.observe(&warning)?[..], [Change::Add(toast)] if toast.key == "rate-limit-warning"));
+/// assert!(sources.observe(&warning)?.is_empty(), "the same text again is not worth showing");
+/// # Ok::<(), ringer_core::UnknownSource>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Sources {
+    remote: bool,
+    seen: HashMap<(&'static str, Option<String>), Seen>,
+}
+
+impl Sources {
+    /// Sources that have shown nothing yet. In remote mode, start-up sources show nothing at all.
+    pub fn new(remote: bool) -> Self {
+        Self { remote, seen: HashMap::new() }
+    }
+
+    /// Takes an observation.
+    pub fn observe(&mut self, observation: &Observation) -> Result<Vec<Change>, UnknownSource> {
+        let row = CATALOGUE
+            .iter()
+            .find(|row| row.name == observation.source)
+            .ok_or_else(|| UnknownSource { name: observation.source.clone() })?;
+        if self.remote && row.start_up {
+            return Ok(Vec::new());
+        }
+        if self.seen.len() >= MAX_SUBJECTS {
+            self.seen.clear();
+        }
+        let subject = observation.subject.clone().filter(|_| row.key.contains("{}"));
+        let key = row.key.replace("{}", subject.as_deref().unwrap_or("0"));
+        let seen = self.seen.entry((row.name, subject)).or_default();
+        let began = observation.active && !seen.active;
+        let ended = !observation.active && seen.active;
+        let differs = seen.last_shown.as_ref() != Some(&observation.text);
+        seen.active = observation.active;
+        // A start-up source has its say once in a session.
+        let again = !row.start_up || seen.last_shown.is_none();
+        let shows = again
+            && match row.fires {
+                OnNewText => observation.active && differs,
+                OnEntry => began,
+                WhileActive => observation.active && (began || differs),
+                Inline => began || ended || (observation.active && differs),
+            };
+        if ended {
+            seen.last_shown = None;
+        }
+        if shows && observation.active {
+            seen.last_shown = Some(observation.text.clone());
+        }
+        Ok(match row.fires {
+            Inline if shows => {
+                let text = if observation.active { observation.text.clone() } else { String::new() };
+                vec![Change::Indicator { key, text }]
+            }
+            Inline => Vec::new(),
+            WhileActive if ended => vec![Change::Remove(key)],
+            _ if shows => vec![Change::Add(toast(row, key, observation))],
+            _ => Vec::new(),
+        })
+    }
+}
+
+fn toast(row: &Row, key: String, observation: &Observation) -> Toast {
+    let (priority, timeout, colour) =
+        row.on_error.filter(|_| observation.error).unwrap_or((row.priority, row.timeout, row.colour));
+    let mut toast = Toast::new(key, priority, "");
+    toast.spans = vec![Span { text: observation.text.clone(), colour }];
+    toast.timeout = timeout;
+    toast
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(source: &str, subject: &str, text: &str) -> Observation {
+        Observation { subject: Some(subject.to_owned()), ..Observation::new(source, text) }
+    }
+
+    fn ended(source: &str) -> Observation {
+        Observation { active: false, ..Observation::new(source, "") }
+    }
+
+    /// The changes, as short words.
+    fn words(sources: &mut Sources, observation: &Observation) -> Vec<String> {
+        let changes = sources.observe(observation).unwrap().into_iter();
+        changes
+            .map(|change| match change {
+                Change::Add(toast) => format!("+{}", toast.key),
+                Change::Remove(key) => format!("-{key}"),
+                Change::Indicator { key, text } => format!("={key}:{text}"),
+            })
+            .collect()
+    }
+
+    /// Key, priority and time of every row of the catalogue, as documents list them.
+    #[test]
+    fn every_row_of_the_catalogue() {
+        let check = |source: &str, key: &str, priority, seconds| {
+            let changes = Sources::new(false).observe(&about(source, "x", "text")).unwrap();
+            let [Change::Add(toast)] = &changes[..] else { panic!("{source}: {changes:?}") };
+            assert_eq!(
+                (toast.key.as_str(), toast.priority, toast.timeout.as_secs()),
+                (key, priority, seconds)
+            );
+            assert_eq!(toast.text(), "text");
+        };
+        check("rate-limit-warning", "rate-limit-warning", High, 8);
+        check("limit-reached", "limit-reached", Immediate, 8);
+        check("model-deprecation", "model-deprecation-warning", High, 8);
+        check("language-server", "lsp-error-x", Medium, 8);
+        check("fast-mode", "fast-mode", High, 8);
+        check("auto-mode", "auto-mode-unavailable", High, 8);
+        check("model-migration", "model-migration", High, 8);
+        check("npm-deprecation", "npm-deprecation", High, 8);
+        check("plugin-update", "plugin-autoupdate", Low, 8);
+        check("plugin-install", "plugin-install-x", Medium, 8);
+        check("mcp-connectivity", "mcp-connectivity", Medium, 8);
+        check("install-notes", "install-msg-x", Low, 8);
+        check("teammate-shutdown", "teammate-shutdown", High, 8);
+        check("settings", "settings-error-x", High, 8);
+        check("editor-hint", "external-editor-hint", Immediate, 5);
+        check("env-hook", "env-hook", Low, 5);
+        assert_eq!(
+            words(&mut Sources::new(false), &Observation::new("ide-status", "VS Code")),
+            ["=ide-status:VS Code"]
+        );
+        assert_eq!(names().count(), 17);
+    }
+
+    #[test]
+    fn an_env_hook_that_fails_is_medium_for_eight_seconds() {
+        let failed = Observation { error: true, ..Observation::new("env-hook", "direnv failed") };
+        let changes = Sources::new(false).observe(&failed).unwrap();
+        let [Change::Add(toast)] = &changes[..] else { panic!("{changes:?}") };
+        assert_eq!((toast.priority, toast.timeout.as_secs(), toast.spans[0].colour), (Medium, 8, Error));
+    }
+
+    #[test]
+    fn a_text_is_shown_again_only_when_it_differs_from_the_last_one() {
+        let mut sources = Sources::new(false);
+        for (text, shown) in [("a", true), ("a", false), ("b", true), ("a", true)] {
+            let shows = !words(&mut sources, &Observation::new("rate-limit-warning", text)).is_empty();
+            assert_eq!(shows, shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn overage_is_told_once_per_entry() {
+        let mut sources = Sources::new(false);
+        let reached = Observation::new("limit-reached", "using extra credits");
+        assert_eq!(words(&mut sources, &reached), ["+limit-reached"]);
+        assert!(words(&mut sources, &Observation::new("limit-reached", "another text")).is_empty());
+        assert!(words(&mut sources, &ended("limit-reached")).is_empty());
+        assert_eq!(words(&mut sources, &reached), ["+limit-reached"]);
+    }
+
+    #[test]
+    fn the_editor_hint_goes_when_its_condition_does() {
+        let mut sources = Sources::new(false);
+        let hint = Observation::new("editor-hint", "ctrl-g opens your editor");
+        assert!(words(&mut sources, &ended("editor-hint")).is_empty(), "it never was there");
+        assert_eq!(words(&mut sources, &hint), ["+external-editor-hint"]);
+        assert!(words(&mut sources, &hint).is_empty());
+        assert_eq!(words(&mut sources, &ended("editor-hint")), ["-external-editor-hint"]);
+        assert_eq!(words(&mut sources, &hint), ["+external-editor-hint"]);
+    }
+
+    #[test]
+    fn each_language_server_speaks_for_itself() {
+        let mut sources = Sources::new(false);
+        assert_eq!(words(&mut sources, &about("language-server", "rust", "crashed")), ["+lsp-error-rust"]);
+        assert!(
+            words(&mut sources, &about("language-server", "rust", "crashed")).is_empty(),
+            "looked at again"
+        );
+        assert_eq!(words(&mut sources, &about("language-server", "go", "crashed")), ["+lsp-error-go"]);
+    }
+
+    #[test]
+    fn the_ide_is_an_indicator_and_never_a_toast() {
+        let mut sources = Sources::new(false);
+        assert_eq!(
+            words(&mut sources, &Observation::new("ide-status", "connected")),
+            ["=ide-status:connected"]
+        );
+        assert!(words(&mut sources, &Observation::new("ide-status", "connected")).is_empty());
+        assert_eq!(words(&mut sources, &ended("ide-status")), ["=ide-status:"]);
+    }
+
+    #[test]
+    fn a_start_up_source_has_its_say_once_and_never_in_remote_mode() {
+        let mut sources = Sources::new(false);
+        assert_eq!(words(&mut sources, &about("settings", "a", "bad key")), ["+settings-error-a"]);
+        assert!(words(&mut sources, &about("settings", "a", "another")).is_empty());
+        let mut remote = Sources::new(true);
+        assert!(words(&mut remote, &about("settings", "a", "bad key")).is_empty());
+        assert_eq!(words(&mut remote, &Observation::new("fast-mode", "on")), ["+fast-mode"]);
+    }
+
+    #[test]
+    fn an_unknown_source_is_told_the_known_ones() {
+        let error = Sources::new(false).observe(&Observation::new("weather", "rain")).unwrap_err();
+        assert!(error.to_string().contains("env-hook"), "{error}");
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut sources = Sources::new(false);
+        for number in 0..10_000 {
+            words(&mut sources, &about("plugin-install", &number.to_string(), "installed"));
+        }
+        assert!(sources.seen.len() <= MAX_SUBJECTS);
+    }
+}
