@@ -1,0 +1,263 @@
+//! The engine: the whole assembly line, as one value.
+//!
+//! `handle(now, event)` gives the orders to carry out; `next_deadline` says when it wants to be called without an event.
+//! It has no clock and does nothing itself, so years of use can be played in a loop.
+
+mod arrive;
+mod decide;
+mod draw;
+mod remember;
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use crate::attention::{Attention, Badge, Reason};
+use crate::bus::{Arrival, Bus};
+use crate::delivery::{Popup, Way};
+use crate::duplicate::DuplicateWindow;
+use crate::fence::Fence;
+use crate::hooks::{Chain, FailureNotices, Hook};
+use crate::id::MessageId;
+use crate::kind::{Kind, Tag};
+use crate::now::Now;
+use crate::order::{Delivery, Event, Incoming, Looking, Order, Ticket};
+use crate::resolve::Surfaces;
+use crate::rules::{Rules, Settings};
+use crate::session::{NewerSession, Session};
+use crate::sources::{Change, Sources};
+use crate::surface::{Place, WorkspaceId};
+use crate::toast::{Priority, Toast, ToastQueue};
+
+/// Notifications that may be with the hooks at once. More wait.
+pub const MAX_WITH_HOOKS: usize = 64;
+/// Notifications whose ways out are followed. Of more, a failure no longer falls through to the next way.
+const MAX_OUT: usize = 4096;
+
+/// What the person has set.
+#[derive(Debug, Clone, Default)]
+pub struct Preferences {
+    /// For the built-in rules.
+    pub rules: Settings,
+    /// How popups are wanted.
+    pub popup: Popup,
+    /// Whether workspaces may move.
+    pub reorder: bool,
+    /// Whether rings are drawn at all.
+    pub no_rings: bool,
+    /// The hook programs, in order.
+    pub hooks: Vec<Hook>,
+}
+
+/// A notification between its arrival and its decision.
+#[derive(Debug, Clone)]
+struct Candidate {
+    incoming: Incoming,
+    replaces: Option<MessageId>,
+    steps: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+struct WithHooks {
+    arrival: Arrival<Candidate>,
+    chain: Chain,
+}
+
+/// The engine.
+///
+/// ```
+/// use std::time::Duration;
+/// use ringer_core::{Draft, Engine, Event, Incoming, Kind, Message, MessageId, Now, Order, Preferences};
+/// use ringer_core::{Caller, Scope, Sender, TimeOfDay};
+///
+/// let mut engine = Engine::new(Preferences::default(), false);
+/// let now = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
+/// let draft = Draft::new(Scope::global(), Sender::system(), Kind::Complete, "done")?;
+/// let message = Message { seq: 1, id: MessageId::new(0, [0; 10]), unix_ms: 0, draft, machine: None };
+/// let incoming = Incoming { message, caller: Caller::default(), is_subagent: false, pending: false };
+/// let orders = engine.handle(now, Event::Message(Box::new(incoming)));
+/// assert!(orders.iter().any(|order| matches!(order, Order::Remember(record) if !record.is_read)));
+/// assert!(orders.iter().any(|order| matches!(order, Order::Deliver(_))));
+/// # Ok::<(), ringer_core::InvalidWord>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Engine {
+    preferences: Preferences,
+    rules: Rules,
+    surfaces: Surfaces,
+    looking: Looking,
+    window: DuplicateWindow,
+    bus: Bus<Candidate>,
+    fence: Fence,
+    with_hooks: HashMap<Ticket, WithHooks>,
+    /// Drained, but its surface is with the hooks, or too many are.
+    backlog: VecDeque<Arrival<Candidate>>,
+    next_ticket: u64,
+    failures: FailureNotices,
+    attention: Attention,
+    /// The ways that are left for each notification and purpose, should the one under way fail.
+    out: HashMap<(MessageId, Way), (Vec<Way>, Delivery)>,
+    toasts: ToastQueue,
+    sources: Sources,
+    /// What was last drawn, so that only changes are ordered.
+    lit: HashMap<Place, bool>,
+    badges: HashMap<WorkspaceId, Badge>,
+}
+
+impl Engine {
+    /// An engine with nothing in it. `remote` says that the person sits elsewhere: start-up sources are silent then.
+    pub fn new(preferences: Preferences, remote: bool) -> Self {
+        Self {
+            rules: Rules::new(preferences.rules.clone()),
+            preferences,
+            surfaces: Surfaces::default(),
+            looking: Looking::default(),
+            window: DuplicateWindow::default(),
+            bus: Bus::default(),
+            fence: Fence::default(),
+            with_hooks: HashMap::new(),
+            backlog: VecDeque::new(),
+            next_ticket: 0,
+            failures: FailureNotices::default(),
+            attention: Attention::default(),
+            out: HashMap::new(),
+            toasts: ToastQueue::default(),
+            sources: Sources::new(remote),
+            lit: HashMap::new(),
+            badges: HashMap::new(),
+        }
+    }
+
+    /// New preferences. What is with the hooks goes on with the old ones.
+    pub fn set(&mut self, preferences: Preferences) {
+        self.rules.set(preferences.rules.clone());
+        self.preferences = preferences;
+    }
+
+    /// What asks for attention.
+    pub fn attention(&self) -> &Attention {
+        &self.attention
+    }
+
+    /// What the footer shows.
+    pub fn toast(&self) -> Option<&Toast> {
+        self.toasts.current()
+    }
+
+    /// How many notifications wait for hooks, or for their turn.
+    pub fn undecided(&self) -> usize {
+        self.bus.len() + self.backlog.len() + self.with_hooks.len()
+    }
+
+    /// The session, to be written down.
+    pub fn session(&self, most: usize) -> Session {
+        Session::of(&self.attention, most)
+    }
+
+    /// Puts a session back.
+    pub fn restore(&mut self, now: Now, session: Session) -> Result<Vec<Order>, NewerSession> {
+        session.restore(&mut self.attention, now.wall_ms)?;
+        let mut orders = Vec::new();
+        self.redraw_all(now.mono, &mut orders);
+        Ok(orders)
+    }
+
+    /// When it wants to be called with [`Event::Tick`].
+    pub fn next_deadline(&self, now: Duration) -> Option<Duration> {
+        let more = (!self.bus.is_empty()).then_some(now);
+        [more, self.toasts.next_deadline(), self.attention.next_deadline()].into_iter().flatten().min()
+    }
+
+    /// Takes an event. Gives what has to be done, in order.
+    pub fn handle(&mut self, now: Now, event: Event) -> Vec<Order> {
+        let mut orders = Vec::new();
+        let shown = self.toasts.current().map(|toast| (toast.key.clone(), toast.text()));
+        self.take(now, event, &mut orders);
+        self.drain(now, &mut orders);
+        self.toasts.tick(now.mono);
+        if self.toasts.current().map(|toast| (toast.key.clone(), toast.text())) != shown {
+            orders.push(Order::ShowToast(self.toasts.current().cloned()));
+        }
+        orders
+    }
+
+    fn take(&mut self, now: Now, event: Event, orders: &mut Vec<Order>) {
+        match event {
+            Event::Message(incoming) => self.arrive(now, *incoming, orders),
+            Event::HooksAnswered { ticket, answer } => {
+                if let Some(mut with) = self.with_hooks.remove(&ticket) {
+                    let next = with.chain.answered(answer);
+                    self.go_on(now, ticket, with, next, orders);
+                }
+                self.start_backlog(now, orders);
+            }
+            Event::Surface { surface, workspace, tty } => self.surfaces.put(surface, workspace, tty),
+            Event::SurfaceGone(surface) => self.surfaces.remove(&surface),
+            Event::Looks(looking) => self.look(now, looking, orders),
+            Event::Read(place) => self.read(now, &place, "the person read it", orders),
+            Event::ReadAll => {
+                let ids = self.attention.read_all(now.wall_ms, "the person read everything");
+                self.changed(&ids, orders);
+                self.redraw_all(now.mono, orders);
+            }
+            Event::Mark { id, read } => {
+                if self.attention.store_mut().mark(&id, read, now.wall_ms, "by hand") {
+                    self.changed_at(now, &id, orders);
+                }
+            }
+            Event::MarkUnread(place) => {
+                self.attention.set(Reason::Manual, place.clone());
+                self.redraw(now.mono, &place, orders);
+            }
+            Event::Activity(place) => {
+                self.attention.set(Reason::Panel, place.clone());
+                self.redraw(now.mono, &place, orders);
+            }
+            Event::Remove(id) => {
+                if let Some(record) = self.attention.store_mut().remove(&id) {
+                    self.withdraw(&id, orders);
+                    orders.push(Order::Forget(id));
+                    self.redraw(now.mono, &record.place, orders);
+                }
+            }
+            Event::Clear(place) => self.clear(now, &place, orders),
+            Event::Answered(question) => {
+                let why = "the question was answered";
+                if let Some(id) = self.attention.store_mut().close_question(&question, now.wall_ms, why) {
+                    self.changed_at(now, &id, orders);
+                }
+            }
+            Event::Delivered { id, way, failure } => self.delivered(now, id, way, failure, orders),
+            Event::Observed(observation) => match self.sources.observe(&observation) {
+                Ok(changes) => changes.into_iter().for_each(|change| self.change(now, change, orders)),
+                Err(unknown) => {
+                    self.toasts.add(now.mono, Toast::new("observe", Priority::Low, unknown.to_string()));
+                }
+            },
+            Event::Toast(toast) => self.toasts.add(now.mono, toast),
+            Event::RemoveToast(key) => self.toasts.remove(now.mono, &key),
+            Event::Tick => {
+                for place in self.attention.tick(now.mono) {
+                    self.redraw(now.mono, &place, orders);
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, now: Now, change: Change, orders: &mut Vec<Order>) {
+        match change {
+            Change::Add(toast) => self.toasts.add(now.mono, toast),
+            Change::Remove(key) => self.toasts.remove(now.mono, &key),
+            Change::Indicator { key, text } => orders.push(Order::Indicator { key, text }),
+        }
+    }
+}
+
+fn kind_of(tag: Tag) -> Kind {
+    match tag {
+        Tag::Notice(kind) => kind,
+        Tag::Mark(_) => Kind::Status,
+    }
+}
+
+#[cfg(test)]
+mod tests;

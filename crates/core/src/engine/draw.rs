@@ -1,0 +1,114 @@
+//! Reading and clearing, and what changes on the screen by it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{Candidate, Engine};
+use crate::attention::Badge;
+use crate::bus::Arrival;
+use crate::delivery::Way;
+use crate::id::MessageId;
+use crate::now::Now;
+use crate::order::{Looking, Order};
+use crate::surface::Place;
+
+impl Engine {
+    pub(super) fn look(&mut self, now: Now, looking: Looking, orders: &mut Vec<Order>) {
+        self.surfaces.select(looking.workspace.clone());
+        self.looking = looking;
+        let Looking { app: true, workspace: Some(workspace), surface: Some(surface) } = self.looking.clone()
+        else {
+            return;
+        };
+        self.read(now, &Place::surface(workspace, surface), "the person looked at the pane", orders);
+    }
+
+    pub(super) fn read(&mut self, now: Now, place: &Place, why: &str, orders: &mut Vec<Order>) {
+        let ids = self.attention.read(place, now.wall_ms, why);
+        self.changed(&ids, orders);
+        self.redraw(now.mono, place, orders);
+    }
+
+    pub(super) fn clear(&mut self, now: Now, place: &Place, orders: &mut Vec<Order>) {
+        let generation = self.fence.raise(place);
+        let late = "its place was cleared before it was decided";
+        let (cleared, kept) =
+            std::mem::take(&mut self.backlog).into_iter().partition(|arrival| place.covers(&arrival.place));
+        self.backlog = kept;
+        let cleared: VecDeque<Arrival<Candidate>> = cleared;
+        let discarded = self.bus.discard(place, generation);
+        for candidate in discarded.into_iter().chain(cleared.into_iter().map(|arrival| arrival.item)) {
+            orders.push(Order::Trail { id: candidate.incoming.message.id, text: late.to_owned() });
+        }
+        for record in self.attention.clear(place) {
+            self.withdraw(&record.id, orders);
+            orders.push(Order::Forget(record.id));
+        }
+        self.redraw(now.mono, place, orders);
+    }
+
+    /// One notification changed, wherever it is.
+    pub(super) fn changed_at(&mut self, now: Now, id: &MessageId, orders: &mut Vec<Order>) {
+        self.changed(std::slice::from_ref(id), orders);
+        if let Some(place) = self.attention.store().get(id).map(|record| record.place.clone()) {
+            self.redraw(now.mono, &place, orders);
+        }
+    }
+
+    /// Notifications changed: write them down, and take back what was shown of those that are read now.
+    pub(super) fn changed(&mut self, ids: &[MessageId], orders: &mut Vec<Order>) {
+        for id in ids {
+            self.changed_without_withdrawing(id, orders);
+            if self.attention.store().get(id).is_some_and(|record| record.is_read) {
+                self.withdraw(id, orders);
+            }
+        }
+    }
+
+    pub(super) fn changed_without_withdrawing(&self, id: &MessageId, orders: &mut Vec<Order>) {
+        orders.extend(self.attention.store().get(id).map(|record| Order::Remember(Box::new(record.clone()))));
+    }
+
+    pub(super) fn withdraw(&mut self, id: &MessageId, orders: &mut Vec<Order>) {
+        for way in [Way::Desktop, Way::Terminal, Way::Sound, Way::Command, Way::Webhook] {
+            self.out.remove(&(id.clone(), way));
+        }
+        orders.push(Order::Withdraw(id.clone()));
+    }
+
+    pub(super) fn redraw(&mut self, now: Duration, place: &Place, orders: &mut Vec<Order>) {
+        let rings = !self.preferences.no_rings;
+        let mut places = vec![place.clone()];
+        if place.surface.is_none() {
+            places.extend(self.lit.keys().filter(|lit| lit.workspace == place.workspace).cloned());
+        }
+        for place in places.into_iter().filter(|place| place.surface.is_some()) {
+            let lit = rings && self.attention.rings(&place, now);
+            let before = if lit { self.lit.insert(place.clone(), true) } else { self.lit.remove(&place) };
+            if before.unwrap_or(false) != lit {
+                orders.push(Order::Ring { place, lit });
+            }
+        }
+        let badge = self.attention.badge(&place.workspace);
+        let workspace = place.workspace.clone();
+        let before = match badge {
+            Badge(0) => self.badges.remove(&workspace),
+            badge => self.badges.insert(workspace.clone(), badge),
+        };
+        if before.unwrap_or_default() != badge {
+            orders.push(Order::Badge { workspace, badge });
+        }
+    }
+
+    /// Everything that was drawn or is to be, after a change that may be anywhere.
+    pub(super) fn redraw_all(&mut self, now: Duration, orders: &mut Vec<Order>) {
+        let mut places: Vec<Place> = self.lit.keys().cloned().collect();
+        places.extend(self.badges.keys().cloned().map(Place::workspace));
+        places.extend(self.attention.store().newest_unread().map(|record| record.place.clone()));
+        places.sort();
+        places.dedup();
+        for place in places {
+            self.redraw(now, &place, orders);
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The rules of the assembly line, one by one.
+
+use std::time::Duration;
+
+use super::*;
+use crate::address::{Scope, Sender};
+use crate::hooks::{Answer, OnFailure};
+use crate::message::{Draft, Message};
+use crate::now::TimeOfDay;
+use crate::resolve::Caller;
+use crate::surface::SurfaceId;
+
+fn at(ms: u64) -> Now {
+    let wall_ms = i64::try_from(ms).unwrap();
+    Now { mono: Duration::from_millis(ms), wall_ms, local: TimeOfDay::default() }
+}
+
+fn id(number: u64) -> MessageId {
+    MessageId::new(number, [0; 10])
+}
+
+fn place(surface: &str) -> Place {
+    Place::surface(WorkspaceId::new("w"), SurfaceId::new(surface))
+}
+
+fn incoming(number: u64, surface: &str, body: &str) -> Incoming {
+    let draft = Draft::new(Scope::global(), Sender::new("agent").unwrap(), Kind::Waiting, body).unwrap();
+    let message = Message { seq: 1, id: id(number), unix_ms: 0, draft, machine: None };
+    let caller = Caller { surface: Some(SurfaceId::new(surface)), ..Caller::default() };
+    Incoming { message, caller, is_subagent: false, pending: false }
+}
+
+fn message(number: u64, surface: &str, body: &str) -> Event {
+    Event::Message(Box::new(incoming(number, surface, body)))
+}
+
+fn engine(hooks: &[&str]) -> Engine {
+    let hook = |id: &&str| Hook {
+        id: (*id).to_owned(),
+        config_path: None,
+        on_failure: OnFailure::Keep,
+        trusted: true,
+    };
+    let preferences = Preferences { hooks: hooks.iter().map(hook).collect(), ..Preferences::default() };
+    let mut engine = Engine::new(preferences, false);
+    for surface in ["a", "b", "c"] {
+        let event =
+            Event::Surface { surface: SurfaceId::new(surface), workspace: WorkspaceId::new("w"), tty: None };
+        engine.handle(at(0), event);
+    }
+    engine
+}
+
+/// Orders as short words, without what only writes down.
+fn words(orders: &[Order]) -> Vec<String> {
+    orders
+        .iter()
+        .filter_map(|order| {
+            Some(match order {
+                Order::RunHook { index, .. } => format!("hook {index}"),
+                Order::Remember(_) | Order::Trail { .. } | Order::Flash(_) | Order::ShowToast(_) => {
+                    return None;
+                }
+                Order::Forget(id) => format!("forget {}", number(id)),
+                Order::Deliver(delivery) => format!("{:?} {}", delivery.way, number(&delivery.id)),
+                Order::Withdraw(id) => format!("withdraw {}", number(id)),
+                Order::Ring { place, lit } => format!("ring {} {lit}", place.surface.as_ref().unwrap()),
+                Order::Badge { badge, .. } => format!("badge {}", badge.0),
+                Order::Reorder(_) => "reorder".to_owned(),
+                Order::Indicator { key, .. } => format!("indicator {key}"),
+            })
+        })
+        .collect()
+}
+
+fn number(id: &MessageId) -> u64 {
+    (0..100).find(|number| self::id(*number) == *id).unwrap()
+}
+
+fn tickets(orders: &[Order]) -> Vec<Ticket> {
+    orders
+        .iter()
+        .filter_map(|order| match order {
+            Order::RunHook { ticket, .. } => Some(*ticket),
+            _ => None,
+        })
+        .collect()
+}
+
+const OUT: [&str; 4] = ["Desktop 1", "Sound 1", "Command 1", "Webhook 1"];
+
+#[test]
+fn a_message_rings_and_goes_out() {
+    let mut engine = engine(&[]);
+    let orders = words(&engine.handle(at(0), message(1, "a", "needs you")));
+    assert_eq!(orders[..2], ["ring a true", "badge 1"]);
+    assert_eq!(orders[2..], OUT);
+    assert!(engine.toast().unwrap().text().contains("needs you"));
+}
+
+#[test]
+fn looking_at_the_pane_reads_it_and_takes_everything_back() {
+    let mut engine = engine(&[]);
+    engine.handle(at(0), message(1, "a", "needs you"));
+    let looking =
+        Looking { app: true, workspace: Some(WorkspaceId::new("w")), surface: Some(SurfaceId::new("a")) };
+    assert_eq!(
+        words(&engine.handle(at(1), Event::Looks(looking))),
+        ["withdraw 1", "ring a false", "badge 0"]
+    );
+}
+
+#[test]
+fn what_rings_in_view_is_read_glows_and_makes_no_noise() {
+    let mut engine = engine(&[]);
+    let looking =
+        Looking { app: true, workspace: Some(WorkspaceId::new("w")), surface: Some(SurfaceId::new("a")) };
+    engine.handle(at(0), Event::Looks(looking));
+    let orders = words(&engine.handle(at(0), message(1, "a", "done")));
+    assert_eq!(orders, ["withdraw 1", "ring a true", "Command 1"]);
+    assert!(engine.attention().store().get(&id(1)).unwrap().is_read);
+    let deadline = engine.next_deadline(Duration::ZERO).unwrap();
+    assert_eq!(deadline, Duration::from_secs(2));
+    assert_eq!(words(&engine.handle(at(2000), Event::Tick)), ["ring a false"]);
+}
+
+#[test]
+fn a_duplicate_within_the_window_is_absorbed_or_takes_the_place() {
+    let mut engine = engine(&[]);
+    engine.handle(at(0), message(1, "a", "needs you"));
+    let same = engine.handle(at(100), message(2, "a", "needs you"));
+    assert!(
+        words(&same).is_empty()
+            && matches!(&same[0], Order::Trail { text, .. } if text.contains("same event"))
+    );
+    let mut richer = incoming(3, "a", "needs you");
+    richer.message.draft.title = Some("Claude Code".into());
+    let orders = engine.handle(at(200), Event::Message(Box::new(richer)));
+    assert!(orders.iter().any(|order| matches!(order, Order::Deliver(d) if d.replaces == Some(id(1)))));
+    assert_eq!(engine.attention().store().total_unread(), 1);
+}
+
+#[test]
+fn a_late_answer_for_a_cleared_place_is_dropped() {
+    let mut engine = engine(&["slow"]);
+    let ticket = tickets(&engine.handle(at(0), message(1, "a", "needs you")))[0];
+    engine.handle(at(1), Event::Clear(place("a")));
+    let orders =
+        engine.handle(at(20_000), Event::HooksAnswered { ticket, answer: Answer::Failed("late".into()) });
+    assert!(words(&orders).is_empty() && engine.attention().store().is_empty());
+    assert!(
+        orders.iter().any(|order| matches!(order, Order::Trail { text, .. } if text.contains("cleared")))
+    );
+}
+
+#[test]
+fn hooks_are_asked_in_order_within_a_surface_and_at_once_across() {
+    let mut engine = engine(&["triage"]);
+    let first = tickets(&engine.handle(at(0), message(1, "a", "one")))[0];
+    assert_eq!(
+        tickets(&engine.handle(at(1), message(2, "b", "two"))).len(),
+        1,
+        "another surface does not wait"
+    );
+    assert!(tickets(&engine.handle(at(600), message(3, "a", "three"))).is_empty(), "the same one does");
+    let orders = engine.handle(
+        at(700),
+        Event::HooksAnswered { ticket: first, answer: Answer::Patched(crate::policy::Patch::default()) },
+    );
+    assert_eq!(tickets(&orders).len(), 1, "and is asked when its turn comes");
+    assert!(engine.attention().store().get(&id(1)).is_some());
+}
+
+#[test]
+fn at_most_64_are_with_the_hooks() {
+    let mut engine = engine(&["slow"]);
+    let mut asked = 0;
+    for number in 0..90 {
+        let surface = format!("s{number}");
+        let event =
+            Event::Surface { surface: SurfaceId::new(&surface), workspace: WorkspaceId::new("w"), tty: None };
+        engine.handle(at(0), event);
+        asked += tickets(&engine.handle(at(0), message(number, &surface, "x"))).len();
+    }
+    assert_eq!((asked, engine.undecided()), (MAX_WITH_HOOKS, 90));
+}
+
+#[test]
+fn a_way_that_fails_falls_through_to_the_next() {
+    let mut engine = engine(&[]);
+    engine.handle(at(0), message(1, "a", "needs you"));
+    let failed = |way| Event::Delivered { id: id(1), way, failure: Some("no session bus".into()) };
+    assert_eq!(words(&engine.handle(at(1), failed(Way::Desktop))), ["Terminal 1"]);
+    assert!(words(&engine.handle(at(2), failed(Way::Terminal))).is_empty(), "there is no third");
+    let trail: Vec<&str> = engine
+        .attention()
+        .store()
+        .get(&id(1))
+        .unwrap()
+        .trail
+        .steps()
+        .map(|step| step.text.as_str())
+        .collect();
+    assert!(trail.iter().any(|step| step.contains("no session bus")), "{trail:?}");
+}
+
+#[test]
+fn a_delivery_that_fails_after_it_was_read_goes_no_further() {
+    let mut engine = engine(&[]);
+    engine.handle(at(0), message(1, "a", "needs you"));
+    engine.handle(at(1), Event::Read(place("a")));
+    let failed = Event::Delivered { id: id(1), way: Way::Desktop, failure: Some("slow".into()) };
+    assert!(words(&engine.handle(at(2), failed)).is_empty());
+}
+
+#[test]
+fn a_newer_one_of_a_surface_takes_back_the_older() {
+    let mut engine = engine(&[]);
+    engine.handle(at(0), message(1, "a", "one"));
+    let orders = words(&engine.handle(at(1000), message(2, "a", "two")));
+    assert_eq!(orders[0], "withdraw 1");
+    assert!(!orders.iter().any(|word| word.starts_with("badge")), "one before, one after");
+}
+
+#[test]
+fn a_message_from_nowhere_rings_in_its_repositorys_workspace() {
+    let mut engine = Engine::new(Preferences::default(), false);
+    let mut nowhere = incoming(1, "gone", "done");
+    nowhere.caller = Caller::default();
+    engine.handle(at(0), Event::Message(Box::new(nowhere)));
+    assert_eq!(engine.attention().badge(&WorkspaceId::new("repo:global")).0, 1);
+}
+
+#[test]
+fn marks_are_applied_and_never_shown() {
+    let mut engine = engine(&[]);
+    engine.handle(at(0), message(1, "a", "needs you"));
+    let mut mark = incoming(2, "a", "x");
+    mark.message.draft.tag = Tag::Mark(crate::kind::Mark::Read);
+    mark.message.draft.key = Some(id(1).to_string());
+    let orders = words(&engine.handle(at(1), Event::Message(Box::new(mark))));
+    assert_eq!(orders, ["withdraw 1", "ring a false", "badge 0"]);
+    assert_eq!(engine.attention().store().len(), 1);
+}
+
+#[test]
+fn an_answer_closes_its_question() {
+    let mut engine = engine(&[]);
+    let mut question = incoming(1, "a", "Deploy?");
+    let asked = crate::id::QuestionId::new(1, 1);
+    question.message.draft.tag = Tag::Notice(Kind::Question);
+    question.message.draft.question_id = Some(asked.clone());
+    engine.handle(at(0), Event::Message(Box::new(question)));
+    engine.handle(at(1000), message(2, "a", "two"));
+    assert_eq!(engine.attention().store().total_unread(), 2, "an open question stays");
+    assert_eq!(words(&engine.handle(at(1001), Event::Answered(asked))), ["withdraw 1", "badge 1"]);
+}
+
+#[test]
+fn a_failing_hook_is_told_once_in_five_minutes() {
+    let mut engine = engine(&["bad"]);
+    let mut fail = |ms, number| {
+        let ticket = tickets(&engine.handle(at(ms), message(number, "a", &number.to_string())))[0];
+        let answer = Answer::Failed("exit code 1".into());
+        engine.handle(at(ms), Event::HooksAnswered { ticket, answer });
+        let told = engine.toasts.waiting().chain(engine.toast()).any(|toast| toast.key == "hook-failed-bad");
+        engine.handle(at(ms), Event::RemoveToast("hook-failed-bad".into()));
+        told
+    };
+    assert!(fail(0, 1) && !fail(1000, 2) && fail(400_000, 3));
+}
+
+#[test]
+fn a_session_comes_back() {
+    let mut before = engine(&[]);
+    before.handle(at(0), message(1, "a", "needs you"));
+    let mut after = Engine::new(Preferences::default(), false);
+    let orders = after.restore(at(0), before.session(100)).unwrap();
+    assert_eq!(words(&orders), ["ring a true", "badge 1"]);
+    // The journal is read again from before the restart: nothing is shown twice.
+    let again = after.handle(at(1), message(1, "a", "needs you"));
+    assert!(!again.iter().any(|order| matches!(order, Order::Deliver(_))));
+}
+
+#[test]
+fn a_burst_is_taken_sixteen_at_a_time() {
+    let mut engine = Engine::new(Preferences::default(), false);
+    for number in 0..40 {
+        let mut one = incoming(number, "x", "same text");
+        one.caller = Caller::default();
+        engine.bus.push(
+            Place::workspace(WorkspaceId::new("w")),
+            Candidate { incoming: one, replaces: None, steps: Vec::new() },
+            &engine.fence.clone(),
+        );
+    }
+    for left in [24, 8, 0] {
+        let now = engine.next_deadline(Duration::ZERO);
+        assert_eq!(now, Some(Duration::ZERO), "asks to be called at once");
+        engine.handle(at(0), Event::Tick);
+        assert_eq!(engine.bus.len(), left);
+    }
+}
