@@ -170,6 +170,11 @@ impl Attention {
         over
     }
 
+    /// Every place at which some reason holds.
+    pub(crate) fn marked(&self) -> impl Iterator<Item = Place> {
+        Reason::ALL.into_iter().flat_map(|reason| self.places(reason))
+    }
+
     /// The places at which a reason holds, in order, to be written down.
     pub(crate) fn places(&self, reason: Reason) -> Vec<Place> {
         let workspaces = self.reasons.get(&reason).into_iter().flatten();

@@ -155,7 +155,7 @@ impl Engine {
 
     /// Puts a session back.
     pub fn restore(&mut self, now: Now, session: Session) -> Result<Vec<Order>, NewerSession> {
-        session.restore(&mut self.attention, now.wall_ms)?;
+        session.restore(&mut self.attention)?;
         let mut orders = Vec::new();
         self.redraw_all(now.mono, &mut orders);
         Ok(orders)

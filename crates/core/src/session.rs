@@ -64,7 +64,7 @@ impl Session {
 
     /// Puts a session back. Each of its workspaces has its notifications replaced; one that was unread and whose unread
     /// notifications did not survive is unread as *restored*. Nothing is counted twice.
-    pub fn restore(self, attention: &mut Attention, unix_ms: i64) -> Result<(), NewerSession> {
+    pub fn restore(self, attention: &mut Attention) -> Result<(), NewerSession> {
         if self.version > VERSION {
             return Err(NewerSession { found: self.version });
         }
@@ -73,7 +73,7 @@ impl Session {
             attention.clear(&place);
             let survived = workspace.notifications.iter().any(|record| !record.is_read);
             for record in workspace.notifications {
-                attention.add(record, unix_ms);
+                attention.store_mut().put_back(record);
             }
             if workspace.unread > 0 && !survived {
                 attention.set(Reason::Restored, place);
@@ -109,7 +109,7 @@ mod tests {
     fn again(session: &Session) -> Attention {
         let text = serde_json::to_string(session).unwrap();
         let mut restored = Attention::default();
-        serde_json::from_str::<Session>(&text).unwrap().restore(&mut restored, 0).unwrap();
+        serde_json::from_str::<Session>(&text).unwrap().restore(&mut restored).unwrap();
         restored
     }
 
@@ -142,7 +142,7 @@ mod tests {
     fn a_newer_session_is_refused_and_an_older_reader_meets_new_fields() {
         let newer = r#"{"version":2,"workspaces":[],"manual":[],"panel":[],"restored":[]}"#;
         let session: Session = serde_json::from_str(newer).unwrap();
-        assert_eq!(session.restore(&mut Attention::default(), 0), Err(NewerSession { found: 2 }));
+        assert_eq!(session.restore(&mut Attention::default()), Err(NewerSession { found: 2 }));
         let extended = r#"{"version":1,"workspaces":[],"manual":[],"panel":[],"restored":[],"later":true}"#;
         assert!(serde_json::from_str::<Session>(extended).is_ok());
     }

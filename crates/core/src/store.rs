@@ -160,9 +160,17 @@ impl Store {
             return Added { is_new: false, superseded: Vec::new() };
         }
         let superseded = if record.is_read { Vec::new() } else { self.supersede(&record, unix_ms) };
+        Added { is_new: self.put_back(record), superseded }
+    }
+
+    /// Puts a notification in as it was, read or unread, and leaves the others alone. Gives whether it was put in.
+    pub(crate) fn put_back(&mut self, record: Record) -> bool {
         let (id, question) = (record.id.clone(), record.open_question.clone());
+        if self.by_id.contains_key(&id) {
+            return false;
+        }
         let Some(slot) = self.arena.insert(Entry { record: Some(record), links: Default::default() }) else {
-            return Added { is_new: false, superseded };
+            return false;
         };
         self.by_id.insert(id, slot);
         if let Some(question) = question {
@@ -170,7 +178,7 @@ impl Store {
         }
         self.link(slot);
         self.link_by_state(slot);
-        Added { is_new: true, superseded }
+        true
     }
 
     /// Marks everything at a place as read. Gives the ids that were unread.

@@ -105,6 +105,7 @@ impl Engine {
         let mut places: Vec<Place> = self.lit.keys().cloned().collect();
         places.extend(self.badges.keys().cloned().map(Place::workspace));
         places.extend(self.attention.store().newest_unread().map(|record| record.place.clone()));
+        places.extend(self.attention.marked());
         places.sort();
         places.dedup();
         for place in places {

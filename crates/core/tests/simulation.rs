@@ -1,0 +1,353 @@
+//! A seeded simulation of the engine: random agents, messages, hooks that are slow, fail or answer late, focus changes,
+//! clears, restarts from a session, clock jumps. After every step the invariants are checked.
+//!
+//! `cargo xtask simulate --seeds 10000` plays more of them; a failing seed says how to play it again.
+
+#![expect(clippy::expect_used, reason = "a simulation that cannot go on has failed")]
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use ringer_core::{
+    Answer, Attention, Caller, Draft, Engine, Event, Hook, Incoming, Kind, Looking, MAX_WITH_HOOKS, Message,
+    MessageId, Mute, Now, Observation, OnFailure, Order, Place, Preferences, Priority, QuestionId, RateLimit,
+    Reason, Scope, Sender, Settings, SurfaceId, Tag, Ticket, TimeOfDay, Toast, Way, WorkspaceId,
+    source_names,
+};
+
+/// Steps of one seed.
+const STEPS: usize = 120;
+/// Seeds in an ordinary test run.
+const SEEDS: u64 = 300;
+
+#[test]
+fn the_invariants_hold_whatever_happens() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    if let Some(seed) = number("RINGER_SEED") {
+        return play(seed);
+    }
+    for seed in 0..number("RINGER_SEEDS").unwrap_or(SEEDS) {
+        if let Err(cause) = std::panic::catch_unwind(|| play(seed)) {
+            eprintln!(
+                "seed {seed} failed; again with: RINGER_SEED={seed} cargo test -p ringer-core --test simulation"
+            );
+            std::panic::resume_unwind(cause);
+        }
+    }
+}
+
+fn play(seed: u64) {
+    let mut world = World::new(seed);
+    for _ in 0..STEPS {
+        world.step();
+        world.check();
+    }
+    world.finish();
+}
+
+/// `SplitMix64`: small, and the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        let index = usize::try_from(self.below(items.len() as u64)).expect("it fits");
+        &items[index]
+    }
+}
+
+struct World {
+    random: Random,
+    engine: Engine,
+    mono: Duration,
+    wall_ms: i64,
+    sent: u64,
+    /// Hooks that run.
+    running: Vec<Ticket>,
+    /// Deliveries under way.
+    out: Vec<(MessageId, Way)>,
+    places: Vec<Place>,
+    /// Every message, and whether something was ever said of its end.
+    told: HashMap<MessageId, bool>,
+    /// Where each message was sent from, while it may still be undecided.
+    from: HashMap<MessageId, Place>,
+    /// Messages whose place was cleared after they were sent: they must never come back.
+    fenced: HashSet<MessageId>,
+    lit: HashMap<Place, bool>,
+    badges: HashMap<WorkspaceId, usize>,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let places: Vec<Place> = (0..6)
+            .map(|n| {
+                Place::surface(WorkspaceId::new(&format!("w{}", n % 3)), SurfaceId::new(&format!("s{n}")))
+            })
+            .collect();
+        let hooks = (0..random.below(3)).map(|n| Hook {
+            id: format!("hook{n}"),
+            config_path: None,
+            on_failure: if random.below(4) == 0 { OnFailure::Suppress } else { OnFailure::Keep },
+            trusted: random.below(5) > 0,
+        });
+        let hooks = hooks.collect();
+        let mute = Mute { agent: Some("agent0".into()), ..Mute::default() };
+        let rules = Settings {
+            mute: if random.below(3) == 0 { vec![mute] } else { Vec::new() },
+            rate_limit: RateLimit::parse("5/s").filter(|_| random.below(2) == 0),
+            ..Settings::default()
+        };
+        let mut engine =
+            Engine::new(Preferences { hooks, rules, ..Preferences::default() }, random.below(2) == 0);
+        let now = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
+        for place in &places {
+            let surface = place.surface.clone().expect("they are surfaces");
+            engine.handle(now, Event::Surface { surface, workspace: place.workspace.clone(), tty: None });
+        }
+        Self {
+            random,
+            engine,
+            mono: Duration::ZERO,
+            wall_ms: 1_800_000_000_000,
+            sent: 0,
+            running: Vec::new(),
+            out: Vec::new(),
+            places,
+            told: HashMap::new(),
+            from: HashMap::new(),
+            fenced: HashSet::new(),
+            lit: HashMap::new(),
+            badges: HashMap::new(),
+        }
+    }
+
+    fn now(&mut self) -> Now {
+        self.mono += Duration::from_millis(self.random.below(700));
+        // The wall clock jumps by years now and then, in both directions.
+        if self.random.below(50) == 0 {
+            self.wall_ms +=
+                i64::try_from(self.random.below(20)).expect("it fits") * 31_536_000_000 - 315_360_000_000;
+        }
+        let minute = u16::try_from(self.random.below(60)).expect("it fits");
+        Now { mono: self.mono, wall_ms: self.wall_ms, local: TimeOfDay::new(12, minute).expect("a time") }
+    }
+
+    fn step(&mut self) {
+        let now = self.now();
+        let place = self.random.pick(&self.places).clone();
+        let event = match self.random.below(20) {
+            0..7 => self.message(&place),
+            7..10 if !self.running.is_empty() => self.answer(),
+            10..12 if !self.out.is_empty() => self.delivered(),
+            12 => self.looks(&place),
+            13 => Event::Read(place),
+            14 => self.clear(place),
+            15 => Event::ReadAll,
+            16 => match self.random.below(3) {
+                0 => Event::MarkUnread(place),
+                1 => Event::Activity(place),
+                _ => Event::Mark { id: self.some_id(), read: self.random.below(2) == 0 },
+            },
+            17 => Event::Remove(self.some_id()),
+            18 => {
+                let names: Vec<&str> = source_names().collect();
+                Event::Observed(Observation::new(
+                    *self.random.pick(&names),
+                    format!("text {}", self.random.below(3)),
+                ))
+            }
+            19 if self.random.below(4) == 0 => return self.restart(now),
+            19 => Event::Toast(Toast::new(format!("k{}", self.random.below(4)), Priority::High, "hello")),
+            _ => Event::Tick,
+        };
+        self.handle(now, event);
+    }
+
+    fn message(&mut self, place: &Place) -> Event {
+        self.sent += 1;
+        let id = MessageId::new(self.sent, [0; 10]);
+        let sender = Sender::new(&format!("agent{}", self.random.below(3))).expect("a name");
+        let kinds: Vec<Kind> = Kind::all().collect();
+        let kind = *self.random.pick(&kinds);
+        let body = format!("text {}", self.random.below(3));
+        let mut draft = Draft::new(Scope::global(), sender, kind, &body).expect("a text");
+        if kind == Kind::Question {
+            draft.question_id = Some(QuestionId::new(self.sent, 0));
+        }
+        if self.random.below(10) == 0 {
+            draft.ttl = Some(Duration::from_millis(self.random.below(1000)));
+        }
+        if self.random.below(20) == 0 {
+            draft.tag = Tag::Mark(ringer_core::Mark::Read);
+            draft.key = Some(self.some_id().to_string());
+        } else {
+            self.told.insert(id.clone(), false);
+            self.from.insert(id.clone(), place.clone());
+        }
+        let caller = Caller { surface: place.surface.clone(), ..Caller::default() };
+        let message = Message { seq: 1, id, unix_ms: self.wall_ms, draft, machine: None };
+        Event::Message(Box::new(Incoming {
+            message,
+            caller,
+            is_subagent: self.random.below(10) == 0,
+            pending: false,
+        }))
+    }
+
+    fn answer(&mut self) -> Event {
+        let index = usize::try_from(self.random.below(self.running.len() as u64)).expect("it fits");
+        let ticket = self.running.swap_remove(index);
+        let answer = match self.random.below(3) {
+            0 => Answer::Failed("exit code 1".into()),
+            1 => Answer::Patched(
+                serde_json::from_str(r#"{"effects":{"sound":false},"stop":true}"#).expect("a patch"),
+            ),
+            _ => Answer::Patched(
+                serde_json::from_str(r#"{"notification":{"body":"patched"}}"#).expect("a patch"),
+            ),
+        };
+        Event::HooksAnswered { ticket, answer }
+    }
+
+    fn delivered(&mut self) -> Event {
+        let index = usize::try_from(self.random.below(self.out.len() as u64)).expect("it fits");
+        let (id, way) = self.out.swap_remove(index);
+        Event::Delivered { id, way, failure: (self.random.below(3) == 0).then(|| "it hung".to_owned()) }
+    }
+
+    fn looks(&mut self, place: &Place) -> Event {
+        Event::Looks(Looking {
+            app: self.random.below(2) == 0,
+            workspace: Some(place.workspace.clone()),
+            surface: place.surface.clone(),
+        })
+    }
+
+    fn clear(&mut self, place: Place) -> Event {
+        let place = if self.random.below(2) == 0 { place } else { Place::workspace(place.workspace) };
+        let before = self.from.iter().filter(|(_, from)| place.covers(from)).map(|(id, _)| id.clone());
+        self.fenced.extend(before);
+        Event::Clear(place)
+    }
+
+    fn some_id(&mut self) -> MessageId {
+        MessageId::new(self.random.below(self.sent + 1), [0; 10])
+    }
+
+    /// The hub is killed and comes back: the session is restored, what was with the hooks is lost to the engine (the
+    /// journal still has it, and the hub reads it again).
+    fn restart(&mut self, now: Now) {
+        let session = self.engine.session(1000);
+        let before = picture(self.engine.attention());
+        let mut engine = Engine::new(Preferences::default(), false);
+        for place in &self.places {
+            let surface = place.surface.clone().expect("they are surfaces");
+            engine.handle(now, Event::Surface { surface, workspace: place.workspace.clone(), tty: None });
+        }
+        self.lit.clear();
+        self.badges.clear();
+        self.running.clear();
+        self.out.clear();
+        let orders = engine.restore(now, session).expect("the same version");
+        self.engine = engine;
+        self.obey(orders);
+        assert_eq!(picture(self.engine.attention()), before, "nothing is counted twice or lost");
+        for told in self.told.values_mut() {
+            *told = true;
+        }
+    }
+
+    fn handle(&mut self, now: Now, event: Event) {
+        let orders = self.engine.handle(now, event);
+        self.obey(orders);
+    }
+
+    fn obey(&mut self, orders: Vec<Order>) {
+        for order in orders {
+            match order {
+                Order::RunHook { ticket, .. } => {
+                    assert!(!self.running.contains(&ticket), "a ticket is given once");
+                    self.running.push(ticket);
+                }
+                Order::Remember(record) => {
+                    assert!(!self.fenced.contains(&record.id), "a cleared notification came back");
+                    self.told.insert(record.id, true);
+                }
+                Order::Trail { id, .. } | Order::Forget(id) => _ = self.told.insert(id, true),
+                Order::Deliver(delivery) => {
+                    assert!(!self.fenced.contains(&delivery.id), "a cleared notification went out");
+                    self.out.push((delivery.id, delivery.way));
+                }
+                Order::Withdraw(id) => self.out.retain(|(own, _)| *own != id),
+                Order::Ring { place, lit } => {
+                    let before = self.lit.insert(place, lit).unwrap_or(false);
+                    assert_ne!(before, lit, "a ring is ordered only when it changes");
+                }
+                Order::Badge { workspace, badge } => {
+                    let before = self.badges.insert(workspace, badge.0).unwrap_or(0);
+                    assert_ne!(before, badge.0, "a badge is ordered only when it changes");
+                }
+                Order::Flash(_) | Order::Reorder(_) | Order::ShowToast(_) | Order::Indicator { .. } => {}
+            }
+        }
+    }
+
+    fn check(&self) {
+        let attention = self.engine.attention();
+        let unread = attention.store().newest().filter(|record| !record.is_read).count();
+        assert_eq!(unread, attention.store().total_unread());
+        assert!(self.running.len() <= MAX_WITH_HOOKS);
+        for place in &self.places {
+            let badge = attention.badge(&place.workspace).0;
+            assert_eq!(
+                badge,
+                self.badges.get(&place.workspace).copied().unwrap_or(0),
+                "the badge is drawn as it is"
+            );
+            if attention.store().has_unread(place) {
+                assert_eq!(self.lit.get(place), Some(&true), "what is unread rings");
+            }
+        }
+    }
+
+    /// All hooks answer, everything is drained: nothing is left undecided, and of every message something was said.
+    fn finish(&mut self) {
+        for _ in 0..10_000 {
+            let now = self.now();
+            let event = if self.running.is_empty() { Event::Tick } else { self.answer() };
+            self.handle(now, event);
+            if self.engine.undecided() == 0 {
+                break;
+            }
+        }
+        self.check();
+        assert_eq!(self.engine.undecided(), 0);
+        let silent: Vec<&MessageId> =
+            self.told.iter().filter(|(_, told)| !**told).map(|(id, _)| id).collect();
+        assert!(silent.is_empty(), "every end has a recorded cause: {silent:?}");
+    }
+}
+
+/// What the person sees: each workspace's number, and the reasons behind it.
+fn picture(attention: &Attention) -> Vec<(usize, Vec<bool>)> {
+    (0..3)
+        .map(|n| {
+            let workspace = WorkspaceId::new(&format!("w{n}"));
+            let reasons = [Reason::Manual, Reason::Panel, Reason::Restored];
+            let holds = reasons.iter().map(|reason| attention.holds(*reason, &workspace)).collect();
+            (attention.badge(&workspace).0, holds)
+        })
+        .collect()
+}
