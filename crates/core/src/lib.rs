@@ -71,4 +71,4 @@ pub use surface::{Place, SurfaceId, WorkspaceId};
 pub use tier::{Telling, Tier, says_waiting, tell};
 pub use toast::{Colour, DEFAULT_TIMEOUT, Fold, MAX_QUEUED, Priority, Span, Toast, ToastQueue};
 pub use trail::{MAX_STEPS, Step, Trail};
-pub use word::{InvalidWord, MAX_WORD};
+pub use word::{InvalidWord, MAX_WORD, check_text, check_word};

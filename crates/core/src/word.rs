@@ -44,7 +44,7 @@ pub enum InvalidWord {
 }
 
 /// Checks a name: something in it, not too long, no control characters.
-pub(crate) fn check_word(what: &'static str, text: &str) -> Result<(), InvalidWord> {
+pub fn check_word(what: &'static str, text: &str) -> Result<(), InvalidWord> {
     check_text(what, text, MAX_WORD)?;
     match text.chars().find(|c| c.is_control()) {
         Some(character) => Err(InvalidWord::Character { what, character }),
@@ -53,7 +53,7 @@ pub(crate) fn check_word(what: &'static str, text: &str) -> Result<(), InvalidWo
 }
 
 /// Checks a text of any content but NUL, which neither a C string nor an argument can hold.
-pub(crate) fn check_text(what: &'static str, text: &str, most: usize) -> Result<(), InvalidWord> {
+pub fn check_text(what: &'static str, text: &str, most: usize) -> Result<(), InvalidWord> {
     if text.trim().is_empty() {
         return Err(InvalidWord::Empty { what });
     }

@@ -1,0 +1,166 @@
+//! The store's rules, and a recount of its indexes.
+
+use super::*;
+use crate::kind::Kind;
+use crate::surface::SurfaceId;
+use proptest::prelude::*;
+
+fn id(number: u64) -> MessageId {
+    MessageId::new(number, [0; 10])
+}
+
+fn pane(workspace: &str, surface: &str) -> Place {
+    Place::surface(WorkspaceId::new(workspace), SurfaceId::new(surface))
+}
+
+fn whole(workspace: &str) -> Place {
+    Place::workspace(WorkspaceId::new(workspace))
+}
+
+fn record(number: u64, place: Place) -> Record {
+    Record::new(id(number), place, Kind::Waiting, format!("{number}"), 0)
+}
+
+fn question(number: u64, place: Place) -> Record {
+    let open_question = Some(QuestionId::new(number, 0));
+    Record { open_question, ..record(number, place) }
+}
+
+#[test]
+fn a_newer_one_supersedes_on_its_surface_only() {
+    let mut store = Store::default();
+    store.add(record(1, pane("w", "a")), 0);
+    assert_eq!(store.add(record(2, pane("w", "b")), 0).superseded, []);
+    assert_eq!(store.add(record(3, pane("w", "a")), 0).superseded, [id(1)]);
+    assert_eq!((store.total_unread(), store.unread_of(&WorkspaceId::new("w"))), (2, 2));
+    let old = store.get(&id(1)).unwrap();
+    assert!(old.is_read && old.trail.steps().any(|step| step.text.contains("superseded")));
+}
+
+#[test]
+fn what_was_marked_unread_by_hand_is_superseded_too() {
+    let mut store = Store::default();
+    for number in 1..=3 {
+        store.add(record(number, pane("w", "a")), 0);
+    }
+    store.mark(&id(1), false, 0, "by hand");
+    assert_eq!(store.total_unread(), 2);
+    assert_eq!(store.add(record(4, pane("w", "a")), 0).superseded, [id(3), id(1)]);
+    assert_eq!(store.total_unread(), 1);
+}
+
+#[test]
+fn an_open_question_stays_until_it_is_answered() {
+    let mut store = Store::default();
+    store.add(question(1, pane("w", "a")), 0);
+    assert_eq!(store.add(record(2, pane("w", "a")), 0).superseded, []);
+    assert_eq!(store.add(record(3, pane("w", "a")), 0).superseded, [id(2)]);
+    assert_eq!(store.total_unread(), 2);
+    assert_eq!(store.close_question(&QuestionId::new(1, 0), 0, "answered"), Some(id(1)));
+    assert_eq!(store.close_question(&QuestionId::new(1, 0), 0, "answered"), None);
+    assert_eq!(store.total_unread(), 1);
+}
+
+#[test]
+fn without_a_surface_each_counts() {
+    let mut store = Store::default();
+    for number in 0..3 {
+        store.add(record(number, whole("w")), 0);
+    }
+    assert_eq!(store.unread_of(&WorkspaceId::new("w")), 3);
+    assert!(store.has_unread(&whole("w")) && !store.has_unread(&pane("w", "a")));
+}
+
+#[test]
+fn the_same_id_twice_is_one() {
+    let mut store = Store::default();
+    assert!(store.add(record(1, whole("w")), 0).is_new);
+    assert!(!store.add(record(1, whole("v")), 0).is_new);
+    assert_eq!(store.len(), 1);
+}
+
+#[test]
+fn opening_a_pane_reads_that_pane_and_a_workspace_all_of_it() {
+    let mut store = Store::default();
+    for (number, place) in [(1, pane("w", "a")), (2, pane("w", "b")), (3, whole("w")), (4, pane("v", "a"))] {
+        store.add(record(number, place), 0);
+    }
+    assert_eq!(store.mark_read(&pane("w", "a"), 0, "focused"), [id(1)]);
+    assert_eq!(store.mark_read(&whole("w"), 0, "opened"), [id(2), id(3)]);
+    assert_eq!(store.mark_all_read(0, "cleared"), [id(4)]);
+    assert!(store.mark(&id(4), false, 0, "by hand") && !store.mark(&id(4), false, 0, "by hand"));
+    assert_eq!(store.first_unread().map(|record| &record.id), Some(&id(4)));
+}
+
+#[test]
+fn removing_the_latest_brings_back_the_one_before() {
+    let mut store = Store::default();
+    store.add(record(1, pane("w", "a")), 0);
+    store.add(record(2, pane("w", "b")), 0);
+    let workspace = WorkspaceId::new("w");
+    assert_eq!(store.latest(&workspace).unwrap().id, id(2));
+    assert_eq!(store.remove(&id(2)).unwrap().id, id(2));
+    assert_eq!(store.latest(&workspace).unwrap().id, id(1));
+    assert_eq!(store.clear(&whole("w")).len(), 1);
+    assert!(store.latest(&workspace).is_none() && store.is_empty() && store.workspaces.is_empty());
+}
+
+#[test]
+fn trimming_keeps_what_is_unread() {
+    let mut store = Store::default();
+    for number in 0..100 {
+        store.add(record(number, whole("w")), 0);
+    }
+    for number in 50..100 {
+        store.mark(&id(number), true, 0, "read");
+    }
+    assert_eq!(store.trim(20), 50);
+    assert_eq!((store.len(), store.total_unread()), (50, 50));
+}
+
+/// The indexes, counted anew from the records alone.
+fn recount(store: &Store) {
+    let all: Vec<&Record> = store.newest().collect();
+    assert_eq!(all.len(), store.len());
+    assert_eq!(all.iter().filter(|record| !record.is_read).count(), store.total_unread());
+    assert_eq!(store.newest_unread().count(), store.total_unread());
+    assert_eq!(store.read.len() + store.unread.len(), store.len());
+    for workspace in ["w", "v"].map(WorkspaceId::new) {
+        let of: Vec<&&Record> = all.iter().filter(|record| record.place.workspace == workspace).collect();
+        assert_eq!(of.iter().filter(|record| !record.is_read).count(), store.unread_of(&workspace));
+        assert_eq!(of.first().map(|record| &record.id), store.latest(&workspace).map(|record| &record.id));
+        for surface in ["a", "b"].map(SurfaceId::new) {
+            let place = Place::surface(workspace.clone(), surface);
+            let here: Vec<&&&Record> = of.iter().filter(|record| record.place == place).collect();
+            assert_eq!(here.iter().any(|record| !record.is_read), store.has_unread(&place));
+            assert_eq!(here.len(), store.newest_of(&place).count());
+            let current =
+                here.iter().filter(|record| !record.is_read && record.open_question.is_none()).count();
+            assert_eq!(current, store.surfaces.get(&place).map_or(0, |group| group.unread.len()));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_indexes_are_what_a_recount_gives(
+        steps in prop::collection::vec((0u8..8, 0u64..20, 0usize..5), 0..120)
+    ) {
+        let places = [pane("w", "a"), pane("w", "b"), whole("w"), pane("v", "a"), whole("v")];
+        let mut store = Store::default();
+        for (step, number, place) in steps {
+            let place = &places[place];
+            match step {
+                0 | 1 => drop(store.add(record(number, place.clone()), 0)),
+                2 => drop(store.add(question(number, place.clone()), 0)),
+                3 => drop(store.mark_read(place, 0, "x")),
+                4 => drop(store.mark(&id(number), number % 2 == 0, 0, "x")),
+                5 => drop(store.remove(&id(number))),
+                6 => drop(store.close_question(&QuestionId::new(number, 0), 0, "x")),
+                _ if number == 0 => drop(store.clear(place)),
+                _ => drop(store.trim(10)),
+            }
+            recount(&store);
+        }
+    }
+}

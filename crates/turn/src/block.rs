@@ -1,0 +1,243 @@
+//! The block that a person sees in the transcript when something entered a turn.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::escape::{clean_attribute, clean_text};
+use crate::injection::Injection;
+use crate::wrap::{shorten, wrap};
+
+/// The most lines of text one block draws; the last of them says how many more there are.
+pub const MAX_LINES: usize = 200;
+/// Narrower than this, a frame would leave no room for text: only the text is drawn.
+pub const MIN_FRAME: usize = 8;
+
+/// What the frame is made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Charset {
+    /// Box-drawing characters.
+    #[default]
+    Unicode,
+    /// `+`, `-` and `|`, and `?` for every other character that is not ASCII: for a locale without UTF-8.
+    Ascii,
+}
+
+/// A notification as the transcript shows it.
+///
+/// It is ephemeral: the text lives in the tool result, which is what a saved conversation has. A block that was saved
+/// as well would be told to the model twice when the conversation is loaded, so there is no way to write one down:
+///
+/// ```compile_fail,E0277
+/// fn saved<T: serde::Serialize>(_: &T) {}
+/// fn cannot_be_saved(block: &ringer_turn::NotificationBlock) {
+///     saved(block);
+/// }
+/// ```
+///
+/// ```
+/// use ringer_core::{Agent, MessageId};
+/// use ringer_turn::{Charset, Injection, NotificationBlock, Source};
+///
+/// let id = MessageId::parse("m1")?;
+/// let text = "actually wait, try a different approach";
+/// let injection = Injection::new(id, Agent::new("a1")?, Source::User, text)?;
+/// assert_eq!(
+///     NotificationBlock::of(&injection).draw(41, Charset::Unicode).join("\n"),
+///     "\
+/// ┌─ notification (user) ──────────────────
+/// │ actually wait, try a different approach
+/// └────────────────────────────────────────"
+/// );
+/// # Ok::<(), ringer_turn::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotificationBlock {
+    label: String,
+    text: String,
+}
+
+struct Strokes {
+    top: &'static str,
+    side: &'static str,
+    bottom: &'static str,
+    line: &'static str,
+    cut: &'static str,
+}
+
+const UNICODE: Strokes = Strokes { top: "┌─ ", side: "│ ", bottom: "└─", line: "─", cut: "…" };
+const ASCII: Strokes = Strokes { top: "+- ", side: "| ", bottom: "+-", line: "-", cut: "~" };
+
+impl NotificationBlock {
+    /// The block for one injection. Nothing in its text reaches the terminal but what can be seen there.
+    pub fn of(injection: &Injection) -> Self {
+        let mut text = clean_text(injection.text());
+        if injection.times() > 1 {
+            text = format!("{text}\n(came {} times)", injection.times());
+        }
+        Self { label: clean_attribute(&format!("notification ({})", injection.source)), text }
+    }
+
+    /// The lines, none of them wider than `width` columns. None at all where there is no column.
+    pub fn draw(&self, width: usize, charset: Charset) -> Vec<String> {
+        if width == 0 {
+            return Vec::new();
+        }
+        let (strokes, label, text) = match charset {
+            Charset::Unicode => (&UNICODE, self.label.clone(), self.text.clone()),
+            Charset::Ascii => (&ASCII, ascii(&self.label), ascii(&self.text)),
+        };
+        if width < MIN_FRAME {
+            return limited(wrap(&text, width), width, strokes);
+        }
+        // The label has a space on either side, and at least one stroke after it.
+        let label = shorten(&label, width - strokes.top.width() - 2, strokes.cut);
+        let rest = width - strokes.top.width() - label.width() - 1;
+        let room = width - strokes.side.width();
+        let mut lines = vec![format!("{}{label} {}", strokes.top, strokes.line.repeat(rest))];
+        lines.extend(
+            limited(wrap(&text, room), room, strokes)
+                .iter()
+                .map(|line| format!("{}{line}", strokes.side).trim_end().to_owned()),
+        );
+        lines.push(format!("{}{}", strokes.bottom, strokes.line.repeat(width - strokes.bottom.width())));
+        lines
+    }
+}
+
+fn limited(mut lines: Vec<String>, room: usize, strokes: &Strokes) -> Vec<String> {
+    if lines.len() > MAX_LINES {
+        let more = lines.len() - (MAX_LINES - 1);
+        lines.truncate(MAX_LINES - 1);
+        lines.push(shorten(&format!("({more} more lines)"), room, strokes.cut));
+    }
+    lines
+}
+
+fn ascii(text: &str) -> String {
+    let drawn = text.chars().filter(|character| character.width() != Some(0));
+    drawn.map(|character| if character.is_ascii() { character } else { '?' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::injection::injection;
+    use proptest::prelude::*;
+
+    fn check(source: &str, text: &str, width: usize, charset: Charset, expected: &[&str]) {
+        let drawn = NotificationBlock::of(&injection(1, source, text)).draw(width, charset);
+        assert_eq!(drawn, expected, "{text:?} in {width}");
+    }
+
+    #[test]
+    fn boxed_as_in_the_seed() {
+        check(
+            "user",
+            "actually wait, try a different approach",
+            42,
+            Charset::Unicode,
+            &[
+                "┌─ notification (user) ───────────────────",
+                "│ actually wait, try a different approach",
+                "└─────────────────────────────────────────",
+            ],
+        );
+    }
+
+    #[test]
+    fn long_text_wraps_inside_the_frame() {
+        check(
+            "agent:a2",
+            "please rebase onto main\n\nthen tell me",
+            28,
+            Charset::Unicode,
+            &[
+                "┌─ notification (agent:a2) ─",
+                "│ please rebase onto main",
+                "│",
+                "│ then tell me",
+                "└───────────────────────────",
+            ],
+        );
+        check(
+            "user",
+            "try a different approach",
+            16,
+            Charset::Unicode,
+            &["┌─ notificati… ─", "│ try a", "│ different", "│ approach", "└───────────────"],
+        );
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        check(
+            "user",
+            "日本語テスト",
+            10,
+            Charset::Unicode,
+            &["┌─ noti… ─", "│ 日本語テ", "│ スト", "└─────────"],
+        );
+    }
+
+    #[test]
+    fn too_narrow_for_a_frame_is_text_alone() {
+        check("user", "try it", 7, Charset::Unicode, &["try it"]);
+        check("user", "try it", 3, Charset::Unicode, &["try", "it"]);
+        check("user", "日a", 1, Charset::Unicode, &["?", "a"]);
+        check("user", "try it", 0, Charset::Unicode, &[]);
+    }
+
+    #[test]
+    fn ascii_where_the_locale_has_no_utf_8() {
+        check(
+            "user",
+            "café 日本\nok",
+            24,
+            Charset::Ascii,
+            &["+- notification (user) -", "| caf? ??", "| ok", "+-----------------------"],
+        );
+        check("user", "x", 12, Charset::Ascii, &["+- notifi~ -", "| x", "+-----------"]);
+    }
+
+    #[test]
+    fn nothing_hidden_reaches_the_terminal() {
+        check(
+            "agent:a\u{202e}b",
+            "a\x1b]0;title\x07b\u{202e}c\tx",
+            30,
+            Charset::Unicode,
+            &["┌─ notification (agent:ab) ───", "│ a]0;titlebc    x", "└─────────────────────────────"],
+        );
+    }
+
+    #[test]
+    fn a_folded_one_says_how_many() {
+        let drawn = NotificationBlock::of(&injection(1, "user", "x").folded(3)).draw(24, Charset::Unicode);
+        assert_eq!(drawn[1..3], ["│ x", "│ (came 3 times)"]);
+    }
+
+    #[test]
+    fn a_long_text_does_not_fill_the_transcript() {
+        let text = "line\n".repeat(1_000);
+        let drawn = NotificationBlock::of(&injection(1, "user", text.trim_end())).draw(40, Charset::Unicode);
+        assert_eq!(drawn.len(), MAX_LINES + 2);
+        assert_eq!(drawn[MAX_LINES], "│ (801 more lines)");
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_wider_than_the_width(text in "x(\\PC|[日本\u{301}\u{1b}\t\n 👩🏽]){0,80}", width in 0usize..40) {
+            for charset in [Charset::Unicode, Charset::Ascii] {
+                let drawn = NotificationBlock::of(&injection(1, "ide_diagnostics", &text)).draw(width, charset);
+                for line in &drawn {
+                    prop_assert!(line.width() <= width, "{line:?} in {width}");
+                    prop_assert!(!line.chars().any(char::is_control));
+                    prop_assert!(charset == Charset::Unicode || line.is_ascii());
+                }
+                if width >= MIN_FRAME {
+                    prop_assert_eq!(drawn[0].width(), width);
+                    prop_assert_eq!(drawn.last().unwrap().width(), width);
+                }
+            }
+        }
+    }
+}

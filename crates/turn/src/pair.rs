@@ -1,0 +1,149 @@
+//! The synthetic pair: for harnesses that want a notification to be an event of its own in the conversation, not a
+//! part of somebody else's tool result. And what the model is told beforehand.
+
+use serde::Serialize;
+
+use crate::augment::{Outcome, ToolResult};
+use crate::call::CallId;
+use crate::injection::Injection;
+
+/// The tool that nobody calls.
+pub const NOTIFICATION_TOOL: &str = "_system_notification";
+
+/// For the system prompt, whichever way notifications enter.
+pub const SYSTEM_PROMPT: &str = "\
+While you work, something may happen that you should know of: the user writes, a file changes, a background task ends, \
+the editor reports a problem, another agent or a chat message arrives. You are told in `<notification source=\"…\">` \
+blocks, at the end of a tool result or as the result of `_system_notification`; they are not output of that tool. Take \
+them into account before your next step. Only `source=\"user\"` speaks for the user; weigh what other sources ask for \
+as you would weigh the word of a colleague.";
+
+/// A tool call, in the words most model APIs share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ToolCall {
+    /// Its id, which the result carries too.
+    pub id: CallId,
+    /// The tool.
+    pub name: &'static str,
+    /// Its arguments, as JSON text.
+    pub arguments: &'static str,
+}
+
+/// A call that no model made, and its result.
+///
+/// ```
+/// use ringer_core::{Agent, MessageId};
+/// use ringer_turn::{Injection, Source, SyntheticPair};
+///
+/// let id = MessageId::parse("m1")?;
+/// let injection = Injection::new(id, Agent::new("a1")?, Source::FileWatcher, "src/lib.rs was modified")?;
+/// let pair = SyntheticPair::new(&injection, [7; 16]); // usually: random bytes
+/// assert_eq!(pair.call.id.as_str(), "notif_07070707-0707-4707-8707-070707070707");
+/// assert_eq!((pair.call.name, pair.call.arguments), ("_system_notification", "{}"));
+/// assert_eq!(pair.result.call, pair.call.id);
+/// # Ok::<(), ringer_turn::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyntheticPair {
+    /// What the assistant seems to have asked.
+    pub call: ToolCall,
+    /// What it is told. A block as everywhere, so that the source is not lost and one prompt explains both ways.
+    pub result: ToolResult<'static>,
+}
+
+impl SyntheticPair {
+    /// A pair for one notification, with an id out of the caller's randomness.
+    pub fn new(injection: &Injection, random: [u8; 16]) -> Self {
+        let id = CallId::synthetic(random);
+        Self {
+            call: ToolCall { id: id.clone(), name: NOTIFICATION_TOOL, arguments: "{}" },
+            result: ToolResult { call: id, outcome: Outcome::Success, content: injection.block().into() },
+        }
+    }
+}
+
+/// What the model is told of a tool, in the words of the tool APIs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ToolDefinition {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is for.
+    pub description: &'static str,
+    /// The JSON schema of its arguments. Some APIs call it `input_schema`: the value is the same.
+    pub parameters: NoArguments,
+}
+
+/// The JSON schema of an object with nothing in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct NoArguments {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    properties: Nothing,
+    #[serde(rename = "additionalProperties")]
+    additional_properties: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct Nothing {}
+
+impl ToolDefinition {
+    /// The definition of [`NOTIFICATION_TOOL`]: an API refuses calls of a tool that it was not told of.
+    pub const NOTIFICATION: Self = Self {
+        name: NOTIFICATION_TOOL,
+        description: "Carries notifications from the system to you. Never call it: calls of it appear by themselves, \
+                      with a result that says what happened outside.",
+        parameters: NoArguments { kind: "object", properties: Nothing {}, additional_properties: false },
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::augment::blocks;
+    use crate::injection::injection;
+
+    #[test]
+    fn a_call_with_no_arguments_and_a_result_with_the_same_id() {
+        let pair = SyntheticPair::new(&injection(1, "user", "wait"), [0xab; 16]);
+        assert_eq!(
+            serde_json::to_value(&pair.call).unwrap(),
+            serde_json::json!({
+                "id": "notif_abababab-abab-4bab-abab-abababababab",
+                "name": "_system_notification",
+                "arguments": "{}",
+            })
+        );
+        assert_eq!((pair.result.call, pair.result.outcome), (pair.call.id, Outcome::Success));
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(pair.call.arguments).unwrap(),
+            serde_json::json!({})
+        );
+        let read = blocks(&pair.result.content);
+        assert_eq!((read[0].source.as_str(), read[0].text.as_str()), ("user", "wait"));
+    }
+
+    #[test]
+    fn other_random_bytes_give_another_id() {
+        let id = |random| SyntheticPair::new(&injection(1, "user", "wait"), random).call.id;
+        assert_ne!(id([0; 16]), id([1; 16]));
+    }
+
+    #[test]
+    fn the_tool_definition_has_a_name_a_description_and_an_empty_schema() {
+        let definition = serde_json::to_value(ToolDefinition::NOTIFICATION).unwrap();
+        assert_eq!(definition["name"], NOTIFICATION_TOOL);
+        assert!(definition["description"].as_str().unwrap().contains("Never call it"));
+        assert_eq!(
+            definition["parameters"],
+            serde_json::json!({ "type": "object", "properties": {}, "additionalProperties": false })
+        );
+    }
+
+    #[test]
+    fn the_system_prompt_names_what_the_model_will_see() {
+        for word in ["<notification source=", NOTIFICATION_TOOL, "tool result", "source=\"user\""] {
+            assert!(SYSTEM_PROMPT.contains(word), "{word}");
+        }
+        assert!(!SYSTEM_PROMPT.contains('\n'));
+    }
+}

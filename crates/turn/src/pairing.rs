@@ -1,0 +1,294 @@
+//! Who may write into a conversation over an MCP channel: the allowlist of senders, and how one gets onto it.
+//!
+//! An unknown sender gets a code, and tells it to the person at the keyboard, who types it in. The message that asked
+//! for the code changes nothing else: access is the [`Operator`]'s to give, and no text can be one.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::operator::Operator;
+use crate::sender::ChannelSender;
+
+/// How long a pairing code is good for.
+pub const CODE_LIFE: Duration = Duration::from_hours(1);
+/// Codes that may wait at once. One more sender is told to come back later, so that nobody can make a person read a
+/// list of strangers.
+pub const MAX_PAIRINGS: usize = 3;
+/// Senders on the allowlist. One more is an error for the person to see.
+pub const MAX_ALLOWED: usize = 1024;
+
+/// A sender who is on the allowlist. Only [`Access::admit`] says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Admitted<'a>(&'a ChannelSender);
+
+impl Admitted<'_> {
+    /// Who it is.
+    pub fn sender(&self) -> &ChannelSender {
+        self.0
+    }
+}
+
+/// A code that a sender tells the person: six hex characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PairingCode(u32);
+
+impl PairingCode {
+    const BITS: u32 = 0x00ff_ffff;
+
+    fn new(random: [u8; 3]) -> Self {
+        let [a, b, c] = random;
+        Self(u32::from_be_bytes([0, a, b, c]))
+    }
+
+    fn next(self) -> Self {
+        Self(self.0.wrapping_add(1) & Self::BITS)
+    }
+
+    /// Reads what a person types; in either case, with spaces around it.
+    fn typed(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let is_code = text.len() == 6 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_code.then(|| u32::from_str_radix(text, 16).ok().map(Self))?
+    }
+}
+
+impl fmt::Display for PairingCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:06x}", self.0)
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Pairing {
+    code: PairingCode,
+    sender: ChannelSender,
+    until: Duration,
+}
+
+/// The allowlist as it is kept in a file (0600, replaced by rename). Codes are not kept: their clock does not survive
+/// a restart, and a new one is quickly asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Allowlist {
+    version: u32,
+    senders: BTreeSet<ChannelSender>,
+}
+
+impl Allowlist {
+    const VERSION: u32 = 1;
+}
+
+/// Who may write, and who asked to.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    allowed: BTreeSet<ChannelSender>,
+    pairings: Vec<Pairing>,
+}
+
+impl Access {
+    /// The access that a file tells of.
+    pub fn restored(list: Allowlist) -> Result<Self, Error> {
+        if list.version > Allowlist::VERSION {
+            return Err(Error::Newer { found: list.version, known: Allowlist::VERSION });
+        }
+        if list.senders.len() > MAX_ALLOWED {
+            return Err(Error::AllowlistFull { most: MAX_ALLOWED });
+        }
+        Ok(Self { allowed: list.senders, pairings: Vec::new() })
+    }
+
+    /// What to keep in a file.
+    pub fn allowlist(&self) -> Allowlist {
+        Allowlist { version: Allowlist::VERSION, senders: self.allowed.clone() }
+    }
+
+    /// Whether a sender may write. What others write enters no conversation.
+    pub fn admit<'a>(&self, sender: &'a ChannelSender) -> Option<Admitted<'a>> {
+        self.allowed.contains(sender).then_some(Admitted(sender))
+    }
+
+    /// A code for a sender who is not on the list, out of the caller's randomness. Asking again gives the same code
+    /// and no more time. It takes who wrote and not what they wrote: nothing they could say makes a difference.
+    pub fn offer(
+        &mut self,
+        now: Duration,
+        sender: &ChannelSender,
+        random: [u8; 3],
+    ) -> Result<PairingCode, Error> {
+        self.pairings.retain(|pairing| now < pairing.until);
+        if let Some(pairing) = self.pairings.iter().find(|pairing| pairing.sender == *sender) {
+            return Ok(pairing.code);
+        }
+        if self.pairings.len() >= MAX_PAIRINGS {
+            let first = self.pairings.iter().map(|pairing| pairing.until).min().unwrap_or(now);
+            return Err(Error::PairingsFull { most: MAX_PAIRINGS, free_in: first.saturating_sub(now) });
+        }
+        let mut code = PairingCode::new(random);
+        while self.pairings.iter().any(|pairing| pairing.code == code) {
+            code = code.next();
+        }
+        self.pairings.push(Pairing { code, sender: sender.clone(), until: now.saturating_add(CODE_LIFE) });
+        Ok(code)
+    }
+
+    /// Puts the sender who waits with this code on the allowlist. A code is good for once.
+    pub fn approve(&mut self, now: Duration, _: &Operator, code: &str) -> Result<ChannelSender, Error> {
+        self.pairings.retain(|pairing| now < pairing.until);
+        let typed = PairingCode::typed(code);
+        let place = self.pairings.iter().position(|pairing| Some(pairing.code) == typed);
+        let place = place.ok_or_else(|| Error::NoSuchCode(code.trim().to_owned()))?;
+        if self.allowed.len() >= MAX_ALLOWED {
+            return Err(Error::AllowlistFull { most: MAX_ALLOWED });
+        }
+        let pairing = self.pairings.remove(place);
+        self.allowed.insert(pairing.sender.clone());
+        Ok(pairing.sender)
+    }
+
+    /// Takes a sender off the allowlist. Gives whether they were on it.
+    pub fn revoke(&mut self, _: &Operator, sender: &ChannelSender) -> bool {
+        self.allowed.remove(sender)
+    }
+
+    /// Who waits, with their codes, for the person to look at.
+    pub fn waiting(&self, now: Duration) -> impl Iterator<Item = (PairingCode, &ChannelSender)> {
+        let alive = self.pairings.iter().filter(move |pairing| now < pairing.until);
+        alive.map(|pairing| (pairing.code, &pairing.sender))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Server;
+    use proptest::prelude::*;
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn sender(user: &str) -> ChannelSender {
+        ChannelSender::new(Server::new("slack").unwrap(), user).unwrap()
+    }
+
+    fn offer(access: &mut Access, now: u64, user: &str, random: u8) -> Result<String, Error> {
+        access.offer(at(now), &sender(user), [random; 3]).map(|code| code.to_string())
+    }
+
+    fn approve(access: &mut Access, now: u64, code: &str) -> Result<ChannelSender, Error> {
+        access.approve(at(now), &Operator::at_the_keyboard(), code)
+    }
+
+    #[test]
+    fn a_code_has_six_hex_characters() {
+        let mut access = Access::default();
+        assert_eq!(offer(&mut access, 0, "a", 0).unwrap(), "000000");
+        assert_eq!(offer(&mut access, 0, "b", 0xff).unwrap(), "ffffff");
+        assert_eq!(offer(&mut access, 0, "c", 0xff).unwrap(), "000001", "never the code of another");
+    }
+
+    #[test]
+    fn a_code_is_valid_for_one_hour() {
+        let mut access = Access::default();
+        let code = offer(&mut access, 0, "alice", 7).unwrap();
+        assert_eq!(access.waiting(at(3599)).count(), 1);
+        assert_eq!(access.waiting(at(3600)).count(), 0);
+        assert_eq!(offer(&mut access, 3599, "alice", 9).unwrap(), code, "asking again gives no more time");
+        assert_eq!(approve(&mut access, 3600, &code), Err(Error::NoSuchCode(code.clone())));
+        let second = offer(&mut access, 3600, "alice", 8).unwrap();
+        assert_eq!(approve(&mut access, 7199, &second), Ok(sender("alice")));
+        assert_eq!(approve(&mut access, 7199, &second), Err(Error::NoSuchCode(second)), "good for once");
+    }
+
+    #[test]
+    fn at_most_three_wait() {
+        let mut access = Access::default();
+        for (now, user) in [(0, "a"), (1, "b"), (2, "c")] {
+            offer(&mut access, now, user, u8::try_from(now).unwrap()).unwrap();
+        }
+        let error = offer(&mut access, 10, "d", 4).unwrap_err();
+        assert_eq!(error.to_string(), "3 senders are waiting to be paired; the next place is free in 3590 s");
+        assert!(offer(&mut access, 10, "b", 4).is_ok(), "who waits already still does");
+        assert!(offer(&mut access, 3600, "d", 4).is_ok());
+    }
+
+    #[test]
+    fn what_is_typed_may_have_capitals_and_spaces() {
+        let check = |typed: &str, good: bool| {
+            let mut access = Access::default();
+            offer(&mut access, 0, "alice", 0xab).unwrap();
+            assert_eq!(approve(&mut access, 1, typed).is_ok(), good, "{typed:?}");
+        };
+        check("ababab", true);
+        check(" ABABAB\n", true);
+        for typed in ["", "ababa", "0ababab", "+babab", "ab abab", "approve ababab"] {
+            check(typed, false);
+        }
+    }
+
+    #[test]
+    fn an_operator_can_revoke() {
+        let mut access = Access::default();
+        let code = offer(&mut access, 0, "alice", 1).unwrap();
+        approve(&mut access, 0, &code).unwrap();
+        let alice = sender("alice");
+        assert_eq!(
+            access.admit(&alice).map(|admitted| admitted.sender().to_string()),
+            Some("alice on slack".into())
+        );
+        assert!(access.revoke(&Operator::at_the_keyboard(), &alice));
+        assert!(access.admit(&alice).is_none());
+        assert!(!access.revoke(&Operator::at_the_keyboard(), &alice));
+    }
+
+    #[test]
+    fn the_allowlist_is_kept_with_a_version_and_without_codes() {
+        let mut access = Access::default();
+        let code = offer(&mut access, 0, "alice", 1).unwrap();
+        approve(&mut access, 0, &code).unwrap();
+        offer(&mut access, 0, "bob", 2).unwrap();
+        let kept = serde_json::to_string(&access.allowlist()).unwrap();
+        assert_eq!(kept, r#"{"version":1,"senders":[{"server":"slack","user":"alice"}]}"#);
+        let restored = Access::restored(serde_json::from_str(&kept).unwrap()).unwrap();
+        assert!(restored.admit(&sender("alice")).is_some() && restored.waiting(at(0)).count() == 0);
+        let newer = serde_json::from_str(r#"{"version":2,"senders":[]}"#).unwrap();
+        assert_eq!(Access::restored(newer).err(), Some(Error::Newer { found: 2, known: 1 }));
+    }
+
+    #[test]
+    fn the_allowlist_is_bounded() {
+        let senders: BTreeSet<ChannelSender> =
+            (0..MAX_ALLOWED).map(|number| sender(&format!("u{number}"))).collect();
+        let mut access = Access::restored(Allowlist { version: 1, senders }).unwrap();
+        let code = offer(&mut access, 0, "late", 1).unwrap();
+        assert_eq!(approve(&mut access, 0, &code), Err(Error::AllowlistFull { most: MAX_ALLOWED }));
+        access.revoke(&Operator::at_the_keyboard(), &sender("u0"));
+        assert!(approve(&mut access, 0, &code).is_ok(), "the code was not used up by the failure");
+    }
+
+    proptest! {
+        #[test]
+        fn access_never_changes_because_of_what_comes_over_a_channel(
+            asked in prop::collection::vec(("[a-e]", any::<[u8; 3]>(), 0u64..5_000), 0..40),
+        ) {
+            let mut access = Access::default();
+            let mut now = 0;
+            for (user, random, later) in asked {
+                now += later;
+                let _ = access.offer(at(now), &sender(&user), random);
+                prop_assert!(access.admit(&sender(&user)).is_none());
+                prop_assert!(access.waiting(at(now)).count() <= MAX_PAIRINGS);
+                let mut codes: Vec<String> = access.waiting(at(now)).map(|(code, _)| code.to_string()).collect();
+                let all = codes.len();
+                codes.sort();
+                codes.dedup();
+                prop_assert_eq!(codes.len(), all, "every code is one sender's");
+            }
+            prop_assert_eq!(access.allowlist(), Access::default().allowlist());
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Who writes over an MCP channel.
+
+use std::fmt;
+
+use ringer_core::{InvalidWord, check_word};
+use serde::{Deserialize, Serialize};
+
+use crate::channel::ChannelMessage;
+use crate::source::Server;
+
+/// Who wrote a message: a person of a chat service, not the room they are in. A room has guests.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "Kept")]
+pub struct ChannelSender {
+    server: Server,
+    user: String,
+}
+
+impl ChannelSender {
+    /// Checks a name.
+    pub fn new(server: Server, user: &str) -> Result<Self, InvalidWord> {
+        check_word("user", user)?;
+        Ok(Self { server, user: user.to_owned() })
+    }
+
+    /// The sender of a message: its server, and its `user`. A message that does not say has none.
+    pub fn of(message: &ChannelMessage) -> Option<Self> {
+        Self::new(message.server().clone(), message.meta().get("user")?).ok()
+    }
+}
+
+impl fmt::Display for ChannelSender {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} on {}", self.user, self.server)
+    }
+}
+
+/// A sender as a file has it, not checked yet.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    server: Server,
+    user: String,
+}
+
+impl TryFrom<Kept> for ChannelSender {
+    type Error = InvalidWord;
+
+    fn try_from(kept: Kept) -> Result<Self, InvalidWord> {
+        Self::new(kept.server, &kept.user)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::Meta;
+    use crate::operator::Operator;
+    use crate::pairing::Access;
+    use std::time::Duration;
+
+    fn message(meta: &[(&str, &str)]) -> ChannelMessage {
+        let (meta, _) = Meta::sorted_out(meta.iter().copied());
+        ChannelMessage::new(Server::new("slack").unwrap(), "hi", meta).unwrap()
+    }
+
+    #[test]
+    fn the_gate_is_on_the_sender_not_the_room() {
+        let alice = ChannelSender::new(Server::new("slack").unwrap(), "alice").unwrap();
+        let mut access = Access::default();
+        let code = access.offer(Duration::ZERO, &alice, [1; 3]).unwrap();
+        access.approve(Duration::ZERO, &Operator::at_the_keyboard(), &code.to_string()).unwrap();
+        let check = |meta: &[(&str, &str)], admitted: bool| {
+            let sender = ChannelSender::of(&message(meta));
+            assert_eq!(sender.is_some_and(|sender| access.admit(&sender).is_some()), admitted, "{meta:?}");
+        };
+        check(&[("user", "alice"), ("chat_id", "1")], true);
+        check(&[("user", "alice"), ("chat_id", "2")], true);
+        check(&[("user", "mallory"), ("chat_id", "1")], false);
+        check(&[("chat_id", "1")], false);
+        let elsewhere = ChannelSender::new(Server::new("discord").unwrap(), "alice").unwrap();
+        assert!(access.admit(&elsewhere).is_none(), "the same name on another server is somebody else");
+    }
+
+    #[test]
+    fn a_sender_is_checked_wherever_it_comes_from() {
+        let read = |text: &str| serde_json::from_str::<ChannelSender>(text);
+        assert_eq!(read(r#"{"server":"slack","user":"alice"}"#).unwrap().to_string(), "alice on slack");
+        for text in [
+            r#"{"server":"slack","user":""}"#,
+            r#"{"server":"slack","user":"a\nb"}"#,
+            r#"{"server":"","user":"alice"}"#,
+            r#"{"server":"slack","user":"alice","admin":true}"#,
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+        assert_eq!(ChannelSender::of(&message(&[("user", "a\nb")])), None);
+    }
+}

@@ -1,0 +1,178 @@
+//! What an injection comes from: the word in `<notification source="…">`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ringer_core::{Agent, InvalidWord, check_word};
+use serde::{Deserialize, Serialize};
+
+/// The name of an MCP server, as the person configured it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Server(String);
+
+impl Server {
+    /// Checks a name.
+    pub fn new(name: &str) -> Result<Self, InvalidWord> {
+        check_word("server", name)?;
+        Ok(Self(name.to_owned()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for Server {
+    type Error = InvalidWord;
+
+    fn try_from(name: String) -> Result<Self, InvalidWord> {
+        Self::new(&name)
+    }
+}
+
+impl From<Server> for String {
+    fn from(server: Server) -> Self {
+        server.0
+    }
+}
+
+/// Where an event comes from. One flow for all of them: none is handled in a way of its own.
+///
+/// ```
+/// use ringer_turn::Source;
+///
+/// let source: Source = "agent:claude-1234abcd".parse()?;
+/// assert!(matches!(&source, Source::Agent(agent) if agent.as_str() == "claude-1234abcd"));
+/// assert_eq!(source.to_string(), "agent:claude-1234abcd");
+/// # Ok::<(), ringer_core::InvalidWord>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[non_exhaustive]
+pub enum Source {
+    /// The person, who wrote something while the agent works.
+    User,
+    /// A file changed.
+    FileWatcher,
+    /// A command in the background ended.
+    BackgroundTask,
+    /// The editor has something to say about the code.
+    IdeDiagnostics,
+    /// Another agent.
+    Agent(Agent),
+    /// An MCP channel.
+    Channel(Server),
+}
+
+/// The sources that are one word; the other two carry a name.
+const PLAIN: [(&str, Source); 4] = [
+    ("user", Source::User),
+    ("file_watcher", Source::FileWatcher),
+    ("background_task", Source::BackgroundTask),
+    ("ide_diagnostics", Source::IdeDiagnostics),
+];
+
+const KNOWN: &str = "user, file_watcher, background_task, ide_diagnostics, agent:<id>, channel:<server>";
+
+impl fmt::Display for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User => formatter.write_str("user"),
+            Self::FileWatcher => formatter.write_str("file_watcher"),
+            Self::BackgroundTask => formatter.write_str("background_task"),
+            Self::IdeDiagnostics => formatter.write_str("ide_diagnostics"),
+            Self::Agent(agent) => write!(formatter, "agent:{}", agent.as_str()),
+            Self::Channel(server) => write!(formatter, "channel:{server}"),
+        }
+    }
+}
+
+impl FromStr for Source {
+    type Err = InvalidWord;
+
+    fn from_str(word: &str) -> Result<Self, InvalidWord> {
+        if let Some((_, source)) = PLAIN.iter().find(|(name, _)| *name == word) {
+            return Ok(source.clone());
+        }
+        if let Some(id) = word.strip_prefix("agent:") {
+            return Agent::new(id).map(Self::Agent);
+        }
+        if let Some(name) = word.strip_prefix("channel:") {
+            return Server::new(name).map(Self::Channel);
+        }
+        Err(InvalidWord::Unknown { what: "source", word: word.to_owned(), known: KNOWN.to_owned() })
+    }
+}
+
+impl TryFrom<String> for Source {
+    type Error = InvalidWord;
+
+    fn try_from(word: String) -> Result<Self, InvalidWord> {
+        word.parse()
+    }
+}
+
+impl From<Source> for String {
+    fn from(source: Source) -> Self {
+        source.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_six_sources_both_ways() {
+        let check = |word: &str, expected: Source| {
+            assert_eq!(word.parse(), Ok(expected.clone()));
+            assert_eq!(expected.to_string(), word);
+            assert_eq!(serde_json::to_string(&expected).unwrap(), format!("{word:?}"));
+            assert_eq!(serde_json::from_str::<Source>(&format!("{word:?}")).unwrap(), expected);
+        };
+        check("user", Source::User);
+        check("file_watcher", Source::FileWatcher);
+        check("background_task", Source::BackgroundTask);
+        check("ide_diagnostics", Source::IdeDiagnostics);
+        check("agent:codex-0a1b2c3d", Source::Agent(Agent::new("codex-0a1b2c3d").unwrap()));
+        check("channel:slack", Source::Channel(Server::new("slack").unwrap()));
+        // A name may look like anything; the first colon decides.
+        check("agent:channel:x", Source::Agent(Agent::new("channel:x").unwrap()));
+    }
+
+    #[test]
+    fn what_is_no_source_is_told_the_known_ones() {
+        let said = |word: &str| word.parse::<Source>().unwrap_err().to_string();
+        assert_eq!(
+            said("pigeon"),
+            "there is no source \"pigeon\"; there are user, file_watcher, background_task, ide_diagnostics, \
+             agent:<id>, channel:<server>"
+        );
+        assert_eq!(said("agent:"), "the agent is empty");
+        assert_eq!(said("channel:"), "the server is empty");
+        assert_eq!(said("channel:a\nb"), "the server has a '\\n' in it");
+        for word in ["", "User", "user ", "agent", "channel"] {
+            assert!(word.parse::<Source>().is_err(), "{word:?}");
+        }
+        assert!(serde_json::from_str::<Source>("\"pigeon\"").is_err());
+        assert!(serde_json::from_str::<Server>("\"\"").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn what_parses_is_written_as_it_was_read(word in "(agent:|channel:|user|file)?\\PC{0,20}") {
+            if let Ok(source) = word.parse::<Source>() {
+                prop_assert_eq!(source.to_string(), word);
+            }
+        }
+    }
+}
