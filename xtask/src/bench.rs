@@ -1,8 +1,20 @@
 //! Benchmarks. They compare two programs in one run and print the ratio: on a noisy machine that is
 //! the only figure worth keeping, so none of them fails because of a time.
 
+mod audience;
+mod baseline;
+mod desktop;
+mod idle;
 mod measure;
+mod notify;
+mod options;
+mod redis;
+mod service;
+mod shell;
 mod start;
+mod wake;
+
+use options::Options;
 
 use crate::failure::Failure;
 use crate::step::Step;
@@ -10,15 +22,19 @@ use crate::timetable::Timetable;
 
 struct Bench {
     name: &'static str,
-    run: fn(&mut Timetable) -> Result<(), Failure>,
+    run: fn(&Options, &mut Timetable) -> Result<(), Failure>,
 }
 
-const BENCHES: &[Bench] =
-    &[Bench { name: "scanner", run: scanner }, Bench { name: "start", run: start::run }];
+const BENCHES: &[Bench] = &[
+    Bench { name: "scanner", run: scanner },
+    Bench { name: "start", run: start::run },
+    Bench { name: "notify", run: notify::run },
+];
 
-pub(crate) fn run(names: &[String]) -> Result<(), Failure> {
-    let chosen = choose(names)?;
-    Timetable::around(|times| chosen.iter().try_for_each(|bench| (bench.run)(times)))
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let (options, names) = Options::parse(arguments)?;
+    let chosen = choose(&names)?;
+    Timetable::around(|times| chosen.iter().try_for_each(|bench| (bench.run)(&options, times)))
 }
 
 /// All of them when none is named. A wrong name stops everything before the first minute is spent.
@@ -36,7 +52,7 @@ fn choose(names: &[String]) -> Result<Vec<&'static Bench>, Failure> {
 }
 
 /// Measures inside one process, so it is an ordinary bench target that prints its own ratios.
-fn scanner(times: &mut Timetable) -> Result<(), Failure> {
+fn scanner(_: &Options, times: &mut Timetable) -> Result<(), Failure> {
     Step::cargo("scanner", &["bench", "-p", "ringer-term", "--bench", "scanner"]).run(times)
 }
 

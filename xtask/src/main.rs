@@ -12,11 +12,21 @@
 //! Exit codes: 0, or 1 when tidy has complaints, 64 for a command line it does not understand, 69 when
 //! something the machine should have is missing, otherwise the code of the step that failed.
 
+mod asleep;
 mod bench;
+mod binary;
+mod chance;
 mod ci;
+mod ending;
 mod failure;
+mod flags;
+mod json;
+mod killpoints;
 mod parts;
+mod scene;
+mod simulate;
 mod step;
+mod stress;
 mod test;
 mod tidy;
 mod timetable;
@@ -42,7 +52,30 @@ const TASKS: &[Task] = &[
         run: test::run,
     },
     Task { name: "ci", arguments: "", summary: "format, lints, tidy, tests, documentation", run: ci::run },
-    Task { name: "bench", arguments: "[NAME...]", summary: "measure, as ratios", run: bench::run },
+    Task {
+        name: "bench",
+        arguments: "[NAME...] [--no-install] …",
+        summary: "measure, as ratios",
+        run: bench::run,
+    },
+    Task {
+        name: "stress",
+        arguments: "[--kill] [--writers N] …",
+        summary: "many writers and listeners at once, killed at random",
+        run: stress::run,
+    },
+    Task {
+        name: "killpoints",
+        arguments: "[--profile NAME]",
+        summary: "kill notify and listen before every system call",
+        run: killpoints::run,
+    },
+    Task {
+        name: "simulate",
+        arguments: "[--seeds N | --seed N]",
+        summary: "play the engine with random events and check what must hold",
+        run: simulate::run,
+    },
     Task { name: "tidy", arguments: "", summary: "the rules no compiler checks", run: tidy::run },
 ];
 
@@ -53,6 +86,8 @@ Examples:
   cargo xtask test --no-install         name what is missing, install nothing
   cargo xtask ci                        what has to pass before a change lands
   cargo xtask bench start               one benchmark
+  cargo xtask stress --kill             64 writers, 5 listeners, killed at random
+  cargo xtask killpoints                notify and listen, killed before every system call
   cargo xtask tidy
 ";
 

@@ -10,14 +10,15 @@ use crate::failure::Failure;
 use crate::step::Step;
 use crate::timetable::Timetable;
 
-/// A program of the system that tests run for real.
-struct Part {
-    program: &'static str,
+/// A program of the system that tests or benchmarks run for real.
+pub(crate) struct Part {
+    pub(crate) program: &'static str,
     /// The Debian package that brings it.
-    package: &'static str,
-    purpose: &'static str,
+    pub(crate) package: &'static str,
+    pub(crate) purpose: &'static str,
 }
 
+/// What the tests talk to.
 const PARTS: &[Part] = &[
     Part {
         program: "tmux",
@@ -29,6 +30,11 @@ const PARTS: &[Part] = &[
         package: "screen",
         purpose: "so the wrapped sequences are tried in the real multiplexer",
     },
+    Part {
+        program: "strace",
+        package: "strace",
+        purpose: "so notify and listen are killed before every system call they make",
+    },
 ];
 
 /// What to do about a part that is not there.
@@ -38,10 +44,15 @@ pub(crate) enum Missing {
     Report,
 }
 
-/// Makes sure that every part is there. A missing one is an error and never a skipped test: a suite
+/// Makes sure that every part of the tests is there. A missing one is an error and never a skipped test: a suite
 /// that is green because it tried nothing is worse than none.
 pub(crate) fn ensure(policy: Missing, times: &mut Timetable) -> Result<(), Failure> {
-    let lacking = lacking();
+    ensure_these(PARTS, policy, times)
+}
+
+/// The same for other parts, such as those that a benchmark compares with.
+pub(crate) fn ensure_these(parts: &[Part], policy: Missing, times: &mut Timetable) -> Result<(), Failure> {
+    let lacking = lacking(parts);
     if lacking.is_empty() {
         return Ok(());
     }
@@ -65,13 +76,18 @@ pub(crate) fn ensure(policy: Missing, times: &mut Timetable) -> Result<(), Failu
         .args(packages(&lacking))
         .run(times)
         .map_err(|failure| Failure::unavailable(format!("{failure}\n{}", instructions(&lacking))))?;
-    let still = self::lacking();
+    let still = self::lacking(parts);
     if still.is_empty() { Ok(()) } else { Err(Failure::unavailable(instructions(&still))) }
 }
 
-fn lacking() -> Vec<&'static Part> {
+fn lacking(parts: &[Part]) -> Vec<&Part> {
     let path = env::var_os("PATH").unwrap_or_default();
-    PARTS.iter().filter(|part| !is_on_path(part.program, &path)).collect()
+    parts.iter().filter(|part| !is_on_path(part.program, &path)).collect()
+}
+
+/// Whether a program is here.
+pub(crate) fn is_here(program: &str) -> bool {
+    is_on_path(program, &env::var_os("PATH").unwrap_or_default())
 }
 
 fn is_on_path(program: &str, path: &OsStr) -> bool {
@@ -88,7 +104,7 @@ fn packages(parts: &[&Part]) -> BTreeSet<&'static str> {
 }
 
 fn instructions(parts: &[&Part]) -> String {
-    let mut text = String::from("the tests need programs that are not here:\n");
+    let mut text = String::from("programs that are needed are not here:\n");
     for part in parts {
         // Writing into a String cannot fail.
         let _ = writeln!(text, "  {}: {}", part.program, part.purpose);

@@ -1,6 +1,8 @@
 use crate::failure::Failure;
+use crate::killpoints;
 use crate::parts::{self, Missing};
 use crate::step::{self, Step};
+use crate::stress;
 use crate::timetable::Timetable;
 
 /// Everything but benches: theirs are programs of their own, and running them as tests would measure
@@ -24,13 +26,23 @@ pub(crate) fn all(missing: Missing, arguments: &[String], times: &mut Timetable)
     };
     let scope = Scope::of(arguments);
     Step::cargo("tests", runner).args(scope.flags()).args(arguments).run(times)?;
-    if scope.is_everything() {
-        // nextest does not know doctests.
-        Step::cargo("doctests", &["test", "--workspace", "--doc"]).run(times)
-    } else {
-        eprintln!("doctests left out: the arguments choose packages or targets");
-        Ok(())
+    if !scope.is_everything() {
+        eprintln!("doctests, stress and kill points left out: the arguments choose packages or targets");
+        return Ok(());
     }
+    // nextest does not know doctests.
+    Step::cargo("doctests", &["test", "--workspace", "--doc"]).run(times)?;
+    if names_tests(arguments) {
+        eprintln!("stress and kill points left out: the arguments choose tests");
+        return Ok(());
+    }
+    stress::short(times)?;
+    killpoints::with_dev_binary(times)
+}
+
+/// Whether a word may be the name of a test; also the value of a flag may, and then less is run, never more.
+fn names_tests(arguments: &[String]) -> bool {
+    arguments.iter().any(|argument| !argument.starts_with('-'))
 }
 
 /// What the arguments leave for us to choose. Cargo ignores `-p` beside `--workspace`, and adds
@@ -81,7 +93,19 @@ fn flag_name(argument: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::Scope;
+    use super::{Scope, names_tests};
+
+    #[test]
+    fn one_test_does_not_bring_the_stress_run_along() {
+        fn check(arguments: &str, expect: bool) {
+            let arguments: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(names_tests(&arguments), expect, "{arguments:?}");
+        }
+        check("", false);
+        check("--no-fail-fast --profile=ci", false);
+        check("scanner", true);
+        check("-- scanner", true);
+    }
 
     #[test]
     fn a_narrow_run_stays_narrow() {

@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn the_dead_leave_nothing() {
         let (_directory, home, bell) = hung();
-        assert_eq!(all(&home), [bell.path.clone()]);
+        assert_eq!(all(&home), std::slice::from_ref(&bell.path));
         assert_eq!(holder(&bell.path).unwrap().consumer, "lead");
         assert!(!clear_if_dead(&bell.path), "the living keep theirs");
         drop(bell);
@@ -232,6 +232,6 @@ mod tests {
         mknodat(CWD, &dead, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         fs::write(lock_of(&dead), "{}").unwrap();
         assert!(clear_if_dead(&dead));
-        assert_eq!(all(&home), [bell.path.clone()]);
+        assert_eq!(all(&home), std::slice::from_ref(&bell.path));
     }
 }

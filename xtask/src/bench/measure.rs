@@ -1,5 +1,6 @@
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
@@ -8,17 +9,34 @@ use crate::failure::Failure;
 pub(crate) struct Contender {
     name: String,
     command: Command,
+    preparation: Option<Preparation>,
 }
 
+/// What has to be so before each run, and is not part of its time.
+type Preparation = Box<dyn FnMut() -> Result<(), Failure>>;
+
 impl Contender {
-    /// Its streams go nowhere: what a terminal does with them is not its cost.
+    /// Its streams go nowhere: what a terminal does with them is not its cost. Nor is what cargo sets for us, and
+    /// would have every library looked for in its own folders first.
     pub(crate) fn new(name: &str, mut command: Command) -> Self {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Self { name: name.to_owned(), command }
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .env_remove("LD_LIBRARY_PATH");
+        Self { name: name.to_owned(), command, preparation: None }
+    }
+
+    pub(crate) fn after(mut self, preparation: impl FnMut() -> Result<(), Failure> + 'static) -> Self {
+        self.preparation = Some(Box::new(preparation));
+        self
     }
 
     /// Wall time from before the spawn to after the wait: what a caller pays.
     fn run(&mut self) -> Result<Duration, Failure> {
+        if let Some(prepare) = &mut self.preparation {
+            prepare()?;
+        }
         let start = Instant::now();
         let outcome = self.command.status();
         let took = start.elapsed();
@@ -38,6 +56,8 @@ pub(crate) struct Rounds {
     /// Run and forgotten: page cache, branch predictors, clock speed.
     pub(crate) warm_ups: usize,
     pub(crate) measured: usize,
+    /// Before each run, for what the last one set off in other processes to come to rest.
+    pub(crate) pause: Duration,
 }
 
 /// What one contender took, shortest first; never empty.
@@ -47,7 +67,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    fn new(name: String, mut durations: Vec<Duration>) -> Self {
+    pub(crate) fn new(name: String, mut durations: Vec<Duration>) -> Self {
         durations.sort_unstable();
         Self { name, sorted: durations }
     }
@@ -67,6 +87,7 @@ pub(crate) fn interleave(contenders: Vec<Contender>, rounds: Rounds) -> Result<V
     for round in 0..rounds.warm_ups + rounds.measured {
         for place in order(round, entries.len()) {
             let (contender, durations) = &mut entries[place];
+            thread::sleep(rounds.pause);
             let took = contender.run()?;
             if round >= rounds.warm_ups {
                 durations.push(took);
@@ -76,7 +97,7 @@ pub(crate) fn interleave(contenders: Vec<Contender>, rounds: Rounds) -> Result<V
     Ok(entries.into_iter().map(|(contender, durations)| Samples::new(contender.name, durations)).collect())
 }
 
-fn order(round: usize, contenders: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn order(round: usize, contenders: usize) -> impl Iterator<Item = usize> {
     (0..contenders).map(move |place| (place + round) % contenders)
 }
 
@@ -154,7 +175,8 @@ mod tests {
     fn warm_ups_do_not_count() {
         let contenders =
             ["a", "b"].map(|name| Contender::new(name, Command::new("true"))).into_iter().collect();
-        let found = interleave(contenders, Rounds { warm_ups: 2, measured: 3 }).expect("true succeeds");
+        let found = interleave(contenders, Rounds { warm_ups: 2, measured: 3, pause: Duration::ZERO })
+            .expect("true succeeds");
         let counts: Vec<_> =
             found.iter().map(|samples| (samples.name.as_str(), samples.sorted.len())).collect();
         assert_eq!(counts, [("a", 3), ("b", 3)]);
@@ -163,6 +185,6 @@ mod tests {
     #[test]
     fn a_program_that_fails_is_not_measured() {
         let contenders = vec![Contender::new("false", Command::new("false"))];
-        assert!(interleave(contenders, Rounds { warm_ups: 0, measured: 1 }).is_err());
+        assert!(interleave(contenders, Rounds { warm_ups: 0, measured: 1, pause: Duration::ZERO }).is_err());
     }
 }

@@ -1,0 +1,31 @@
+//! The programs and scripts under `benches/baseline`, which figures are ratios to.
+
+use std::env;
+use std::env::consts::EXE_SUFFIX;
+use std::fs;
+use std::path::PathBuf;
+
+use crate::binary;
+use crate::failure::Failure;
+use crate::scene::failed;
+use crate::step::Step;
+use crate::timetable::Timetable;
+
+/// Compiles one of them, as hard as the shipped program is.
+pub(super) fn build(name: &str, times: &mut Timetable) -> Result<PathBuf, Failure> {
+    let folder = binary::artifacts()?.join("baseline");
+    fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+    let program = folder.join(format!("{name}{EXE_SUFFIX}"));
+    Step::new("baseline", env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+        .args(["--edition", "2024", "-C", "opt-level=3", "-C", "panic=abort", "-C", "strip=symbols"])
+        .args([&format!("benches/baseline/{name}.rs"), "-o"])
+        .args([&program])
+        .run(times)?;
+    Ok(program)
+}
+
+/// A script, by a path that is right in every folder.
+pub(super) fn script(name: &str) -> Result<PathBuf, Failure> {
+    let path = PathBuf::from("benches/baseline").join(name);
+    fs::canonicalize(&path).map_err(|error| failed(&path, &error))
+}

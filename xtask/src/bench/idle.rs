@@ -1,0 +1,30 @@
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use super::service::Service;
+use crate::asleep::Activity;
+use crate::failure::Failure;
+use crate::scene::Scene;
+
+/// A listener that waits and has nothing to do: how often is it woken?
+pub(super) fn run(scene: &Scene, watched: Duration) -> Result<(), Failure> {
+    let mut command = scene.ringer(["listen", "--as", "idle", "--from-now"]);
+    let listener = Service::spawn(command.stdout(Stdio::null()).stderr(Stdio::null()))?;
+    listener.settle(&scene.home())?;
+    let look = || {
+        Activity::of(listener.pid()).ok_or_else(|| Failure::complaints("the waiting listener ended".into()))
+    };
+    let before = look()?;
+    // The time that passes is what is measured.
+    thread::sleep(watched);
+    let after = look()?;
+    println!(
+        "| waiting `ringer listen` | seconds | voluntary context switches | involuntary |\n|---|---:|---:|---:|\n\
+         | nobody sends anything | {} | {} | {} |\n",
+        watched.as_secs(),
+        after.voluntary - before.voluntary,
+        after.involuntary - before.involuntary
+    );
+    Ok(())
+}

@@ -1,0 +1,72 @@
+use std::time::Duration;
+
+use super::measure::Rounds;
+use crate::failure::Failure;
+use crate::flags;
+use crate::parts::Missing;
+
+/// What a benchmark that asks for it lets one choose.
+#[derive(PartialEq, Debug)]
+pub(super) struct Options {
+    /// How long a waiting listener is watched.
+    pub(super) idle: Duration,
+    /// How often whole processes are run.
+    pub(super) measured: usize,
+    /// About programs to compare with.
+    pub(super) missing: Missing,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { idle: Duration::from_mins(1), measured: 500, missing: Missing::Install }
+    }
+}
+
+impl Options {
+    /// The options, and the names among them.
+    pub(super) fn parse(arguments: &[String]) -> Result<(Self, Vec<String>), Failure> {
+        let mut options = Self::default();
+        let mut names = Vec::new();
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--idle-seconds" => {
+                    options.idle = Duration::from_secs(flags::value(word, words.next(), 1..=86_400)?);
+                }
+                "--rounds" => options.measured = flags::value(word, words.next(), 1..=1_000_000)?,
+                "--no-install" => options.missing = Missing::Report,
+                flag if flag.starts_with('-') => {
+                    return Err(flags::unknown(flag, "names, --idle-seconds N, --rounds N, --no-install"));
+                }
+                _ => names.push(word.clone()),
+            }
+        }
+        Ok((options, names))
+    }
+
+    pub(super) fn rounds(&self) -> Rounds {
+        Rounds { warm_ups: self.measured.min(20), measured: self.measured, pause: Duration::from_millis(5) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Options;
+    use crate::parts::Missing;
+    use std::time::Duration;
+
+    #[test]
+    fn names_and_options_in_any_order() {
+        let parse = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            Options::parse(&words).map_err(|failure| failure.code())
+        };
+        let chosen = Options { idle: Duration::from_secs(5), measured: 9, missing: Missing::Report };
+        let line = "--idle-seconds 5 notify --rounds 9 start --no-install";
+        assert_eq!(parse(line), Ok((chosen, vec!["notify".to_owned(), "start".to_owned()])));
+        assert_eq!(parse(""), Ok((Options::default(), Vec::new())));
+        for wrong in ["--idle", "--rounds", "--rounds 0", "--idle-seconds x"] {
+            assert_eq!(parse(wrong).err(), Some(64), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `redis-cli XADD` with a server that waits for the disk before it answers: somebody else's durable message.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::process::Command;
+
+use super::service::{PATIENCE, Service, until};
+use crate::failure::Failure;
+use crate::parts::{self, Part};
+use crate::scene::{Scene, failed};
+
+pub(super) const PARTS: [Part; 2] = [
+    Part { program: "redis-server", package: "redis-server", purpose: "a durable message of somebody else" },
+    Part { program: "redis-cli", package: "redis-tools", purpose: "a durable message of somebody else" },
+];
+
+/// The server, and a command that adds a message to it.
+pub(super) fn start(scene: &Scene, text: &str) -> Result<(Service, Command), Failure> {
+    if let Some(part) = PARTS.iter().find(|part| !parts::is_here(part.program)) {
+        return Err(Failure::unavailable(format!("{} is not here", part.program)));
+    }
+    let folder = scene.path("redis");
+    std::fs::create_dir(&folder).map_err(|error| failed(&folder, &error))?;
+    let port = free_port()?.to_string();
+    let mut server = Command::new("redis-server");
+    server.args(["--port", &port, "--bind", "127.0.0.1", "--save", ""]);
+    server.args(["--appendonly", "yes", "--appendfsync", "always", "--dir"]).arg(&folder);
+    let service = Service::start(&mut server, &scene.path("redis.log"))?;
+    if !until(PATIENCE, || parts::succeeds("redis-cli", &["-p", &port, "-e", "ping"])) {
+        return Err(Failure::unavailable("redis-server does not answer".into()));
+    }
+    let mut command = Command::new("redis-cli");
+    command
+        .args(["-p", &port, "-e", "XADD", "ringer", "*", "from", "worker-1", "type", "status", "msg", text]);
+    Ok((service, command))
+}
+
+/// One that was free a moment ago: the server has to be told a number.
+fn free_port() -> Result<u16, Failure> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|error| Failure::io("a free port", &error))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_port_is_found() {
+        assert!(super::free_port().expect("there is one") > 1023);
+    }
+}

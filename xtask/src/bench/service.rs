@@ -1,0 +1,102 @@
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::asleep;
+use crate::failure::Failure;
+use crate::scene::failed;
+
+/// For something to come up on a busy machine.
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A program that runs beside what is measured, and ends when this is dropped.
+pub(super) struct Service {
+    child: Child,
+}
+
+impl Service {
+    /// What it says goes to a file: it may say a lot, and nobody may have to wait for it to be read.
+    pub(super) fn start(command: &mut Command, log: &Path) -> Result<Self, Failure> {
+        let file =
+            || File::options().create(true).append(true).open(log).map_err(|error| failed(log, &error));
+        let (out, err) = (file()?, file()?);
+        Self::spawn(command.stdin(Stdio::null()).stdout(out).stderr(err))
+    }
+
+    /// With the streams that the command has.
+    pub(super) fn spawn(command: &mut Command) -> Result<Self, Failure> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let child =
+            command.env_remove("LD_LIBRARY_PATH").spawn().map_err(|error| Failure::io(&name, &error))?;
+        Ok(Self { child })
+    }
+
+    pub(super) fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it sleeps at a FIFO below a folder.
+    pub(super) fn settle(&self, folder: &Path) -> Result<(), Failure> {
+        if asleep::at_fifo(self.pid(), folder, Instant::now() + PATIENCE) {
+            return Ok(());
+        }
+        Err(Failure::complaints(format!("a listener below {} did not come to rest", folder.display())))
+    }
+
+    /// Waits until it has ended by itself; kills it when it does not.
+    pub(super) fn finish(mut self) {
+        // The kill is in the drop.
+        until(PATIENCE, || !matches!(self.child.try_wait(), Ok(None)));
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits for something to be so. `false` when it took too long.
+pub(super) fn until(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + time;
+    loop {
+        if is_so() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Service, until};
+    use crate::asleep::Activity;
+    use std::process::Command;
+    use std::time::Duration;
+
+    #[test]
+    fn a_service_ends_with_its_owner() {
+        let service = Service::spawn(Command::new("sleep").arg("60")).expect("sleep is everywhere");
+        let pid = service.pid();
+        assert!(Activity::of(pid).is_some());
+        drop(service);
+        assert_eq!(Activity::of(pid), None);
+    }
+
+    #[test]
+    fn waiting_ends() {
+        assert!(until(Duration::ZERO, || true));
+        assert!(!until(Duration::from_millis(3), || false));
+    }
+}

@@ -1,0 +1,61 @@
+/// Chance that can be had again: the same seed gives the same numbers (`SplitMix64`), so a run that went wrong can at
+/// least be asked for the same messages and the same victims.
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    /// A stream of its own for each of many that run side by side.
+    pub(crate) fn new(seed: u64, stream: u64) -> Self {
+        let mut chance = Self(seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95));
+        // Neighbouring streams start out alike.
+        chance.number();
+        chance
+    }
+
+    pub(crate) fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number from 0 up to, not including, `bound`; 0 when there is none.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.number().checked_rem(bound).unwrap_or(0)
+    }
+
+    pub(crate) fn one_in(&mut self, many: u64) -> bool {
+        self.below(many) == 0
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> Option<T> {
+        let place = self.below(choices.len() as u64);
+        usize::try_from(place).ok().and_then(|place| choices.get(place)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Chance;
+
+    #[test]
+    fn the_same_seed_gives_the_same_numbers() {
+        let numbers = |seed, stream| {
+            let mut chance = Chance::new(seed, stream);
+            [0; 4].map(|_: u8| chance.number())
+        };
+        assert_eq!(numbers(7, 1), numbers(7, 1));
+        assert_ne!(numbers(7, 1), numbers(7, 2));
+        assert_ne!(numbers(7, 1), numbers(8, 1));
+    }
+
+    #[test]
+    fn every_side_comes_up_and_no_other() {
+        let mut chance = Chance::new(1, 0);
+        let mut seen = [0; 6];
+        for _ in 0..600 {
+            seen[usize::try_from(chance.below(6)).expect("less than six")] += 1;
+        }
+        assert!(seen.iter().all(|count| (50..150).contains(count)), "{seen:?}");
+        assert_eq!((chance.below(0), chance.pick::<u8>(&[])), (0, None));
+    }
+}

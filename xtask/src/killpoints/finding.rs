@@ -1,0 +1,134 @@
+use std::fmt;
+
+use crate::json;
+
+/// What one killed process led to.
+#[derive(Default, PartialEq, Eq, Debug)]
+pub(super) struct Finding {
+    pub(super) lost: u32,
+    /// Lines that are no JSON, messages that are not what was sent, messages that came twice to one listener.
+    pub(super) torn: u32,
+    /// Somebody afterwards failed, or took too long.
+    pub(super) wedged: u32,
+    /// Doorbells of the dead that the next listener left hanging, databases that were set aside as damaged.
+    pub(super) litter: u32,
+    /// Delivered by the killed listener, and again by the next one: allowed.
+    pub(super) again: u32,
+    /// Of a killed notify: in the journal all the same: allowed.
+    pub(super) stored: u32,
+    /// The process ended before it came to the boundary.
+    pub(super) missed: u32,
+}
+
+impl Finding {
+    pub(super) fn is_clean(&self) -> bool {
+        self.lost + self.torn + self.wedged + self.litter == 0
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.lost += other.lost;
+        self.torn += other.torn;
+        self.wedged += other.wedged;
+        self.litter += other.litter;
+        self.again += other.again;
+        self.stored += other.stored;
+        self.missed += other.missed;
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lost, torn, wedged, litter, .. } = self;
+        write!(f, "{lost} lost, {torn} torn, {wedged} wedged, {litter} left behind")
+    }
+}
+
+/// The whole lines that a process printed, as the messages in them; `Err` holds how many are no messages.
+pub(super) fn messages(printed: &[u8]) -> Result<Vec<String>, u32> {
+    let whole = printed.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let mut torn = 0;
+    let mut found = Vec::new();
+    for line in printed[..whole].split_inclusive(|byte| *byte == b'\n') {
+        let value = std::str::from_utf8(line).ok().and_then(json::parse);
+        match value.as_ref().and_then(|value| value.text("msg")) {
+            Some(text) => found.push(text.to_owned()),
+            None => torn += 1,
+        }
+    }
+    if torn == 0 { Ok(found) } else { Err(torn) }
+}
+
+/// What a message had to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Duty {
+    /// Acknowledged and unread: it comes, once.
+    Come,
+    /// Its notify was killed: it comes or not.
+    MayCome,
+    /// The killed listener printed it, maybe without saying so to the journal: it comes again or not.
+    MayComeAgain,
+    /// A listener that finished printed it: it does not come again.
+    Stay,
+}
+
+/// Compares what the listeners afterwards printed with what had to come.
+pub(super) fn compare(came: &[String], duties: &[(&str, Duty)]) -> Finding {
+    let mut finding = Finding::default();
+    for (text, duty) in duties {
+        let times = u32::try_from(came.iter().filter(|came| came == text).count()).unwrap_or(u32::MAX);
+        match duty {
+            Duty::Come => finding.lost += u32::from(times == 0),
+            Duty::MayCome => finding.stored += u32::from(times > 0),
+            Duty::MayComeAgain => finding.again += u32::from(times > 0),
+            Duty::Stay => finding.torn += times.min(1),
+        }
+        finding.torn += times.saturating_sub(1);
+    }
+    let strangers = came.iter().filter(|came| !duties.iter().any(|(text, _)| came == text)).count();
+    finding.torn += u32::try_from(strangers).unwrap_or(u32::MAX);
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Duty, Finding, compare, messages};
+
+    #[test]
+    fn only_whole_lines_were_printed() {
+        fn check(printed: &str, expect: Result<&[&str], u32>) {
+            let found = messages(printed.as_bytes());
+            let found = found.as_ref().map(|texts| texts.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!(found.as_deref().map_err(|torn| **torn), expect, "{printed}");
+        }
+        check("", Ok(&[]));
+        check("{\"msg\":\"a\"}\n{\"msg\":\"b\"}\n", Ok(&["a", "b"]));
+        check("{\"msg\":\"a\"}\n{\"msg\":\"b\"}", Ok(&["a"]));
+        check("{\"msg\":\"a\"}\n{\"msg\":\n{}\n", Err(2));
+    }
+
+    #[test]
+    fn duties() {
+        fn check(came: &[&str], duties: &[(&str, Duty)], expect: &Finding) {
+            let came: Vec<String> = came.iter().map(ToString::to_string).collect();
+            assert_eq!(compare(&came, duties), *expect, "{came:?} {duties:?}");
+        }
+        let fine = Finding::default;
+        check(&["a"], &[("a", Duty::Come)], &fine());
+        check(&[], &[("a", Duty::Come)], &Finding { lost: 1, ..fine() });
+        check(&["a", "a"], &[("a", Duty::Come)], &Finding { torn: 1, ..fine() });
+        check(&[], &[("a", Duty::MayCome)], &fine());
+        check(&["a"], &[("a", Duty::MayCome)], &Finding { stored: 1, ..fine() });
+        check(&["a"], &[("a", Duty::MayComeAgain)], &Finding { again: 1, ..fine() });
+        check(&["a"], &[("a", Duty::Stay)], &Finding { torn: 1, ..fine() });
+        check(&["b"], &[("a", Duty::MayCome)], &Finding { torn: 1, ..fine() });
+    }
+
+    #[test]
+    fn what_is_allowed_is_clean() {
+        assert!(Finding { again: 1, stored: 1, missed: 1, ..Finding::default() }.is_clean());
+        let mut sum = Finding { lost: 1, ..Finding::default() };
+        sum.add(&Finding { wedged: 2, ..Finding::default() });
+        assert_eq!(sum.to_string(), "1 lost, 0 torn, 2 wedged, 0 left behind");
+        assert!(!sum.is_clean());
+    }
+}

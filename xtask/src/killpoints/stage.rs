@@ -1,0 +1,290 @@
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::boundary::{Boundaries, Boundary};
+use super::finding::{Duty, Finding, compare, messages};
+use crate::asleep;
+use crate::ending::Ending;
+use crate::failure::Failure;
+use crate::json;
+use crate::scene::{Scene, copy_folder, failed};
+
+/// More than anything here takes, and more than the five seconds after which the journal gives up by itself.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// More listeners than it takes to read everything, so a cursor that does not move is noticed.
+const MOST_READS: usize = 20;
+
+/// Which process is killed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Act {
+    Notify,
+    /// With a message there already.
+    Listen,
+    /// With a message that comes while it sleeps.
+    ListenAsleep,
+}
+
+/// What it finds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// No home, and a repository without an id.
+    New,
+    Used,
+    /// So many pages in the log that the next commit copies them into the database.
+    LogFull,
+}
+
+/// A place in which the same act can be done again and again from the same beginning.
+pub(super) struct Stage {
+    scene: Scene,
+    act: Act,
+    state: State,
+    texts: Texts,
+}
+
+/// What is sent: before, meanwhile, and after. Long enough to be torn, with what breaks lines.
+struct Texts {
+    before: String,
+    victim: String,
+    after: String,
+}
+
+impl Texts {
+    fn new(state: State) -> Self {
+        let length = if state == State::LogFull { 60_000 } else { 5_000 };
+        let text = |name: &str| format!("{name} \"quoted\"\n\u{1b}[31m\\ {}", "…".repeat(length / 3));
+        Self { before: text("before"), victim: text("victim"), after: text("after") }
+    }
+}
+
+impl Stage {
+    /// In memory: a killed process loses nothing that it had handed to the kernel, whatever is below.
+    pub(super) fn set(act: Act, state: State, ringer: &Path) -> Result<Self, Failure> {
+        let scene = Scene::in_memory(&format!("killpoints-{act:?}-{state:?}"), ringer)?;
+        let own = Self { scene, act, state, texts: Texts::new(state) };
+        if state != State::New {
+            // Somebody has read before, so there is a cursor.
+            own.must(["notify", "--from", "first", "hello"])?;
+            own.must(["listen", "--timeout", "0"])?;
+        }
+        if state == State::LogFull {
+            own.fill_log()?;
+        }
+        if own.has_unread() {
+            own.must(["notify", "--from", "before", &own.texts.before])?;
+        }
+        for part in ["home", "repository"] {
+            if own.scene.path(part).exists() {
+                copy_folder(&own.scene.path(part), &own.scene.path(&format!("{part}.kept")))?;
+            }
+        }
+        Ok(own)
+    }
+
+    /// Where the act can be interrupted.
+    pub(super) fn boundaries(&self) -> Result<Boundaries, Failure> {
+        self.reset()?;
+        let trace = self.scene.path("trace");
+        let database = self.scene.home().join("ringer.db");
+        let length = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
+        let before = length(&database);
+        let ending =
+            self.perform([OsStr::new("-s"), OsStr::new("400"), OsStr::new("-o"), trace.as_os_str()])?;
+        let text = fs::read(&trace).map_err(|error| failed(&trace, &error))?;
+        let found = Boundaries::read(&String::from_utf8_lossy(&text), &self.scene.root().to_string_lossy());
+        if !ending.is_success() || found.points.is_empty() {
+            let (status, complaints) = (ending.status(), self.scene.first_complaints());
+            return Err(Failure::unavailable(format!(
+                "strace could not follow ringer: {status}\n{complaints}"
+            )));
+        }
+        if self.state == State::LogFull && length(&database) == before {
+            eprintln!("the log was not copied into the database: those boundaries are not covered");
+        }
+        Ok(found)
+    }
+
+    /// Kills at a boundary and looks what became of everything.
+    pub(super) fn kill_at(&self, boundary: &Boundary) -> Result<Finding, Failure> {
+        self.reset()?;
+        let (filter, injection) = (boundary.filter(), boundary.injection());
+        let ending = self.perform(["-o", "/dev/null", "-e", &filter, "-e", &injection])?;
+        let mut finding = Finding::default();
+        finding.missed += u32::from(ending.is_success());
+        if ending.overran || !(ending.is_success() || ending.is_kill()) {
+            finding.wedged += 1;
+        }
+        let after = self.run(["notify", "--from", "after", &self.texts.after])?;
+        finding.wedged += u32::from(!after.is_success());
+        let came = self.read_all(&mut finding)?;
+        let printed = messages(&ending.output).unwrap_or_else(|torn| {
+            finding.torn += torn;
+            Vec::new()
+        });
+        finding.add(&compare(&came, &self.duties(&ending, &printed)));
+        finding.litter += self.litter();
+        Ok(finding)
+    }
+
+    fn duties(&self, ending: &Ending, printed: &[String]) -> Vec<(&str, Duty)> {
+        let Texts { before, victim, after } = &self.texts;
+        let of_listener = |text: &String| match (printed.contains(text), ending.is_success()) {
+            (false, _) => Duty::Come,
+            (true, false) => Duty::MayComeAgain,
+            (true, true) => Duty::Stay,
+        };
+        let mut duties = vec![(after.as_str(), Duty::Come)];
+        match self.act {
+            Act::Notify => {
+                let duty = if ending.is_success() { Duty::Come } else { Duty::MayCome };
+                duties.push((victim, duty));
+                if self.has_unread() {
+                    duties.push((before, Duty::Come));
+                }
+            }
+            Act::Listen => duties.push((before, of_listener(before))),
+            Act::ListenAsleep => duties.push((victim, of_listener(victim))),
+        }
+        duties
+    }
+
+    /// Whether a message waits before the act begins.
+    fn has_unread(&self) -> bool {
+        self.state != State::New && self.act != Act::ListenAsleep
+    }
+
+    /// Does the act under strace.
+    fn perform<S: AsRef<OsStr>>(&self, strace: impl IntoIterator<Item = S>) -> Result<Ending, Failure> {
+        let mut command = Command::new("strace");
+        command.arg("-f").arg("-qq").args(strace);
+        command.stderr(self.scene.complaints()?);
+        match self.act {
+            Act::Notify => {
+                let arguments = ["notify", "--from", "victim", &self.texts.victim];
+                Ending::of(&mut self.scene.around(command, arguments), DEADLINE)
+            }
+            Act::Listen => {
+                Ending::of(&mut self.scene.around(command, ["listen", "--timeout", "0"]), DEADLINE)
+            }
+            Act::ListenAsleep => self.perform_asleep(command),
+        }
+    }
+
+    fn perform_asleep(&self, strace: Command) -> Result<Ending, Failure> {
+        let mut command = self.scene.around(strace, ["listen", "--timeout", "8"]);
+        thread::scope(|scope| {
+            let listener = scope.spawn(move || Ending::of(&mut command, DEADLINE));
+            self.wait_for_listener(|| listener.is_finished());
+            let sent = self.must(["notify", "--from", "victim", &self.texts.victim]);
+            let ending = listener
+                .join()
+                .unwrap_or_else(|_| Err(Failure::complaints("the thread of a listener panicked".into())));
+            sent.and(ending)
+        })
+    }
+
+    /// Until the listener sleeps at its doorbell, or is dead.
+    fn wait_for_listener(&self, is_finished: impl Fn() -> bool) {
+        let deadline = Instant::now() + DEADLINE / 2;
+        while !is_finished() && Instant::now() < deadline {
+            // Not the doorbell itself: to read from it is to wait at it.
+            let pid = entries(&self.scene.home().join("bells"))
+                .filter(|entry| entry.extension().is_some_and(|extension| extension == "lock"))
+                .find_map(|entry| holder(&fs::read_to_string(entry).ok()?));
+            if pid.is_some_and(|pid| asleep::at_fifo(pid, self.scene.root(), deadline)) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn read_all(&self, finding: &mut Finding) -> Result<Vec<String>, Failure> {
+        let mut came = Vec::new();
+        for _ in 0..MOST_READS {
+            let ending = self.run(["listen", "--timeout", "0"])?;
+            if !ending.is_success() {
+                break;
+            }
+            match messages(&ending.output) {
+                Ok(texts) if texts.is_empty() && ending.output.is_empty() => return Ok(came),
+                Ok(texts) => came.extend(texts),
+                Err(torn) => finding.torn += torn,
+            }
+        }
+        finding.wedged += 1;
+        Ok(came)
+    }
+
+    fn litter(&self) -> u32 {
+        let bells = entries(&self.scene.home().join("bells")).count();
+        let damaged = entries(&self.scene.home())
+            .filter(|path| path.to_string_lossy().contains("ringer.db.damaged"))
+            .count();
+        u32::try_from(bells + damaged).unwrap_or(u32::MAX)
+    }
+
+    /// Messages that no listener reads, until the log is nearly as long as it gets.
+    fn fill_log(&self) -> Result<(), Failure> {
+        const FRAME: u64 = 4096 + 24;
+        // The journal copies at 256 pages; the message of the act takes sixteen.
+        const ENOUGH: u64 = 230 * FRAME;
+        const MOST_MESSAGES: usize = 200;
+        let log = self.scene.home().join("ringer.db-wal");
+        for _ in 0..MOST_MESSAGES {
+            if fs::metadata(&log).is_ok_and(|meta| meta.len() >= ENOUGH) {
+                break;
+            }
+            self.must(["notify", "--from", "filler", "--to", "person", "fills the log"])?;
+        }
+        Ok(())
+    }
+
+    fn reset(&self) -> Result<(), Failure> {
+        for part in ["home", "repository"] {
+            let (path, kept) = (self.scene.path(part), self.scene.path(&format!("{part}.kept")));
+            if path.exists() {
+                fs::remove_dir_all(&path).map_err(|error| failed(&path, &error))?;
+            }
+            if kept.exists() {
+                copy_folder(&kept, &path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<Ending, Failure> {
+        Ending::of(self.scene.ringer(arguments).stderr(self.scene.complaints()?), DEADLINE)
+    }
+
+    fn must<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<(), Failure> {
+        let ending = self.run(arguments)?;
+        if ending.is_success() {
+            return Ok(());
+        }
+        let (status, complaints) = (ending.status(), self.scene.first_complaints());
+        Err(Failure::complaints(format!("ringer failed and nobody had killed it: {status}\n{complaints}")))
+    }
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = std::path::PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// The process that a doorbell's lock names.
+fn holder(text: &str) -> Option<u32> {
+    json::parse(text)?.word("pid")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_doorbell_names_its_owner() {
+        assert_eq!(super::holder("{\"pid\":4711,\"started\":12,\"consumer\":\"lead\"}\n"), Some(4711));
+        assert_eq!(super::holder(""), None);
+    }
+}

@@ -1,0 +1,161 @@
+use std::env;
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::failure::Failure;
+
+/// A folder of our own, with a home for the journal and a repository to be in; gone when this is dropped.
+pub(crate) struct Scene {
+    root: PathBuf,
+    ringer: PathBuf,
+}
+
+impl Scene {
+    /// Under the system's folder for temporary files, so that TMPDIR chooses the file system.
+    pub(crate) fn new(purpose: &str, ringer: &Path) -> Result<Self, Failure> {
+        Self::in_folder(&env::temp_dir(), purpose, ringer)
+    }
+
+    /// In memory where the system has a place for that: for what does not depend on a disk, and waits for it often.
+    pub(crate) fn in_memory(purpose: &str, ringer: &Path) -> Result<Self, Failure> {
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() { memory.to_owned() } else { env::temp_dir() };
+        Self::in_folder(&folder, purpose, ringer)
+    }
+
+    fn in_folder(folder: &Path, purpose: &str, ringer: &Path) -> Result<Self, Failure> {
+        let root = folder.join(format!("ringer-{purpose}-{}", std::process::id()));
+        DirBuilder::new().mode(0o700).create(&root).map_err(|error| failed(&root, &error))?;
+        let scene = Self { root, ringer: ringer.to_owned() };
+        make_repository(&scene.repository())?;
+        Ok(scene)
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The home that [`Scene::ringer`] uses.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root.join("home")
+    }
+
+    pub(crate) fn repository(&self) -> PathBuf {
+        self.root.join("repository")
+    }
+
+    /// A path in the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    pub(crate) fn ringer<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        self.ringer_at(&self.home(), arguments)
+    }
+
+    /// `ringer` with another home, and nothing in its environment that says who calls.
+    pub(crate) fn ringer_at<'a>(&self, home: &Path, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = Command::new(&self.ringer);
+        command.args(arguments).stdin(Stdio::null());
+        self.settle(command, home)
+    }
+
+    /// The same around another program that then runs `ringer`.
+    pub(crate) fn around<'a>(
+        &self,
+        mut command: Command,
+        arguments: impl IntoIterator<Item = &'a str>,
+    ) -> Command {
+        command.arg(&self.ringer).args(arguments).stdin(Stdio::null());
+        self.settle(command, &self.home())
+    }
+
+    fn settle(&self, mut command: Command, home: &Path) -> Command {
+        command
+            .current_dir(self.repository())
+            .env("RINGER_HOME", home)
+            .env("RINGER_HUB", "off")
+            // Cargo's, for us: every library would be looked for in its folders first.
+            .env_remove("LD_LIBRARY_PATH")
+            .env_remove("RINGER_AGENT")
+            .env_remove("RINGER_SURFACE");
+        command
+    }
+
+    /// A file at its end, for what programs complain about.
+    pub(crate) fn complaints(&self) -> Result<File, Failure> {
+        let path = self.path("complaints");
+        File::options().create(true).append(true).open(&path).map_err(|error| failed(&path, &error))
+    }
+
+    /// The beginning of what they complained about.
+    pub(crate) fn first_complaints(&self) -> String {
+        const MOST: usize = 10;
+        let text = fs::read(self.path("complaints")).unwrap_or_default();
+        String::from_utf8_lossy(&text).lines().take(MOST).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.root) {
+            eprintln!("{} is left behind: {error}", self.root.display());
+        }
+    }
+}
+
+fn make_repository(path: &Path) -> Result<(), Failure> {
+    // Without a template: its hooks are twenty files that would be copied again and again.
+    let status = Command::new("git")
+        .args(["init", "--quiet", "--template="])
+        .arg(path)
+        .status()
+        .map_err(|error| Failure::io("git init", &error))?;
+    if status.success() { Ok(()) } else { Err(Failure::unavailable(format!("git init: {status}"))) }
+}
+
+/// Copies a folder with everything in it.
+pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<(), Failure> {
+    let copy = || -> std::io::Result<()> {
+        DirBuilder::new().mode(0o700).create(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            let target = to.join(entry.file_name());
+            if entry.file_type()?.is_dir() {
+                copy_folder(&entry.path(), &target)
+                    .map_err(|failure| std::io::Error::other(failure.to_string()))?;
+            } else {
+                fs::copy(entry.path(), target)?;
+            }
+        }
+        Ok(())
+    };
+    copy().map_err(|error| failed(from, &error))
+}
+
+pub(crate) fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::io(&path.display().to_string(), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Scene, copy_folder};
+    use std::fs;
+    use std::path::Path;
+
+    #[test]
+    fn a_scene_leaves_nothing() {
+        let scene = Scene::new("scene-test", Path::new("true")).expect("the temporary folder is writable");
+        let root = scene.root().to_owned();
+        assert!(scene.repository().join(".git/HEAD").is_file());
+        fs::create_dir_all(scene.home().join("bells")).expect("it is ours");
+        fs::write(scene.home().join("bells/one"), "1").expect("it is ours");
+        copy_folder(&scene.home(), &scene.path("copy")).expect("there is room");
+        assert_eq!(fs::read_to_string(scene.path("copy/bells/one")).ok().as_deref(), Some("1"));
+        assert!(scene.ringer(["--version"]).status().is_ok_and(|status| status.success()));
+        drop(scene);
+        assert!(!root.exists());
+    }
+}

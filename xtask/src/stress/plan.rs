@@ -1,0 +1,138 @@
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::ledger::Consumer;
+use crate::binary::Profile;
+use crate::failure::Failure;
+use crate::flags;
+
+const FLAGS: &str =
+    "--writers N, --messages N, --listeners N, --kill, --seed N, --seconds-limit N, --profile NAME";
+
+/// What the developer asked for.
+#[derive(PartialEq, Debug)]
+pub(super) struct Plan {
+    pub(super) writers: u32,
+    /// Of each writer.
+    pub(super) messages: u32,
+    /// That share one name; one more listens under another.
+    pub(super) listeners: u32,
+    pub(super) kill: bool,
+    pub(super) seed: u64,
+    /// After this, writers begin nothing new.
+    pub(super) limit: Duration,
+    pub(super) profile: Profile,
+}
+
+impl Plan {
+    pub(super) fn short() -> Self {
+        Self { writers: 16, messages: 10, listeners: 3, kill: true, profile: Profile::Dev, ..Self::default() }
+    }
+
+    pub(super) fn parse(arguments: &[String]) -> Result<Self, Failure> {
+        let mut plan = Self::default();
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let name = word.as_str();
+            match name {
+                "--writers" => plan.writers = flags::value(name, words.next(), 1..=4096)?,
+                "--messages" => plan.messages = flags::value(name, words.next(), 1..=100_000)?,
+                "--listeners" => plan.listeners = flags::value(name, words.next(), 1..=256)?,
+                "--seed" => plan.seed = flags::value(name, words.next(), 0..=u64::MAX)?,
+                "--seconds-limit" => {
+                    plan.limit = Duration::from_secs(flags::value(name, words.next(), 1..=86_400)?);
+                }
+                "--kill" => plan.kill = true,
+                "--profile" => {
+                    let profile = words.next().and_then(|word| Profile::named(word));
+                    plan.profile = profile
+                        .ok_or_else(|| Failure::usage("--profile takes dev, release or dist".into()))?;
+                }
+                _ => return Err(flags::unknown(name, FLAGS)),
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Each listener's place and the name it reads under.
+    pub(super) fn consumers(&self) -> impl Iterator<Item = (u32, Consumer)> {
+        let shared = (0..self.listeners).map(|place| (place, Consumer::Lead));
+        shared.chain([(self.listeners, Consumer::Audit)])
+    }
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            writers: 64,
+            messages: 200,
+            listeners: 4,
+            kill: false,
+            seed: fresh_seed(),
+            limit: Duration::from_mins(10),
+            profile: Profile::Release,
+        }
+    }
+}
+
+/// Enough to differ from run to run; short enough to be typed again.
+fn fresh_seed() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::from(since.subsec_micros()) + (since.as_secs() % 1_000) * 1_000_000
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { writers, messages, listeners, seed, .. } = self;
+        let kill = if self.kill { ", killed at random" } else { "" };
+        write!(
+            f,
+            "{writers} writers × {messages} messages, {listeners} listeners and an audit{kill}; --seed {seed}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Plan;
+    use crate::binary::Profile;
+    use std::time::Duration;
+
+    fn parse(line: &str) -> Result<Plan, u8> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        Plan::parse(&words).map_err(|failure| failure.code())
+    }
+
+    #[test]
+    fn everything_can_be_chosen() {
+        let line = "--writers 2 --messages 3 --listeners 1 --kill --seed 9 --seconds-limit 5 --profile dev";
+        let expect = Plan {
+            writers: 2,
+            messages: 3,
+            listeners: 1,
+            kill: true,
+            seed: 9,
+            limit: Duration::from_secs(5),
+            profile: Profile::Dev,
+        };
+        assert_eq!(parse(line), Ok(expect));
+        assert_eq!(
+            parse("").map(|plan| (plan.writers, plan.kill, plan.profile)),
+            Ok((64, false, Profile::Release))
+        );
+    }
+
+    #[test]
+    fn a_wrong_word_is_a_usage_error() {
+        for line in ["--writer 2", "--writers", "--writers 0", "--writers 9999", "--profile fast", "64"] {
+            assert_eq!(parse(line), Err(64), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_audit_listens_beside_the_others() {
+        let consumers: Vec<u32> =
+            Plan { listeners: 2, ..Plan::default() }.consumers().map(|(place, _)| place).collect();
+        assert_eq!(consumers, [0, 1, 2]);
+    }
+}
