@@ -61,6 +61,7 @@ impl From<InvalidWord> for Failure {
             _ => Exit::Data,
         };
         let hint = match error {
+            InvalidWord::Empty { what: "question" } => "ringer ask \"Which branch?\"",
             InvalidWord::Empty { what: "message" } => "ringer notify \"the build is green\"",
             InvalidWord::TooLong { what: "message", .. } => "put it in a file, and say where the file is",
             InvalidWord::Character { what: "message", .. } => "tr -d '\\000' < FILE | ringer notify -",

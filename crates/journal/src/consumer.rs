@@ -23,8 +23,11 @@ impl Consumer {
     /// A consumer of that name. Names become file names: letters, digits and `._-`.
     pub fn new(name: &str, scope: Scope) -> Result<Self, InvalidWord> {
         let what = "consumer";
-        if name.is_empty() || name.starts_with('.') {
+        if name.is_empty() {
             return Err(InvalidWord::Empty { what });
+        }
+        if name.starts_with('.') {
+            return Err(InvalidWord::Character { what, character: '.' });
         }
         if name.len() > 64 {
             return Err(InvalidWord::TooLong { what, length: name.len(), most: 64 });

@@ -10,7 +10,8 @@ use crate::place;
 
 /// Close a question, with an answer or without
 ///
-/// The agent that asked gets the answer in its inbox; a `ringer ask --wait` prints it and ends.
+/// The agent that asked gets the answer in its inbox; a `ringer ask --wait`
+/// prints it and ends.
 ///
 /// Examples:
 ///   ringer acknowledge q-1740000607-a1b2c3 "yes, but keep the old API"

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ringer_core::{Draft, Kind};
+use ringer_core::{Draft, Kind, MAX_BODY, check_text};
 use ringer_journal::{Parent, Stamp};
 use serde::Serialize;
 
@@ -14,8 +14,9 @@ use crate::span::parse_span;
 
 /// Ask the person, or the lead agent, something
 ///
-/// Stores the question and notifies of it. Somebody answers with `ringer acknowledge ID ANSWER`; an agent that asked
-/// gets the answer in its inbox, and --wait prints it.
+/// Stores the question and notifies of it. Somebody answers with `ringer
+/// acknowledge ID ANSWER`; an agent that asked gets the answer in its inbox,
+/// and --wait prints it.
 ///
 /// Examples:
 ///   ringer ask "Should I refactor the auth module?"
@@ -62,8 +63,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         Some(agent) => format!("Agent {} asks: {}", agent.as_str(), arguments.question),
         None => arguments.question.clone(),
     };
-    // The question by itself is checked first, so that an empty one is not hidden behind the words around it.
-    Draft::new(scope.clone(), sender.clone(), Kind::Question, &arguments.question)?;
+    // The question by itself, so that an empty one is not hidden behind the words around it.
+    check_text("question", &arguments.question, MAX_BODY)?;
     let mut draft = Draft::new(scope, sender, Kind::Question, &asks)?;
     draft.origin = place::origin();
     let wait = arguments.wait.then_some(Parent::Watch);

@@ -15,9 +15,10 @@ use crate::span::{Clock, parse_span};
 
 /// Block until messages arrive, print them as JSON lines, exit
 ///
-/// For the lead agent: run it in the background, act on what it prints, run it again. Messages sent meanwhile wait. What
-/// was printed is not printed again; what could not be printed is. Several listeners of one name share the messages,
-/// listeners of different names each get all of them.
+/// For the lead agent: run it in the background, act on what it prints, run it
+/// again. Messages sent meanwhile wait. What was printed is not printed again;
+/// what could not be printed is. Several listeners of one name share the
+/// messages, listeners of different names each get all of them.
 ///
 /// Examples:
 ///   ringer listen --timeout 300

@@ -15,8 +15,8 @@ use crate::span::parse_span;
 
 /// Send a message: it is on disk when this returns, and whoever listens is awake
 ///
-/// It goes to the lead agent of this repository and to the person, unless --to says otherwise. Nobody has to listen:
-/// the next one who does gets it.
+/// It goes to the lead agent of this repository and to the person, unless --to
+/// says otherwise. Nobody has to listen: the next one who does gets it.
 ///
 /// Examples:
 ///   ringer notify "the build is green"

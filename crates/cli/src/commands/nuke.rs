@@ -16,8 +16,9 @@ use crate::span::Clock;
 
 /// Remove what Ringer left in this repository and stop its listeners
 ///
-/// Shows what nobody has read, asks, and then removes the repository's messages, questions and places, its id in the
-/// git directory, and ends whoever listens.
+/// Shows what nobody has read, asks, and then removes the repository's
+/// messages, questions and places, its id in the git directory, and ends
+/// whoever listens.
 ///
 /// Examples:
 ///   ringer nuke

@@ -9,7 +9,8 @@ use crate::terminal::{detect_here, write_to_terminal};
 
 /// Show progress in the terminal's tab, title or task bar
 ///
-/// Sent only to terminals that are known to show it: others would print or pop up the sequence.
+/// Sent only to terminals that are known to show it: others would print or pop
+/// up the sequence.
 ///
 /// Examples:
 ///   ringer progress 42

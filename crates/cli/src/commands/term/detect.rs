@@ -9,8 +9,9 @@ use crate::terminal::{apple_bell, detect_here};
 
 /// Say which terminal this is, what tells so, and how it would be notified
 ///
-/// The terminal is named as Claude Code would name it, with the row of its table that matched. Multiplexers, the
-/// terminal around them and SSH are told beside it.
+/// The terminal is named as Claude Code would name it, with the row of its
+/// table that matched. Multiplexers, the terminal around them and SSH are told
+/// beside it.
 ///
 /// Examples:
 ///   ringer term detect

@@ -9,7 +9,8 @@ use crate::terminal::{apple_bell, detect_here, random_id, write_to_terminal};
 
 /// Tell the person at this terminal something, through the terminal itself
 ///
-/// Goes to the controlling terminal, so it works from inside a pipeline, and prints the method that was used.
+/// Goes to the controlling terminal, so it works from inside a pipeline, and
+/// prints the method that was used.
 ///
 /// Examples:
 ///   ringer term notify "tests pass"

@@ -13,8 +13,9 @@ use crate::output::settle;
 
 /// Say what a program told its terminal: notifications, titles, progress, bells
 ///
-/// Reads what the program wrote (a recording, or a pipe that is still growing) and prints one line per event, with
-/// the offset at which its sequence starts. Memory use does not grow with the input.
+/// Reads what the program wrote (a recording, or a pipe that is still growing)
+/// and prints one line per event, with the offset at which its sequence starts.
+/// Memory use does not grow with the input.
 ///
 /// Examples:
 ///   script -q -c claude session.raw; ringer term scan session.raw
