@@ -29,6 +29,11 @@ impl Home {
         self.path.join("ringer.db")
     }
 
+    /// SQLite's write-ahead log.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.path.join("ringer.db-wal")
+    }
+
     /// The lock that writers take in turn. A file of its own: closing another descriptor of the database would drop
     /// SQLite's locks.
     pub(crate) fn write_lock(&self) -> PathBuf {

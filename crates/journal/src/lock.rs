@@ -1,6 +1,7 @@
 //! Locks between processes: flock on files of their own, which the kernel drops when their holder dies.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -13,9 +14,10 @@ pub(crate) struct Lock {
     file: File,
 }
 
-/// Between two tries: short at first, because most holders need less than a millisecond.
+/// Between two tries: short at first, because most holders need less than a millisecond; then long, because a thousand
+/// that try all the time leave nothing for the one who works.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
-const LONGEST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(25);
 
 impl Lock {
     /// Takes the lock, waiting until the deadline at most (`None`: for ever). `Ok(None)`: somebody else has it.
@@ -23,12 +25,15 @@ impl Lock {
     /// By trying, not by blocking: a stopped process that holds the lock must not stop everybody else with it.
     pub(crate) fn take(path: &Path, deadline: Option<Instant>) -> io::Result<Option<Self>> {
         let mut pause = FIRST_PAUSE;
+        let mut file = open(path)?;
         loop {
-            let file = open(path)?;
             match file.try_lock() {
-                // Somebody may have removed the file between our open and our lock: then we hold a lock on nothing.
                 Ok(()) if is_at(&file, path) => return Ok(Some(Self { file })),
-                Ok(()) => continue,
+                // Somebody removed the file between our open and our lock: what we hold is a lock on nothing.
+                Ok(()) => {
+                    file = open(path)?;
+                    continue;
+                }
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
             }
@@ -36,7 +41,8 @@ impl Lock {
             if left == Some(Duration::ZERO) {
                 return Ok(None);
             }
-            thread::sleep(left.map_or(pause, |left| left.min(pause)));
+            let pause_now = uneven(pause);
+            thread::sleep(left.map_or(pause_now, |left| left.min(pause_now)));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
@@ -45,6 +51,12 @@ impl Lock {
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
+}
+
+/// Between half of a pause and all of it, so that those who began together do not try together for ever.
+fn uneven(pause: Duration) -> Duration {
+    let share = u32::from(RandomState::new().hash_one(pause).to_le_bytes()[0]);
+    pause / 2 + pause * share / 512
 }
 
 fn open(path: &Path) -> io::Result<File> {

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::error::Error;
-use crate::home::Home;
+use crate::home::{Home, sync_directory};
 use crate::lock::FileNumber;
 use crate::repair::{self, Repair};
 use crate::schema;
@@ -25,9 +26,9 @@ pub struct Journal {
     repair: Option<Repair>,
 }
 
-/// Pages in the log before a commit copies them into the database. A log is read through by whoever opens the journal
-/// when nobody else has it open, so it is kept short.
-const CHECKPOINT_PAGES: i64 = 256;
+/// The size of the log from which on it is copied into the database and emptied. Whoever opens the journal when nobody
+/// else has it open reads the whole log, so it is kept short.
+const LONG_LOG: u64 = 512 * 1024;
 
 impl Journal {
     /// Opens the journal, making it if there is none. A damaged one is set aside and a fresh one begun with what could
@@ -119,6 +120,7 @@ impl Journal {
         if version < schema::VERSION {
             let turn = turn::take(home, patience)?;
             schema::migrate(&mut journal.connection).map_err(|error| journal.error(error))?;
+            sync_directory(home.path()).map_err(|error| home.error("syncing the home", error))?;
             drop(turn);
         }
         Ok(journal)
@@ -157,12 +159,29 @@ impl Journal {
         }
         let database = self.home.database();
         let failed = |error| Error::database(&database, self.patience.0, error);
+        let had_log = self.home.log().exists();
         let transaction =
             Transaction::new(&mut self.connection, TransactionBehavior::Immediate).map_err(failed)?;
         let changed = change(&transaction).map_err(failed)?;
         transaction.commit().map_err(failed)?;
+        if !had_log {
+            // A log that was just made is synced, but its name is not.
+            sync_directory(self.home.path()).map_err(|error| self.home.error("syncing the home", error))?;
+        }
+        self.shorten_log();
         drop(turn);
         Ok(changed)
+    }
+
+    /// Empties a log that has become long. By hand, because SQLite's own way never lets it start over when every writer
+    /// opens the journal anew. Nobody is waited for: while somebody reads, it is left for the next writer.
+    fn shorten_log(&self) {
+        let is_long = self.home.log().metadata().is_ok_and(|metadata| metadata.len() > LONG_LOG);
+        if is_long && self.connection.busy_timeout(Duration::ZERO).is_ok() {
+            // Whether it worked or not, the change itself is on disk.
+            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            let _ = self.connection.busy_timeout(self.patience.0);
+        }
     }
 
     pub(crate) fn error(&self, source: rusqlite::Error) -> Error {
@@ -180,6 +199,6 @@ fn connect(home: &Home, patience: Patience) -> Result<Connection, Error> {
     // `ringer notify` would pay.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
-    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES).map_err(failed)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
     Ok(connection)
 }
