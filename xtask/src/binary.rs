@@ -3,6 +3,7 @@
 use std::env;
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::failure::Failure;
 use crate::step::Step;
@@ -42,8 +43,30 @@ impl Profile {
 
 /// Builds `ringer` and gives its path.
 pub(crate) fn ringer(profile: Profile, times: &mut Timetable) -> Result<PathBuf, Failure> {
-    Step::cargo("build", &["build", "--profile", profile.name(), "-p", "ringer"]).run(times)?;
-    Ok(artifacts()?.join(profile.folder()).join(format!("ringer{EXE_SUFFIX}")))
+    let build = Step::cargo("build", &["build", "--profile", profile.name(), "-p", "ringer"]);
+    let program = format!("ringer{EXE_SUFFIX}");
+    // Naming the target keeps the flags away from build scripts and procedural macros, which they would break.
+    if let Some(host) = static_host().filter(|_| profile == Profile::Dist) {
+        build.args(["--target", &host]).env("RUSTFLAGS", STATIC).run(times)?;
+        return Ok(artifacts()?.join(host).join(profile.folder()).join(program));
+    }
+    build.run(times)?;
+    Ok(artifacts()?.join(profile.folder()).join(program))
+}
+
+/// A program that hooks start all day should not be linked anew each time: without a dynamic linker and its relocations,
+/// a start takes a third of a millisecond less. Cargo has no such setting for a profile, so it is here.
+const STATIC: &str = "-C target-feature=+crt-static -C relocation-model=static";
+
+/// The machine's own target, where the C library can be linked statically.
+fn static_host() -> Option<String> {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let version = Command::new(rustc).arg("-vV").output().ok()?;
+    host_in(&String::from_utf8_lossy(&version.stdout)).filter(|host| host.ends_with("-linux-gnu"))
+}
+
+fn host_in(version: &str) -> Option<String> {
+    version.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned)
 }
 
 /// Where cargo puts programs: the folder above the profile's folder that holds us. Asking our own path
@@ -58,7 +81,14 @@ pub(crate) fn artifacts() -> Result<PathBuf, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::Profile;
+    use super::{Profile, host_in};
+
+    #[test]
+    fn the_host_is_read_off_the_compiler() {
+        let version = "rustc 1.95.0\nbinary: rustc\nhost: x86_64-unknown-linux-gnu\nrelease: 1.95.0\n";
+        assert_eq!(host_in(version).as_deref(), Some("x86_64-unknown-linux-gnu"));
+        assert_eq!(host_in(""), None);
+    }
 
     #[test]
     fn profiles_go_by_cargos_names() {

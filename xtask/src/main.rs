@@ -17,6 +17,7 @@ mod bench;
 mod binary;
 mod chance;
 mod ci;
+mod dist;
 mod ending;
 mod failure;
 mod flags;
@@ -76,6 +77,7 @@ const TASKS: &[Task] = &[
         summary: "play the engine with random events and check what must hold",
         run: simulate::run,
     },
+    Task { name: "dist", arguments: "", summary: "build the program as it is shipped", run: dist::run },
     Task { name: "tidy", arguments: "", summary: "the rules no compiler checks", run: tidy::run },
 ];
 

@@ -1,0 +1,13 @@
+use crate::binary::{self, Profile};
+use crate::failure::Failure;
+use crate::timetable::Timetable;
+
+/// Builds the program as it is shipped, and says where it is.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    Failure::unless_empty(arguments)?;
+    Timetable::around(|times| {
+        let ringer = binary::ringer(Profile::Dist, times)?;
+        println!("{}", ringer.display());
+        Ok(())
+    })
+}
