@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::kind::Kind;
 use crate::signal::{AgentState, Authority, BlockedOn, Says, Signal};
 
@@ -29,8 +31,16 @@ impl Default for Patience {
 }
 
 /// One stay in a state that is told. It makes one notice, however many signals announce it and however late.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Episode(u64);
+
+impl Episode {
+    /// Its number, for the name of the message that tells of it.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
 
 /// What the rest of the world has to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,13 +71,17 @@ pub struct Notice {
 /// // The title says the same a moment later: the same episode, so nothing new.
 /// assert_eq!(agent.apply(at(10), &Signal::state(Authority::Title, AgentState::Done)), []);
 /// ```
-#[derive(Debug, Clone)]
+///
+/// It can be written down and read again by another process: whoever holds a signal applies it. Its times are of one
+/// clock that never jumps and that all processes of a machine share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentMachine {
     state: AgentState,
     since: Duration,
     decided_by: Authority,
     decided_at: Duration,
     last_alive: Duration,
+    #[serde(skip)]
     patience: Patience,
     episode: Episode,
     /// What was told of the current episode, to know when something says more.
@@ -79,11 +93,18 @@ pub struct AgentMachine {
     pending: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Told {
+    kind: Kind,
     /// Whether the kind was known, not guessed.
     certain: bool,
     has_text: bool,
+}
+
+impl Told {
+    fn richness(self) -> (bool, bool) {
+        (self.certain, self.has_text)
+    }
 }
 
 impl AgentMachine {
@@ -102,6 +123,16 @@ impl AgentMachine {
             doubted: None,
             pending: false,
         }
+    }
+
+    /// The same, read again by somebody with that patience. Times from before the machine was started anew would lie in
+    /// the future.
+    pub fn resume(mut self, now: Duration, patience: Patience) -> Self {
+        self.patience = patience;
+        for time in [&mut self.since, &mut self.decided_at, &mut self.last_alive] {
+            *time = now.min(*time);
+        }
+        self
     }
 
     /// What it is doing.
@@ -123,6 +154,13 @@ impl AgentMachine {
     pub fn apply(&mut self, now: Duration, signal: &Signal) -> Vec<Notice> {
         let mut notices = self.tick(now);
         self.last_alive = now;
+        match signal.says {
+            Says::Notified => notices.extend(self.notified(signal)),
+            Says::Idle if self.is_waiting() && !self.idle_told => {
+                notices.push(self.idle(signal.text.clone()));
+            }
+            _ => {}
+        }
         let Some(state) = self.meaning(signal) else { return notices };
         if self.holds_against(now, signal, state) {
             self.doubted = Some(signal.clone());
@@ -155,17 +193,41 @@ impl AgentMachine {
             notices.extend(self.enter(now, AgentState::Stuck, &signal));
         }
         if self.is_waiting() && !self.idle_told && now >= self.since + self.patience.idle {
-            self.idle_told = true;
-            self.episode.0 += 1;
-            notices.push(Notice {
-                episode: self.episode,
-                upgrade: false,
-                kind: Kind::Waiting,
-                category: Some("idle_prompt"),
-                text: None,
-            });
+            notices.push(self.idle(None));
         }
         notices
+    }
+
+    /// The person has not come back for a while: told once for each end of a turn.
+    fn idle(&mut self, text: Option<String>) -> Notice {
+        self.idle_told = true;
+        self.episode.0 += 1;
+        // It says all there is to say: nothing that comes later is richer.
+        self.told = Some(Told { kind: Kind::Waiting, certain: true, has_text: true });
+        Notice {
+            episode: self.episode,
+            upgrade: false,
+            kind: Kind::Waiting,
+            category: Some("idle_prompt"),
+            text,
+        }
+    }
+
+    /// A notification of its own. About an episode that was told it says at most more; a bell says nothing more.
+    fn notified(&mut self, signal: &Signal) -> Option<Notice> {
+        let text = signal.text.clone()?;
+        let (upgrade, kind) = match &mut self.told {
+            Some(told) if told.has_text => return None,
+            Some(told) => {
+                told.has_text = true;
+                (true, told.kind)
+            }
+            None => {
+                self.episode.0 += 1;
+                (false, Kind::Status)
+            }
+        };
+        Some(Notice { episode: self.episode, upgrade, kind, category: None, text: Some(text) })
     }
 
     /// Done, with nothing running: it is the person's turn.
@@ -177,7 +239,7 @@ impl AgentMachine {
     fn meaning(&self, signal: &Signal) -> Option<AgentState> {
         match signal.says {
             Says::Alive if self.state == AgentState::Stuck => Some(AgentState::Working),
-            Says::Alive => None,
+            Says::Alive | Says::Notified | Says::Idle => None,
             // Only a turn can end, and what is known better stays: a title shows the same for done and for blocked.
             Says::TurnEnded => self.state.is_busy().then_some(AgentState::Done),
             // A client's own notification is no sign that its turn ended: it may come a minute later.
@@ -211,9 +273,9 @@ impl AgentMachine {
         self.pending = state == AgentState::Done && signal.pending;
         let (kind, category) = self.notice_for(before, state)?;
         let certain = !matches!(signal.says, Says::TurnEnded);
-        let telling = Told { certain, has_text: signal.text.is_some() };
+        let telling = Told { kind, certain, has_text: signal.text.is_some() };
         let upgrade = self.told.is_some();
-        if self.told.is_some_and(|told| telling <= told) {
+        if self.told.is_some_and(|told| telling.richness() <= told.richness()) {
             return None;
         }
         self.told = Some(telling);
@@ -228,6 +290,7 @@ impl AgentMachine {
             AgentState::Blocked(BlockedOn::Permission) => Some((Kind::Waiting, Some("permission_prompt"))),
             AgentState::Blocked(BlockedOn::Question) => Some((Kind::Question, None)),
             AgentState::Blocked(BlockedOn::Auth) => Some((Kind::Waiting, Some("auth_prompt"))),
+            AgentState::Blocked(BlockedOn::Input) => Some((Kind::Waiting, None)),
             AgentState::Error => Some((Kind::Error, None)),
             AgentState::Stuck => Some((Kind::Stuck, None)),
             // Whatever ended in the middle of a turn without saying so ended badly.
@@ -243,205 +306,4 @@ impl AgentMachine {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use AgentState::{
-        Blocked, Compacting, Done, Error, Exited, RateLimited, Ready, Starting, Stuck, Working,
-    };
-    use proptest::prelude::*;
-
-    fn at(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
-
-    fn hook(state: AgentState) -> Signal {
-        Signal::state(Authority::Hook, state)
-    }
-
-    fn title(says: Says) -> Signal {
-        Signal { authority: Authority::Title, says, text: None, pending: false }
-    }
-
-    /// Plays signals. Gives the kinds told, with `+` before an upgrade, and the state at the end.
-    fn play(signals: &[(u64, Signal)]) -> (Vec<String>, AgentState) {
-        let mut agent = AgentMachine::new(at(0), Patience::default());
-        let mut told = Vec::new();
-        for (seconds, signal) in signals {
-            for notice in agent.apply(at(*seconds), signal) {
-                told.push(format!("{}{}", if notice.upgrade { "+" } else { "" }, notice.kind));
-            }
-        }
-        (told, agent.state())
-    }
-
-    #[track_caller]
-    fn check(signals: &[(u64, Signal)], told: &[&str], state: AgentState) {
-        let (found, end) = play(signals);
-        assert_eq!((found.iter().map(String::as_str).collect::<Vec<_>>(), end), (told.to_vec(), state));
-    }
-
-    #[test]
-    fn a_turn_makes_one_complete() {
-        check(&[(1, hook(Ready)), (2, hook(Working)), (9, hook(Done))], &["complete"], Done);
-    }
-
-    #[test]
-    fn transient_states_are_never_told() {
-        let signals = [(1, hook(Working)), (2, hook(RateLimited)), (3, hook(Compacting)), (4, hook(Working))];
-        check(&signals, &[], Working);
-    }
-
-    #[test]
-    fn each_blocked_kind_tells_what_it_needs() {
-        check(
-            &[(1, hook(Working)), (2, hook(Blocked(BlockedOn::Permission)))],
-            &["waiting"],
-            Blocked(BlockedOn::Permission),
-        );
-        check(
-            &[(1, hook(Working)), (2, hook(Blocked(BlockedOn::Question)))],
-            &["question"],
-            Blocked(BlockedOn::Question),
-        );
-        check(
-            &[(1, hook(Working)), (2, hook(Blocked(BlockedOn::Auth)))],
-            &["waiting"],
-            Blocked(BlockedOn::Auth),
-        );
-        check(&[(1, hook(Working)), (2, hook(Error))], &["error"], Error);
-    }
-
-    #[test]
-    fn one_episode_makes_one_notice_however_late_the_other_signals_are() {
-        let late = Signal::state(Authority::Notification, Blocked(BlockedOn::Permission));
-        let signals = [
-            (1, hook(Working)),
-            (2, hook(Blocked(BlockedOn::Permission)).text("touch x")),
-            (2, title(Says::TurnEnded)),
-            (8, late),
-        ];
-        check(&signals, &["waiting"], Blocked(BlockedOn::Permission));
-    }
-
-    #[test]
-    fn a_richer_signal_upgrades_in_place() {
-        let signals =
-            [(1, title(Says::Is(Working))), (20, title(Says::TurnEnded)), (21, hook(Done).text("all green"))];
-        check(&signals, &["complete", "+complete"], Done);
-        // Claude Code shows the same title for done and for blocked.
-        let blocked = hook(Blocked(BlockedOn::Permission)).text("rm");
-        let signals = [(1, title(Says::Is(Working))), (20, title(Says::TurnEnded)), (21, blocked)];
-        check(&signals, &["complete", "waiting"], Blocked(BlockedOn::Permission));
-    }
-
-    #[test]
-    fn a_less_believable_signal_waits_until_the_better_one_no_longer_holds() {
-        check(&[(1, hook(Working)), (2, title(Says::TurnEnded))], &[], Working);
-        let mut agent = AgentMachine::new(at(0), Patience::default());
-        agent.apply(at(1), &hook(Working));
-        agent.apply(at(2), &title(Says::TurnEnded));
-        assert_eq!(agent.next_deadline(), Some(at(6)));
-        assert_eq!(agent.tick(at(6))[0].kind, Kind::Complete, "the person pressed Escape: no hook came");
-        // A hook in the meantime makes the doubt pointless.
-        let signals =
-            [(1, hook(Working)), (2, title(Says::TurnEnded)), (3, hook(Working)), (30, hook(Working))];
-        check(&signals, &[], Working);
-    }
-
-    #[test]
-    fn when_hooks_stop_arriving_the_next_one_takes_over() {
-        check(&[(1, hook(Working)), (60, title(Says::TurnEnded))], &["complete"], Done);
-    }
-
-    #[test]
-    fn a_notification_of_the_client_never_ends_a_turn() {
-        let notification = Signal::state(Authority::Notification, Done);
-        check(&[(1, hook(Working)), (60, notification)], &[], Working);
-    }
-
-    #[test]
-    fn an_end_in_the_middle_of_a_turn_is_always_told() {
-        let exit = Signal::state(Authority::Process, Exited);
-        check(&[(1, hook(Working)), (2, exit.clone())], &["error"], Exited);
-        check(&[(1, hook(Working)), (2, hook(Done)), (3, exit.clone())], &["complete"], Exited);
-        check(&[(1, hook(Compacting)), (2, exit)], &["error"], Exited);
-    }
-
-    #[test]
-    fn ten_minutes_without_a_sign_of_life_is_stuck_and_a_sign_ends_it() {
-        let mut agent = AgentMachine::new(at(0), Patience::default());
-        agent.apply(at(0), &hook(Working));
-        agent.apply(at(300), &title(Says::Alive));
-        assert_eq!(agent.next_deadline(), Some(at(900)));
-        assert_eq!(agent.tick(at(899)), []);
-        assert_eq!(agent.tick(at(900))[0].kind, Kind::Stuck);
-        assert_eq!(agent.state(), Stuck);
-        assert_eq!(agent.apply(at(901), &title(Says::Alive)), []);
-        assert_eq!(agent.state(), Working);
-    }
-
-    #[test]
-    fn a_minute_after_the_turn_one_idle_notice_and_a_new_turn_cancels_it() {
-        let mut agent = AgentMachine::new(at(0), Patience::default());
-        agent.apply(at(0), &hook(Working));
-        agent.apply(at(10), &hook(Done));
-        assert_eq!(agent.next_deadline(), Some(at(70)));
-        let idle = agent.tick(at(70));
-        assert_eq!((idle[0].kind, idle[0].category), (Kind::Waiting, Some("idle_prompt")));
-        assert_eq!((agent.tick(at(500)), agent.next_deadline()), (vec![], None));
-        agent.apply(at(600), &hook(Working));
-        agent.apply(at(610), &hook(Done));
-        agent.apply(at(650), &hook(Working));
-        assert_eq!(agent.tick(at(680)), []);
-    }
-
-    #[test]
-    fn a_stop_with_work_still_running_is_not_complete() {
-        let pending = Signal { pending: true, ..hook(Done) };
-        let mut agent = AgentMachine::new(at(0), Patience::default());
-        agent.apply(at(0), &hook(Working));
-        assert_eq!(agent.apply(at(1), &pending), []);
-        assert_eq!(agent.tick(at(100)), [], "nor is the person waited for");
-        agent.apply(at(101), &hook(Working));
-        assert_eq!(agent.apply(at(102), &hook(Done))[0].kind, Kind::Complete);
-    }
-
-    proptest! {
-        /// Whatever comes: a turn that is left is told, an episode is told once and then only upgraded.
-        #[test]
-        fn no_turn_ends_untold_and_no_episode_is_told_twice(
-            signals in prop::collection::vec((0u64..40, 0usize..5, 0usize..12), 0..60)
-        ) {
-            let authorities =
-                [Authority::Hook, Authority::Status, Authority::Title, Authority::Notification, Authority::Process];
-            let states = [Starting, Ready, Working, Done, Error, Exited, RateLimited, Compacting,
-                Blocked(BlockedOn::Permission), Blocked(BlockedOn::Question)];
-            let mut agent = AgentMachine::new(at(0), Patience::default());
-            let (mut now, mut seen) = (0, std::collections::HashSet::new());
-            for (step, authority, what) in signals {
-                now += step;
-                let says = match what {
-                    10 => Says::TurnEnded,
-                    11 => Says::Alive,
-                    state => Says::Is(states[state]),
-                };
-                let signal = Signal { authority: authorities[authority], says, text: None, pending: false };
-                // Time first, then the signal: each may end a turn.
-                let mut told = Vec::new();
-                for with_signal in [false, true] {
-                    let before = agent.state();
-                    let notices = if with_signal { agent.apply(at(now), &signal) } else { agent.tick(at(now)) };
-                    let after = agent.state();
-                    let left = before.is_busy() && !after.is_busy() && after != Starting;
-                    prop_assert!(!left || !notices.is_empty(), "{:?} to {:?} untold", before, after);
-                    told.extend(notices);
-                }
-                for notice in told {
-                    let again = !seen.insert(notice.episode);
-                    prop_assert_eq!(again, notice.upgrade);
-                }
-                prop_assert!(agent.next_deadline().is_none_or(|deadline| deadline > at(now)));
-            }
-        }
-    }
-}
+mod tests;

@@ -12,6 +12,15 @@ pub const MAX_DRAIN: usize = 16;
 /// Entries that may wait. One more, and the oldest is dropped from what is shown; it stays in the journal.
 pub const MAX_PENDING: usize = 4096;
 
+/// Why something left the bus before it was taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Displaced {
+    /// A newer one of the same surface took its place.
+    ByNewer,
+    /// Too many waited.
+    ByMany,
+}
+
 /// Something on its way, with the generation in which it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrival<T> {
@@ -41,11 +50,11 @@ pub struct Drained<T> {
 /// let pane = Place::surface(WorkspaceId::new("w"), SurfaceId::new("s"));
 /// bus.push(pane.clone(), "first", &fence);
 /// bus.push(pane.clone(), "second", &fence);
-/// assert_eq!(bus.drain().arrivals[0].item, "second");
+/// assert_eq!(bus.drain(|_| true).arrivals[0].item, "second");
 ///
 /// bus.push(pane.clone(), "third", &fence);
 /// bus.discard(&pane, fence.raise(&pane));
-/// assert!(bus.drain().arrivals.is_empty(), "a cleared notification never comes back");
+/// assert!(bus.drain(|_| true).arrivals.is_empty(), "a cleared notification never comes back");
 /// ```
 #[derive(Debug, Clone)]
 pub struct Bus<T> {
@@ -64,7 +73,7 @@ impl<T> Default for Bus<T> {
 impl<T> Bus<T> {
     /// Puts something in at the back. What waits for the same surface in the same generation is given back: the newer
     /// one takes its place, not its turn. Without a surface nothing is replaced.
-    pub fn push(&mut self, place: Place, item: T, fence: &Fence) -> Option<T> {
+    pub fn push(&mut self, place: Place, item: T, fence: &Fence) -> Option<(T, Displaced)> {
         let generation = fence.generation();
         let number = self.next;
         self.next += 1;
@@ -79,20 +88,38 @@ impl<T> Bus<T> {
             && let Some((number, dropped)) = self.pending.pop_first()
         {
             self.forget(number, &dropped);
+            return Some((dropped.item, Displaced::ByMany));
         }
-        replaced.map(|arrival| arrival.item)
+        replaced.map(|arrival| (arrival.item, Displaced::ByNewer))
     }
 
-    /// Takes the next ones out.
-    pub fn drain(&mut self) -> Drained<T> {
-        let mut arrivals = Vec::new();
-        while arrivals.len() < MAX_DRAIN
-            && let Some((number, arrival)) = self.pending.pop_first()
-        {
+    /// Takes the next ones out, of places that are ready for one. What is not waits on, and a newer one of its surface
+    /// may still take its place.
+    pub fn drain(&mut self, mut ready: impl FnMut(&Place) -> bool) -> Drained<T> {
+        let numbers: Vec<u64> = self
+            .pending
+            .iter()
+            .filter(|(_, arrival)| ready(&arrival.place))
+            .map(|(number, _)| *number)
+            .take(MAX_DRAIN + 1)
+            .collect();
+        let more = numbers.len() > MAX_DRAIN;
+        let arrivals = numbers.into_iter().take(MAX_DRAIN).filter_map(|number| {
+            let arrival = self.pending.remove(&number)?;
             self.forget(number, &arrival);
-            arrivals.push(arrival);
-        }
-        Drained { arrivals, more: !self.pending.is_empty() }
+            Some(arrival)
+        });
+        Drained { arrivals: arrivals.collect(), more }
+    }
+
+    /// Where something waits.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        self.pending.values().map(|arrival| &arrival.place)
+    }
+
+    /// What waits, in the order of arrival.
+    pub fn pending(&self) -> impl Iterator<Item = &T> {
+        self.pending.values().map(|arrival| &arrival.item)
     }
 
     /// Throws away what waits for a place from before a generation. Gives it back, for its trail.
@@ -144,7 +171,7 @@ mod tests {
     }
 
     fn items(bus: &mut Bus<u32>) -> Vec<u32> {
-        bus.drain().arrivals.into_iter().map(|arrival| arrival.item).collect()
+        bus.drain(|_| true).arrivals.into_iter().map(|arrival| arrival.item).collect()
     }
 
     #[test]
@@ -152,7 +179,7 @@ mod tests {
         let (mut bus, fence) = (Bus::default(), Fence::default());
         assert_eq!(bus.push(pane("a"), 1, &fence), None);
         bus.push(pane("b"), 2, &fence);
-        assert_eq!(bus.push(pane("a"), 3, &fence), Some(1));
+        assert_eq!(bus.push(pane("a"), 3, &fence), Some((1, Displaced::ByNewer)));
         assert_eq!(items(&mut bus), [2, 3]);
     }
 
@@ -171,9 +198,9 @@ mod tests {
         for item in 0..20 {
             bus.push(whole(), item, &fence);
         }
-        let first = bus.drain();
+        let first = bus.drain(|_| true);
         assert_eq!((first.arrivals.len(), first.more), (MAX_DRAIN, true));
-        let second = bus.drain();
+        let second = bus.drain(|_| true);
         assert_eq!((second.arrivals.len(), second.more), (4, false));
     }
 
@@ -199,6 +226,18 @@ mod tests {
             bus.push(pane(&item.to_string()), item, &fence);
         }
         assert_eq!((bus.len(), bus.by_surface.len()), (MAX_PENDING, MAX_PENDING));
+        assert!(matches!(bus.push(whole(), 10_000, &fence), Some((_, Displaced::ByMany))));
+    }
+
+    #[test]
+    fn what_is_not_ready_waits_and_can_still_be_replaced() {
+        let (mut bus, fence) = (Bus::default(), Fence::default());
+        bus.push(pane("a"), 1, &fence);
+        bus.push(pane("b"), 2, &fence);
+        let taken = bus.drain(|place| *place != pane("a"));
+        assert_eq!((taken.arrivals[0].item, taken.more), (2, false));
+        assert_eq!(bus.push(pane("a"), 3, &fence), Some((1, Displaced::ByNewer)));
+        assert_eq!(items(&mut bus), [3]);
     }
 
     proptest! {
@@ -222,7 +261,7 @@ mod tests {
                     }
                     _ => {
                         let mut last = HashMap::new();
-                        for arrival in bus.drain().arrivals {
+                        for arrival in bus.drain(|_| true).arrivals {
                             prop_assert!(fence.admits(&arrival.place, arrival.generation));
                             let before = last.insert(arrival.place.clone(), arrival.item);
                             prop_assert!(before.is_none_or(|before| before < arrival.item));

@@ -6,9 +6,10 @@
 mod arrive;
 mod decide;
 mod draw;
+mod hear;
 mod remember;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::attention::{Attention, Badge, Reason};
@@ -27,6 +28,7 @@ use crate::session::{NewerSession, Session};
 use crate::sources::{Change, Sources};
 use crate::surface::{Place, WorkspaceId};
 use crate::toast::{Priority, Toast, ToastQueue};
+use hear::Hearing;
 
 /// Notifications that may be with the hooks at once. More wait.
 pub const MAX_WITH_HOOKS: usize = 64;
@@ -89,8 +91,10 @@ pub struct Engine {
     bus: Bus<Candidate>,
     fence: Fence,
     with_hooks: HashMap<Ticket, WithHooks>,
-    /// Drained, but its surface is with the hooks, or too many are.
-    backlog: VecDeque<Arrival<Candidate>>,
+    /// More can be taken out of the bus at once.
+    more: bool,
+    /// What terminals told of agents that report by hooks, until their moment is over.
+    hearing: Hearing,
     next_ticket: u64,
     failures: FailureNotices,
     attention: Attention,
@@ -115,7 +119,8 @@ impl Engine {
             bus: Bus::default(),
             fence: Fence::default(),
             with_hooks: HashMap::new(),
-            backlog: VecDeque::new(),
+            more: false,
+            hearing: Hearing::default(),
             next_ticket: 0,
             failures: FailureNotices::default(),
             attention: Attention::default(),
@@ -145,7 +150,13 @@ impl Engine {
 
     /// How many notifications wait for hooks, or for their turn.
     pub fn undecided(&self) -> usize {
-        self.bus.len() + self.backlog.len() + self.with_hooks.len()
+        self.bus.len() + self.with_hooks.len()
+    }
+
+    /// Which ones: they are not in the store yet, so whoever wrote down that they arrived must not forget them.
+    pub fn undecided_ids(&self) -> impl Iterator<Item = &MessageId> {
+        let with_hooks = self.with_hooks.values().map(|with| &with.arrival.item);
+        self.bus.pending().chain(with_hooks).map(|candidate| &candidate.incoming.message.id)
     }
 
     /// The session, to be written down.
@@ -163,13 +174,18 @@ impl Engine {
 
     /// When it wants to be called with [`Event::Tick`].
     pub fn next_deadline(&self, now: Duration) -> Option<Duration> {
-        let more = (!self.bus.is_empty()).then_some(now);
-        [more, self.toasts.next_deadline(), self.attention.next_deadline()].into_iter().flatten().min()
+        let more = self.more.then_some(now);
+        let hearing = self.hearing.next_deadline();
+        [more, hearing, self.toasts.next_deadline(), self.attention.next_deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Takes an event. Gives what has to be done, in order.
     pub fn handle(&mut self, now: Now, event: Event) -> Vec<Order> {
         let mut orders = Vec::new();
+        self.release(now, &mut orders);
         let shown = self.toasts.current().map(|toast| (toast.key.clone(), toast.text()));
         self.take(now, event, &mut orders);
         self.drain(now, &mut orders);
@@ -188,10 +204,14 @@ impl Engine {
                     let next = with.chain.answered(answer);
                     self.go_on(now, ticket, with, next, orders);
                 }
-                self.start_backlog(now, orders);
             }
             Event::Surface { surface, workspace, tty } => self.surfaces.put(surface, workspace, tty),
-            Event::SurfaceGone(surface) => self.surfaces.remove(&surface),
+            Event::SurfaceGone(surface) => {
+                self.surfaces.remove(&surface);
+                self.hearing.set_agent(&surface, None);
+            }
+            Event::AgentOn { surface, agent } => self.hearing.set_agent(&surface, agent),
+            Event::Heard { surface, sign } => self.hear(now, surface, sign, orders),
             Event::Looks(looking) => self.look(now, looking, orders),
             Event::Read(place) => self.read(now, &place, "the person read it", orders),
             Event::ReadAll => {
@@ -212,14 +232,16 @@ impl Engine {
                 self.attention.set(Reason::Panel, place.clone());
                 self.redraw(now.mono, &place, orders);
             }
-            Event::Remove(id) => {
-                if let Some(record) = self.attention.store_mut().remove(&id) {
-                    self.withdraw(&id, orders);
-                    orders.push(Order::Forget(id));
-                    self.redraw(now.mono, &record.place, orders);
+            Event::Remove(id) => self.remove(now, id, orders),
+            Event::RemoveRead => {
+                let read = self.attention.store().newest().filter(|record| record.is_read);
+                let ids: Vec<MessageId> = read.map(|record| record.id.clone()).collect();
+                for id in ids {
+                    self.remove(now, id, orders);
                 }
             }
             Event::Clear(place) => self.clear(now, &place, orders),
+            Event::ClearAll => self.clear_all(now, orders),
             Event::Answered(question) => {
                 let why = "the question was answered";
                 if let Some(id) = self.attention.store_mut().close_question(&question, now.wall_ms, why) {

@@ -70,14 +70,20 @@ impl FromStr for Kind {
 pub enum Mark {
     /// Seen.
     Read,
+    /// To be looked at again.
+    Unread,
     /// Taken off the list.
     Clear,
     /// A question was closed.
     Answer,
 }
 
-const MARKS: [(&str, Mark); 3] =
-    [("mark-read", Mark::Read), ("mark-clear", Mark::Clear), ("mark-answer", Mark::Answer)];
+const MARKS: [(&str, Mark); 4] = [
+    ("mark-read", Mark::Read),
+    ("mark-unread", Mark::Unread),
+    ("mark-clear", Mark::Clear),
+    ("mark-answer", Mark::Answer),
+];
 
 /// What a message is in the journal: a notification of some kind, or a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

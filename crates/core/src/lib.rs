@@ -3,7 +3,9 @@
 //! This crate is pure. It has no clock, thread, file, socket, process or randomness of its own: time and random bytes
 //! are arguments, everything else is a value in and a value out.
 //!
-//! Today it holds the vocabulary: the words that the journal, the command line and everything that follows share.
+//! [`Engine`] is all of it as one value: `handle(now, Event)` gives [`Order`]s for somebody else to carry out. Each part
+//! also works by itself, with an example on its type: [`ToastQueue`], [`DuplicateWindow`], [`Bus`] and [`Fence`],
+//! [`Chain`], [`Store`], [`Attention`], [`plan`], [`AgentMachine`], [`tell`], [`Sources`].
 //!
 //! ```
 //! use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
@@ -28,6 +30,7 @@ mod fence;
 mod hooks;
 mod id;
 mod kind;
+mod mark;
 mod message;
 mod now;
 mod order;
@@ -48,7 +51,7 @@ mod word;
 pub use address::{Agent, Recipient, Scope, Sender};
 pub use agent::{AgentMachine, Episode, HOLD, IDLE_AFTER, Notice, Patience, STUCK_AFTER};
 pub use attention::{Attention, Badge, GLOW, Reason};
-pub use bus::{Arrival, Bus, Drained, MAX_DRAIN, MAX_PENDING};
+pub use bus::{Arrival, Bus, Displaced, Drained, MAX_DRAIN, MAX_PENDING};
 pub use delivery::{Focus, Plan, Popup, Way, plan};
 pub use duplicate::{DuplicateWindow, Report, Verdict, WINDOW};
 pub use engine::{Engine, MAX_WITH_HOOKS, Preferences};
@@ -56,9 +59,10 @@ pub use fence::{Fence, Generation};
 pub use hooks::{Answer, Chain, FAILURE_INTERVAL, FailureNotices, Hook, Next, OnFailure};
 pub use id::{MessageId, QuestionId};
 pub use kind::{Kind, Mark, Tag};
+pub use mark::Target;
 pub use message::{Draft, MAX_BODY, Message, Origin};
 pub use now::{DailySpan, Now, TimeOfDay};
-pub use order::{Delivery, Event, Incoming, Looking, Order, Ticket};
+pub use order::{Delivery, Event, Incoming, Looking, Order, Sign, Ticket};
 pub use policy::{AgentContext, Context, Effects, Envelope, Patch, Text};
 pub use record::Record;
 pub use resolve::{Caller, Resolved, Surfaces};

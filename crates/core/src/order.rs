@@ -1,5 +1,6 @@
 //! What goes into the engine and what comes out of it.
 
+use crate::address::Agent;
 use crate::attention::Badge;
 use crate::delivery::Way;
 use crate::hooks::Answer;
@@ -9,6 +10,7 @@ use crate::message::Message;
 use crate::policy::Envelope;
 use crate::record::Record;
 use crate::resolve::Caller;
+use crate::signal::Signal;
 use crate::sources::Observation;
 use crate::surface::{Place, SurfaceId, WorkspaceId};
 use crate::toast::Toast;
@@ -41,6 +43,22 @@ pub struct Looking {
     pub surface: Option<SurfaceId>,
 }
 
+/// What a terminal told of a surface. It is not in the journal, and perhaps never will be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sign {
+    /// The bell.
+    Bell,
+    /// A notification that the program in it sent (OSC 9, 99, 777).
+    Notified {
+        /// A heading.
+        title: Option<String>,
+        /// The text.
+        body: String,
+    },
+    /// A title or a program status, as a sign of what the agent in it does.
+    Agent(Signal),
+}
+
 /// Something happened.
 #[derive(Debug, Clone)]
 pub enum Event {
@@ -64,6 +82,20 @@ pub enum Event {
     },
     /// A surface has gone.
     SurfaceGone(SurfaceId),
+    /// An agent is on a surface, or no longer.
+    AgentOn {
+        /// Where.
+        surface: SurfaceId,
+        /// Which agent, and whether it reports by hooks.
+        agent: Option<(Agent, bool)>,
+    },
+    /// A terminal told something.
+    Heard {
+        /// Of this surface.
+        surface: SurfaceId,
+        /// What.
+        sign: Sign,
+    },
     /// The person looks somewhere else. Looking at a surface reads it.
     Looks(Looking),
     /// The person reads a place.
@@ -83,8 +115,12 @@ pub enum Event {
     Activity(Place),
     /// The person takes one notification off the list.
     Remove(MessageId),
+    /// The person takes everything that is read off the list.
+    RemoveRead,
     /// A place is cleared.
     Clear(Place),
+    /// Everything is cleared.
+    ClearAll,
     /// A question was answered.
     Answered(QuestionId),
     /// A way out did its work, or could not.
@@ -128,6 +164,26 @@ pub enum Order {
         id: MessageId,
         /// The step.
         text: String,
+    },
+    /// Put a notification into the journal that a terminal told of.
+    Append {
+        /// On this surface.
+        surface: SurfaceId,
+        /// A heading.
+        title: Option<String>,
+        /// The text.
+        body: String,
+        /// In the words of clients: `bell`, or nothing.
+        category: Option<&'static str>,
+    },
+    /// Let an agent's state machine hear a signal, and put what it has to tell into the journal.
+    Apply {
+        /// On this surface.
+        surface: SurfaceId,
+        /// The agent; `None` for one that nobody has heard of.
+        agent: Option<Agent>,
+        /// The signal.
+        signal: Signal,
     },
     /// Tell the person, and answer with [`Event::Delivered`].
     Deliver(Box<Delivery>),

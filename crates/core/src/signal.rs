@@ -38,6 +38,8 @@ pub enum BlockedOn {
     Question,
     /// A login.
     Auth,
+    /// What to do next: its last words said that it waits.
+    Input,
 }
 
 impl AgentState {
@@ -55,6 +57,7 @@ impl AgentState {
             Self::Blocked(BlockedOn::Permission) => "blocked on a permission",
             Self::Blocked(BlockedOn::Question) => "blocked on a question",
             Self::Blocked(BlockedOn::Auth) => "blocked on a login",
+            Self::Blocked(BlockedOn::Input) => "waiting for input",
             Self::Done => "done",
             Self::Stuck => "stuck",
             Self::Error => "error",
@@ -95,18 +98,23 @@ impl Authority {
 }
 
 /// What a signal says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Says {
     /// The agent is in this state now.
     Is(AgentState),
     /// The turn ended; whether it is done or needs somebody is not said. Claude Code's title does this.
     TurnEnded,
+    /// It sent a notification of its own, which may be about anything, and late.
+    Notified,
+    /// It says that it has been waiting for its person.
+    Idle,
     /// It lives: output, a tool, a spinner's next frame.
     Alive,
 }
 
 /// One sign of what an agent does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signal {
     /// Who tells it.
     pub authority: Authority,

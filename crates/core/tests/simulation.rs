@@ -9,10 +9,10 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use ringer_core::{
-    Answer, Attention, Caller, Draft, Engine, Event, Hook, Incoming, Kind, Looking, MAX_WITH_HOOKS, Message,
-    MessageId, Mute, Now, Observation, OnFailure, Order, Place, Preferences, Priority, QuestionId, RateLimit,
-    Reason, Scope, Sender, Settings, SurfaceId, Tag, Ticket, TimeOfDay, Toast, Way, WorkspaceId,
-    source_names,
+    Agent, AgentState, Answer, Attention, Authority, Caller, Draft, Engine, Event, Hook, Incoming, Kind,
+    Looking, MAX_WITH_HOOKS, Message, MessageId, Mute, Now, Observation, OnFailure, Order, Place,
+    Preferences, Priority, QuestionId, RateLimit, Reason, Scope, Sender, Settings, Sign, Signal, SurfaceId,
+    Tag, Ticket, TimeOfDay, Toast, Way, WorkspaceId, source_names,
 };
 
 /// Steps of one seed.
@@ -86,6 +86,11 @@ struct World {
     fenced: HashSet<MessageId>,
     lit: HashMap<Place, bool>,
     badges: HashMap<WorkspaceId, usize>,
+    /// What terminals told, and what of it became a message or a signal for an agent.
+    heard: u64,
+    answered: u64,
+    /// On its way into the journal.
+    appended: Vec<Event>,
 }
 
 impl World {
@@ -130,6 +135,9 @@ impl World {
             fenced: HashSet::new(),
             lit: HashMap::new(),
             badges: HashMap::new(),
+            heard: 0,
+            answered: 0,
+            appended: Vec::new(),
         }
     }
 
@@ -154,13 +162,21 @@ impl World {
             12 => self.looks(&place),
             13 => Event::Read(place),
             14 => self.clear(place),
-            15 => Event::ReadAll,
+            15 => match self.random.below(4) {
+                0 => Event::RemoveRead,
+                1 => {
+                    self.fenced.extend(self.from.keys().cloned());
+                    Event::ClearAll
+                }
+                _ => Event::ReadAll,
+            },
             16 => match self.random.below(3) {
                 0 => Event::MarkUnread(place),
                 1 => Event::Activity(place),
                 _ => Event::Mark { id: self.some_id(), read: self.random.below(2) == 0 },
             },
             17 => Event::Remove(self.some_id()),
+            18 if self.random.below(3) > 0 => self.sign(&place),
             18 => {
                 let names: Vec<&str> = source_names().collect();
                 Event::Observed(Observation::new(
@@ -204,6 +220,24 @@ impl World {
             is_subagent: self.random.below(10) == 0,
             pending: false,
         }))
+    }
+
+    /// A terminal tells something, or an agent comes or goes.
+    fn sign(&mut self, place: &Place) -> Event {
+        let surface = place.surface.clone().expect("they are surfaces");
+        let body = format!("text {}", self.random.below(3));
+        let agent = Agent::new("agent0").expect("a name");
+        let sign = match self.random.below(5) {
+            0 => {
+                let agent = [None, Some((agent.clone(), true)), Some((agent, false))];
+                return Event::AgentOn { surface, agent: self.random.pick(&agent).clone() };
+            }
+            1 => Sign::Bell,
+            2 => Sign::Agent(Signal::state(Authority::Title, AgentState::Working)),
+            _ => Sign::Notified { title: None, body },
+        };
+        self.heard += 1;
+        Event::Heard { surface, sign }
     }
 
     fn answer(&mut self) -> Event {
@@ -272,6 +306,13 @@ impl World {
     fn handle(&mut self, now: Now, event: Event) {
         let orders = self.engine.handle(now, event);
         self.obey(orders);
+        while let Some(message) = self.appended.pop() {
+            let orders = self.engine.handle(now, message);
+            self.obey(orders);
+        }
+        let undecided: HashSet<&MessageId> = self.engine.undecided_ids().collect();
+        assert_eq!(undecided.len(), self.engine.undecided());
+        assert!(undecided.iter().all(|id| self.told.get(*id) == Some(&false)), "undecided, but told");
     }
 
     fn obey(&mut self, orders: Vec<Order>) {
@@ -299,12 +340,32 @@ impl World {
                     let before = self.badges.insert(workspace, badge.0).unwrap_or(0);
                     assert_ne!(before, badge.0, "a badge is ordered only when it changes");
                 }
+                Order::Append { surface, body, category, .. } => {
+                    self.answered += 1;
+                    self.append(&surface, &body, category);
+                }
+                Order::Apply { .. } => self.answered += 1,
                 Order::Flash(_) | Order::Reorder(_) | Order::ShowToast(_) | Order::Indicator { .. } => {}
             }
         }
     }
 
+    /// What a terminal told comes back as a message, now or a moment later.
+    fn append(&mut self, surface: &SurfaceId, body: &str, category: Option<&str>) {
+        self.sent += 1;
+        let sender = Sender::new("terminal").expect("a name");
+        let mut draft = Draft::new(Scope::global(), sender, Kind::Status, body).expect("a text");
+        draft.category = category.map(str::to_owned);
+        let id = MessageId::new(self.sent, [0; 10]);
+        self.told.insert(id.clone(), false);
+        let message = Message { seq: 1, id, unix_ms: self.wall_ms, draft, machine: None };
+        let caller = Caller { surface: Some(surface.clone()), ..Caller::default() };
+        let incoming = Incoming { message, caller, is_subagent: false, pending: false };
+        self.appended.push(Event::Message(Box::new(incoming)));
+    }
+
     fn check(&self) {
+        assert!(self.answered <= self.heard, "a sign is told at most once");
         let attention = self.engine.attention();
         let unread = attention.store().newest().filter(|record| !record.is_read).count();
         assert_eq!(unread, attention.store().total_unread());

@@ -1,11 +1,14 @@
 //! The injection: one event on its way into one agent's conversation.
 
-use ringer_core::{Agent, MAX_BODY, MessageId, check_text};
+use ringer_core::{Agent, MAX_BODY, Message, MessageId, Recipient, Tag, check_text};
 
 use crate::channel::ChannelMessage;
 use crate::error::Error;
 use crate::escape::{escape_attribute, escape_text};
 use crate::source::Source;
+
+/// Senders that are no agents: what they send is the person's.
+const NOBODYS: [&str; 2] = ["system", "person"];
 
 /// One event for one agent. It keeps its id however often it has to be handed over.
 ///
@@ -47,6 +50,23 @@ impl Injection {
         // A NUL is stripped with the other controls when the text is written; here only the rest counts.
         check_text("message", &text.replace('\0', ""), MAX_BODY)?;
         Ok(Self { id, to, source, body: Body::Text(text.to_owned()), times: 1 })
+    }
+
+    /// A message of the journal, if it is for an agent. Where it comes from is what its category says, else its sender;
+    /// what the person or the system sent is the person's.
+    pub fn of(message: &Message) -> Option<Self> {
+        let draft = &message.draft;
+        let (Tag::Notice(_), Recipient::Agent(to)) = (draft.tag, &draft.recipient) else { return None };
+        let said = draft.category.as_deref().and_then(|category| category.parse().ok());
+        let sender = draft.sender.as_str();
+        let source = said.unwrap_or_else(|| match Agent::new(sender) {
+            Ok(agent) if !NOBODYS.contains(&sender) => Source::Agent(agent),
+            _ => Source::User,
+        });
+        let headings = [&draft.title, &draft.subtitle].into_iter().flatten();
+        let text: Vec<&str> = headings.map(String::as_str).chain([draft.body.as_str()]).collect();
+        let text = text.join("\n");
+        Some(Self { id: message.id.clone(), to: to.clone(), source, body: Body::Text(text), times: 1 })
     }
 
     /// A message of an MCP channel. Its source is the server it came from, whatever it says of itself.
@@ -105,6 +125,33 @@ mod tests {
 
     fn check(injection: &Injection, expected: &str) {
         assert_eq!(injection.block(), expected);
+    }
+
+    fn message(sender: &str, to: &str, category: Option<&str>) -> Message {
+        let sender = ringer_core::Sender::new(sender).unwrap();
+        let kind = ringer_core::Kind::Status;
+        let mut draft = ringer_core::Draft::new(ringer_core::Scope::global(), sender, kind, "look").unwrap();
+        draft.recipient = Recipient::parse(to).unwrap();
+        draft.category = category.map(str::to_owned);
+        Message { seq: 1, id: MessageId::parse("m1").unwrap(), unix_ms: 0, draft, machine: None }
+    }
+
+    #[test]
+    fn a_message_of_the_journal_comes_from_its_sender_or_from_what_it_says() {
+        let source = |message| Injection::of(&message).map(|injection| injection.source.to_string());
+        assert_eq!(source(message("w1", "agent:a1", None)).unwrap(), "agent:w1");
+        assert_eq!(source(message("system", "agent:a1", None)).unwrap(), "user");
+        assert_eq!(source(message("w1", "agent:a1", Some("file_watcher"))).unwrap(), "file_watcher");
+        assert_eq!(source(message("w1", "agent:a1", Some("permission_prompt"))).unwrap(), "agent:w1");
+        for reader_with_a_cursor in ["lead", "all", "person", "default"] {
+            assert_eq!(source(message("w1", reader_with_a_cursor, None)), None, "routed by recipient only");
+        }
+        let mut read = message("w1", "agent:a1", None);
+        read.draft.tag = Tag::Mark(ringer_core::Mark::Read);
+        assert_eq!(Injection::of(&read), None, "a mark is never shown");
+        let mut titled = message("w1", "agent:a1", None);
+        titled.draft.title = Some("Build".to_owned());
+        assert_eq!(Injection::of(&titled).unwrap().text(), "Build\nlook");
     }
 
     #[test]

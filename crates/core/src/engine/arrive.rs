@@ -1,11 +1,13 @@
 //! Arriving: which surface rang, is it news, and its place in the queue.
 
-use std::collections::VecDeque;
+use std::collections::HashSet;
 
+use super::hear::BELL;
 use super::{Candidate, Engine, MAX_WITH_HOOKS};
+use crate::bus::Displaced;
 use crate::duplicate::{Report, Verdict};
-use crate::id::MessageId;
 use crate::kind::{Mark, Tag};
+use crate::mark::Target;
 use crate::now::Now;
 use crate::order::{Event, Incoming, Order};
 use crate::surface::{Place, WorkspaceId};
@@ -26,65 +28,78 @@ impl Engine {
         };
         let mut steps = vec![format!("arrived from {}; {how}", draft.sender)];
         let report = Report {
-            id: id.clone(),
+            id: Some(id.clone()),
             title: draft.title.clone(),
             body: draft.body.clone(),
+            is_bell: draft.category.as_deref() == Some(BELL),
             kind: Some(kind),
             has_question: draft.question_id.is_some(),
         };
         let replaces = match self.window.hear(now.mono, &place, report) {
-            Verdict::New => None,
+            Verdict::New | Verdict::Replaces { older: None } => None,
             Verdict::Absorbed { by } => {
+                let by = by.map_or_else(|| "what its terminal told".to_owned(), |by| by.to_string());
                 return orders
                     .push(Order::Trail { id, text: format!("the same event as {by}, which says as much") });
             }
-            Verdict::Replaces { older } => {
+            Verdict::Replaces { older: Some(older) } => {
                 steps.push(format!("the same event as {older}, and says more: takes its place"));
                 Some(older)
             }
         };
-        if let Some(older) = self.bus.push(place, Candidate { incoming, replaces, steps }, &self.fence) {
-            let text = format!("a newer one of the same surface, {id}, came before it was shown");
+        let displaced = self.bus.push(place, Candidate { incoming, replaces, steps }, &self.fence);
+        if let Some((older, why)) = displaced {
+            let text = match why {
+                Displaced::ByNewer => {
+                    format!("a newer one of the same surface, {id}, came before it was shown")
+                }
+                Displaced::ByMany => "too many waited to be decided: it was not shown".to_owned(),
+            };
             orders.push(Order::Trail { id: older.incoming.message.id, text });
         }
     }
 
-    /// Marks name what they are about by the key: the id of the message that was read or cleared.
+    /// Marks say what they are about by their key.
     fn apply_mark(&mut self, now: Now, incoming: &Incoming, orders: &mut Vec<Order>) {
         let draft = &incoming.message.draft;
-        let about = draft.key.as_deref().and_then(|id| MessageId::parse(id).ok());
-        match (draft.tag, about, &draft.question_id) {
-            (Tag::Mark(Mark::Read), Some(id), _) => self.take(now, Event::Mark { id, read: true }, orders),
-            (Tag::Mark(Mark::Clear), Some(id), _) => self.take(now, Event::Remove(id), orders),
-            (Tag::Mark(Mark::Answer), _, Some(question)) => {
-                self.take(now, Event::Answered(question.clone()), orders);
-            }
-            _ => {}
-        }
+        let Tag::Mark(mark) = draft.tag else { return };
+        let about = draft.key.as_deref().and_then(Target::parse);
+        let event = match (mark, about) {
+            (Mark::Read, Some(Target::Message(id))) => Event::Mark { id, read: true },
+            (Mark::Read, Some(Target::Place(place))) => Event::Read(place),
+            (Mark::Read, Some(Target::All)) => Event::ReadAll,
+            (Mark::Unread, Some(Target::Message(id))) => Event::Mark { id, read: false },
+            (Mark::Unread, Some(Target::Place(place))) => Event::MarkUnread(place),
+            (Mark::Clear, Some(Target::Message(id))) => Event::Remove(id),
+            (Mark::Clear, Some(Target::Place(place))) => Event::Clear(place),
+            (Mark::Clear, Some(Target::All)) => Event::ClearAll,
+            (Mark::Clear, Some(Target::AllRead)) => Event::RemoveRead,
+            (Mark::Answer, _) => match &draft.question_id {
+                Some(question) => Event::Answered(question.clone()),
+                None => return,
+            },
+            // Of a newer version, perhaps: nothing here can be changed by it.
+            _ => return,
+        };
+        self.take(now, event, orders);
     }
 
+    /// Starts what can be started: in order within a surface, at most so many with the hooks at once.
     pub(super) fn drain(&mut self, now: Now, orders: &mut Vec<Order>) {
-        self.backlog.extend(self.bus.drain().arrivals);
-        self.start_backlog(now, orders);
-    }
-
-    /// Starts what can be started: in order within a surface, at most so many at once.
-    pub(super) fn start_backlog(&mut self, now: Now, orders: &mut Vec<Order>) {
-        let mut waiting = VecDeque::new();
-        let mut held: Vec<Place> = self.with_hooks.values().map(|with| with.arrival.place.clone()).collect();
-        while let Some(arrival) = self.backlog.pop_front() {
-            if self.with_hooks.len() >= MAX_WITH_HOOKS || held.contains(&arrival.place) {
-                held.push(arrival.place.clone());
-                waiting.push_back(arrival);
-            } else {
-                let place = arrival.place.clone();
-                self.start(now, arrival, orders);
-                if self.with_hooks.values().any(|with| with.arrival.place == place) {
-                    held.push(place);
-                }
+        let mut held: HashSet<Place> =
+            self.with_hooks.values().map(|with| with.arrival.place.clone()).collect();
+        let with_hooks = !self.preferences.hooks.is_empty();
+        let drained = self.bus.drain(|place| {
+            let ready = held.len() < MAX_WITH_HOOKS && !held.contains(place);
+            if ready && with_hooks {
+                held.insert(place.clone());
             }
+            ready
+        });
+        self.more = drained.more;
+        for arrival in drained.arrivals {
+            self.start(now, arrival, orders);
         }
-        self.backlog = waiting;
     }
 }
 

@@ -1,16 +1,15 @@
 //! Reading and clearing, and what changes on the screen by it.
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{Candidate, Engine};
+use super::Engine;
 use crate::attention::Badge;
-use crate::bus::Arrival;
 use crate::delivery::Way;
 use crate::id::MessageId;
 use crate::now::Now;
 use crate::order::{Looking, Order};
-use crate::surface::Place;
+use crate::surface::{Place, WorkspaceId};
 
 impl Engine {
     pub(super) fn look(&mut self, now: Now, looking: Looking, orders: &mut Vec<Order>) {
@@ -31,20 +30,34 @@ impl Engine {
 
     pub(super) fn clear(&mut self, now: Now, place: &Place, orders: &mut Vec<Order>) {
         let generation = self.fence.raise(place);
-        let late = "its place was cleared before it was decided";
-        let (cleared, kept) =
-            std::mem::take(&mut self.backlog).into_iter().partition(|arrival| place.covers(&arrival.place));
-        self.backlog = kept;
-        let cleared: VecDeque<Arrival<Candidate>> = cleared;
-        let discarded = self.bus.discard(place, generation);
-        for candidate in discarded.into_iter().chain(cleared.into_iter().map(|arrival| arrival.item)) {
-            orders.push(Order::Trail { id: candidate.incoming.message.id, text: late.to_owned() });
+        for candidate in self.bus.discard(place, generation) {
+            let text = "its place was cleared before it was decided".to_owned();
+            orders.push(Order::Trail { id: candidate.incoming.message.id, text });
         }
         for record in self.attention.clear(place) {
             self.withdraw(&record.id, orders);
             orders.push(Order::Forget(record.id));
         }
         self.redraw(now.mono, place, orders);
+    }
+
+    pub(super) fn clear_all(&mut self, now: Now, orders: &mut Vec<Order>) {
+        let stored = self.attention.store().newest().map(|record| &record.place);
+        let undecided = self.bus.places().chain(self.with_hooks.values().map(|with| &with.arrival.place));
+        let workspaces = stored.chain(undecided).map(|place| place.workspace.clone());
+        let marked = self.attention.marked().map(|place| place.workspace);
+        let workspaces: BTreeSet<WorkspaceId> = workspaces.chain(marked).collect();
+        for workspace in workspaces {
+            self.clear(now, &Place::workspace(workspace), orders);
+        }
+    }
+
+    pub(super) fn remove(&mut self, now: Now, id: MessageId, orders: &mut Vec<Order>) {
+        if let Some(record) = self.attention.store_mut().remove(&id) {
+            self.withdraw(&id, orders);
+            orders.push(Order::Forget(id));
+            self.redraw(now.mono, &record.place, orders);
+        }
     }
 
     /// One notification changed, wherever it is.

@@ -7,7 +7,9 @@ use crate::address::{Scope, Sender};
 use crate::hooks::{Answer, OnFailure};
 use crate::message::{Draft, Message};
 use crate::now::TimeOfDay;
+use crate::order::Sign;
 use crate::resolve::Caller;
+use crate::signal::Signal;
 use crate::surface::SurfaceId;
 
 fn at(ms: u64) -> Now {
@@ -61,6 +63,8 @@ fn words(orders: &[Order]) -> Vec<String> {
                 Order::Remember(_) | Order::Trail { .. } | Order::Flash(_) | Order::ShowToast(_) => {
                     return None;
                 }
+                Order::Append { surface, body, .. } => format!("append {surface} {body}"),
+                Order::Apply { surface, signal, .. } => format!("apply {surface} {:?}", signal.says),
                 Order::Forget(id) => format!("forget {}", number(id)),
                 Order::Deliver(delivery) => format!("{:?} {}", delivery.way, number(&delivery.id)),
                 Order::Withdraw(id) => format!("withdraw {}", number(id)),
@@ -295,9 +299,112 @@ fn a_burst_is_taken_sixteen_at_a_time() {
         );
     }
     for left in [24, 8, 0] {
-        let now = engine.next_deadline(Duration::ZERO);
-        assert_eq!(now, Some(Duration::ZERO), "asks to be called at once");
         engine.handle(at(0), Event::Tick);
         assert_eq!(engine.bus.len(), left);
+        let again = engine.next_deadline(Duration::ZERO) == Some(Duration::ZERO);
+        assert_eq!(again, left > 0, "asks to be called at once");
     }
+}
+
+fn heard(surface: &str, sign: Sign) -> Event {
+    Event::Heard { surface: SurfaceId::new(surface), sign }
+}
+
+fn notified(body: &str) -> Sign {
+    Sign::Notified { title: None, body: body.to_owned() }
+}
+
+fn agent_on(surface: &str, by_hooks: bool) -> Event {
+    let agent = crate::address::Agent::new("claude-1").unwrap();
+    Event::AgentOn { surface: SurfaceId::new(surface), agent: Some((agent, by_hooks)) }
+}
+
+#[test]
+fn what_a_terminal_tells_is_appended_at_once_and_once() {
+    let mut engine = engine(&[]);
+    assert_eq!(words(&engine.handle(at(0), heard("a", notified("done")))), ["append a done"]);
+    assert_eq!(words(&engine.handle(at(10), heard("a", Sign::Bell))), [] as [&str; 0], "the same moment");
+    assert_eq!(words(&engine.handle(at(20), heard("b", Sign::Bell))), ["append b the terminal bell rang"]);
+    // It comes back as a message, and is shown.
+    assert!(!words(&engine.handle(at(30), message(1, "a", "done"))).is_empty());
+    assert_eq!(words(&engine.handle(at(40), heard("a", notified("done")))), [] as [&str; 0]);
+}
+
+#[test]
+fn where_hooks_report_a_terminal_waits_out_the_moment() {
+    let mut engine = engine(&[]);
+    engine.handle(at(0), agent_on("a", true));
+    assert_eq!(words(&engine.handle(at(100), heard("a", notified("done")))), [] as [&str; 0]);
+    assert_eq!(engine.next_deadline(at(100).mono), Some(at(600).mono));
+    // The hook says the same, in the journal.
+    engine.handle(at(200), message(1, "a", "done"));
+    assert_eq!(words(&engine.handle(at(600), Event::Tick)), [] as [&str; 0], "one event, one notification");
+    // Nobody else tells of this one: the agent's episode decides.
+    engine.handle(at(5000), heard("a", notified("half way")));
+    assert_eq!(words(&engine.handle(at(5500), Event::Tick)), ["apply a Notified"]);
+}
+
+#[test]
+fn without_hooks_an_agents_title_counts_at_once() {
+    let mut engine = engine(&[]);
+    let title = || {
+        let says = crate::signal::Says::TurnEnded;
+        Sign::Agent(Signal { authority: crate::signal::Authority::Title, says, text: None, pending: false })
+    };
+    assert_eq!(words(&engine.handle(at(0), heard("b", title()))), ["apply b TurnEnded"], "a new agent");
+    engine.handle(at(0), agent_on("a", false));
+    assert_eq!(words(&engine.handle(at(0), heard("a", title()))), ["apply a TurnEnded"]);
+    engine.handle(at(0), agent_on("a", true));
+    assert_eq!(words(&engine.handle(at(10), heard("a", title()))), [] as [&str; 0]);
+    engine.handle(at(20), Event::SurfaceGone(SurfaceId::new("a")));
+    assert_eq!(words(&engine.handle(at(510), Event::Tick)), ["apply a TurnEnded"], "nothing heard is lost");
+}
+
+#[test]
+fn a_flood_of_signs_is_bounded_and_nothing_of_it_is_lost() {
+    let mut engine = engine(&[]);
+    engine.handle(at(0), agent_on("a", true));
+    let told: usize = (0..3000)
+        .map(|number| words(&engine.handle(at(1), heard("a", notified(&number.to_string())))).len())
+        .sum();
+    assert_eq!(told, 3000 - 1024);
+    assert_eq!(words(&engine.handle(at(501), Event::Tick)).len(), 1024);
+}
+
+#[test]
+fn marks_reach_one_a_place_or_everything() {
+    use crate::kind::Mark::{Clear, Read, Unread};
+
+    let after = |mark: crate::kind::Mark, target: &str| {
+        let mut engine = engine(&[]);
+        for (number, surface) in [(1, "a"), (2, "b")] {
+            engine.handle(at(0), message(number, surface, "needs you"));
+        }
+        let mut one = incoming(9, "a", "x");
+        one.message.draft.tag = Tag::Mark(mark);
+        one.message.draft.key = Some(target.replace("ID", id(1).as_str()));
+        engine.handle(at(1), Event::Message(Box::new(one)));
+        (engine.attention.store().total_unread(), engine.attention.store().len())
+    };
+    assert_eq!(after(Read, "ID"), (1, 2));
+    assert_eq!(after(Read, "place:1:wa"), (1, 2));
+    assert_eq!(after(Read, "place:1:w"), (0, 2));
+    assert_eq!(after(Read, "all"), (0, 2));
+    assert_eq!(after(Unread, "ID"), (2, 2));
+    assert_eq!(after(Clear, "ID"), (1, 1));
+    assert_eq!(after(Clear, "place:1:wb"), (1, 1));
+    assert_eq!(after(Clear, "all"), (0, 0));
+    assert_eq!(after(Clear, "all-read"), (2, 2));
+    assert_eq!(after(Clear, "place:oops"), (2, 2));
+}
+
+#[test]
+fn clearing_everything_fences_what_is_with_the_hooks_too() {
+    let mut engine = engine(&["slow"]);
+    let orders = engine.handle(at(0), message(1, "a", "needs you"));
+    engine.handle(at(1), Event::ClearAll);
+    let answer = Answer::Patched(crate::policy::Patch::default());
+    let ticket = tickets(&orders)[0];
+    engine.handle(at(2), Event::HooksAnswered { ticket, answer });
+    assert!(engine.attention.store().is_empty());
 }

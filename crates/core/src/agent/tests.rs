@@ -1,0 +1,245 @@
+//! The rules of an agent's state, one by one.
+
+use super::*;
+use AgentState::{Blocked, Compacting, Done, Error, Exited, RateLimited, Ready, Starting, Stuck, Working};
+use proptest::prelude::*;
+
+fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn hook(state: AgentState) -> Signal {
+    Signal::state(Authority::Hook, state)
+}
+
+fn title(says: Says) -> Signal {
+    Signal { authority: Authority::Title, says, text: None, pending: false }
+}
+
+/// Plays signals. Gives the kinds told, with `+` before an upgrade, and the state at the end.
+fn play(signals: &[(u64, Signal)]) -> (Vec<String>, AgentState) {
+    let mut agent = AgentMachine::new(at(0), Patience::default());
+    let mut told = Vec::new();
+    for (seconds, signal) in signals {
+        for notice in agent.apply(at(*seconds), signal) {
+            told.push(format!("{}{}", if notice.upgrade { "+" } else { "" }, notice.kind));
+        }
+    }
+    (told, agent.state())
+}
+
+#[track_caller]
+fn check(signals: &[(u64, Signal)], told: &[&str], state: AgentState) {
+    let (found, end) = play(signals);
+    assert_eq!((found.iter().map(String::as_str).collect::<Vec<_>>(), end), (told.to_vec(), state));
+}
+
+#[test]
+fn a_turn_makes_one_complete() {
+    check(&[(1, hook(Ready)), (2, hook(Working)), (9, hook(Done))], &["complete"], Done);
+}
+
+#[test]
+fn transient_states_are_never_told() {
+    let signals = [(1, hook(Working)), (2, hook(RateLimited)), (3, hook(Compacting)), (4, hook(Working))];
+    check(&signals, &[], Working);
+}
+
+#[test]
+fn each_blocked_kind_tells_what_it_needs() {
+    check(
+        &[(1, hook(Working)), (2, hook(Blocked(BlockedOn::Permission)))],
+        &["waiting"],
+        Blocked(BlockedOn::Permission),
+    );
+    check(
+        &[(1, hook(Working)), (2, hook(Blocked(BlockedOn::Question)))],
+        &["question"],
+        Blocked(BlockedOn::Question),
+    );
+    check(&[(1, hook(Working)), (2, hook(Blocked(BlockedOn::Auth)))], &["waiting"], Blocked(BlockedOn::Auth));
+    check(&[(1, hook(Working)), (2, hook(Error))], &["error"], Error);
+}
+
+#[test]
+fn one_episode_makes_one_notice_however_late_the_other_signals_are() {
+    let late = Signal::state(Authority::Notification, Blocked(BlockedOn::Permission));
+    let signals = [
+        (1, hook(Working)),
+        (2, hook(Blocked(BlockedOn::Permission)).text("touch x")),
+        (2, title(Says::TurnEnded)),
+        (8, late),
+    ];
+    check(&signals, &["waiting"], Blocked(BlockedOn::Permission));
+}
+
+#[test]
+fn a_richer_signal_upgrades_in_place() {
+    let signals =
+        [(1, title(Says::Is(Working))), (20, title(Says::TurnEnded)), (21, hook(Done).text("all green"))];
+    check(&signals, &["complete", "+complete"], Done);
+    // Claude Code shows the same title for done and for blocked.
+    let blocked = hook(Blocked(BlockedOn::Permission)).text("rm");
+    let signals = [(1, title(Says::Is(Working))), (20, title(Says::TurnEnded)), (21, blocked)];
+    check(&signals, &["complete", "waiting"], Blocked(BlockedOn::Permission));
+}
+
+#[test]
+fn a_less_believable_signal_waits_until_the_better_one_no_longer_holds() {
+    check(&[(1, hook(Working)), (2, title(Says::TurnEnded))], &[], Working);
+    let mut agent = AgentMachine::new(at(0), Patience::default());
+    agent.apply(at(1), &hook(Working));
+    agent.apply(at(2), &title(Says::TurnEnded));
+    assert_eq!(agent.next_deadline(), Some(at(6)));
+    assert_eq!(agent.tick(at(6))[0].kind, Kind::Complete, "the person pressed Escape: no hook came");
+    // A hook in the meantime makes the doubt pointless.
+    let signals = [(1, hook(Working)), (2, title(Says::TurnEnded)), (3, hook(Working)), (30, hook(Working))];
+    check(&signals, &[], Working);
+}
+
+#[test]
+fn when_hooks_stop_arriving_the_next_one_takes_over() {
+    check(&[(1, hook(Working)), (60, title(Says::TurnEnded))], &["complete"], Done);
+}
+
+#[test]
+fn a_notification_of_the_client_never_ends_a_turn() {
+    let notification = Signal::state(Authority::Notification, Done);
+    check(&[(1, hook(Working)), (60, notification)], &[], Working);
+}
+
+#[test]
+fn an_end_in_the_middle_of_a_turn_is_always_told() {
+    let exit = Signal::state(Authority::Process, Exited);
+    check(&[(1, hook(Working)), (2, exit.clone())], &["error"], Exited);
+    check(&[(1, hook(Working)), (2, hook(Done)), (3, exit.clone())], &["complete"], Exited);
+    check(&[(1, hook(Compacting)), (2, exit)], &["error"], Exited);
+}
+
+#[test]
+fn ten_minutes_without_a_sign_of_life_is_stuck_and_a_sign_ends_it() {
+    let mut agent = AgentMachine::new(at(0), Patience::default());
+    agent.apply(at(0), &hook(Working));
+    agent.apply(at(300), &title(Says::Alive));
+    assert_eq!(agent.next_deadline(), Some(at(900)));
+    assert_eq!(agent.tick(at(899)), []);
+    assert_eq!(agent.tick(at(900))[0].kind, Kind::Stuck);
+    assert_eq!(agent.state(), Stuck);
+    assert_eq!(agent.apply(at(901), &title(Says::Alive)), []);
+    assert_eq!(agent.state(), Working);
+}
+
+#[test]
+fn a_minute_after_the_turn_one_idle_notice_and_a_new_turn_cancels_it() {
+    let mut agent = AgentMachine::new(at(0), Patience::default());
+    agent.apply(at(0), &hook(Working));
+    agent.apply(at(10), &hook(Done));
+    assert_eq!(agent.next_deadline(), Some(at(70)));
+    let idle = agent.tick(at(70));
+    assert_eq!((idle[0].kind, idle[0].category), (Kind::Waiting, Some("idle_prompt")));
+    assert_eq!((agent.tick(at(500)), agent.next_deadline()), (vec![], None));
+    agent.apply(at(600), &hook(Working));
+    agent.apply(at(610), &hook(Done));
+    agent.apply(at(650), &hook(Working));
+    assert_eq!(agent.tick(at(680)), []);
+}
+
+#[test]
+fn a_stop_with_work_still_running_is_not_complete() {
+    let pending = Signal { pending: true, ..hook(Done) };
+    let mut agent = AgentMachine::new(at(0), Patience::default());
+    agent.apply(at(0), &hook(Working));
+    assert_eq!(agent.apply(at(1), &pending), []);
+    assert_eq!(agent.tick(at(100)), [], "nor is the person waited for");
+    agent.apply(at(101), &hook(Working));
+    assert_eq!(agent.apply(at(102), &hook(Done))[0].kind, Kind::Complete);
+}
+
+fn notified(text: &str) -> Signal {
+    let text = Some(text.to_owned()).filter(|text| !text.is_empty());
+    Signal { authority: Authority::Notification, says: Says::Notified, text, pending: false }
+}
+
+#[test]
+fn a_notification_of_the_client_says_at_most_more_of_what_was_told() {
+    let told = hook(Done).text("all green");
+    check(&[(1, hook(Working)), (9, told), (15, notified("Claude is done"))], &["complete"], Done);
+    check(
+        &[(1, hook(Working)), (9, hook(Done)), (15, notified("all green"))],
+        &["complete", "+complete"],
+        Done,
+    );
+    check(&[(1, hook(Working)), (9, hook(Done)), (15, notified(""))], &["complete"], Done);
+}
+
+#[test]
+fn a_notification_in_the_middle_of_a_turn_is_one_of_its_own() {
+    check(&[(1, hook(Working)), (2, notified("half way")), (3, notified(""))], &["status"], Working);
+}
+
+#[test]
+fn the_client_says_that_it_waits_and_that_is_the_idle_notice() {
+    let idle = Signal { authority: Authority::Hook, says: Says::Idle, text: None, pending: false };
+    let signals = [(1, hook(Working)), (2, idle.clone()), (9, hook(Done)), (40, idle.clone()), (90, idle)];
+    check(&signals, &["complete", "waiting"], Done);
+}
+
+#[test]
+fn words_that_say_it_waits_are_a_waiting() {
+    let waits = hook(Blocked(BlockedOn::Input)).text("which branch?");
+    check(&[(1, hook(Working)), (2, waits)], &["waiting"], Blocked(BlockedOn::Input));
+}
+
+#[test]
+fn another_process_goes_on_where_this_one_stopped() {
+    let mut agent = AgentMachine::new(at(1000), Patience::default());
+    agent.apply(at(1000), &hook(Working));
+    let written = serde_json::to_string(&agent).unwrap();
+    let read: AgentMachine = serde_json::from_str(&written).unwrap();
+    assert_eq!(read, agent);
+    // After a restart of the machine its clock begins anew, and nothing waits for the old one to be reached.
+    let mut read = read.resume(at(3), Patience { stuck: at(5), ..Patience::default() });
+    assert_eq!(read.next_deadline(), Some(at(8)));
+    assert_eq!(read.tick(at(8))[0].kind, Kind::Stuck);
+}
+
+proptest! {
+    /// Whatever comes: a turn that is left is told, an episode is told once and then only upgraded.
+    #[test]
+    fn no_turn_ends_untold_and_no_episode_is_told_twice(
+        signals in prop::collection::vec((0u64..40, 0usize..5, 0usize..14), 0..60)
+    ) {
+        let authorities =
+            [Authority::Hook, Authority::Status, Authority::Title, Authority::Notification, Authority::Process];
+        let states = [Starting, Ready, Working, Done, Error, Exited, RateLimited, Compacting,
+            Blocked(BlockedOn::Permission), Blocked(BlockedOn::Question)];
+        let mut agent = AgentMachine::new(at(0), Patience::default());
+        let (mut now, mut seen) = (0, std::collections::HashSet::new());
+        for (step, authority, what) in signals {
+            now += step;
+            let says = match what {
+                10 => Says::TurnEnded,
+                11 => Says::Alive,
+                12 => Says::Notified,
+                13 => Says::Idle,
+                state => Says::Is(states[state]),
+            };
+            let signal = Signal { authority: authorities[authority], says, text: (step % 2 == 0).then(|| "x".into()), pending: false };
+            // Time first, then the signal: each may end a turn.
+            let mut told = Vec::new();
+            for with_signal in [false, true] {
+                let before = agent.state();
+                let notices = if with_signal { agent.apply(at(now), &signal) } else { agent.tick(at(now)) };
+                let after = agent.state();
+                let left = before.is_busy() && !after.is_busy() && after != Starting;
+                prop_assert!(!left || !notices.is_empty(), "{:?} to {:?} untold", before, after);
+                told.extend(notices);
+            }
+            for notice in told {
+                let again = !seen.insert(notice.episode);
+                prop_assert_eq!(again, notice.upgrade);
+            }
+            prop_assert!(agent.next_deadline().is_none_or(|deadline| deadline > at(now)));
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Marks: reading, clearing and answering are messages too, so that they work with nobody listening and reach every
+//! machine. Consumers apply them and never show them.
+
+use std::fmt;
+
+use crate::id::MessageId;
+use crate::surface::{Place, SurfaceId, WorkspaceId};
+
+/// What a mark is about. It is written as the key of the message that carries it.
+///
+/// ```
+/// use ringer_core::{Place, Target, WorkspaceId};
+///
+/// let target = Target::Place(Place::workspace(WorkspaceId::new("repo:0a1b2c3d")));
+/// assert_eq!(target.to_string(), "place:13:repo:0a1b2c3d");
+/// assert_eq!(Target::parse("place:13:repo:0a1b2c3d"), Some(target));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// One message.
+    Message(MessageId),
+    /// Everything at a place.
+    Place(Place),
+    /// Everything.
+    All,
+    /// Everything that is read.
+    AllRead,
+}
+
+impl Target {
+    /// Reads a key. `None` for what no version wrote.
+    pub fn parse(key: &str) -> Option<Self> {
+        match key {
+            "all" => return Some(Self::All),
+            "all-read" => return Some(Self::AllRead),
+            _ => {}
+        }
+        let Some(place) = key.strip_prefix("place:") else {
+            return MessageId::parse(key).ok().map(Self::Message);
+        };
+        // Ids are opaque, so nothing can stand between the two but their lengths.
+        let (length, ids) = place.split_once(':')?;
+        let (workspace, surface) = ids.split_at_checked(length.parse().ok()?)?;
+        let surface = Some(surface).filter(|surface| !surface.is_empty()).map(SurfaceId::new);
+        Some(Self::Place(Place { workspace: WorkspaceId::new(workspace), surface }))
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message(id) => formatter.write_str(id.as_str()),
+            Self::All => formatter.write_str("all"),
+            Self::AllRead => formatter.write_str("all-read"),
+            Self::Place(place) => {
+                let workspace = place.workspace.as_str();
+                write!(formatter, "place:{}:{workspace}", workspace.len())?;
+                place.surface.as_ref().map_or(Ok(()), |surface| formatter.write_str(surface.as_str()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_no_version_wrote_is_no_target() {
+        for key in ["place:", "place:x:abc", "place:99:abc", "place:1:é", ""] {
+            assert_eq!(Target::parse(key), None, "{key:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn keys_both_ways(workspace in "\\PC{1,20}", surface in prop::option::of("\\PC{1,20}")) {
+            let surface = surface.as_deref().map(SurfaceId::new);
+            let place = Place { workspace: WorkspaceId::new(&workspace), surface };
+            let target = Target::Place(place);
+            prop_assert_eq!(Target::parse(&target.to_string()), Some(target));
+        }
+
+        #[test]
+        fn any_key_is_read_or_refused(key in ".*") {
+            let _ = Target::parse(&key);
+        }
+    }
+}
