@@ -2,15 +2,23 @@
 
 mod acknowledge;
 mod ask;
+mod hub;
+mod jump;
+mod list;
 mod listen;
 mod log;
+mod mark;
 mod notify;
 mod nuke;
+mod observe;
 mod progress;
 mod questions;
 mod status;
 mod term;
+mod toast;
+mod watch;
 mod welcome;
+mod why;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -41,11 +49,21 @@ enum Command {
     Ask(ask::Args),
     Questions(questions::Args),
     Acknowledge(acknowledge::Args),
+    List(list::Args),
+    Read(mark::ReadArgs),
+    Unread(mark::UnreadArgs),
+    Clear(mark::ClearArgs),
+    Jump(jump::Args),
+    Why(why::Args),
+    Watch(watch::Args),
     Status(status::Args),
     Log(log::Args),
     Nuke(nuke::Args),
     Term(term::Args),
     Progress(progress::Args),
+    Toast(toast::Args),
+    Observe(observe::Args),
+    Hub(hub::Args),
 }
 
 /// Runs the command line and gives the exit code.
@@ -66,6 +84,16 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Nuke(arguments)) => nuke::run(&arguments),
         Some(Command::Term(arguments)) => term::run(arguments),
         Some(Command::Progress(arguments)) => progress::run(&arguments),
+        Some(Command::List(arguments)) => list::run(&arguments),
+        Some(Command::Read(arguments)) => mark::read(&arguments),
+        Some(Command::Unread(arguments)) => mark::unread(&arguments),
+        Some(Command::Clear(arguments)) => mark::clear(&arguments),
+        Some(Command::Jump(arguments)) => jump::run(&arguments),
+        Some(Command::Why(arguments)) => why::run(&arguments),
+        Some(Command::Watch(arguments)) => watch::run(&arguments),
+        Some(Command::Toast(arguments)) => toast::run(&arguments),
+        Some(Command::Observe(arguments)) => observe::run(&arguments),
+        Some(Command::Hub(arguments)) => hub::run(&arguments),
     };
     leave(outcome)
 }

@@ -1,12 +1,12 @@
 //! A message as one line: JSON for agents and programs, words for people.
 
 use ringer_core::{Message, Origin, QuestionId, Recipient};
+use ringer_hub::Clock;
 use ringer_term::sanitise_line;
 use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::json;
-use crate::span::Clock;
 
 /// The line that `listen` and `log` print. The first five fields are the ones that agents are taught; the order is part
 /// of the interface.

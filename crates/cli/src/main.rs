@@ -6,10 +6,12 @@
     reason = "doc comments of arguments are help texts, and people do not read Markdown there"
 )]
 
+mod caller;
 mod commands;
 mod exit;
 mod failure;
 mod line;
+mod link;
 mod output;
 mod place;
 mod span;

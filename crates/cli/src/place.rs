@@ -3,7 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use ringer_core::{Origin, Scope, Sender};
+use ringer_core::{Scope, Sender};
 use ringer_journal::{Home, Journal, Repair, Repository, Stamp};
 
 use crate::exit::Exit;
@@ -77,27 +77,4 @@ pub(crate) fn sender(
         .transpose()?
         .flatten();
     Ok(agent.map_or_else(|| Ok(Sender::system()), |agent| Sender::new(&agent))?)
-}
-
-/// Where a message comes from. Only what costs next to nothing: this is the fast path.
-pub(crate) fn origin() -> Origin {
-    let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-    Origin {
-        // The one who called us: we are gone before anybody can look.
-        pid: rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned()),
-        tty: tty(),
-        cwd: env::current_dir().ok().map(|path| path.to_string_lossy().into_owned()),
-        terminal: set("TERM_PROGRAM").or_else(|| set("TERM")),
-        pane: set("TMUX_PANE"),
-        surface: set("RINGER_SURFACE"),
-    }
-}
-
-/// The terminal of whichever standard stream is one.
-fn tty() -> Option<String> {
-    (0..3).find_map(|fd| {
-        let target = std::fs::read_link(format!("/proc/self/fd/{fd}")).ok()?;
-        let target = target.to_str()?;
-        (target.starts_with("/dev/pts/") || target.starts_with("/dev/tty")).then(|| target.to_owned())
-    })
 }

@@ -36,33 +36,6 @@ pub(crate) fn parse_since(text: &str, now_ms: i64) -> Result<i64, String> {
         .map_err(|_| format!("{text:?} is no time; try 10m, 2h, 2026-02-17 or 2026-02-17T14:30:05-0600"))
 }
 
-/// Writes moments in the local time of the person who reads them.
-pub(crate) struct Clock {
-    zone: TimeZone,
-}
-
-impl Clock {
-    pub(crate) fn local() -> Self {
-        Self { zone: TimeZone::system() }
-    }
-
-    /// As in the lines that `listen` prints: `2026-02-17T14:30:05-0600`.
-    pub(crate) fn stamp(&self, unix_ms: i64) -> String {
-        self.format(unix_ms, "%Y-%m-%dT%H:%M:%S%z")
-    }
-
-    /// For people: `02-17 14:30:05`.
-    pub(crate) fn short(&self, unix_ms: i64) -> String {
-        self.format(unix_ms, "%m-%d %H:%M:%S")
-    }
-
-    fn format(&self, unix_ms: i64, form: &str) -> String {
-        // A moment that no calendar knows is shown as the first one.
-        let moment = Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::UNIX_EPOCH);
-        moment.to_zoned(self.zone.clone()).strftime(form).to_string()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,10 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_both_ways() {
-        let clock = Clock { zone: TimeZone::fixed(jiff::tz::offset(-6)) };
-        assert_eq!(clock.stamp(1_771_360_205_000), "2026-02-17T14:30:05-0600");
-        assert_eq!(clock.stamp(i64::MAX), "1969-12-31T18:00:00-0600");
+    fn moments_as_people_type_them() {
         assert_eq!(parse_since("2026-02-17T14:30:05-0600", 0), Ok(1_771_360_205_000));
         assert_eq!(parse_since("10m", 1_000_000), Ok(400_000));
         assert!(parse_since("2026-02-17", 0).is_ok() && parse_since("yesterday-ish", 0).is_err());

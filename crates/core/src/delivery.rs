@@ -1,5 +1,9 @@
 //! The delivery plan: which ways out a notification takes, and which comes next when one fails.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 use crate::policy::Effects;
 
 /// Where the person is looking.
@@ -37,7 +41,8 @@ pub enum Popup {
 }
 
 /// A way out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Way {
     /// A desktop notification.
     Desktop,
@@ -49,6 +54,33 @@ pub enum Way {
     Command,
     /// Webhooks.
     Webhook,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Desktop, Self::Terminal, Self::Sound, Self::Command, Self::Webhook];
+
+    /// The word used in the trail and in what is written down.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Desktop => "desktop",
+            Self::Terminal => "terminal",
+            Self::Sound => "sound",
+            Self::Command => "command",
+            Self::Webhook => "webhook",
+        }
+    }
+
+    /// The way of that name.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|way| way.as_str() == word)
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
 }
 
 /// What to perform. Each inner list is one purpose: the first way that works is enough.

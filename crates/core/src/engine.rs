@@ -22,6 +22,7 @@ use crate::id::MessageId;
 use crate::kind::{Kind, Tag};
 use crate::now::Now;
 use crate::order::{Delivery, Event, Incoming, Looking, Order, Ticket};
+use crate::record::Record;
 use crate::resolve::Surfaces;
 use crate::rules::{Rules, Settings};
 use crate::session::{NewerSession, Session};
@@ -48,6 +49,8 @@ pub struct Preferences {
     pub no_rings: bool,
     /// The hook programs, in order.
     pub hooks: Vec<Hook>,
+    /// Ways out that lead nowhere, because the person has set up nothing there.
+    pub closed: Vec<Way>,
 }
 
 /// A notification between its arrival and its decision.
@@ -164,6 +167,21 @@ impl Engine {
         Session::of(&self.attention, most)
     }
 
+    /// Puts notifications back that were remembered elsewhere, oldest first.
+    pub fn put_back(&mut self, now: Now, records: impl IntoIterator<Item = Record>) -> Vec<Order> {
+        for record in records {
+            self.attention.store_mut().put_back(record);
+        }
+        let mut orders = Vec::new();
+        self.redraw_all(now.mono, &mut orders);
+        orders
+    }
+
+    /// Forgets the oldest that are read, until there are no more than so many. They stay wherever they were written.
+    pub fn trim(&mut self, most: usize) {
+        self.attention.store_mut().trim(most);
+    }
+
     /// Puts a session back.
     pub fn restore(&mut self, now: Now, session: Session) -> Result<Vec<Order>, NewerSession> {
         session.restore(&mut self.attention)?;
@@ -248,7 +266,7 @@ impl Engine {
                     self.changed_at(now, &id, orders);
                 }
             }
-            Event::Delivered { id, way, failure } => self.delivered(now, id, way, failure, orders),
+            Event::Delivered { id, way, result } => self.delivered(now, id, way, result, orders),
             Event::Observed(observation) => match self.sources.observe(&observation) {
                 Ok(changes) => changes.into_iter().for_each(|change| self.change(now, change, orders)),
                 Err(unknown) => {

@@ -31,6 +31,8 @@ pub struct Hook {
     pub on_failure: OnFailure,
     /// Whether the person has trusted what it runs. One that is not trusted is passed over.
     pub trusted: bool,
+    /// The repository whose own it is: it runs for that one's notifications only.
+    pub scope: Option<String>,
 }
 
 /// What came of running a hook.
@@ -67,6 +69,7 @@ pub enum Next {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chain {
     hooks: Vec<Hook>,
+    scope: String,
     at: usize,
     envelope: Envelope,
     steps: Vec<String>,
@@ -74,9 +77,10 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Begins with the first hook.
-    pub fn begin(hooks: Vec<Hook>, envelope: Envelope) -> (Self, Next) {
-        let mut chain = Self { hooks, at: 0, envelope, steps: Vec::new(), failures: Vec::new() };
+    /// Begins with the first hook, for a notification of that scope.
+    pub fn begin(hooks: Vec<Hook>, scope: &str, envelope: Envelope) -> (Self, Next) {
+        let scope = scope.to_owned();
+        let mut chain = Self { hooks, scope, at: 0, envelope, steps: Vec::new(), failures: Vec::new() };
         let next = chain.next();
         (chain, next)
     }
@@ -118,7 +122,15 @@ impl Chain {
     }
 
     fn next(&mut self) -> Next {
-        while let Some(hook) = self.hooks.get(self.at).filter(|hook| !hook.trusted) {
+        loop {
+            let elsewhere = |hook: &Hook| hook.scope.as_ref().is_some_and(|scope| *scope != self.scope);
+            let Some(hook) = self.hooks.get(self.at).filter(|hook| !hook.trusted || elsewhere(hook)) else {
+                break;
+            };
+            if elsewhere(hook) {
+                self.at += 1;
+                continue;
+            }
             self.steps.push(format!("hook {} is not trusted and was passed over", hook.id));
             self.failures.push((hook.id.clone(), "waits to be trusted: ringer trust".to_owned()));
             self.at += 1;
@@ -163,7 +175,7 @@ mod tests {
     use crate::policy::{AgentContext, Context, Text};
 
     fn hook(id: &str) -> Hook {
-        Hook { id: id.to_owned(), config_path: None, on_failure: OnFailure::Keep, trusted: true }
+        Hook { id: id.to_owned(), config_path: None, on_failure: OnFailure::Keep, trusted: true, scope: None }
     }
 
     fn patch(json: &str) -> Answer {
@@ -174,7 +186,7 @@ mod tests {
     fn run(hooks: Vec<Hook>, answers: Vec<Answer>) -> (Envelope, Vec<(String, String)>, Vec<usize>) {
         let text = Text { body: "b".into(), ..Text::default() };
         let envelope = Envelope::new(text, Context::default(), AgentContext::default());
-        let (mut chain, mut next) = Chain::begin(hooks, envelope);
+        let (mut chain, mut next) = Chain::begin(hooks, "here", envelope);
         let (mut answers, mut ran) = (answers.into_iter(), Vec::new());
         loop {
             match next {
@@ -191,7 +203,7 @@ mod tests {
     fn each_hook_reads_what_the_one_before_it_left() {
         let text = Text { body: "b".into(), ..Text::default() };
         let envelope = Envelope::new(text, Context::default(), AgentContext::default());
-        let (mut chain, _) = Chain::begin(vec![hook("a"), hook("b")], envelope);
+        let (mut chain, _) = Chain::begin(vec![hook("a"), hook("b")], "here", envelope);
         let Next::Run { envelope, .. } = chain.answered(patch(r#"{"notification":{"body":"new"}}"#)) else {
             panic!("the second comes next");
         };
@@ -233,6 +245,14 @@ mod tests {
         let (envelope, failures, ran) = run(vec![untrusted, hook("b")], vec![patch("{}")]);
         assert_eq!((envelope.effects, ran), (Effects::default(), vec![1]));
         assert!(failures[0].1.contains("ringer trust"));
+    }
+
+    #[test]
+    fn a_repositorys_own_hook_runs_for_that_repository_only() {
+        let of = |scope: &str| Hook { scope: Some(scope.to_owned()), ..hook(scope) };
+        let (_, failures, ran) =
+            run(vec![of("elsewhere"), of("here"), hook("b")], vec![patch("{}"), patch("{}")]);
+        assert_eq!((failures.len(), ran), (0, vec![1, 2]));
     }
 
     #[test]

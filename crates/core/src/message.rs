@@ -34,6 +34,9 @@ pub struct Origin {
     /// The surface (`$RINGER_SURFACE`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub surface: Option<String>,
+    /// The workspace, where the sender knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
 }
 
 /// A message that is not in the journal yet.

@@ -1,5 +1,7 @@
 //! What goes into the engine and what comes out of it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::address::Agent;
 use crate::attention::Badge;
 use crate::delivery::Way;
@@ -129,8 +131,8 @@ pub enum Event {
         id: MessageId,
         /// Which way.
         way: Way,
-        /// Why not, if not.
-        failure: Option<String>,
+        /// What it did, or why it could not, in words.
+        result: Result<String, String>,
     },
     /// A source saw something.
     Observed(Observation),
@@ -219,7 +221,7 @@ pub enum Order {
 }
 
 /// One way out for one notification.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     /// The notification.
     pub id: MessageId,
@@ -235,6 +237,8 @@ pub struct Delivery {
     pub body: String,
     /// What it is about.
     pub kind: Kind,
+    /// Who sent it.
+    pub sender: String,
     /// A notification of the same event that is shown already: this one takes its place.
     pub replaces: Option<MessageId>,
 }

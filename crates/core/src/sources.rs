@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::toast::{Colour, DEFAULT_TIMEOUT, Priority, Span, Toast};
 
 /// Subjects (servers, plugins, notes) of which a source remembers what it last showed. More, and all are forgotten: the
@@ -88,18 +90,26 @@ const CATALOGUE: [Row; 17] = [
 ];
 
 /// What somebody observed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// Which source it is for.
     pub source: String,
     /// Which server, plugin or note, for the sources that have several.
+    #[serde(default)]
     pub subject: Option<String>,
     /// What it says.
+    #[serde(default)]
     pub text: String,
     /// Whether the condition holds. One that ended has a text of no interest.
+    #[serde(default = "holds")]
     pub active: bool,
     /// Whether it is about something that failed.
+    #[serde(default)]
     pub error: bool,
+}
+
+fn holds() -> bool {
+    true
 }
 
 impl Observation {

@@ -67,6 +67,11 @@ impl Place {
         Self { workspace, surface: None }
     }
 
+    /// The workspace of what rings nowhere in particular: one for each repository.
+    pub fn own_workspace(scope: &str) -> Self {
+        Self::workspace(WorkspaceId::new(&format!("repo:{scope}")))
+    }
+
     /// A surface.
     pub fn surface(workspace: WorkspaceId, surface: SurfaceId) -> Self {
         Self { workspace, surface: Some(surface) }

@@ -106,6 +106,7 @@ impl World {
             config_path: None,
             on_failure: if random.below(4) == 0 { OnFailure::Suppress } else { OnFailure::Keep },
             trusted: random.below(5) > 0,
+            scope: None,
         });
         let hooks = hooks.collect();
         let mute = Mute { agent: Some("agent0".into()), ..Mute::default() };
@@ -258,7 +259,9 @@ impl World {
     fn delivered(&mut self) -> Event {
         let index = usize::try_from(self.random.below(self.out.len() as u64)).expect("it fits");
         let (id, way) = self.out.swap_remove(index);
-        Event::Delivered { id, way, failure: (self.random.below(3) == 0).then(|| "it hung".to_owned()) }
+        let worked = self.random.below(3) > 0;
+        let result = if worked { Ok("shown".to_owned()) } else { Err("it hung".to_owned()) };
+        Event::Delivered { id, way, result }
     }
 
     fn looks(&mut self, place: &Place) -> Event {

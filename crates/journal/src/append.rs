@@ -3,7 +3,6 @@
 use ringer_core::{Draft, MessageId};
 use rusqlite::{Transaction, params};
 
-use crate::doorbell;
 use crate::error::Error;
 use crate::open::Journal;
 use crate::row;
@@ -21,7 +20,7 @@ impl Journal {
     /// Appends a message that has an id already. Appending the same id twice is one message.
     pub fn append_as(&mut self, draft: &Draft, id: &MessageId, unix_ms: i64) -> Result<(), Error> {
         let bells = self.write(|transaction| put(transaction, draft, id, unix_ms))?;
-        doorbell::ring_all(&self.home, &bells);
+        self.ring(&bells);
         Ok(())
     }
 }

@@ -8,12 +8,16 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
 use crate::lock::{Lock, is_at, is_held};
+
+/// The name of the hub's doorbell: there is one hub, and everybody rings it.
+pub(crate) const HUB: &str = "hub";
 
 /// Who waits at a doorbell. Written into the locked file beside it, for people and for `ringer nuke`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,10 +42,18 @@ pub(crate) struct Doorbell {
 }
 
 impl Doorbell {
-    /// Hangs a doorbell under a name that nobody else has.
-    pub(crate) fn hang(home: &Home, name: &str, holder: &Holder) -> io::Result<Self> {
+    /// Hangs a doorbell. Under a name that somebody else has, it fails once the deadline has passed.
+    pub(crate) fn hang(
+        home: &Home,
+        name: &str,
+        holder: &Holder,
+        deadline: Option<Instant>,
+    ) -> io::Result<Self> {
         let path = named(home, name);
-        let alive = Lock::take(&lock_of(&path), None)?.ok_or(ErrorKind::WouldBlock)?;
+        let alive = Lock::take(&lock_of(&path), deadline)?.ok_or(ErrorKind::WouldBlock)?;
+        // Of one who had this name before us and was killed.
+        let _ = fs::remove_file(&path);
+        alive.file().set_len(0)?;
         let mut line = serde_json::to_vec(holder)?;
         line.push(b'\n');
         alive.file().write_all(&line)?;
@@ -83,13 +95,15 @@ impl Drop for Doorbell {
     }
 }
 
-/// Rings. Never waits, never makes the doorbell; whoever has gone is passed over.
-pub(crate) fn ring(path: &Path) {
+/// Rings. Never waits, never makes the doorbell; whoever has gone is passed over. Gives whether anybody is there.
+pub(crate) fn ring(path: &Path) -> bool {
     let opened = OpenOptions::new().write(true).custom_flags(nonblocking()).open(path);
+    let is_there = opened.is_ok();
     if let Ok(mut fifo) = opened {
         // A full FIFO has rung already.
         let _ = fifo.write(b"!");
     }
+    is_there
 }
 
 /// Rings them all, by their names: with several listeners, the first may die before it has read.
@@ -174,7 +188,7 @@ mod tests {
         let home = Home::new(directory.path());
         home.create().unwrap();
         let holder = Holder { pid: 1, started: None, consumer: "lead".into(), scope: "global".into() };
-        let bell = Doorbell::hang(&home, "a", &holder).unwrap();
+        let bell = Doorbell::hang(&home, "a", &holder, None).unwrap();
         (directory, home, bell)
     }
 

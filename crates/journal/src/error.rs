@@ -132,6 +132,9 @@ impl Error {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt { path },
             // Our statements do not change: one that makes no sense to SQLite met tables that are not ours any more.
             Some(ErrorCode::Unknown) if extended == Some(ffi::SQLITE_ERROR) => Self::Corrupt { path },
+            None if matches!(&source, rusqlite::Error::SqlInputError { error, .. } if error.extended_code == ffi::SQLITE_ERROR) => {
+                Self::Corrupt { path }
+            }
             // SQLite says "cannot open" for a directory that forbids the -wal file, too.
             Some(ErrorCode::CannotOpen) => match rustix::fs::access(&home, rustix::fs::Access::WRITE_OK) {
                 Err(error) => Self::NotWritable { path: home, source: error.into() },

@@ -49,6 +49,16 @@ pub struct KnownAgent {
     pub scope: String,
     /// When it was last heard of, in milliseconds since 1970.
     pub seen_ms: i64,
+    /// Since when it is in that state.
+    pub since_ms: Option<i64>,
+    /// Where it works.
+    pub cwd: Option<String>,
+    /// The surface it is on.
+    pub surface: Option<String>,
+    /// What people call it.
+    pub name: Option<String>,
+    /// Whether it is the lead of its scope.
+    pub lead: bool,
 }
 
 /// What is in the journal.
@@ -89,17 +99,18 @@ impl Journal {
                                 (SELECT count(*) FROM message WHERE message.scope = cursor.scope
                                  AND message.seq > cursor.seq AND recipient IN (?2, ?3, ?4)
                                  AND kind NOT LIKE 'mark-%' AND (ttl IS NULL OR ts + ttl > ?5))
-                         FROM cursor WHERE (?1 IS NULL OR scope = ?1) ORDER BY consumer, cursor.scope",
+                         FROM cursor WHERE scope <> '*' AND (?1 IS NULL OR scope = ?1) ORDER BY consumer, cursor.scope",
                     )?
                     .query_map(params![name, default, lead, all, unix_ms], unread)?
                     .collect::<rusqlite::Result<_>>()?,
                 agents: self
                     .connection
                     .prepare(
-                        "SELECT id, client, session_id, state, scope, seen FROM agent
-                         WHERE (?1 IS NULL OR scope = ?1)
+                        "SELECT id, client, session_id, state, scope, seen, since, cwd, surface, name,
+                                id IS (SELECT lead.agent FROM lead WHERE lead.scope = agent.scope)
+                         FROM agent WHERE (?1 IS NULL OR scope = ?1)
                          UNION ALL
-                         SELECT sender, NULL, NULL, NULL, scope, max(ts) FROM message
+                         SELECT sender, NULL, NULL, NULL, scope, max(ts), NULL, NULL, NULL, NULL, 0 FROM message
                          WHERE sender <> 'system' AND (?1 IS NULL OR scope = ?1)
                            AND sender NOT IN (SELECT id FROM agent)
                          GROUP BY sender, scope ORDER BY 6 DESC, 1",
@@ -142,7 +153,10 @@ impl Journal {
     pub fn agent_named(&self, name: &str) -> Result<Option<String>, Error> {
         let select = || {
             self.connection
-                .prepare("SELECT id FROM agent WHERE id = ?1 OR session_id = ?1 ORDER BY id <> ?1, seen DESC LIMIT 1")?
+                .prepare(
+                    "SELECT id FROM agent WHERE ?1 IN (id, session_id, name)
+                          ORDER BY id <> ?1, state = 'exited', seen DESC LIMIT 1",
+                )?
                 .query_row([name], |row| row.get(0))
                 .optional()
         };
@@ -168,7 +182,12 @@ impl Journal {
             transaction
                 .prepare("DELETE FROM receipt WHERE seq IN (SELECT seq FROM message WHERE scope = ?1)")?
                 .execute(name)?;
-            for table in ["cursor", "question", "agent", "waiter"] {
+            for table in ["notification", "trail", "outbox", "popup"] {
+                let query =
+                    format!("DELETE FROM {table} WHERE id IN (SELECT id FROM message WHERE scope = ?1)");
+                transaction.prepare(&query)?.execute(name)?;
+            }
+            for table in ["cursor", "question", "agent", "waiter", "lead"] {
                 transaction.prepare(&format!("DELETE FROM {table} WHERE scope = ?1"))?.execute(name)?;
             }
             transaction.prepare("DELETE FROM message WHERE scope = ?1")?.execute(name)
@@ -195,5 +214,10 @@ fn agent(row: &Row<'_>) -> rusqlite::Result<KnownAgent> {
         state: row.get(3)?,
         scope: row.get(4)?,
         seen_ms: row.get(5)?,
+        since_ms: row.get(6)?,
+        cwd: row.get(7)?,
+        surface: row.get(8)?,
+        name: row.get(9)?,
+        lead: row.get(10)?,
     })
 }

@@ -27,12 +27,16 @@
 
 #![forbid(unsafe_code)]
 
+mod agent;
 mod append;
 mod consumer;
 mod doorbell;
 mod error;
 mod home;
+mod hub;
+mod inbox;
 mod inventory;
+mod lead;
 mod listener;
 mod lock;
 mod open;
@@ -48,11 +52,15 @@ mod turn;
 mod vigil;
 mod waiter;
 
+pub use agent::{AgentChange, Sighting, Signals};
 pub use consumer::Consumer;
 pub use doorbell::Holder;
 pub use error::Error;
 pub use home::Home;
+pub use hub::{DeadLetter, HubBell, Outgoing, Settlement, ShownPopup};
+pub use inbox::{CONFIRM_WITHIN, Choose, Claim, Claimed, LEASE, ReceiptRow};
 pub use inventory::{Inventory, KnownAgent, Listening, Unread};
+pub use lead::Lead;
 pub use listener::{Heard, Listener};
 pub use open::Journal;
 pub use question::{Asked, Question};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
+use crate::doorbell;
 use crate::error::Error;
 use crate::home::{Home, sync_directory};
 use crate::lock::FileNumber;
@@ -24,6 +25,7 @@ pub struct Journal {
     file: FileNumber,
     patience: Patience,
     repair: Option<Repair>,
+    hub_heard: bool,
 }
 
 /// The size of the log from which on it is copied into the database and emptied. Whoever opens the journal when nobody
@@ -63,6 +65,22 @@ impl Journal {
     /// What was done to a damaged database when this journal was opened, or since.
     pub fn repair(&self) -> Option<&Repair> {
         self.repair.as_ref()
+    }
+
+    /// Rings those who wait, and the hub. To be done once the change is on disk, and not before.
+    pub(crate) fn ring(&mut self, bells: &[String]) {
+        doorbell::ring_all(&self.home, bells);
+        self.ring_hub();
+    }
+
+    /// Rings the hub alone: something changed that only it looks at.
+    pub(crate) fn ring_hub(&mut self) {
+        self.hub_heard = doorbell::ring(&doorbell::named(&self.home, doorbell::HUB));
+    }
+
+    /// Whether a hub was there to hear of the last change. If not, somebody has to start one.
+    pub fn hub_heard(&self) -> bool {
+        self.hub_heard
     }
 
     /// The file that is open, to notice a change.
@@ -112,7 +130,7 @@ impl Journal {
                 break (file, connection);
             }
         };
-        let mut journal = Self { home: home.clone(), connection, file, patience, repair };
+        let mut journal = Self { home: home.clone(), connection, file, patience, repair, hub_heard: false };
         let version = schema::version(&journal.connection).map_err(|error| journal.error(error))?;
         if version > schema::VERSION {
             return Err(Error::Newer { path: home.database(), found: version, known: schema::VERSION });

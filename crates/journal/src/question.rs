@@ -6,7 +6,6 @@ use ringer_core::{Draft, Kind, Mark, QuestionId, Recipient, Scope, Sender, Tag};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::append::put;
-use crate::doorbell::ring_all;
 use crate::error::Error;
 use crate::open::Journal;
 use crate::stamp::Stamp;
@@ -88,7 +87,7 @@ impl Journal {
                 (Some(vigil), bells)
             }
         };
-        ring_all(&self.home, &bells);
+        self.ring(&bells);
         Ok(Asked { id, vigil })
     }
 
@@ -150,7 +149,7 @@ impl Journal {
         let question = self.question(id)?.ok_or_else(|| Error::NoQuestion(id.to_string()))?;
         match closed {
             Some(bells) => {
-                ring_all(&self.home, &bells);
+                self.ring(&bells);
                 Ok(question)
             }
             None => Err(Error::Answered { id: id.to_string(), answer: question.answer }),

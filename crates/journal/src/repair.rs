@@ -133,7 +133,19 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// The tables worth saving. Who waits is not among them: they register again.
-const TABLES: [&str; 5] = ["message", "cursor", "question", "agent", "receipt"];
+const TABLES: [&str; 11] = [
+    "message",
+    "cursor",
+    "question",
+    "agent",
+    "receipt",
+    "notification",
+    "trail",
+    "undecided",
+    "outbox",
+    "popup",
+    "lead",
+];
 
 /// Copies every row that can be read. Gives the number of messages.
 fn carry_over(fresh: &mut Connection, damaged: &Path) -> rusqlite::Result<usize> {

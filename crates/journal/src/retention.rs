@@ -75,7 +75,7 @@ impl Journal {
                 .prepare(&format!(
                     "DELETE FROM message WHERE ({beyond} OR ts < ?2) AND NOT EXISTS (
                          SELECT 1 FROM cursor
-                         WHERE cursor.scope = message.scope AND cursor.seq < message.seq AND touched >= ?3)"
+                         WHERE cursor.scope IN (message.scope, '*') AND cursor.seq < message.seq AND touched >= ?3)"
                 ))?
                 .execute(params![most, old, idle])?;
             let unread =
@@ -87,6 +87,16 @@ impl Journal {
                 .prepare("INSERT OR REPLACE INTO note (name, value) VALUES (?1, ?2)")?
                 .execute(params![PRUNED, stamp.unix_ms.to_string()])?;
             transaction.execute("DELETE FROM receipt WHERE seq NOT IN (SELECT seq FROM message)", [])?;
+            // What is unread stays on the list, also when the journal no longer has its message.
+            transaction.execute(
+                "DELETE FROM notification WHERE is_read = 1 AND id NOT IN (SELECT id FROM message)",
+                [],
+            )?;
+            transaction.execute(
+                "DELETE FROM trail WHERE id NOT IN (SELECT id FROM message)
+                 AND id NOT IN (SELECT id FROM notification)",
+                [],
+            )?;
             transaction
                 .prepare("DELETE FROM question WHERE answered IS NOT NULL AND answered < ?1")?
                 .execute([old])?;

@@ -66,7 +66,7 @@ impl Vigil {
         // Somebody may have tidied up.
         let made = journal.home.make_directories();
         made.map_err(|error| journal.home.error("making the home", error))?;
-        let bell = Doorbell::hang(&journal.home, &Stamp::now().name(), &holder)
+        let bell = Doorbell::hang(&journal.home, &Stamp::now().name(), &holder, None)
             .map_err(|error| journal.home.error("hanging a doorbell", error))?;
         let home = journal.home.clone();
         doorbell::clear_strays(&home);

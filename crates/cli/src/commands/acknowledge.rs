@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::failure::Outcome;
 use crate::output::print_json;
-use crate::place;
+use crate::{link, place};
 
 /// Close a question, with an answer or without
 ///
@@ -44,6 +44,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let mut journal = place::journal()?;
     let sender = place::sender(arguments.from.as_deref(), &mut journal, repository.as_ref())?;
     let question = journal.answer(&id, arguments.answer.as_deref(), &sender, &Stamp::now())?;
+    link::start_if_alone(&journal);
     place::tell_of_repair(&journal);
     if arguments.json {
         print_json(&Report {

@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line};
-use crate::place;
 use crate::span::parse_span;
+use crate::{caller, link, place};
 
 /// Ask the person, or the lead agent, something
 ///
@@ -66,9 +66,10 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     // The question by itself, so that an empty one is not hidden behind the words around it.
     check_text("question", &arguments.question, MAX_BODY)?;
     let mut draft = Draft::new(scope, sender, Kind::Question, &asks)?;
-    draft.origin = place::origin();
+    draft.origin = caller::origin();
     let wait = arguments.wait.then_some(Parent::Watch);
     let mut asked = journal.ask(&draft, &arguments.question, &arguments.option, &Stamp::now(), wait)?;
+    link::start_if_alone(&journal);
     place::tell_of_repair(&journal);
     let id = asked.id.to_string();
     let id = id.as_str();

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use ringer_core::Message;
+use ringer_hub::Clock;
 use ringer_journal::{Consumer, Heard, Listener, Parent, Stamp};
 
 use crate::exit::Exit;
@@ -11,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::line::json_line;
 use crate::output::leads_nowhere;
 use crate::place;
-use crate::span::{Clock, parse_span};
+use crate::span::parse_span;
 
 /// Block until messages arrive, print them as JSON lines, exit
 ///

@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 
 use ringer_core::{Kind, Message, Recipient};
+use ringer_hub::Clock;
 use ringer_journal::{Filter, Journal, Parent, Stamp, Watch};
 
 use crate::failure::{Failure, Outcome};
 use crate::line::{json_line, word_line};
 use crate::output::settle;
 use crate::place;
-use crate::span::{Clock, parse_since};
+use crate::span::parse_since;
 
 /// Print the journal of this repository
 ///

@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::print_json;
-use crate::place;
 use crate::span::parse_span;
+use crate::{caller, link, place};
 
 /// Send a message: it is on disk when this returns, and whoever listens is awake
 ///
@@ -76,9 +76,10 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     draft.key.clone_from(&arguments.key);
     draft.ttl = arguments.ttl;
     draft.recipient = recipient(arguments.to.as_deref(), &mut journal)?;
-    draft.origin = place::origin();
+    draft.origin = caller::origin();
     draft.check()?;
     let id = journal.append(&draft, &Stamp::now())?;
+    link::start_if_alone(&journal);
     place::tell_of_repair(&journal);
     if arguments.json {
         print_json(&Report { id: id.as_str(), scope: draft.scope.as_str() })?;

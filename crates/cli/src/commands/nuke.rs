@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use ringer_core::Message;
+use ringer_hub::Clock;
 use ringer_journal::{Journal, Listening};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
@@ -12,7 +13,6 @@ use crate::failure::{Failure, Outcome};
 use crate::line::word_line;
 use crate::output::print_json;
 use crate::place;
-use crate::span::Clock;
 
 /// Remove what Ringer left in this repository and stop its listeners
 ///

@@ -1,5 +1,6 @@
 //! `ringer questions`.
 
+use ringer_hub::Clock;
 use ringer_journal::{Journal, Question};
 use ringer_term::sanitise_line;
 use serde::Serialize;
@@ -7,7 +8,6 @@ use serde::Serialize;
 use crate::failure::Outcome;
 use crate::output::{print, print_json};
 use crate::place;
-use crate::span::Clock;
 
 /// List the open questions of this repository
 ///

@@ -1,5 +1,6 @@
 //! `ringer status`.
 
+use ringer_hub::Clock;
 use ringer_journal::{Inventory, Journal, Stamp};
 use ringer_term::sanitise_line;
 use serde::Serialize;
@@ -7,7 +8,6 @@ use serde::Serialize;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, print_json};
 use crate::place;
-use crate::span::Clock;
 
 /// Say who listens, what is unread, which agents are known
 ///

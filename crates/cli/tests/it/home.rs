@@ -87,7 +87,7 @@ impl TestEnvironment {
     }
 
     fn settle(&self, command: &mut Command) {
-        command.env("RINGER_HOME", self.home()).current_dir(self.repository());
+        command.env("RINGER_HOME", self.home()).env("RINGER_HUB", "off").current_dir(self.repository());
     }
 
     /// Runs a command that has to succeed. Gives standard output.

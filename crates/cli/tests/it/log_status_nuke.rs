@@ -216,7 +216,7 @@ fn nuke_asks_at_a_terminal() {
     environment.notify("hello");
     let nuke = |answer: &str| {
         let home = environment.home();
-        let variables = [("RINGER_HOME", home.to_str().unwrap()), ("TERM", "xterm")];
+        let variables = [("RINGER_HOME", home.to_str().unwrap()), ("TERM", "xterm"), ("RINGER_HUB", "off")];
         typed_in_terminal(&["nuke"], &variables, &environment.repository(), answer)
     };
     for no in ["n\n", "\n", "yess\n", "\u{4}"] {

@@ -7,7 +7,8 @@ use std::process::{Command, Output, Stdio};
 pub(crate) fn ringer(arguments: &[&str]) -> Command {
     let mut command = Command::new("setsid");
     command.arg("--wait").arg(env!("CARGO_BIN_EXE_ringer")).args(arguments);
-    command.env_clear().stdin(Stdio::null());
+    // Tests that want a hub start one of their own.
+    command.env_clear().env("RINGER_HUB", "off").stdin(Stdio::null());
     if let Some(path) = std::env::var_os("PATH") {
         command.env("PATH", path);
     }

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 
 use super::hear::BELL;
 use super::{Candidate, Engine, MAX_WITH_HOOKS};
+use crate::address::Recipient;
 use crate::bus::Displaced;
 use crate::duplicate::{Report, Verdict};
 use crate::kind::{Mark, Tag};
 use crate::mark::Target;
 use crate::now::Now;
 use crate::order::{Event, Incoming, Order};
-use crate::surface::{Place, WorkspaceId};
+use crate::surface::Place;
 
 impl Engine {
     pub(super) fn arrive(&mut self, now: Now, incoming: Incoming, orders: &mut Vec<Order>) {
@@ -20,11 +21,16 @@ impl Engine {
         if !incoming.message.is_current(now.wall_ms) {
             return orders.push(Order::Trail { id, text: "it was out of date when it arrived".to_owned() });
         }
+        if matches!(draft.recipient, Recipient::Lead | Recipient::Agent(_)) {
+            let text = format!("it is for {}, and not for the person", draft.recipient);
+            return orders.push(Order::Trail { id, text });
+        }
         let (place, how) = match self.surfaces.resolve(&incoming.caller) {
             Some(resolved) => (resolved.place, resolved.how),
-            None => {
-                (own_workspace(draft.scope.as_str()), "nothing said where, so its repository's workspace")
-            }
+            None => (
+                Place::own_workspace(draft.scope.as_str()),
+                "nothing said where, so its repository's workspace",
+            ),
         };
         let mut steps = vec![format!("arrived from {}; {how}", draft.sender)];
         let report = Report {
@@ -101,9 +107,4 @@ impl Engine {
             self.start(now, arrival, orders);
         }
     }
-}
-
-/// The workspace of what rings nowhere in particular: one for each repository.
-fn own_workspace(scope: &str) -> Place {
-    Place::workspace(WorkspaceId::new(&format!("repo:{scope}")))
 }

@@ -15,6 +15,7 @@ impl Engine {
     pub(super) fn start(&mut self, now: Now, mut arrival: Arrival<Candidate>, orders: &mut Vec<Order>) {
         let incoming = &arrival.item.incoming;
         let draft = &incoming.message.draft;
+        let scope = draft.scope.clone();
         let subject = Subject {
             sender: draft.sender.as_str(),
             scope: draft.scope.as_str(),
@@ -29,7 +30,7 @@ impl Engine {
         self.next_ticket += 1;
         // What the rules silenced for good is not worth a program.
         let hooks = if effects == Effects::NONE { Vec::new() } else { self.preferences.hooks.clone() };
-        let (chain, next) = Chain::begin(hooks, envelope);
+        let (chain, next) = Chain::begin(hooks, scope.as_str(), envelope);
         self.go_on(now, ticket, WithHooks { arrival, chain }, next, orders);
     }
 

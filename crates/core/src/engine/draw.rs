@@ -83,7 +83,7 @@ impl Engine {
     }
 
     pub(super) fn withdraw(&mut self, id: &MessageId, orders: &mut Vec<Order>) {
-        for way in [Way::Desktop, Way::Terminal, Way::Sound, Way::Command, Way::Webhook] {
+        for way in Way::ALL {
             self.out.remove(&(id.clone(), way));
         }
         orders.push(Order::Withdraw(id.clone()));

@@ -11,6 +11,9 @@ use crate::policy::Envelope;
 use crate::record::Record;
 use crate::toast::{Priority, Toast};
 
+/// How old a notification may be when it arrives and still pop up. After a night without a hub, the list is enough.
+const LATE_MS: i64 = 10 * 60 * 1000;
+
 impl Engine {
     pub(super) fn remember(
         &mut self,
@@ -21,8 +24,14 @@ impl Engine {
     ) {
         let Arrival { place, item: Candidate { incoming, replaces, steps }, .. } = arrival;
         let message = incoming.message;
-        let plan =
+        let mut plan =
             plan(envelope.effects, self.focus(&place), self.preferences.popup, self.preferences.reorder);
+        if now.wall_ms.saturating_sub(message.unix_ms) > LATE_MS && !plan.purposes.is_empty() {
+            plan.purposes.clear();
+            plan.why.push(
+                "it was sent long before anybody took it: remembered, and shown nowhere else".to_owned(),
+            );
+        }
         let text = &envelope.notification;
         let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         let kind = kind_of(message.draft.tag);
@@ -31,6 +40,7 @@ impl Engine {
         record.title = some(&text.title);
         record.subtitle = some(&text.subtitle);
         record.sender = message.draft.sender.to_string();
+        record.scope = message.draft.scope.to_string();
         record.open_question = message.draft.question_id.clone().filter(|_| kind == Kind::Question);
         record.is_read = !plan.unread;
         record.pane_flash = plan.flash;
@@ -72,7 +82,8 @@ impl Engine {
         if plan.reorder {
             orders.push(Order::Reorder(place.workspace.clone()));
         }
-        for ways in plan.purposes {
+        for mut ways in plan.purposes {
+            ways.retain(|way| !self.preferences.closed.contains(way));
             let delivery = |way| Delivery {
                 id: message.id.clone(),
                 place: place.clone(),
@@ -81,6 +92,7 @@ impl Engine {
                 subtitle: text.subtitle.clone(),
                 body: text.body.clone(),
                 kind,
+                sender: message.draft.sender.to_string(),
                 replaces: replaces.clone(),
             };
             if let Some((first, rest)) = ways.split_first() {
@@ -101,13 +113,13 @@ impl Engine {
         now: Now,
         id: MessageId,
         way: Way,
-        failure: Option<String>,
+        result: Result<String, String>,
         orders: &mut Vec<Order>,
     ) {
         let under_way = self.out.remove(&(id.clone(), way));
-        let text = match &failure {
-            None => format!("{way:?} did it"),
-            Some(why) => format!("{way:?} failed: {why}"),
+        let text = match &result {
+            Ok(what) => format!("{way}: {what}"),
+            Err(why) => format!("{way} failed: {why}"),
         };
         self.attention.store_mut().note(&id, now.wall_ms, text.clone());
         if self.attention.store().get(&id).is_none() {
@@ -115,7 +127,7 @@ impl Engine {
         } else {
             self.changed_without_withdrawing(&id, orders);
         }
-        if let (Some(_), Some((rest, delivery))) = (failure, under_way)
+        if let (Err(_), Some((rest, delivery))) = (result, under_way)
             && let Some((next, rest)) = rest.split_first()
         {
             self.send_out(Delivery { way: *next, ..delivery }, rest.to_vec(), orders);

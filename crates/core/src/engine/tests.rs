@@ -42,6 +42,7 @@ fn engine(hooks: &[&str]) -> Engine {
         config_path: None,
         on_failure: OnFailure::Keep,
         trusted: true,
+        scope: None,
     };
     let preferences = Preferences { hooks: hooks.iter().map(hook).collect(), ..Preferences::default() };
     let mut engine = Engine::new(preferences, false);
@@ -193,7 +194,7 @@ fn at_most_64_are_with_the_hooks() {
 fn a_way_that_fails_falls_through_to_the_next() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "a", "needs you"));
-    let failed = |way| Event::Delivered { id: id(1), way, failure: Some("no session bus".into()) };
+    let failed = |way| Event::Delivered { id: id(1), way, result: Err("no session bus".into()) };
     assert_eq!(words(&engine.handle(at(1), failed(Way::Desktop))), ["Terminal 1"]);
     assert!(words(&engine.handle(at(2), failed(Way::Terminal))).is_empty(), "there is no third");
     let trail: Vec<&str> = engine
@@ -213,7 +214,7 @@ fn a_delivery_that_fails_after_it_was_read_goes_no_further() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "a", "needs you"));
     engine.handle(at(1), Event::Read(place("a")));
-    let failed = Event::Delivered { id: id(1), way: Way::Desktop, failure: Some("slow".into()) };
+    let failed = Event::Delivered { id: id(1), way: Way::Desktop, result: Err("slow".into()) };
     assert!(words(&engine.handle(at(2), failed)).is_empty());
 }
 
@@ -407,4 +408,35 @@ fn clearing_everything_fences_what_is_with_the_hooks_too() {
     let ticket = tickets(&orders)[0];
     engine.handle(at(2), Event::HooksAnswered { ticket, answer });
     assert!(engine.attention.store().is_empty());
+}
+
+#[test]
+fn what_is_for_an_agent_or_the_lead_does_not_ring_for_the_person() {
+    for (to, rings) in
+        [("default", true), ("person", true), ("all", true), ("lead", false), ("agent:w1", false)]
+    {
+        let mut one = incoming(1, "a", "needs you");
+        one.message.draft.recipient = crate::address::Recipient::parse(to).unwrap();
+        let orders = engine(&[]).handle(at(0), Event::Message(Box::new(one)));
+        assert_eq!(orders.iter().any(|order| matches!(order, Order::Deliver(_))), rings, "{to}");
+    }
+}
+
+#[test]
+fn what_comes_hours_late_is_remembered_and_pops_up_nowhere() {
+    let mut engine = engine(&[]);
+    let orders = engine.handle(at(700_000), message(1, "a", "needs you"));
+    assert!(!orders.iter().any(|order| matches!(order, Order::Deliver(_))));
+    assert_eq!(engine.attention.store().total_unread(), 1);
+}
+
+#[test]
+fn a_way_that_leads_nowhere_is_not_taken() {
+    let mut engine = engine(&[]);
+    let closed = vec![Way::Sound, Way::Command, Way::Desktop];
+    engine.set(Preferences { closed, ..Preferences::default() });
+    let orders = words(&engine.handle(at(0), message(1, "a", "needs you")));
+    let ways: Vec<&String> =
+        orders.iter().filter(|word| word.ends_with(" 1") && !word.starts_with("badge")).collect();
+    assert_eq!(ways, ["Terminal 1", "Webhook 1"]);
 }

@@ -1,0 +1,166 @@
+//! Real clients: what their hooks say, and what they may be answered.
+//!
+//! Everything here is pure: a hook's input comes in, a [`Report`] comes out; a [`Reply`] comes in, the bytes for the
+//! hook's standard output come out. No file, clock or process is touched, and no input makes it panic.
+//!
+//! ```
+//! use ringer_agents::client::{Client, Moment, Reply, agent_id, answer, read_bytes};
+//!
+//! let client: Client = "claude".parse()?;
+//! let input = br#"{"session_id": "6be1e699-d2b2", "tool_name": "Bash", "tool_response": "as long as you like"}"#;
+//! let report = read_bytes(client, "PostToolUse", input)?;
+//! assert_eq!(report.moment, Moment::AfterTool);
+//! let agent = report.session_id.as_deref().and_then(|id| agent_id(client, id));
+//! assert_eq!(agent.unwrap().as_str(), "claude-6be1e699");
+//! assert!(answer(client, "PostToolUse", &Reply::default()).is_none());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Bounds
+//!
+//! An input has at most [`MAX_INPUT`] bytes and is read in small steps; what is kept of it takes less than half a
+//! megabyte. A kept text has at most [`MAX_KEPT`] bytes, a line for a person [`MAX_LINE`] characters.
+
+mod answer;
+mod claude;
+mod codex;
+mod gemini;
+mod input;
+mod json;
+mod opencode;
+mod report;
+mod request;
+mod sequence;
+mod text;
+
+use std::fmt;
+use std::io::Read;
+use std::str::FromStr;
+
+use ringer_core::{Agent, InvalidWord};
+
+pub use answer::{Reply, answer};
+pub use claude::CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT;
+pub use codex::NOTIFY as CODEX_NOTIFY;
+pub use input::{Input, MAX_INPUT, MAX_KEPT};
+pub use json::InputError;
+pub use report::{Moment, Report, WAITING};
+pub use request::MAX_LINE;
+pub use sequence::is_allowed_sequence;
+
+/// How much of a session's id is in the agent's.
+const ID_LENGTH: usize = 8;
+
+/// A program in which agents run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Client {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// opencode.
+    Opencode,
+}
+
+impl Client {
+    /// Every client, in the order in which documents list them.
+    pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+        }
+    }
+
+    /// How many characters of context it takes from one hook, if that is known.
+    pub fn context_limit(self) -> Option<usize> {
+        match self {
+            Self::Claude => Some(CLAUDE_CONTEXT_LIMIT),
+            Self::Codex | Self::Gemini | Self::Opencode => None,
+        }
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Client {
+    type Err = InvalidWord;
+
+    fn from_str(word: &str) -> Result<Self, InvalidWord> {
+        Self::ALL.into_iter().find(|client| client.as_str() == word).ok_or_else(|| InvalidWord::Unknown {
+            what: "client",
+            word: word.to_owned(),
+            known: Self::ALL.map(Self::as_str).join(", "),
+        })
+    }
+}
+
+/// The id of the agent in a session: the client and the first eight letters and digits of the session's id. `None` if
+/// it has none.
+pub fn agent_id(client: Client, session_id: &str) -> Option<Agent> {
+    let short: String = session_id.chars().filter(char::is_ascii_alphanumeric).take(ID_LENGTH).collect();
+    if short.is_empty() {
+        return None;
+    }
+    Agent::new(&format!("{client}-{short}")).ok()
+}
+
+/// What an input says. An event that is not known says nothing.
+pub fn read(client: Client, event: &str, input: &Input) -> Report {
+    match client {
+        Client::Claude => claude::read(event, input),
+        Client::Codex => codex::read(event, input),
+        Client::Gemini => gemini::read(event, input),
+        Client::Opencode => opencode::read(event, input),
+    }
+}
+
+/// Reads an input from where the client writes it.
+pub fn read_from(client: Client, event: &str, source: impl Read) -> Result<Report, InputError> {
+    Input::read(source).map(|input| read(client, event, &input))
+}
+
+/// Reads an input that is there already: the argument of Codex's `notify` program, a test, a fuzzer.
+pub fn read_bytes(client: Client, event: &str, bytes: &[u8]) -> Result<Report, InputError> {
+    read_from(client, event, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_both_ways() {
+        for client in Client::ALL {
+            assert_eq!(client.to_string().parse(), Ok(client));
+        }
+        assert_eq!(
+            "emacs".parse::<Client>().unwrap_err().to_string(),
+            "there is no client \"emacs\"; there are claude, codex, gemini, opencode"
+        );
+    }
+
+    #[test]
+    fn an_agent_is_named_after_its_session() {
+        let check = |client, session: &str, expected: Option<&str>| {
+            let id = agent_id(client, session);
+            assert_eq!(id.as_ref().map(Agent::as_str), expected);
+        };
+        check(Client::Claude, "6be1e699-d2b2-442c-995b-a5ac36193cd6", Some("claude-6be1e699"));
+        check(Client::Opencode, "ses_66b3c4d5", Some("opencode-ses66b3c"));
+        check(Client::Codex, "abc", Some("codex-abc"));
+        check(Client::Gemini, "../../\n\u{e4}", None);
+        check(Client::Gemini, "", None);
+    }
+}

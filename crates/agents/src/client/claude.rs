@@ -1,0 +1,245 @@
+//! Claude Code: the inputs of its hooks, recorded from version 2.1.325, and what it takes back.
+
+use ringer_core::{AgentState, Authority, BlockedOn, Says};
+use serde::Serialize;
+
+use super::answer::{EventOutput, Reply};
+use super::input::Input;
+use super::json::Value;
+use super::report::{Moment, Report};
+use super::request;
+use super::sequence::is_allowed_sequence;
+
+/// What it takes from one hook, in characters. More it puts into a file, which the model may not read.
+pub const CONTEXT_LIMIT: usize = 10_000;
+
+/// A permission notification that does not say for what; the hook `PermissionRequest` does.
+const PERMISSION_FOR_ANYTHING: &str = "Claude needs your permission";
+
+/// Words in the type of a notification that is about the client itself, and the source they are for.
+const ABOUT_ITSELF: [(&str, &str); 4] = [
+    ("rate_limit", "rate-limit-warning"),
+    ("usage_limit", "rate-limit-warning"),
+    ("deprecat", "model-deprecation"),
+    ("migrat", "model-migration"),
+];
+
+pub(super) fn read(event: &str, input: &Input) -> Report {
+    let mut report = Report::new(input.text("session_id"), input.text("cwd"));
+    report.turn_key = input.first_text(&["prompt_id", "turn_id"]).map(str::to_owned);
+    report.call_id = input.first_text(&["tool_use_id", "tool_calls.0.tool_use_id"]).map(str::to_owned);
+    // `agent_type` alone is a main session that was started as some agent.
+    let subagent = input.text("agent_id").is_some() || event.starts_with("Subagent");
+    match event {
+        "SessionStart" => {
+            // After a compaction the session goes on where it was, in or out of a turn: `ready` would end the turn.
+            if input.text("source") == Some("compact") {
+                report.alive();
+            } else {
+                report.state(AgentState::Ready);
+            }
+            report.moment = Moment::SessionStarts;
+        }
+        "UserPromptSubmit" => {
+            report.state(AgentState::Working);
+            report.text = input.text("prompt").and_then(request::shorten);
+            report.moment = Moment::PromptSubmitted;
+        }
+        "PreToolUse" => report.before_tool(input),
+        "PostToolUse" | "PostToolBatch" | "PostToolUseFailure" => {
+            // Somebody pressed Escape: the turn ends here without a Stop. The title will tell.
+            if input.flag("is_interrupt") {
+                report.alive();
+            } else {
+                report.state(AgentState::Working);
+            }
+            report.moment = Moment::AfterTool;
+        }
+        "PermissionDenied" | "ElicitationResult" => report.state(AgentState::Working),
+        "PermissionRequest" => report.blocked_by_tool(input),
+        "Elicitation" => {
+            let text = input.text("message").and_then(request::shorten);
+            report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Question), text);
+        }
+        "Notification" => notification(input, &mut report),
+        // A subagent's end is not the agent's, and a subagent in the background may end after the agent's turn.
+        "Stop" | "StopFailure" | "SubagentStop" if subagent => report.alive(),
+        "Stop" => report.done(input, "last_assistant_message", is_pending(input)),
+        "StopFailure" => failure(input, &mut report),
+        // Asked for by hand it happens between two turns, and nothing would tell that it is over.
+        "PreCompact" if input.text("trigger") == Some("auto") => report.state(AgentState::Compacting),
+        "PostCompact" if input.text("trigger") == Some("auto") => report.state(AgentState::Working),
+        "PreCompact" | "PostCompact" | "SubagentStart" | "MessageDisplay" => report.alive(),
+        "SessionEnd" => report.state(AgentState::Exited),
+        // A file that changed, a setting, an event of a later version: no sign of the agent.
+        _ => {}
+    }
+    if let (Some(from), Some(to)) = (input.text("from_model"), input.text("to_model")) {
+        report.observe("model-migration", &format!("model changed from {from} to {to}"), false);
+    }
+    if subagent { report.of_subagent() } else { report }
+}
+
+/// Its own notifications come through a hook, and are believed as notifications all the same: one may come seconds after
+/// the permission was given, and none is a sign that a turn ended. `idle_prompt` says that the agent has been waiting,
+/// which the core tells once for each end of a turn, and not at all in the middle of one.
+fn notification(input: &Input, report: &mut Report) {
+    let kind = input.text("notification_type").unwrap_or_default();
+    let message = input.text("message");
+    let text = message.and_then(request::shorten);
+    let blocked = |on| AgentState::Blocked(on);
+    let authority = Authority::Notification;
+    match kind {
+        "idle_prompt" => report.notified(Says::Idle, text),
+        "elicitation_dialog" => report.state_with(authority, blocked(BlockedOn::Question), text),
+        _ if kind.ends_with("permission_prompt") => {
+            let text = text.filter(|text| text != PERMISSION_FOR_ANYTHING);
+            report.state_with(authority, blocked(BlockedOn::Permission), text);
+        }
+        "auth_success" => report.alive(),
+        _ if kind.starts_with("auth") => report.state_with(authority, blocked(BlockedOn::Auth), text),
+        _ => report.notified(Says::Notified, text),
+    }
+    let about = ABOUT_ITSELF.iter().find(|(words, _)| kind.contains(words));
+    if let (Some((_, source)), Some(message)) = (about, message) {
+        report.observe(source, message, false);
+    }
+}
+
+/// The turn ended because something failed. That is an error also where a limit was the reason: the client does not try
+/// again by itself, and work that stopped is told.
+fn failure(input: &Input, report: &mut Report) {
+    let reason = input.text("error").unwrap_or("unknown");
+    let details = input.first_text(&["last_assistant_message", "error_details"]);
+    let text = match (reason, details) {
+        ("unknown", Some(details)) => details.to_owned(),
+        (_, Some(details)) => format!("{reason}: {details}"),
+        (_, None) => reason.to_owned(),
+    };
+    report.state_with(Authority::Hook, AgentState::Error, request::shorten(&text));
+    match reason {
+        "rate_limit" => report.observe("limit-reached", &text, true),
+        "overloaded" => report.observe("rate-limit-warning", &text, true),
+        "model_not_found" => report.observe("model-deprecation", &text, true),
+        _ => {}
+    }
+}
+
+/// Whether something still runs that will wake the agent. Ringer's own listener does not count: it always runs.
+fn is_pending(input: &Input) -> bool {
+    let tasks = input.get("background_tasks").unwrap_or(&Value::Null);
+    let runs = |task: &Value| {
+        let over = matches!(task.text("status"), Some("completed" | "failed" | "killed" | "stopped"));
+        !over && !task.text("command").is_some_and(|command| command.contains("ringer listen"))
+    };
+    let crons = input.get("session_crons").map_or(0, Value::seen);
+    // More tasks than were kept are more than a listener.
+    crons > 0 || tasks.seen() > tasks.items().len() || tasks.items().iter().any(runs)
+}
+
+/// What it takes back; other fields it passes over with a warning.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Output {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
+    for_event: Option<EventOutput>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    terminal_sequence: Option<String>,
+}
+
+pub(super) fn answer(event: &str, reply: &Reply) -> Output {
+    let context = match event {
+        "SessionStart" => reply.start_context(),
+        "UserPromptSubmit" | "PostToolUse" | "PostToolUseFailure" | "PostToolBatch" => reply.turn_context(),
+        _ => None,
+    };
+    let reason = reply.reason().filter(|_| event == "Stop");
+    Output {
+        decision: reason.is_some().then_some("block"),
+        reason,
+        for_event: EventOutput::new(event, context),
+        terminal_sequence: reply.terminal_sequence.clone().filter(|text| is_allowed_sequence(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::Observation;
+    use serde_json::json;
+
+    fn report(event: &str, input: &serde_json::Value) -> Report {
+        read(event, &Input::read(input.to_string().as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn a_stop_is_pending_while_something_runs() {
+        let check = |tasks: serde_json::Value, crons: serde_json::Value, pending: bool| {
+            let stop = report("Stop", &json!({"background_tasks": tasks, "session_crons": crons}));
+            assert_eq!(stop.signals[0].pending, pending, "{tasks} {crons}");
+        };
+        let listener = json!({"id": "b1", "type": "shell", "status": "running",
+            "command": "/usr/bin/ringer listen --timeout 300"});
+        let build = json!({"id": "b2", "type": "shell", "status": "running", "command": "make"});
+        check(json!([]), json!([]), false);
+        check(json!(null), json!(null), false);
+        check(json!([listener]), json!([]), false);
+        check(json!([listener, build]), json!([]), true);
+        check(json!([{"type": "subagent", "status": "running"}]), json!([]), true);
+        check(json!([{"type": "shell", "status": "completed", "command": "make"}]), json!([]), false);
+        check(json!([]), json!([{"id": "c1", "schedule": "* * * * *"}]), true);
+        check(json!(vec![listener; 5000]), json!([]), true);
+    }
+
+    #[test]
+    fn a_limit_that_stopped_the_turn_is_an_error_and_an_observation() {
+        let limit = report("StopFailure", &json!({"error": "rate_limit", "last_assistant_message": "429"}));
+        assert_eq!(limit.signals[0].says, Says::Is(AgentState::Error));
+        assert_eq!(limit.text.as_deref(), Some("rate_limit: 429"));
+        let expected = Observation { error: true, ..Observation::new("limit-reached", "rate_limit: 429") };
+        assert_eq!(limit.observations, [expected]);
+    }
+
+    #[test]
+    fn notifications_that_were_not_recorded() {
+        let check = |kind: &str, says: Says| {
+            let found = report("Notification", &json!({"notification_type": kind, "message": "m"}));
+            assert_eq!(found.signals[0].says, says, "{kind}");
+        };
+        check("auth_required", Says::Is(AgentState::Blocked(BlockedOn::Auth)));
+        check("auth_success", Says::Alive);
+        check("elicitation_dialog", Says::Is(AgentState::Blocked(BlockedOn::Question)));
+        check("worker_permission_prompt", Says::Is(AgentState::Blocked(BlockedOn::Permission)));
+        check("agent_completed", Says::Notified);
+        let warning =
+            report("Notification", &json!({"notification_type": "rate_limit_warning", "message": "80 %"}));
+        assert_eq!(warning.observations, [Observation::new("rate-limit-warning", "80 %")]);
+    }
+
+    #[test]
+    fn a_subagents_tools_show_work_but_carry_nothing() {
+        let tool = report("PostToolUse", &json!({"agent_id": "a1", "tool_name": "Bash"}));
+        assert_eq!((tool.subagent, tool.moment), (true, Moment::Other));
+        assert_eq!(tool.signals[0].says, Says::Is(AgentState::Working));
+        let asks = report("PermissionRequest", &json!({"agent_id": "a1", "tool_name": "Bash"}));
+        assert_eq!(asks.signals[0].says, Says::Is(AgentState::Blocked(BlockedOn::Permission)));
+        assert_eq!(report("Stop", &json!({"agent_id": "a1"})).signals[0].says, Says::Alive);
+        assert!(!report("Stop", &json!({"agent_type": "reviewer"})).subagent);
+    }
+
+    #[test]
+    fn compaction() {
+        let check = |event: &str, input: serde_json::Value, says: Says| {
+            assert_eq!(report(event, &input).signals[0].says, says, "{event} {input}");
+        };
+        check("PreCompact", json!({"trigger": "auto"}), Says::Is(AgentState::Compacting));
+        check("PreCompact", json!({"trigger": "manual"}), Says::Alive);
+        check("PostCompact", json!({"trigger": "auto"}), Says::Is(AgentState::Working));
+        check("SessionStart", json!({"source": "compact"}), Says::Alive);
+        check("SessionStart", json!({"source": "resume"}), Says::Is(AgentState::Ready));
+    }
+}

@@ -1,0 +1,148 @@
+//! Codex: the inputs of its hooks and of its `notify` program, recorded from version 0.166.0, and what it takes back.
+
+use ringer_core::AgentState;
+use serde::Serialize;
+
+use super::answer::{EventOutput, Reply};
+use super::input::Input;
+use super::report::{Moment, Report};
+use super::request;
+
+/// The event name under which the JSON of the `notify` program is read.
+pub const NOTIFY: &str = "notify";
+
+/// How the prompt begins with which Codex has a title made for a conversation, on a thread of its own. Nothing else
+/// tells that thread from one of the person's.
+const TITLE_PROMPT: &str = "Generate a concise, single-line task title";
+
+pub(super) fn read(event: &str, input: &Input) -> Report {
+    if makes_a_title(input) {
+        return Report::default().of_subagent();
+    }
+    if event == NOTIFY {
+        return notify(input);
+    }
+    let mut report = Report::new(input.text("session_id"), input.text("cwd"));
+    report.turn_key = input.text("turn_id").map(str::to_owned);
+    report.call_id = input.text("tool_use_id").map(str::to_owned);
+    let subagent = input.text("agent_id").is_some() || event.starts_with("Subagent");
+    match event {
+        "SessionStart" => {
+            // As in Claude Code: after a compaction it goes on where it was.
+            if input.text("source") == Some("compact") {
+                report.alive();
+            } else {
+                report.state(AgentState::Ready);
+            }
+            report.moment = Moment::SessionStarts;
+        }
+        "UserPromptSubmit" => {
+            report.state(AgentState::Working);
+            report.text = input.text("prompt").and_then(request::shorten);
+            report.moment = Moment::PromptSubmitted;
+        }
+        "PreToolUse" => report.before_tool(input),
+        "PostToolUse" => {
+            report.state(AgentState::Working);
+            report.moment = Moment::AfterTool;
+        }
+        "PermissionRequest" => report.blocked_by_tool(input),
+        "Stop" | "SubagentStop" if subagent => report.alive(),
+        "Stop" => report.done(input, "last_assistant_message", false),
+        "PreCompact" if input.text("trigger") == Some("auto") => report.state(AgentState::Compacting),
+        "PostCompact" if input.text("trigger") == Some("auto") => report.state(AgentState::Working),
+        "PreCompact" | "PostCompact" | "SubagentStart" => report.alive(),
+        "SessionEnd" => report.state(AgentState::Exited),
+        _ => {}
+    }
+    if subagent { report.of_subagent() } else { report }
+}
+
+/// The `notify` program is no notification to a person but Codex's own word that a turn ended, and the only one until
+/// its hooks are trusted. So it is believed like a hook. It comes after the Stop hook had its say, and cannot be answered.
+fn notify(input: &Input) -> Report {
+    let mut report = Report::new(input.first_text(&["thread-id", "thread_id"]), input.text("cwd"));
+    report.turn_key = input.text("turn-id").map(str::to_owned);
+    if input.text("type") == Some("agent-turn-complete") {
+        report.done(input, "last-assistant-message", false);
+        report.moment = Moment::Other;
+    }
+    report
+}
+
+fn makes_a_title(input: &Input) -> bool {
+    let prompt = input.first_text(&["prompt", "input-messages.0"]);
+    prompt.is_some_and(|prompt| prompt.trim_start().starts_with(TITLE_PROMPT))
+}
+
+/// What it takes back. One field more, and it throws everything away.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Output {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
+    for_event: Option<EventOutput>,
+}
+
+pub(super) fn answer(event: &str, reply: &Reply) -> Output {
+    let context = match event {
+        "SessionStart" => reply.start_context(),
+        "UserPromptSubmit" | "PostToolUse" => reply.turn_context(),
+        _ => None,
+    };
+    // Only at a Stop: after a tool, `block` would take the place of the tool's output.
+    let reason = reply.reason().filter(|_| event == "Stop");
+    Output {
+        decision: reason.is_some().then_some("block"),
+        reason,
+        for_event: EventOutput::new(event, context),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::{BlockedOn, Says};
+    use serde_json::json;
+
+    fn report(event: &str, input: &serde_json::Value) -> Report {
+        read(event, &Input::read(input.to_string().as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn the_thread_that_makes_a_title_is_nobody() {
+        let prompt = format!("{TITLE_PROMPT} for this conversation.");
+        for (event, input) in [
+            (NOTIFY, json!({"type": "agent-turn-complete", "thread-id": "t", "input-messages": [prompt]})),
+            ("UserPromptSubmit", json!({"session_id": "t", "prompt": prompt})),
+        ] {
+            let found = report(event, &input);
+            assert_eq!(found, Report::default().of_subagent(), "{event}");
+        }
+    }
+
+    #[test]
+    fn a_person_may_ask_for_a_title() {
+        let words = format!("Write a function for this: {TITLE_PROMPT}");
+        let input = json!({"type": "agent-turn-complete", "thread-id": "t", "input-messages": [words]});
+        let found = report(NOTIFY, &input);
+        assert_eq!(found.signals[0].says, Says::Is(AgentState::Done));
+        assert_eq!(found.session_id.as_deref(), Some("t"));
+    }
+
+    #[test]
+    fn another_kind_of_notify_says_nothing() {
+        assert_eq!(report(NOTIFY, &json!({"type": "agent-turn-start", "thread-id": "t"})).signals, []);
+    }
+
+    #[test]
+    fn its_question_tool_blocks() {
+        let input =
+            json!({"tool_name": "request_user_input", "tool_input": {"questions": [{"question": "Which?"}]}});
+        let found = report("PreToolUse", &input);
+        assert_eq!(found.signals[0].says, Says::Is(AgentState::Blocked(BlockedOn::Question)));
+        assert_eq!(found.text.as_deref(), Some("Which?"));
+    }
+}

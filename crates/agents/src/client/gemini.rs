@@ -1,0 +1,133 @@
+//! Gemini CLI: the inputs of its hooks, recorded from version 0.61.0, and what it takes back.
+
+use ringer_core::{AgentState, Authority, BlockedOn, Says};
+use serde::Serialize;
+
+use super::answer::{EventOutput, Reply};
+use super::input::Input;
+use super::json::Value;
+use super::report::{Moment, Report};
+use super::request;
+
+pub(super) fn read(event: &str, input: &Input) -> Report {
+    let mut report = Report::new(input.text("session_id"), input.text("cwd"));
+    report.call_id = input.first_text(&["tool_call_id", "call_id"]).map(str::to_owned);
+    match event {
+        "SessionStart" => {
+            report.state(AgentState::Ready);
+            report.moment = Moment::SessionStarts;
+        }
+        "BeforeAgent" => {
+            report.state(AgentState::Working);
+            report.text = input.text("prompt").map(without_context).and_then(request::shorten);
+            report.moment = Moment::PromptSubmitted;
+        }
+        "BeforeTool" => report.before_tool(input),
+        "AfterTool" => {
+            report.state(AgentState::Working);
+            report.moment = Moment::AfterTool;
+        }
+        "AfterAgent" => report.done(input, "prompt_response", false),
+        "Notification" => notification(input, &mut report),
+        // It comes in every turn, whether there is something to compress or not; the next event ends it.
+        "PreCompress" if input.text("trigger") == Some("auto") => report.state(AgentState::Compacting),
+        "PreCompress" | "BeforeModel" | "AfterModel" | "BeforeToolSelection" => report.alive(),
+        "SessionEnd" => report.state(AgentState::Exited),
+        _ => {}
+    }
+    report
+}
+
+/// It has no other hook for permissions, and asks at once: believed like a hook, or the `working` of the moment before
+/// would hold against it.
+fn notification(input: &Input, report: &mut Report) {
+    let details = input.get("details").unwrap_or(&Value::Null);
+    let message = input.text("message").and_then(request::shorten);
+    if input.text("notification_type") != Some("ToolPermission") {
+        report.notified(Says::Notified, message);
+        return;
+    }
+    if details.text("type") == Some("ask_user") {
+        let text = request::question(details).or(message);
+        report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Question), text);
+        return;
+    }
+    let title = details.text("title").map(|title| title.strip_prefix("Confirm ").unwrap_or(title));
+    let wish = match (title, details.text("command")) {
+        (Some(title), Some(command)) if !title.contains(command) => {
+            request::shorten(&format!("{title}: {command}"))
+        }
+        (Some(title), _) => request::shorten(title),
+        (None, Some(command)) => request::shorten(command),
+        (None, None) => message,
+    };
+    report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Permission), wish);
+}
+
+/// What the person said: a hook's context stands before it, in the prompt itself.
+fn without_context(prompt: &str) -> &str {
+    let after = prompt.strip_prefix("<hook_context>").and_then(|rest| rest.split_once("</hook_context>"));
+    after.map_or(prompt, |(_, after)| after)
+}
+
+/// What it takes back.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Output {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
+    for_event: Option<EventOutput>,
+}
+
+pub(super) fn answer(event: &str, reply: &Reply) -> Output {
+    let context = match event {
+        "SessionStart" => reply.start_context(),
+        "BeforeAgent" | "AfterTool" => reply.turn_context(),
+        _ => None,
+    };
+    let reason = reply.reason().filter(|_| event == "AfterAgent");
+    Output {
+        decision: reason.is_some().then_some("deny"),
+        reason,
+        for_event: EventOutput::new(event, context),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn asks(details: &serde_json::Value) -> (AgentState, Option<String>) {
+        let input = json!({"notification_type": "ToolPermission", "message": "m", "details": details});
+        let report = read("Notification", &Input::read(input.to_string().as_bytes()).unwrap());
+        let Says::Is(state) = report.signals[0].says else { panic!("{report:?}") };
+        (state, report.text)
+    }
+
+    #[test]
+    fn what_it_wants_to_do() {
+        use BlockedOn::{Permission, Question};
+        let check = |details: serde_json::Value, on: BlockedOn, text: &str| {
+            assert_eq!(asks(&details), (AgentState::Blocked(on), Some(text.to_owned())), "{details}");
+        };
+        check(json!({"type": "edit", "title": "Confirm Write: o.txt"}), Permission, "Write: o.txt");
+        check(
+            json!({"type": "exec", "title": "Confirm Shell Command", "command": "make"}),
+            Permission,
+            "Shell Command: make",
+        );
+        check(json!({"type": "exec", "command": "make"}), Permission, "make");
+        check(json!({}), Permission, "m");
+        check(json!({"type": "ask_user", "questions": [{"question": "Which?"}]}), Question, "Which?");
+    }
+
+    #[test]
+    fn a_hooks_context_is_not_what_the_person_said() {
+        assert_eq!(without_context("<hook_context>x</hook_context>\n\nhello").trim(), "hello");
+        assert_eq!(without_context("hello"), "hello");
+        assert_eq!(without_context("<hook_context>open"), "<hook_context>open");
+    }
+}

@@ -1,0 +1,268 @@
+//! What a hook is told on its standard input, as far as anybody here reads it.
+
+use std::io::Read;
+
+use super::json::{InputError, Limits, Reader, Value};
+use super::text::Text;
+
+/// The longest input that is read, in bytes. More is refused: no client sends it.
+pub const MAX_INPUT: u64 = 64 * 1024 * 1024;
+/// The longest text that is kept, in bytes. Of a longer one its beginning is kept, and a little of its end.
+pub const MAX_KEPT: usize = 8 * 1024;
+
+const LIMITS: Limits =
+    Limits { document: MAX_INPUT, text: MAX_KEPT, field: 12 * 1024, total: 256 * 1024, keeps: is_known };
+
+/// The members that somebody here reads, at any depth. What a tool answered is not among them: it is what is big.
+const KNOWN: &[&str] = &[
+    // Who, where, which turn.
+    "session_id",
+    "sessionID",
+    "sessionId",
+    "thread-id",
+    "thread_id",
+    "parentID",
+    "agent_id",
+    "agent_type",
+    "cwd",
+    "directory",
+    "worktree",
+    "transcript_path",
+    "permission_mode",
+    "prompt_id",
+    "turn_id",
+    "turn-id",
+    "id",
+    "type",
+    "hook_event_name",
+    "event",
+    "properties",
+    "info",
+    // Beginning and end.
+    "source",
+    "reason",
+    "trigger",
+    "status",
+    "model",
+    "from_model",
+    "to_model",
+    "stop_hook_active",
+    "background_tasks",
+    "session_crons",
+    "is_interrupt",
+    // Words.
+    "prompt",
+    "prompt_response",
+    "message",
+    "title",
+    "last_assistant_message",
+    "last-assistant-message",
+    "input-messages",
+    "notification_type",
+    "details",
+    "error",
+    "error_details",
+    "name",
+    "data",
+    // Tools, and what they are to do.
+    "tool",
+    "tool_name",
+    "tool_use_id",
+    "tool_call_id",
+    "tool_calls",
+    "call_id",
+    "callID",
+    "tool_input",
+    "input",
+    "args",
+    "command",
+    "description",
+    "file_path",
+    "filePath",
+    "notebook_path",
+    "path",
+    "url",
+    "query",
+    "pattern",
+    "patterns",
+    "permission",
+    "metadata",
+    "question",
+    "questions",
+    "options",
+    "label",
+];
+
+fn is_known(name: &str) -> bool {
+    KNOWN.contains(&name)
+}
+
+/// What a hook was told: the known fields, each cut to a bound.
+///
+/// It takes less than half a megabyte, whatever it was read from. Fields that nobody here knows are passed over:
+/// clients add some with every version.
+///
+/// ```
+/// use ringer_agents::client::Input;
+///
+/// let input = Input::read(&br#"{"tool_input": {"command": "make"}, "tool_response": "a lot"}"#[..])?;
+/// assert_eq!(input.text("tool_input.command"), Some("make"));
+/// assert_eq!(input.text("tool_response"), None);
+/// # Ok::<(), ringer_agents::client::InputError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Input {
+    root: Value,
+}
+
+impl Input {
+    /// Reads to the end. Anything but one JSON object is an error.
+    pub fn read(source: impl Read) -> Result<Self, InputError> {
+        match Reader::new(source, LIMITS).document()? {
+            Some(root @ Value::Map(_)) => Ok(Self { root }),
+            _ => Err(InputError::Syntax { at: 0, expected: "an object" }),
+        }
+    }
+
+    /// A text, by the names that lead to it, joined by dots. An empty one counts as none; a long one is cut.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        self.whole_text(path).map(|text| text.head.as_str())
+    }
+
+    /// The first of these texts that is there.
+    pub fn first_text(&self, paths: &[&str]) -> Option<&str> {
+        paths.iter().find_map(|path| self.text(path))
+    }
+
+    /// Whether something is said to be so. What is not said is not so.
+    pub fn flag(&self, path: &str) -> bool {
+        matches!(self.get(path), Some(Value::Bool(true)))
+    }
+
+    /// Whether a text was too long to be kept whole.
+    pub fn is_cut(&self, path: &str) -> bool {
+        self.whole_text(path).is_some_and(|text| text.cut)
+    }
+
+    /// The last line of a text that says anything, even if the text was cut.
+    pub fn last_line(&self, path: &str) -> Option<&str> {
+        let text = self.whole_text(path)?;
+        let end = if text.cut { &text.tail } else { &text.head };
+        end.trim_end().lines().next_back().map(str::trim)
+    }
+
+    pub(super) fn whole_text(&self, path: &str) -> Option<&Text> {
+        match self.get(path) {
+            Some(Value::Text(text)) if !text.head.is_empty() => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn get(&self, path: &str) -> Option<&Value> {
+        self.root.get(path)
+    }
+}
+
+impl Value {
+    /// The value that names, joined by dots, lead to; a number leads into a list.
+    pub(super) fn get(&self, path: &str) -> Option<&Self> {
+        path.split('.').try_fold(self, |value, step| match value {
+            Self::Map(members) => members.iter().find(|(name, _)| name == step).map(|(_, value)| value),
+            Self::List { items, .. } => items.get(step.parse::<usize>().ok()?),
+            _ => None,
+        })
+    }
+
+    /// A text in it, if it says anything.
+    pub(super) fn text(&self, path: &str) -> Option<&str> {
+        match self.get(path)? {
+            Self::Text(text) if !text.head.is_empty() => Some(&text.head),
+            _ => None,
+        }
+    }
+
+    /// What a list has, as far as it was kept.
+    pub(super) fn items(&self) -> &[Self] {
+        match self {
+            Self::List { items, .. } => items,
+            _ => &[],
+        }
+    }
+
+    /// How many a list had.
+    pub(super) fn seen(&self) -> usize {
+        match self {
+            Self::List { seen, .. } => *seen,
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Input {
+        Input::read(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn known_fields_are_kept_and_others_passed_over() {
+        let input = read(
+            r#"{"weather": {"command": "rain"}, "tool_input": {"content": "x", "command": "make"},
+                "stop_hook_active": true, "tool_calls": [{"tool_use_id": "t1"}], "message": ""}"#,
+        );
+        assert_eq!(input.text("tool_input.command"), Some("make"));
+        assert_eq!(input.text("tool_calls.0.tool_use_id"), Some("t1"));
+        assert!(input.flag("stop_hook_active"));
+        for nothing in ["weather", "weather.command", "tool_input.content", "message", "tool_calls.1", ""] {
+            assert_eq!(input.text(nothing), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn one_field_does_not_crowd_out_another() {
+        let long = "y".repeat(MAX_KEPT * 4);
+        let input = read(&format!(
+            r#"{{"prompt": "{long}", "tool_input": {{"prompt": "{long}", "question": "{long}", "query": "{long}"}},
+                "tool_use_id": "t1"}}"#
+        ));
+        assert_eq!(input.text("prompt").map(str::len), Some(MAX_KEPT));
+        assert!(input.is_cut("prompt"));
+        assert_eq!(input.text("tool_use_id"), Some("t1"));
+    }
+
+    #[test]
+    fn the_last_line_survives_the_cut() {
+        let long = "y".repeat(MAX_KEPT * 4);
+        for (message, expected) in
+            [(format!("{long}\\nWAITING\\n"), "WAITING"), ("a\\n b \\n\\n".to_owned(), "b")]
+        {
+            let input = read(&format!(r#"{{"last_assistant_message": "{message}"}}"#));
+            assert_eq!(input.last_line("last_assistant_message"), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_list_that_does_not_fit_says_how_many_there_were() {
+        let tasks = vec![r#"{"command": "make"}"#; 10_000].join(",");
+        let input = read(&format!(r#"{{"background_tasks": [{tasks}]}}"#));
+        let tasks = input.get("background_tasks").unwrap();
+        assert!(tasks.items().len() < 100);
+        assert_eq!(tasks.seen(), 10_000);
+    }
+
+    #[test]
+    fn anything_but_an_object_is_an_error() {
+        for text in ["", " ", "1", "[]", "null", "\"text\"", "{", "{}x", "{\"a\":}"] {
+            assert!(Input::read(text.as_bytes()).is_err(), "{text}");
+        }
+        assert!(Input::read(&b"{}"[..]).is_ok());
+    }
+
+    #[test]
+    fn too_much_is_refused() {
+        let endless = std::io::repeat(b' ');
+        assert!(matches!(Input::read(endless), Err(InputError::TooLong { most: MAX_INPUT })));
+    }
+}

@@ -1,0 +1,355 @@
+//! A JSON reader that keeps little of a document, however long the document is.
+//!
+//! A tool's result may have fifty megabytes. `serde_json` reads a string whole before anybody can refuse it; this reads
+//! in small steps, keeps the members whose names are known, cuts long texts while it reads them, and walks over the
+//! rest. On what it keeps it agrees with `serde_json`, with one exception: a text with half a surrogate pair, which
+//! JavaScript writes when it cuts an emoji in two, is repaired and not refused.
+
+use std::io::{self, Read};
+
+use super::text::{Kept, Text};
+
+/// How deep arrays and objects may be nested: as deep as `serde_json` goes.
+const MAX_DEPTH: usize = 127;
+/// The longest number that is kept, in bytes. A longer one is cut: nothing here counts.
+const MAX_NUMBER: usize = 64;
+/// What is read at once.
+const STEP: usize = 32 * 1024;
+/// What a value costs besides its text: about what it takes in memory.
+const NODE: usize = 128;
+
+/// Why an input cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// It is not JSON.
+    #[error("byte {at}: expected {expected}")]
+    Syntax {
+        /// Where, counted from 0.
+        at: u64,
+        /// What should be there.
+        expected: &'static str,
+    },
+    /// It ends too early.
+    #[error("it ends in the middle")]
+    Ends,
+    /// It is nested too deep.
+    #[error("byte {at}: nested more than {MAX_DEPTH} deep")]
+    TooDeep {
+        /// Where.
+        at: u64,
+    },
+    /// It is too long.
+    #[error("more than {most} bytes")]
+    TooLong {
+        /// The limit.
+        most: u64,
+    },
+    /// It cannot be read at all.
+    #[error("cannot be read")]
+    Read(#[from] io::Error),
+}
+
+/// What of a document is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// The longest document, in bytes.
+    pub(super) document: u64,
+    /// The longest text, in bytes; of a longer one the beginning and a little of the end.
+    pub(super) text: usize,
+    /// What one member of the outermost object may take, so that none can crowd out the others.
+    pub(super) field: usize,
+    /// What all of them may take.
+    pub(super) total: usize,
+    /// Which members are kept, at any depth.
+    pub(super) keeps: fn(&str) -> bool,
+}
+
+/// A value, as far as it was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    Null,
+    Bool(bool),
+    /// As it was written.
+    Number(String),
+    Text(Text),
+    List {
+        items: Vec<Value>,
+        /// How many there were, kept or not.
+        seen: usize,
+    },
+    Map(Vec<(String, Value)>),
+}
+
+type Result<T> = std::result::Result<T, InputError>;
+
+/// Reads one document.
+pub(super) struct Reader<R> {
+    source: R,
+    limits: Limits,
+    room: usize,
+    buffer: Vec<u8>,
+    at: usize,
+    end: usize,
+    /// Where the buffer begins in the document.
+    offset: u64,
+}
+
+impl<R: Read> Reader<R> {
+    pub(super) fn new(source: R, limits: Limits) -> Self {
+        let room = limits.total;
+        Self { source, limits, room, buffer: vec![0; STEP], at: 0, end: 0, offset: 0 }
+    }
+
+    /// The whole document. `None` where its one value was too much to keep.
+    pub(super) fn document(mut self) -> Result<Option<Value>> {
+        let mut room = self.room;
+        let value = self.value(0, Some(&mut room))?;
+        self.skip_space()?;
+        match self.peek()? {
+            None => Ok(value),
+            Some(_) => Err(self.expected("the end")),
+        }
+    }
+
+    fn value(&mut self, depth: usize, keep: Option<&mut usize>) -> Result<Option<Value>> {
+        self.skip_space()?;
+        let keep = keep.filter(|room| **room >= NODE).map(|room| {
+            *room -= NODE;
+            room
+        });
+        match self.need()? {
+            b'{' => self.object(depth + 1, keep),
+            b'[' => self.array(depth + 1, keep),
+            b'"' => {
+                let Some(room) = keep else { return self.text(None).map(|_| None) };
+                let text = self.text(Some((*room).min(self.limits.text)))?;
+                *room = room.saturating_sub(text.head.len() + text.tail.len());
+                Ok(Some(Value::Text(text)))
+            }
+            b't' => self.word(b"true", Value::Bool(true), keep.is_some()),
+            b'f' => self.word(b"false", Value::Bool(false), keep.is_some()),
+            b'n' => self.word(b"null", Value::Null, keep.is_some()),
+            b'-' | b'0'..=b'9' => {
+                let number = self.number()?;
+                Ok(keep.map(|_| Value::Number(number)))
+            }
+            _ => Err(self.expected("a value")),
+        }
+    }
+
+    fn object(&mut self, depth: usize, mut keep: Option<&mut usize>) -> Result<Option<Value>> {
+        self.open(depth)?;
+        let mut members: Vec<(String, Value)> = Vec::new();
+        let mut first = true;
+        while self.more(b'}', first)? {
+            first = false;
+            self.skip_space()?;
+            if self.need()? != b'"' {
+                return Err(self.expected("a name"));
+            }
+            let name = self.text(Some(self.limits.text))?;
+            self.skip_space()?;
+            self.take(b':', "a colon")?;
+            let known = !name.cut && (self.limits.keeps)(&name.head);
+            let value = match keep.as_deref_mut().filter(|_| known) {
+                None => self.value(depth, None)?,
+                Some(_) if depth == 1 => {
+                    let share = self.room.min(self.limits.field);
+                    let mut left = share;
+                    let value = self.value(depth, Some(&mut left))?;
+                    self.room -= share - left;
+                    value
+                }
+                Some(room) => {
+                    *room = room.saturating_sub(name.head.len());
+                    self.value(depth, Some(room))?
+                }
+            };
+            let Some(value) = value else { continue };
+            // Of two members of one name the later counts, as everywhere.
+            match members.iter_mut().find(|(own, _)| *own == name.head) {
+                Some((_, old)) => *old = value,
+                None => members.push((name.head, value)),
+            }
+        }
+        Ok(keep.map(|_| Value::Map(members)))
+    }
+
+    fn array(&mut self, depth: usize, mut keep: Option<&mut usize>) -> Result<Option<Value>> {
+        self.open(depth)?;
+        let (mut items, mut seen) = (Vec::new(), 0);
+        while self.more(b']', seen == 0)? {
+            items.extend(self.value(depth, keep.as_deref_mut())?);
+            seen += 1;
+        }
+        Ok(keep.map(|_| Value::List { items, seen }))
+    }
+
+    fn open(&mut self, depth: usize) -> Result<()> {
+        if depth > MAX_DEPTH {
+            return Err(InputError::TooDeep { at: self.position() });
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Whether another item follows, past the comma between two; past the closing sign if none does.
+    fn more(&mut self, close: u8, first: bool) -> Result<bool> {
+        self.skip_space()?;
+        if self.need()? == close {
+            self.at += 1;
+            return Ok(false);
+        }
+        if !first {
+            self.take(b',', "a comma or the end of the list")?;
+        }
+        Ok(true)
+    }
+
+    fn word(&mut self, word: &[u8], value: Value, keep: bool) -> Result<Option<Value>> {
+        for byte in word {
+            self.take(*byte, "true, false or null")?;
+        }
+        Ok(keep.then_some(value))
+    }
+
+    fn number(&mut self) -> Result<String> {
+        let mut raw = String::new();
+        self.optional(&mut raw, b"-")?;
+        if !self.optional(&mut raw, b"0")? {
+            self.digits(&mut raw)?;
+        }
+        if self.optional(&mut raw, b".")? {
+            self.digits(&mut raw)?;
+        }
+        if self.optional(&mut raw, b"eE")? {
+            self.optional(&mut raw, b"+-")?;
+            self.digits(&mut raw)?;
+        }
+        Ok(raw)
+    }
+
+    fn digits(&mut self, raw: &mut String) -> Result<()> {
+        if !self.optional(raw, b"0123456789")? {
+            return Err(self.expected("a digit"));
+        }
+        while self.optional(raw, b"0123456789")? {}
+        Ok(())
+    }
+
+    /// Takes one of these bytes if it comes next.
+    fn optional(&mut self, raw: &mut String, bytes: &[u8]) -> Result<bool> {
+        let Some(byte) = self.peek()?.filter(|byte| bytes.contains(byte)) else { return Ok(false) };
+        self.at += 1;
+        if raw.len() < MAX_NUMBER {
+            raw.push(char::from(byte));
+        }
+        Ok(true)
+    }
+
+    /// A text, of which at most so many bytes are kept; `None` keeps nothing.
+    fn text(&mut self, most: Option<usize>) -> Result<Text> {
+        self.take(b'"', "a text")?;
+        let mut kept = Kept::new(most);
+        loop {
+            self.need()?;
+            let rest = &self.buffer[self.at..self.end];
+            let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
+            let run = plain.unwrap_or(rest.len());
+            kept.push(&rest[..run]);
+            self.at += run;
+            match rest.get(run).copied() {
+                None => {}
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(kept.finish());
+                }
+                Some(b'\\') => {
+                    self.at += 1;
+                    self.escape(&mut kept)?;
+                }
+                Some(_) => return Err(self.expected("no control character in a text")),
+            }
+        }
+    }
+
+    fn escape(&mut self, kept: &mut Kept) -> Result<()> {
+        let byte = self.need()?;
+        self.at += 1;
+        let plain = match byte {
+            b'"' | b'\\' | b'/' => byte,
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'u' => {
+                let mut unit = 0;
+                for _ in 0..4 {
+                    let digit = char::from(self.need()?).to_digit(16);
+                    unit = unit * 16 + digit.ok_or_else(|| self.expected("four hex digits"))?;
+                    self.at += 1;
+                }
+                kept.push_unit(unit);
+                return Ok(());
+            }
+            _ => {
+                self.at -= 1;
+                return Err(self.expected("an escape"));
+            }
+        };
+        kept.push(&[plain]);
+        Ok(())
+    }
+
+    fn skip_space(&mut self) -> Result<()> {
+        while matches!(self.peek()?, Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, byte: u8, expected: &'static str) -> Result<()> {
+        if self.need()? != byte {
+            return Err(self.expected(expected));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn need(&mut self) -> Result<u8> {
+        self.peek()?.ok_or(InputError::Ends)
+    }
+
+    fn peek(&mut self) -> Result<Option<u8>> {
+        if self.at == self.end {
+            self.offset += self.end as u64;
+            (self.at, self.end) = (0, self.fill()?);
+            if self.offset + self.end as u64 > self.limits.document {
+                return Err(InputError::TooLong { most: self.limits.document });
+            }
+        }
+        Ok((self.at < self.end).then(|| self.buffer[self.at]))
+    }
+
+    fn fill(&mut self) -> io::Result<usize> {
+        loop {
+            match self.source.read(&mut self.buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result.map(|length| length.min(STEP)),
+            }
+        }
+    }
+
+    fn position(&self) -> u64 {
+        self.offset + self.at as u64
+    }
+
+    fn expected(&self, expected: &'static str) -> InputError {
+        InputError::Syntax { at: self.position(), expected }
+    }
+}
+
+#[cfg(test)]
+mod tests;

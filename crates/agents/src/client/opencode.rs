@@ -1,0 +1,216 @@
+//! opencode: its events as Ringer's plugin passes them on, and what the plugin takes back.
+//!
+//! The plugin writes the event as opencode gave it (`{"type", "properties"}`), or the input of a `tool.execute` hook,
+//! with `cwd` beside it, `parentID` for the session of a subagent, and
+//! `last_assistant_message` where it knows that. Written after opencode 1.18's types.
+
+use ringer_core::{AgentState, Authority, BlockedOn};
+use serde::Serialize;
+
+use super::answer::Reply;
+use super::input::Input;
+use super::json::Value;
+use super::report::{Moment, Report};
+use super::request;
+
+/// Where the session's id may stand.
+const SESSION: [&str; 6] = [
+    "session_id",
+    "sessionID",
+    "properties.sessionID",
+    "properties.info.sessionID",
+    "properties.info.id",
+    "input.sessionID",
+];
+
+pub(super) fn read(event: &str, input: &Input) -> Report {
+    // A subagent is a session of its own. It works for the session above it, and that one is told of.
+    let parent = input.first_text(&["parentID", "properties.info.parentID", "properties.parentID"]);
+    let subagent = parent.is_some();
+    let cwd = input.first_text(&["cwd", "directory", "properties.info.directory"]);
+    let mut report = Report::new(parent.or_else(|| input.first_text(&SESSION)), cwd);
+    let calls = ["call_id", "callID", "input.callID", "properties.callID", "properties.tool.callID"];
+    report.call_id = input.first_text(&calls).map(str::to_owned);
+    match event {
+        "session.created" | "session.idle" | "session.error" | "session.deleted" if subagent => {
+            report.alive();
+        }
+        "session.created" => {
+            report.state(AgentState::Ready);
+            report.moment = Moment::SessionStarts;
+        }
+        "chat.message" => {
+            report.state(AgentState::Working);
+            report.text = input.text("prompt").and_then(request::shorten);
+            report.moment = Moment::PromptSubmitted;
+        }
+        "tool.execute.before" => {
+            report.state(AgentState::Working);
+            report.moment = Moment::BeforeTool;
+        }
+        "tool.execute.after" => {
+            report.state(AgentState::Working);
+            report.moment = Moment::AfterTool;
+        }
+        "permission.asked" | "permission.updated" => {
+            let wish = permission(input.get("properties").unwrap_or(&Value::Null), report.cwd.as_deref());
+            report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Permission), wish);
+        }
+        "question.asked" => {
+            let text = input.get("properties").and_then(request::question);
+            report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Question), text);
+        }
+        "permission.replied" | "question.replied" | "question.rejected" => report.state(AgentState::Working),
+        "session.status" => status(input, &mut report),
+        "session.idle" => report.done(input, "last_assistant_message", false),
+        "session.error" => failure(input, &mut report),
+        "session.compacted" | "message.updated" | "message.part.updated" => report.alive(),
+        "session.deleted" => report.state(AgentState::Exited),
+        _ => {}
+    }
+    if subagent { report.of_subagent() } else { report }
+}
+
+/// `permission` and `patterns` since 1.1, `type`, `title` and `pattern` before.
+fn permission(asked: &Value, cwd: Option<&str>) -> Option<String> {
+    let what = asked.text("permission").or_else(|| asked.text("type")).unwrap_or_default();
+    let metadata = asked.get("metadata").filter(|metadata| request::wish("", Some(metadata), None).is_some());
+    if let Some(metadata) = metadata {
+        return request::wish(what, Some(metadata), cwd);
+    }
+    let pattern = asked.text("patterns.0").or_else(|| asked.text("pattern")).or_else(|| asked.text("title"));
+    match pattern {
+        Some(pattern) if !what.is_empty() => request::shorten(&format!("{what}: {pattern}")),
+        Some(pattern) => request::shorten(pattern),
+        None => request::shorten(what),
+    }
+}
+
+fn status(input: &Input, report: &mut Report) {
+    match input.text("properties.status.type") {
+        Some("busy") => report.state(AgentState::Working),
+        // It tries again by itself: nothing to tell but that it waits for its provider.
+        Some("retry") => {
+            report.state(AgentState::RateLimited);
+            if let Some(message) = input.text("properties.status.message") {
+                report.observe("rate-limit-warning", message, false);
+            }
+        }
+        // `session.idle` says the same.
+        _ => report.alive(),
+    }
+}
+
+fn failure(input: &Input, report: &mut Report) {
+    let name = input.first_text(&["properties.error.name", "error.name"]);
+    // Somebody stopped it by hand. `session.idle` follows.
+    if name == Some("MessageAbortedError") {
+        report.alive();
+        return;
+    }
+    let message = input.first_text(&[
+        "properties.error.data.message",
+        "properties.error.message",
+        "error.data.message",
+        "error.message",
+        "error",
+    ]);
+    let text = [name, message].into_iter().flatten().collect::<Vec<_>>().join(": ");
+    report.state_with(Authority::Hook, AgentState::Error, request::shorten(&text));
+}
+
+/// What the plugin takes back.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Output {
+    /// To be appended to the tool's output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    append: Option<String>,
+    /// To be the session's next message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<String>,
+}
+
+pub(super) fn answer(event: &str, reply: &Reply) -> Output {
+    // The plugin puts it right behind the tool's own text; a blank line belongs between the two.
+    let context = reply.turn_context().filter(|_| event == "tool.execute.after");
+    Output {
+        append: context.map(|context| format!("\n\n{context}")),
+        prompt: reply.reason().filter(|_| event == "session.idle"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::Says;
+    use serde_json::json;
+
+    fn report(event: &str, input: &serde_json::Value) -> Report {
+        read(event, &Input::read(input.to_string().as_bytes()).unwrap())
+    }
+
+    #[track_caller]
+    fn check(event: &str, properties: &serde_json::Value, says: &Says, text: Option<&str>) {
+        let found = report(event, &json!({"type": event, "properties": properties, "cwd": "/p"}));
+        let expected = (Some("ses_1"), says, text, Some("/p"));
+        let session = found.session_id.as_deref();
+        assert_eq!((session, &found.signals[0].says, found.text.as_deref(), found.cwd.as_deref()), expected);
+    }
+
+    #[test]
+    fn its_events() {
+        use AgentState::{Blocked, Error, Exited, RateLimited, Ready, Working};
+        let on = |on| Says::Is(Blocked(on));
+        check("session.created", &json!({"info": {"id": "ses_1"}}), &Says::Is(Ready), None);
+        check("session.deleted", &json!({"info": {"id": "ses_1"}}), &Says::Is(Exited), None);
+        check(
+            "session.status",
+            &json!({"sessionID": "ses_1", "status": {"type": "busy"}}),
+            &Says::Is(Working),
+            None,
+        );
+        let retry = json!({"sessionID": "ses_1", "status": {"type": "retry", "message": "429"}});
+        check("session.status", &retry, &Says::Is(RateLimited), None);
+        check(
+            "permission.asked",
+            &json!({"sessionID": "ses_1", "permission": "bash", "patterns": ["rm *"], "metadata": {}}),
+            &on(BlockedOn::Permission),
+            Some("bash: rm *"),
+        );
+        check(
+            "permission.updated",
+            &json!({"sessionID": "ses_1", "type": "edit", "title": "Edit", "metadata": {"filePath": "/p/a.rs"}}),
+            &on(BlockedOn::Permission),
+            Some("edit: a.rs"),
+        );
+        check(
+            "question.asked",
+            &json!({"sessionID": "ses_1", "questions": [{"question": "Which?", "options": [{"label": "A"}]}]}),
+            &on(BlockedOn::Question),
+            Some("Which? (A)"),
+        );
+        check(
+            "session.error",
+            &json!({"sessionID": "ses_1", "error": {"name": "APIError", "data": {"message": "400"}}}),
+            &Says::Is(Error),
+            Some("APIError: 400"),
+        );
+        let aborted = json!({"sessionID": "ses_1", "error": {"name": "MessageAbortedError"}});
+        check("session.error", &aborted, &Says::Alive, None);
+    }
+
+    #[test]
+    fn tools_and_the_end_of_a_turn() {
+        let tool = report("tool.execute.after", &json!({"sessionID": "s", "callID": "c", "tool": "bash"}));
+        assert_eq!((tool.moment, tool.call_id.as_deref()), (Moment::AfterTool, Some("c")));
+        let output = answer("tool.execute.after", &Reply::with_context("hello"));
+        assert_eq!(output.append.as_deref(), Some("\n\nhello"));
+        let idle = report("session.idle", &json!({"properties": {"sessionID": "s"}}));
+        assert_eq!(idle.moment, Moment::Stopping { already_blocked: false });
+        assert_eq!(idle.signals[0].says, Says::Is(AgentState::Done));
+        let child = report("session.idle", &json!({"properties": {"sessionID": "s"}, "parentID": "p"}));
+        assert_eq!((child.subagent, child.moment), (true, Moment::Other));
+        assert_eq!(child.session_id.as_deref(), Some("p"));
+        assert_eq!(child.signals[0].says, Says::Alive);
+    }
+}

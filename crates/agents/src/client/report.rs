@@ -1,0 +1,196 @@
+//! What a hook call says about an agent.
+
+use ringer_core::{AgentState, Authority, BlockedOn, Observation, Says, Signal, says_waiting};
+
+use super::input::Input;
+use super::request::{self, shorten};
+
+/// The word on the last line of a message that says that the agent waits, unless the person set another.
+pub const WAITING: &str = "WAITING";
+
+/// What may be answered to a hook call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Moment {
+    /// A session begins: instructions can go in.
+    SessionStarts,
+    /// The person, or somebody for them, said something: context can go in with it.
+    PromptSubmitted,
+    /// A tool is about to run. Nothing goes in.
+    BeforeTool,
+    /// A tool ran, well or badly: context can go in with its result.
+    AfterTool,
+    /// The turn ends, and can be made to go on.
+    Stopping {
+        /// Whether it was made to go on before. Whoever does it again may keep it going for ever.
+        already_blocked: bool,
+    },
+    /// Nothing can be answered.
+    #[default]
+    Other,
+}
+
+/// What a hook call says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The session. `None` if the call is about none that anybody should hear of.
+    pub session_id: Option<String>,
+    /// Where it works.
+    pub cwd: Option<String>,
+    /// What it says of the agent's state. They hold for the session also when a subagent was the one who acted.
+    pub signals: Vec<Signal>,
+    /// Whether a subagent (or another helper of the client) acted. It is silent: nothing goes into its turns, and its
+    /// end is nobody's business.
+    pub subagent: bool,
+    /// The client's id of the turn, where it has one.
+    pub turn_key: Option<String>,
+    /// The tool call it is about.
+    pub call_id: Option<String>,
+    /// What may be answered.
+    pub moment: Moment,
+    /// What the client said about itself: limits, models.
+    pub observations: Vec<Observation>,
+    /// In a line: the question, what it wants to do, the error, the last message, the prompt.
+    pub text: Option<String>,
+    /// The last line of the agent's last message.
+    pub last_line: Option<String>,
+}
+
+impl Report {
+    /// Heeds another marker than [`WAITING`]: a turn whose last line is the marker did not complete, the agent waits.
+    pub fn heed_marker(&mut self, marker: &str) {
+        if !self.last_line.as_deref().is_some_and(|line| says_waiting(line, marker)) {
+            return;
+        }
+        let done = Says::Is(AgentState::Done);
+        for signal in self.signals.iter_mut().filter(|signal| signal.says == done) {
+            signal.says = Says::Is(AgentState::Blocked(BlockedOn::Input));
+            signal.pending = false;
+            // The marker is for Ringer, and the person need not read it.
+            self.text =
+                signal.text.take().and_then(|text| shorten(text.strip_suffix(marker).unwrap_or(&text)));
+            signal.text.clone_from(&self.text);
+        }
+    }
+
+    pub(super) fn new(session_id: Option<&str>, cwd: Option<&str>) -> Self {
+        Self { session_id: session_id.map(str::to_owned), cwd: cwd.map(str::to_owned), ..Self::default() }
+    }
+
+    /// It lives, and nothing else is known.
+    pub(super) fn alive(&mut self) {
+        let signal = Signal { authority: Authority::Hook, says: Says::Alive, text: None, pending: false };
+        self.signals.push(signal);
+    }
+
+    /// It is in this state, as its hook says.
+    pub(super) fn state(&mut self, state: AgentState) {
+        self.signals.push(Signal::state(Authority::Hook, state));
+    }
+
+    /// It is in this state, with words.
+    pub(super) fn state_with(&mut self, authority: Authority, state: AgentState, text: Option<String>) {
+        self.says_with(authority, Says::Is(state), text);
+    }
+
+    /// It sent a notification of its own.
+    pub(super) fn notified(&mut self, says: Says, text: Option<String>) {
+        self.says_with(Authority::Notification, says, text);
+    }
+
+    fn says_with(&mut self, authority: Authority, says: Says, text: Option<String>) {
+        self.text.clone_from(&text);
+        self.signals.push(Signal { authority, says, text, pending: false });
+    }
+
+    /// It wants leave to use the tool of the input, or asks something with it.
+    pub(super) fn blocked_by_tool(&mut self, input: &Input) {
+        let tool = input.text("tool_name").unwrap_or_default();
+        if request::is_question(tool) {
+            let text = input.get("tool_input").and_then(request::question);
+            self.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Question), text);
+        } else {
+            let wish = request::wish(tool, input.get("tool_input"), self.cwd.as_deref());
+            self.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Permission), wish);
+        }
+    }
+
+    /// A tool of the input is about to run: work, unless the tool is how the client asks the person.
+    pub(super) fn before_tool(&mut self, input: &Input) {
+        if input.text("tool_name").is_some_and(request::is_question) {
+            self.blocked_by_tool(input);
+        } else {
+            self.state(AgentState::Working);
+        }
+        self.moment = Moment::BeforeTool;
+    }
+
+    /// Its turn ended, with the message at that path.
+    pub(super) fn done(&mut self, input: &Input, path: &str, pending: bool) {
+        let message = input.text(path).and_then(shorten);
+        let mut signal = Signal::state(Authority::Hook, AgentState::Done);
+        signal.text.clone_from(&message);
+        signal.pending = pending;
+        self.signals.push(signal);
+        self.text = message;
+        self.last_line = input.last_line(path).map(str::to_owned);
+        self.moment = Moment::Stopping { already_blocked: input.flag("stop_hook_active") };
+        self.heed_marker(WAITING);
+    }
+
+    /// The client said something about itself; `source` is a row of the core's catalogue.
+    pub(super) fn observe(&mut self, source: &str, text: &str, error: bool) {
+        if let Some(text) = shorten(text) {
+            self.observations.push(Observation { error, ..Observation::new(source, text) });
+        }
+    }
+
+    /// A subagent acted: the agent's own mail must not go into the subagent's turn.
+    pub(super) fn of_subagent(mut self) -> Self {
+        self.subagent = true;
+        self.moment = Moment::Other;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stop(message: &str) -> Report {
+        let message = serde_json::json!({ "last_assistant_message": message }).to_string();
+        let mut report = Report::default();
+        report.done(&Input::read(message.as_bytes()).unwrap(), "last_assistant_message", false);
+        report
+    }
+
+    #[test]
+    fn the_last_line_says_whether_it_waits() {
+        use AgentState::{Blocked, Done};
+        let check = |message: &str, state: AgentState, text: Option<&str>| {
+            let report = stop(message);
+            assert_eq!(
+                (&report.signals[0].says, report.text.as_deref()),
+                (&Says::Is(state), text),
+                "{message:?}"
+            );
+            assert_eq!(report.signals[0].text, report.text);
+        };
+        check("All done.", Done, Some("All done."));
+        check("Which port?\n\nWAITING\n", Blocked(BlockedOn::Input), Some("Which port?"));
+        check("WAITING", Blocked(BlockedOn::Input), None);
+        check("It is WAITING", Done, Some("It is WAITING"));
+        check("WAITING\nfor nothing", Done, Some("WAITING for nothing"));
+        check("", Done, None);
+    }
+
+    #[test]
+    fn another_marker_and_one_at_the_end_of_a_long_message() {
+        let waits = Says::Is(AgentState::Blocked(BlockedOn::Input));
+        assert_eq!(stop(&format!("{}\nWAITING", "x".repeat(100_000))).signals[0].says, waits);
+        let mut report = stop("Which?\nYOUR TURN");
+        assert_ne!(report.signals[0].says, waits);
+        report.heed_marker("YOUR TURN");
+        assert_eq!((&report.signals[0].says, report.text.as_deref()), (&waits, Some("Which?")));
+    }
+}

@@ -1,0 +1,147 @@
+//! What an agent wants to do or to know, in one line for a person.
+
+use super::json::Value;
+
+/// The longest line, in characters: what a notification shows.
+pub const MAX_LINE: usize = 240;
+
+/// The tools with which clients ask the person: Claude Code, Codex, Gemini, opencode.
+const QUESTION_TOOLS: [&str; 4] = ["AskUserQuestion", "request_user_input", "ask_user", "question"];
+
+/// Where a tool's input says what it is about, the most telling first.
+const SUBJECTS: [&str; 9] =
+    ["command", "file_path", "filePath", "notebook_path", "path", "url", "query", "pattern", "description"];
+
+/// Whether a tool is how the client asks the person something.
+pub(super) fn is_question(tool: &str) -> bool {
+    QUESTION_TOOLS.contains(&tool)
+}
+
+/// A text as one line of at most [`MAX_LINE`] characters. `None` if it says nothing.
+pub(super) fn shorten(text: &str) -> Option<String> {
+    let mut line = String::new();
+    let mut length = 0;
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
+        if length > 0 {
+            line.push(' ');
+            length += 1;
+        }
+        line.push_str(word);
+        length += word.chars().count();
+        if length > MAX_LINE {
+            // The sign takes the place of the last character.
+            let end = line.char_indices().nth(MAX_LINE - 1).map_or(line.len(), |(at, _)| at);
+            line.truncate(end);
+            line.truncate(line.trim_end().len());
+            line.push('…');
+            break;
+        }
+    }
+    (!line.is_empty()).then_some(line)
+}
+
+/// What a tool is to do: its name, what with, and why if it says so.
+pub(super) fn wish(tool: &str, input: Option<&Value>, cwd: Option<&str>) -> Option<String> {
+    let input = input.unwrap_or(&Value::Null);
+    let Some((name, subject)) = SUBJECTS.iter().find_map(|name| Some((*name, input.text(name)?))) else {
+        return shorten(tool);
+    };
+    let subject = cwd.map_or(subject, |cwd| below(cwd, subject));
+    let why = input.text("description").filter(|_| name != "description");
+    let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
+    let tool = if tool.is_empty() { String::new() } else { format!("{tool}: ") };
+    shorten(&format!("{tool}{subject}{why}"))
+}
+
+/// A path as seen from a folder above it.
+fn below<'a>(folder: &str, path: &'a str) -> &'a str {
+    let rest = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+    rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
+}
+
+/// What is asked, with what can be answered: `Which? (A / B)`.
+pub(super) fn question(input: &Value) -> Option<String> {
+    let questions = input.get("questions").map(Value::items).unwrap_or_default();
+    let asked: Vec<String> = match questions {
+        [] => one_question(input).into_iter().collect(),
+        questions => questions.iter().filter_map(one_question).collect(),
+    };
+    shorten(&asked.join("; "))
+}
+
+fn one_question(question: &Value) -> Option<String> {
+    let words = question.text("question").or_else(|| question.text("message"))?;
+    let options = question.get("options").map(Value::items).unwrap_or_default();
+    let labels: Vec<&str> = options
+        .iter()
+        .filter_map(|option| match option {
+            Value::Text(text) => Some(text.head.as_str()),
+            option => option.text("label"),
+        })
+        .collect();
+    let choice = if labels.is_empty() { String::new() } else { format!(" ({})", labels.join(" / ")) };
+    Some(format!("{words}{choice}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Input;
+    use proptest::prelude::*;
+
+    fn input(value: &serde_json::Value) -> Input {
+        Input::read(serde_json::json!({ "tool_input": value }).to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn what_a_tool_is_to_do() {
+        let check = |tool: &str, value: serde_json::Value, expected: &str| {
+            let input = input(&value);
+            assert_eq!(wish(tool, input.get("tool_input"), Some("/p")).as_deref(), Some(expected));
+        };
+        check("Bash", serde_json::json!({"command": "rm -r x"}), "Bash: rm -r x");
+        check("Bash", serde_json::json!({"command": "a\nb", "description": "why"}), "Bash: a b (why)");
+        check("Write", serde_json::json!({"file_path": "/p/src/a.rs", "content": "x"}), "Write: src/a.rs");
+        check("Write", serde_json::json!({"file_path": "/pp/a.rs"}), "Write: /pp/a.rs");
+        check("WebFetch", serde_json::json!({"url": "https://x"}), "WebFetch: https://x");
+        check("Agent", serde_json::json!({"description": "sub job", "prompt": "long"}), "Agent: sub job");
+        check("ExitPlanMode", serde_json::json!({"plan": "long"}), "ExitPlanMode");
+        check("mcp__x__y", serde_json::json!({}), "mcp__x__y");
+        check("", serde_json::json!({"command": "ls"}), "ls");
+    }
+
+    #[test]
+    fn what_is_asked_and_what_can_be_answered() {
+        let check = |value: serde_json::Value, expected: Option<&str>| {
+            assert_eq!(input(&value).get("tool_input").and_then(question).as_deref(), expected);
+        };
+        check(serde_json::json!({"question": "Which port?"}), Some("Which port?"));
+        check(serde_json::json!({"question": "Which?", "options": ["a", "b"]}), Some("Which? (a / b)"));
+        check(
+            serde_json::json!({"questions": [
+                {"question": "Which?", "options": [{"label": "A"}, {"label": "B"}]}, {"question": "When?"}]}),
+            Some("Which? (A / B); When?"),
+        );
+        check(serde_json::json!({"questions": []}), None);
+        check(serde_json::json!({}), None);
+    }
+
+    #[test]
+    fn a_long_text_is_cut() {
+        let line = shorten(&"word ".repeat(1000)).unwrap();
+        assert!(line.ends_with("word…") || line.ends_with('…'));
+        assert!(line.chars().count() <= MAX_LINE);
+        assert_eq!(shorten(" \n\t\u{7} "), None);
+        assert_eq!(shorten("a\u{1b}[31m\n b").as_deref(), Some("a [31m b"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_is_a_line(text in "(?s).{0,400}") {
+            if let Some(line) = shorten(&text) {
+                prop_assert!(!line.is_empty() && line.chars().count() <= MAX_LINE);
+                prop_assert!(!line.chars().any(char::is_control));
+            }
+        }
+    }
+}

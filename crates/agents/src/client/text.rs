@@ -1,0 +1,157 @@
+//! A text out of a document, cut while it is read.
+
+/// What the end of a cut text has, in bytes. A last line that says something fits.
+const MAX_TAIL: usize = 1024;
+
+/// A text, or its beginning and its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Text {
+    pub(super) head: String,
+    /// The last part of a text that was cut; empty if it was not.
+    pub(super) tail: String,
+    pub(super) cut: bool,
+}
+
+/// A text on its way in.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// `None`: nothing is kept.
+    most: Option<usize>,
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    cut: bool,
+    /// The first half of a surrogate pair.
+    high: Option<u32>,
+}
+
+impl Kept {
+    /// At most so many bytes of the beginning; `None` keeps nothing at all.
+    pub(super) fn new(most: Option<usize>) -> Self {
+        Self { most, ..Self::default() }
+    }
+
+    /// Takes a piece of the text; a character may be in two pieces.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.settle_half();
+        self.append(bytes);
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        let Some(most) = self.most else { return };
+        let fits = bytes.len().min(most - self.head.len());
+        self.head.extend_from_slice(&bytes[..fits]);
+        let rest = &bytes[fits..];
+        if !rest.is_empty() {
+            self.cut = true;
+            self.tail.extend_from_slice(&rest[rest.len().saturating_sub(MAX_TAIL)..]);
+            let excess = self.tail.len().saturating_sub(MAX_TAIL);
+            self.tail.drain(..excess);
+        }
+    }
+
+    /// A UTF-16 unit, as `\u` writes them.
+    pub(super) fn push_unit(&mut self, unit: u32) {
+        let high = self.high.take();
+        match (high, unit) {
+            (Some(high), 0xDC00..=0xDFFF) => {
+                self.append_character(0x10000 + ((high - 0xD800) << 10) + (unit - 0xDC00));
+                return;
+            }
+            (Some(_), _) => self.append_character(0xFFFD),
+            (None, _) => {}
+        }
+        match unit {
+            0xD800..=0xDBFF => self.high = Some(unit),
+            _ => self.append_character(unit),
+        }
+    }
+
+    fn append_character(&mut self, code: u32) {
+        let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+        self.append(character.encode_utf8(&mut [0; 4]).as_bytes());
+    }
+
+    fn settle_half(&mut self) {
+        if self.high.take().is_some() {
+            self.append_character(0xFFFD);
+        }
+    }
+
+    /// The text, or what was kept of it.
+    pub(super) fn finish(mut self) -> Text {
+        self.settle_half();
+        if self.cut {
+            // Between two characters, not inside one.
+            if let Err(error) = std::str::from_utf8(&self.head)
+                && error.error_len().is_none()
+            {
+                self.head.truncate(error.valid_up_to());
+            }
+            let inside = self.tail.iter().take_while(|byte| **byte & 0xC0 == 0x80).count();
+            self.tail.drain(..inside);
+        }
+        let readable = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Text { head: readable(&self.head), tail: readable(&self.tail), cut: self.cut }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(most: usize, pieces: &[&[u8]]) -> Text {
+        let mut kept = Kept::new(Some(most));
+        for piece in pieces {
+            kept.push(piece);
+        }
+        kept.finish()
+    }
+
+    #[test]
+    fn what_fits_is_kept_whole() {
+        let text = kept(5, &[b"ab", b"", b"cde"]);
+        assert_eq!((text.head.as_str(), text.tail.as_str(), text.cut), ("abcde", "", false));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_cut_between_characters() {
+        // Two bytes each; the third one does not fit whole.
+        let text = kept(5, &["\u{e4}\u{f6}\u{fc}x".as_bytes()]);
+        assert_eq!((text.head.as_str(), text.tail.as_str(), text.cut), ("\u{e4}\u{f6}", "x", true));
+    }
+
+    #[test]
+    fn a_character_in_two_pieces_is_one() {
+        assert_eq!(kept(9, &[b"\xc3", b"\xa4"]).head, "\u{e4}");
+    }
+
+    #[test]
+    fn of_a_long_text_the_end_is_kept_too() {
+        let long = format!("{}\nWAITING", "x".repeat(100_000));
+        for step in [1, 7, 1023, 1024, 1025, 100_000] {
+            let pieces: Vec<&[u8]> = long.as_bytes().chunks(step).collect();
+            let text = kept(8, &pieces);
+            assert_eq!((text.head.as_str(), text.tail.len()), ("xxxxxxxx", MAX_TAIL));
+            assert!(text.tail.ends_with("\nWAITING"));
+        }
+    }
+
+    #[test]
+    fn halves_of_a_pair_that_lost_each_other_are_repaired() {
+        let check = |units: &[u32], expected: &str| {
+            let mut kept = Kept::new(Some(64));
+            for unit in units {
+                kept.push_unit(*unit);
+            }
+            assert_eq!(kept.finish().head, expected);
+        };
+        check(&[0xD83D, 0xDE00], "\u{1f600}");
+        check(&[0xD83D], "\u{fffd}");
+        check(&[0xDE00], "\u{fffd}");
+        check(&[0xD83D, 0xD83D, 0xDE00], "\u{fffd}\u{1f600}");
+        check(&[0xD83D, 0x61], "\u{fffd}a");
+    }
+}

@@ -1,0 +1,5 @@
+//! Agents.
+#![forbid(unsafe_code)]
+
+pub mod client;
+pub mod setup;

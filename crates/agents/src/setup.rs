@@ -1,0 +1,51 @@
+//! Setup: making a client call Ringer, and taking that back.
+//!
+//! Four moves, so that the command can show and ask in between:
+//!
+//! 1. [`find()`] says which clients are here;
+//! 2. [`survey`] reads a client's files;
+//! 3. [`plan()`] decides, without touching anything, what they should be: a [`Plan`] of [`FileChange`]s, each with a diff;
+//! 4. [`apply()`] carries it out: dated backup, record, atomic replacement.
+//!
+//! ```
+//! use std::path::Path;
+//! use ringer_agents::setup::{Action, BackupTime, Client, Places, Program, Receipts, Scope, apply, plan, survey};
+//!
+//! # let home = tempfile::tempdir()?;
+//! # let (home, state) = (home.path(), home.path().join("state"));
+//! let places = Places::new(home);
+//! let action = Action::Setup(Program::new(Path::new("/usr/bin/ringer"))?);
+//! let files = survey(Client::Claude, Scope::User, &places, &Receipts::load(&state)?)?;
+//! let plan = plan(Client::Claude, &action, files)?;
+//! assert!(plan.changes[0].diff().contains("+        \"hooks\": ["));
+//! apply(&plan, &state, &BackupTime::new("20261115-060000")?)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What it never does: write a file that it could not read wholly, change a byte that is not ours, overwrite a `notify` or
+//! plugin of somebody else, read the clock or the environment, run a program.
+//!
+//! Bounds: files up to [`MAX_FILE`], nesting up to 128 levels, [`MAX_BACKUPS`] backups per file.
+
+mod apply;
+mod entries;
+mod error;
+mod find;
+mod hooks;
+mod jsonc;
+mod notify;
+mod plan;
+mod plugin;
+mod receipt;
+mod replace;
+mod splice;
+
+pub use crate::client::Client;
+pub use apply::{Applied, BackupTime, MAX_BACKUPS, apply, apply_watched};
+pub use entries::Program;
+pub use error::SetupError;
+pub use find::{Format, Found, Places, Scope, Target, find, find_program};
+pub use jsonc::JsoncError;
+pub use plan::{Action, Before, FileChange, MAX_FILE, Note, OnDisk, Past, Plan, plan, survey};
+pub use receipt::Receipts;
+pub use replace::Step;

@@ -1,0 +1,216 @@
+//! Carrying out a [`Plan`].
+//!
+//! For each file that changes, in this order: a dated backup beside it, the record ([`Receipts`]), the replacement. So a
+//! crash at any point leaves the old file or the new one, and a record that is true of both.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::error::SetupError;
+use super::plan::{Action, FileChange, Plan, read};
+use super::receipt::{Original, Receipt, Receipts, fingerprint};
+use super::replace::{Step, Watch, ask, beside, replace, resolve, write_new};
+
+/// How many backups of a file are kept. The one that leads back to the file before us stays besides.
+pub const MAX_BACKUPS: usize = 5;
+
+/// How many backups may bear the same second; the next one is refused.
+const MAX_SAME_SECOND: usize = 99;
+
+/// What stands between the name of a file and the time in the name of its backup.
+const BACKUP: &str = ".ringer-backup-";
+
+/// The time in the names of backups, `20261115-060000`. The caller has the clock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackupTime(String);
+
+impl BackupTime {
+    /// A time of the form `YYYYMMDD-HHMMSS`.
+    pub fn new(text: &str) -> Result<Self, SetupError> {
+        if is_time(text) { Ok(Self(text.to_owned())) } else { Err(SetupError::Stamp(text.to_owned())) }
+    }
+}
+
+/// What was done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// The files that were written.
+    pub written: Vec<PathBuf>,
+    /// The files that were deleted.
+    pub deleted: Vec<PathBuf>,
+    /// The backups that were made.
+    pub backups: Vec<PathBuf>,
+}
+
+/// Carries out a plan. `state` is the directory of our record; it is made if need be.
+pub fn apply(plan: &Plan, state: &Path, time: &BackupTime) -> Result<Applied, SetupError> {
+    apply_watched(plan, state, time, &mut |_| Ok(()))
+}
+
+/// Carries out a plan, and asks before each [`Step`]. An error from `watch` stops there, as a full disk would.
+pub fn apply_watched(
+    plan: &Plan,
+    state: &Path,
+    time: &BackupTime,
+    watch: &mut dyn FnMut(Step) -> io::Result<()>,
+) -> Result<Applied, SetupError> {
+    let mut applied = Applied::default();
+    if plan.is_empty() {
+        return Ok(applied);
+    }
+    fs::create_dir_all(state).map_err(SetupError::io("making", state))?;
+    let _lock = lock(state)?;
+    let mut receipts = Receipts::load(state)?;
+    let mut empty = Vec::new();
+    for change in plan.changes.iter().filter(|change| change.is_change()) {
+        let mut desk =
+            Desk { state, time, receipts: &mut receipts, applied: &mut applied, empty: &mut empty, watch };
+        match plan.action {
+            Action::Setup(_) => desk.set_up(change)?,
+            Action::Remove => desk.remove(change)?,
+        }
+    }
+    // Only now: the files of one client share directories. The longest path is the deepest.
+    empty.sort_unstable_by_key(|directory| std::cmp::Reverse(directory.as_os_str().len()));
+    for directory in empty {
+        // Only an empty one can be deleted this way; what is in use stays.
+        drop(fs::remove_dir(directory));
+    }
+    Ok(applied)
+}
+
+/// What the work on one file needs.
+struct Desk<'a> {
+    state: &'a Path,
+    time: &'a BackupTime,
+    receipts: &'a mut Receipts,
+    applied: &'a mut Applied,
+    /// Directories that we once made and that may be empty now.
+    empty: &'a mut Vec<PathBuf>,
+    watch: Watch<'a>,
+}
+
+impl Desk<'_> {
+    fn set_up(&mut self, change: &FileChange) -> Result<(), SetupError> {
+        let (path, real) = (change.path(), resolve(change.path())?);
+        ask(self.watch, Step::MakeDirectory, path)?;
+        let mut made = make_directory(&real)?;
+        let backup = self.back_up(change)?;
+
+        let old = self.receipts.get(path).filter(|_| change.untouched).cloned();
+        let original = match (old, backup, &change.before) {
+            // A second setup over an untouched first one still leads back to what was there before the first.
+            (Some(old), _, _) => {
+                made = [old.made, made].concat();
+                old.original
+            }
+            (None, Some(path), Some(bytes)) => Original::Backup { path, fingerprint: fingerprint(bytes) },
+            _ => Original::Absent,
+        };
+        let left =
+            [&change.after, &change.before].into_iter().flatten().map(|bytes| fingerprint(bytes)).collect();
+        ask(self.watch, Step::WriteReceipt, path)?;
+        self.receipts.put(path, Receipt { left, original, made });
+        self.save_receipts()?;
+
+        replace(&real, change.before.as_deref(), change.after.as_deref(), self.watch)?;
+        self.applied.written.push(path.to_path_buf());
+        self.prune(path)
+    }
+
+    fn remove(&mut self, change: &FileChange) -> Result<(), SetupError> {
+        let (path, real) = (change.path(), resolve(change.path())?);
+        // What we wrote and nobody touched is no loss.
+        if !(change.untouched && change.after.is_none()) {
+            self.back_up(change)?;
+        }
+        replace(&real, change.before.as_deref(), change.after.as_deref(), self.watch)?;
+        let list = if change.after.is_some() { &mut self.applied.written } else { &mut self.applied.deleted };
+        list.push(path.to_path_buf());
+
+        ask(self.watch, Step::ForgetReceipt, path)?;
+        if let Some(receipt) = self.receipts.forget(path) {
+            self.save_receipts()?;
+            self.empty.extend(receipt.made);
+        }
+        self.prune(path)
+    }
+
+    /// Copies the old bytes to a backup beside the path that the person knows.
+    fn back_up(&mut self, change: &FileChange) -> Result<Option<PathBuf>, SetupError> {
+        let Some(bytes) = &change.before else { return Ok(None) };
+        ask(self.watch, Step::WriteBackup, change.path())?;
+        for number in 1..=MAX_SAME_SECOND {
+            let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+            let backup = beside(change.path(), "", &format!("{BACKUP}{}{suffix}", self.time.0));
+            match write_new(&backup, bytes, Some(change.path())) {
+                Ok(()) => self.applied.backups.push(backup.clone()),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    // The same bytes in the same second: the run before this one was stopped half-way.
+                    if !matches!(read(&backup), Ok(Some(found)) if found == *bytes) {
+                        continue;
+                    }
+                }
+                Err(error) => return Err(SetupError::io("writing", &backup)(error)),
+            }
+            return Ok(Some(backup));
+        }
+        let full = io::Error::from(io::ErrorKind::AlreadyExists);
+        Err(SetupError::io("making a backup of", change.path())(full))
+    }
+
+    fn save_receipts(&self) -> Result<(), SetupError> {
+        let (path, bytes) = self.receipts.file(self.state)?;
+        let before = read(&path)?;
+        replace(&path, before.as_deref(), Some(&bytes), &mut |_| Ok(()))
+    }
+
+    /// Deletes our backups of a file beyond the newest [`MAX_BACKUPS`].
+    fn prune(&mut self, path: &Path) -> Result<(), SetupError> {
+        ask(self.watch, Step::PruneBackups, path)?;
+        let Some(directory) = path.parent() else { return Ok(()) };
+        let prefix = format!("{}{BACKUP}", path.file_name().unwrap_or_default().to_string_lossy());
+        let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names
+            .filter(|name| {
+                name.strip_prefix(&prefix).is_some_and(|rest| is_time(rest.get(..15).unwrap_or_default()))
+            })
+            .collect();
+        names.sort_unstable_by(|a, b| b.cmp(a));
+        let old = names.iter().skip(MAX_BACKUPS).map(|name| directory.join(name));
+        for backup in old.filter(|backup| !self.receipts.needs(backup)) {
+            // One that cannot be deleted is litter, not a failure of the setup.
+            drop(fs::remove_file(backup));
+        }
+        Ok(())
+    }
+}
+
+/// Makes the directory of a file and says which levels were missing.
+fn make_directory(path: &Path) -> Result<Vec<PathBuf>, SetupError> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let missing = directory.ancestors().take_while(|level| !level.as_os_str().is_empty() && !level.exists());
+    let mut missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
+    missing.reverse();
+    fs::create_dir_all(directory).map_err(SetupError::io("making", directory))?;
+    Ok(missing)
+}
+
+/// Holds others off until it is dropped; two setups at once would fight over the record.
+fn lock(state: &Path) -> Result<File, SetupError> {
+    let path = state.join("setup.lock");
+    let file =
+        File::options().create(true).append(true).open(&path).map_err(SetupError::io("opening", &path))?;
+    file.lock().map_err(SetupError::io("locking", &path))?;
+    Ok(file)
+}
+
+fn is_time(text: &str) -> bool {
+    text.len() == 15
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| if at == 8 { byte == b'-' } else { byte.is_ascii_digit() })
+}

@@ -1,0 +1,211 @@
+//! What each client is told to run, and how we know our own entries again.
+//!
+//! A hook entry is one shell line. It ends in [`MARKER`], which is how an entry is known as ours whatever path or form it
+//! has; entries without it belong to somebody else and stay.
+
+use std::path::Path;
+
+use super::error::SetupError;
+use super::splice::Fresh;
+use crate::client::Client;
+
+/// The end of every shell line that we write.
+pub(crate) const MARKER: &str = "# ringer-hook";
+
+/// How long a hook may take before the client gives up on it, in seconds. Ours takes milliseconds; this is for a
+/// machine that hangs.
+const TIMEOUT_SECONDS: u32 = 5;
+
+impl Client {
+    /// The events of its hook file; none for opencode, which has a plugin file.
+    pub fn hook_events(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &[
+                "SessionStart",
+                "UserPromptSubmit",
+                "PreToolUse",
+                "PostToolUse",
+                "PostToolUseFailure",
+                "PostToolBatch",
+                "PermissionRequest",
+                "Notification",
+                "Stop",
+                "StopFailure",
+                "SubagentStop",
+                "SessionEnd",
+            ],
+            Self::Codex => &[
+                "SessionStart",
+                "UserPromptSubmit",
+                "PreToolUse",
+                "PostToolUse",
+                "PermissionRequest",
+                "Stop",
+            ],
+            Self::Gemini => &[
+                "SessionStart",
+                "BeforeAgent",
+                "BeforeTool",
+                "AfterTool",
+                "AfterAgent",
+                "Notification",
+                "SessionEnd",
+                "PreCompress",
+            ],
+            Self::Opencode => &[],
+        }
+    }
+
+    /// The group that an event's array gets: one handler, for every tool.
+    pub(crate) fn group(self, program: &Program, event: &str) -> Fresh {
+        let mut handler = vec![("type", Fresh::Text("command".to_owned()))];
+        if self == Self::Gemini {
+            // Gemini shows this name in its hook panel; without it, the whole shell line.
+            handler.push(("name", Fresh::Text("ringer".to_owned())));
+        }
+        handler.push(("command", Fresh::Text(program.shell_line(self, event))));
+        // Gemini counts milliseconds, the others seconds.
+        let timeout = if self == Self::Gemini { TIMEOUT_SECONDS * 1000 } else { TIMEOUT_SECONDS };
+        handler.push(("timeout", Fresh::Number(timeout)));
+        Fresh::Object(vec![("hooks", Fresh::Array(vec![Fresh::Object(handler)]))])
+    }
+
+    /// Whether a shell line in this client's hook file is ours: by its marker, or in a form that older versions and
+    /// people who followed the documentation wrote.
+    pub(crate) fn owns(self, line: &str) -> bool {
+        let line = line.trim();
+        let words = format!(" hook {} ", self.as_str());
+        if !line.contains(&words) {
+            return false;
+        }
+        line.ends_with(MARKER) || line.starts_with("command -v ringer ") || self.is_plain_call(line)
+    }
+
+    /// `ringer hook claude Stop`, with whatever path before it, and nothing else on the line.
+    fn is_plain_call(self, line: &str) -> bool {
+        let mut parts = line.rsplitn(4, ' ');
+        let event = parts.next().unwrap_or_default();
+        let (client, hook) = (parts.next(), parts.next());
+        let program = parts.next().unwrap_or_default().trim();
+        let quoted = ['\'', '"'].iter().find_map(|mark| program.strip_prefix(*mark)?.strip_suffix(*mark));
+        let one_word = quoted.unwrap_or(program);
+        client == Some(self.as_str())
+            && hook == Some("hook")
+            && !event.is_empty()
+            && event.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && !one_word.contains(['\'', '"', ';', '|', '&', '$', '`', '\n'])
+            && (quoted.is_some() || !one_word.contains(char::is_whitespace))
+            && is_ringer(one_word)
+    }
+}
+
+/// The `ringer` that the entries call: a bare name, looked up at every call, or an absolute path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program(String);
+
+impl Program {
+    /// A program to call. A relative path is refused, because an agent runs its hooks in any directory; so is a name
+    /// that does not begin with `ringer`, because a removal could not know it again.
+    pub fn new(path: &Path) -> Result<Self, SetupError> {
+        let refused = || SetupError::Program(path.to_path_buf());
+        let text = path.to_str().filter(|text| !text.contains('\0')).ok_or_else(refused)?;
+        let bare = !text.is_empty()
+            && !text.starts_with('-')
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'));
+        if (path.is_absolute() || bare) && is_ringer(text) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(refused())
+        }
+    }
+
+    /// The program as one argument.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The line for an event of a client.
+    ///
+    /// One shell and no process besides: `command -v` and `[` are built in, and `exec` makes the shell become the hook,
+    /// so the exit code is the hook's own. A missing program is exit 0 without a word. Only words that sh, bash, zsh
+    /// and fish read alike are used, for Codex runs the person's own shell.
+    pub(crate) fn shell_line(&self, client: Client, event: &str) -> String {
+        let program = self.shell_word();
+        let test = if self.0.starts_with('/') {
+            format!("[ -x {program} ]")
+        } else {
+            format!("command -v {program} >/dev/null 2>&1")
+        };
+        format!("{test} && exec {program} hook {client} {event} || exit 0 {MARKER}")
+    }
+
+    fn shell_word(&self) -> String {
+        let plain = |byte: u8| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-' | b'+' | b'@' | b',')
+        };
+        if self.0.bytes().all(plain) {
+            self.0.clone()
+        } else {
+            format!("'{}'", self.0.replace('\'', "'\\''"))
+        }
+    }
+}
+
+/// Whether a program is Ringer, by its file name; `ringer-next` counts.
+pub(crate) fn is_ringer(program: &str) -> bool {
+    Path::new(program)
+        .file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| name.starts_with("ringer"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_for_a_name_and_for_a_path() {
+        for (path, expect) in [
+            (
+                "ringer",
+                "command -v ringer >/dev/null 2>&1 && exec ringer hook claude Stop || exit 0 # ringer-hook",
+            ),
+            (
+                "/usr/bin/ringer",
+                "[ -x /usr/bin/ringer ] && exec /usr/bin/ringer hook claude Stop || exit 0 # ringer-hook",
+            ),
+            (
+                "/a b/it's/ringer",
+                r"[ -x '/a b/it'\''s/ringer' ] && exec '/a b/it'\''s/ringer' hook claude Stop || exit 0 # ringer-hook",
+            ),
+        ] {
+            let line = Program::new(Path::new(path)).unwrap().shell_line(Client::Claude, "Stop");
+            assert_eq!(line, expect);
+            assert!(Client::Claude.owns(&line));
+            assert!(!Client::Codex.owns(&line));
+        }
+        for refused in ["", "./ringer", "bin/ringer", "/bin/true", "/", "ringer; true", "-ringer"] {
+            assert!(Program::new(Path::new(refused)).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn ours_and_not_ours() {
+        for (line, ours) in [
+            ("ringer hook claude Stop", true),
+            ("/opt/x/ringer hook claude PreToolUse", true),
+            ("\"/opt/my x/ringer\" hook claude Stop", true),
+            ("command -v ringer >/dev/null && ringer hook claude Stop", true),
+            ("/old/ringer hook claude Stop || true # ringer-hook ", true),
+            ("echo 'ringer hook claude Stop'", false),
+            ("mine && ringer hook claude Stop", false),
+            ("wrapper ringer hook claude Stop", false),
+            ("ringer hook codex Stop", false),
+            ("stringer hook claude Stop", false),
+            ("./notify.sh # ringer-hook", false),
+            ("ringer hook claude Stop | tee log", false),
+        ] {
+            assert_eq!(Client::Claude.owns(line), ours, "{line}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What can go wrong in setup.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::jsonc::JsoncError;
+
+/// Why a setup or removal was refused. In every case the file concerned is as it was before.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The program cannot be called from everywhere, or not be known again.
+    #[error("{} is not `ringer`, by a plain name or an absolute path", .0.display())]
+    Program(PathBuf),
+    /// Not a time of the form `20261115-060000`.
+    #[error("{0:?} is not a time of the form YYYYMMDD-HHMMSS")]
+    Stamp(String),
+    /// A project was asked for, but none was given.
+    #[error("no project directory is known")]
+    NoProject,
+    /// The file is not JSON with comments, or not of the client's shape.
+    #[error("{} is not a valid settings file: {source}", path.display())]
+    Jsonc {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: JsoncError,
+    },
+    /// The file is not TOML.
+    #[error("{} is not valid TOML: {message}", path.display())]
+    Toml {
+        /// The file.
+        path: PathBuf,
+        /// What the TOML library says, with line and column.
+        message: String,
+    },
+    /// The file is not text.
+    #[error("{} is not UTF-8 text", .0.display())]
+    NotText(PathBuf),
+    /// The file is too large to be a settings file.
+    #[error("{} is larger than {limit} bytes", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The most that we read.
+        limit: u64,
+    },
+    /// A file of somebody else is in the place of ours.
+    #[error("{} was not written by ringer", .0.display())]
+    Foreign(PathBuf),
+    /// The file is not what it was when the plan was made.
+    #[error("{} changed in the meantime", .0.display())]
+    Changed(PathBuf),
+    /// The record of what we wrote cannot be read.
+    #[error("{} cannot be read: {message}", path.display())]
+    Receipts {
+        /// The record.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A step on the file system failed.
+    #[error("{doing} {}: {source}", path.display())]
+    Io {
+        /// What was tried, for example `writing`.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl SetupError {
+    /// For `map_err`: an error of the file system with what was being done.
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { doing, path, source }
+    }
+}

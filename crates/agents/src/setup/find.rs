@@ -1,0 +1,138 @@
+//! Where the clients keep their settings, and which of them are installed.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::error::SetupError;
+use crate::client::Client;
+
+/// For whom a setup is: the person everywhere, or one repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The person's own settings.
+    User,
+    /// The settings in the project directory only.
+    Project,
+}
+
+/// The directories that decide where settings are. The caller reads the environment; nothing here does.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// The person's home.
+    pub home: PathBuf,
+    /// `$XDG_CONFIG_HOME`, for opencode; else `.config` in the home.
+    pub config_home: Option<PathBuf>,
+    /// `$CLAUDE_CONFIG_DIR`; else `.claude` in the home.
+    pub claude_dir: Option<PathBuf>,
+    /// `$CODEX_HOME`; else `.codex` in the home.
+    pub codex_home: Option<PathBuf>,
+    /// The root of the repository, for [`Scope::Project`].
+    pub project: Option<PathBuf>,
+}
+
+impl Places {
+    /// The usual places below a home.
+    pub fn new(home: impl Into<PathBuf>) -> Self {
+        Self { home: home.into(), config_home: None, claude_dir: None, codex_home: None, project: None }
+    }
+
+    /// The directory of a client's settings.
+    pub fn directory(&self, client: Client, scope: Scope) -> Result<PathBuf, SetupError> {
+        if scope == Scope::Project {
+            let project = self.project.as_ref().ok_or(SetupError::NoProject)?;
+            return Ok(project.join(format!(".{client}")));
+        }
+        let below_home = |name: &str| self.home.join(name);
+        Ok(match client {
+            Client::Claude => self.claude_dir.clone().unwrap_or_else(|| below_home(".claude")),
+            Client::Codex => self.codex_home.clone().unwrap_or_else(|| below_home(".codex")),
+            Client::Gemini => below_home(".gemini"),
+            Client::Opencode => {
+                self.config_home.clone().unwrap_or_else(|| below_home(".config")).join("opencode")
+            }
+        })
+    }
+
+    /// The files that a setup of a client concerns.
+    pub fn targets(&self, client: Client, scope: Scope) -> Result<Vec<Target>, SetupError> {
+        let directory = self.directory(client, scope)?;
+        let target = |name: &str, format| Target { client, scope, format, path: directory.join(name) };
+        Ok(match (client, scope) {
+            (Client::Claude | Client::Gemini, _) => vec![target("settings.json", Format::Hooks)],
+            // Codex reads `notify` from the person's own file only.
+            (Client::Codex, Scope::Project) => vec![target("hooks.json", Format::Hooks)],
+            (Client::Codex, Scope::User) => {
+                vec![target("hooks.json", Format::Hooks), target("config.toml", Format::CodexConfig)]
+            }
+            (Client::Opencode, _) => vec![target("plugins/ringer.js", Format::OpencodePlugin)],
+        })
+    }
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// JSON with comments and a `hooks` object.
+    Hooks,
+    /// Codex's `config.toml`, of which `notify` concerns us.
+    CodexConfig,
+    /// opencode's plugin, a file that is wholly ours.
+    OpencodePlugin,
+}
+
+/// One file of one client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Whose file it is.
+    pub client: Client,
+    /// For whom.
+    pub scope: Scope,
+    /// How it is written.
+    pub format: Format,
+    /// Where it is, or will be.
+    pub path: PathBuf,
+}
+
+/// What is known of a client on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The client.
+    pub client: Client,
+    /// Its program, if it is on the search path.
+    pub program: Option<PathBuf>,
+    /// The directory of the person's settings for it.
+    pub directory: PathBuf,
+    /// Whether that directory is there.
+    pub has_directory: bool,
+}
+
+impl Found {
+    /// Whether a setup makes sense: the program can be run, or it has been.
+    pub fn is_installed(&self) -> bool {
+        self.program.is_some() || self.has_directory
+    }
+}
+
+/// Every client that we know, with what is there of it. `search` is the value of `PATH`.
+pub fn find(search: &OsStr, places: &Places) -> Vec<Found> {
+    let found = Client::ALL.into_iter().filter_map(|client| {
+        let directory = places.directory(client, Scope::User).ok()?;
+        let has_directory = directory.is_dir();
+        Some(Found { client, program: find_program(client.as_str(), search), directory, has_directory })
+    });
+    found.collect()
+}
+
+/// The first executable file of a name on a search path. Relative entries are passed over: they mean another file in
+/// every directory.
+pub fn find_program(name: &str, search: &OsStr) -> Option<PathBuf> {
+    let mut directories = std::env::split_paths(search).filter(|directory| directory.is_absolute());
+    directories.find_map(|directory| Some(directory.join(name)).filter(|path| is_executable(path)))
+}
+
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}

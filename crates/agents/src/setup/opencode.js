@@ -1,0 +1,129 @@
+// ringer-hook: written by `ringer setup opencode`, taken away by `ringer setup --remove opencode`.
+// Tells Ringer what happens in a session, and puts what Ringer has for the agent under the next tool result.
+// It never throws, never waits for more than two seconds, and does nothing where Ringer is not installed.
+import { spawn } from "node:child_process"
+
+const PROGRAM = "@PROGRAM@"
+const PATIENCE_MS = 2000
+const MOST_OUTPUT = 262144
+const MOST_TEXT = 8192
+const MOST_SESSIONS = 64
+
+const EVENTS = new Set([
+  "session.created",
+  "session.deleted",
+  "session.status",
+  "session.idle",
+  "session.error",
+  "permission.asked",
+  "permission.updated",
+  "permission.replied",
+  "question.asked",
+  "question.replied",
+  "question.rejected",
+])
+
+// What the hook answered, or an empty object if it failed in any way.
+const call = (event, input) =>
+  new Promise((resolve) => {
+    let child
+    let output = ""
+    const finish = (text) => {
+      clearTimeout(timer)
+      try {
+        resolve(text.trim() ? (JSON.parse(text) ?? {}) : {})
+      } catch {
+        resolve({})
+      }
+    }
+    const timer = setTimeout(() => {
+      finish("")
+      try {
+        child?.kill("SIGKILL")
+      } catch {}
+    }, PATIENCE_MS)
+    try {
+      child = spawn(PROGRAM, ["hook", "opencode", event], { stdio: ["pipe", "pipe", "ignore"] })
+      child.on("error", () => finish(""))
+      child.on("close", (code) => finish(code === 0 ? output : ""))
+      child.stdout.setEncoding("utf8")
+      child.stdout.on("error", () => {})
+      child.stdout.on("data", (text) => {
+        if (output.length + text.length <= MOST_OUTPUT) output += text
+      })
+      child.stdin.on("error", () => {})
+      child.stdin.end(JSON.stringify(input))
+    } catch {
+      finish("")
+    }
+  })
+
+// What a later event of a session does not say itself: its parent, and the last text of its assistant.
+const sessions = new Map()
+const session = (id) => {
+  const known = sessions.get(id) ?? { parent: null, message: null, text: null }
+  sessions.delete(id)
+  sessions.set(id, known)
+  if (sessions.size > MOST_SESSIONS) sessions.delete(sessions.keys().next().value)
+  return known
+}
+
+const remember = (type, properties) => {
+  const { info, part } = properties
+  if (type === "session.created" && info?.id) session(info.id).parent = info.parentID ?? null
+  if (type === "message.updated" && info?.role === "assistant") session(info.sessionID).message = info.id
+  if (type === "message.part.updated" && part?.type === "text") {
+    const known = session(part.sessionID)
+    if (known.message === part.messageID) known.text = String(part.text ?? "").slice(-MOST_TEXT)
+  }
+}
+
+export const Ringer = async (context) => {
+  const tell = (type, id, more) => {
+    const known = (id && sessions.get(id)) || {}
+    const parent = known.parent ? { parentID: known.parent } : {}
+    return call(type, { type, session_id: id ?? null, cwd: context?.directory ?? process.cwd(), ...parent, ...more })
+  }
+
+  // Not waited for: it lasts as long as the turn that it begins.
+  const prompt = (id, text) => {
+    const api = context.client.session
+    const message = { path: { id }, body: { parts: [{ type: "text", text }] } }
+    const begun = api.promptAsync ? api.promptAsync(message) : api.prompt(message)
+    begun?.catch?.(() => {})
+  }
+
+  return {
+    event: async ({ event }) => {
+      try {
+        const properties = event?.properties ?? {}
+        remember(event?.type, properties)
+        if (!EVENTS.has(event?.type)) return
+        const id = properties.sessionID ?? properties.info?.sessionID ?? properties.info?.id
+        const last = event.type === "session.idle" && sessions.get(id)?.text
+        const more = last ? { properties, last_assistant_message: last } : { properties }
+        const answer = await tell(event.type, id, more)
+        if (event.type === "session.idle" && id && typeof answer.prompt === "string") prompt(id, answer.prompt)
+        if (event.type === "session.deleted") sessions.delete(id)
+      } catch {}
+    },
+    "chat.message": async (input, output) => {
+      try {
+        const texts = (output?.parts ?? []).filter((part) => part?.type === "text").map((part) => part.text)
+        await tell("chat.message", input?.sessionID, { prompt: texts.join("\n").slice(0, MOST_TEXT) })
+      } catch {}
+    },
+    "tool.execute.before": async (input) => {
+      try {
+        await tell("tool.execute.before", input?.sessionID, { tool: input?.tool, callID: input?.callID })
+      } catch {}
+    },
+    "tool.execute.after": async (input, output) => {
+      try {
+        const more = { tool: input?.tool, callID: input?.callID }
+        const { append } = await tell("tool.execute.after", input?.sessionID, more)
+        if (typeof append === "string" && typeof output?.output === "string") output.output += append
+      } catch {}
+    },
+  }
+}

@@ -1,0 +1,270 @@
+//! What a setup or removal would change, decided without changing anything.
+//!
+//! [`plan`] is a pure function of the bytes on disk; [`survey`] is what reads them. A plan for a client is made whole or
+//! not at all: if one of its files cannot be understood, none is touched.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use similar::TextDiff;
+
+use super::entries::Program;
+use super::error::SetupError;
+use super::find::{Format, Places, Scope, Target};
+use super::hooks::{self, Kept};
+use super::jsonc::JsoncError;
+use super::notify::{self, Outcome};
+use super::plugin;
+use super::receipt::{Original, Receipts, fingerprint};
+use crate::client::Client;
+
+/// The largest file that we take for a settings file; a larger one is refused.
+pub const MAX_FILE: u64 = 4 * 1024 * 1024;
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Make the client call this program.
+    Setup(Program),
+    /// Take out whatever is ours.
+    Remove,
+}
+
+/// A file as it is now, and what we know of it.
+#[derive(Debug, Clone)]
+pub struct OnDisk {
+    /// Which file.
+    pub target: Target,
+    /// Its bytes, if it exists.
+    pub bytes: Option<Vec<u8>>,
+    /// What was there before us.
+    pub past: Past,
+}
+
+/// What the record says of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Past {
+    /// Nobody has edited the file since we wrote it.
+    pub untouched: bool,
+    /// What was there before our first change.
+    pub original: Before,
+}
+
+/// What was at a path before us.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Before {
+    /// We do not know.
+    #[default]
+    Unknown,
+    /// No file.
+    Absent,
+    /// These bytes.
+    Bytes(Vec<u8>),
+}
+
+/// Something that a person should know about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// What is the case.
+    pub what: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+/// One file, before and after.
+#[derive(Debug, Clone)]
+pub struct FileChange {
+    /// Which file.
+    pub target: Target,
+    /// Its bytes now; `None` if it does not exist.
+    pub before: Option<Vec<u8>>,
+    /// Its bytes afterwards; `None` if it shall not exist.
+    pub after: Option<Vec<u8>>,
+    /// What a person should know.
+    pub notes: Vec<Note>,
+    /// The file is as we left it, so what is lost by replacing it is ours.
+    pub(crate) untouched: bool,
+}
+
+impl FileChange {
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        &self.target.path
+    }
+
+    /// Whether anything is to be done.
+    pub fn is_change(&self) -> bool {
+        self.before != self.after
+    }
+
+    /// A unified diff, empty if nothing changes. It has the file's own text in it: whoever shows it sanitises it.
+    pub fn diff(&self) -> String {
+        let text = |bytes: &Option<Vec<u8>>| {
+            String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
+        };
+        let (before, after) = (text(&self.before), text(&self.after));
+        let name = self.path().display().to_string();
+        let header =
+            |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or_else(|| "/dev/null".to_owned(), |_| name.clone());
+        let diff = TextDiff::from_lines(&before, &after);
+        diff.unified_diff().context_radius(3).header(&header(&self.before), &header(&self.after)).to_string()
+    }
+}
+
+/// Everything that is to be done for one client.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Whose settings.
+    pub client: Client,
+    /// Setup or removal.
+    pub action: Action,
+    /// One per file, also where nothing changes.
+    pub changes: Vec<FileChange>,
+}
+
+impl Plan {
+    /// Whether nothing is to be done.
+    pub fn is_empty(&self) -> bool {
+        !self.changes.iter().any(FileChange::is_change)
+    }
+}
+
+/// Reads a client's files and what the record says of them.
+pub fn survey(
+    client: Client,
+    scope: Scope,
+    places: &Places,
+    receipts: &Receipts,
+) -> Result<Vec<OnDisk>, SetupError> {
+    let targets = places.targets(client, scope)?.into_iter();
+    let files = targets.map(|target| {
+        let bytes = read(&target.path)?;
+        let past = past(&target.path, bytes.as_deref(), receipts);
+        Ok(OnDisk { target, bytes, past })
+    });
+    files.collect()
+}
+
+/// The plan for a client, from what [`survey`] found.
+pub fn plan(client: Client, action: &Action, files: Vec<OnDisk>) -> Result<Plan, SetupError> {
+    let changes = files.into_iter().map(|file| match action {
+        Action::Setup(program) => setup(file, program),
+        Action::Remove => remove(file),
+    });
+    Ok(Plan { client, action: action.clone(), changes: changes.collect::<Result<_, _>>()? })
+}
+
+/// A whole file, or `None` if there is none.
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, SetupError> {
+    let mut bytes = Vec::new();
+    let count = match File::open(path) {
+        Ok(file) => {
+            file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(SetupError::io("reading", path))?
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(SetupError::io("opening", path)(error)),
+    };
+    if count as u64 > MAX_FILE {
+        return Err(SetupError::TooLarge { path: path.to_path_buf(), limit: MAX_FILE });
+    }
+    Ok(Some(bytes))
+}
+
+fn past(path: &Path, bytes: Option<&[u8]>, receipts: &Receipts) -> Past {
+    let Some(receipt) = receipts.get(path) else { return Past::default() };
+    let original = match &receipt.original {
+        Original::Absent => Before::Absent,
+        // A backup that was deleted or changed is as good as none.
+        Original::Backup { path, fingerprint: expected } => match read(path) {
+            Ok(Some(bytes)) if fingerprint(&bytes) == *expected => Before::Bytes(bytes),
+            _ => Before::Unknown,
+        },
+    };
+    Past { untouched: bytes.is_some_and(|bytes| receipt.left.contains(&fingerprint(bytes))), original }
+}
+
+fn setup(file: OnDisk, program: &Program) -> Result<FileChange, SetupError> {
+    let OnDisk { target, bytes: before, past } = file;
+    let mut notes = Vec::new();
+    let text = text(&target.path, before.as_deref())?;
+    let after = match target.format {
+        Format::Hooks => hooks::install(target.client, program, text)
+            .map_err(|source| jsonc_error(&target.path, source))?,
+        Format::CodexConfig => {
+            match notify::install(program, text).map_err(|error| toml_error(&target.path, &error))? {
+                Outcome::Text(text) => text,
+                Outcome::Foreign(value) => {
+                    notes.push(foreign_notify(&value));
+                    text.to_owned()
+                }
+            }
+        }
+        Format::OpencodePlugin if before.is_some() && !plugin::is_ours(text) => {
+            return Err(SetupError::Foreign(target.path));
+        }
+        Format::OpencodePlugin => plugin::source(program),
+    };
+    let after = Some(after.into_bytes());
+    if target.client == Client::Codex && target.format == Format::Hooks && before != after {
+        notes.push(Note {
+            what: "Codex runs new or changed hooks only after you trust them".to_owned(),
+            hint: "open codex and type /hooks".to_owned(),
+        });
+    }
+    Ok(FileChange { target, before, after, notes, untouched: past.untouched })
+}
+
+fn remove(file: OnDisk) -> Result<FileChange, SetupError> {
+    let OnDisk { target, bytes: before, past } = file;
+    let after = match (&before, past.untouched, &past.original) {
+        (None, _, _) | (Some(_), true, Before::Absent) => None,
+        (Some(_), true, Before::Bytes(original)) => stripped(&target, original, None)?,
+        (Some(bytes), _, original) => stripped(&target, bytes, Some(original))?,
+    };
+    Ok(FileChange { target, before, after, notes: Vec::new(), untouched: past.untouched })
+}
+
+/// A file without our entries; `None` if nothing of anybody's is left in it.
+fn stripped(target: &Target, bytes: &[u8], original: Option<&Before>) -> Result<Option<Vec<u8>>, SetupError> {
+    let text = text(&target.path, Some(bytes))?;
+    let created_by_us = original == Some(&Before::Absent);
+    let left = match target.format {
+        Format::OpencodePlugin => (!plugin::is_ours(text)).then(|| text.to_owned()),
+        Format::CodexConfig => {
+            let left = notify::strip(text).map_err(|error| toml_error(&target.path, &error))?;
+            Some(left).filter(|left| !(created_by_us && left.trim().is_empty()))
+        }
+        Format::Hooks => {
+            let kept = match original {
+                Some(Before::Bytes(bytes)) => Kept::of(target.client, &String::from_utf8_lossy(bytes)),
+                _ => Kept::default(),
+            };
+            let left = hooks::strip(target.client, text, &kept);
+            let left = left.map_err(|source| jsonc_error(&target.path, source))?;
+            Some(left).filter(|left| !(created_by_us && hooks::is_bare(left)))
+        }
+    };
+    Ok(left.map(String::into_bytes))
+}
+
+fn text<'a>(path: &Path, bytes: Option<&'a [u8]>) -> Result<&'a str, SetupError> {
+    str::from_utf8(bytes.unwrap_or_default()).map_err(|_| SetupError::NotText(path.to_path_buf()))
+}
+
+fn jsonc_error(path: &Path, source: JsoncError) -> SetupError {
+    SetupError::Jsonc { path: path.to_path_buf(), source }
+}
+
+fn toml_error(path: &Path, error: &toml_edit::TomlError) -> SetupError {
+    SetupError::Toml { path: path.to_path_buf(), message: error.to_string().trim_end().to_owned() }
+}
+
+fn foreign_notify(value: &str) -> Note {
+    Note {
+        what: format!("config.toml has a notify of its own, which stays: {value}"),
+        hint: "turn ends still arrive by the Stop hook; to use both, let that program run \
+               `ringer hook codex notify \"$1\"`"
+            .to_owned(),
+    }
+}

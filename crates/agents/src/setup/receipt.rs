@@ -1,0 +1,156 @@
+//! The record of what we wrote, so that a removal can give back the very bytes that were there before.
+//!
+//! It is one file, `setup.json`, in a directory of the caller's. For each settings file it has a fingerprint of what we
+//! left and the way to what was there before: a backup, or nothing. It is written *before* the settings file is replaced
+//! and names both contents, so it is true whichever of the two a crash leaves behind.
+//!
+//! Without it nothing is lost: a removal then takes out our entries and leaves the rest.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::SetupError;
+
+/// The version of the file that this program writes, and the newest that it reads.
+const VERSION: u32 = 1;
+
+/// The name of the file.
+const NAME: &str = "setup.json";
+
+/// Everything that we know to have written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Receipts {
+    version: u32,
+    files: BTreeMap<PathBuf, Receipt>,
+}
+
+/// What we did to one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Receipt {
+    /// Fingerprints of the contents that stand for "not edited since": what we wrote, and what it replaced.
+    pub(crate) left: Vec<String>,
+    /// What was there before us.
+    pub(crate) original: Original,
+    /// Directories that we made for it, deepest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) made: Vec<PathBuf>,
+}
+
+/// What was at a path before our first change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Original {
+    /// No file.
+    Absent,
+    /// The bytes in this backup, if they still have this fingerprint.
+    Backup {
+        /// The backup.
+        path: PathBuf,
+        /// Its fingerprint.
+        fingerprint: String,
+    },
+}
+
+impl Default for Receipts {
+    fn default() -> Self {
+        Self { version: VERSION, files: BTreeMap::new() }
+    }
+}
+
+impl Receipts {
+    /// Reads the record in a directory; an empty one if there is none.
+    pub fn load(directory: &Path) -> Result<Self, SetupError> {
+        let path = directory.join(NAME);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(SetupError::io("reading", &path)(error)),
+        };
+        let unreadable = |message: String| SetupError::Receipts { path: path.clone(), message };
+        let value: serde_json::Value =
+            serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
+        match value.get("version").and_then(serde_json::Value::as_u64) {
+            Some(version) if version <= u64::from(VERSION) => {
+                serde_json::from_value(value).map_err(|error| unreadable(error.to_string()))
+            }
+            Some(version) => {
+                Err(unreadable(format!("it is of version {version}, written by a newer ringer")))
+            }
+            None => Err(unreadable("it has no version".to_owned())),
+        }
+    }
+
+    /// The path and bytes of the record, to be written.
+    pub(crate) fn file(&self, directory: &Path) -> Result<(PathBuf, Vec<u8>), SetupError> {
+        let path = directory.join(NAME);
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|error| SetupError::Receipts { path: path.clone(), message: error.to_string() })?;
+        Ok((path, format!("{text}\n").into_bytes()))
+    }
+
+    /// Whether something is recorded of a path.
+    pub fn knows(&self, path: &Path) -> bool {
+        self.files.contains_key(path)
+    }
+
+    pub(crate) fn get(&self, path: &Path) -> Option<&Receipt> {
+        self.files.get(path)
+    }
+
+    pub(crate) fn put(&mut self, path: &Path, receipt: Receipt) {
+        self.files.insert(path.to_path_buf(), receipt);
+    }
+
+    pub(crate) fn forget(&mut self, path: &Path) -> Option<Receipt> {
+        self.files.remove(path)
+    }
+
+    /// Whether a backup is the way back to what was there before us, and must therefore stay.
+    pub(crate) fn needs(&self, backup: &Path) -> bool {
+        self.files
+            .values()
+            .any(|receipt| matches!(&receipt.original, Original::Backup { path, .. } if path == backup))
+    }
+}
+
+/// A fingerprint of a file's bytes: FNV-1a over 128 bits, and the length.
+///
+/// It tells "edited since" from "not edited"; it is no protection against a forger, who could write the file itself.
+pub(crate) fn fingerprint(bytes: &[u8]) -> String {
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let start: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    let hash = bytes.iter().fold(start, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME));
+    format!("fnv1a128:{hash:032x}:{}", bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fingerprint_is_the_published_one() {
+        // Test vectors of the FNV authors: the empty string and "a".
+        assert_eq!(fingerprint(b""), "fnv1a128:6c62272e07bb014262b821756295c58d:0");
+        assert_eq!(fingerprint(b"a"), "fnv1a128:d228cb696f1a8caf78912b704e4a8964:1");
+    }
+
+    #[test]
+    fn a_record_comes_back_and_a_newer_one_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(Receipts::load(directory.path()).unwrap().files.is_empty());
+        let mut receipts = Receipts::default();
+        let receipt = Receipt { left: vec!["x".into()], original: Original::Absent, made: Vec::new() };
+        receipts.put(Path::new("/a"), receipt.clone());
+        let (path, bytes) = receipts.file(directory.path()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(Receipts::load(directory.path()).unwrap().get(Path::new("/a")), Some(&receipt));
+        for bad in ["{\"version\": 2, \"files\": 7}", "{}", "nonsense"] {
+            fs::write(&path, bad).unwrap();
+            assert!(Receipts::load(directory.path()).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Setup and removal as properties over generated settings files.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, outside any test function")]
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use ringer_agents::setup::{
+    Action, Before, Client, Format, OnDisk, Past, Program, Scope, SetupError, Target, plan,
+};
+use serde_json::Value;
+
+use crate::setup_configs::{Config, any_config, plain_json};
+
+const PROGRAM: &str = "/opt/ringer 1/ringer";
+
+fn target(client: Client, format: Format) -> Target {
+    Target { client, scope: Scope::User, format, path: PathBuf::from("/nowhere/settings.json") }
+}
+
+fn planned(client: Client, action: &Action, bytes: &[u8], past: Past) -> Result<Option<Vec<u8>>, SetupError> {
+    let file = OnDisk { target: target(client, Format::Hooks), bytes: Some(bytes.to_vec()), past };
+    Ok(plan(client, action, vec![file])?.changes.remove(0).after)
+}
+
+fn set_up(client: Client, text: &str) -> String {
+    let action = Action::Setup(Program::new(Path::new(PROGRAM)).unwrap());
+    String::from_utf8(planned(client, &action, text.as_bytes(), Past::default()).unwrap().unwrap()).unwrap()
+}
+
+fn removed(client: Client, text: &str, untouched: bool, original: Before) -> Option<String> {
+    let past = Past { untouched, original };
+    planned(client, &Action::Remove, text.as_bytes(), past)
+        .unwrap()
+        .map(|bytes| String::from_utf8(bytes).unwrap())
+}
+
+/// Every command of an event, by the second opinion.
+fn commands(text: &str) -> Vec<(String, String)> {
+    let value: Value =
+        serde_json::from_str(&plain_json(text)).unwrap_or_else(|error| panic!("{error}:\n{text}"));
+    let Some(events) = value.get("hooks").and_then(Value::as_object) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (event, groups) in events {
+        for group in groups.as_array().unwrap() {
+            for handler in group["hooks"].as_array().unwrap() {
+                found.push((event.clone(), handler["command"].as_str().unwrap().to_owned()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn is_ours(command: &str) -> bool {
+    !command.starts_with("echo")
+}
+
+/// Whether `short` is what is left of `long` after taking some bytes out.
+fn is_left_of(short: &str, long: &str) -> bool {
+    let mut long = long.bytes();
+    short.bytes().all(|byte| long.any(|other| other == byte))
+}
+
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+fn check_setup(config: &Config, after: &str) {
+    let client = config.client;
+    let (mine, foreign): (Vec<_>, Vec<_>) =
+        commands(after).into_iter().partition(|(_, command)| is_ours(command));
+    let mut events: Vec<&str> = mine.iter().map(|(event, _)| event.as_str()).collect();
+    let mut expect = client.hook_events().to_vec();
+    events.sort_unstable();
+    expect.sort_unstable();
+    assert_eq!(events, expect, "one entry for each event:\n{after}");
+    for (event, command) in &mine {
+        assert_eq!(
+            *command,
+            format!("[ -x '{PROGRAM}' ] && exec '{PROGRAM}' hook {client} {event} || exit 0 # ringer-hook")
+        );
+    }
+    if !plain_json(&config.text).trim().is_empty() {
+        let before = commands(&config.text).into_iter().filter(|(_, command)| !is_ours(command));
+        assert_eq!(foreign, before.collect::<Vec<_>>());
+    }
+    assert!(config.old_entries > 0 || is_left_of(&config.text, after), "bytes were lost:\n{after}");
+}
+
+fn check_foreign(config: &Config, text: &str) {
+    for mark in &config.foreign {
+        assert_eq!(
+            text.matches(mark.as_str()).count(),
+            config.text.matches(mark.as_str()).count(),
+            "{mark}\n{text}"
+        );
+    }
+    let crlf = |text: &str| text.contains("\r\n");
+    assert!(!crlf(text) || crlf(&config.text), "CRLF appeared:\n{text:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn setup_and_removal(config in any_config()) {
+        let client = config.client;
+        let after = set_up(client, &config.text);
+        check_setup(&config, &after);
+        check_foreign(&config, &after);
+        prop_assert_eq!(&set_up(client, &after), &after, "a second run changes nothing");
+
+        // Not edited since: the very bytes come back, less what was ours in them.
+        let back = removed(client, &after, true, Before::Bytes(config.text.clone().into_bytes())).unwrap();
+        check_foreign(&config, &back);
+        if config.old_entries == 0 {
+            prop_assert_eq!(&back, &config.text);
+        } else {
+            prop_assert!(!commands(&back).iter().any(|(_, command)| is_ours(command)));
+            prop_assert!(is_left_of(&back, &config.text));
+        }
+        prop_assert_eq!(removed(client, &after, true, Before::Absent), None);
+
+        // Without a record: only ours goes; where no part was empty before, that is the very bytes again.
+        let blind = removed(client, &after, false, Before::Unknown).unwrap();
+        check_foreign(&config, &blind);
+        prop_assert!(is_left_of(&blind, &after));
+        let plain = squeezed(&plain_json(&config.text));
+        if config.old_entries == 0 && !plain.is_empty() && !plain.contains("[]") && !plain.contains("{}") {
+            prop_assert_eq!(&blind, &config.text);
+        }
+        prop_assert_eq!(removed(client, &blind, false, Before::Unknown), Some(blind));
+
+        // Edited since: only ours goes.
+        let edit = |text: &str| text.replacen('{', "{\"edited\": [1], ", 1);
+        if !plain.is_empty() {
+            let edited = edit(&after);
+            let back = removed(client, &edited, false, Before::Bytes(config.text.clone().into_bytes())).unwrap();
+            check_foreign(&config, &back);
+            prop_assert!(!commands(&back).iter().any(|(_, command)| is_ours(command)));
+            if config.old_entries == 0 {
+                let expect = edit(&config.text);
+                // Where there was nothing, what our entry stood between is white space, or a comma no longer needed.
+                let same = squeezed(&back) == squeezed(&expect)
+                    || plain_json(&squeezed(&plain_json(&back))) == plain_json(&squeezed(&plain_json(&expect)));
+                prop_assert!(same, "{back}\n{expect}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_torn_file_is_refused_or_whole(
+        config in any_config(),
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut bytes = config.text.clone().into_bytes();
+        let mut at = at.index(bytes.len() + 1);
+        while !config.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let action = Action::Setup(Program::new(Path::new(PROGRAM)).unwrap());
+        let torn = planned(config.client, &action, &bytes[..at], Past::default());
+        if let Ok(Some(after)) = torn {
+            let after = String::from_utf8_lossy(&after).into_owned();
+            prop_assert!(config.old_entries > 0 || is_left_of(&config.text[..at], &after));
+        }
+        bytes.insert(at, byte);
+        drop(planned(config.client, &action, &bytes, Past::default()));
+        drop(planned(config.client, &Action::Remove, &bytes, Past::default()));
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..200),
+        text in "[\\[\\]{}\",:/*\\\\ \n\r\t0-9a-e\u{feff}-]{0,60}",
+    ) {
+        let action = Action::Setup(Program::new(Path::new(PROGRAM)).unwrap());
+        for bytes in [bytes.as_slice(), text.as_bytes()] {
+            for format in [Format::Hooks, Format::CodexConfig, Format::OpencodePlugin] {
+                for action in [&action, &Action::Remove] {
+                    let target = target(Client::Codex, format);
+                    let file = OnDisk { target, bytes: Some(bytes.to_vec()), past: Past::default() };
+                    drop(plan(Client::Codex, action, vec![file]));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What setup writes, run by the shells and the JavaScript that will run it.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use ringer_agents::setup::{Client, Format, OnDisk, Past, Scope, Target, plan};
+
+use crate::setup_apply::setup;
+
+/// The text that a setup for `program` writes to a new file.
+fn written(client: Client, format: Format, program: &str) -> String {
+    let target = Target { client, scope: Scope::User, format, path: PathBuf::from("/nowhere") };
+    let file = OnDisk { target, bytes: None, past: Past::default() };
+    let mut plan = plan(client, &setup(program), vec![file]).unwrap();
+    String::from_utf8(plan.changes.remove(0).after.unwrap()).unwrap()
+}
+
+/// The shell line for Claude Code's Stop.
+fn line(program: &str) -> String {
+    let value: serde_json::Value =
+        serde_json::from_str(&written(Client::Claude, Format::Hooks, program)).unwrap();
+    value["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap().to_owned()
+}
+
+fn fake(directory: &Path, body: &str) -> String {
+    fs::create_dir_all(directory).unwrap();
+    let path = directory.join("ringer");
+    fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn run(shell: &str, line: &str, search: &str) -> Option<Output> {
+    let mut command = Command::new(shell);
+    command
+        .args(["-c", line])
+        .env("PATH", search)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().ok()?;
+    // A hook that is not there does not read; the pipe may be closed already.
+    drop(child.stdin.take().unwrap().write_all(b"{}"));
+    Some(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn every_shell_runs_the_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let odd = directory.path().join("it's \"a\" $HOME dir");
+    let program = fake(&odd, "read input; printf '%s|' \"$@\" \"$input\"; exit 3");
+    let search = odd.to_str().unwrap();
+    for shell in ["/bin/sh", "/bin/bash", "/usr/bin/dash", "/usr/bin/zsh", "/usr/bin/fish"] {
+        for (line, search) in [(line(&program), "/bin"), (line("ringer"), search)] {
+            let Some(output) = run(shell, &line, search) else { continue };
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "hook|claude|Stop|{}|", "{shell}: {line}");
+            assert_eq!(output.status.code(), Some(3), "the exit code is the hook's own");
+            assert!(output.stderr.is_empty());
+        }
+        for line in [line("/nowhere at all/ringer"), line("ringer")] {
+            let Some(output) = run(shell, &line, "/nowhere") else { continue };
+            assert!(
+                output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(),
+                "{shell}: {line}"
+            );
+        }
+    }
+}
+
+/// Lets the plugin hear a session, and prints the tool output and what was prompted.
+const DRIVER: &str = r#"
+import { Ringer } from "./plugin.mjs"
+const prompts = []
+const session = { promptAsync: async (message) => { prompts.push(message.body.parts[0].text) } }
+const hooks = await Ringer({ directory: "/project", client: { session } })
+const say = (type, properties) => hooks.event({ event: { type, properties } })
+await say("session.created", { info: { id: "s1", parentID: "s0" } })
+await say("message.updated", { info: { id: "m1", role: "assistant", sessionID: "s1" } })
+await say("message.part.updated", { part: { type: "text", messageID: "m1", sessionID: "s1", text: "done" } })
+await say("unknown.event", {})
+const output = { output: "result" }
+await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s1", callID: "c1" }, output)
+await say("session.idle", { sessionID: "s1" })
+await hooks.event({})
+await hooks["tool.execute.after"](undefined, undefined)
+console.log(JSON.stringify({ output: output.output, prompts }))
+"#;
+
+fn plugin(program: &str) -> Option<serde_json::Value> {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(
+        directory.path().join("plugin.mjs"),
+        written(Client::Opencode, Format::OpencodePlugin, program),
+    )
+    .unwrap();
+    fs::write(directory.path().join("driver.mjs"), DRIVER).unwrap();
+    // Where there is no node there is no opencode either.
+    let output = Command::new("node").arg("driver.mjs").current_dir(directory.path()).output().ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+#[test]
+fn the_plugin_speaks_with_the_hook() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let body = format!(
+        "{{ echo \"$3\"; cat; echo; }} >>'{}'\ncase $3 in tool.execute.after) echo '{{\"append\": \" and more\"}}';; \
+         session.idle) echo '{{\"prompt\": \"next\"}}';; esac",
+        log.display()
+    );
+    let Some(seen) = plugin(&fake(directory.path(), &body)) else { return };
+    assert_eq!(seen, serde_json::json!({"output": "result and more", "prompts": ["next"]}));
+    let log = fs::read_to_string(log).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    assert_eq!(
+        lines.iter().step_by(2).copied().collect::<Vec<_>>(),
+        ["session.created", "tool.execute.after", "session.idle", "tool.execute.after"]
+    );
+    let idle: serde_json::Value = serde_json::from_str(lines[5]).unwrap();
+    let expect = serde_json::json!({"type": "session.idle", "session_id": "s1", "cwd": "/project", "parentID": "s0",
+        "properties": {"sessionID": "s1"}, "last_assistant_message": "done"});
+    assert_eq!(idle, expect);
+}
+
+#[test]
+fn the_plugin_survives_a_missing_a_failing_and_a_hanging_hook() {
+    let directory = tempfile::tempdir().unwrap();
+    let unchanged = serde_json::json!({"output": "result", "prompts": []});
+    for program in [
+        "/nowhere/ringer".to_owned(),
+        fake(&directory.path().join("a"), "echo '{\"append\": \"x\"}'; exit 1"),
+        fake(&directory.path().join("b"), "echo 'not json'"),
+        // Its two seconds end it; without them the test would never end.
+        fake(
+            &directory.path().join("c"),
+            "[ \"$3\" = session.idle ] && exec cat /dev/zero >/dev/null; exit 0",
+        ),
+    ] {
+        let Some(seen) = plugin(&program) else { return };
+        assert_eq!(seen, unchanged, "{program}");
+    }
+}

@@ -1,0 +1,133 @@
+//! `ringer hub`.
+
+use ringer_hub::{Client, PlainHost, RunError, Surroundings, detach};
+use ringer_journal::HubBell;
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::{print_json, print_line};
+use crate::{link, place};
+
+/// The background process: started on demand, so nobody needs this
+///
+/// Examples:
+///   ringer hub status
+///   ringer hub start --foreground   # see what it does
+///   ringer hub stop
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Start it
+    Start {
+        /// Stay here, and tell the log
+        #[arg(long)]
+        foreground: bool,
+    },
+    /// End it; the next message starts it again
+    Stop,
+    /// Say whether it runs, and what it does
+    Status {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Be the hub
+    #[command(hide = true)]
+    Run {
+        /// Leave whoever started this behind
+        #[arg(long)]
+        detached: bool,
+    },
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    match arguments.command {
+        Command::Start { foreground: true } => serve(true),
+        Command::Start { foreground: false } => start(),
+        Command::Stop => stop(),
+        Command::Status { json } => status(json),
+        Command::Run { detached } => {
+            if detached {
+                detach().map_err(|error| Failure::new(Exit::Unavailable, "cannot detach").because(error))?;
+            }
+            serve(!detached)
+        }
+    }
+}
+
+fn serve(aloud: bool) -> Outcome {
+    let surroundings = Surroundings::of_process(place::home()?, aloud);
+    ringer_hub::run(&surroundings, vec![Box::new(PlainHost::default())]).map_err(|error| match error {
+        RunError::Journal(error) => error.into(),
+        RunError::Running { .. } => Failure::new(Exit::TryAgain, error.to_string()).hint("ringer hub stop"),
+        error => Failure::new(Exit::CannotCreate, error.to_string()),
+    })
+}
+
+fn start() -> Outcome {
+    let home = place::home()?;
+    if Client::connect(&home).is_ok() {
+        return print_line("the hub runs already");
+    }
+    link::start_one(&home)?;
+    print_line("the hub runs")
+}
+
+fn stop() -> Outcome {
+    let home = place::home()?;
+    let Ok(mut client) = Client::connect(&home) else { return print_line("no hub runs") };
+    client.call("hub.stop", &Value::Null).map_err(link::failure)?;
+    client.wait_for_ever().map_err(link::failure)?;
+    // The connection ends when the hub does.
+    while let Ok(Some(_)) = client.next_line() {}
+    print_line("the hub has ended")
+}
+
+fn status(as_json: bool) -> Outcome {
+    let home = place::home()?;
+    let found = match Client::connect(&home) {
+        Ok(mut client) => {
+            let version = client.version().to_owned();
+            let status = client.call("hub.status", &Value::Null).map_err(link::failure)?;
+            Some((version, status))
+        }
+        Err(_) => None,
+    };
+    let Some((version, status)) = found else {
+        let holder = HubBell::holder(&home).map(|holder| holder.pid);
+        return if as_json {
+            print_json(&json!({ "running": false, "pid": holder }))
+        } else {
+            print_line(&match holder {
+                Some(pid) => format!("a hub has the lock (pid {pid}) but does not answer"),
+                None => "no hub runs; the next message starts one".to_owned(),
+            })
+        };
+    };
+    if as_json {
+        let mut report = status;
+        report["running"] = json!(true);
+        return print_json(&report);
+    }
+    if version != env!("CARGO_PKG_VERSION") {
+        eprintln!(
+            "ringer: the hub is version {version}, this is {}; restart it: ringer hub stop",
+            env!("CARGO_PKG_VERSION")
+        );
+    }
+    let number = |name: &str| status[name].as_i64().unwrap_or(0);
+    print_line(&format!(
+        "the hub runs: pid {}, version {version}, {} unread, {} undecided, {} on their way out",
+        number("pid"),
+        number("unread"),
+        number("undecided"),
+        number("under_way")
+    ))
+}

@@ -1,0 +1,116 @@
+//! `ringer list`.
+
+use ringer_core::Record;
+use ringer_hub::{Clock, view};
+use ringer_journal::{Filter, Journal};
+use ringer_term::sanitise_line;
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Outcome};
+use crate::line::word_line;
+use crate::output::{print, print_json};
+use crate::{link, place};
+
+/// List notifications, newest first
+///
+/// Examples:
+///   ringer list
+///   ringer list --unread --json | jq -r '.[].body'
+///   ringer list --all     # every message, also those that were never shown
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
+pub(crate) struct Args {
+    /// Only what is unread
+    #[arg(long)]
+    unread: bool,
+    /// Every message of the journal, also those that newer ones replaced before they were shown
+    #[arg(long, conflicts_with = "unread")]
+    all: bool,
+    /// Only of this repository
+    #[arg(long)]
+    here: bool,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let scope = arguments.here.then(|| place::scope(place::repository().as_ref()));
+    if arguments.all {
+        return every_message(arguments, scope);
+    }
+    let rows = match link::connect()? {
+        Some(mut client) => {
+            let params = json!({
+                "unread": arguments.unread,
+                "limit": arguments.limit,
+                "scope": scope.as_ref().map(ringer_core::Scope::as_str),
+            });
+            client.call("notification.list", &params).map_err(link::failure)?
+        }
+        None => without_hub(arguments, scope.as_ref())?,
+    };
+    if arguments.json { print_json(&rows) } else { print(words(&rows).as_bytes()) }
+}
+
+/// What the last hub wrote down, and what has come since.
+fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<Value, Failure> {
+    let clock = Clock::local();
+    let Some(journal) = Journal::open_existing(&place::home()?)? else { return Ok(json!([])) };
+    let mut records = journal.remembered(arguments.limit)?;
+    records.extend(journal.not_taken()?.iter().filter_map(Record::of));
+    let wanted = |record: &Record| {
+        (!arguments.unread || !record.is_read) && scope.is_none_or(|scope| record.scope == scope.as_str())
+    };
+    let rows = records.iter().rev().filter(|record| wanted(record)).take(arguments.limit);
+    Ok(json!(rows.map(|record| view::notification(record, &clock)).collect::<Vec<_>>()))
+}
+
+fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome {
+    let clock = Clock::local();
+    let Some(journal) = Journal::open_existing(&place::home()?)? else {
+        return if arguments.json { print_json(&json!([])) } else { Ok(()) };
+    };
+    let filter = Filter { scope, ..Filter::default() };
+    let mut messages = journal.matching_after(&filter, 0, usize::MAX)?;
+    messages.reverse();
+    messages.truncate(arguments.limit);
+    if !arguments.json {
+        let lines: String = messages.iter().map(|message| word_line(message, &clock) + "\n").collect();
+        return print(lines.as_bytes());
+    }
+    let mut rows = Vec::new();
+    for message in &messages {
+        let remembered = journal.notification(message.id.as_str())?;
+        // What was never remembered was never shown, and is nothing to read.
+        let record =
+            remembered.or_else(|| Record::of(message).map(|record| Record { is_read: true, ..record }));
+        rows.extend(record.map(|record| view::notification(&record, &clock)));
+    }
+    print_json(&rows)
+}
+
+fn words(rows: &Value) -> String {
+    let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    let lines = rows.as_array().into_iter().flatten().map(|row| {
+        let dot = if row["is_read"].as_bool().unwrap_or(true) { ' ' } else { '*' };
+        let title = Some(text(row, "title")).filter(|title| !title.is_empty());
+        let title = title.map(|title| format!("{title}: ")).unwrap_or_default();
+        // The date and the zone are for programs.
+        let time = text(row, "ts").get(5..19).map(|time| time.replace('T', " ")).unwrap_or_default();
+        let line = format!(
+            "{dot} {time}  {:<8}  {}  {title}{}  [{}]",
+            text(row, "kind"),
+            text(row, "from"),
+            text(row, "body"),
+            text(row, "id")
+        );
+        sanitise_line(&line) + "\n"
+    });
+    let lines: String = lines.collect();
+    if lines.is_empty() { "nothing to see\n".to_owned() } else { lines }
+}

@@ -1,0 +1,154 @@
+//! `ringer read`, `ringer unread`, `ringer clear`: marks, which work with the hub down, too.
+
+use ringer_core::{Draft, Mark, MessageId, Place, Scope, Sender, SurfaceId, Tag, Target, WorkspaceId};
+use ringer_journal::{Journal, Stamp};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{print_json, print_line};
+use crate::{link, place};
+
+/// Mark notifications read
+///
+/// Examples:
+///   ringer read 01997a3e-0a1b-7c2d-8e3f-0123456789ab
+///   ringer read --all
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ReadArgs {
+    #[command(flatten)]
+    about: About,
+    /// Everything
+    #[arg(long, conflicts_with_all = ["ids", "workspace", "surface"])]
+    all: bool,
+    /// Print what changed as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Mark notifications unread again
+///
+/// Examples:
+///   ringer unread 01997a3e-0a1b-7c2d-8e3f-0123456789ab
+///   ringer unread --workspace repo:0a1b2c3d
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct UnreadArgs {
+    #[command(flatten)]
+    about: About,
+    /// Print what changed as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Take notifications off the list; the journal keeps them
+///
+/// What is on its way to a place that is cleared never comes up there.
+///
+/// Examples:
+///   ringer clear --all
+///   ringer clear --workspace repo:0a1b2c3d
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ClearArgs {
+    #[command(flatten)]
+    about: About,
+    /// Everything
+    #[arg(long, conflicts_with_all = ["ids", "workspace", "surface"])]
+    all: bool,
+    /// Everything that is read
+    #[arg(long, conflicts_with_all = ["ids", "workspace", "surface", "all"])]
+    all_read: bool,
+    /// Print what changed as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct About {
+    /// Ids, as `ringer list` shows them
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Everything in this workspace
+    #[arg(long, value_name = "W", conflicts_with = "ids")]
+    workspace: Option<String>,
+    /// Everything on this surface
+    #[arg(long, value_name = "S", conflicts_with = "ids")]
+    surface: Option<String>,
+}
+
+pub(crate) fn read(arguments: &ReadArgs) -> Outcome {
+    let all = arguments.all.then_some(json!({ "all": true }));
+    let requests = requests(&arguments.about, all, "ringer read --all")?;
+    perform("notification.mark_read", Mark::Read, &requests, arguments.json, "read")
+}
+
+pub(crate) fn unread(arguments: &UnreadArgs) -> Outcome {
+    let requests = requests(&arguments.about, None, "ringer list")?;
+    perform("notification.mark_unread", Mark::Unread, &requests, arguments.json, "unread")
+}
+
+pub(crate) fn clear(arguments: &ClearArgs) -> Outcome {
+    if arguments.all_read {
+        let request = json!({ "all_read": true });
+        return perform("notification.dismiss", Mark::Clear, &[request], arguments.json, "removed");
+    }
+    let all = arguments.all.then_some(json!({ "all": true }));
+    let requests = requests(&arguments.about, all, "ringer clear --all")?;
+    perform("notification.clear", Mark::Clear, &requests, arguments.json, "removed")
+}
+
+/// What to ask the hub for: one request for each id, or one for a place.
+fn requests(about: &About, all: Option<Value>, hint: &str) -> Result<Vec<Value>, Failure> {
+    if let Some(all) = all {
+        return Ok(vec![all]);
+    }
+    if !about.ids.is_empty() {
+        return Ok(about.ids.iter().map(|id| json!({ "id": id })).collect());
+    }
+    if about.workspace.is_none() && about.surface.is_none() {
+        return Err(Failure::usage("nothing says which notifications").hint(hint));
+    }
+    Ok(vec![json!({ "workspace_id": about.workspace, "surface_id": about.surface })])
+}
+
+fn perform(method: &str, mark: Mark, requests: &[Value], as_json: bool, counted: &str) -> Outcome {
+    let Some(mut client) = link::connect()? else { return mark_alone(mark, requests) };
+    let mut count = 0;
+    for request in requests {
+        let answer = client.call(method, request).map_err(link::failure)?;
+        count += answer[counted].as_i64().unwrap_or(0);
+    }
+    if as_json { print_json(&json!({ counted: count })) } else { print_line(&format!("{count} {counted}")) }
+}
+
+/// Without a hub the mark waits in the journal, and counts when one comes.
+fn mark_alone(mark: Mark, requests: &[Value]) -> Outcome {
+    let mut journal = Journal::open(&place::home()?)?;
+    for request in requests {
+        let text = |name: &str| request[name].as_str();
+        let target = match (text("id"), text("workspace_id"), text("surface_id")) {
+            (Some(id), ..) => Target::Message(MessageId::parse(id)?),
+            (None, Some(workspace), surface) => Target::Place(Place {
+                workspace: WorkspaceId::new(workspace),
+                surface: surface.map(SurfaceId::new),
+            }),
+            (None, None, Some(_)) => {
+                return Err(Failure::usage("without a hub a surface needs its workspace")
+                    .hint("add --workspace; ringer list --json shows it"));
+            }
+            (None, None, None) if request["all_read"].as_bool() == Some(true) => Target::AllRead,
+            (None, None, None) => Target::All,
+        };
+        if let Target::Message(id) = &target
+            && journal.message(id.as_str())?.is_none()
+        {
+            return Err(Failure::new(crate::exit::Exit::Data, format!("there is no notification {id}"))
+                .hint("ringer list --all"));
+        }
+        let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), "");
+        draft.key = Some(target.to_string());
+        journal.append(&draft, &Stamp::now())?;
+    }
+    Ok(())
+}

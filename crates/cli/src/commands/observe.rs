@@ -1,0 +1,36 @@
+//! `ringer observe`.
+
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::link;
+
+/// Tell a source what was observed: limits, deprecations, servers, plugins
+///
+/// The second argument is a text, or a JSON object with text, subject, active and error.
+///
+/// Examples:
+///   ringer observe "MCP connectivity" "github is not reachable"
+///   ringer observe "language server" '{"subject":"rust-analyzer","text":"crashed","error":true}'
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Which source; a wrong name lists them
+    source: String,
+    /// What was observed
+    #[arg(value_name = "TEXT|JSON")]
+    observation: String,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let text = arguments.observation.trim();
+    let mut observation = if text.starts_with('{') {
+        serde_json::from_str::<Value>(text)
+            .map_err(|error| Failure::new(Exit::Data, "the observation is no JSON").because(error))?
+    } else {
+        json!({ "text": text })
+    };
+    observation["source"] = json!(arguments.source);
+    link::call("observe", &observation).map(drop)
+}

@@ -1,0 +1,49 @@
+//! `ringer watch`.
+
+use serde_json::{Value, json};
+
+use crate::failure::Outcome;
+use crate::link;
+use crate::output::print;
+
+/// Follow everything that happens, as JSON lines
+///
+/// Examples:
+///   ringer watch
+///   ringer watch --after 0 --event notification | jq -r '.data.body // empty'
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Begin after the event of this number; 0 for all that are kept
+    #[arg(long, value_name = "SEQ")]
+    after: Option<u64>,
+    /// Only events whose names begin like this
+    #[arg(long, value_name = "NAME")]
+    event: Vec<String>,
+    /// End after so many
+    #[arg(long, value_name = "N")]
+    max: Option<usize>,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let mut client = link::hub()?;
+    let params = json!({ "after_seq": arguments.after, "names": arguments.event });
+    let begun = client.call("events.subscribe", &params).map_err(link::failure)?;
+    if begun["gap"].as_bool() == Some(true) {
+        eprintln!("ringer: some events before the first one are not kept any more");
+    }
+    client.wait_for_ever().map_err(link::failure)?;
+    let mut left = arguments.max.unwrap_or(usize::MAX);
+    while left > 0
+        && let Some(line) = client.next_line().map_err(link::failure)?
+    {
+        // They only keep the connection alive.
+        let is_heartbeat =
+            serde_json::from_str::<Value>(&line).is_ok_and(|event| event["event"] == "heartbeat");
+        if !is_heartbeat {
+            print(line.as_bytes())?;
+            left -= 1;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! The link to the hub: asking it, and starting it when there is none.
+
+use std::time::Duration;
+
+use ringer_hub::{Client, ClientError, start, start_and_wait};
+use ringer_journal::{Home, Journal};
+use serde_json::Value;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::place;
+
+/// How long a hub may take to start.
+const START_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whether a hub may be started: `RINGER_HUB=off` forbids it.
+pub(crate) fn may_start() -> bool {
+    std::env::var_os("RINGER_HUB").is_none_or(|value| value != "off")
+}
+
+/// Starts a hub if nobody heard of what was just appended. Does not wait for it, and no failure of it is ours: the
+/// message is in the journal.
+pub(crate) fn start_if_alone(journal: &Journal) {
+    if !journal.hub_heard()
+        && may_start()
+        && let Ok(program) = std::env::current_exe()
+    {
+        let _ = start(&program);
+    }
+}
+
+/// Connects to the hub, starting one if there is none and that is allowed. `None` if there is none and it is not.
+pub(crate) fn connect() -> Result<Option<Client>, Failure> {
+    let home = place::home()?;
+    match Client::connect(&home) {
+        Ok(client) => Ok(Some(client)),
+        Err(ClientError::NoHub) if may_start() => start_one(&home).map(Some),
+        Err(ClientError::NoHub) => Ok(None),
+        Err(error) => Err(failure(error)),
+    }
+}
+
+/// The hub, or a failure that says how to get one.
+pub(crate) fn hub() -> Result<Client, Failure> {
+    connect()?.ok_or_else(|| {
+        Failure::new(Exit::Unavailable, "no hub runs, and RINGER_HUB=off forbids to start one")
+            .hint("RINGER_HUB= ringer hub start")
+    })
+}
+
+/// Starts a hub and connects to it.
+pub(crate) fn start_one(home: &Home) -> Result<Client, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new(Exit::Unavailable, "this program cannot be found").because(error))?;
+    start_and_wait(&program, START_PATIENCE).map_err(|error| {
+        Failure::new(Exit::Unavailable, "the hub does not start")
+            .because(error)
+            .hint("ringer hub start --foreground")
+    })?;
+    Client::connect(home).map_err(failure)
+}
+
+/// Asks the hub for something.
+pub(crate) fn call(method: &str, params: &Value) -> Result<Value, Failure> {
+    hub()?.call(method, params).map_err(failure)
+}
+
+/// What a failed request means for the person.
+pub(crate) fn failure(error: ClientError) -> Failure {
+    match error {
+        ClientError::Refused(refusal) => {
+            let (exit, hint) = match refusal.code.as_str() {
+                "not_found" => (Exit::Data, Some("ringer list --all")),
+                "invalid_params" => (Exit::Usage, None),
+                "busy" | "rate_limited" => (Exit::TryAgain, None),
+                "unknown_method" => (Exit::Unavailable, Some("ringer hub stop   # another version runs")),
+                _ => (Exit::Unavailable, None),
+            };
+            let failure = Failure::new(exit, refusal.message);
+            hint.into_iter().fold(failure, Failure::hint)
+        }
+        ClientError::NoHub => {
+            Failure::new(Exit::Unavailable, "no hub runs").hint("ringer hub start --foreground")
+        }
+        error => Failure::new(Exit::TryAgain, error.to_string()).hint("ringer hub status"),
+    }
+}

@@ -1,0 +1,71 @@
+//! The person's own command for every notification.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::environment::Variables;
+use crate::error::Error;
+use crate::note::Note;
+use crate::program::{Output, Program};
+
+/// How long the command may take.
+pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A command of the person's. The text of a notification reaches it only through the environment and the standard
+/// input, never through its arguments: nobody's text becomes somebody's option or shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonCommand {
+    /// The program and its arguments, exactly as the person wrote them.
+    pub argv: Vec<String>,
+    /// Where it runs.
+    pub directory: PathBuf,
+    /// How long it may take; [`COMMAND_TIMEOUT`] as a rule.
+    pub timeout: Duration,
+}
+
+impl PersonCommand {
+    /// Runs it for one notification. A status other than zero is a failure.
+    pub async fn run(&self, note: &Note) -> Result<(), Error> {
+        let failed = |why| Error::Program {
+            program: ringer_term::sanitise_line(self.argv.first().map_or("the command", String::as_str)),
+            why,
+        };
+        let input = serde_json::to_vec(note).map_err(|error| failed(error.to_string()))?;
+        let program = Program {
+            argv: self.argv.clone(),
+            directory: self.directory.clone(),
+            environment: variables(note),
+            input,
+            output: Output::Ignored,
+            timeout: self.timeout,
+        };
+        program.run().await.into_result(self.timeout).map(drop).map_err(failed)
+    }
+}
+
+fn variables(note: &Note) -> Vec<(String, String)> {
+    Variables::default()
+        .text("ID", note.id.as_str())
+        .text("KIND", note.kind.as_str())
+        .text("SENDER", note.sender.as_str())
+        .text("TITLE", &note.title)
+        .text("SUBTITLE", &note.subtitle)
+        .text("BODY", &note.body)
+        .text("WORKSPACE_ID", note.workspace.as_str())
+        .text("SURFACE_ID", note.surface.as_ref().map_or("", |surface| surface.as_str()))
+        .into_pairs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::note::example;
+
+    #[test]
+    fn the_environment_says_what_and_who() {
+        let pairs = variables(&example());
+        for (name, value) in [("KIND", "question"), ("SENDER", "claude-1a2b"), ("BODY", "May I?")] {
+            assert!(pairs.contains(&(format!("RINGER_NOTIFICATION_{name}"), value.to_owned())), "{name}");
+        }
+    }
+}

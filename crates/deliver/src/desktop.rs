@@ -1,0 +1,135 @@
+//! Desktop popups: `org.freedesktop.Notifications` on the session bus.
+//!
+//! One worker does everything in order, so a popup is never withdrawn before it was shown. Callers only queue; a
+//! server that hangs costs them their own deadline and nothing else.
+
+#[cfg(not(target_os = "macos"))]
+mod link;
+#[cfg(target_os = "macos")]
+mod macos;
+mod popup;
+#[cfg(not(target_os = "macos"))]
+mod table;
+#[cfg(not(target_os = "macos"))]
+mod wording;
+#[cfg(not(target_os = "macos"))]
+mod worker;
+
+use std::time::Duration;
+
+use ringer_core::MessageId;
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
+
+use crate::error::Error;
+
+#[cfg(target_os = "macos")]
+use macos as worker;
+
+pub use popup::Popup;
+
+/// How many requests may wait for the worker. One more is answered with [`Error::Busy`] at once.
+pub const MAX_QUEUED: usize = 256;
+/// How many events may wait for the hub. Further ones are dropped: the popup is gone, its notification stays unread.
+pub const MAX_EVENTS: usize = 256;
+/// How many popups are remembered. The oldest is forgotten first: it can no longer be replaced or withdrawn by us.
+pub const MAX_POPUPS: usize = 1024;
+/// How long a request may take, its time in the queue included.
+pub const REPLY_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Where a popup is shown: the server's number for it, and which server that is. A server that was restarted counts
+/// from the beginning, so a number alone could name a stranger's popup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// The server's number.
+    pub number: u32,
+    /// The bus and the name of the server on it. Opaque.
+    pub server: String,
+}
+
+/// A popup that an earlier hub has shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// What it was shown for; see [`Popup::key`].
+    pub key: String,
+    /// The notification.
+    pub id: MessageId,
+    /// What [`Desktop::show`] gave back for it.
+    pub shown: Shown,
+}
+
+/// What the person did to a popup. One that merely ran out of time is no event: nobody has read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DesktopEvent {
+    /// Closed it by hand.
+    Dismissed(MessageId),
+    /// Wants to be taken to it. The token lets a window come to the front under Wayland.
+    Show(MessageId, Option<String>),
+}
+
+/// What the worker is asked for.
+#[derive(Debug)]
+enum Errand {
+    Show {
+        popup: Popup,
+        by: Instant,
+        /// Closed when the caller has given up; then the popup is not wanted any more.
+        answer: oneshot::Sender<Result<Shown, Error>>,
+    },
+    Withdraw(MessageId),
+}
+
+/// A handle to the desktop. Clones share one worker, which ends with the last of them.
+#[derive(Debug, Clone)]
+pub struct Desktop {
+    errands: mpsc::Sender<Errand>,
+    deadline: Duration,
+}
+
+impl Desktop {
+    /// Starts the worker, which connects at the first request. Has to be called inside a tokio runtime.
+    ///
+    /// The address is that of the session bus (`DBUS_SESSION_BUS_ADDRESS`, or `unix:path=$XDG_RUNTIME_DIR/bus`);
+    /// without one every request is answered with [`Error::NoBus`]. The known popups are those an earlier hub has shown
+    /// and this one may replace or withdraw. The deadline is [`REPLY_DEADLINE`] outside of tests.
+    pub fn new(
+        address: Option<String>,
+        known: Vec<Known>,
+        deadline: Duration,
+    ) -> (Self, mpsc::Receiver<DesktopEvent>) {
+        let (errands, queue) = mpsc::channel(MAX_QUEUED);
+        let (events, told) = mpsc::channel(MAX_EVENTS);
+        tokio::spawn(worker::run(address, known, deadline, queue, events));
+        (Self { errands, deadline }, told)
+    }
+
+    /// Shows a popup, in place of the last one with the same key. Gives where it is shown, to be kept for
+    /// [`Desktop::new`].
+    ///
+    /// A caller that drops this future no longer wants the popup: it is not shown, or taken back.
+    pub async fn show(&self, popup: Popup) -> Result<Shown, Error> {
+        let by = Instant::now() + self.deadline;
+        let (answer, answered) = oneshot::channel();
+        self.queue(Errand::Show { popup, by, answer })?;
+        match timeout_at(by, answered).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(Error::Desktop("its worker has ended".to_owned())),
+            Err(_) => Err(Error::NoAnswer(self.deadline)),
+        }
+    }
+
+    /// Takes a popup back, after everything that was asked for before. Unknown ones are none of our business; only a
+    /// full queue is told.
+    pub fn withdraw(&self, id: MessageId) -> Result<(), Error> {
+        self.queue(Errand::Withdraw(id))
+    }
+
+    fn queue(&self, errand: Errand) -> Result<(), Error> {
+        self.errands.try_send(errand).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Error::Busy(MAX_QUEUED),
+            mpsc::error::TrySendError::Closed(_) => Error::Desktop("its worker has ended".to_owned()),
+        })
+    }
+}

@@ -1,0 +1,226 @@
+//! The connection to the session bus and the notification server on it.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+
+use futures_core::Stream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use zbus::message::{Flags, Message, Sequence, Type};
+use zbus::{Connection, MessageStream, Variant};
+
+use super::Shown;
+use super::wording::{Abilities, Wording};
+use crate::error::Error;
+
+/// How many signals may wait while the worker waits for a reply. Further ones are dropped, like unread events.
+const MAX_HEARD: usize = 256;
+
+const NAME: &str = "org.freedesktop.Notifications";
+const PATH: &str = "/org/freedesktop/Notifications";
+const BUS: &str = "org.freedesktop.DBus";
+const BUS_PATH: &str = "/org/freedesktop/DBus";
+
+/// The signals we want to hear: those of the server, and that there is another server.
+const RULES: [&str; 2] = [
+    "type='signal',sender='org.freedesktop.Notifications',interface='org.freedesktop.Notifications'",
+    "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0='org.freedesktop.Notifications'",
+];
+
+/// What was heard on the bus.
+#[derive(Debug)]
+pub(super) enum Signal {
+    /// A popup is closed, for a reason.
+    Closed(Shown, u32),
+    /// Somebody clicked; the action's name.
+    Action(Shown, String),
+    /// A token for the action that follows.
+    Token(Shown, String),
+    /// There is another server, or none.
+    Owner(Option<String>),
+}
+
+/// A connection to the session bus.
+#[derive(Debug)]
+pub(super) struct Link {
+    connection: Connection,
+    heard: mpsc::Receiver<(Sequence, Signal)>,
+    listener: JoinHandle<()>,
+    /// The server's own name on the bus, while there is one.
+    owner: Option<String>,
+    /// What that server can do, once asked.
+    abilities: Option<Abilities>,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.listener.abort();
+    }
+}
+
+impl Link {
+    /// Connects. The address may be a list, as `DBUS_SESSION_BUS_ADDRESS` may be; the first that answers is taken.
+    pub(super) async fn connect(addresses: &str) -> Result<Self, Error> {
+        let mut last = Error::NoBus("its address is empty".to_owned());
+        for address in addresses.split(';').filter(|address| !address.is_empty()) {
+            match Self::connect_to(address).await {
+                Ok(link) => return Ok(link),
+                Err(error) => last = Error::NoBus(error.to_string()),
+            }
+        }
+        Err(last)
+    }
+
+    async fn connect_to(address: &str) -> zbus::Result<Self> {
+        let connection = zbus::connection::Builder::address(address).build().await?;
+        let bus = connection.server_guid().to_string();
+        let (tell, heard) = mpsc::channel(MAX_HEARD);
+        let listener = tokio::spawn(listen(MessageStream::from(&connection), bus, tell));
+        let mut link = Self { connection, heard, listener, owner: None, abilities: None };
+        for rule in RULES {
+            link.bus("AddMatch", rule).await?;
+        }
+        // No owner is no trouble: the bus starts the server at the first popup, if it knows one.
+        if let Ok(reply) = link.bus("GetNameOwner", NAME).await {
+            link.owner = reply.body().deserialize::<&str>().ok().map(str::to_owned);
+        }
+        Ok(link)
+    }
+
+    async fn bus(&self, method: &str, argument: &str) -> zbus::Result<Message> {
+        self.connection.call_method(Some(BUS), BUS_PATH, Some(BUS), method, &argument).await
+    }
+
+    /// Whether the bus has gone.
+    pub(super) fn is_closed(&self) -> bool {
+        self.connection.is_closed()
+    }
+
+    /// The next signal. `None` when the bus has gone.
+    pub(super) async fn hear(&mut self) -> Option<(Sequence, Signal)> {
+        self.heard.recv().await
+    }
+
+    /// A signal that is there already.
+    pub(super) fn heard(&mut self) -> Option<(Sequence, Signal)> {
+        self.heard.try_recv().ok()
+    }
+
+    /// Another server owns the name, or none does. Our own view may be ahead of the signal.
+    pub(super) fn owned_by(&mut self, owner: Option<String>) {
+        if self.owner != owner {
+            self.owner = owner;
+            self.abilities = None;
+        }
+    }
+
+    /// The server that is there now; see [`Shown::server`].
+    pub(super) fn server(&self) -> Option<String> {
+        Some(server(&self.connection.server_guid().to_string(), self.owner.as_deref()?))
+    }
+
+    /// What the server can do. The bus starts one if there is none.
+    pub(super) async fn abilities(&mut self) -> zbus::Result<Abilities> {
+        if let Some(abilities) = self.abilities.filter(|_| self.owner.is_some()) {
+            return Ok(abilities);
+        }
+        let reply = self.connection.call_method(Some(NAME), PATH, Some(NAME), "GetCapabilities", &()).await?;
+        let listed: Vec<String> = reply.body().deserialize()?;
+        let abilities = Abilities::of(&listed);
+        self.owner = reply.header().sender().map(|sender| sender.as_str().to_owned());
+        self.abilities = Some(abilities);
+        Ok(abilities)
+    }
+
+    /// Shows a popup. Goes to the server that was asked what it can do, and not to one that just took its place: the
+    /// number to replace would be a stranger's there.
+    ///
+    /// The future stands alone, because it may have to outlive the patience of whoever asked.
+    pub(super) fn notify(
+        &self,
+        wording: Wording,
+        replaces: Option<u32>,
+    ) -> impl Future<Output = zbus::Result<(u32, Sequence)>> + Send + use<> {
+        let connection = self.connection.clone();
+        let to = self.owner.clone().unwrap_or_else(|| NAME.to_owned());
+        async move {
+            let hints: HashMap<&str, Variant<'_>> = HashMap::from([
+                ("urgency", Variant::new(wording.urgency)),
+                ("category", Variant::new(wording.category.as_str())),
+                ("desktop-entry", Variant::new("ringer")),
+                ("x-dunst-stack-tag", Variant::new(wording.tag.as_str())),
+            ]);
+            let body = (
+                "Ringer",
+                replaces.unwrap_or(0),
+                "",
+                wording.summary.as_str(),
+                wording.body.as_str(),
+                &wording.actions,
+                hints,
+                wording.expire,
+            );
+            let reply = connection.call_method(Some(to.as_str()), PATH, Some(NAME), "Notify", &body).await?;
+            Ok((reply.body().deserialize()?, reply.recv_position()))
+        }
+    }
+
+    /// Closes a popup of the present server, without waiting for an answer: a server that hangs is not worth it.
+    pub(super) async fn close(&self, number: u32) -> zbus::Result<()> {
+        let Some(owner) = self.owner.as_deref() else {
+            return Ok(());
+        };
+        let message = Message::method_call(PATH, "CloseNotification")
+            .destination(owner)
+            .interface(NAME)
+            .with_flags(Flags::NO_REPLY_EXPECTED | Flags::NO_AUTO_START)
+            .build(&number)?;
+        self.connection.send(&message).await
+    }
+}
+
+fn server(bus: &str, owner: &str) -> String {
+    format!("{bus} {owner}")
+}
+
+/// Reads the bus all the time, whatever the worker waits for: a queue that nobody reads would hold up the replies.
+async fn listen(mut messages: MessageStream, bus: String, tell: mpsc::Sender<(Sequence, Signal)>) {
+    while let Some(message) = poll_fn(|context| Pin::new(&mut messages).poll_next(context)).await {
+        let Ok(message) = message else { continue };
+        if let Some(signal) = read(&message, &bus) {
+            // A full queue drops it; a closed one means that the link is gone, and this task with it.
+            let _ = tell.try_send((message.recv_position(), signal));
+        }
+    }
+}
+
+fn read(message: &Message, bus: &str) -> Option<Signal> {
+    if message.message_type() != Type::Signal {
+        return None;
+    }
+    let header = message.header();
+    let sender = header.sender()?.as_str();
+    let shown = |number| Shown { number, server: server(bus, sender) };
+    let body = message.body();
+    match (header.interface()?.as_str(), header.member()?.as_str()) {
+        (NAME, "NotificationClosed") => {
+            let (number, reason) = body.deserialize().ok()?;
+            Some(Signal::Closed(shown(number), reason))
+        }
+        (NAME, "ActionInvoked") => {
+            let (number, action): (u32, &str) = body.deserialize().ok()?;
+            Some(Signal::Action(shown(number), action.to_owned()))
+        }
+        (NAME, "ActivationToken") => {
+            let (number, token): (u32, &str) = body.deserialize().ok()?;
+            Some(Signal::Token(shown(number), token.to_owned()))
+        }
+        (BUS, "NameOwnerChanged") if sender == BUS => {
+            let (name, _, owner): (&str, &str, &str) = body.deserialize().ok()?;
+            (name == NAME)
+                .then(|| Signal::Owner(Some(owner).filter(|owner| !owner.is_empty()).map(str::to_owned)))
+        }
+        _ => None,
+    }
+}

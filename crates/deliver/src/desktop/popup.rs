@@ -1,0 +1,53 @@
+//! A popup: what is to be shown, and what for.
+
+use ringer_core::{Kind, MessageId};
+
+use crate::note::Note;
+
+/// A popup to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Popup {
+    /// The notification.
+    pub id: MessageId,
+    /// What it is shown for, usually a surface: there is one popup per key, and a newer one takes its place.
+    pub key: String,
+    /// A heading.
+    pub title: String,
+    /// A second heading; may be empty.
+    pub subtitle: String,
+    /// The text.
+    pub body: String,
+    /// What it is about.
+    pub kind: Kind,
+}
+
+impl Popup {
+    /// The popup of a note. Its key is the surface; what has none stands for itself.
+    pub fn of(note: &Note) -> Self {
+        let title = note.heading().to_owned();
+        let subtitle = if note.subtitle == title { String::new() } else { note.subtitle.clone() };
+        Self {
+            id: note.id.clone(),
+            key: note.surface.as_ref().map_or(note.id.as_str(), |surface| surface.as_str()).to_owned(),
+            title,
+            subtitle,
+            body: note.body.clone(),
+            kind: note.kind,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::note::example;
+
+    #[test]
+    fn the_key_is_the_surface() {
+        let note = example();
+        assert_eq!(Popup::of(&note).key, "s1");
+        assert_eq!(Popup::of(&Note { surface: None, ..note.clone() }).key, note.id.as_str());
+        let untitled = Popup::of(&Note { title: String::new(), ..note });
+        assert_eq!((untitled.title.as_str(), untitled.subtitle.as_str()), ("ringer", ""));
+    }
+}

@@ -1,0 +1,110 @@
+//! What can go wrong on the way out.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why a notification could not be brought to the person.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The path names something that is no terminal. Nothing was written into it.
+    #[error("{} is not a terminal", path.display())]
+    NotATerminal {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// The terminal belongs to somebody else. Nothing was written into it.
+    #[error("{} belongs to another user (uid {owner}, not {own})", path.display())]
+    NotOurs {
+        /// The terminal.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+        /// Us.
+        own: u32,
+    },
+    /// The terminal cannot be opened or written; it may have been closed.
+    #[error("cannot write to {}: {source}", path.display())]
+    Terminal {
+        /// The terminal.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The terminal takes no output: stopped with Ctrl-S, or nobody reads it.
+    #[error("{} takes no output (Ctrl-Q starts it again); {written} of {of} bytes written", path.display())]
+    TerminalStopped {
+        /// The terminal.
+        path: PathBuf,
+        /// How much it took.
+        written: usize,
+        /// How much there was.
+        of: usize,
+    },
+    /// There is no session bus, so there are no desktop notifications.
+    #[error("no session bus: {0}")]
+    NoBus(String),
+    /// The queue is full; nothing was queued.
+    #[error("the desktop is busy: {0} requests wait already")]
+    Busy(usize),
+    /// The other side did not answer in time.
+    #[error("no answer within {0:?}")]
+    NoAnswer(Duration),
+    /// The notification server refused, or there is none.
+    #[error("the notification server: {0}")]
+    Desktop(String),
+    /// No program is installed that could play a sound.
+    #[error("no program to play {what}: install {install}")]
+    NoPlayer {
+        /// What was to be played.
+        what: String,
+        /// What would help.
+        install: &'static str,
+    },
+    /// A program failed, in words.
+    #[error("{program}: {why}")]
+    Program {
+        /// Which.
+        program: String,
+        /// Exit status and what it complained about, or why it could not run.
+        why: String,
+    },
+    /// The address of a webhook cannot be used. It is not repeated here, because it may be a secret itself.
+    #[error("the address of the webhook cannot be used: {0}")]
+    Address(&'static str),
+    /// The secret of a webhook cannot be used. Its content is never told.
+    #[error("the secret in {}: {why}", path.display())]
+    Secret {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// The webhook does not want it; trying again would not help.
+    #[error("{host} refused it: {why}")]
+    Refused {
+        /// Who.
+        host: String,
+        /// The status, and the first line of what it said.
+        why: String,
+    },
+    /// The webhook cannot take it now; trying again may help.
+    #[error("{host} did not take it: {why}")]
+    Later {
+        /// Who.
+        host: String,
+        /// What happened.
+        why: String,
+        /// When to come back, if it said so.
+        after: Option<Duration>,
+    },
+    /// The webhook did not take it, and it was tried often enough.
+    #[error("given up after {attempts} attempts: {last}")]
+    GaveUp {
+        /// How often it was tried.
+        attempts: u32,
+        /// What happened at last.
+        last: Box<Self>,
+    },
+}

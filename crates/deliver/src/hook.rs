@@ -1,0 +1,113 @@
+//! A policy hook: a program of the person's that may change a notification before it is shown.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ringer_core::{Answer, Envelope, Patch};
+
+use crate::environment::Variables;
+use crate::program::{Output, Program};
+
+/// The most a hook may write. One that writes more is ended, and its patch lost.
+pub const MAX_ANSWER: usize = 1024 * 1024;
+
+/// How long a hook may take unless its configuration says otherwise.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A hook program, ready to be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookProgram {
+    /// Its name.
+    pub id: String,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Where it runs.
+    pub directory: PathBuf,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+impl HookProgram {
+    /// Asks the hook about a notification. Whatever it does, there is an answer, and within its time.
+    pub async fn run(&self, envelope: &Envelope) -> Answer {
+        let input = match serde_json::to_string(envelope) {
+            Ok(json) => json,
+            Err(error) => return Answer::Failed(format!("cannot be asked: {error}")),
+        };
+        let program = Program {
+            argv: self.argv.clone(),
+            directory: self.directory.clone(),
+            environment: variables(envelope, &input),
+            input: input.into_bytes(),
+            output: Output::Kept { most: MAX_ANSWER },
+            timeout: self.timeout,
+        };
+        match program.run().await.into_result(self.timeout) {
+            Ok(stdout) => read_answer(&stdout),
+            Err(why) => Answer::Failed(why),
+        }
+    }
+}
+
+fn variables(envelope: &Envelope, json: &str) -> Vec<(String, String)> {
+    let text = &envelope.notification;
+    Variables::default()
+        .text("TITLE", &text.title)
+        .text("SUBTITLE", &text.subtitle)
+        .text("BODY", &text.body)
+        .text("WORKSPACE_ID", &text.workspace_id)
+        .text("SURFACE_ID", text.surface_id.as_deref().unwrap_or_default())
+        .document("POLICY_JSON", json)
+        .into_pairs()
+}
+
+/// Nothing is no change; anything else is a patch or a failure.
+fn read_answer(stdout: &[u8]) -> Answer {
+    let answer = stdout.trim_ascii();
+    if answer.is_empty() {
+        return Answer::Patched(Patch::default());
+    }
+    if !answer.starts_with(b"{") {
+        // An array would be read as the fields in turn.
+        return Answer::Failed("its answer is no patch: it is not a JSON object".to_owned());
+    }
+    match serde_json::from_slice(answer) {
+        Ok(patch) => Answer::Patched(patch),
+        Err(error) => Answer::Failed(ringer_term::sanitise_line(&format!("its answer is no patch: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::{AgentContext, Context, Text};
+
+    #[test]
+    fn answers() {
+        for empty in ["", " \n\t", "{}"] {
+            assert_eq!(read_answer(empty.as_bytes()), Answer::Patched(Patch::default()), "{empty:?}");
+        }
+        assert!(matches!(read_answer(b"{\"stop\":true}\n"), Answer::Patched(patch) if patch.stop));
+        for bad in ["[]", "yes", "{} {}", "{\"stop\":1}", "\u{0}"] {
+            assert!(
+                matches!(read_answer(bad.as_bytes()), Answer::Failed(why) if why.contains("no patch")),
+                "{bad:?}"
+            );
+        }
+        assert!(matches!(read_answer(b"\xff"), Answer::Failed(_)));
+    }
+
+    #[test]
+    fn the_environment_has_the_names_that_hooks_know() {
+        let text = Text { title: "t\0".into(), surface_id: Some("s".into()), ..Text::default() };
+        let envelope = Envelope::new(text, Context::default(), AgentContext::default());
+        let pairs = variables(&envelope, "{}");
+        for prefix in ["RINGER", "CMUX"] {
+            for (name, value) in [("TITLE", "t"), ("SURFACE_ID", "s"), ("BODY", ""), ("POLICY_JSON", "{}")] {
+                let name = format!("{prefix}_NOTIFICATION_{name}");
+                assert!(pairs.contains(&(name.clone(), value.to_owned())), "{name}");
+            }
+        }
+        assert_eq!(pairs.len(), 12);
+    }
+}

@@ -1,0 +1,64 @@
+//! The ways out: everything that leaves the process to reach the person, and the hook programs that have a say in it.
+//!
+//! | way | type |
+//! |---|---|
+//! | the terminal's own notification | [`terminal::write`] |
+//! | a desktop popup, over D-Bus | [`Desktop`] |
+//! | a sound | [`Sound`] |
+//! | the person's command | [`PersonCommand`] |
+//! | ntfy, Slack, Discord, JSON over HTTP | [`Webhook`] |
+//! | a policy hook, which may change what is said | [`HookProgram`] |
+//!
+//! ```no_run
+//! use ringer_deliver::{Desktop, DesktopEvent, Note, Popup, REPLY_DEADLINE};
+//!
+//! # async fn tell(note: Note) -> Result<(), ringer_deliver::Error> {
+//! let address = std::env::var("DBUS_SESSION_BUS_ADDRESS").ok();
+//! let (desktop, mut events) = Desktop::new(address, Vec::new(), REPLY_DEADLINE);
+//! let shown = desktop.show(Popup::of(&note)).await?;
+//! println!("popup {} of {}", shown.number, shown.server);
+//! if let Some(DesktopEvent::Dismissed(id)) = events.recv().await {
+//!     println!("{id} was read on the desktop");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it never does
+//!
+//! It decides nothing: what is delivered which way, and what comes next when one fails, is the engine's business. It
+//! puts nobody's text into an argument or through a shell. It writes into no terminal but our own. It follows no
+//! redirect, and no secret or webhook address appears in an error. It never blocks the runtime it runs in.
+//!
+//! # Its bounds
+//!
+//! Everything has a deadline, and dropping a future ends what it began. A program: its timeout, [`MAX_ANSWER`] of
+//! answer, [`MAX_STDERR`] of complaint. The desktop: [`MAX_QUEUED`] requests, [`MAX_POPUPS`] popups remembered,
+//! [`MAX_EVENTS`] events unread. A webhook: [`ATTEMPT_TIMEOUT`] an attempt, [`MAX_ANSWER_BODY`] of answer,
+//! [`MAX_PAUSE`] between attempts.
+
+#![forbid(unsafe_code)]
+
+mod command;
+mod desktop;
+mod environment;
+mod error;
+mod hook;
+mod note;
+mod program;
+mod sound;
+pub mod terminal;
+mod webhook;
+
+pub use command::{COMMAND_TIMEOUT, PersonCommand};
+pub use desktop::{
+    Desktop, DesktopEvent, Known, MAX_EVENTS, MAX_POPUPS, MAX_QUEUED, Popup, REPLY_DEADLINE, Shown,
+};
+pub use error::Error;
+pub use hook::{DEFAULT_TIMEOUT, HookProgram, MAX_ANSWER};
+pub use note::Note;
+pub use program::{Ended, KILL_AFTER, LAST_WORDS, MAX_STDERR, Output, Program};
+pub use sound::{SOUND_TIMEOUT, Sound};
+pub use webhook::{
+    ATTEMPT_TIMEOUT, MAX_ANSWER_BODY, MAX_PAUSE, MAX_SECRET, Request, SecretFile, Service, Webhook,
+};

@@ -1,0 +1,111 @@
+//! What is said on the way out, whatever the way.
+
+use ringer_core::{Delivery, Kind, MessageId, Sender, SurfaceId, WorkspaceId};
+use serde::Serialize;
+
+/// A notification as the ways out see it. The text is as it was sent: each way makes it safe for itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// The notification.
+    pub id: MessageId,
+    /// What it is about.
+    pub kind: Kind,
+    /// Who sent it.
+    pub sender: Sender,
+    /// A heading; may be empty.
+    pub title: String,
+    /// A second heading; may be empty.
+    pub subtitle: String,
+    /// The text.
+    pub body: String,
+    /// The workspace where it rings.
+    pub workspace: WorkspaceId,
+    /// The surface where it rings, if one is known.
+    pub surface: Option<SurfaceId>,
+}
+
+impl From<&Delivery> for Note {
+    fn from(delivery: &Delivery) -> Self {
+        Self {
+            id: delivery.id.clone(),
+            kind: delivery.kind,
+            sender: Sender::new(&delivery.sender).unwrap_or_else(|_| Sender::system()),
+            title: delivery.title.clone(),
+            subtitle: delivery.subtitle.clone(),
+            body: delivery.body.clone(),
+            workspace: delivery.place.workspace.clone(),
+            surface: delivery.place.surface.clone(),
+        }
+    }
+}
+
+impl Note {
+    /// A heading that is never empty: the title, else the second heading, else the sender.
+    pub fn heading(&self) -> &str {
+        [&self.title, &self.subtitle]
+            .into_iter()
+            .find(|text| !text.trim().is_empty())
+            .map_or_else(|| self.sender.as_str(), String::as_str)
+    }
+
+    /// The second heading and the text, for ways out that know only one heading.
+    pub fn text_below_heading(&self) -> String {
+        let subtitle = if self.heading() == self.subtitle { "" } else { self.subtitle.trim() };
+        match (subtitle, self.body.trim()) {
+            ("", body) => body.to_owned(),
+            (subtitle, "") => subtitle.to_owned(),
+            (subtitle, body) => format!("{subtitle}\n{body}"),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) fn example() -> Note {
+    Note {
+        id: MessageId::new(1_771_338_605_000, [7; 10]),
+        kind: Kind::Question,
+        sender: Sender::new("claude-1a2b").unwrap(),
+        title: "Claude Code".to_owned(),
+        subtitle: "ringer".to_owned(),
+        body: "May I?".to_owned(),
+        workspace: WorkspaceId::new("w1"),
+        surface: Some(SurfaceId::new("s1")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::{Place, Way};
+
+    #[test]
+    fn a_delivery_becomes_a_note() {
+        let expected = example();
+        let delivery = Delivery {
+            id: expected.id.clone(),
+            place: Place::surface(expected.workspace.clone(), SurfaceId::new("s1")),
+            way: Way::Webhook,
+            title: expected.title.clone(),
+            subtitle: expected.subtitle.clone(),
+            body: expected.body.clone(),
+            kind: expected.kind,
+            sender: expected.sender.as_str().to_owned(),
+            replaces: None,
+        };
+        assert_eq!(Note::from(&delivery), expected);
+    }
+
+    #[test]
+    fn there_is_always_a_heading_and_nothing_is_said_twice() {
+        let check = |title: &str, subtitle: &str, body: &str, heading: &str, below: &str| {
+            let note =
+                Note { title: title.into(), subtitle: subtitle.into(), body: body.into(), ..example() };
+            assert_eq!((note.heading(), note.text_below_heading().as_str()), (heading, below));
+        };
+        check("T", "S", "B", "T", "S\nB");
+        check("T", "", "B", "T", "B");
+        check(" ", "S", "B", "S", "B");
+        check("", "", "B", "claude-1a2b", "B");
+        check("T", "S", "", "T", "S");
+    }
+}

@@ -1,0 +1,90 @@
+//! Writing a sequence to somebody's terminal without ever waiting long for it.
+//!
+//! Which sequence is the business of `ringer-term`; this file only brings it there.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::error::Error;
+
+/// How long a terminal may refuse output before the caller should give up.
+pub const WRITE_DEADLINE: Duration = Duration::from_secs(2);
+
+/// Writes a whole sequence to a terminal that belongs to us.
+///
+/// Never blocks: a terminal that was stopped with Ctrl-S, or that nobody reads, is an error after the deadline.
+/// A stopped terminal takes nothing at all, so nothing of the sequence is left in it. Only one whose buffer fills up
+/// in the middle keeps a part; the rest is abandoned, because waiting for a dead reader would be for ever. The terminal
+/// drops an unfinished sequence at the next escape that the program in it writes.
+///
+/// Anything but a terminal of our own is refused before a byte is written.
+pub async fn write(tty: &Path, bytes: &[u8], deadline: Duration) -> Result<(), Error> {
+    let until = Instant::now() + deadline;
+    let (path, owned) = (tty.to_owned(), bytes.to_vec());
+    // A thread of the pool, for two seconds at most: the reactor takes a foreign descriptor only by unsafe code.
+    let writing = tokio::task::spawn_blocking(move || write_until(&path, &owned, until));
+    writing.await.unwrap_or_else(|error| {
+        Err(Error::Terminal { path: tty.to_owned(), source: io::Error::other(error.to_string()) })
+    })
+}
+
+fn write_until(tty: &Path, bytes: &[u8], until: Instant) -> Result<(), Error> {
+    let failed = |source| Error::Terminal { path: tty.to_owned(), source };
+    // Opening some devices does something; so look first, and at what was opened once more.
+    check(tty, &std::fs::metadata(tty).map_err(failed)?)?;
+    let mut terminal = open(tty).map_err(failed)?;
+    check(tty, &terminal.metadata().map_err(failed)?)?;
+    if !rustix::termios::isatty(&terminal) {
+        return Err(Error::NotATerminal { path: tty.to_owned() });
+    }
+    let mut written = 0;
+    while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
+        match terminal.write(rest) {
+            Ok(0) => return Err(failed(ErrorKind::WriteZero.into())),
+            Ok(count) => written += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if !wait_writable(&terminal, until).map_err(failed)? {
+                    return Err(Error::TerminalStopped { path: tty.to_owned(), written, of: bytes.len() });
+                }
+            }
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the terminal takes output again. `false` when the time is up.
+fn wait_writable(terminal: &File, until: Instant) -> io::Result<bool> {
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Ok(false);
+    }
+    let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+    match poll(&mut [PollFd::new(terminal, PollFlags::OUT)], Some(&timeout)) {
+        Ok(0) => Ok(false),
+        Ok(_) | Err(Errno::INTR) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn open(tty: &Path) -> io::Result<File> {
+    // NOCTTY: the hub has no terminal, and opening one must not make it its own.
+    let flags = OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    OpenOptions::new().write(true).custom_flags(flags.bits().cast_signed()).open(tty)
+}
+
+fn check(tty: &Path, found: &Metadata) -> Result<(), Error> {
+    if !found.file_type().is_char_device() {
+        return Err(Error::NotATerminal { path: tty.to_owned() });
+    }
+    let (owner, own) = (found.uid(), rustix::process::geteuid().as_raw());
+    if owner == own { Ok(()) } else { Err(Error::NotOurs { path: tty.to_owned(), owner, own }) }
+}

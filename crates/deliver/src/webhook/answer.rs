@@ -1,0 +1,118 @@
+//! What an answer means: taken, refused, or to be tried again.
+
+use std::io::Read;
+use std::time::Duration;
+
+use ureq::Body;
+use ureq::http::{Response, StatusCode, header::RETRY_AFTER};
+
+use super::secret::Secret;
+use crate::error::Error;
+use crate::program::first_line;
+
+/// The most that is read of an answer. The rest is left unread and the connection closed.
+pub const MAX_ANSWER_BODY: u64 = 64 * 1024;
+
+/// The longest pause between two attempts. Who asks for a longer one gets no further attempt.
+pub const MAX_PAUSE: Duration = Duration::from_mins(5);
+
+/// Judges an answer.
+pub(super) fn judge(host: &str, response: Response<Body>, secret: Option<&Secret>) -> Result<(), Error> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(());
+    }
+    let after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(seconds);
+    let host = host.to_owned();
+    let why = match said(response) {
+        line if line.is_empty() => status.to_string(),
+        line => format!("{status}: {}", secret.map_or(line.clone(), |secret| secret.hidden_in(&line))),
+    };
+    if may_pass(status) { Err(Error::Later { host, why, after }) } else { Err(Error::Refused { host, why }) }
+}
+
+/// Whether another attempt may succeed.
+fn may_pass(status: StatusCode) -> bool {
+    status.is_server_error()
+        || status == StatusCode::TOO_MANY_REQUESTS
+        || status == StatusCode::REQUEST_TIMEOUT
+        || status == StatusCode::TOO_EARLY
+}
+
+/// Seconds, perhaps with a fraction. A date is not read: no service we know sends one, and the back-off serves.
+fn seconds(value: &str) -> Option<Duration> {
+    value.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+}
+
+/// The first line of what it said.
+fn said(response: Response<Body>) -> String {
+    let mut bytes = Vec::new();
+    // What came before it broke off is good enough.
+    let _ = response.into_body().into_reader().take(MAX_ANSWER_BODY).read_to_end(&mut bytes);
+    first_line(&bytes)
+}
+
+/// The network failed. In our own words, because the library's may repeat the address.
+pub(super) fn unreachable(host: &str, error: &ureq::Error) -> Error {
+    let why = match error {
+        ureq::Error::Timeout(_) => "no answer in time".to_owned(),
+        ureq::Error::HostNotFound => "there is no such host".to_owned(),
+        ureq::Error::ConnectionFailed => "cannot connect".to_owned(),
+        ureq::Error::Io(error) => error.to_string(),
+        ureq::Error::Rustls(error) => format!("TLS: {error}"),
+        ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
+            return Error::Address("it is no address that can be sent to");
+        }
+        _ => "the connection failed".to_owned(),
+    };
+    Error::Later { host: host.to_owned(), why, after: None }
+}
+
+/// How long to wait after so many failed attempts; `None` when it is not worth it.
+pub(super) fn pause(made: u32, error: &Error) -> Option<Duration> {
+    let Error::Later { after, .. } = error else { return None };
+    let seconds = 4_u64.saturating_pow(made.saturating_sub(1));
+    let pause = after.unwrap_or_else(|| Duration::from_secs(seconds).min(MAX_PAUSE));
+    (pause <= MAX_PAUSE).then_some(pause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn later(after: Option<u64>) -> Error {
+        Error::Later { host: "h".into(), why: String::new(), after: after.map(Duration::from_secs) }
+    }
+
+    #[test]
+    fn pauses_grow_and_are_capped_and_the_other_side_is_heard() {
+        let pauses: Vec<u64> =
+            (1..=7).filter_map(|made| pause(made, &later(None))).map(|pause| pause.as_secs()).collect();
+        assert_eq!(pauses, [1, 4, 16, 64, 256, 300, 300]);
+        assert_eq!(pause(9, &later(Some(7))), Some(Duration::from_secs(7)));
+        assert_eq!(pause(1, &later(Some(301))), None, "come back in an hour: not from here");
+        assert_eq!(pause(u32::MAX, &later(None)), Some(MAX_PAUSE));
+        assert_eq!(pause(1, &Error::Busy(1)), None);
+    }
+
+    #[test]
+    fn retry_after_in_seconds_only() {
+        assert_eq!(seconds(" 3"), Some(Duration::from_secs(3)));
+        assert_eq!(seconds("0.5"), Some(Duration::from_millis(500)));
+        for other in ["-1", "NaN", "inf", "Wed, 21 Oct 2026 07:28:00 GMT", "1e300", ""] {
+            assert_eq!(seconds(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn statuses() {
+        let check =
+            |code, expected| assert_eq!(may_pass(StatusCode::from_u16(code).unwrap()), expected, "{code}");
+        for code in [429, 500, 502, 503, 504, 408] {
+            check(code, true);
+        }
+        for code in [301, 302, 307, 400, 401, 403, 404, 410, 413] {
+            check(code, false);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What is sent, per service. Pure: an address and a note in, a request out.
+
+use std::net::IpAddr;
+
+use ringer_core::Kind;
+use serde_json::{Value, json};
+use ureq::http::Uri;
+
+use crate::error::Error;
+use crate::note::Note;
+
+/// Discord refuses more, in characters.
+const MAX_DISCORD: usize = 2000;
+/// Slack cuts or refuses much longer messages.
+const MAX_SLACK: usize = 4000;
+/// ntfy turns longer messages into attachments; in bytes.
+const MAX_NTFY: usize = 4000;
+/// The longest heading, in characters.
+const MAX_HEADING: usize = 200;
+
+/// Whose form a request has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Service {
+    /// ntfy.sh or one's own; the address is that of the topic.
+    Ntfy,
+    /// A Slack incoming webhook.
+    Slack,
+    /// A Discord webhook.
+    Discord,
+    /// The whole notification as JSON.
+    Json,
+}
+
+/// A request, ready to be sent. Not to be printed: the address may be a secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Where it goes.
+    pub url: String,
+    /// Who that is, for errors: the address itself may be a secret.
+    pub host: String,
+    /// Headers beside those that every request has.
+    pub headers: Vec<(&'static str, String)>,
+    /// JSON.
+    pub body: String,
+}
+
+impl Request {
+    /// Builds the request for a note.
+    pub fn build(service: Service, url: &str, note: &Note) -> Result<Self, Error> {
+        let uri: Uri = url.trim().parse().map_err(|_| Error::Address("it is no address"))?;
+        if !matches!(uri.scheme_str(), Some("http" | "https")) {
+            return Err(Error::Address("it has to begin with https:// or http://"));
+        }
+        let host = uri.host().filter(|host| !host.is_empty()).ok_or(Error::Address("it names no host"))?;
+        let (url, body) = match service {
+            Service::Ntfy => {
+                let (root, topic) = ntfy_address(&uri)?;
+                (root, ntfy(topic, note))
+            }
+            Service::Slack => (uri.to_string(), slack(note)),
+            Service::Discord => (uri.to_string(), discord(note)),
+            Service::Json => (uri.to_string(), generic(note)),
+        };
+        // A receiver that was reached twice can tell by this that it was one notification.
+        let headers = vec![("X-Ringer-Id", header_safe(note.id.as_str()))];
+        Ok(Self { url, host: host.to_owned(), headers, body: body.to_string() })
+    }
+
+    /// Whether it stays on this machine.
+    pub(super) fn is_loopback(&self) -> bool {
+        let host = self.host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+}
+
+/// Headers are ASCII; a header carries no text here, only ids, which others may have chosen.
+fn header_safe(text: &str) -> String {
+    text.chars().filter(char::is_ascii_graphic).collect()
+}
+
+/// The address of a topic, as the server's own address and the topic's name. Publishing JSON to the server keeps
+/// hostile text out of headers.
+fn ntfy_address(uri: &Uri) -> Result<(String, &str), Error> {
+    let (before, topic) = uri.path().trim_end_matches('/').rsplit_once('/').unwrap_or_default();
+    if topic.is_empty() {
+        return Err(Error::Address("it names no topic, as in https://ntfy.sh/my-topic"));
+    }
+    let scheme = uri.scheme_str().unwrap_or("https");
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    Ok((format!("{scheme}://{authority}{before}/{query}"), topic))
+}
+
+fn ntfy(topic: &str, note: &Note) -> Value {
+    let body = clean(&note.text_below_heading());
+    let end = body.floor_char_boundary(MAX_NTFY);
+    let (priority, tag) = match note.kind {
+        Kind::Error => (5, "rotating_light"),
+        Kind::Question => (4, "question"),
+        Kind::Waiting => (4, "hourglass"),
+        Kind::Stuck => (4, "warning"),
+        Kind::Complete => (3, "white_check_mark"),
+        Kind::Status => (2, "information_source"),
+    };
+    json!({
+        "topic": topic,
+        "title": heading(note),
+        "message": body[..end],
+        "priority": priority,
+        "tags": [tag, note.kind.as_str()],
+    })
+}
+
+/// Their markup begins with `<`, so `<!channel>` in a text would call everybody.
+fn slack(note: &Note) -> Value {
+    let text = cut(&plain(note), MAX_SLACK);
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    json!({ "text": text, "mrkdwn": false, "unfurl_links": false })
+}
+
+fn discord(note: &Note) -> Value {
+    json!({ "content": cut(&plain(note), MAX_DISCORD), "allowed_mentions": { "parse": [] } })
+}
+
+fn generic(note: &Note) -> Value {
+    // A note is plain strings; there is nothing in it that could fail.
+    let mut value = serde_json::to_value(note).unwrap_or_default();
+    value["version"] = 1.into();
+    value
+}
+
+/// Heading and text, one below the other.
+fn plain(note: &Note) -> String {
+    match clean(&note.text_below_heading()) {
+        body if body.is_empty() => heading(note),
+        body => format!("{}\n{body}", heading(note)),
+    }
+}
+
+fn heading(note: &Note) -> String {
+    cut(&clean(&note.heading().replace(['\n', '\r'], " ")), MAX_HEADING)
+}
+
+/// No control characters but line breaks and tabs.
+fn clean(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
+}
+
+/// So many characters at most; the last one says that there was more.
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::note::example;
+
+    fn built(service: Service, url: &str, note: &Note) -> (Request, Value) {
+        let Ok(request) = Request::build(service, url, note) else { panic!("{url}") };
+        let body = serde_json::from_str(&request.body).unwrap();
+        (request, body)
+    }
+
+    #[test]
+    fn ntfy_publishes_json_to_the_server() {
+        let hostile = Note { title: "päth\r\nX-Evil: 1".into(), ..example() };
+        let (request, body) = built(Service::Ntfy, "https://ntfy.example:8443/a/topic?auth=x", &hostile);
+        assert_eq!(request.url, "https://ntfy.example:8443/a/?auth=x");
+        assert_eq!(request.host, "ntfy.example");
+        assert_eq!(
+            body,
+            json!({"topic": "topic", "title": "päth  X-Evil: 1", "message": "ringer\nMay I?", "priority": 4,
+                   "tags": ["question", "question"]})
+        );
+        assert!(request.headers.iter().all(|(_, value)| value.is_ascii()));
+        let long = Note { body: "é".repeat(5000), ..example() };
+        let (_, body) = built(Service::Ntfy, "https://ntfy.sh/t", &long);
+        assert!(body["message"].as_str().unwrap().len() <= MAX_NTFY);
+    }
+
+    #[test]
+    fn slack_and_discord_call_nobody() {
+        let note = Note { body: "<!channel> & @everyone".into(), ..example() };
+        let (_, slack) = built(Service::Slack, "https://hooks.slack.example/T/B/x", &note);
+        assert_eq!(slack["text"], "Claude Code\nringer\n&lt;!channel&gt; &amp; @everyone");
+        let (_, discord) = built(Service::Discord, "https://discord.example/api/webhooks/1/x", &note);
+        assert_eq!(discord["allowed_mentions"], json!({"parse": []}));
+        assert_eq!(discord["content"], "Claude Code\nringer\n<!channel> & @everyone");
+        let long = Note { body: "ü".repeat(3000), ..example() };
+        let (_, discord) = built(Service::Discord, "https://discord.example/x", &long);
+        assert_eq!(discord["content"].as_str().unwrap().chars().count(), 2000);
+    }
+
+    #[test]
+    fn json_is_the_whole_of_it() {
+        let note = example();
+        let (request, body) = built(Service::Json, "http://127.0.0.1:9/hook?x=1", &note);
+        assert_eq!(request.url, "http://127.0.0.1:9/hook?x=1");
+        assert_eq!(
+            body,
+            json!({"version": 1, "id": note.id.as_str(), "kind": "question", "sender": "claude-1a2b",
+                   "title": "Claude Code", "subtitle": "ringer", "body": "May I?", "workspace": "w1",
+                   "surface": "s1"})
+        );
+        assert!(request.is_loopback());
+    }
+
+    #[test]
+    fn addresses_that_cannot_be_used_are_not_repeated() {
+        for url in
+            ["", "ftp://h/x", "https://", "/hook", "not an address", "file:///secret", "https://ntfy.sh/"]
+        {
+            let Err(error) = Request::build(Service::Ntfy, url, &example()) else { panic!("{url}") };
+            let error = error.to_string();
+            assert!(error.starts_with("the address of the webhook") && !error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn loopback_is_known() {
+        for (url, expected) in [
+            ("http://localhost/x", true),
+            ("http://[::1]:80/x", true),
+            ("http://127.9.9.9/x", true),
+            ("http://example.org/x", false),
+            ("http://10.0.0.1/x", false),
+        ] {
+            assert_eq!(built(Service::Json, url, &example()).0.is_loopback(), expected, "{url}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_breaks_a_request(title in ".*", body in "(?s).*") {
+            let note = Note { title, body, ..example() };
+            for service in [Service::Ntfy, Service::Slack, Service::Discord, Service::Json] {
+                let (request, body) = built(service, "https://example.org/topic", &note);
+                proptest::prop_assert!(body.is_object() && request.headers.iter().all(|(_, v)| v.is_ascii()));
+            }
+        }
+    }
+}

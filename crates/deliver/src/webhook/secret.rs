@@ -1,0 +1,123 @@
+//! The secret of a webhook, from a file that only its owner can read.
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use rustix::fs::OFlags;
+
+use crate::error::Error;
+
+/// The longest secret, in bytes. A longer file is not a secret but a mistake, and is refused.
+pub const MAX_SECRET: u64 = 4096;
+
+/// A file that holds a secret. It is read anew for every attempt, so a changed one counts at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretFile(PathBuf);
+
+/// What such a file holds. Cannot be printed.
+pub(super) struct Secret(String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Secret(…)")
+    }
+}
+
+impl SecretFile {
+    /// The secret in that file.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// Reads it, if the file is ours alone.
+    pub(super) fn read(&self) -> Result<Secret, Error> {
+        let bad = |why: &str| Error::Secret { path: self.0.clone(), why: why.to_owned() };
+        let failed = |error: std::io::Error| bad(&error.to_string());
+        // Without NONBLOCK, a pipe in its place would hold us for ever.
+        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(&self.0).map_err(failed)?;
+        // The file that was opened is looked at, not its name: names can be moved in between.
+        let found = file.metadata().map_err(failed)?;
+        if !found.is_file() {
+            return Err(bad("it is not a file"));
+        }
+        if found.uid() != rustix::process::geteuid().as_raw() {
+            return Err(bad("it belongs to another user"));
+        }
+        if found.mode() & 0o077 != 0 {
+            return Err(bad("others may read or write it: chmod 600 it"));
+        }
+        let mut text = String::new();
+        file.take(MAX_SECRET + 1).read_to_string(&mut text).map_err(|_| bad("it is not text"))?;
+        if text.len() as u64 > MAX_SECRET {
+            return Err(bad("it is too long"));
+        }
+        match text.trim() {
+            "" => Err(bad("it is empty")),
+            secret if secret.chars().all(|character| character.is_ascii_graphic()) => {
+                Ok(Secret(secret.to_owned()))
+            }
+            _ => Err(bad("it holds characters that cannot be sent")),
+        }
+    }
+}
+
+impl Secret {
+    /// For the `Authorization` header.
+    pub(super) fn bearer(&self) -> String {
+        format!("Bearer {}", self.0)
+    }
+
+    /// The text without the secret: a server may repeat what it was sent.
+    pub(super) fn hidden_in(&self, text: &str) -> String {
+        text.replace(&self.0, "…")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn check(content: &[u8], mode: u32, expected: Result<&str, &str>) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("token");
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        match (SecretFile::new(&path).read(), expected) {
+            (Ok(secret), Ok(expected)) => assert_eq!(secret.bearer(), format!("Bearer {expected}")),
+            (Err(error), Err(expected)) => {
+                let words = error.to_string();
+                assert!(words.contains(expected), "{words}");
+                assert!(!words.contains("hunter2"), "{words}");
+            }
+            (found, expected) => assert!(found.is_ok() == expected.is_ok(), "{found:?} {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn only_a_file_of_our_own_is_read() {
+        check(b" hunter2\n", 0o600, Ok("hunter2"));
+        check(b"hunter2", 0o400, Ok("hunter2"));
+        check(b"hunter2", 0o640, Err("chmod 600"));
+        check(b"hunter2", 0o604, Err("chmod 600"));
+        check(b"\n", 0o600, Err("empty"));
+        check(b"hunter2\r\nX-Evil: 1", 0o600, Err("cannot be sent"));
+        check(&[b'x'; 5000], 0o600, Err("too long"));
+        check(b"\xff", 0o600, Err("not text"));
+        let error = SecretFile::new("/").read().unwrap_err().to_string();
+        assert!(error.contains("not a file"), "{error}");
+        assert!(SecretFile::new("/nowhere/at/all").read().is_err());
+    }
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        let secret = Secret("hunter2".to_owned());
+        assert_eq!(format!("{secret:?}"), "Secret(…)");
+        assert_eq!(secret.hidden_in("bad token hunter2!"), "bad token …!");
+    }
+}

@@ -1,0 +1,104 @@
+//! Policy hooks, as people write them and as they go wrong.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ringer_core::{AgentContext, Answer, Context, Envelope, Patch, Text};
+use ringer_deliver::HookProgram;
+
+use crate::wait::{PATIENCE, soon};
+
+fn hook(script: &str) -> HookProgram {
+    HookProgram {
+        id: "test".to_owned(),
+        argv: vec!["sh".to_owned(), "-c".to_owned(), script.to_owned()],
+        directory: PathBuf::from("/"),
+        timeout: PATIENCE,
+    }
+}
+
+fn envelope(body: &str) -> Envelope {
+    let text = Text {
+        workspace_id: "w".to_owned(),
+        surface_id: Some("s".to_owned()),
+        title: "$(touch /tmp/never) \"quoted\"".to_owned(),
+        subtitle: "sub".to_owned(),
+        body: body.to_owned(),
+    };
+    Envelope::new(text, Context::default(), AgentContext::default())
+}
+
+/// What the envelope reads after the hook had its say.
+async fn patched(script: &str, body: &str) -> Envelope {
+    let mut envelope = envelope(body);
+    match soon("an answer", hook(script).run(&envelope)).await {
+        Answer::Patched(patch) => envelope.apply(patch),
+        Answer::Failed(why) => panic!("{why}"),
+    }
+    envelope
+}
+
+async fn failure(hook: HookProgram) -> String {
+    match soon("an answer", hook.run(&envelope("b"))).await {
+        Answer::Failed(why) => why,
+        Answer::Patched(patch) => panic!("{patch:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_hook_reads_both_ways_and_changes_what_it_names() {
+    let script = r#"cat > /dev/null
+        printf '{"notification":{"body":"%s %s %s"},"effects":{"sound":false}}' \
+            "$RINGER_NOTIFICATION_SUBTITLE" "$CMUX_NOTIFICATION_SURFACE_ID" "$RINGER_NOTIFICATION_WORKSPACE_ID""#;
+    let changed = patched(script, "b").await;
+    assert_eq!(changed.notification.body, "sub s w");
+    assert!(!changed.effects.sound && changed.effects.desktop);
+
+    let echo = r#"test "$(cat)" = "$RINGER_NOTIFICATION_POLICY_JSON" && test "$CMUX_NOTIFICATION_BODY" = "b
+c" && echo '{"stop":true}'"#;
+    let answer = soon("an answer", hook(echo).run(&envelope("b\nc"))).await;
+    assert!(matches!(answer, Answer::Patched(patch) if patch.stop));
+}
+
+#[tokio::test]
+async fn saying_nothing_changes_nothing() {
+    for script in ["true", "echo", "printf ' \\n\\t'"] {
+        let answer = soon("an answer", hook(script).run(&envelope("b"))).await;
+        assert_eq!(answer, Answer::Patched(Patch::default()), "{script}");
+    }
+}
+
+#[tokio::test]
+async fn a_large_notification_arrives_whole_on_stdin_and_cut_in_the_environment() {
+    let body = format!("{}\0", "é".repeat(300 * 1024));
+    let expected = serde_json::to_vec(&envelope(&body)).expect("JSON").len();
+    let script = r#"printf '{"notification":{"title":"%s","subtitle":"%s","body":"%s"}}' \
+        "$(wc -c | tr -d ' ')" "$(printf %s "$RINGER_NOTIFICATION_BODY" | wc -c | tr -d ' ')" \
+        "${RINGER_NOTIFICATION_POLICY_JSON-absent}""#;
+    let read = patched(script, &body).await.notification;
+    assert_eq!(
+        (read.title.as_str(), read.subtitle.as_str(), read.body.as_str()),
+        (expected.to_string().as_str(), "102400", "absent")
+    );
+}
+
+#[tokio::test]
+async fn failures_are_told_in_words() {
+    let short = |script| HookProgram { timeout: Duration::from_millis(1500), ..hook(script) };
+    for (hook, expected) in [
+        (hook("printf 'no \\033[31mconfig\\n' >&2; exit 4"), "exit status: 4: no [31mconfig"),
+        (hook("kill -9 $$"), "signal: 9 (SIGKILL)"),
+        (short("echo busy >&2; exec sleep 600"), "no end after 1.5s: busy"),
+        (short("trap '' TERM; while :; do sleep 600; done"), "no end after 1.5s"),
+        (hook("exec yes '{}'"), "too much output"),
+        (hook("echo 'all good'"), "its answer is no patch: it is not a JSON object"),
+    ] {
+        assert_eq!(failure(hook).await, expected);
+    }
+    for lie in [r#"{"effects":{"sound":"no"}}"#, r#"{"stop":1}"#, "[]", r#"{"stop":true"#, r"{} {}"] {
+        let why = failure(hook(&format!("echo '{lie}'"))).await;
+        assert!(why.starts_with("its answer is no patch"), "{lie}: {why}");
+    }
+    let missing = HookProgram { argv: vec!["/nowhere/triage".to_owned()], ..hook("") };
+    assert!(failure(missing).await.starts_with("cannot be started: No such file"));
+}

@@ -1,0 +1,16 @@
+//! Tests with real parts: programs, terminals, a private session bus, a notification server, HTTP.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod bus;
+mod http;
+mod server;
+mod wait;
+
+mod desktop;
+mod dunst;
+mod hooks;
+mod players;
+mod programs;
+mod terminals;
+mod webhooks;

@@ -1,0 +1,91 @@
+//! Sounds and the person's command, with programs that tell what they were given.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use ringer_deliver::{Error, PersonCommand, Sound};
+use tempfile::{TempDir, tempdir};
+
+use crate::wait::{PATIENCE, note, soon};
+
+/// A program of that name. Copied by another process: one that this process wrote itself could be "busy" when
+/// another test happens to fork.
+fn install(bin: &Path, name: &str, script: &str) {
+    let source = bin.join(format!("{name}.source"));
+    fs::write(&source, format!("#!/bin/sh\n{script}\n")).expect("a script");
+    fs::set_permissions(&source, fs::Permissions::from_mode(0o755)).expect("a program");
+    let copied = Command::new("cp").arg("-p").arg(&source).arg(bin.join(name)).status().expect("cp");
+    assert!(copied.success());
+}
+
+fn machine(players: &[(&str, &str)]) -> TempDir {
+    let bin = tempdir().expect("a directory");
+    for (name, script) in players {
+        install(bin.path(), name, script);
+    }
+    fs::write(bin.path().join("-ding.wav"), "").expect("a sound");
+    bin
+}
+
+#[tokio::test]
+async fn the_first_player_that_works_plays() {
+    let heard = r#"echo "$(basename "$0") $*" > "$(dirname "$0")/heard""#;
+    let bin = machine(&[("pw-play", "echo no server >&2; exit 1"), ("paplay", heard), ("aplay", heard)]);
+    let file = bin.path().join("-ding.wav");
+    let sound = Sound::File(file.clone());
+    soon("the sound", sound.play(bin.path().as_os_str())).await.expect("a sound");
+    let heard = fs::read_to_string(bin.path().join("heard")).expect("something");
+    assert_eq!(heard.trim(), format!("paplay {}", file.display()));
+}
+
+#[tokio::test]
+async fn the_theme_goes_by_its_name() {
+    let bin = machine(&[("canberra-gtk-play", r#"echo "$*" > "$(dirname "$0")/heard""#)]);
+    soon("the sound", Sound::Theme.play(bin.path().as_os_str())).await.expect("a sound");
+    let heard = fs::read_to_string(bin.path().join("heard")).expect("something");
+    assert_eq!(heard.trim(), "-i message-new-instant");
+}
+
+#[tokio::test]
+async fn silence_and_failure() {
+    let bin = machine(&[("pw-play", "echo no server >&2; exit 1")]);
+    let path = bin.path().as_os_str();
+    Sound::Off.play(path).await.expect("silence needs no player");
+    let error = Sound::File(bin.path().join("-ding.wav")).play(path).await.expect_err("it fails");
+    assert!(error.to_string().ends_with("pw-play: exit status: 1: no server"), "{error}");
+    let empty = tempdir().expect("a directory");
+    let none = Sound::File(bin.path().join("-ding.wav")).play(empty.path().as_os_str()).await;
+    assert!(matches!(none, Err(Error::NoPlayer { .. })), "{none:?}");
+}
+
+#[tokio::test]
+async fn the_command_gets_the_text_beside_its_arguments() {
+    let home = tempdir().expect("a directory");
+    let script = r#"cat > input; printf '%s|%s|%s|%s' "$RINGER_NOTIFICATION_ID" "$RINGER_NOTIFICATION_KIND" \
+        "$RINGER_NOTIFICATION_SENDER" "$RINGER_NOTIFICATION_BODY" > environment; echo "$#" > count"#;
+    let command = PersonCommand {
+        argv: ["sh", "-c", script].map(str::to_owned).to_vec(),
+        directory: home.path().to_owned(),
+        timeout: PATIENCE,
+    };
+    let hostile = note("m1", "$(reboot); `reboot`");
+    soon("the command", command.run(&hostile)).await.expect("it succeeds");
+    let read = |name: &str| fs::read_to_string(home.path().join(name)).expect("a file");
+    assert_eq!(read("environment"), "m1|question|claude-1a2b|$(reboot); `reboot`");
+    assert_eq!(read("input"), serde_json::to_string(&hostile).expect("JSON"));
+    assert_eq!(read("count").trim(), "0");
+}
+
+#[tokio::test]
+async fn a_command_that_fails_is_told_in_words() {
+    let run = async |script: &str, timeout| {
+        let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
+        let command = PersonCommand { argv, directory: "/".into(), timeout };
+        soon("the command", command.run(&note("m1", "b"))).await.expect_err("it fails").to_string()
+    };
+    assert_eq!(run("echo broken >&2; exit 2", PATIENCE).await, "sh: exit status: 2: broken");
+    assert_eq!(run("exec sleep 600", Duration::from_millis(200)).await, "sh: no end after 200ms");
+}

@@ -1,0 +1,137 @@
+//! Webhooks against a server on this machine that behaves well, badly, and not at all.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use ringer_deliver::{Error, SecretFile, Service, Webhook};
+use serde_json::Value;
+
+use crate::http::{Reply, serve};
+use crate::wait::{PATIENCE, note, soon};
+
+const OK: Reply = Reply::Head("200 OK\r\n");
+
+fn webhook(kind: Service, url: &str) -> Webhook {
+    Webhook { timeout: PATIENCE, ..Webhook::new(kind, url) }
+}
+
+async fn send(webhook: &Webhook) -> Result<(), Error> {
+    soon("an attempt", webhook.send(&note("m1", "May I?"))).await
+}
+
+async fn deliver(webhook: &Webhook, attempts: u32) -> Result<(), Error> {
+    soon("a delivery", webhook.deliver(&note("m1", "May I?"), attempts)).await
+}
+
+#[tokio::test]
+async fn what_is_sent_arrives_with_its_secret() {
+    let home = tempfile::tempdir().expect("a directory");
+    let token = home.path().join("token");
+    fs::write(&token, "hunter2\n").expect("a secret");
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).expect("its mode");
+    let (address, sent) = serve(vec![OK]);
+    let webhook = Webhook {
+        secret: Some(SecretFile::new(&token)),
+        ..webhook(Service::Ntfy, &format!("{address}/my-topic"))
+    };
+    send(&webhook).await.expect("taken");
+    let sent = sent.recv().expect("a request");
+    assert_eq!(sent.line, "POST / HTTP/1.1");
+    assert_eq!(sent.header("authorization"), Some("Bearer hunter2"));
+    assert_eq!(sent.header("content-type"), Some("application/json"));
+    assert_eq!(sent.header("x-ringer-id"), Some("m1"));
+    let agent = sent.header("user-agent").expect("a name");
+    assert!(agent.starts_with("ringer/0."), "{agent}");
+    let body: Value = serde_json::from_str(&sent.body).expect("JSON");
+    assert_eq!((body["topic"].as_str(), body["message"].as_str()), (Some("my-topic"), Some("May I?")));
+}
+
+#[tokio::test]
+async fn a_secret_that_others_can_read_is_not_used() {
+    let home = tempfile::tempdir().expect("a directory");
+    let token = home.path().join("token");
+    fs::write(&token, "hunter2\n").expect("a secret");
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).expect("its mode");
+    let webhook =
+        Webhook { secret: Some(SecretFile::new(&token)), ..webhook(Service::Json, "http://127.0.0.1:9/") };
+    let error = deliver(&webhook, 5).await.expect_err("refused").to_string();
+    assert!(error.contains("chmod 600") && !error.contains("hunter2"), "{error}");
+}
+
+#[tokio::test]
+async fn a_refusal_and_a_redirect_are_not_tried_again() {
+    for head in ["404 Not Found\r\n", "302 Found\r\nlocation: http://127.0.0.1:9/elsewhere\r\n"] {
+        let (address, sent) = serve(vec![Reply::Head(head), OK]);
+        let error = deliver(&webhook(Service::Slack, &format!("{address}/T/secret")), 5).await;
+        let Err(error @ Error::Refused { .. }) = error else { panic!("{error:?}") };
+        let words = error.to_string();
+        assert!(words.starts_with("127.0.0.1 refused it: ") && !words.contains("secret"), "{words}");
+        assert_eq!(sent.recv().expect("a request").line, "POST /T/secret HTTP/1.1");
+        assert!(sent.try_recv().is_err(), "once only");
+    }
+}
+
+#[tokio::test]
+async fn what_may_pass_is_tried_again() {
+    let (address, sent) = serve(vec![
+        Reply::Head("429 Too Many Requests\r\nretry-after: 0\r\n"),
+        Reply::Head("503 Service Unavailable\r\nretry-after: 0.1\r\n"),
+        Reply::Head("500 Internal Server Error\r\nretry-after: 0\r\n"),
+        OK,
+    ]);
+    deliver(&webhook(Service::Discord, &address), 5).await.expect("taken at last");
+    assert_eq!(sent.try_iter().count(), 4);
+}
+
+#[tokio::test]
+async fn without_a_word_from_the_server_the_pause_is_our_own() {
+    let (address, sent) = serve(vec![Reply::Head("500 Internal Server Error\r\n"), OK]);
+    let begun = std::time::Instant::now();
+    deliver(&webhook(Service::Json, &address), 2).await.expect("taken the second time");
+    assert!(begun.elapsed() >= Duration::from_secs(1), "a second later");
+    assert_eq!(sent.try_iter().count(), 2);
+}
+
+#[tokio::test]
+async fn it_gives_up_in_the_end() {
+    let busy = || Reply::Head("503 Service Unavailable\r\nretry-after: 0\r\n");
+    let (address, _sent) = serve(vec![busy(), busy(), busy()]);
+    let error = deliver(&webhook(Service::Json, &address), 3).await.expect_err("never taken");
+    assert_eq!(
+        error.to_string(),
+        "given up after 3 attempts: 127.0.0.1 did not take it: 503 Service Unavailable: no"
+    );
+    let (address, sent) = serve(vec![Reply::Head("429 Too Many Requests\r\nretry-after: 86400\r\n"), OK]);
+    let error = deliver(&webhook(Service::Json, &address), 3).await.expect_err("not today");
+    assert!(matches!(error, Error::GaveUp { attempts: 1, .. }), "{error}");
+    assert_eq!(sent.try_iter().count(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_costs_one_timeout() {
+    let (address, _sent) = serve(vec![Reply::Tarpit]);
+    let webhook = Webhook {
+        timeout: Duration::from_millis(500),
+        ..webhook(Service::Json, &format!("{address}/secret"))
+    };
+    let error = send(&webhook).await.expect_err("no answer");
+    assert_eq!(error.to_string(), "127.0.0.1 did not take it: no answer in time");
+}
+
+#[tokio::test]
+async fn nobody_there_is_worth_another_attempt() {
+    let address = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        format!("http://{}/", listener.local_addr().expect("its address"))
+    };
+    let error = send(&webhook(Service::Json, &address)).await.expect_err("nobody");
+    assert!(matches!(error, Error::Later { after: None, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn an_endless_answer_is_cut() {
+    let (address, _sent) = serve(vec![Reply::Endless]);
+    let error = send(&webhook(Service::Json, &address)).await.expect_err("refused");
+    assert_eq!(error.to_string(), "127.0.0.1 refused it: 400 Bad Request: full");
+}

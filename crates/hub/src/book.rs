@@ -1,0 +1,185 @@
+//! The book: what the engine ordered to be written down, gathered until it is, in one transaction.
+//!
+//! Deliveries are entered before they begin and struck out when they are over. So after a crash everything is either in
+//! the journal behind the cursor, among the undecided, or in the outbox; nothing is only in somebody's memory.
+
+use std::collections::{HashMap, HashSet};
+
+use ringer_core::{Delivery, MessageId, Record, Step, Way};
+use ringer_journal::{DeadLetter, Outgoing, Settlement, ShownPopup};
+
+/// What is to be written next, and what was written of the undecided.
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    next: Settlement,
+    /// Where a record stands in `next`, so that only its last form is written.
+    records: HashMap<MessageId, usize>,
+    /// Undecided according to the journal.
+    undecided: HashSet<MessageId>,
+    /// Deliveries to begin once they are entered.
+    begin: Vec<Delivery>,
+}
+
+impl Book {
+    /// A book that goes on from what the journal has.
+    pub(crate) fn begin(undecided: impl IntoIterator<Item = MessageId>) -> Self {
+        Self { undecided: undecided.into_iter().collect(), ..Self::default() }
+    }
+
+    /// The messages up to here are taken.
+    pub(crate) fn take(&mut self, seq: i64) {
+        self.next.cursor = self.next.cursor.max(Some(seq));
+    }
+
+    /// A notification is new, or changed.
+    pub(crate) fn remember(&mut self, record: Record) {
+        if let Some(at) = self.records.get(&record.id) {
+            self.next.records[*at] = record;
+        } else {
+            self.records.insert(record.id.clone(), self.next.records.len());
+            self.next.records.push(record);
+        }
+    }
+
+    /// A notification is off the list.
+    pub(crate) fn forget(&mut self, id: &MessageId) {
+        if self.records.remove(id).is_some() {
+            self.next.records.retain(|record| record.id != *id);
+            let numbered = self.next.records.iter().enumerate();
+            self.records = numbered.map(|(at, record)| (record.id.clone(), at)).collect();
+        }
+        self.next.forgotten.push(id.clone());
+    }
+
+    /// Something happened to a message that is no notification.
+    pub(crate) fn step(&mut self, id: MessageId, unix_ms: i64, text: String) {
+        self.next.steps.push((id, Step { unix_ms, text }));
+    }
+
+    /// A delivery is to begin.
+    pub(crate) fn send(&mut self, delivery: Delivery) {
+        // Plain data: it cannot fail to be written.
+        let json = serde_json::to_string(&delivery).unwrap_or_default();
+        let way = delivery.way.as_str().to_owned();
+        self.next.outgoing.push(Outgoing { id: delivery.id.clone(), way, delivery: json });
+        self.begin.push(delivery);
+    }
+
+    /// A delivery is over.
+    pub(crate) fn settle(&mut self, id: &MessageId, way: Way) {
+        self.next.settled.push((id.clone(), way.as_str().to_owned()));
+    }
+
+    /// A popup is on the screen.
+    pub(crate) fn shown(&mut self, popup: ShownPopup) {
+        self.next.shown.push(popup);
+    }
+
+    /// A delivery was given up.
+    pub(crate) fn bury(&mut self, letter: DeadLetter) {
+        self.next.dead.push(letter);
+    }
+
+    /// What was shown of a notification is taken back, and what has not begun never begins.
+    pub(crate) fn withdraw(&mut self, id: &MessageId) {
+        self.begin.retain(|delivery| delivery.id != *id);
+        self.next.outgoing.retain(|outgoing| outgoing.id != *id);
+        self.next.shown.retain(|popup| popup.id != *id);
+        self.next.withdrawn.push(id.clone());
+    }
+
+    /// These are undecided now; those that were and are no longer, are decided.
+    pub(crate) fn set_undecided<'a>(&mut self, now: impl Iterator<Item = &'a MessageId>) {
+        let now: HashSet<MessageId> = now.cloned().collect();
+        self.next.undecided = now.difference(&self.undecided).cloned().collect();
+        self.next.decided = self.undecided.difference(&now).cloned().collect();
+    }
+
+    /// What is to be written.
+    pub(crate) fn settlement(&self) -> &Settlement {
+        &self.next
+    }
+
+    /// It is written. Gives the deliveries that may begin.
+    pub(crate) fn written(&mut self) -> Vec<Delivery> {
+        self.undecided.extend(self.next.undecided.drain(..));
+        for id in self.next.decided.drain(..) {
+            self.undecided.remove(&id);
+        }
+        self.next = Settlement::default();
+        self.records.clear();
+        std::mem::take(&mut self.begin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::{Kind, Place, WorkspaceId};
+
+    fn id(number: u64) -> MessageId {
+        MessageId::new(number, [0; 10])
+    }
+
+    fn record(number: u64, body: &str) -> Record {
+        Record::new(id(number), Place::workspace(WorkspaceId::new("w")), Kind::Status, body, 0)
+    }
+
+    fn delivery(number: u64) -> Delivery {
+        Delivery {
+            id: id(number),
+            place: Place::workspace(WorkspaceId::new("w")),
+            way: Way::Desktop,
+            title: String::new(),
+            subtitle: String::new(),
+            body: "x".into(),
+            kind: Kind::Status,
+            sender: "system".into(),
+            replaces: None,
+        }
+    }
+
+    #[test]
+    fn only_the_last_form_of_a_record_is_written() {
+        let mut book = Book::default();
+        book.remember(record(1, "first"));
+        book.remember(record(2, "other"));
+        book.remember(record(1, "last"));
+        let bodies: Vec<&str> = book.settlement().records.iter().map(|record| record.body.as_str()).collect();
+        assert_eq!(bodies, ["last", "other"]);
+        book.forget(&id(1));
+        book.remember(record(2, "newer"));
+        assert_eq!(book.settlement().records, [record(2, "newer")]);
+        assert_eq!(book.settlement().forgotten, [id(1)]);
+    }
+
+    #[test]
+    fn what_is_withdrawn_before_it_began_never_begins() {
+        let mut book = Book::default();
+        book.send(delivery(1));
+        book.send(delivery(2));
+        book.withdraw(&id(1));
+        assert_eq!(book.settlement().outgoing.len(), 1);
+        assert_eq!(book.written(), [delivery(2)]);
+        assert!(book.settlement().is_empty() && book.written().is_empty());
+    }
+
+    #[test]
+    fn the_undecided_are_entered_once_and_struck_out_once() {
+        let mut book = Book::begin([id(1)]);
+        book.set_undecided([id(1), id(2)].iter());
+        assert_eq!(
+            (book.settlement().undecided.as_slice(), book.settlement().decided.len()),
+            (&[id(2)][..], 0)
+        );
+        book.written();
+        book.set_undecided([id(2)].iter());
+        assert_eq!(
+            (book.settlement().undecided.len(), book.settlement().decided.as_slice()),
+            (0, &[id(1)][..])
+        );
+        book.written();
+        book.set_undecided([id(2)].iter());
+        assert!(book.settlement().is_empty());
+    }
+}

@@ -1,0 +1,74 @@
+//! What time it is: the three clocks that the rules need, and moments as people read them.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use ringer_core::{Now, TimeOfDay};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Reads the clocks.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    zone: TimeZone,
+}
+
+impl Clock {
+    /// A clock in the person's time zone.
+    pub fn local() -> Self {
+        Self { zone: TimeZone::system() }
+    }
+
+    /// Now.
+    pub fn now(&self) -> Now {
+        let moment = Timestamp::now();
+        let local = moment.to_zoned(self.zone.clone());
+        let (hour, minute) = (local.hour().unsigned_abs().into(), local.minute().unsigned_abs().into());
+        Now {
+            mono: monotonic(),
+            wall_ms: moment.as_millisecond(),
+            local: TimeOfDay::new(hour, minute).unwrap_or_default(),
+        }
+    }
+
+    /// As in the lines that `listen` prints: `2026-02-17T14:30:05-0600`.
+    pub fn stamp(&self, unix_ms: i64) -> String {
+        self.format(unix_ms, "%Y-%m-%dT%H:%M:%S%z")
+    }
+
+    /// For people: `02-17 14:30:05`.
+    pub fn short(&self, unix_ms: i64) -> String {
+        self.format(unix_ms, "%m-%d %H:%M:%S")
+    }
+
+    fn format(&self, unix_ms: i64, form: &str) -> String {
+        // A moment that no calendar knows is shown as the first one.
+        let moment = Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::UNIX_EPOCH);
+        moment.to_zoned(self.zone.clone()).strftime(form).to_string()
+    }
+}
+
+/// Time that never jumps, on a clock that all processes of the machine share.
+pub fn monotonic() -> Duration {
+    let time = clock_gettime(ClockId::Monotonic);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shared_clock_goes_forward() {
+        let before = monotonic();
+        assert!(monotonic() >= before && before > Duration::ZERO);
+    }
+
+    #[test]
+    fn a_moment_no_calendar_knows_is_shown_all_the_same() {
+        let clock = Clock { zone: TimeZone::UTC };
+        assert_eq!(clock.stamp(1_771_338_605_000), "2026-02-17T14:30:05+0000");
+        assert_eq!(clock.stamp(i64::MAX), "1970-01-01T00:00:00+0000");
+    }
+}

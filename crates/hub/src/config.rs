@@ -1,0 +1,187 @@
+//! What the person has set: one TOML file of their own, and a small one in each repository.
+//!
+//! A broken file never takes the hub down and never half applies: every problem is told with its line and column, and
+//! the last good settings stay ([`LastGood`]). Nothing here asks the process for its environment or its clock; paths and
+//! texts are arguments, and [`load`] and [`load_repository`] are the only functions that read a file of settings.
+//!
+//! ```
+//! use std::path::Path;
+//! use ringer_hub::config;
+//!
+//! let path = Path::new("/people/ada/.config/ringer/config.toml");
+//! let config = config::parse(path, Some(Path::new("/people/ada")), "[notify]\nring = false\n")?;
+//! assert!(!config.notify.ring);
+//!
+//! let errors = config::parse(path, None, "[notify]\nrign = false\n").unwrap_err();
+//! assert_eq!(errors.to_string(), format!("{}:2:1: unknown key notify.rign", path.display()));
+//! assert_eq!(errors.0[0].hint.as_deref(), Some("did you mean \"ring\"?"));
+//! # Ok::<(), config::ConfigErrors>(())
+//! ```
+//!
+//! Bounds: a file is at most [`MAX_FILE`] bytes, and at most [`MAX_PROBLEMS`] problems of it are told.
+
+mod entry;
+mod file;
+mod last_good;
+mod notify;
+mod page;
+mod parse;
+mod problem;
+mod schema;
+mod trust;
+mod word;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ringer_core::{Patience, Preferences, Settings, Way};
+use ringer_term::Channel;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use entry::{HookEntry, Origin, Source, Watch, Webhook, WebhookKind};
+pub use file::{Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, user_path};
+pub use last_good::{Change, LastGood};
+pub use notify::{Matcher, Notify, QuietHours, Sound};
+pub use parse::{parse, parse_repository};
+pub use problem::{ConfigError, ConfigErrors, MAX_PROBLEMS};
+pub use schema::{schema, schema_text};
+pub use trust::{TrustError, Trustable, Trusted};
+
+/// The person's settings. All keys may be left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "Ringer's config.toml", default, deny_unknown_fields)]
+pub struct Config {
+    /// How the terminal is told: `auto` takes the best way it is known to have.
+    #[serde(serialize_with = "word::serialize")]
+    #[schemars(schema_with = "word::schema::<Channel>")]
+    pub preferred_channel: Channel,
+    /// How long after a turn the person is told that the agent waits, in milliseconds.
+    #[serde(rename = "idle_threshold_ms", serialize_with = "schema::milliseconds")]
+    #[schemars(schema_with = "schema::milliseconds_schema")]
+    pub idle_threshold: Duration,
+    /// How long an agent may work without a sign of life before it counts as stuck, in milliseconds.
+    #[serde(rename = "stuck_threshold_ms", serialize_with = "schema::milliseconds")]
+    #[schemars(schema_with = "schema::milliseconds_schema")]
+    pub stuck_threshold: Duration,
+    /// How a notification shows.
+    pub notify: Notify,
+    /// Programs that see every notification before it is shown, and may change it. In order.
+    #[serde(rename = "hook")]
+    pub hooks: Vec<HookEntry>,
+    /// Addresses that are told over HTTP.
+    #[serde(rename = "webhook")]
+    pub webhooks: Vec<Webhook>,
+    /// Files to watch, and what to run when one changes.
+    #[serde(rename = "watch")]
+    pub watches: Vec<Watch>,
+    /// Keys of the workspace. Reserved: any names with texts are taken and not used yet.
+    pub keys: BTreeMap<String, String>,
+    /// Colours of the workspace. Reserved: any names with texts are taken and not used yet.
+    pub theme: BTreeMap<String, String>,
+    /// Other machines. Reserved: any names with texts are taken and not used yet.
+    pub relay: BTreeMap<String, String>,
+    /// The file all this is from.
+    #[serde(skip)]
+    pub path: PathBuf,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let patience = Patience::default();
+        Self {
+            preferred_channel: Channel::default(),
+            idle_threshold: patience.idle,
+            stuck_threshold: patience.stuck,
+            notify: Notify::default(),
+            hooks: Vec::new(),
+            webhooks: Vec::new(),
+            watches: Vec::new(),
+            keys: BTreeMap::new(),
+            theme: BTreeMap::new(),
+            relay: BTreeMap::new(),
+            path: PathBuf::new(),
+        }
+    }
+}
+
+/// The settings of a repository (`.ringer.toml`): the few that concern nobody else.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Repository {
+    /// What is kept silent, in this repository only.
+    pub mute: Vec<Matcher>,
+    /// Hooks, which run only when they are trusted.
+    pub hooks: Vec<HookEntry>,
+    /// Watches, which run only when they are trusted.
+    pub watches: Vec<Watch>,
+    /// The file all this is from.
+    pub path: PathBuf,
+}
+
+impl Config {
+    /// These settings with those of a repository behind them. Whatever the repository mutes, it mutes for its own scope
+    /// only: a file that came with a checkout must not silence somebody else's agents.
+    pub fn with_repository(mut self, repository: &Repository, scope: &str) -> Self {
+        let own =
+            repository.mute.iter().filter(|mute| mute.scope.as_deref().is_none_or(|named| named == scope));
+        let narrowed = own.map(|mute| Matcher { scope: Some(scope.to_owned()), ..mute.clone() });
+        self.notify.mute.extend(narrowed);
+        let scope = Some(scope.to_owned());
+        self.hooks
+            .extend(repository.hooks.iter().cloned().map(|hook| HookEntry { scope: scope.clone(), ..hook }));
+        self.watches.extend(repository.watches.iter().cloned());
+        self
+    }
+
+    /// The hooks that are not switched off, in the order (and under the indexes) of [`Config::preferences`].
+    pub fn enabled_hooks(&self) -> impl Iterator<Item = &HookEntry> {
+        self.hooks.iter().filter(|hook| hook.enabled)
+    }
+
+    /// What the engine has to know. `trusted` is asked about hooks of repositories only; the person's own always are.
+    pub fn preferences(&self, trusted: &dyn Fn(&HookEntry) -> bool) -> Preferences {
+        let notify = &self.notify;
+        Preferences {
+            rules: Settings {
+                mute: notify.mute.iter().map(Matcher::to_rule).collect(),
+                quiet_hours: notify.quiet_hours.iter().map(QuietHours::span).collect(),
+                rate_limit: notify.rate_limit,
+                subagents: notify.subagents,
+            },
+            popup: notify.popup,
+            reorder: notify.reorder,
+            no_rings: !notify.ring,
+            hooks: self.enabled_hooks().map(|hook| hook.to_rule(hook.is_own() || trusted(hook))).collect(),
+            closed: self.closed_ways(),
+        }
+    }
+
+    /// The ways out for which nothing is set up, so that nothing is sent there and no trail speaks of them.
+    fn closed_ways(&self) -> Vec<Way> {
+        let nothing = [
+            (Way::Sound, self.notify.sound == Sound::Off),
+            (Way::Command, self.notify.command.is_empty()),
+            (Way::Webhook, self.webhooks.is_empty()),
+        ];
+        nothing.into_iter().filter(|(_, closed)| *closed).map(|(way, _)| way).collect()
+    }
+
+    /// How long an agent is waited for.
+    pub fn patience(&self) -> Patience {
+        Patience { stuck: self.stuck_threshold, idle: self.idle_threshold }
+    }
+
+    /// The settings as a file that says the same, defaults included.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
+    }
+}
+
+/// A file with every key at its default and what it means, and with examples that are commented out.
+pub fn example() -> &'static str {
+    include_str!("config/example.toml")
+}

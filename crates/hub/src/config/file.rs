@@ -1,0 +1,152 @@
+//! Where the files are, and reading them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+use super::parse::{parse, parse_repository};
+use super::problem::{ConfigError, ConfigErrors};
+use super::{Config, Repository};
+
+/// The largest file that is read. No settings are that long; something else lies there.
+pub const MAX_FILE: u64 = 1024 * 1024;
+
+/// The name of a repository's file, at its root.
+pub const REPOSITORY_FILE: &str = ".ringer.toml";
+
+/// The variables that say where the person's file is. Whoever starts fills them in; nothing is asked behind their back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// `RINGER_CONFIG`: this file and no other.
+    pub ringer_config: Option<PathBuf>,
+    /// `XDG_CONFIG_HOME`. Only an absolute one counts, as its specification says.
+    pub xdg_config_home: Option<PathBuf>,
+    /// `HOME`.
+    pub home: Option<PathBuf>,
+}
+
+/// The person's file, unless nothing says where it could be. A variable that is empty counts as not set.
+pub fn user_path(environment: &Environment) -> Option<PathBuf> {
+    let set = |path: &Option<PathBuf>| path.clone().filter(|path| !path.as_os_str().is_empty());
+    let xdg = || set(&environment.xdg_config_home).filter(|path| path.is_absolute());
+    let home = || set(&environment.home).map(|home| home.join(".config"));
+    let below = || xdg().or_else(home).map(|directory| directory.join("ringer/config.toml"));
+    set(&environment.ringer_config).or_else(below)
+}
+
+/// Reads the person's file. One that is not there is all defaults; one that cannot be read is a problem.
+pub fn load(path: &Path, home: Option<&Path>) -> Result<Config, ConfigErrors> {
+    match read(path)? {
+        Some(text) => parse(path, home, &text),
+        None => Ok(Config { path: path.to_owned(), ..Config::default() }),
+    }
+}
+
+/// Reads the file of the repository at this root. One that is not there says nothing.
+pub fn load_repository(root: &Path, home: Option<&Path>) -> Result<Repository, ConfigErrors> {
+    let path = root.join(REPOSITORY_FILE);
+    match read(&path)? {
+        Some(text) => parse_repository(&path, home, &text),
+        None => Ok(Repository { path, ..Repository::default() }),
+    }
+}
+
+fn read(path: &Path) -> Result<Option<String>, ConfigErrors> {
+    let wrong = |text: &str, offset, message| ConfigError::at(path.to_owned(), text, offset, message);
+    let mut bytes = Vec::new();
+    match open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes)) {
+        Ok(_) => {}
+        // NotADirectory: something above it is a file, so it is not there either.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(wrong("", 0, format!("cannot be read: {error}")).into()),
+    }
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(wrong("", 0, format!("has more than {MAX_FILE} bytes")).into());
+    }
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let text = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
+        wrong(&text, valid, "is not UTF-8 from here on".to_owned()).into()
+    })
+}
+
+/// Opens a file, and nothing else: a FIFO in a checkout would make the hub wait for ever, already when it is opened.
+fn open(path: &Path) -> io::Result<File> {
+    let file = File::from(rustix::fs::open(path, OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_the_person_s_file_is() {
+        let check = |ringer: &str, xdg: &str, home: &str, expected: Option<&str>| {
+            let environment = Environment {
+                ringer_config: Some(ringer.into()),
+                xdg_config_home: Some(xdg.into()),
+                home: Some(home.into()),
+            };
+            assert_eq!(user_path(&environment), expected.map(PathBuf::from), "{environment:?}");
+        };
+        check("", "", "/h", Some("/h/.config/ringer/config.toml"));
+        check("", "/x", "/h", Some("/x/ringer/config.toml"));
+        check("", "relative", "/h", Some("/h/.config/ringer/config.toml"));
+        check("/r.toml", "/x", "/h", Some("/r.toml"));
+        check("", "", "", None);
+        assert_eq!(user_path(&Environment::default()), None);
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_all_defaults() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("none/config.toml");
+        assert_eq!(load(&path, None), Ok(Config { path, ..Config::default() }));
+        assert!(load_repository(directory.path(), None).unwrap().hooks.is_empty());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_a_problem() {
+        let directory = tempfile::tempdir().unwrap();
+        let check = |content: &[u8], expected: &str| {
+            let path = directory.path().join("config.toml");
+            std::fs::write(&path, content).unwrap();
+            let errors = load(&path, None).unwrap_err().to_string();
+            assert_eq!(errors, format!("{}:{expected}", path.display()));
+        };
+        check(b"# \xc3\xa4\n# \xff", "2:3: is not UTF-8 from here on");
+        check(&vec![b'#'; 1024 * 1024 + 1], "1:1: has more than 1048576 bytes");
+        let errors = load(directory.path(), None).unwrap_err().to_string();
+        assert!(errors.ends_with("1:1: cannot be read: it is not a file"), "{errors}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_fifo_is_not_waited_for() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(REPOSITORY_FILE);
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert!(
+            load_repository(directory.path(), None).unwrap_err().to_string().ends_with("it is not a file")
+        );
+    }
+
+    #[test]
+    fn files_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(REPOSITORY_FILE);
+        std::fs::write(&path, "[[watch]]\npaths = [\"flake.nix\"]\ncommand = [\"direnv\", \"reload\"]\n")
+            .unwrap();
+        let repository = load_repository(directory.path(), None).unwrap();
+        assert_eq!(repository.watches[0].paths, [directory.path().join("flake.nix")]);
+        assert_eq!(repository.watches[0].working_directory(), directory.path());
+        std::fs::write(&path, "idle_threshold_ms = 5\n").unwrap();
+        assert_eq!(load(&path, None).unwrap().idle_threshold.as_millis(), 5);
+    }
+}

@@ -1,0 +1,169 @@
+//! `[notify]`: how a notification shows.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ringer_core::{DailySpan, Kind, Mute, Popup, RateLimit};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+use super::word;
+
+/// How a notification shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the file")]
+pub struct Notify {
+    /// What pops up: `auto` is the desktop, and where that does not answer the terminal.
+    #[serde(serialize_with = "word::serialize")]
+    #[schemars(schema_with = "word::schema::<Popup>")]
+    pub popup: Popup,
+    /// `true` is the sound of the desktop's theme; a text is a file to play.
+    #[schemars(schema_with = "sound_schema")]
+    pub sound: Sound,
+    /// A program to run for every notification, and its arguments.
+    pub command: Vec<String>,
+    /// Whether a pane with something unread has a ring.
+    pub ring: bool,
+    /// Whether a pane flashes once when something comes.
+    pub flash: bool,
+    /// Whether a workspace moves up when something comes.
+    pub reorder: bool,
+    /// Spans of every day in which nothing pops up, sounds, runs or is sent, like `22:00-07:00`.
+    #[schemars(schema_with = "quiet_hours_schema")]
+    pub quiet_hours: Vec<QuietHours>,
+    /// What is kept silent.
+    pub mute: Vec<Matcher>,
+    /// How much one sender may say, like `30/min` (`s`, `min`, `h`) or `off`. The rest is counted, not lost.
+    #[serde(serialize_with = "write_rate")]
+    #[schemars(schema_with = "rate_schema")]
+    pub rate_limit: Option<RateLimit>,
+    /// Whether agents' agents are told.
+    pub subagents: bool,
+}
+
+impl Default for Notify {
+    fn default() -> Self {
+        Self {
+            popup: Popup::Auto,
+            sound: Sound::Off,
+            command: Vec::new(),
+            ring: true,
+            flash: true,
+            reorder: false,
+            quiet_hours: Vec::new(),
+            mute: Vec::new(),
+            rate_limit: Some(RateLimit { count: 30, window: Duration::from_mins(1) }),
+            subagents: false,
+        }
+    }
+}
+
+/// What is heard.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Sound {
+    /// Nothing.
+    #[default]
+    Off,
+    /// What the desktop's theme has for it.
+    Theme,
+    /// This file.
+    File(PathBuf),
+}
+
+impl Serialize for Sound {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Off => serializer.serialize_bool(false),
+            Self::Theme => serializer.serialize_bool(true),
+            Self::File(path) => path.serialize(serializer),
+        }
+    }
+}
+
+fn sound_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["boolean", "string"], "minLength": 1 })
+}
+
+/// A span of every day, and how the person wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuietHours {
+    text: String,
+    span: DailySpan,
+}
+
+impl QuietHours {
+    /// Reads `22:00-07:00`.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(Self { text: text.to_owned(), span: DailySpan::parse(text)? })
+    }
+
+    /// The span.
+    pub fn span(&self) -> DailySpan {
+        self.span
+    }
+}
+
+impl Serialize for QuietHours {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+fn quiet_hours_schema(_: &mut SchemaGenerator) -> Schema {
+    let time = r"([01]?[0-9]|2[0-3]):[0-5]?[0-9]";
+    json_schema!({
+        "type": "array",
+        "items": { "type": "string", "pattern": format!(r"^\s*{time}\s*-\s*{time}\s*$") },
+    })
+}
+
+/// Whom or what to keep silent. Everything that is given has to match.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(default, deny_unknown_fields, extend("minProperties" = 1))]
+pub struct Matcher {
+    /// The sender.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub agent: Option<String>,
+    /// The scope: a repository's id, or `global`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub scope: Option<String>,
+    /// What it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "word::schema::<Kind>")]
+    pub kind: Option<Kind>,
+}
+
+impl Matcher {
+    /// The rule of the engine.
+    pub(crate) fn to_rule(&self) -> Mute {
+        Mute { agent: self.agent.clone(), scope: self.scope.clone(), kind: self.kind }
+    }
+}
+
+const RATE_OFF: &str = "off";
+
+/// What was given is not a rate.
+pub(crate) struct NotARate;
+
+/// Reads `30/min`, or `off` as no limit.
+pub(crate) fn read_rate(text: &str) -> Result<Option<RateLimit>, NotARate> {
+    if text == RATE_OFF { Ok(None) } else { RateLimit::parse(text).map(Some).ok_or(NotARate) }
+}
+
+#[expect(clippy::ref_option, reason = "serde passes fields by reference")]
+fn write_rate<S: Serializer>(rate: &Option<RateLimit>, serializer: S) -> Result<S::Ok, S::Error> {
+    let Some(rate) = rate else { return serializer.serialize_str(RATE_OFF) };
+    let unit = match rate.window.as_secs() {
+        1 => "s",
+        60 => "min",
+        _ => "h",
+    };
+    serializer.serialize_str(&format!("{}/{unit}", rate.count))
+}
+
+fn rate_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": r"^(off|\s*\+?0*[1-9][0-9]*\s*/\s*(s|min|h)\s*)$" })
+}

@@ -1,0 +1,283 @@
+//! From a text to settings, or to everything that is wrong with it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ringer_core::{Kind, RateLimit, Scope};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::entry::{DEFAULT_TIMEOUT, HookEntry, Origin, Source, Watch, Webhook};
+use super::notify::{Matcher, NotARate, Notify, QuietHours, Sound, read_rate};
+use super::page::{Item, Page, Section};
+use super::problem::ConfigErrors;
+use super::{Config, Repository};
+
+pub(crate) const ROOT: [&str; 10] = [
+    "preferred_channel",
+    "idle_threshold_ms",
+    "stuck_threshold_ms",
+    "notify",
+    "hook",
+    "webhook",
+    "watch",
+    "keys",
+    "theme",
+    "relay",
+];
+pub(crate) const NOTIFY: [&str; 10] = [
+    "popup",
+    "sound",
+    "command",
+    "ring",
+    "flash",
+    "reorder",
+    "quiet_hours",
+    "mute",
+    "rate_limit",
+    "subagents",
+];
+pub(crate) const MATCHER: [&str; 3] = ["agent", "scope", "kind"];
+pub(crate) const HOOK: [&str; 5] = ["id", "command", "timeout_ms", "on_failure", "enabled"];
+pub(crate) const WEBHOOK: [&str; 5] = ["id", "kind", "url", "secret_file", "kinds"];
+pub(crate) const WATCH: [&str; 5] = ["paths", "command", "directory", "agent", "timeout_ms"];
+/// What a repository may set.
+const REPOSITORY: [&str; 3] = ["notify", "hook", "watch"];
+const REPOSITORY_NOTIFY: [&str; 1] = ["mute"];
+
+const NOT_HERE: &str = "cannot be set by a repository; it belongs in your own config.toml";
+
+/// Reads the person's settings. `path` is where the text is from; nothing is opened.
+pub fn parse(path: &Path, home: Option<&Path>, text: &str) -> Result<Config, ConfigErrors> {
+    let page = Page::new(path, home, text);
+    let Some(tree) = tree(&page, text) else { return page.finish(Config::default()) };
+    let root = Section::root(&page, &tree).expect(&ROOT, belongs_in_notify);
+    let source = Source { origin: Origin::User, path: path.to_owned() };
+    let default = Config::default();
+    let config = Config {
+        preferred_channel: root
+            .get("preferred_channel")
+            .and_then(|item| item.word())
+            .unwrap_or(default.preferred_channel),
+        idle_threshold: root
+            .get("idle_threshold_ms")
+            .and_then(|item| item.duration())
+            .unwrap_or(default.idle_threshold),
+        stuck_threshold: root
+            .get("stuck_threshold_ms")
+            .and_then(|item| item.duration())
+            .unwrap_or(default.stuck_threshold),
+        notify: root.get("notify").and_then(|item| notify(&item)).unwrap_or_default(),
+        hooks: hooks(&root, &source),
+        webhooks: tables(&root, "webhook", webhook),
+        watches: tables(&root, "watch", |section| watch(section, &source)),
+        keys: root.get("keys").map(|item| texts(&item)).unwrap_or_default(),
+        theme: root.get("theme").map(|item| texts(&item)).unwrap_or_default(),
+        relay: root.get("relay").map(|item| texts(&item)).unwrap_or_default(),
+        path: path.to_owned(),
+    };
+    unique_ids(&root, "webhook");
+    page.finish(config)
+}
+
+/// Reads the settings of a repository: `[notify] mute`, `[[hook]]` and `[[watch]]`, and nothing else.
+pub fn parse_repository(path: &Path, home: Option<&Path>, text: &str) -> Result<Repository, ConfigErrors> {
+    let page = Page::new(path, home, text);
+    let Some(tree) = tree(&page, text) else { return page.finish(Repository::default()) };
+    let own: Vec<&str> = ROOT.into_iter().filter(|key| !REPOSITORY.contains(key)).collect();
+    let root = Section::root(&page, &tree).expect(&ROOT, belongs_in_notify).forbid(&own, NOT_HERE);
+    let own: Vec<&str> = NOTIFY.into_iter().filter(|key| !REPOSITORY_NOTIFY.contains(key)).collect();
+    let notify = root.get("notify").and_then(|item| item.section("a table"));
+    let notify = notify.map(|section| section.expect(&NOTIFY, |_| None).forbid(&own, NOT_HERE));
+    let source = Source { origin: Origin::Repository, path: path.to_owned() };
+    let repository = Repository {
+        mute: notify.and_then(|section| section.get("mute")).map(|item| mute(&item)).unwrap_or_default(),
+        hooks: hooks(&root, &source),
+        watches: tables(&root, "watch", |section| watch(section, &source)),
+        path: path.to_owned(),
+    };
+    page.finish(repository)
+}
+
+/// The tree of a text, unless it is not TOML. The parser goes on after a mistake, but its tree is a guess then, and
+/// problems found in a guess would mislead.
+fn tree<'i>(page: &Page<'_>, text: &'i str) -> Option<Spanned<DeTable<'i>>> {
+    let (tree, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let end = text.len()..text.len();
+        page.wrong(&error.span().unwrap_or(end), error.message().to_owned(), None);
+    }
+    errors.is_empty().then_some(tree)
+}
+
+fn belongs_in_notify(key: &str) -> Option<String> {
+    NOTIFY.contains(&key).then(|| format!("{key} belongs under [notify]"))
+}
+
+fn notify(item: &Item<'_, '_>) -> Option<Notify> {
+    let section = item.section("a table")?.expect(&NOTIFY, |_| None);
+    let default = Notify::default();
+    let switch = |key, default| section.get(key).and_then(|item| item.boolean()).unwrap_or(default);
+    Some(Notify {
+        popup: section.get("popup").and_then(|item| item.word()).unwrap_or(default.popup),
+        sound: section.get("sound").and_then(|item| sound(&item)).unwrap_or(default.sound),
+        command: section.get("command").and_then(|item| item.command()).unwrap_or(default.command),
+        ring: switch("ring", default.ring),
+        flash: switch("flash", default.flash),
+        reorder: switch("reorder", default.reorder),
+        quiet_hours: section.get("quiet_hours").map(|item| quiet_hours(&item)).unwrap_or_default(),
+        mute: section.get("mute").map(|item| mute(&item)).unwrap_or_default(),
+        rate_limit: section.get("rate_limit").map_or(default.rate_limit, |item| rate_limit(&item)),
+        subagents: switch("subagents", default.subagents),
+    })
+}
+
+fn sound(item: &Item<'_, '_>) -> Option<Sound> {
+    match item.value() {
+        DeValue::Boolean(false) => Some(Sound::Off),
+        DeValue::Boolean(true) => Some(Sound::Theme),
+        DeValue::String(_) => item.path().map(Sound::File),
+        _ => item.expected("true, false or a file to play"),
+    }
+}
+
+fn quiet_hours(item: &Item<'_, '_>) -> Vec<QuietHours> {
+    let read = |item: &Item<'_, '_>| {
+        let text = item.text()?;
+        let wrong =
+            || item.wrong(format!("has {text:?}; expected a span of the day like \"22:00-07:00\""), None);
+        QuietHours::parse(text).or_else(wrong)
+    };
+    let items = item.list("a list of spans like \"22:00-07:00\"").unwrap_or_default();
+    items.iter().filter_map(read).collect()
+}
+
+fn rate_limit(item: &Item<'_, '_>) -> Option<RateLimit> {
+    let text = item.text()?;
+    let expected = "expected a rate like \"30/min\" (per s, min or h), or \"off\"";
+    read_rate(text).unwrap_or_else(|NotARate| item.wrong(format!("is {text:?}; {expected}"), None))
+}
+
+fn mute(item: &Item<'_, '_>) -> Vec<Matcher> {
+    let items = item.list("a list of tables like { agent = \"noisy\" }").unwrap_or_default();
+    items.iter().filter_map(matcher).collect()
+}
+
+fn matcher(item: &Item<'_, '_>) -> Option<Matcher> {
+    let section = item.section("a table like { agent = \"noisy\" }")?.expect(&MATCHER, |_| None);
+    let matcher = Matcher {
+        agent: section.get("agent").and_then(|item| item.name_text("agent")),
+        scope: section.get("scope").and_then(|item| {
+            let text = item.text()?;
+            let wrong = |invalid| item.wrong(format!("cannot be used: {invalid}"), None);
+            Scope::new(text).map_or_else(wrong, |scope| Some(scope.as_str().to_owned()))
+        }),
+        kind: section.get("kind").and_then(|item| item.word()),
+    };
+    if section.items().next().is_none() {
+        return item.wrong("has an empty table, which matches nothing; expected agent, scope or kind", None);
+    }
+    Some(matcher)
+}
+
+/// Every `[[name]]`.
+fn tables<'a, 'i, T>(
+    root: &Section<'a, 'i>,
+    name: &str,
+    read: impl Fn(&Section<'a, 'i>) -> Option<T>,
+) -> Vec<T> {
+    let expected = format!("tables that begin with [[{name}]]");
+    let items = root.get(name).and_then(|item| item.list(&expected)).unwrap_or_default();
+    items.iter().filter_map(|item| read(&item.section(&expected)?)).collect()
+}
+
+fn hooks(root: &Section<'_, '_>, source: &Source) -> Vec<HookEntry> {
+    unique_ids(root, "hook");
+    tables(root, "hook", |section| hook(section, source))
+}
+
+fn hook(section: &Section<'_, '_>, source: &Source) -> Option<HookEntry> {
+    let section = section.clone().expect(&HOOK, |_| None);
+    // All are read before one that is missing ends it, so that every problem is told.
+    let id = section.require("id").and_then(|item| item.name_text("id"));
+    let command = section.require("command").and_then(|item| item.program());
+    let timeout = section.get("timeout_ms").and_then(|item| item.duration()).unwrap_or(DEFAULT_TIMEOUT);
+    let on_failure = section.get("on_failure").and_then(|item| item.word()).unwrap_or_default();
+    let enabled = section.get("enabled").and_then(|item| item.boolean()).unwrap_or(true);
+    Some(HookEntry {
+        id: id?,
+        command: command?,
+        timeout,
+        on_failure,
+        enabled,
+        source: source.clone(),
+        scope: None,
+    })
+}
+
+fn webhook(section: &Section<'_, '_>) -> Option<Webhook> {
+    let section = section.clone().expect(&WEBHOOK, |_| None);
+    let id = section.get("id").and_then(|item| item.name_text("id"));
+    let kind = section.require("kind").and_then(|item| item.word());
+    let url = section.require("url").and_then(|item| address(&item));
+    let secret_file = section.get("secret_file").and_then(|item| item.path());
+    let kinds = section.get("kinds").and_then(|item| item.list("a list of kinds")).unwrap_or_default();
+    let kinds: Vec<Kind> = kinds.iter().filter_map(Item::word).collect();
+    Some(Webhook { id, kind: kind?, url: url?, secret_file, kinds })
+}
+
+/// An address. It is not repeated in the problem: those of Slack and Discord are secrets, and problems are shown.
+fn address(item: &Item<'_, '_>) -> Option<String> {
+    let text = item.text()?;
+    let rest = text
+        .split_once("://")
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http"));
+    let Some((_, rest)) = rest else {
+        return item.wrong("is not a web address; expected one that begins with https:// or http://", None);
+    };
+    if rest.is_empty() || rest.starts_with(['/', '?', '#']) {
+        return item.wrong("names no host", None);
+    }
+    if rest.contains(|character: char| character.is_whitespace() || character.is_control()) {
+        return item.wrong("has a space or a control character in it", None);
+    }
+    Some(text.to_owned())
+}
+
+fn watch(section: &Section<'_, '_>, source: &Source) -> Option<Watch> {
+    let section = section.clone().expect(&WATCH, |_| None);
+    let paths = section.require("paths").and_then(|item| {
+        let items = item.list("a list of paths")?;
+        if items.is_empty() {
+            return item.wrong("is empty; expected at least one path", None);
+        }
+        items.iter().map(Item::path).collect()
+    });
+    let command = section.require("command").and_then(|item| item.program());
+    let directory = section.get("directory").and_then(|item| item.path());
+    let agent = section.get("agent").and_then(|item| item.name_text("agent"));
+    let timeout = section.get("timeout_ms").and_then(|item| item.duration()).unwrap_or(DEFAULT_TIMEOUT);
+    Some(Watch { paths: paths?, command: command?, directory, agent, timeout, source: source.clone() })
+}
+
+/// Tells of an id that an earlier table has.
+fn unique_ids(root: &Section<'_, '_>, name: &str) {
+    let Some(item) = root.get(name) else { return };
+    let DeValue::Array(tables) = item.value() else { return };
+    let mut seen: Vec<&str> = Vec::new();
+    for (id, span) in tables.iter().filter_map(|table| {
+        let (_, id) = table.get_ref().as_table()?.iter().find(|(key, _)| key.get_ref() == "id")?;
+        Some((id.get_ref().as_str()?, id.span()))
+    }) {
+        if seen.contains(&id) {
+            item.page.wrong(&span, format!("{name}.id {id:?} is there twice; expected one of each"), None);
+        }
+        seen.push(id);
+    }
+}
+
+/// A table of texts under names that are not known yet.
+fn texts(item: &Item<'_, '_>) -> BTreeMap<String, String> {
+    let Some(section) = item.section("a table of texts") else { return BTreeMap::new() };
+    section.items().filter_map(|(key, item)| Some((key.to_owned(), item.text()?.to_owned()))).collect()
+}

@@ -1,0 +1,143 @@
+//! What is wrong with a file, and where.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Problems of one file that are told. A file with more is broken enough to be looked at as a whole.
+pub const MAX_PROBLEMS: usize = 100;
+/// Longer words are not compared: nobody meant one of ours.
+const MAX_COMPARED: usize = 64;
+
+/// One problem, at its place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}:{line}:{column}: {message}", path.display())]
+pub struct ConfigError {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong, and what is expected.
+    pub message: String,
+    /// What to do about it, where there is something better to say than what is expected.
+    pub hint: Option<String>,
+}
+
+impl ConfigError {
+    /// A problem at a byte of a text.
+    pub(crate) fn at(path: PathBuf, text: &str, offset: usize, message: String) -> Self {
+        let (line, column) = position(text, offset);
+        Self { path, line, column, message, hint: None }
+    }
+}
+
+/// Every problem of a file, in the order of its lines. Never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigErrors(pub Vec<ConfigError>);
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            let newline = if index == 0 { "" } else { "\n" };
+            write!(formatter, "{newline}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigErrors {}
+
+impl From<ConfigError> for ConfigErrors {
+    fn from(error: ConfigError) -> Self {
+        Self(vec![error])
+    }
+}
+
+/// Line and column of a byte, both from 1. A byte beyond the end is the end.
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(offset)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    (line, before[line_start..].chars().count() + 1)
+}
+
+/// The known word that was probably meant.
+pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    if word.len() > MAX_COMPARED {
+        return None;
+    }
+    // A third may be wrong, and of a short word two letters: they change places easily.
+    let most = (word.chars().count() / 3).max(2);
+    let with_distance = known.iter().map(|own| (distance(word, own), *own));
+    with_distance
+        .filter(|(distance, own)| *distance <= most && *distance < own.len())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, own)| own)
+}
+
+/// Letters to add, drop, change or swap with their neighbour.
+fn distance(left: &str, right: &str) -> usize {
+    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
+    let mut rows = vec![vec![0; right.len() + 1]; left.len() + 1];
+    for i in 0..=left.len() {
+        for j in 0..=right.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let changed = rows[i - 1][j - 1] + usize::from(left[i - 1] != right[j - 1]);
+                let mut best = changed.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                let swapped = i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1];
+                if swapped {
+                    best = best.min(rows[i - 2][j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    rows[left.len()][right.len()]
+}
+
+/// `a, b or c`.
+pub(crate) fn one_of(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_characters_from_one() {
+        let check =
+            |text, offset, expected| assert_eq!(position(text, offset), expected, "{text:?} {offset}");
+        check("", 0, (1, 1));
+        check("ab", 1, (1, 2));
+        check("a\nb", 2, (2, 1));
+        check("ä = ü", 5, (1, 5));
+        check("ä", 1, (1, 1));
+        check("a\n", 99, (2, 1));
+    }
+
+    #[test]
+    fn the_word_that_was_meant() {
+        let known = ["ring", "flash", "reorder", "quiet_hours", "id"];
+        let check = |word, expected| assert_eq!(nearest(word, &known), expected, "{word}");
+        check("rign", Some("ring"));
+        check("rings", Some("ring"));
+        check("quiethours", Some("quiet_hours"));
+        check("Flash", Some("flash"));
+        check("banana", None);
+        check("xy", None);
+        check(&"x".repeat(1000), None);
+    }
+
+    #[test]
+    fn lists_in_words() {
+        assert_eq!([one_of(&[]), one_of(&["a"]), one_of(&["a", "b", "c"])], ["", "a", "a, b or c"]);
+    }
+}

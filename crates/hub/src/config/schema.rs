@@ -1,0 +1,83 @@
+//! The JSON schema of the file, for editors.
+
+use std::time::Duration;
+
+use schemars::generate::SchemaSettings;
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::Serializer;
+use serde_json::Value;
+
+use super::Config;
+
+/// The longest time that can be set: a day.
+pub(crate) const MAX_MILLISECONDS: u64 = 24 * 60 * 60 * 1000;
+
+/// The schema of the person's file (draft 7, which every editor's TOML extension reads).
+pub fn schema() -> Value {
+    SchemaSettings::draft07().into_generator().into_root_schema_for::<Config>().to_value()
+}
+
+/// The schema as it is printed and committed.
+pub fn schema_text() -> String {
+    format!("{:#}\n", schema())
+}
+
+/// Writes a time as a number of milliseconds.
+pub(crate) fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(MAX_MILLISECONDS))
+}
+
+/// The schema of such a number.
+pub(crate) fn milliseconds_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": MAX_MILLISECONDS })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::parse::{HOOK, MATCHER, NOTIFY, ROOT, WATCH, WEBHOOK};
+    use super::*;
+
+    #[test]
+    fn the_committed_schema_is_today_s() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/config.schema.json");
+        let committed = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            committed == schema_text(),
+            "docs/config.schema.json is not what the settings are now: ringer config schema > docs/config.schema.json"
+        );
+    }
+
+    #[test]
+    fn what_is_read_and_what_is_documented_are_the_same() {
+        let schema = schema();
+        let check = |of: &Value, keys: &[&str]| {
+            let mut keys = keys.to_vec();
+            keys.sort_unstable();
+            let mut documented: Vec<&str> =
+                of["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+            documented.sort_unstable();
+            assert_eq!(documented, keys);
+            assert_eq!(of["additionalProperties"], Value::Bool(false));
+            assert!(of["properties"].as_object().unwrap().values().all(|key| key["description"].is_string()));
+        };
+        check(&schema, &ROOT);
+        check(&schema["definitions"]["Notify"], &NOTIFY);
+        check(&schema["definitions"]["Matcher"], &MATCHER);
+        check(&schema["definitions"]["Hook"], &HOOK);
+        check(&schema["definitions"]["Webhook"], &WEBHOOK);
+        check(&schema["definitions"]["Watch"], &WATCH);
+    }
+
+    #[test]
+    fn the_schema_knows_the_defaults() {
+        let schema = schema();
+        assert_eq!(schema["properties"]["idle_threshold_ms"]["default"], 60_000);
+        assert_eq!(schema["definitions"]["Notify"]["properties"]["rate_limit"]["default"], "30/min");
+        assert_eq!(schema["definitions"]["Hook"]["properties"]["timeout_ms"]["default"], 20_000);
+        assert_eq!(schema["definitions"]["Hook"]["required"], serde_json::json!(["id", "command"]));
+        assert_eq!(schema["definitions"]["Webhook"]["required"], serde_json::json!(["kind", "url"]));
+        assert_eq!(schema["definitions"]["Watch"]["required"], serde_json::json!(["paths", "command"]));
+    }
+}

@@ -1,0 +1,308 @@
+//! The whole file: what is read, what is refused and where, what it means to the engine.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ringer_core::{Kind, OnFailure, Patience, Popup, RateLimit};
+use ringer_term::Channel;
+
+use super::word::Word;
+use super::*;
+
+mod generated;
+
+const PATH: &str = "/c/config.toml";
+
+fn read(text: &str) -> Result<Config, ConfigErrors> {
+    parse(Path::new(PATH), Some(Path::new("/people/ada")), text)
+}
+
+/// Problems as `line:column: message`, and with `-- hint` where there is one.
+fn told(errors: ConfigErrors) -> Vec<String> {
+    let hint = |hint: Option<String>| hint.map(|hint| format!(" -- {hint}")).unwrap_or_default();
+    let told = |e: ConfigError| format!("{}:{}: {}{}", e.line, e.column, e.message, hint(e.hint));
+    errors.0.into_iter().map(told).collect()
+}
+
+#[track_caller]
+fn check(text: &str, expected: &[&str]) {
+    assert_eq!(told(read(text).unwrap_err()), expected, "{text}");
+}
+
+#[track_caller]
+fn check_repository(text: &str, expected: &[&str]) {
+    let errors = parse_repository(Path::new("/r/.ringer.toml"), None, text).unwrap_err();
+    assert_eq!(told(errors), expected, "{text}");
+}
+
+#[test]
+fn nothing_is_all_defaults() {
+    let config = read("").unwrap();
+    assert_eq!(config, Config { path: PATH.into(), ..Config::default() });
+    assert_eq!(config.patience(), Patience::default());
+    assert_eq!(config.stuck_threshold, Duration::from_mins(10));
+    assert_eq!(config.notify.rate_limit, RateLimit::parse("30/min"));
+}
+
+#[test]
+fn what_is_not_toml() {
+    check("a", &["1:2: key with no value, expected `=`"]);
+    check("[notify]\nring = true\nring = false\n", &["3:1: duplicate key"]);
+    check("[notify\nring = true", &["1:8: unclosed table, expected `]`"]);
+    check("x = \"abc", &["1:9: invalid basic string, expected `\"`"]);
+}
+
+#[test]
+fn unknown_keys_are_told_what_was_probably_meant() {
+    check("[notify]\nrign = true\n", &["2:1: unknown key notify.rign -- did you mean \"ring\"?"]);
+    check(
+        "idle_treshold_ms = 1",
+        &["1:1: unknown key idle_treshold_ms -- did you mean \"idle_threshold_ms\"?"],
+    );
+    check("[[hooks]]\nid = \"a\"", &["1:3: unknown key hooks -- did you mean \"hook\"?"]);
+    check("  ring = true", &["1:3: unknown key ring -- ring belongs under [notify]"]);
+    check(
+        "[[hook]]\nid = \"a\"\ncommand = [\"x\"]\nbanana = 1",
+        &["4:1: unknown key hook.banana -- there are id, command, timeout_ms, on_failure, enabled"],
+    );
+    check(
+        "notify = { mute = [{ agnet = \"x\" }] }",
+        &["1:22: unknown key notify.mute.agnet -- did you mean \"agent\"?"],
+    );
+}
+
+#[test]
+fn values_of_another_type() {
+    check(
+        "idle_threshold_ms = \"60s\"",
+        &["1:21: idle_threshold_ms is a text; expected a number of milliseconds"],
+    );
+    check("idle_threshold_ms = 0", &["1:21: idle_threshold_ms is 0; expected 1 to 86400000 milliseconds"]);
+    check(
+        "stuck_threshold_ms = -5",
+        &["1:22: stuck_threshold_ms is -5; expected 1 to 86400000 milliseconds"],
+    );
+    check("notify = 3", &["1:10: notify is a number; expected a table"]);
+    check("[notify]\nring = \"yes\"", &["2:8: notify.ring is a text; expected true or false"]);
+    check("[notify]\nsound = 1", &["2:9: notify.sound is a number; expected true, false or a file to play"]);
+    check(
+        "[notify]\ncommand = \"x\"",
+        &["2:11: notify.command is a text; expected a list of texts: the program and its arguments"],
+    );
+    check(
+        "[notify]\nmute = [\"x\"]",
+        &["2:9: notify.mute is a text; expected a table like { agent = \"noisy\" }"],
+    );
+    check("[hook]\nid = \"a\"", &["1:1: hook is a table; expected tables that begin with [[hook]]"]);
+    check("[theme]\nfg = 3", &["2:6: theme.fg is a number; expected a text"]);
+    check("watch = 1979-05-27", &["1:9: watch is a date or time; expected tables that begin with [[watch]]"]);
+}
+
+#[test]
+fn words() {
+    check(
+        "[notify]\npopup = \"dekstop\"",
+        &[
+            "2:9: notify.popup is \"dekstop\"; expected auto, desktop, terminal, both or off -- did you mean \"desktop\"?",
+        ],
+    );
+    check(
+        "preferred_channel = true",
+        &[
+            "1:21: preferred_channel is true or false; expected auto, compatible, iterm2, iterm2_with_bell, kitty, ghostty, \
+         terminal_bell or notifications_disabled",
+        ],
+    );
+    for (word, channel) in Channel::words() {
+        assert_eq!(read(&format!("preferred_channel = {word:?}")).unwrap().preferred_channel, channel);
+    }
+    for (word, popup) in Popup::words() {
+        assert_eq!(read(&format!("notify.popup = {word:?}")).unwrap().notify.popup, popup);
+    }
+}
+
+#[test]
+fn values_that_make_no_sense() {
+    let quiet = "expected a span of the day like \"22:00-07:00\"";
+    check(
+        "[notify]\nquiet_hours = [\"22:00-07:00\", \"25:00-07:00\"]",
+        &[&format!("2:31: notify.quiet_hours has \"25:00-07:00\"; {quiet}")],
+    );
+    let rate = "expected a rate like \"30/min\" (per s, min or h), or \"off\"";
+    check("[notify]\nrate_limit = \"30/day\"", &[&format!("2:14: notify.rate_limit is \"30/day\"; {rate}")]);
+    check(
+        "[notify]\nmute = [{}]",
+        &["2:9: notify.mute has an empty table, which matches nothing; expected agent, scope or kind"],
+    );
+    check(
+        "[notify]\nmute = [{ scope = \"a/b\" }]",
+        &["2:19: notify.mute.scope cannot be used: the scope has a '/' in it"],
+    );
+    check(
+        "[notify]\ncommand = [\"\"]",
+        &["2:12: notify.command begins with an empty text; expected a program"],
+    );
+    check("[notify]\ncommand = [\"a\", \"b\\u0000\"]", &["2:17: notify.command has a NUL character in it"]);
+    check("[notify]\nsound = \"\"", &["2:9: notify.sound is empty; expected a path"]);
+}
+
+#[test]
+fn hooks_that_make_no_sense() {
+    check(
+        "[[hook]]\nid = \"a\"\ncommand = []",
+        &["3:11: hook.command is empty; expected a program and its arguments"],
+    );
+    check("[[hook]]\nenabled = true", &["1:1: hook has no id", "1:1: hook has no command"]);
+    check("[[hook]]\nid = \"\"\ncommand = [\"x\"]", &["2:6: hook.id cannot be used: the id is empty"]);
+    check(
+        "[[hook]]\nid = \"a\"\ncommand = [\"x\"]\n[[hook]]\nid = \"a\"\ncommand = [\"y\"]",
+        &["5:6: hook.id \"a\" is there twice; expected one of each"],
+    );
+    check(
+        "[[hook]]\nid = \"a\"\ncommand = [\"x\"]\non_failure = \"keeep\"",
+        &["4:14: hook.on_failure is \"keeep\"; expected keep or suppress -- did you mean \"keep\"?"],
+    );
+}
+
+#[test]
+fn webhooks_that_make_no_sense() {
+    let with = |rest: &str| format!("[[webhook]]\nkind = \"ntfy\"\nurl = {rest}");
+    let address = "3:7: webhook.url is not a web address; expected one that begins with https:// or http://";
+    check(&with("\"ftp://secret\""), &[address]);
+    check(&with("\"ntfy.sh/x\""), &[address]);
+    check(&with("\"https:///x\""), &["3:7: webhook.url names no host"]);
+    check(&with("\"https://a b\""), &["3:7: webhook.url has a space or a control character in it"]);
+    check(
+        &with("\"https://a\"\nkinds = [\"error\", \"errors\"]"),
+        &["4:19: webhook.kinds is \"errors\"; expected complete, waiting, question, stuck, error or status \
+         -- did you mean \"error\"?"],
+    );
+}
+
+#[test]
+fn watches_that_make_no_sense() {
+    check(
+        "[[watch]]\npaths = []\ncommand = [\"x\"]",
+        &["2:9: watch.paths is empty; expected at least one path"],
+    );
+    let errors = parse(Path::new(PATH), None, "[[watch]]\npaths = [\"~/x\"]\ncommand = [\"x\"]").unwrap_err();
+    assert_eq!(
+        told(errors),
+        ["2:10: watch.paths is \"~/x\": ~ cannot be used: the home directory is not known"]
+    );
+}
+
+#[test]
+fn every_problem_is_told_in_the_order_of_lines() {
+    let text =
+        "idle_threshold_ms = 0\nbanana = 1\n[[watch]]\n[notify]\nring = 1\nflash = 2\n[[hook]]\nid = 1\n";
+    let lines: Vec<usize> = read(text).unwrap_err().0.iter().map(|error| error.line).collect();
+    assert_eq!(lines, [1, 2, 3, 3, 5, 6, 7, 8]);
+    let many: String = (0..1000).map(|number| format!("banana{number} = 1\n")).collect();
+    assert_eq!(read(&many).unwrap_err().0.len(), MAX_PROBLEMS);
+}
+
+#[test]
+fn problems_name_the_file() {
+    assert_eq!(read("x = 1").unwrap_err().to_string(), "/c/config.toml:1:1: unknown key x");
+}
+
+#[test]
+fn a_repository_may_set_little() {
+    let user = "cannot be set by a repository; it belongs in your own config.toml";
+    check_repository("[notify]\npopup = \"off\"\nmute = []", &[&format!("2:1: notify.popup {user}")]);
+    check_repository("idle_threshold_ms = 1", &[&format!("1:1: idle_threshold_ms {user}")]);
+    check_repository("[[webhook]]\nkind = \"ntfy\"", &[&format!("1:3: webhook {user}")]);
+    check_repository("[notify]\nmuet = []", &["2:1: unknown key notify.muet -- did you mean \"mute\"?"]);
+    check_repository("[[hook]]\nid = \"a\"", &["1:1: hook has no command"]);
+}
+
+#[test]
+fn a_repository_mutes_only_itself() {
+    let text = "[notify]\nmute = [{ kind = \"status\" }, { agent = \"x\", scope = \"other\" }]\n\
+                [[hook]]\nid = \"a\"\ncommand = [\"./hooks/a\", \"./b\"]";
+    let repository = parse_repository(Path::new("/r/.ringer.toml"), None, text).unwrap();
+    assert_eq!(repository.hooks[0].command, ["/r/hooks/a", "./b"]);
+    let config = Config::default().with_repository(&repository, "abcd1234");
+    let expected = Matcher { scope: Some("abcd1234".into()), kind: Some(Kind::Status), agent: None };
+    assert_eq!(config.notify.mute, [expected]);
+    let trust = |answer: bool| config.preferences(&|_| answer).hooks[0].trusted;
+    assert!(trust(true) && !trust(false));
+}
+
+#[test]
+fn paths_begin_at_the_home_or_beside_the_file() {
+    let text = "[notify]\nsound = \"~/ring.ogg\"\ncommand = [\"~/bin/x\", \"~/y\", \"a/~/b\", \"~\", \"~bob/z\"]\n\
+                [[watch]]\npaths = [\"a.nix\", \"./b\", \"/abs\", \"~/h\"]\ncommand = [\"bin/run\"]\n\
+                directory = \"sub\"\n[[webhook]]\nkind = \"slack\"\nurl = \"https://h\"\nsecret_file = \"token\"";
+    let config = read(text).unwrap();
+    assert_eq!(config.notify.sound, Sound::File("/people/ada/ring.ogg".into()));
+    assert_eq!(config.notify.command, ["/people/ada/bin/x", "/people/ada/y", "a/~/b", "/people/ada", "~bob/z"]);
+    let watch = &config.watches[0];
+    assert_eq!(watch.paths, ["/c/a.nix", "/c/b", "/abs", "/people/ada/h"].map(PathBuf::from));
+    assert_eq!((watch.command[0].as_str(), watch.working_directory()), ("/c/bin/run", Path::new("/c/sub")));
+    assert_eq!(config.webhooks[0].secret_file.as_deref(), Some(Path::new("/c/token")));
+    assert_eq!(config.webhooks[0].name(), "slack");
+}
+
+#[test]
+fn what_the_engine_is_told() {
+    let text = "[notify]\npopup = \"both\"\nring = false\nreorder = true\nsubagents = true\nrate_limit = \"off\"\n\
+                quiet_hours = [\"22:00-07:00\"]\nmute = [{ agent = \"noisy\", kind = \"error\" }]\n\
+                [[hook]]\nid = \"a\"\ncommand = [\"x\"]\non_failure = \"suppress\"\n\
+                [[hook]]\nid = \"off\"\ncommand = [\"x\"]\nenabled = false\n\
+                [[hook]]\nid = \"b\"\ncommand = [\"x\"]\n";
+    let config = read(text).unwrap();
+    let preferences = config.preferences(&|_| false);
+    assert_eq!(preferences.popup, Popup::Both);
+    assert!(preferences.no_rings && preferences.reorder && preferences.rules.subagents);
+    assert_eq!(preferences.rules.rate_limit, None);
+    assert_eq!(preferences.rules.quiet_hours.len(), 1);
+    assert_eq!(preferences.rules.mute[0].agent.as_deref(), Some("noisy"));
+    let hooks: Vec<_> = preferences.hooks.iter().map(|hook| (hook.id.as_str(), hook.on_failure)).collect();
+    assert_eq!(hooks, [("a", OnFailure::Suppress), ("b", OnFailure::Keep)]);
+    assert!(preferences.hooks.iter().all(|hook| hook.trusted && hook.config_path.as_deref() == Some(PATH)));
+    assert_eq!(config.enabled_hooks().map(|hook| hook.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn ways_with_nothing_behind_them_are_closed() {
+    let check = |text: &str, expected: &[Way]| {
+        assert_eq!(read(text).unwrap().preferences(&|_| true).closed, expected, "{text}");
+    };
+    check("", &[Way::Sound, Way::Command, Way::Webhook]);
+    check("notify.sound = true", &[Way::Command, Way::Webhook]);
+    check("notify.command = [\"x\"]", &[Way::Sound, Way::Webhook]);
+    check("[[webhook]]\nkind = \"json\"\nurl = \"https://h\"", &[Way::Sound, Way::Command]);
+}
+
+/// The example with its examples uncommented.
+fn uncommented() -> String {
+    let line = |line: &'static str| match line.strip_prefix('#') {
+        Some(rest) if !rest.starts_with(' ') => rest,
+        _ => line,
+    };
+    example().lines().map(|own| format!("{}\n", line(own))).collect()
+}
+
+#[test]
+fn the_example_is_the_defaults() {
+    assert_eq!(read(example()).unwrap(), read("").unwrap());
+    let config = read(&uncommented()).unwrap();
+    assert_eq!((config.hooks.len(), config.webhooks.len(), config.watches.len()), (1, 1, 1));
+    assert_eq!(config.hooks[0].command, ["/people/ada/bin/triage"]);
+}
+
+#[test]
+fn the_example_and_the_page_have_every_key() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/config.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let example = uncommented();
+    let all = [&parse::ROOT[..], &parse::NOTIFY, &parse::HOOK, &parse::WEBHOOK, &parse::WATCH].concat();
+    for key in all {
+        let forms = [format!("\n{key} = "), format!("\n[{key}]\n"), format!("\n[[{key}]]\n")];
+        assert!(forms.iter().any(|form| example.contains(form)), "{key} is not in the example");
+        let forms = [format!("`{key}`"), format!("`[{key}]`"), format!("`[[{key}]]`")];
+        assert!(forms.iter().any(|form| page.contains(form)), "{key} is not in docs/config.md");
+    }
+}

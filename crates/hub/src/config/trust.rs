@@ -1,0 +1,328 @@
+//! Which programs of repositories the person has trusted.
+//!
+//! A checkout can bring a file that names programs. None of them runs before the person has looked at it: what is
+//! remembered is a digest of what would be run, so any change asks again.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::entry::{HookEntry, Origin, Source, Watch};
+
+/// The version of the file.
+const VERSION: u32 = 1;
+
+/// What went wrong with the file of what is trusted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrustError {
+    /// It could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is not what was written. Nothing is trusted then, and nothing is overwritten.
+    #[error("{}: {source}", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// A newer Ringer wrote it.
+    #[error("{} is of version {version}, and this program knows {VERSION}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+}
+
+/// Something that runs a program and may have come with a checkout.
+pub trait Trustable {
+    /// Where it stands.
+    fn source(&self) -> &Source;
+
+    /// What the person is asked about, in words. It comes from a stranger's file and is shown in a terminal, so
+    /// everything in it is quoted and escaped.
+    fn what(&self) -> String;
+
+    /// A digest of all that decides what is run, as lowercase hex.
+    fn digest(&self) -> String;
+}
+
+impl Trustable for HookEntry {
+    fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn what(&self) -> String {
+        format!("hook {:?}: {:?}", self.id, self.command)
+    }
+
+    fn digest(&self) -> String {
+        let mut digest = Parts::new("hook");
+        digest.add(self.id.as_bytes());
+        digest.all(&self.command);
+        digest.add(self.source.path.as_os_str().as_encoded_bytes());
+        digest.finish()
+    }
+}
+
+impl Trustable for Watch {
+    fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn what(&self) -> String {
+        format!("watch of {:?}: {:?}", self.paths, self.command)
+    }
+
+    fn digest(&self) -> String {
+        let mut digest = Parts::new("watch");
+        digest.all(&self.command);
+        digest.add(self.source.path.as_os_str().as_encoded_bytes());
+        // Another directory can mean another program, another file an attacker's moment, another agent a new reader.
+        digest.add(self.working_directory().as_os_str().as_encoded_bytes());
+        digest.add(self.agent.as_deref().unwrap_or_default().as_bytes());
+        for path in &self.paths {
+            digest.add(path.as_os_str().as_encoded_bytes());
+        }
+        digest.finish()
+    }
+}
+
+/// A digest of parts. Each goes in with its length, so that `a bc` and `ab c` differ.
+struct Parts(Sha256);
+
+impl Parts {
+    fn new(what: &str) -> Self {
+        let mut parts = Self(Sha256::new());
+        parts.add(b"ringer-trust-1");
+        parts.add(what.as_bytes());
+        parts
+    }
+
+    fn add(&mut self, part: &[u8]) {
+        self.0.update((part.len() as u64).to_le_bytes());
+        self.0.update(part);
+    }
+
+    fn all(&mut self, parts: &[String]) {
+        self.0.update((parts.len() as u64).to_le_bytes());
+        for part in parts {
+            self.add(part.as_bytes());
+        }
+    }
+
+    fn finish(self) -> String {
+        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// What is remembered beside a digest, for a person who reads the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Note {
+    what: String,
+    path: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Stored {
+    version: u32,
+    #[serde(default)]
+    trusted: BTreeMap<String, Note>,
+}
+
+/// Only what says whether the rest can be read.
+#[derive(Debug, Deserialize)]
+struct Version {
+    version: u32,
+}
+
+/// What the person has trusted. Nobody else may write the file it is kept in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trusted {
+    entries: BTreeMap<String, Note>,
+}
+
+impl Trusted {
+    /// Reads the file. One that is not there trusts nothing.
+    pub fn load(path: &Path) -> Result<Self, TrustError> {
+        let broken = |source| TrustError::Broken { path: path.to_owned(), source };
+        let text = match fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(source) => return Err(TrustError::Io { path: path.to_owned(), source }),
+        };
+        let Version { version } = serde_json::from_slice(&text).map_err(broken)?;
+        if version > VERSION {
+            return Err(TrustError::Newer { path: path.to_owned(), version });
+        }
+        let stored: Stored = serde_json::from_slice(&text).map_err(broken)?;
+        Ok(Self { entries: stored.trusted })
+    }
+
+    /// Writes the file, whole or not at all.
+    pub fn save(&self, path: &Path) -> Result<(), TrustError> {
+        let stored = Stored { version: VERSION, trusted: self.entries.clone() };
+        let text = serde_json::to_vec_pretty(&stored)
+            .map_err(|source| TrustError::Broken { path: path.to_owned(), source })?;
+        replace(path, &text).map_err(|source| TrustError::Io { path: path.to_owned(), source })
+    }
+
+    /// Whether it may run: it stands in the person's own file, or they trusted exactly this.
+    pub fn is_trusted(&self, entry: &impl Trustable) -> bool {
+        entry.source().origin == Origin::User || self.entries.contains_key(&entry.digest())
+    }
+
+    /// Remembers that the person trusts exactly this.
+    pub fn trust(&mut self, entry: &impl Trustable) {
+        let path = entry.source().path.to_string_lossy().into_owned();
+        self.entries.insert(entry.digest(), Note { what: entry.what(), path });
+    }
+
+    /// Forgets it. Gives whether it was trusted.
+    pub fn distrust(&mut self, entry: &impl Trustable) -> bool {
+        self.entries.remove(&entry.digest()).is_some()
+    }
+
+    /// Forgets everything a file named, whatever it names today. Gives how much that was.
+    pub fn distrust_file(&mut self, path: &Path) -> usize {
+        let before = self.entries.len();
+        let path = path.to_string_lossy();
+        self.entries.retain(|_, note| note.path != path);
+        before - self.entries.len()
+    }
+}
+
+/// Puts a text in the place of a file. Others see the old one or the new one.
+fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.{}.new", process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+    let fresh = directory.join(name);
+    // One of a process that died with our number.
+    let _ = fs::remove_file(&fresh);
+    let write = || {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+        file.write_all(text)?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)?;
+        File::open(directory)?.sync_all()
+    };
+    write().inspect_err(|_| {
+        let _ = fs::remove_file(&fresh);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::super::{Repository, parse, parse_repository};
+    use super::*;
+
+    const TEXT: &str = "[[hook]]\nid = \"a\"\ncommand = [\"x\", \"y z\"]\n\
+                        [[watch]]\npaths = [\"f\"]\ncommand = [\"x\"]\n";
+
+    fn repository(path: &str, text: &str) -> Repository {
+        parse_repository(Path::new(path), None, text).unwrap()
+    }
+
+    #[test]
+    fn changed_content_asks_again() {
+        let trusted = repository("/r/.ringer.toml", TEXT);
+        let mut set = Trusted::default();
+        assert!(!set.is_trusted(&trusted.hooks[0]) && !set.is_trusted(&trusted.watches[0]));
+        set.trust(&trusted.hooks[0]);
+        set.trust(&trusted.watches[0]);
+        let check = |path: &str, from: &str, to: &str, expected: (bool, bool)| {
+            let now = repository(path, &TEXT.replace(from, to));
+            let found = (set.is_trusted(&now.hooks[0]), set.is_trusted(&now.watches[0]));
+            assert_eq!(found, expected, "{path}: {from} -> {to}");
+        };
+        check("/r/.ringer.toml", "", "", (true, true));
+        check("/r/.ringer.toml", "\"a\"", "\"b\"", (false, true));
+        check("/r/.ringer.toml", "\"x\", \"y z\"", "\"x\", \"y\", \"z\"", (false, true));
+        check("/r/.ringer.toml", "\"x\", \"y z\"", "\"x y z\"", (false, true));
+        check("/r/.ringer.toml", "[\"f\"]", "[\"g\"]", (true, false));
+        check("/r/.ringer.toml", "command = [\"x\"]", "command = [\"rm\"]", (true, false));
+        check("/other/.ringer.toml", "", "", (false, false));
+        // How long it may take and what its failure means run nothing else.
+        check("/r/.ringer.toml", "id = ", "timeout_ms = 5\nid = ", (true, true));
+    }
+
+    #[test]
+    fn a_digest_is_sha256_and_stays_the_same() {
+        let digest = repository("/r/.ringer.toml", TEXT).hooks[0].digest();
+        assert!(digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()), "{digest}");
+        assert_eq!(digest, digest.to_lowercase());
+        assert_eq!(digest, "a147ebd85acb59eedad108f44b859a6949a2488d091ca1edacac9a8977544adb");
+    }
+
+    #[test]
+    fn what_is_asked_cannot_disguise_itself() {
+        let text = TEXT.replace("y z", "\\u001b[2K\\u202esafe");
+        let what = repository("/r/.ringer.toml", &text).hooks[0].what();
+        assert_eq!(what, r#"hook "a": ["x", "\u{1b}[2K\u{202e}safe"]"#);
+    }
+
+    #[test]
+    fn the_person_s_own_are_always_trusted() {
+        let own = parse(Path::new("/h/config.toml"), None, TEXT).unwrap();
+        assert!(
+            Trusted::default().is_trusted(&own.hooks[0]) && Trusted::default().is_trusted(&own.watches[0])
+        );
+    }
+
+    #[test]
+    fn it_is_kept_for_the_person_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("trust.json");
+        assert_eq!(Trusted::load(&path).unwrap(), Trusted::default());
+        let repository = repository("/r/.ringer.toml", TEXT);
+        let mut set = Trusted::default();
+        set.trust(&repository.hooks[0]);
+        set.trust(&repository.watches[0]);
+        set.save(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
+        let mut again = Trusted::load(&path).unwrap();
+        assert_eq!(again, set);
+        assert!(again.distrust(&repository.hooks[0]) && !again.distrust(&repository.hooks[0]));
+        assert!(!again.is_trusted(&repository.hooks[0]));
+        assert_eq!(again.distrust_file(Path::new("/r/.ringer.toml")), 1);
+        assert_eq!(again, Trusted::default());
+    }
+
+    #[test]
+    fn old_readers_and_new_writers_meet() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("trust.json");
+        let load = |text: &str| {
+            fs::write(&path, text).unwrap();
+            Trusted::load(&path)
+        };
+        assert!(load(r#"{"version":1,"colour":"red"}"#).is_ok(), "a newer one may add to it");
+        assert!(matches!(load(r#"{"version":2,"trusted":[]}"#), Err(TrustError::Newer { version: 2, .. })));
+        for broken in ["", "[]", "{", r#"{"version":1,"trusted":3}"#] {
+            assert!(matches!(load(broken), Err(TrustError::Broken { .. })), "{broken}");
+        }
+        assert!(matches!(Trusted::load(directory.path()), Err(TrustError::Io { .. })));
+        assert!(Trusted::default().save(&directory.path().join("none/trust.json")).is_err());
+    }
+}

@@ -1,0 +1,401 @@
+//! The loop: one thread owns the engine and the journal, and takes everything that happens in turn.
+//!
+//! It reads from its cursor, lets the engine decide, writes down what was decided in one transaction, and only then lets
+//! anything go out. Nothing it does can hang on anybody but the journal.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use ringer_core::{Caller, Delivery, Engine, Event, Incoming, Message, SurfaceId, WorkspaceId};
+use ringer_deliver::DesktopEvent;
+use ringer_journal::{Error, HubBell, Journal};
+use serde_json::Value;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc;
+
+use crate::book::Book;
+use crate::clock::{Clock, monotonic};
+use crate::events::EventLog;
+use crate::host::Host;
+use crate::input::{Input, Reply};
+use crate::log::Log;
+use crate::perform::{Job, MAX_UNDER_WAY};
+use crate::run::RunError;
+use crate::settings::Settings;
+use crate::watch::Watcher;
+
+/// Messages taken at once: one transaction for all of them.
+const BATCH: usize = 64;
+/// Notifications that may wait for hooks. The others stay in the journal until there is room.
+const MAX_UNDECIDED: usize = 256;
+/// Read notifications that are kept in memory; older ones are in the journal.
+pub(crate) const MAX_READ: usize = 10_000;
+/// How long to wait when the journal cannot be written.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// How long a hub stays without anything to do.
+pub(crate) const IDLE_AFTER: Duration = Duration::from_mins(10);
+
+/// The loop's state.
+pub(crate) struct Dispatcher {
+    pub(crate) journal: Journal,
+    pub(crate) engine: Engine,
+    pub(crate) events: EventLog,
+    pub(crate) hosts: Vec<Box<dyn Host>>,
+    pub(crate) clock: Clock,
+    pub(crate) settings: Settings,
+    pub(crate) log: Log,
+    pub(crate) book: Book,
+    bell: AsyncFd<HubBell>,
+    pub(crate) jobs: mpsc::Sender<Job>,
+    pub(crate) inputs: mpsc::WeakSender<Input>,
+    pub(crate) under_way: Arc<AtomicUsize>,
+    pub(crate) watcher: Option<Watcher>,
+    /// Everything up to here was taken.
+    seq: i64,
+    /// There may be more in the journal.
+    pub(crate) hungry: bool,
+    /// Jobs that the performer has not taken yet. As many as were just withdrawn or decided; it takes them at once.
+    pub(crate) unsent: VecDeque<Job>,
+    /// When an agent's time comes.
+    pub(crate) agents_due: Option<Duration>,
+    pub(crate) looked: Duration,
+    last_busy: Duration,
+    idle_after: Duration,
+    /// Until then the journal is left alone.
+    retry_at: Option<Duration>,
+    pub(crate) added: usize,
+    pub(crate) flash: bool,
+    connections: usize,
+    stopping: bool,
+}
+
+/// What happened next.
+enum Next {
+    /// Somebody wants something.
+    Input(Input),
+    /// There is something in the journal.
+    Rang,
+    /// The performer takes jobs again.
+    Room,
+    /// It is time for something.
+    Time,
+    /// Nobody can want anything any more.
+    Alone,
+}
+
+/// What a loop is made of.
+pub(crate) struct Parts {
+    pub(crate) journal: Journal,
+    pub(crate) bell: HubBell,
+    pub(crate) settings: Settings,
+    pub(crate) hosts: Vec<Box<dyn Host>>,
+    pub(crate) jobs: mpsc::Sender<Job>,
+    pub(crate) inputs: mpsc::WeakSender<Input>,
+    pub(crate) under_way: Arc<AtomicUsize>,
+    pub(crate) log: Log,
+    pub(crate) idle_after: Duration,
+}
+
+impl Dispatcher {
+    /// Goes on where the last hub stopped. Inside a tokio runtime.
+    pub(crate) fn begin(parts: Parts) -> Result<Self, RunError> {
+        let mut journal = parts.journal;
+        let clock = Clock::local();
+        let config = parts.settings.config();
+        let trusted = parts.settings.trusted();
+        let engine = Engine::new(config.preferences(&|hook| trusted.is_trusted(hook)), false);
+        let seq = journal.healing(|journal| journal.hub_cursor())?;
+        #[expect(
+            deprecated,
+            reason = "the other way is unsafe, for types that may close their descriptor; this cannot"
+        )]
+        let bell = AsyncFd::new(parts.bell).map_err(RunError::Runtime)?;
+        let now = clock.now().mono;
+        let mut dispatcher = Self {
+            engine,
+            events: EventLog::default(),
+            hosts: parts.hosts,
+            settings: parts.settings,
+            log: parts.log,
+            book: Book::default(),
+            bell,
+            jobs: parts.jobs,
+            inputs: parts.inputs,
+            under_way: parts.under_way,
+            watcher: None,
+            seq,
+            hungry: true,
+            unsent: VecDeque::new(),
+            agents_due: None,
+            looked: now,
+            last_busy: now,
+            idle_after: parts.idle_after,
+            retry_at: None,
+            added: 0,
+            flash: config.notify.flash,
+            connections: 0,
+            stopping: false,
+            journal,
+            clock,
+        };
+        dispatcher.recover()?;
+        dispatcher.watch(&config.watches);
+        if let Some(complaint) = dispatcher.settings.complaint() {
+            dispatcher.handle(Event::Observed(complaint));
+        }
+        Ok(dispatcher)
+    }
+
+    /// Brings back what the last hub remembered, had not decided, and had under way.
+    fn recover(&mut self) -> Result<(), Error> {
+        let records = self.journal.healing(|journal| journal.remembered(MAX_READ))?;
+        let undecided = self.journal.healing(|journal| journal.undecided())?;
+        let outbox = self.journal.healing(|journal| journal.outbox())?;
+        self.book = Book::begin(undecided.iter().map(|message| message.id.clone()));
+        let now = self.clock.now();
+        let orders = self.engine.put_back(now, records);
+        self.carry_out(now, orders);
+        for message in undecided {
+            self.arrive(message);
+        }
+        let known = outbox.iter().filter_map(|row| serde_json::from_str::<Delivery>(&row.delivery).ok());
+        for delivery in known.collect::<Vec<_>>() {
+            self.log.line(format!("going on with {} of {}", delivery.way, delivery.id));
+            self.adopt(delivery.place.surface.as_ref(), None, "");
+            self.send(delivery);
+        }
+        Ok(())
+    }
+
+    /// Takes what happens until there is nothing to do any more.
+    pub(crate) async fn run(mut self, mut inputs: mpsc::Receiver<Input>) {
+        while !self.stopping {
+            let now = monotonic();
+            if self.hungry && self.retry_at.is_none_or(|at| at <= now) {
+                self.feed();
+            }
+            self.settle();
+            let wait = self.wait(monotonic());
+            match self.next(&mut inputs, wait).await {
+                Next::Input(input) => {
+                    self.take(input);
+                    // What came together is taken together: one transaction for all of it.
+                    for _ in 0..BATCH {
+                        match inputs.try_recv() {
+                            Ok(input) => self.take(input),
+                            Err(_) => break,
+                        }
+                    }
+                }
+                Next::Rang => self.hungry = true,
+                Next::Room => self.hand_on(),
+                Next::Time => self.tick(),
+                Next::Alone => break,
+            }
+        }
+        self.settle();
+    }
+
+    async fn next(&self, inputs: &mut mpsc::Receiver<Input>, wait: Duration) -> Next {
+        tokio::select! {
+            input = inputs.recv() => input.map_or(Next::Alone, Next::Input),
+            rang = self.bell.readable() => {
+                if let Ok(mut rang) = rang {
+                    rang.clear_ready();
+                }
+                Next::Rang
+            }
+            _ = self.jobs.reserve(), if !self.unsent.is_empty() => Next::Room,
+            () = tokio::time::sleep(wait) => Next::Time,
+        }
+    }
+
+    /// How long nothing has to be done.
+    fn wait(&self, now: Duration) -> Duration {
+        if self.hungry && self.has_room() {
+            return self.retry_at.map_or(Duration::ZERO, |at| at.saturating_sub(now));
+        }
+        let idle = self.last_busy + self.idle_after;
+        let engine = self.engine.next_deadline(now);
+        [Some(idle), engine, self.agents_due, self.retry_at]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(idle)
+            .saturating_sub(now)
+    }
+
+    fn has_room(&self) -> bool {
+        self.engine.undecided() < MAX_UNDECIDED && self.under_way.load(Ordering::Relaxed) < MAX_UNDER_WAY
+    }
+
+    fn take(&mut self, input: Input) {
+        if !matches!(input, Input::Connections(_)) {
+            self.last_busy = monotonic();
+        }
+        match input {
+            Input::Answered { ticket, answer } => {
+                self.handle(Event::HooksAnswered { ticket, answer });
+                self.hungry = true;
+            }
+            Input::Delivered { id, way, report } => self.delivered(id, way, report),
+            Input::Desktop(DesktopEvent::Dismissed(id)) => {
+                self.handle(Event::Mark { id, read: true });
+            }
+            Input::Desktop(DesktopEvent::Show(id, _)) => {
+                if let Err(why) = self.open(&id) {
+                    self.log.line(format!("cannot show {id}: {}", why.message));
+                }
+            }
+            Input::Desktop(_) => {}
+            Input::Watched(outcome) => self.watched(&outcome),
+            Input::Request { method, params, reply } => {
+                // Whoever wrote something and asks sees it.
+                self.hungry = true;
+                self.feed();
+                let answer = self.answer(&method, params);
+                self.settle();
+                // A client that has gone needs no answer.
+                let _ = reply.send(answer);
+            }
+            Input::Connections(count) => self.connections = count,
+            Input::Stop => self.stopping = true,
+        }
+    }
+
+    fn answer(&mut self, method: &str, params: Value) -> Reply {
+        match self.call(method, params) {
+            Ok(reply) => reply,
+            Err(refusal) => Reply::Result(Err(refusal)),
+        }
+    }
+
+    /// Time has passed.
+    fn tick(&mut self) {
+        let now = monotonic();
+        if self.agents_due.is_some_and(|due| due <= now) {
+            self.tick_agents(now);
+        }
+        self.retry_at = self.retry_at.filter(|at| *at > now);
+        let idle = now.saturating_sub(self.last_busy) >= self.idle_after;
+        let quiet = self.connections == 0 && self.engine.undecided() == 0;
+        if idle && quiet && self.under_way.load(Ordering::Relaxed) == 0 {
+            self.log.line("nothing to do for a while: ending");
+            self.stopping = true;
+        } else if idle {
+            self.last_busy = now;
+        }
+        self.handle(Event::Tick);
+    }
+
+    /// Takes what is new in the journal, as far as there is room.
+    pub(crate) fn feed(&mut self) {
+        self.look_at_settings();
+        while self.hungry && self.has_room() {
+            if let Err(error) = self.feed_once() {
+                self.log.line(format!("cannot read the journal: {error}"));
+                self.retry_at = Some(monotonic() + RETRY_AFTER);
+                return;
+            }
+        }
+    }
+
+    fn feed_once(&mut self) -> Result<(), Error> {
+        // Emptied before the look: what comes after it rings again.
+        self.bell.get_ref().empty(self.journal.home())?;
+        self.journal.refresh()?;
+        let seq = self.seq;
+        let messages = self.journal.healing(|journal| journal.messages_after(seq, BATCH))?;
+        self.hungry = messages.len() == BATCH;
+        if !messages.is_empty() {
+            self.last_busy = monotonic();
+        }
+        for message in messages {
+            self.seq = message.seq;
+            self.arrive(message);
+        }
+        self.book.take(self.seq);
+        self.agents_due = self.journal.agents_deadline()?;
+        self.settle();
+        Ok(())
+    }
+
+    fn arrive(&mut self, message: Message) {
+        let origin = &message.draft.origin;
+        let surface = origin.surface.as_deref().map(SurfaceId::new);
+        let (tty, pane) = (origin.tty.clone(), origin.pane.clone());
+        if let Some(cwd) = origin.cwd.clone() {
+            self.hear_of_repository(message.draft.scope.as_str(), &cwd);
+        }
+        self.adopt(surface.as_ref(), tty.as_deref(), message.draft.scope.as_str());
+        let caller = Caller {
+            workspace: message.draft.origin.workspace.as_deref().map(WorkspaceId::new),
+            surface,
+            tty,
+            prefer_tty: pane.is_some(),
+        };
+        let is_subagent = message.draft.category.as_deref() == Some("subagent");
+        let incoming = Incoming { message, caller, is_subagent, pending: false };
+        self.handle(Event::Message(Box::new(incoming)));
+    }
+
+    /// A surface speaks: its host says where it stands.
+    fn adopt(&mut self, surface: Option<&SurfaceId>, tty: Option<&str>, scope: &str) {
+        let Some(surface) = surface else { return };
+        let event = self.hosts.iter_mut().find_map(|host| host.adopt(surface, tty, scope));
+        if let Some(event) = event {
+            self.handle(event);
+            self.tell_of_agent(surface);
+        }
+    }
+
+    /// Lets the engine handle an event, and does what it orders.
+    pub(crate) fn handle(&mut self, event: Event) {
+        let now = self.clock.now();
+        let orders = self.engine.handle(now, event);
+        self.carry_out(now, orders);
+    }
+
+    /// Writes down what happened. Then, and only then, does anything go out.
+    pub(crate) fn settle(&mut self) {
+        self.book.set_undecided(self.engine.undecided_ids());
+        if self.book.settlement().is_empty() || self.retry_at.is_some_and(|at| at > monotonic()) {
+            return;
+        }
+        let wall_ms = self.clock.now().wall_ms;
+        match self.journal.settle(self.book.settlement(), wall_ms) {
+            Ok(()) => {
+                self.retry_at = None;
+                for delivery in self.book.written() {
+                    self.send(delivery);
+                }
+            }
+            Err(error) => {
+                self.log.line(format!("cannot write down what happened: {error}"));
+                self.retry_at = Some(monotonic() + RETRY_AFTER);
+            }
+        }
+    }
+
+    /// There is something new in the journal.
+    pub(crate) fn wake(&mut self) {
+        self.hungry = true;
+    }
+
+    /// How many deliveries are under way.
+    pub(crate) fn under_way(&self) -> usize {
+        self.under_way.load(Ordering::Relaxed)
+    }
+
+    /// How far the journal was taken.
+    pub(crate) fn cursor(&self) -> i64 {
+        self.seq
+    }
+}
+
+/// Where programs are looked for.
+pub(crate) fn search_path() -> std::ffi::OsString {
+    std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
+}

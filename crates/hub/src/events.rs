@@ -1,0 +1,156 @@
+//! What happened, for those who follow: numbered, kept for a while, and never waited for.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+/// Events that are kept for those who come later. With more, the oldest goes, and whoever asks for it is told of the gap.
+const MAX_KEPT: usize = 4096;
+/// Events that may wait for one subscriber. One that does not keep up is cut off.
+pub(crate) const MAX_WAITING: usize = 1024;
+/// Subscribers at once; as many as there may be connections.
+pub(crate) const MAX_SUBSCRIBERS: usize = 256;
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HubEvent {
+    /// Its number; they go up by one.
+    pub seq: u64,
+    /// What kind of thing happened: `notification.created`, `badge`, …
+    pub event: &'static str,
+    /// When, in milliseconds since 1970.
+    pub unix_ms: i64,
+    /// The details.
+    pub data: Value,
+}
+
+/// What a subscriber wants.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted {
+    /// Replay everything after this number.
+    pub(crate) after_seq: Option<u64>,
+    /// Only events whose names begin with one of these; empty for all.
+    pub(crate) names: Vec<String>,
+}
+
+impl Wanted {
+    fn takes(&self, event: &HubEvent) -> bool {
+        self.names.is_empty() || self.names.iter().any(|name| event.event.starts_with(name.as_str()))
+    }
+}
+
+/// What a subscriber gets at first.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    /// What it missed, in order.
+    pub(crate) replay: Vec<Arc<HubEvent>>,
+    /// Whether something between is lost: it asked for more than is kept, or for another hub's numbers.
+    pub(crate) gap: bool,
+    /// The number of the last event so far.
+    pub(crate) last_seq: u64,
+    /// What happens from now on. It ends when the subscriber is cut off.
+    pub(crate) coming: mpsc::Receiver<Arc<HubEvent>>,
+}
+
+/// The events of one hub.
+#[derive(Debug, Default)]
+pub(crate) struct EventLog {
+    kept: VecDeque<Arc<HubEvent>>,
+    last_seq: u64,
+    subscribers: Vec<(Wanted, mpsc::Sender<Arc<HubEvent>>)>,
+}
+
+impl EventLog {
+    /// Something happened. Nobody is waited for.
+    pub(crate) fn add(&mut self, unix_ms: i64, event: &'static str, data: Value) {
+        self.last_seq += 1;
+        let event = Arc::new(HubEvent { seq: self.last_seq, event, unix_ms, data });
+        self.subscribers.retain(|(wanted, sender)| {
+            !wanted.takes(&event) && !sender.is_closed() || sender.try_send(Arc::clone(&event)).is_ok()
+        });
+        if self.kept.len() == MAX_KEPT {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(event);
+    }
+
+    /// Somebody wants to follow. `None` if too many do.
+    pub(crate) fn subscribe(&mut self, wanted: Wanted) -> Option<Subscription> {
+        self.subscribers.retain(|(_, sender)| !sender.is_closed());
+        if self.subscribers.len() >= MAX_SUBSCRIBERS {
+            return None;
+        }
+        let (sender, coming) = mpsc::channel(MAX_WAITING);
+        let after = wanted.after_seq.unwrap_or(self.last_seq);
+        let first = self.kept.front().map_or(self.last_seq + 1, |event| event.seq);
+        let gap = after > self.last_seq || after + 1 < first;
+        let replay = self.kept.iter().filter(|event| event.seq > after || after > self.last_seq);
+        let replay = replay.filter(|event| wanted.takes(event)).cloned().collect();
+        self.subscribers.push((wanted, sender));
+        Some(Subscription { replay, gap, last_seq: self.last_seq, coming })
+    }
+
+    /// How many follow.
+    pub(crate) fn followers(&mut self) -> usize {
+        self.subscribers.retain(|(_, sender)| !sender.is_closed());
+        self.subscribers.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(events: u64) -> EventLog {
+        let mut log = EventLog::default();
+        for number in 0..events {
+            log.add(0, if number % 2 == 0 { "badge" } else { "ring" }, Value::from(number));
+        }
+        log
+    }
+
+    fn replayed(log: &mut EventLog, after: Option<u64>, names: &[&str]) -> (Vec<u64>, bool) {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let subscription = log.subscribe(Wanted { after_seq: after, names }).unwrap();
+        (subscription.replay.iter().map(|event| event.seq).collect(), subscription.gap)
+    }
+
+    #[test]
+    fn what_was_missed_is_replayed_and_a_gap_is_told() {
+        let mut log = log(5);
+        assert_eq!(replayed(&mut log, None, &[]), (vec![], false), "from now on");
+        assert_eq!(replayed(&mut log, Some(0), &[]), (vec![1, 2, 3, 4, 5], false));
+        assert_eq!(replayed(&mut log, Some(3), &["ring"]), (vec![4], false));
+        assert_eq!(replayed(&mut log, Some(900), &[]), (vec![1, 2, 3, 4, 5], true), "another hub's numbers");
+        let mut many = self::log(5000);
+        assert!(replayed(&mut many, Some(1), &[]).1, "the oldest are gone");
+    }
+
+    #[test]
+    fn who_does_not_keep_up_is_cut_off() {
+        let mut log = EventLog::default();
+        let mut slow = log.subscribe(Wanted::default()).unwrap();
+        for _ in 0..=MAX_WAITING {
+            log.add(0, "badge", Value::Null);
+        }
+        assert_eq!(log.followers(), 0);
+        let mut got = 0;
+        while slow.coming.try_recv().is_ok() {
+            got += 1;
+        }
+        assert_eq!(got, MAX_WAITING);
+    }
+
+    #[test]
+    fn there_is_a_limit_to_followers_and_the_gone_do_not_count() {
+        let mut log = EventLog::default();
+        let held: Vec<Subscription> =
+            (0..MAX_SUBSCRIBERS).map(|_| log.subscribe(Wanted::default()).unwrap()).collect();
+        assert!(log.subscribe(Wanted::default()).is_none());
+        drop(held);
+        assert!(log.subscribe(Wanted::default()).is_some());
+    }
+}

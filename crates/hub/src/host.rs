@@ -1,0 +1,60 @@
+//! Hosts: who owns surfaces and can draw a ring on them. The hub knows nothing of how.
+
+use ringer_core::{Badge, Event, Place, SurfaceId, Toast, WorkspaceId};
+
+/// A surface, as its host knows it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct SurfaceInfo {
+    /// Its id.
+    pub surface: SurfaceId,
+    /// The workspace it stands in.
+    pub workspace: WorkspaceId,
+    /// Its terminal device.
+    pub tty: Option<String>,
+    /// Its host.
+    pub host: &'static str,
+}
+
+/// What came of wanting to go to a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Focused {
+    /// The person is there.
+    Done,
+    /// It is ours, but it cannot be brought to the front; in words.
+    Cannot(String),
+    /// It is not ours.
+    NotMine,
+}
+
+/// Somebody who owns surfaces. Every call returns at once: what takes time happens elsewhere, and is told with an
+/// [`Event`].
+pub trait Host: Send {
+    /// Its name, for people.
+    fn name(&self) -> &'static str;
+
+    /// The surfaces it has now.
+    fn surfaces(&self) -> Vec<SurfaceInfo>;
+
+    /// A message came from that surface: whether it is one of this host's, and if so in which workspace it stands.
+    fn adopt(&mut self, surface: &SurfaceId, tty: Option<&str>, scope: &str) -> Option<Event>;
+
+    /// A surface's ring goes on or off.
+    fn ring(&mut self, _place: &Place, _lit: bool) {}
+
+    /// A workspace's number changes.
+    fn badge(&mut self, _workspace: &WorkspaceId, _badge: Badge) {}
+
+    /// A pane flashes.
+    fn flash(&mut self, _place: &Place) {}
+
+    /// Another toast is shown, or none.
+    fn toast(&mut self, _toast: Option<&Toast>) {}
+
+    /// Brings a surface to the front.
+    fn focus(&mut self, place: &Place) -> Focused;
+
+    /// Surfaces that have gone since the last call.
+    fn gone(&mut self) -> Vec<SurfaceId> {
+        Vec::new()
+    }
+}

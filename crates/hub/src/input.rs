@@ -1,0 +1,41 @@
+//! What the loop hears of.
+
+use ringer_core::{Answer, MessageId, Ticket, Way};
+use ringer_deliver::DesktopEvent;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::events::Subscription;
+use crate::perform::Report;
+use crate::protocol::Refusal;
+
+/// Inputs that may wait for the loop. Whoever brings another waits with it; the doorbell is rung only once.
+pub(crate) const MAX_INPUTS: usize = 1024;
+
+/// Something the loop has to deal with, in the order in which it came.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// A hook answered.
+    Answered { ticket: Ticket, answer: Answer },
+    /// A delivery is over.
+    Delivered { id: MessageId, way: Way, report: Report },
+    /// The person did something to a popup.
+    Desktop(DesktopEvent),
+    /// A file that is watched changed, and its command ran.
+    Watched(crate::watch::Outcome),
+    /// Somebody asks for something.
+    Request { method: String, params: Value, reply: oneshot::Sender<Reply> },
+    /// A connection was opened or closed.
+    Connections(usize),
+    /// It is time to end.
+    Stop,
+}
+
+/// What a request is answered with.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// A value, or why not.
+    Result(Result<Value, Refusal>),
+    /// A subscription, which goes on until the connection ends.
+    Subscribed(Subscription),
+}

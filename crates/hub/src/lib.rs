@@ -1,0 +1,74 @@
+//! The hub: the one process per person that runs the assembly line.
+//!
+//! It reads the journal from its own cursor, lets [`ringer_core::Engine`] decide, writes down what was decided, and
+//! carries it out through `ringer-deliver` and the [`Host`]s that the program plugged in. Commands talk to it over a
+//! socket ([`Client`]); everything they change is a message in the journal first, so nothing depends on the hub being
+//! there.
+//!
+//! ```no_run
+//! use ringer_hub::{PlainHost, Surroundings, run};
+//! use ringer_journal::Home;
+//!
+//! let surroundings = Surroundings::of_process(Home::new("/people/me/.local/state/ringer"), true);
+//! run(&surroundings, vec![Box::new(PlainHost::default())])?;
+//! # Ok::<(), ringer_hub::RunError>(())
+//! ```
+//!
+//! # Inside
+//!
+//! `run` takes the lock, binds the socket and starts two threads. One is the loop (`dispatch`), which owns the engine and
+//! the journal and takes every `Input` in turn; `requests`, `signals`, `settings` and `book` are parts of it. The other
+//! carries out what can hang (`perform`, `terminals`, `watch`) and serves the socket (`server`).
+//!
+//! # What it never does
+//!
+//! It makes no writer wait. It shows nothing that is not in the journal. It waits for nobody on its loop: programs,
+//! terminals, the desktop, the network and clients each have a deadline and a place of their own.
+//!
+//! # Bounds
+//!
+//! Connections: 256, lines of 1 MiB, 500 requests a second each. Deliveries under way: 1024, then messages wait in the
+//! journal. In memory: what is unread, and 10,000 of the rest.
+
+#![deny(unsafe_code)]
+
+mod apply;
+mod book;
+mod client;
+mod clock;
+pub mod config;
+mod dispatch;
+mod events;
+mod host;
+mod input;
+mod log;
+mod obey;
+mod outfit;
+mod perform;
+mod plain;
+mod presence;
+mod protocol;
+mod requests;
+mod run;
+mod server;
+mod settings;
+mod signals;
+mod start;
+mod terminals;
+pub mod view;
+mod watch;
+mod why;
+
+pub use client::{Client, ClientError};
+pub use clock::{Clock, monotonic};
+pub use events::HubEvent;
+pub use host::{Focused, Host, SurfaceInfo};
+pub use plain::PlainHost;
+pub use presence::Presence;
+pub use protocol::{MAX_LINE, Refusal, Request, Response};
+pub use requests::names as methods;
+pub use run::{RunError, Surroundings, run};
+pub use server::MAX_CONNECTIONS;
+pub use settings::trust_file;
+pub use start::{DETACHED, detach, start, start_and_wait};
+pub use why::{agents, explain};

@@ -1,0 +1,90 @@
+//! The hub's log: lines in a file, bounded.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ringer_term::sanitise_line;
+
+use crate::clock::Clock;
+
+/// A log longer than this becomes the old one, and the old one before it goes.
+const MAX_LOG: u64 = 1024 * 1024;
+
+/// Where the hub writes what happens to it. Cheap to clone; a log that cannot be written is silent.
+#[derive(Debug, Clone)]
+pub(crate) struct Log {
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    file: Option<File>,
+    length: u64,
+    clock: Clock,
+    /// Also to standard error, with `--foreground`.
+    aloud: bool,
+}
+
+impl Log {
+    /// Opens the log.
+    pub(crate) fn open(path: PathBuf, aloud: bool) -> Self {
+        let (file, length) = open(&path);
+        let shared = Shared { path, file, length, clock: Clock::local(), aloud };
+        Self { shared: Arc::new(Mutex::new(shared)) }
+    }
+
+    /// Writes a line. Its text may come from anywhere, so it is made safe.
+    pub(crate) fn line(&self, text: impl AsRef<str>) {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = shared.clock.stamp(shared.clock.now().wall_ms);
+        let line = format!("{stamp} {}\n", sanitise_line(text.as_ref()));
+        if shared.aloud {
+            eprint!("{line}");
+        }
+        shared.write(line.as_bytes());
+    }
+}
+
+impl Shared {
+    fn write(&mut self, line: &[u8]) {
+        if self.length > MAX_LOG {
+            let _ = fs::rename(&self.path, self.path.with_extension("log.old"));
+            (self.file, self.length) = open(&self.path);
+        }
+        if let Some(file) = &mut self.file
+            && file.write_all(line).is_ok()
+        {
+            self.length += line.len() as u64;
+        }
+    }
+}
+
+fn open(path: &PathBuf) -> (Option<File>, u64) {
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path).ok();
+    let length = file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |metadata| metadata.len());
+    (file, length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_stays_bounded_and_one_line_is_one_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("hub.log");
+        let log = Log::open(path.clone(), false);
+        log.line("two\nlines \x1b[31m");
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
+        for _ in 0..3000 {
+            log.line("x".repeat(1000));
+        }
+        let size = |path: PathBuf| fs::metadata(path).unwrap().len();
+        assert!(size(path.clone()) < MAX_LOG + 2048);
+        assert!(size(path.with_extension("log.old")) < MAX_LOG + 2048);
+    }
+}

@@ -1,0 +1,134 @@
+//! Obeying: what the engine ordered is written into the book, drawn by the hosts, told to those who follow, or handed to
+//! the performer.
+
+use ringer_core::{Delivery, Event, MessageId, Now, Order, Place, Record, Way};
+use ringer_journal::{DeadLetter, ShownPopup};
+use serde_json::{Value, json};
+
+use crate::dispatch::{Dispatcher, MAX_READ};
+use crate::perform::{Job, Report, UnderWay};
+use crate::terminals::Terminal;
+use crate::view;
+
+/// Notifications that are added before the memory is trimmed again.
+const TRIM_EVERY: usize = 1_000;
+
+impl Dispatcher {
+    pub(crate) fn carry_out(&mut self, now: Now, orders: Vec<Order>) {
+        for order in orders {
+            self.obey(now, order);
+        }
+        for surface in self.hosts.iter_mut().flat_map(|host| host.gone()).collect::<Vec<_>>() {
+            self.handle(Event::SurfaceGone(surface));
+        }
+    }
+
+    pub(crate) fn obey(&mut self, now: Now, order: Order) {
+        match order {
+            Order::RunHook { ticket, index, envelope } => {
+                self.perform(Job::Hook { ticket, index, envelope });
+            }
+            Order::Remember(record) => self.remember(now, *record),
+            Order::Forget(id) => {
+                self.book.forget(&id);
+                self.events.add(now.wall_ms, "notification.removed", json!({ "id": id }));
+            }
+            Order::Trail { id, text } => self.book.step(id, now.wall_ms, text),
+            Order::Append { surface, title, body, category } => {
+                self.append_sign(&surface, title.as_ref(), &body, category);
+            }
+            Order::Apply { surface, agent: _, signal } => self.apply_signal(&surface, signal),
+            Order::Deliver(delivery) => self.book.send(*delivery),
+            Order::Withdraw(id) => {
+                self.book.withdraw(&id);
+                self.perform(Job::Withdraw(id));
+            }
+            Order::Ring { place, lit } => {
+                self.hosts.iter_mut().for_each(|host| host.ring(&place, lit));
+                self.events.add(now.wall_ms, "ring", json!({ "place": place, "lit": lit }));
+            }
+            Order::Badge { workspace, badge } => {
+                self.hosts.iter_mut().for_each(|host| host.badge(&workspace, badge));
+                let data = json!({ "workspace": workspace, "badge": badge.0, "text": badge.to_string() });
+                self.events.add(now.wall_ms, "badge", data);
+            }
+            Order::Flash(place) if self.flash => {
+                self.hosts.iter_mut().for_each(|host| host.flash(&place));
+            }
+            Order::Flash(_) => {}
+            Order::Reorder(workspace) => {
+                self.events.add(now.wall_ms, "reorder", json!({ "workspace": workspace }));
+            }
+            Order::ShowToast(toast) => {
+                self.hosts.iter_mut().for_each(|host| host.toast(toast.as_ref()));
+                let data = toast.map(|toast| json!({ "key": toast.key, "text": toast.text() }));
+                self.events.add(now.wall_ms, "toast", data.unwrap_or(Value::Null));
+            }
+            Order::Indicator { key, text } => {
+                self.events.add(now.wall_ms, "indicator", json!({ "key": key, "text": text }));
+            }
+        }
+    }
+
+    pub(crate) fn remember(&mut self, now: Now, record: Record) {
+        let data = view::notification(&record, &self.clock);
+        let is_new = record.trail.steps().all(|step| !step.text.starts_with("marked"));
+        let name = if is_new { "notification.created" } else { "notification.updated" };
+        self.events.add(now.wall_ms, name, data);
+        self.book.remember(record);
+        self.added += 1;
+        if self.added >= TRIM_EVERY {
+            self.added = 0;
+            self.engine.trim(MAX_READ);
+        }
+    }
+
+    pub(crate) fn send(&mut self, delivery: Delivery) {
+        let terminal = (delivery.way == Way::Terminal).then(|| self.terminal_of(&delivery.place)).flatten();
+        let under_way = UnderWay::begin(&self.under_way);
+        self.perform(Job::Deliver { delivery: Box::new(delivery), terminal, under_way });
+    }
+
+    /// The terminal of a place; of a workspace as a whole, any that is in it.
+    pub(crate) fn terminal_of(&self, place: &Place) -> Option<Terminal> {
+        let surfaces = self.hosts.iter().flat_map(|host| host.surfaces());
+        let fits = surfaces.filter(|info| match &place.surface {
+            Some(surface) => info.surface == *surface,
+            None => info.workspace == place.workspace,
+        });
+        let (surface, tty) = fits.filter_map(|info| Some((info.surface, info.tty?))).max()?;
+        Some(Terminal { tty, surface })
+    }
+
+    pub(crate) fn perform(&mut self, job: Job) {
+        self.unsent.push_back(job);
+        self.hand_on();
+    }
+
+    /// Hands jobs on as far as the performer takes them at once; the rest follows when it does.
+    pub(crate) fn hand_on(&mut self) {
+        while !self.unsent.is_empty()
+            && let Ok(permit) = self.jobs.try_reserve()
+            && let Some(job) = self.unsent.pop_front()
+        {
+            permit.send(job);
+        }
+    }
+
+    pub(crate) fn delivered(&mut self, id: MessageId, way: Way, report: Report) {
+        self.book.settle(&id, way);
+        if let Some(shown) = report.shown {
+            let record = self.engine.attention().store().get(&id);
+            let surface = record.and_then(|record| record.place.surface.as_ref()).map(ToString::to_string);
+            let key = surface.unwrap_or_else(|| id.to_string());
+            let (number, server) = (shown.number, shown.server);
+            self.book.shown(ShownPopup { key, id: id.clone(), number, server });
+        }
+        if let (Way::Webhook, Err(why)) = (way, &report.result) {
+            let unix_ms = self.clock.now().wall_ms;
+            self.book.bury(DeadLetter { id: id.clone(), target: way.to_string(), why: why.clone(), unix_ms });
+        }
+        self.handle(Event::Delivered { id, way, result: report.result });
+        self.hungry = true;
+    }
+}

@@ -1,0 +1,268 @@
+//! Carrying orders out: whatever can hang happens here, each by itself and with a deadline, and never on the loop.
+
+use std::collections::{HashMap, VecDeque};
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use ringer_core::{Answer, Delivery, Envelope, MessageId, Ticket, Way};
+use ringer_deliver::{Desktop, DesktopEvent, Note, Popup, Shown};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::input::Input;
+use crate::outfit::{Outfit, WEBHOOK_ATTEMPTS};
+use crate::terminals::{InTerminal, Terminal};
+
+/// Deliveries that may be under way. The hub takes no more messages while there are that many; they wait in the journal.
+pub(crate) const MAX_UNDER_WAY: usize = 1024;
+/// Programs of one kind that may run at once. The others wait for their turn.
+const MAX_AT_ONCE: usize = 16;
+/// How long a popup or a terminal may take before the next way out is tried.
+const POPUP_DEADLINE: Duration = Duration::from_millis(4500);
+/// Notifications in terminals that can still be taken back; the oldest are forgotten.
+const MAX_IN_TERMINALS: usize = 256;
+
+/// Something to carry out.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// Run a hook.
+    Hook { ticket: Ticket, index: usize, envelope: Box<Envelope> },
+    /// Send a notification out; to that terminal, if that is the way.
+    Deliver { delivery: Box<Delivery>, terminal: Option<Terminal>, under_way: UnderWay },
+    /// Take back what was shown of one, and stop what is on its way.
+    Withdraw(MessageId),
+    /// The settings changed.
+    Equip(Arc<Outfit>),
+}
+
+/// What a delivery did.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// In words.
+    pub(crate) result: Result<String, String>,
+    /// Where the desktop shows it.
+    pub(crate) shown: Option<Shown>,
+    /// How it can be taken back from a terminal.
+    in_terminal: Option<InTerminal>,
+}
+
+impl Report {
+    fn of(result: Result<String, String>) -> Self {
+        Self { result, shown: None, in_terminal: None }
+    }
+}
+
+/// Counts what is under way, however it ends.
+#[derive(Debug)]
+pub(crate) struct UnderWay(Arc<AtomicUsize>);
+
+impl UnderWay {
+    pub(crate) fn begin(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Carries jobs out.
+pub(crate) struct Performer {
+    outfit: Arc<Outfit>,
+    desktop: Desktop,
+    inputs: mpsc::Sender<Input>,
+    at_once: Arc<Semaphore>,
+    tasks: JoinSet<()>,
+    /// What can be stopped: deliveries that have not reached anybody yet.
+    on_their_way: HashMap<MessageId, Vec<AbortHandle>>,
+    in_terminals: VecDeque<(MessageId, InTerminal)>,
+}
+
+impl Performer {
+    pub(crate) fn new(outfit: Outfit, desktop: Desktop, inputs: mpsc::Sender<Input>) -> Self {
+        Self {
+            outfit: Arc::new(outfit),
+            desktop,
+            inputs,
+            at_once: Arc::new(Semaphore::new(MAX_AT_ONCE)),
+            tasks: JoinSet::new(),
+            on_their_way: HashMap::new(),
+            in_terminals: VecDeque::new(),
+        }
+    }
+
+    /// Takes jobs until nobody gives any.
+    pub(crate) async fn run(
+        mut self,
+        mut jobs: mpsc::Receiver<Job>,
+        mut clicks: mpsc::Receiver<DesktopEvent>,
+    ) {
+        let (terminals, mut shown_in_terminals) = mpsc::channel(MAX_IN_TERMINALS);
+        loop {
+            tokio::select! {
+                job = jobs.recv() => match job {
+                    Some(job) => self.take(job, &terminals),
+                    None => return,
+                },
+                Some(event) = clicks.recv() => {
+                    // The loop is there as long as we are.
+                    let _ = self.inputs.send(Input::Desktop(event)).await;
+                }
+                Some(shown) = shown_in_terminals.recv() => {
+                    if self.in_terminals.len() == MAX_IN_TERMINALS {
+                        self.in_terminals.pop_front();
+                    }
+                    self.in_terminals.push_back(shown);
+                }
+                Some(_) = self.tasks.join_next() => {
+                    self.on_their_way.retain(|_, handles| {
+                        handles.retain(|handle| !handle.is_finished());
+                        !handles.is_empty()
+                    });
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, job: Job, terminals: &mpsc::Sender<(MessageId, InTerminal)>) {
+        match job {
+            Job::Equip(outfit) => self.outfit = outfit,
+            Job::Hook { ticket, index, envelope } => self.run_hook(ticket, index, envelope),
+            Job::Withdraw(id) => self.withdraw(&id),
+            Job::Deliver { delivery, terminal, under_way } => {
+                let (id, way) = (delivery.id.clone(), delivery.way);
+                let work = self.deliver(&delivery, terminal);
+                let (inputs, terminals) = (self.inputs.clone(), terminals.clone());
+                let told = id.clone();
+                let handle = self.tasks.spawn(async move {
+                    let report = work.await;
+                    if let Some(shown) = report.in_terminal.clone() {
+                        let _ = terminals.send((told.clone(), shown)).await;
+                    }
+                    drop(under_way);
+                    let _ = inputs.send(Input::Delivered { id: told, way, report }).await;
+                });
+                // A command that runs is let run: nobody expects it to be killed by a glance at the screen.
+                if way != Way::Command {
+                    self.on_their_way.entry(id).or_default().push(handle);
+                }
+            }
+        }
+    }
+
+    fn run_hook(&mut self, ticket: Ticket, index: usize, envelope: Box<Envelope>) {
+        let (inputs, outfit) = (self.inputs.clone(), Arc::clone(&self.outfit));
+        self.tasks.spawn(async move {
+            let answer = match outfit.hooks.get(index) {
+                Some(hook) => hook.run(&envelope).await,
+                None => Answer::Failed("the hook is no longer there".to_owned()),
+            };
+            let _ = inputs.send(Input::Answered { ticket, answer }).await;
+        });
+    }
+
+    fn withdraw(&mut self, id: &MessageId) {
+        for handle in self.on_their_way.remove(id).into_iter().flatten() {
+            handle.abort();
+        }
+        // Busy, or no bus: the popup goes by itself some day.
+        let _ = self.desktop.withdraw(id.clone());
+        let shown = std::mem::take(&mut self.in_terminals);
+        let (gone, kept): (VecDeque<_>, VecDeque<_>) = shown.into_iter().partition(|(own, _)| own == id);
+        self.in_terminals = kept;
+        for (_, shown) in gone {
+            self.tasks.spawn(async move {
+                let _ = shown.withdraw().await;
+            });
+        }
+    }
+
+    fn deliver(
+        &self,
+        delivery: &Delivery,
+        terminal: Option<Terminal>,
+    ) -> impl Future<Output = Report> + use<> {
+        let note = Note::from(delivery);
+        let way = delivery.way;
+        let (outfit, desktop) = (Arc::clone(&self.outfit), self.desktop.clone());
+        let at_once = Arc::clone(&self.at_once);
+        async move {
+            match way {
+                Way::Desktop => within(POPUP_DEADLINE, show_on_desktop(&desktop, &note)).await,
+                Way::Terminal => {
+                    within(POPUP_DEADLINE, show_in_terminal(terminal, &note, outfit.channel)).await
+                }
+                Way::Sound => {
+                    let _turn = at_once.acquire().await;
+                    let played = outfit.sound.play(&outfit.search_path).await;
+                    Report::of(played.map(|()| "played".to_owned()).map_err(|error| error.to_string()))
+                }
+                Way::Command => {
+                    let _turn = at_once.acquire().await;
+                    let Some(command) = &outfit.command else {
+                        return Report::of(Ok("there is none any more".to_owned()));
+                    };
+                    let ran = command.run(&note).await;
+                    Report::of(ran.map(|()| "ran".to_owned()).map_err(|error| error.to_string()))
+                }
+                Way::Webhook => Report::of(call_webhooks(&outfit, &note).await),
+            }
+        }
+    }
+}
+
+async fn within(deadline: Duration, work: impl Future<Output = Report>) -> Report {
+    let done = tokio::time::timeout(deadline, work).await;
+    done.unwrap_or_else(|_| Report::of(Err(format!("it took longer than {deadline:?}"))))
+}
+
+async fn show_on_desktop(desktop: &Desktop, note: &Note) -> Report {
+    match desktop.show(Popup::of(note)).await {
+        Ok(shown) => Report {
+            result: Ok(format!("shown as number {}", shown.number)),
+            shown: Some(shown),
+            in_terminal: None,
+        },
+        Err(error) => Report::of(Err(error.to_string())),
+    }
+}
+
+async fn show_in_terminal(terminal: Option<Terminal>, note: &Note, channel: ringer_term::Channel) -> Report {
+    let Some(terminal) = terminal else {
+        return Report::of(Err(
+            "it did not come from a terminal, and none is known in its workspace".to_owned()
+        ));
+    };
+    match terminal.show(note, channel).await {
+        Ok((how, in_terminal)) => Report { result: Ok(how), shown: None, in_terminal },
+        Err(why) => Report::of(Err(why)),
+    }
+}
+
+/// Calls all of them at once; the failure of one is its own.
+async fn call_webhooks(outfit: &Outfit, note: &Note) -> Result<String, String> {
+    let mut calls = JoinSet::new();
+    for (name, webhook) in outfit.webhooks.iter().filter(|(_, webhook)| webhook.wants(note.kind)) {
+        let (name, webhook, note) = (name.clone(), webhook.clone(), note.clone());
+        calls.spawn(async move { (name, webhook.deliver(&note, WEBHOOK_ATTEMPTS).await) });
+    }
+    let (mut told, mut failed) = (Vec::new(), Vec::new());
+    while let Some(call) = calls.join_next().await {
+        match call {
+            Ok((name, Ok(()))) => told.push(name),
+            Ok((name, Err(error))) => failed.push(format!("{name}: {error}")),
+            Err(error) => failed.push(error.to_string()),
+        }
+    }
+    match (told.is_empty(), failed.is_empty()) {
+        (true, true) => Ok("no webhook wants this kind".to_owned()),
+        (_, true) => Ok(format!("told {}", told.join(", "))),
+        (true, false) => Err(failed.join("; ")),
+        (false, false) => Err(format!("{}; but told {}", failed.join("; "), told.join(", "))),
+    }
+}

@@ -1,0 +1,103 @@
+//! The plain host: terminals that Ringer does not draw. It learns of one when something in it speaks.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use ringer_core::{Event, Place, SurfaceId};
+
+use crate::host::{Focused, Host, SurfaceInfo};
+
+/// Terminals that are remembered. With more, those whose device is gone are forgotten, and if there are none, all are:
+/// whoever speaks next is learned again.
+const MAX_TERMINALS: usize = 4096;
+
+/// Terminals that nobody draws a ring on. Their ring is the terminal's own notification.
+#[derive(Debug, Default)]
+pub struct PlainHost {
+    terminals: HashMap<SurfaceId, SurfaceInfo>,
+    gone: Vec<SurfaceId>,
+}
+
+impl PlainHost {
+    fn forget_the_gone(&mut self) {
+        let is_there = |info: &SurfaceInfo| info.tty.as_deref().is_some_and(|tty| Path::new(tty).exists());
+        let gone: Vec<SurfaceId> =
+            self.terminals.values().filter(|info| !is_there(info)).map(|info| info.surface.clone()).collect();
+        let gone = if gone.is_empty() { self.terminals.keys().cloned().collect() } else { gone };
+        for surface in gone {
+            self.terminals.remove(&surface);
+            self.gone.push(surface);
+        }
+    }
+}
+
+impl Host for PlainHost {
+    fn name(&self) -> &'static str {
+        "terminal"
+    }
+
+    fn surfaces(&self) -> Vec<SurfaceInfo> {
+        self.terminals.values().cloned().collect()
+    }
+
+    fn adopt(&mut self, surface: &SurfaceId, tty: Option<&str>, scope: &str) -> Option<Event> {
+        let workspace = Place::own_workspace(scope).workspace;
+        let known = self.terminals.get(surface);
+        if known.is_some_and(|info| info.workspace == workspace && info.tty.as_deref() == tty) {
+            return None;
+        }
+        if self.terminals.len() >= MAX_TERMINALS {
+            self.forget_the_gone();
+        }
+        let tty = tty.map(str::to_owned);
+        let info = SurfaceInfo {
+            surface: surface.clone(),
+            workspace: workspace.clone(),
+            tty: tty.clone(),
+            host: self.name(),
+        };
+        self.terminals.insert(surface.clone(), info);
+        Some(Event::Surface { surface: surface.clone(), workspace, tty })
+    }
+
+    fn focus(&mut self, place: &Place) -> Focused {
+        let Some(info) = place.surface.as_ref().and_then(|surface| self.terminals.get(surface)) else {
+            return Focused::NotMine;
+        };
+        let tty = info.tty.as_deref().unwrap_or("a terminal");
+        Focused::Cannot(format!("it is {tty}, and no terminal can be told to come to the front"))
+    }
+
+    fn gone(&mut self) -> Vec<SurfaceId> {
+        std::mem::take(&mut self.gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::WorkspaceId;
+
+    #[test]
+    fn a_terminal_is_learned_once_and_again_when_it_moves() {
+        let mut host = PlainHost::default();
+        let surface = SurfaceId::new("tty:/dev/pts/1@5");
+        assert!(host.adopt(&surface, Some("/dev/pts/1"), "a").is_some());
+        assert!(host.adopt(&surface, Some("/dev/pts/1"), "a").is_none());
+        assert!(host.adopt(&surface, Some("/dev/pts/1"), "b").is_some(), "another repository");
+        assert_eq!(host.surfaces().len(), 1);
+        let place = Place::surface(WorkspaceId::new("repo:b"), surface);
+        assert!(matches!(host.focus(&place), Focused::Cannot(why) if why.contains("/dev/pts/1")));
+        assert_eq!(host.focus(&Place::workspace(WorkspaceId::new("repo:b"))), Focused::NotMine);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_gone_are_told() {
+        let mut host = PlainHost::default();
+        for number in 0..10_000 {
+            host.adopt(&SurfaceId::new(&number.to_string()), Some("/nowhere"), "a");
+        }
+        assert!(host.surfaces().len() <= MAX_TERMINALS);
+        assert!(!host.gone().is_empty() && host.gone().is_empty());
+    }
+}

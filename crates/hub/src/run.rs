@@ -1,0 +1,186 @@
+//! Running a hub: lock, then bind, then the loop, until there is nothing to do.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::thread;
+use std::time::Duration;
+
+use ringer_deliver::{Desktop, Known, REPLY_DEADLINE, Shown};
+use ringer_journal::{Error as JournalError, Home, HubBell, Journal};
+use tokio::sync::mpsc;
+
+use crate::config::Environment;
+use crate::dispatch::{Dispatcher, IDLE_AFTER, Parts, search_path};
+use crate::host::Host;
+use crate::input::{Input, MAX_INPUTS};
+use crate::log::Log;
+use crate::outfit::Outfit;
+use crate::perform::Performer;
+use crate::presence::{Presence, socket_path};
+use crate::server;
+use crate::settings::Settings;
+use crate::start;
+
+/// Jobs that may wait for the performer, which only starts them.
+const MAX_JOBS: usize = 1024;
+
+/// Where a hub runs, and with what.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The home: one hub for each.
+    pub home: Home,
+    /// `XDG_RUNTIME_DIR`.
+    pub runtime: Option<PathBuf>,
+    /// The address of the session bus.
+    pub bus: Option<String>,
+    /// Where the settings are.
+    pub environment: Environment,
+    /// How long it stays with nothing to do.
+    pub idle_after: Duration,
+    /// Whether it tells its log to standard error as well.
+    pub aloud: bool,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub fn of_process(home: Home, aloud: bool) -> Self {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let path = |name: &str| set(name).map(PathBuf::from);
+        let runtime = path("XDG_RUNTIME_DIR");
+        let bus = set("DBUS_SESSION_BUS_ADDRESS").map(|address| address.to_string_lossy().into_owned());
+        let bus = bus.or_else(|| {
+            let socket = runtime.as_ref()?.join("bus");
+            socket.exists().then(|| format!("unix:path={}", socket.display()))
+        });
+        let environment = Environment {
+            ringer_config: path("RINGER_CONFIG"),
+            xdg_config_home: path("XDG_CONFIG_HOME"),
+            home: path("HOME"),
+        };
+        let idle = set("RINGER_HUB_IDLE_MS").and_then(|ms| ms.to_str()?.parse().ok());
+        let idle_after = idle.map_or(IDLE_AFTER, Duration::from_millis);
+        Self { home, runtime, bus, environment, idle_after, aloud }
+    }
+}
+
+/// Why a hub could not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// There is one already.
+    #[error("a hub runs already{}", pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    Running {
+        /// Its process, where that is known.
+        pid: Option<u32>,
+    },
+    /// The journal cannot be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The socket cannot be made.
+    #[error("the hub's socket cannot be made: {0}")]
+    Socket(std::io::Error),
+    /// The machine has no threads or descriptors left.
+    #[error("the hub cannot start: {0}")]
+    Runtime(std::io::Error),
+}
+
+/// Runs a hub with these hosts until it is told to end, or has nothing to do.
+pub fn run(surroundings: &Surroundings, hosts: Vec<Box<dyn Host>>) -> Result<(), RunError> {
+    let home = &surroundings.home;
+    let journal = Journal::open(home)?;
+    let Some(bell) = HubBell::hang(home)? else {
+        return Err(RunError::Running { pid: HubBell::holder(home).map(|holder| holder.pid) });
+    };
+    let log = Log::open(home.path().join("hub.log"), surroundings.aloud);
+    let socket = socket_path(home, surroundings.runtime.as_deref()).map_err(RunError::Socket)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(RunError::Runtime)?;
+    let presence =
+        Presence { socket, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    log.line(format!("hub {} begins, pid {}", presence.version, presence.pid));
+    let ended = runtime.block_on(serve(surroundings, &presence, journal, bell, hosts, &log));
+    presence.remove(home);
+    log.line("the hub ends");
+    ended
+}
+
+async fn serve(
+    surroundings: &Surroundings,
+    presence: &Presence,
+    journal: Journal,
+    bell: HubBell,
+    hosts: Vec<Box<dyn Host>>,
+    log: &Log,
+) -> Result<(), RunError> {
+    let listener = server::listen(&presence.socket).map_err(RunError::Socket)?;
+    presence.write(&surroundings.home).map_err(RunError::Socket)?;
+    if !surroundings.aloud {
+        start::tell_ready();
+    }
+    let settings = Settings::read(surroundings.environment.clone(), &surroundings.home);
+    let known = journal.popups()?.into_iter().map(|popup| Known {
+        key: popup.key,
+        id: popup.id,
+        shown: Shown { number: popup.number, server: popup.server },
+    });
+    let (desktop, clicks) = Desktop::new(surroundings.bus.clone(), known.collect(), REPLY_DEADLINE);
+    let (inputs, heard) = mpsc::channel(MAX_INPUTS);
+    let (jobs, to_do) = mpsc::channel(MAX_JOBS);
+    let outfit = Outfit::of(&settings.config(), search_path());
+    let performer = Performer::new(outfit, desktop, inputs.clone());
+    let parts = Parts {
+        journal,
+        bell,
+        settings,
+        hosts,
+        jobs,
+        inputs: inputs.downgrade(),
+        under_way: Arc::new(AtomicUsize::new(0)),
+        log: log.clone(),
+        idle_after: surroundings.idle_after,
+    };
+    let (ended, end) = tokio::sync::oneshot::channel::<()>();
+    let loop_thread = thread::Builder::new().name("loop".to_owned()).spawn(move || {
+        // Whoever waits for the end hears of it when this is dropped, however that comes about.
+        let _ended = ended;
+        dispatch(parts, heard)
+    });
+    let loop_thread = loop_thread.map_err(RunError::Runtime)?;
+    let signals = wait_for_signal(inputs.clone());
+    tokio::select! {
+        () = server::serve(listener, inputs) => {}
+        () = performer.run(to_do, clicks) => {}
+        () = signals => {}
+        _ = end => {}
+    }
+    loop_thread.join().unwrap_or_else(|_| {
+        log.line("the loop broke off");
+        Ok(())
+    })
+}
+
+fn dispatch(parts: Parts, heard: mpsc::Receiver<Input>) -> Result<(), RunError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(RunError::Runtime)?;
+    runtime.block_on(async {
+        Dispatcher::begin(parts)?.run(heard).await;
+        Ok(())
+    })
+}
+
+/// Waits for SIGTERM or Ctrl-C, tells the loop, and never ends by itself: the loop does.
+async fn wait_for_signal(inputs: mpsc::Sender<Input>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut terminate), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    let _ = inputs.send(Input::Stop).await;
+    std::future::pending::<()>().await;
+}

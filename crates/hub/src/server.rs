@@ -1,0 +1,292 @@
+//! The socket: who may connect, how much they may say, and that nobody is waited for.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::events::{HubEvent, Subscription};
+use crate::input::{Input, Reply};
+use crate::protocol::{MAX_LINE, Refusal, Response, read_request};
+
+/// Connections at once. One more is told so, and closed.
+pub const MAX_CONNECTIONS: usize = 256;
+/// How long a client may take to take an answer.
+const WRITE_DEADLINE: Duration = Duration::from_secs(5);
+/// How long a connection may say nothing. Half of a line is nothing.
+const IDLE_DEADLINE: Duration = Duration::from_mins(5);
+/// Requests that a connection may send at once, and how many more every second.
+const BURST: f64 = 1000.0;
+const PER_SECOND: f64 = 500.0;
+/// How often those who follow hear that the hub is alive.
+const HEARTBEAT: Duration = Duration::from_secs(30);
+/// What is read at once.
+const PIECE: usize = 16 * 1024;
+
+/// Listens on a socket that only its owner can open.
+pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
+    // Whoever has the hub's lock may take the socket over: the one that made it is dead.
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Takes connections for as long as anybody hears of them.
+pub(crate) async fn serve(listener: UnixListener, inputs: mpsc::Sender<Input>) {
+    let open = Arc::new(AtomicUsize::new(0));
+    let own = rustix::process::geteuid().as_raw();
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // No descriptors left, most likely: wait until some are.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        if !stream.peer_cred().is_ok_and(|peer| peer.uid() == own) {
+            refuse(&stream, "no_permission", "this hub is somebody else's");
+            continue;
+        }
+        if open.load(Ordering::Relaxed) >= MAX_CONNECTIONS {
+            refuse(&stream, "busy", "too many connections");
+            continue;
+        }
+        let count = Count::begin(&open, inputs.clone());
+        let inputs = inputs.clone();
+        tokio::spawn(async move {
+            Connection::new(stream, inputs).run().await;
+            drop(count);
+        });
+    }
+}
+
+/// Says why, if that can be said at once, and closes.
+fn refuse(stream: &UnixStream, code: &str, why: &str) {
+    let response = Response::to(Value::Null, Err(Refusal::new(code, why)));
+    let _ = stream.try_write(&response.line());
+}
+
+/// Counts a connection, and tells the loop.
+struct Count {
+    open: Arc<AtomicUsize>,
+    inputs: mpsc::Sender<Input>,
+}
+
+impl Count {
+    fn begin(open: &Arc<AtomicUsize>, inputs: mpsc::Sender<Input>) -> Self {
+        let now = open.fetch_add(1, Ordering::Relaxed) + 1;
+        // A loop that is that busy does not think of ending.
+        let _ = inputs.try_send(Input::Connections(now));
+        Self { open: Arc::clone(open), inputs }
+    }
+}
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        let now = self.open.fetch_sub(1, Ordering::Relaxed) - 1;
+        let _ = self.inputs.try_send(Input::Connections(now));
+    }
+}
+
+/// How many requests a connection may still send.
+struct Allowance {
+    left: f64,
+    at: Instant,
+}
+
+impl Allowance {
+    fn take(&mut self, now: Instant) -> bool {
+        self.left =
+            (self.left + now.saturating_duration_since(self.at).as_secs_f64() * PER_SECOND).min(BURST);
+        self.at = now;
+        let allowed = self.left >= 1.0;
+        if allowed {
+            self.left -= 1.0;
+        }
+        allowed
+    }
+}
+
+struct Connection {
+    lines: Lines,
+    out: OwnedWriteHalf,
+    inputs: mpsc::Sender<Input>,
+    allowance: Allowance,
+}
+
+/// Why a connection ends.
+struct Over;
+
+impl Connection {
+    fn new(stream: UnixStream, inputs: mpsc::Sender<Input>) -> Self {
+        let (read, out) = stream.into_split();
+        let lines = Lines { read, held: Vec::new(), searched: 0 };
+        Self { lines, out, inputs, allowance: Allowance { left: BURST, at: Instant::now() } }
+    }
+
+    async fn run(mut self) {
+        loop {
+            let line = match timeout(IDLE_DEADLINE, self.lines.next()).await {
+                Ok(Ok(Some(line))) => line,
+                Ok(Err(TooLong)) => {
+                    let refusal = Refusal::new("too_long", format!("a line has at most {MAX_LINE} bytes"));
+                    let _ = self.write(&Response::to(Value::Null, Err(refusal)).line()).await;
+                    return;
+                }
+                Ok(Ok(None)) | Err(_) => return,
+            };
+            if self.answer(&line).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn answer(&mut self, line: &[u8]) -> Result<(), Over> {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Ok(());
+        }
+        let request = match read_request(line) {
+            Ok(request) => request,
+            Err(refusal) => return self.write(&Response::to(Value::Null, Err(refusal)).line()).await,
+        };
+        let id = request.id;
+        if !self.allowance.take(Instant::now()) {
+            let refusal = Refusal::new("rate_limited", format!("{PER_SECOND} requests a second are enough"));
+            return self.write(&Response::to(id, Err(refusal)).line()).await;
+        }
+        if request.method == "hub.stop" {
+            self.write(&Response::to(id, Ok(json!({ "stopping": true }))).line()).await?;
+            return self.inputs.send(Input::Stop).await.map_err(|_| Over);
+        }
+        let (reply, answered) = oneshot::channel();
+        let input = Input::Request { method: request.method, params: request.params, reply };
+        self.inputs.send(input).await.map_err(|_| Over)?;
+        match answered.await.map_err(|_| Over)? {
+            Reply::Result(result) => self.write(&Response::to(id, result).line()).await,
+            Reply::Subscribed(subscription) => self.follow(id, subscription).await,
+        }
+    }
+
+    /// Sends events until the client goes, or does not keep up.
+    async fn follow(&mut self, id: Value, subscription: Subscription) -> Result<(), Over> {
+        let Subscription { replay, gap, last_seq, mut coming } = subscription;
+        let begun = json!({ "subscribed": true, "gap": gap, "last_seq": last_seq });
+        self.write(&Response::to(id, Ok(begun)).line()).await?;
+        for event in replay {
+            self.write(&line(&event)).await?;
+        }
+        let mut heartbeat = tokio::time::interval(HEARTBEAT);
+        heartbeat.reset();
+        loop {
+            tokio::select! {
+                event = coming.recv() => match event {
+                    Some(event) => self.write(&line(&event)).await?,
+                    None => return Err(Over),
+                },
+                _ = heartbeat.tick() => self.write(b"{\"event\":\"heartbeat\"}\n").await?,
+                // Nothing is expected from it any more but its end.
+                said = self.lines.next() => match said {
+                    Ok(Some(_)) => {}
+                    _ => return Err(Over),
+                },
+            }
+        }
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), Over> {
+        match timeout(WRITE_DEADLINE, self.out.write_all(bytes)).await {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(Over),
+        }
+    }
+}
+
+fn line(event: &HubEvent) -> Vec<u8> {
+    let mut line = serde_json::to_vec(event).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// A line was longer than anybody needs.
+#[derive(Debug, PartialEq, Eq)]
+struct TooLong;
+
+/// Lines out of a stream, of a bounded length.
+struct Lines {
+    read: OwnedReadHalf,
+    held: Vec<u8>,
+    /// So much of what is held has no end of a line in it.
+    searched: usize,
+}
+
+impl Lines {
+    /// The next line. `None` at the end. Can be cancelled: what was read stays.
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
+        loop {
+            if let Some(at) = self.held[self.searched..].iter().position(|byte| *byte == b'\n') {
+                let rest = self.held.split_off(self.searched + at + 1);
+                let mut line = std::mem::replace(&mut self.held, rest);
+                line.pop();
+                self.searched = 0;
+                return Ok(Some(line));
+            }
+            self.searched = self.held.len();
+            if self.held.len() > MAX_LINE {
+                self.held = Vec::new();
+                self.searched = 0;
+                return Err(TooLong);
+            }
+            self.held.reserve(PIECE);
+            match self.read.read_buf(&mut self.held).await {
+                Ok(0) | Err(_) => return Ok(None),
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_allowed_and_then_a_rate() {
+        let begin = Instant::now();
+        let mut allowance = Allowance { left: BURST, at: begin };
+        let at_once = (0..5000).filter(|_| allowance.take(begin)).count();
+        assert_eq!(at_once, 1000);
+        let later = begin + Duration::from_secs(1);
+        assert_eq!((0..5000).filter(|_| allowance.take(later)).count(), 500);
+    }
+
+    #[tokio::test]
+    async fn lines_come_whole_however_they_were_cut() {
+        let (one, two) = UnixStream::pair().unwrap();
+        let (read, _out) = one.into_split();
+        let mut lines = Lines { read, held: Vec::new(), searched: 0 };
+        let (_read, mut out) = two.into_split();
+        for piece in ["ab", "c\nde", "\n\nf", "g\n"] {
+            out.write_all(piece.as_bytes()).await.unwrap();
+        }
+        for expected in ["abc", "de", "", "fg"] {
+            assert_eq!(lines.next().await.unwrap().unwrap(), expected.as_bytes());
+        }
+        let flood = tokio::spawn(async move {
+            let piece = vec![b'x'; 64 * 1024];
+            while out.write_all(&piece).await.is_ok() {}
+        });
+        assert_eq!(lines.next().await, Err(TooLong));
+        drop(lines);
+        flood.abort();
+    }
+}

@@ -1,0 +1,175 @@
+//! Telling a terminal that is not ours: what it is, by the environment of whoever leads its session, and the bytes.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use ringer_core::{Kind, MessageId, SurfaceId};
+use ringer_deliver::{Error, Note, Output, Program, terminal};
+use ringer_term::outer::tmux_query;
+use ringer_term::{
+    AppleBell, Channel, Detection, Env, Method, Multiplexer, Notice, NotificationId, Outer, Terminator,
+    Urgency, choose, close99, detect, wrap,
+};
+
+/// How long tmux may take to say what is around it.
+const ASK_DEADLINE: Duration = Duration::from_secs(1);
+
+/// Somebody's terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Terminal {
+    /// The device.
+    pub(crate) tty: String,
+    /// The surface, which knows whose the device was: devices are used again.
+    pub(crate) surface: SurfaceId,
+}
+
+/// What was shown in a terminal and can be taken back.
+#[derive(Debug, Clone)]
+pub(crate) struct InTerminal {
+    tty: String,
+    close: Vec<u8>,
+}
+
+impl InTerminal {
+    /// Takes it back.
+    pub(crate) async fn withdraw(&self) -> Result<(), Error> {
+        terminal::write(Path::new(&self.tty), &self.close, terminal::WRITE_DEADLINE).await
+    }
+}
+
+impl Terminal {
+    /// Shows a notification through the terminal's own channel. Gives in words how, and what is needed to take it back.
+    pub(crate) async fn show(
+        &self,
+        note: &Note,
+        preferred: Channel,
+    ) -> Result<(String, Option<InTerminal>), String> {
+        let terminal = self.clone();
+        let environment = tokio::task::spawn_blocking(move || terminal.environment()).await;
+        let environment = environment.map_err(|error| error.to_string())??;
+        let detection = outer(detect(&environment), &environment).await;
+        let choice = choose(preferred, &detection, AppleBell::default());
+        if matches!(choice.method, Method::Disabled | Method::NoMethodAvailable) {
+            return Err(format!("{}: {}", self.tty, choice.reason));
+        }
+        let id = notification_id(&note.id);
+        let body = note.text_below_heading();
+        let urgency = urgency(note.kind);
+        let notice = Notice { id: &id, title: Some(note.heading()), body: &body, urgency };
+        let bytes = notice.encode(choice.method, &detection.multiplexers);
+        let written = terminal::write(Path::new(&self.tty), &bytes, terminal::WRITE_DEADLINE).await;
+        written.map_err(|error| error.to_string())?;
+        let close = (choice.method == Method::Kitty).then(|| InTerminal {
+            tty: self.tty.clone(),
+            close: wrap(close99(&id, Terminator::St).as_bytes(), &detection.multiplexers),
+        });
+        Ok((format!("{} through {}", choice.method.as_str(), self.tty), close))
+    }
+
+    /// The environment of the process that leads the terminal's session: it was started by the terminal itself.
+    fn environment(&self) -> Result<Env, String> {
+        let device = fs::metadata(&self.tty).map_err(|error| format!("{}: {error}", self.tty))?.rdev();
+        let began = self.surface.as_str().rsplit_once('@').and_then(|(_, start)| start.parse::<u64>().ok());
+        let leader = Leader::of(device).ok_or_else(|| format!("nobody is at {}", self.tty))?;
+        if began.is_some_and(|began| began != leader.started) {
+            return Err(format!("{} is somebody else's by now", self.tty));
+        }
+        let bytes = fs::read(format!("/proc/{}/environ", leader.pid)).map_err(|error| error.to_string())?;
+        let text = String::from_utf8_lossy(&bytes);
+        let variables = text.split('\0').filter_map(|entry| entry.split_once('='));
+        Ok(Env::new(variables.map(|(name, value)| (name.to_owned(), value.to_owned()))).tty(true))
+    }
+}
+
+/// The process that leads a terminal's session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Leader {
+    pid: u32,
+    started: u64,
+}
+
+impl Leader {
+    fn of(device: u64) -> Option<Self> {
+        let processes = fs::read_dir("/proc").ok()?;
+        let mut pids =
+            processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let stat = |pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+        pids.find_map(|pid| Self::read(pid, &stat(pid)?, device))
+    }
+
+    /// Reads `/proc/PID/stat`: whether that process leads the session of that device.
+    fn read(pid: u32, stat: &str, device: u64) -> Option<Self> {
+        // The name in parentheses may hold anything, so count from its end.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let session: u32 = fields.get(3)?.parse().ok()?;
+        let tty: i64 = fields.get(4)?.parse().ok()?;
+        let started = fields.get(19)?.parse().ok()?;
+        (session == pid && u64::try_from(tty).ok() == Some(device)).then_some(Self { pid, started })
+    }
+}
+
+/// Asks tmux what is around it.
+async fn outer(detection: Detection, environment: &Env) -> Detection {
+    if detection.multiplexers.first() != Some(&Multiplexer::Tmux) {
+        return detection;
+    }
+    let asked = Program {
+        argv: tmux_query(environment.get("TMUX_PANE")),
+        directory: "/".into(),
+        environment: environment
+            .get("TMUX")
+            .map(|tmux| ("TMUX".to_owned(), tmux.to_owned()))
+            .into_iter()
+            .collect(),
+        input: Vec::new(),
+        output: Output::Kept { most: 64 * 1024 },
+        timeout: ASK_DEADLINE,
+    };
+    let answer = asked.run().await.into_result(ASK_DEADLINE).ok();
+    let outer = answer.and_then(|answer| Outer::from_tmux(&String::from_utf8_lossy(&answer)));
+    match outer {
+        Some(outer) => detection.with_outer(outer),
+        None => detection,
+    }
+}
+
+/// The id under which a terminal knows a notification: the same after a restart, so that it is replaced, not doubled.
+fn notification_id(id: &MessageId) -> NotificationId {
+    let digits: String = id.as_str().chars().filter(char::is_ascii_alphanumeric).collect();
+    NotificationId::new(&digits).unwrap_or_else(|_| NotificationId::four_digits(0))
+}
+
+fn urgency(kind: Kind) -> Urgency {
+    match kind {
+        Kind::Error | Kind::Stuck => Urgency::Critical,
+        Kind::Status => Urgency::Low,
+        _ => Urgency::Normal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_leader_is_found_however_it_is_called() {
+        let stat = |session, tty| {
+            format!("7 (a ) b (c) S 1 7 {session} {tty} 7 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0")
+        };
+        assert_eq!(Leader::read(7, &stat(7, 34817), 34817), Some(Leader { pid: 7, started: 4711 }));
+        assert_eq!(Leader::read(7, &stat(8, 34817), 34817), None, "not the leader");
+        assert_eq!(Leader::read(7, &stat(7, 34818), 34817), None, "another terminal");
+        for broken in ["", "7 (x", "7 (x) S"] {
+            assert_eq!(Leader::read(7, broken, 1), None);
+        }
+    }
+
+    #[test]
+    fn a_notification_has_one_id_in_a_terminal() {
+        let id = MessageId::new(7, [7; 10]);
+        assert_eq!(notification_id(&id), notification_id(&id));
+        assert_ne!(notification_id(&id), notification_id(&MessageId::new(8, [7; 10])));
+    }
+}

@@ -1,0 +1,62 @@
+//! Things as they are shown on the socket.
+
+use ringer_core::{Badge, Engine, Record, Step, WorkspaceId};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::clock::Clock;
+
+/// A notification as `ringer list --json` prints it.
+#[derive(Debug, Serialize)]
+struct NotificationView<'a> {
+    id: &'a str,
+    ts: String,
+    from: &'a str,
+    kind: &'static str,
+    title: Option<&'a str>,
+    subtitle: Option<&'a str>,
+    body: &'a str,
+    workspace: &'a str,
+    surface: Option<&'a str>,
+    scope: &'a str,
+    is_read: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    question_id: Option<&'a str>,
+}
+
+/// A notification.
+pub fn notification(record: &Record, clock: &Clock) -> Value {
+    json!(NotificationView {
+        id: record.id.as_str(),
+        ts: clock.stamp(record.unix_ms),
+        from: &record.sender,
+        kind: record.kind.as_str(),
+        title: record.title.as_deref(),
+        subtitle: record.subtitle.as_deref(),
+        body: &record.body,
+        workspace: record.place.workspace.as_str(),
+        surface: record.place.surface.as_ref().map(ringer_core::SurfaceId::as_str),
+        scope: &record.scope,
+        is_read: record.is_read,
+        question_id: record.open_question.as_ref().map(ringer_core::QuestionId::as_str),
+    })
+}
+
+/// A step of a trail.
+pub fn step(step: &Step, clock: &Clock) -> Value {
+    json!({ "ts": clock.stamp(step.unix_ms), "text": step.text })
+}
+
+/// A workspace, with its number and its latest line.
+pub(crate) fn workspace(engine: &Engine, id: &WorkspaceId) -> Value {
+    let attention = engine.attention();
+    let Badge(badge) = attention.badge(id);
+    let latest = attention.store().latest(id);
+    json!({
+        "id": id,
+        "badge": badge,
+        "text": Badge(badge).to_string(),
+        "unread": attention.store().unread_of(id),
+        "latest": latest.map(|record| record.body.as_str()),
+    })
+}

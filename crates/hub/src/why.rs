@@ -1,0 +1,64 @@
+//! Explaining: what became of a message, out of the journal alone. So it works with the hub down, too.
+
+use ringer_journal::{Error, Inventory, Journal};
+use serde_json::{Value, json};
+
+use crate::clock::Clock;
+use crate::view;
+
+/// What became of a message: its trail, and how far it has come on its way to agents. `None` if there is no such message.
+pub fn explain(journal: &Journal, id: &str, clock: &Clock) -> Result<Option<Value>, Error> {
+    let message = journal.message(id)?;
+    let record = journal.notification(id)?;
+    if message.is_none() && record.is_none() {
+        return Ok(None);
+    }
+    let trail: Vec<Value> = journal.trail(id)?.steps().map(|step| view::step(step, clock)).collect();
+    let receipts: Vec<Value> = journal
+        .receipts(id)?
+        .into_iter()
+        .map(|receipt| {
+            json!({
+                "agent": receipt.agent,
+                "state": receipt.state,
+                "queued": clock.stamp(receipt.queued_ms),
+                "delivered": receipt.delivered_ms.map(|ms| clock.stamp(ms)),
+                "seen": receipt.seen_ms.map(|ms| clock.stamp(ms)),
+            })
+        })
+        .collect();
+    let taken = match &message {
+        Some(message) => message.seq <= journal.hub_cursor()?,
+        None => true,
+    };
+    Ok(Some(json!({
+        "id": id,
+        "sent": message.as_ref().map(|message| clock.stamp(message.unix_ms)),
+        "from": message.as_ref().map(|message| message.draft.sender.to_string()),
+        "to": message.as_ref().map(|message| message.draft.recipient.to_string()),
+        "taken": taken,
+        "notification": record.map(|record| view::notification(&record, clock)),
+        "trail": trail,
+        "receipts": receipts,
+    })))
+}
+
+/// Agents as `ringer status --json` lists them.
+pub fn agents(inventory: &Inventory, clock: &Clock) -> Vec<Value> {
+    let view = |agent: &ringer_journal::KnownAgent| {
+        json!({
+            "id": agent.id,
+            "client": agent.client,
+            "session_id": agent.session_id,
+            "state": agent.state,
+            "since": agent.since_ms.map(|ms| clock.stamp(ms)),
+            "cwd": agent.cwd,
+            "surface": agent.surface,
+            "lead": agent.lead,
+            "name": agent.name,
+            "scope": agent.scope,
+            "last_seen": clock.stamp(agent.seen_ms),
+        })
+    };
+    inventory.agents.iter().map(view).collect()
+}

@@ -1,0 +1,200 @@
+//! Inboxes: what waits to enter an agent's turn. Receipts, not a cursor: budgets and leases finish out of order.
+//!
+//! A message is claimed by a lease, handed over once the output was written and flushed, and seen when the client goes
+//! on. Whatever is not confirmed in time is pending again: at least once, under one id.
+
+use std::fmt;
+use std::time::Duration;
+
+use ringer_core::{Agent, Message, MessageId};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use crate::error::Error;
+use crate::open::Journal;
+use crate::row::{COLUMNS, read};
+use crate::stamp::Stamp;
+
+/// How long a claim holds until its output was written: a hook that was killed half-way leaves it pending.
+pub const LEASE: Duration = Duration::from_secs(10);
+/// How long the client may take to show that it goes on. A model may think for minutes.
+pub const CONFIRM_WITHIN: Duration = Duration::from_mins(15);
+/// Messages that one claim may look at. More wait for the next.
+const MAX_LOOKED_AT: i64 = 512;
+
+/// Says which of the pending messages enter a turn now.
+pub type Choose<'a> = &'a dyn Fn(&[Message]) -> Vec<MessageId>;
+
+/// What an event of an agent's turn does to its inbox: it confirms what was handed over before, and may take more.
+pub struct Claim<'a> {
+    /// The tool call of this event. What was handed over with it is not confirmed by it.
+    pub call_id: Option<&'a str>,
+    /// Which of the pending ones enter now; `None` where nothing can.
+    pub choose: Option<Choose<'a>>,
+}
+
+impl fmt::Debug for Claim<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Claim").field("call_id", &self.call_id).finish_non_exhaustive()
+    }
+}
+
+/// What was claimed. It has to be handed over once it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// The messages, in order.
+    pub messages: Vec<Message>,
+}
+
+/// How far a message has come on its way to one agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReceiptRow {
+    /// For whom.
+    pub agent: String,
+    /// `queued`, `leased`, `delivered` or `seen`.
+    pub state: String,
+    /// When it was sent, in milliseconds since 1970.
+    pub queued_ms: i64,
+    /// When it was handed over.
+    pub delivered_ms: Option<i64>,
+    /// When the client went on.
+    pub seen_ms: Option<i64>,
+}
+
+/// Pending: never claimed, or claimed and not confirmed in time.
+const PENDING: &str = "(receipt.state = 'queued' OR (receipt.state <> 'seen' AND receipt.leased_until < ?2))";
+
+impl Journal {
+    /// What waits for an agent, in order.
+    pub fn pending_for(&self, agent: &Agent, unix_ms: i64) -> Result<Vec<Message>, Error> {
+        pending(&self.connection, agent.as_str(), unix_ms).map_err(|error| self.error(error))
+    }
+
+    /// Claims everything that waits for an agent, for a way that is not its hooks.
+    pub fn claim_for(
+        &mut self,
+        agent: &Agent,
+        claim: &Claim<'_>,
+        stamp: &Stamp,
+    ) -> Result<Option<Claimed>, Error> {
+        self.write(|transaction| self::claim(transaction, agent.as_str(), claim, stamp))
+    }
+
+    /// Claimed messages were written and flushed.
+    pub fn hand_over(&mut self, agent: &Agent, claimed: &Claimed, unix_ms: i64) -> Result<(), Error> {
+        self.write(|transaction| {
+            let mut update = transaction.prepare(
+                "UPDATE receipt SET state = 'delivered', delivered = ?3, leased_until = ?4
+                 WHERE agent = ?1 AND seq = ?2 AND state = 'leased'",
+            )?;
+            for message in &claimed.messages {
+                let until = unix_ms.saturating_add(millis(CONFIRM_WITHIN));
+                update.execute(params![agent.as_str(), message.seq, unix_ms, until])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Claimed messages could not be written: they are pending again at once.
+    pub fn give_back(&mut self, agent: &Agent, claimed: &Claimed) -> Result<(), Error> {
+        self.write(|transaction| {
+            let mut update = transaction.prepare(
+                "UPDATE receipt SET state = 'queued', leased_until = NULL, call_id = NULL
+                 WHERE agent = ?1 AND seq = ?2 AND state = 'leased'",
+            )?;
+            for message in &claimed.messages {
+                update.execute(params![agent.as_str(), message.seq])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// How far a message has come on its way to agents.
+    pub fn receipts(&self, id: &str) -> Result<Vec<ReceiptRow>, Error> {
+        let select = || -> rusqlite::Result<Vec<ReceiptRow>> {
+            self.connection
+                .prepare(
+                    "SELECT agent, state, queued, delivered, seen FROM receipt
+                     WHERE seq = (SELECT seq FROM message WHERE id = ?1) ORDER BY agent",
+                )?
+                .query_map([id], |row| {
+                    Ok(ReceiptRow {
+                        agent: row.get(0)?,
+                        state: row.get(1)?,
+                        queued_ms: row.get(2)?,
+                        delivered_ms: row.get(3)?,
+                        seen_ms: row.get(4)?,
+                    })
+                })?
+                .collect()
+        };
+        select().map_err(|error| self.error(error))
+    }
+}
+
+/// Whether an event of that agent would change its inbox.
+pub(crate) fn waits(
+    connection: &Connection,
+    agent: &str,
+    claim: Option<&Claim<'_>>,
+    stamp: &Stamp,
+) -> rusqlite::Result<bool> {
+    let Some(claim) = claim else { return Ok(false) };
+    let takes = claim.choose.is_some();
+    connection
+        .prepare(&format!(
+            "SELECT 1 FROM receipt WHERE agent = ?1
+             AND ((state = 'delivered' AND call_id IS NOT ?3) OR (?4 AND {PENDING})) LIMIT 1"
+        ))?
+        .query_row(params![agent, stamp.unix_ms, claim.call_id, takes], |_| Ok(()))
+        .optional()
+        .map(|found| found.is_some())
+}
+
+/// Confirms what was handed over before, and claims what may enter now.
+pub(crate) fn claim(
+    transaction: &Transaction<'_>,
+    agent: &str,
+    claim: &Claim<'_>,
+    stamp: &Stamp,
+) -> rusqlite::Result<Option<Claimed>> {
+    transaction
+        .prepare(
+            "UPDATE receipt SET state = 'seen', seen = ?2, leased_until = NULL
+             WHERE agent = ?1 AND state = 'delivered' AND call_id IS NOT ?3",
+        )?
+        .execute(params![agent, stamp.unix_ms, claim.call_id])?;
+    let Some(choose) = claim.choose else { return Ok(None) };
+    let pending = pending(transaction, agent, stamp.unix_ms)?;
+    let chosen = if pending.is_empty() { Vec::new() } else { choose(&pending) };
+    let messages: Vec<Message> = pending.into_iter().filter(|message| chosen.contains(&message.id)).collect();
+    if messages.is_empty() {
+        return Ok(None);
+    }
+    let mut lease = transaction.prepare(
+        "UPDATE receipt SET state = 'leased', leased_until = ?3, call_id = ?4 WHERE agent = ?1 AND seq = ?2",
+    )?;
+    for message in &messages {
+        let until = stamp.unix_ms.saturating_add(millis(LEASE));
+        lease.execute(params![agent, message.seq, until, claim.call_id])?;
+    }
+    Ok(Some(Claimed { messages }))
+}
+
+fn pending(connection: &Connection, agent: &str, unix_ms: i64) -> rusqlite::Result<Vec<Message>> {
+    let mut statement = connection.prepare(&format!(
+        "SELECT {COLUMNS} FROM message WHERE seq IN (
+             SELECT seq FROM receipt WHERE agent = ?1 AND {PENDING} ORDER BY seq LIMIT ?3)
+         AND (ttl IS NULL OR ts + ttl > ?2) ORDER BY seq"
+    ))?;
+    let mut rows = statement.query(params![agent, unix_ms, MAX_LOOKED_AT])?;
+    let mut messages = Vec::new();
+    while let Some(row) = rows.next()? {
+        // A row that makes no sense is passed over: it must not keep everybody from what comes after it.
+        messages.extend(read(row).ok());
+    }
+    Ok(messages)
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}

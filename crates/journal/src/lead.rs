@@ -1,0 +1,58 @@
+//! The lead: the role of a scope, for which the person opted in, bound to one agent session at a time.
+
+use ringer_core::{Agent, Scope};
+use rusqlite::{OptionalExtension, params};
+
+use crate::error::Error;
+use crate::open::Journal;
+
+/// Whether a scope has a lead, and who that is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lead {
+    /// Whether the person wants one here.
+    pub wanted: bool,
+    /// The agent that has the role.
+    pub agent: Option<String>,
+}
+
+impl Journal {
+    /// The lead of a scope.
+    pub fn lead(&self, scope: &Scope) -> Result<Lead, Error> {
+        let found: rusqlite::Result<Option<Option<String>>> = self
+            .connection
+            .query_row("SELECT agent FROM lead WHERE scope = ?1", [scope.as_str()], |row| row.get(0))
+            .optional();
+        let found = found.map_err(|error| self.error(error))?;
+        Ok(Lead { wanted: found.is_some(), agent: found.flatten() })
+    }
+
+    /// The person wants a lead in a scope, or no longer.
+    pub fn want_lead(&mut self, scope: &Scope, wanted: bool) -> Result<(), Error> {
+        self.write(|transaction| {
+            let change = if wanted {
+                "INSERT OR IGNORE INTO lead (scope, agent) VALUES (?1, NULL)"
+            } else {
+                "DELETE FROM lead WHERE scope = ?1"
+            };
+            transaction.prepare(change)?.execute([scope.as_str()]).map(drop)
+        })
+    }
+
+    /// An agent begins a session in a scope. It is the lead if one is wanted and nobody alive has the role. Gives whether
+    /// it is.
+    pub fn claim_lead(&mut self, scope: &Scope, agent: &Agent) -> Result<bool, Error> {
+        let lead = self.healing(|journal| journal.lead(scope))?;
+        if !lead.wanted || lead.agent.as_deref() == Some(agent.as_str()) {
+            return Ok(lead.wanted);
+        }
+        self.write(|transaction| {
+            let changed = transaction
+                .prepare(
+                    "UPDATE lead SET agent = ?2 WHERE scope = ?1 AND (agent IS NULL OR agent NOT IN (
+                         SELECT id FROM agent WHERE scope = ?1 AND state <> 'exited'))",
+                )?
+                .execute(params![scope.as_str(), agent.as_str()])?;
+            Ok(changed == 1)
+        })
+    }
+}
