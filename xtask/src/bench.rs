@@ -4,6 +4,7 @@
 mod audience;
 mod baseline;
 mod desktop;
+mod hub;
 mod idle;
 mod measure;
 mod notify;
@@ -12,6 +13,7 @@ mod redis;
 mod service;
 mod shell;
 mod start;
+mod store;
 mod wake;
 
 use options::Options;
@@ -29,6 +31,8 @@ const BENCHES: &[Bench] = &[
     Bench { name: "scanner", run: scanner },
     Bench { name: "start", run: start::run },
     Bench { name: "notify", run: notify::run },
+    Bench { name: "hub", run: hub::run },
+    Bench { name: "store", run: store::run },
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {

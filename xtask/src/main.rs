@@ -21,6 +21,7 @@ mod dist;
 mod ending;
 mod failure;
 mod flags;
+mod hubstress;
 mod json;
 mod killpoints;
 mod parts;
@@ -66,6 +67,12 @@ const TASKS: &[Task] = &[
         run: stress::run,
     },
     Task {
+        name: "hubstress",
+        arguments: "[--kills N] [--races N] …",
+        summary: "a hub killed at random under load, hubs that race, hubs that end",
+        run: hubstress::run,
+    },
+    Task {
         name: "killpoints",
         arguments: "[--profile NAME]",
         summary: "kill notify and listen before every system call",
@@ -89,6 +96,7 @@ Examples:
   cargo xtask ci                        what has to pass before a change lands
   cargo xtask bench start               one benchmark
   cargo xtask stress --kill             64 writers, 5 listeners, killed at random
+  cargo xtask hubstress --kills 1000    the hub, killed at random moments under load
   cargo xtask killpoints                notify and listen, killed before every system call
   cargo xtask tidy
 ";

@@ -1,4 +1,5 @@
 use crate::failure::Failure;
+use crate::hubstress;
 use crate::killpoints;
 use crate::parts::{self, Missing};
 use crate::step::{self, Step};
@@ -37,6 +38,7 @@ pub(crate) fn all(missing: Missing, arguments: &[String], times: &mut Timetable)
         return Ok(());
     }
     stress::short(times)?;
+    hubstress::short(times)?;
     killpoints::with_dev_binary(times)
 }
 

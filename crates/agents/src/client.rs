@@ -31,6 +31,7 @@ mod opencode;
 mod report;
 mod request;
 mod sequence;
+mod status;
 mod text;
 
 use std::fmt;
@@ -47,6 +48,7 @@ pub use json::InputError;
 pub use report::{Moment, Report, WAITING};
 pub use request::MAX_LINE;
 pub use sequence::is_allowed_sequence;
+pub use status::read_status;
 
 /// How much of a session's id is in the agent's.
 const ID_LENGTH: usize = 8;
@@ -106,10 +108,17 @@ impl FromStr for Client {
     }
 }
 
-/// The id of the agent in a session: the client and the first eight letters and digits of the session's id. `None` if
-/// it has none.
+/// The id of the agent in a session: the client and eight letters and digits of the session's id. `None` if it has none.
+///
+/// The first eight, but the last eight of Codex and opencode: their ids begin with the time, and two sessions of one
+/// minute would be one agent.
 pub fn agent_id(client: Client, session_id: &str) -> Option<Agent> {
-    let short: String = session_id.chars().filter(char::is_ascii_alphanumeric).take(ID_LENGTH).collect();
+    let usable: Vec<char> = session_id.chars().filter(char::is_ascii_alphanumeric).collect();
+    let begin = match client {
+        Client::Codex | Client::Opencode => usable.len().saturating_sub(ID_LENGTH),
+        Client::Claude | Client::Gemini => 0,
+    };
+    let short: String = usable[begin..].iter().take(ID_LENGTH).collect();
     if short.is_empty() {
         return None;
     }
@@ -158,7 +167,7 @@ mod tests {
             assert_eq!(id.as_ref().map(Agent::as_str), expected);
         };
         check(Client::Claude, "6be1e699-d2b2-442c-995b-a5ac36193cd6", Some("claude-6be1e699"));
-        check(Client::Opencode, "ses_66b3c4d5", Some("opencode-ses66b3c"));
+        check(Client::Opencode, "ses_66b3c4d5", Some("opencode-66b3c4d5"));
         check(Client::Codex, "abc", Some("codex-abc"));
         check(Client::Gemini, "../../\n\u{e4}", None);
         check(Client::Gemini, "", None);

@@ -1,5 +1,29 @@
-//! Agents.
+//! Agents: for each client what its hooks say and may be answered, how it is set up, and how it is reached when idle.
+//!
+//! - [`client`]: a hook's input in, a report out; a reply in, the bytes for its output out. Pure.
+//! - [`setup`]: a client's configuration in, a plan with a diff out; written atomically, undone exactly.
+//! - [`hook`]: one call of a hook, from its input to its answer, with the journal in between.
+//! - [`push`]: what reaches an agent that is idle.
+//! - [`bootstrap`]: what a lead is told when its session begins.
+//!
+//! ```
+//! use ringer_agents::client::{Client, read_bytes};
+//! use ringer_core::{AgentState, Says};
+//!
+//! let report = read_bytes(Client::Claude, "Stop", br#"{"session_id": "6be1e699", "last_assistant_message": "Done."}"#)?;
+//! assert_eq!(report.signals[0].says, Says::Is(AgentState::Done));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it never does
+//!
+//! It never makes an agent fail or wait. It changes no byte of a configuration that is not its own entry. It gives an
+//! agent nothing that is not addressed to it.
+
 #![forbid(unsafe_code)]
 
+pub mod bootstrap;
 pub mod client;
+pub mod hook;
+pub mod push;
 pub mod setup;

@@ -48,6 +48,12 @@ impl Terminal {
     }
 }
 
+/// The process that started this one, and when it was started.
+pub(crate) fn parent() -> Option<(u32, u64)> {
+    let pid = rustix::process::getppid()?.as_raw_nonzero().get().cast_unsigned();
+    Some((pid, Stat::of(&pid.to_string())?.started))
+}
+
 /// The controlling terminal of this process, or of the nearest ancestor that has one.
 fn controlling_terminal() -> Option<Terminal> {
     let mut stat = Stat::of("self")?;

@@ -2,20 +2,29 @@
 
 mod acknowledge;
 mod ask;
+mod completions;
+mod config;
+mod doctor;
+mod hook;
 mod hub;
 mod jump;
+mod lead;
 mod list;
 mod listen;
 mod log;
+mod man;
 mod mark;
 mod notify;
 mod nuke;
 mod observe;
 mod progress;
 mod questions;
+mod setup;
 mod status;
+mod statusline;
 mod term;
 mod toast;
+mod trust;
 mod watch;
 mod welcome;
 mod why;
@@ -27,6 +36,7 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
 use crate::failure::Outcome;
+use crate::output::say;
 
 /// The notification system for coding agents.
 ///
@@ -34,8 +44,8 @@ use crate::failure::Outcome;
 #[derive(Debug, Parser)]
 #[command(name = "ringer", version, disable_help_subcommand = true, arg_required_else_help = false)]
 #[command(
-    after_help = "Exit codes: 64 wrong usage, 65 wrong data, 66 no input, 69 not available, 73 cannot create, \
-                        74 input or output failed, 75 try again, 77 not allowed."
+    after_help = "Exit codes: 1 something is broken, 64 wrong usage, 65 wrong data, 66 no input, 69 not available, \
+                        73 cannot create, 74 input or output failed, 75 try again, 77 not allowed, 78 wrong settings."
 )]
 struct Ringer {
     #[command(subcommand)]
@@ -63,7 +73,16 @@ enum Command {
     Progress(progress::Args),
     Toast(toast::Args),
     Observe(observe::Args),
+    Setup(setup::Args),
+    Hook(hook::Args),
+    Lead(lead::Args),
+    Statusline(statusline::Args),
     Hub(hub::Args),
+    Doctor(doctor::Args),
+    Config(config::Args),
+    Trust(trust::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// Runs the command line and gives the exit code.
@@ -94,6 +113,15 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Toast(arguments)) => toast::run(&arguments),
         Some(Command::Observe(arguments)) => observe::run(&arguments),
         Some(Command::Hub(arguments)) => hub::run(&arguments),
+        Some(Command::Setup(arguments)) => setup::run(&arguments),
+        Some(Command::Hook(arguments)) => hook::run(&arguments),
+        Some(Command::Lead(arguments)) => lead::run(&arguments),
+        Some(Command::Statusline(arguments)) => statusline::run(&arguments),
+        Some(Command::Doctor(arguments)) => doctor::run(&arguments),
+        Some(Command::Config(arguments)) => config::run(&arguments),
+        Some(Command::Trust(arguments)) => trust::run(&arguments),
+        Some(Command::Completions(arguments)) => completions::run(&arguments),
+        Some(Command::Man(arguments)) => man::run(&arguments),
     };
     leave(outcome)
 }
@@ -102,7 +130,7 @@ fn leave(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("{failure}");
+            say(&failure.to_string());
             ExitCode::from(failure.exit as u8)
         }
     }

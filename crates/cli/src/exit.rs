@@ -3,6 +3,8 @@
 /// How a command ended, when it did not end well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
+    /// Something that was looked at does not work.
+    Broken = 1,
     /// The command line is wrong.
     Usage = 64,
     /// What was given cannot be used: too long, not text, an id that nobody knows.
@@ -19,4 +21,6 @@ pub(crate) enum Exit {
     TryAgain = 75,
     /// Not allowed.
     NoPermission = 77,
+    /// The settings are wrong.
+    Config = 78,
 }

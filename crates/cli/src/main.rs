@@ -8,12 +8,14 @@
 
 mod caller;
 mod commands;
+mod consent;
 mod exit;
 mod failure;
 mod line;
 mod link;
 mod output;
 mod place;
+mod pushes;
 mod span;
 mod terminal;
 

@@ -13,6 +13,11 @@ pub(crate) fn print(bytes: &[u8]) -> Outcome {
     settle(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
+/// Says a line to the person, on standard error. If nobody reads that, there is nobody to tell; a panic would be worse.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
 /// Writes a line of text.
 pub(crate) fn print_line(line: &str) -> Outcome {
     print(format!("{line}\n").as_bytes())

@@ -8,6 +8,7 @@ use ringer_journal::{Home, Journal, Repair, Repository, Stamp};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output::say;
 
 /// The home: `$RINGER_HOME`, else `$XDG_STATE_HOME/ringer`, else `~/.local/state/ringer`.
 pub(crate) fn home() -> Result<Home, Failure> {
@@ -42,11 +43,11 @@ pub(crate) fn tell_of_repair(journal: &Journal) {
 
 /// Says what was done to a damaged database.
 pub(crate) fn tell_of(repair: &Repair) {
-    eprintln!(
+    say(&format!(
         "ringer: the journal was damaged; it is now {}, and a fresh one was begun with the {} messages that could be read",
         repair.aside.display(),
         repair.messages
-    );
+    ));
 }
 
 /// The repository around the current directory, if there is one.

@@ -253,6 +253,8 @@ impl AgentMachine {
             Says::TurnEnded => self.state.is_busy().then_some(AgentState::Done),
             // A client's own notification is no sign that its turn ended: it may come a minute later.
             Says::Is(AgentState::Done) if signal.authority == Authority::Notification => None,
+            // What failed is not done by coming to rest: opencode says that it is idle after every error.
+            Says::Is(AgentState::Done) if self.state == AgentState::Error => None,
             Says::Is(state) => Some(state),
         }
     }

@@ -230,6 +230,8 @@ fn toast(row: &Row, key: String, observation: &Observation) -> Toast {
     let mut toast = Toast::new(key, priority, "");
     toast.spans = vec![Span { text: observation.text.clone(), colour }];
     toast.timeout = timeout;
+    // A newer text takes the place of the last one, also while that is still shown or waits.
+    toast.fold = Some(|_, newer| newer.clone());
     toast
 }
 

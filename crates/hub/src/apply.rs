@@ -48,6 +48,7 @@ impl Dispatcher {
         let trusted = self.settings.trusted();
         self.engine.set(config.preferences(&|hook| trusted.is_trusted(hook)));
         self.flash = config.notify.flash;
+        self.patience = config.patience();
         self.perform(Job::Equip(Arc::new(Outfit::of(&config, search_path()))));
         self.watch(&config.watches);
         self.log.line("the settings changed");

@@ -41,6 +41,11 @@ impl Clock {
         self.format(unix_ms, "%m-%d %H:%M:%S")
     }
 
+    /// For the name of a file: `20260217-143005`.
+    pub fn compact(&self, unix_ms: i64) -> String {
+        self.format(unix_ms, "%Y%m%d-%H%M%S")
+    }
+
     fn format(&self, unix_ms: i64, form: &str) -> String {
         // A moment that no calendar knows is shown as the first one.
         let moment = Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::UNIX_EPOCH);

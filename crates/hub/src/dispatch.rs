@@ -3,12 +3,14 @@
 //! It reads from its cursor, lets the engine decide, writes down what was decided in one transaction, and only then lets
 //! anything go out. Nothing it does can hang on anybody but the journal.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ringer_core::{Caller, Delivery, Engine, Event, Incoming, Message, SurfaceId, WorkspaceId};
+use ringer_core::{
+    Agent, Caller, Delivery, Engine, Event, Incoming, Message, Patience, SurfaceId, WorkspaceId,
+};
 use ringer_deliver::DesktopEvent;
 use ringer_journal::{Error, HubBell, Journal};
 use serde_json::Value;
@@ -18,12 +20,13 @@ use tokio::sync::mpsc;
 use crate::book::Book;
 use crate::clock::{Clock, monotonic};
 use crate::events::EventLog;
-use crate::host::Host;
+use crate::host::{Host, Service};
 use crate::input::{Input, Reply};
 use crate::log::Log;
 use crate::perform::{Job, MAX_UNDER_WAY};
-use crate::run::RunError;
+use crate::run::{Plugs, RunError};
 use crate::settings::Settings;
+use crate::signals::Followed;
 use crate::watch::Watcher;
 
 /// Messages taken at once: one transaction for all of them.
@@ -43,6 +46,7 @@ pub(crate) struct Dispatcher {
     pub(crate) engine: Engine,
     pub(crate) events: EventLog,
     pub(crate) hosts: Vec<Box<dyn Host>>,
+    pub(crate) services: Vec<Box<dyn Service>>,
     pub(crate) clock: Clock,
     pub(crate) settings: Settings,
     pub(crate) log: Log,
@@ -67,6 +71,9 @@ pub(crate) struct Dispatcher {
     retry_at: Option<Duration>,
     pub(crate) added: usize,
     pub(crate) flash: bool,
+    pub(crate) patience: Patience,
+    /// The agents that have not gone.
+    pub(crate) followed: HashMap<Agent, Followed>,
     connections: usize,
     stopping: bool,
 }
@@ -90,7 +97,7 @@ pub(crate) struct Parts {
     pub(crate) journal: Journal,
     pub(crate) bell: HubBell,
     pub(crate) settings: Settings,
-    pub(crate) hosts: Vec<Box<dyn Host>>,
+    pub(crate) plugs: Plugs,
     pub(crate) jobs: mpsc::Sender<Job>,
     pub(crate) inputs: mpsc::WeakSender<Input>,
     pub(crate) under_way: Arc<AtomicUsize>,
@@ -116,7 +123,9 @@ impl Dispatcher {
         let mut dispatcher = Self {
             engine,
             events: EventLog::default(),
-            hosts: parts.hosts,
+            hosts: parts.plugs.hosts,
+            services: parts.plugs.services,
+            followed: HashMap::new(),
             settings: parts.settings,
             log: parts.log,
             book: Book::default(),
@@ -135,6 +144,7 @@ impl Dispatcher {
             retry_at: None,
             added: 0,
             flash: config.notify.flash,
+            patience: config.patience(),
             connections: 0,
             stopping: false,
             journal,
@@ -251,6 +261,7 @@ impl Dispatcher {
             }
             Input::Desktop(_) => {}
             Input::Watched(outcome) => self.watched(&outcome),
+            Input::ProcessEnded(agent) => self.agent_ended(&agent),
             Input::Request { method, params, reply } => {
                 // Whoever wrote something and asks sees it.
                 self.hungry = true;
@@ -280,7 +291,8 @@ impl Dispatcher {
         }
         self.retry_at = self.retry_at.filter(|at| *at > now);
         let idle = now.saturating_sub(self.last_busy) >= self.idle_after;
-        let quiet = self.connections == 0 && self.engine.undecided() == 0;
+        // An agent that works may get stuck, and one that is done may wait for its person.
+        let quiet = self.connections == 0 && self.engine.undecided() == 0 && self.agents_due.is_none();
         if idle && quiet && self.under_way.load(Ordering::Relaxed) == 0 {
             self.log.line("nothing to do for a while: ending");
             self.stopping = true;
@@ -317,7 +329,8 @@ impl Dispatcher {
             self.arrive(message);
         }
         self.book.take(self.seq);
-        self.agents_due = self.journal.agents_deadline()?;
+        self.agents_due = self.journal.agents_deadline(monotonic(), self.patience)?;
+        self.follow_agents()?;
         self.settle();
         Ok(())
     }
@@ -336,6 +349,9 @@ impl Dispatcher {
             tty,
             prefer_tty: pane.is_some(),
         };
+        if let Some(agent) = message.draft.recipient.agent().cloned() {
+            self.services.iter_mut().for_each(|service| service.wake(&agent));
+        }
         let is_subagent = message.draft.category.as_deref() == Some("subagent");
         let incoming = Incoming { message, caller, is_subagent, pending: false };
         self.handle(Event::Message(Box::new(incoming)));

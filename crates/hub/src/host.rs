@@ -1,6 +1,7 @@
-//! Hosts: who owns surfaces and can draw a ring on them. The hub knows nothing of how.
+//! Hosts: who owns surfaces and can draw a ring on them. The hub knows nothing of how. And services: who does something
+//! with messages that is not for the person.
 
-use ringer_core::{Badge, Event, Place, SurfaceId, Toast, WorkspaceId};
+use ringer_core::{Agent, Badge, Event, Place, SurfaceId, Toast, WorkspaceId};
 
 /// A surface, as its host knows it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -24,6 +25,12 @@ pub enum Focused {
     Cannot(String),
     /// It is not ours.
     NotMine,
+}
+
+/// Somebody who carries messages on: to an agent that is idle, to another machine. Every call returns at once.
+pub trait Service: Send {
+    /// A message for that agent is in the journal, or the agent has become idle with messages waiting.
+    fn wake(&mut self, agent: &Agent);
 }
 
 /// Somebody who owns surfaces. Every call returns at once: what takes time happens elsewhere, and is told with an

@@ -1,6 +1,6 @@
 //! What the loop hears of.
 
-use ringer_core::{Answer, MessageId, Ticket, Way};
+use ringer_core::{Agent, Answer, MessageId, Ticket, Way};
 use ringer_deliver::DesktopEvent;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -23,6 +23,8 @@ pub(crate) enum Input {
     Desktop(DesktopEvent),
     /// A file that is watched changed, and its command ran.
     Watched(crate::watch::Outcome),
+    /// The process of an agent ended.
+    ProcessEnded(Agent),
     /// Somebody asks for something.
     Request { method: String, params: Value, reply: oneshot::Sender<Reply> },
     /// A connection was opened or closed.

@@ -6,11 +6,11 @@
 //! there.
 //!
 //! ```no_run
-//! use ringer_hub::{PlainHost, Surroundings, run};
+//! use ringer_hub::{PlainHost, Plugs, Surroundings, run};
 //! use ringer_journal::Home;
 //!
 //! let surroundings = Surroundings::of_process(Home::new("/people/me/.local/state/ringer"), true);
-//! run(&surroundings, vec![Box::new(PlainHost::default())])?;
+//! run(&surroundings, Plugs { hosts: vec![Box::new(PlainHost::default())], ..Plugs::default() })?;
 //! # Ok::<(), ringer_hub::RunError>(())
 //! ```
 //!
@@ -44,9 +44,11 @@ mod input;
 mod log;
 mod obey;
 mod outfit;
+mod params;
 mod perform;
 mod plain;
 mod presence;
+mod process;
 mod protocol;
 mod requests;
 mod run;
@@ -62,12 +64,13 @@ mod why;
 pub use client::{Client, ClientError};
 pub use clock::{Clock, monotonic};
 pub use events::HubEvent;
-pub use host::{Focused, Host, SurfaceInfo};
+pub use host::{Focused, Host, Service, SurfaceInfo};
+pub use log::Log;
 pub use plain::PlainHost;
 pub use presence::Presence;
 pub use protocol::{MAX_LINE, Refusal, Request, Response};
 pub use requests::names as methods;
-pub use run::{RunError, Surroundings, run};
+pub use run::{Plugs, RunError, Surroundings, run};
 pub use server::MAX_CONNECTIONS;
 pub use settings::trust_file;
 pub use start::{DETACHED, detach, start, start_and_wait};

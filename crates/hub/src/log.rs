@@ -15,7 +15,7 @@ const MAX_LOG: u64 = 1024 * 1024;
 
 /// Where the hub writes what happens to it. Cheap to clone; a log that cannot be written is silent.
 #[derive(Debug, Clone)]
-pub(crate) struct Log {
+pub struct Log {
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -31,14 +31,14 @@ struct Shared {
 
 impl Log {
     /// Opens the log.
-    pub(crate) fn open(path: PathBuf, aloud: bool) -> Self {
+    pub fn open(path: PathBuf, aloud: bool) -> Self {
         let (file, length) = open(&path);
         let shared = Shared { path, file, length, clock: Clock::local(), aloud };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
     /// Writes a line. Its text may come from anywhere, so it is made safe.
-    pub(crate) fn line(&self, text: impl AsRef<str>) {
+    pub fn line(&self, text: impl AsRef<str>) {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = shared.clock.stamp(shared.clock.now().wall_ms);
         let line = format!("{stamp} {}\n", sanitise_line(text.as_ref()));

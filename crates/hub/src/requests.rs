@@ -2,17 +2,16 @@
 
 use ringer_core::{
     Draft, Event, Kind, Looking, Mark, MessageId, Observation, Origin, Place, Priority, Recipient, Record,
-    Scope, Sender, Sign, Signal, SurfaceId, Tag, Target, Toast, WorkspaceId,
+    Scope, Sender, Sign, SurfaceId, Tag, Target, Toast, WorkspaceId,
 };
 use ringer_journal::Stamp;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::dispatch::Dispatcher;
 use crate::events::Wanted;
 use crate::host::Focused;
 use crate::input::Reply;
+use crate::params::{About, AddToast, Create, Hears, Key, Listing, LooksAt, Subscribe, message_id, read};
 use crate::protocol::Refusal;
 use crate::view;
 
@@ -81,98 +80,6 @@ const METHODS: &[(&str, Method)] = &[
 /// The names of all methods.
 pub fn names() -> Vec<&'static str> {
     METHODS.iter().map(|(name, _)| *name).chain(["events.subscribe", "hub.stop"]).collect()
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Create {
-    title: Option<String>,
-    subtitle: Option<String>,
-    body: String,
-    kind: Option<String>,
-    from: Option<String>,
-    to: Option<String>,
-    scope: Option<String>,
-    cwd: Option<String>,
-    #[serde(alias = "preferred_workspace_id")]
-    workspace_id: Option<String>,
-    #[serde(alias = "preferred_surface_id")]
-    surface_id: Option<String>,
-    caller_tty: Option<String>,
-    prefer_tty: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct About {
-    id: Option<String>,
-    workspace_id: Option<String>,
-    surface_id: Option<String>,
-    all: bool,
-    all_read: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Listing {
-    unread: bool,
-    limit: Option<usize>,
-    scope: Option<String>,
-    workspace_id: Option<String>,
-    surface_id: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Key {
-    key: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct AddToast {
-    #[serde(default)]
-    key: Option<String>,
-    text: String,
-    #[serde(default)]
-    priority: Option<String>,
-    #[serde(default)]
-    timeout_ms: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct LooksAt {
-    app: bool,
-    workspace_id: Option<String>,
-    surface_id: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Hears {
-    surface_id: String,
-    #[serde(default)]
-    bell: bool,
-    #[serde(default)]
-    title: Option<String>,
-    #[serde(default)]
-    body: Option<String>,
-    #[serde(default)]
-    signal: Option<Signal>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Subscribe {
-    after_seq: Option<u64>,
-    names: Vec<String>,
-}
-
-fn read<T: DeserializeOwned>(params: Value) -> Result<T, Refusal> {
-    let params = if params.is_null() { json!({}) } else { params };
-    serde_json::from_value(params).map_err(|error| Refusal::params(error.to_string()))
-}
-
-fn message_id(text: &str) -> Result<MessageId, Refusal> {
-    MessageId::parse(text).map_err(|error| Refusal::params(error.to_string()))
 }
 
 impl Dispatcher {
@@ -438,5 +345,18 @@ impl Dispatcher {
             "cursor": self.cursor(),
             "toast": self.engine.toast().map(Toast::text),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_is_on_the_protocol_page() {
+        let page = include_str!("../../../docs/protocol.md");
+        for name in names() {
+            assert!(page.contains(&format!("`{name}`")), "{name} is not described in docs/protocol.md");
+        }
     }
 }

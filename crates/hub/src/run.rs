@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::config::Environment;
 use crate::dispatch::{Dispatcher, IDLE_AFTER, Parts, search_path};
-use crate::host::Host;
+use crate::host::{Host, Service};
 use crate::input::{Input, MAX_INPUTS};
 use crate::log::Log;
 use crate::outfit::Outfit;
@@ -85,8 +85,17 @@ pub enum RunError {
     Runtime(std::io::Error),
 }
 
-/// Runs a hub with these hosts until it is told to end, or has nothing to do.
-pub fn run(surroundings: &Surroundings, hosts: Vec<Box<dyn Host>>) -> Result<(), RunError> {
+/// What the program plugs into a hub.
+#[derive(Default)]
+pub struct Plugs {
+    /// Who owns surfaces.
+    pub hosts: Vec<Box<dyn Host>>,
+    /// Who carries messages on.
+    pub services: Vec<Box<dyn Service>>,
+}
+
+/// Runs a hub with these until it is told to end, or has nothing to do.
+pub fn run(surroundings: &Surroundings, plugs: Plugs) -> Result<(), RunError> {
     let home = &surroundings.home;
     let journal = Journal::open(home)?;
     let Some(bell) = HubBell::hang(home)? else {
@@ -99,7 +108,7 @@ pub fn run(surroundings: &Surroundings, hosts: Vec<Box<dyn Host>>) -> Result<(),
     let presence =
         Presence { socket, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
     log.line(format!("hub {} begins, pid {}", presence.version, presence.pid));
-    let ended = runtime.block_on(serve(surroundings, &presence, journal, bell, hosts, &log));
+    let ended = runtime.block_on(serve(surroundings, &presence, journal, bell, plugs, &log));
     presence.remove(home);
     log.line("the hub ends");
     ended
@@ -110,7 +119,7 @@ async fn serve(
     presence: &Presence,
     journal: Journal,
     bell: HubBell,
-    hosts: Vec<Box<dyn Host>>,
+    plugs: Plugs,
     log: &Log,
 ) -> Result<(), RunError> {
     let listener = server::listen(&presence.socket).map_err(RunError::Socket)?;
@@ -133,7 +142,7 @@ async fn serve(
         journal,
         bell,
         settings,
-        hosts,
+        plugs,
         jobs,
         inputs: inputs.downgrade(),
         under_way: Arc::new(AtomicUsize::new(0)),

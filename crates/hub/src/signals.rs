@@ -2,12 +2,30 @@
 
 use std::time::Duration;
 
-use ringer_core::{Agent, Draft, Event, Kind, Scope, Sender, Signal, SurfaceId, Tag};
+use ringer_core::{Agent, AgentState, Authority, Draft, Event, Kind, Scope, Sender, Signal, SurfaceId, Tag};
 use ringer_journal::{Sighting, Signals, Stamp};
+use serde_json::json;
+use tokio::task::JoinHandle;
 
 use crate::clock::monotonic;
 use crate::dispatch::Dispatcher;
+use crate::input::Input;
+use crate::process;
 use crate::watch::Outcome;
+
+/// An agent, as the hub last saw it.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    state: AgentState,
+    /// Its process, and who waits for its end.
+    process: Option<(u32, JoinHandle<()>)>,
+}
+
+impl Default for Followed {
+    fn default() -> Self {
+        Self { state: AgentState::Starting, process: None }
+    }
+}
 
 impl Dispatcher {
     /// A terminal told of something that no agent's episode covers: it becomes a message.
@@ -53,7 +71,7 @@ impl Dispatcher {
             Err(error) => return self.log.line(format!("cannot look for an agent: {error}")),
         };
         let signals = [signal];
-        let patience = self.settings.config().patience();
+        let patience = self.patience;
         let heard = Signals { of: &sighting, signals: &signals, mono: monotonic(), patience, aloud: true };
         let stamp = Stamp::now();
         if let Err(error) = self.journal.hear_agent(&heard, None, &stamp) {
@@ -73,14 +91,84 @@ impl Dispatcher {
 
     /// The time of some agents has come: stuck, or waiting for long.
     pub(crate) fn tick_agents(&mut self, now: Duration) {
-        let patience = self.settings.config().patience();
+        let patience = self.patience;
         let stamp = Stamp::now();
         match self.journal.tick_agents(now, patience, &stamp) {
-            Ok(_) => self.agents_due = self.journal.agents_deadline().ok().flatten(),
+            Ok(_) => self.agents_due = self.journal.agents_deadline(now, patience).ok().flatten(),
             Err(error) => {
                 self.log.line(format!("cannot look after the agents: {error}"));
                 self.agents_due = Some(now + Duration::from_secs(1));
             }
+        }
+        self.wake();
+    }
+
+    /// Looks at the agents: tells of what changed, wakes those that came to rest, and waits for the end of their
+    /// processes.
+    pub(crate) fn follow_agents(&mut self) -> Result<(), ringer_journal::Error> {
+        let live = self.journal.live_agents()?;
+        self.followed.retain(|agent, followed| {
+            let stays = live.iter().any(|(sighting, _)| sighting.agent == *agent);
+            if let Some((_, task)) = followed.process.as_ref().filter(|_| !stays) {
+                task.abort();
+            }
+            stays
+        });
+        for (sighting, state) in live {
+            if self.followed.get(&sighting.agent).is_none_or(|followed| followed.state != state) {
+                self.agent_changed(&sighting, state);
+            }
+            self.follow_process(&sighting);
+        }
+        Ok(())
+    }
+
+    fn agent_changed(&mut self, sighting: &Sighting, state: AgentState) {
+        let agent = &sighting.agent;
+        self.followed.entry(agent.clone()).or_default().state = state;
+        if let Some(surface) = sighting.surface.as_deref().map(SurfaceId::new) {
+            let known = Some((agent.clone(), sighting.by_hooks));
+            self.handle(Event::AgentOn { surface, agent: known });
+        }
+        let data = json!({ "id": agent.as_str(), "state": state.as_str(), "client": sighting.client });
+        self.events.add(self.clock.now().wall_ms, "agent", data);
+        // It may have come to rest with something waiting; whoever is busy is left alone there.
+        self.services.iter_mut().for_each(|service| service.wake(agent));
+    }
+
+    fn follow_process(&mut self, sighting: &Sighting) {
+        let Some((pid, started)) = sighting.process else { return };
+        let followed = self.followed.entry(sighting.agent.clone()).or_default();
+        if followed.process.as_ref().is_some_and(|(known, _)| *known == pid) {
+            return;
+        }
+        let Some(inputs) = self.inputs.upgrade() else { return };
+        let agent = sighting.agent.clone();
+        let task = tokio::spawn(async move {
+            process::ended(pid, started).await;
+            let _ = inputs.send(Input::ProcessEnded(agent)).await;
+        });
+        followed.process = Some((pid, task));
+    }
+
+    /// An agent's process ended. If it has not said goodbye, that is told.
+    pub(crate) fn agent_ended(&mut self, agent: &Agent) {
+        self.followed.remove(agent);
+        let Ok(Some(sighting)) = self.journal.sighting(agent) else { return };
+        let was = self.journal.agent_state(agent).ok().flatten();
+        if was == Some(AgentState::Exited) {
+            return;
+        }
+        let signals = [Signal::state(Authority::Process, AgentState::Exited)];
+        let (mono, patience) = (monotonic(), self.patience);
+        let heard = Signals { of: &sighting, signals: &signals, mono, patience, aloud: true };
+        match self.journal.hear_agent(&heard, None, &Stamp::now()) {
+            Ok(change) if change.told > 0 => {
+                let text = format!("{} ended in the middle of a turn", agent.as_str());
+                self.handle(Event::Observed(ringer_core::Observation::new("teammate shutdown", text)));
+            }
+            Ok(_) => {}
+            Err(error) => self.log.line(format!("cannot write down that {} ended: {error}", agent.as_str())),
         }
         self.wake();
     }

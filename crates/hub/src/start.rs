@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// What a hub may know of the environment of its first caller. Not its secrets, its sandbox or its terminal.
-const KEPT: [&str; 21] = [
+const KEPT: [&str; 23] = [
     "HOME",
     "USER",
     "LOGNAME",
@@ -24,6 +24,8 @@ const KEPT: [&str; 21] = [
     "XDG_RUNTIME_DIR",
     "XDG_CONFIG_HOME",
     "XDG_STATE_HOME",
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
     "XDG_DATA_DIRS",
     "DBUS_SESSION_BUS_ADDRESS",
     "DISPLAY",

@@ -122,18 +122,19 @@ impl Journal {
         patience: AgentPatience,
         stamp: &Stamp,
     ) -> Result<usize, Error> {
-        let now = millis(mono);
         let (told, bells) = self.write(|transaction| {
-            let due: Vec<Sighting> = transaction
-                .prepare(&format!("SELECT {SIGHTING} FROM agent WHERE deadline <= ?1"))?
-                .query_map([now], sighting)?
-                .collect::<rusqlite::Result<_>>()?;
             let (mut told, mut bells) = (0, Vec::new());
-            for (number, of) in (0u8..).zip(&due) {
-                let heard = Signals { of, signals: &[], mono, patience, aloud: true };
+            let due = live(transaction)?.into_iter().filter(|(_, machine)| {
+                let machine = machine.clone().resume(mono, patience);
+                machine.next_deadline().is_some_and(|deadline| deadline <= mono)
+            });
+            for (number, (of, _)) in (0u16..=u16::MAX).zip(due) {
+                let heard = Signals { of: &of, signals: &[], mono, patience, aloud: true };
                 // Several agents at one moment: each message needs an id of its own.
                 let mut stamp = *stamp;
-                stamp.random[9] ^= number;
+                let [low, high] = number.to_le_bytes();
+                stamp.random[9] ^= low;
+                stamp.random[6] ^= high;
                 let (more, rung) = hear(transaction, &heard, &stamp)?;
                 told += more;
                 bells.extend(rung);
@@ -144,12 +145,37 @@ impl Journal {
         Ok(told)
     }
 
-    /// When time alone may change an agent, on the clock that never jumps.
-    pub fn agents_deadline(&self) -> Result<Option<Duration>, Error> {
-        let earliest: rusqlite::Result<Option<i64>> =
-            self.connection.query_row("SELECT min(deadline) FROM agent", [], |row| row.get(0));
-        let earliest = earliest.map_err(|error| self.error(error))?;
-        Ok(earliest.map(|ms| Duration::from_millis(ms.try_into().unwrap_or(0))))
+    /// When time alone may change an agent, for somebody with that patience, on the clock that never jumps.
+    pub fn agents_deadline(
+        &self,
+        mono: Duration,
+        patience: AgentPatience,
+    ) -> Result<Option<Duration>, Error> {
+        let live = live(&self.connection).map_err(|error| self.error(error))?;
+        Ok(live.into_iter().filter_map(|(_, machine)| machine.resume(mono, patience).next_deadline()).min())
+    }
+
+    /// What an agent does.
+    pub fn agent_state(&self, agent: &Agent) -> Result<Option<AgentState>, Error> {
+        Ok(self.agent_machine(agent)?.map(|machine| machine.state()))
+    }
+
+    /// What an agent does, and what decided that.
+    pub fn agent_machine(&self, agent: &Agent) -> Result<Option<AgentMachine>, Error> {
+        let machine: rusqlite::Result<Option<String>> = self
+            .connection
+            .query_row("SELECT machine FROM agent WHERE id = ?1", [agent.as_str()], |row| row.get(0))
+            .optional();
+        let machine = machine.map_err(|error| self.error(error))?;
+        Ok(machine.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    /// What was last seen of an agent.
+    pub fn sighting(&self, agent: &Agent) -> Result<Option<Sighting>, Error> {
+        self.connection
+            .prepare(&format!("SELECT {SIGHTING} FROM agent WHERE id = ?1"))
+            .and_then(|mut statement| statement.query_row([agent.as_str()], sighting).optional())
+            .map_err(|error| self.error(error))
     }
 
     /// The agent that was last seen on a surface and has not gone.
@@ -166,15 +192,10 @@ impl Journal {
             .map_err(|error| self.error(error))
     }
 
-    /// Every agent that has not gone, with what was last seen of it.
-    pub fn live_agents(&self) -> Result<Vec<Sighting>, Error> {
-        let select = || -> rusqlite::Result<Vec<Sighting>> {
-            self.connection
-                .prepare(&format!("SELECT {SIGHTING} FROM agent WHERE state <> 'exited' ORDER BY seen"))?
-                .query_map([], sighting)?
-                .collect()
-        };
-        select().map_err(|error| self.error(error))
+    /// Every agent that has not gone, with what was last seen of it and what it does.
+    pub fn live_agents(&self) -> Result<Vec<(Sighting, AgentState)>, Error> {
+        let live = live(&self.connection).map_err(|error| self.error(error))?;
+        Ok(live.into_iter().map(|(sighting, machine)| (sighting, machine.state())).collect())
     }
 
     /// Counts a stop that was blocked, or begins to count anew. Gives the number so far.
@@ -204,6 +225,22 @@ impl Journal {
 
 const SIGHTING: &str =
     "id, client, session_id, scope, worktree, cwd, surface, manager, name, pid, started, by_hooks";
+
+/// The agents that have not gone, and their machines.
+fn live(connection: &Connection) -> rusqlite::Result<Vec<(Sighting, AgentMachine)>> {
+    let mut statement = connection
+        .prepare(&format!("SELECT {SIGHTING}, machine FROM agent WHERE state <> 'exited' ORDER BY seen"))?;
+    let mut rows = statement.query([])?;
+    let mut live = Vec::new();
+    while let Some(row) = rows.next()? {
+        let machine: String = row.get(12)?;
+        // A row that makes no sense is passed over.
+        live.extend(
+            serde_json::from_str(&machine).ok().and_then(|machine| Some((sighting(row).ok()?, machine))),
+        );
+    }
+    Ok(live)
+}
 
 fn sighting(row: &Row<'_>) -> rusqlite::Result<Sighting> {
     let agent = |column| -> rusqlite::Result<Option<Agent>> {
@@ -264,22 +301,30 @@ fn hear(
         None => (AgentMachine::new(heard.mono, heard.patience), stamp.unix_ms),
     };
     let before = machine.state();
+    // What time alone has to tell is the agent's own, also when a subagent's signal finds it.
     let mut notices = machine.tick(heard.mono);
     for signal in heard.signals {
-        notices.extend(machine.apply(heard.mono, signal));
+        let told = machine.apply(heard.mono, signal);
+        notices.extend(told.into_iter().filter(|_| heard.aloud));
     }
     let since_ms = if machine.state() == before { since_ms } else { stamp.unix_ms };
     save(transaction, heard.of, &machine, since_ms, stamp.unix_ms)?;
     let (mut told, mut bells) = (0, Vec::new());
-    if heard.aloud {
-        for (number, notice) in (0u8..).zip(&notices) {
-            for draft in drafts(transaction, heard.of, notice)? {
-                let mut stamp = *stamp;
-                stamp.random[8] ^= number;
-                stamp.random[7] ^= u8::try_from(told).unwrap_or(u8::MAX);
-                bells.extend(put(transaction, &draft, &stamp.message_id(), stamp.unix_ms)?);
-                told += 1;
-            }
+    if notices.is_empty() {
+        return Ok((told, bells));
+    }
+    // As the row has it by now: this look may have seen less of the agent than an earlier one.
+    let of = transaction
+        .prepare(&format!("SELECT {SIGHTING} FROM agent WHERE id = ?1"))?
+        .query_row([heard.of.agent.as_str()], sighting)?;
+    let of = Sighting { tty: heard.of.tty.clone(), ..of };
+    for (number, notice) in (0u8..).zip(&notices) {
+        for draft in drafts(transaction, &of, notice)? {
+            let mut stamp = *stamp;
+            stamp.random[8] ^= number;
+            stamp.random[7] ^= u8::try_from(told).unwrap_or(u8::MAX);
+            bells.extend(put(transaction, &draft, &stamp.message_id(), stamp.unix_ms)?);
+            told += 1;
         }
     }
     Ok((told, bells))
@@ -298,15 +343,15 @@ fn save(
     transaction
         .prepare(
             "INSERT INTO agent (id, client, session_id, scope, worktree, cwd, surface, manager, name, pid, started,
-                                by_hooks, state, since, seen, machine, deadline, blocks)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 0)
+                                by_hooks, state, since, seen, machine, blocks)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 0)
              ON CONFLICT (id) DO UPDATE SET
                  scope = excluded.scope, worktree = coalesce(excluded.worktree, worktree),
                  cwd = coalesce(excluded.cwd, cwd), surface = coalesce(excluded.surface, surface),
                  manager = coalesce(excluded.manager, manager), name = coalesce(excluded.name, name),
                  pid = coalesce(excluded.pid, pid), started = coalesce(excluded.started, started),
                  by_hooks = max(by_hooks, excluded.by_hooks), state = excluded.state, since = excluded.since,
-                 seen = excluded.seen, machine = excluded.machine, deadline = excluded.deadline",
+                 seen = excluded.seen, machine = excluded.machine",
         )?
         .execute(params![
             of.agent.as_str(),
@@ -325,7 +370,6 @@ fn save(
             since_ms,
             unix_ms,
             written,
-            machine.next_deadline().map(millis),
         ])
         .map(drop)
 }
@@ -337,10 +381,6 @@ fn word(state: AgentState) -> &'static str {
         AgentState::RateLimited => "rate_limited",
         state => state.as_str(),
     }
-}
-
-fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// The messages that tell of a notice.

@@ -62,6 +62,8 @@ pub struct ReceiptRow {
 
 /// Pending: never claimed, or claimed and not confirmed in time.
 const PENDING: &str = "(receipt.state = 'queued' OR (receipt.state <> 'seen' AND receipt.leased_until < ?2))";
+/// Still worth showing.
+const CURRENT: &str = "(message.ttl IS NULL OR message.ts + message.ttl > ?2)";
 
 impl Journal {
     /// What waits for an agent, in order.
@@ -143,7 +145,8 @@ pub(crate) fn waits(
     connection
         .prepare(&format!(
             "SELECT 1 FROM receipt WHERE agent = ?1
-             AND ((state = 'delivered' AND call_id IS NOT ?3) OR (?4 AND {PENDING})) LIMIT 1"
+             AND ((state = 'delivered' AND call_id IS NOT ?3) OR (?4 AND {PENDING} AND EXISTS (
+                 SELECT 1 FROM message WHERE message.seq = receipt.seq AND {CURRENT}))) LIMIT 1"
         ))?
         .query_row(params![agent, stamp.unix_ms, claim.call_id, takes], |_| Ok(()))
         .optional()
@@ -182,9 +185,8 @@ pub(crate) fn claim(
 
 fn pending(connection: &Connection, agent: &str, unix_ms: i64) -> rusqlite::Result<Vec<Message>> {
     let mut statement = connection.prepare(&format!(
-        "SELECT {COLUMNS} FROM message WHERE seq IN (
-             SELECT seq FROM receipt WHERE agent = ?1 AND {PENDING} ORDER BY seq LIMIT ?3)
-         AND (ttl IS NULL OR ts + ttl > ?2) ORDER BY seq"
+        "SELECT {COLUMNS} FROM receipt JOIN message USING (seq)
+         WHERE agent = ?1 AND {PENDING} AND {CURRENT} ORDER BY seq LIMIT ?3"
     ))?;
     let mut rows = statement.query(params![agent, unix_ms, MAX_LOOKED_AT])?;
     let mut messages = Vec::new();

@@ -85,31 +85,47 @@ impl<'a> Listener<'a> {
         self.journal.take_repair()
     }
 
-    /// Under the consumer's lock from reading to advancing, so that of two listeners one gets a message, and the other
-    /// gets it only if the first died on the way.
     fn deliver<E: From<Error>>(
         &mut self,
         deadline: Option<Instant>,
         most: usize,
         hand_over: &mut impl FnMut(&[Message]) -> Result<usize, E>,
     ) -> Result<usize, E> {
-        let lock = Lock::take(&self.consumer.lock(self.journal), deadline)
-            .map_err(|error| self.journal.home.error("taking the consumer's lock", error))?;
-        // Another listener of ours is at it and did not finish in time.
-        let Some(_lock) = lock else { return Ok(0) };
+        let vigil = &self.vigil;
         // Waiting for the lock may have taken long.
-        if self.vigil.is_orphaned() {
+        let is_wanted = || !vigil.is_orphaned();
+        self.journal.hand_out(&self.consumer, self.own.as_deref(), deadline, most, is_wanted, hand_over)
+    }
+}
+
+impl Journal {
+    /// Hands over what a consumer has not read, at most so many, and moves its cursor behind what was taken.
+    ///
+    /// Under the consumer's lock from reading to advancing, so that of two readers one gets a message, and the other
+    /// gets it only if the first died on the way. If another reader is at it until the deadline, nothing is read.
+    pub fn hand_out<E: From<Error>>(
+        &mut self,
+        consumer: &Consumer,
+        own: Option<&str>,
+        deadline: Option<Instant>,
+        most: usize,
+        is_wanted: impl Fn() -> bool,
+        mut hand_over: impl FnMut(&[Message]) -> Result<usize, E>,
+    ) -> Result<usize, E> {
+        let lock = Lock::take(&consumer.lock(self), deadline)
+            .map_err(|error| self.home.error("taking the consumer's lock", error))?;
+        let Some(_lock) = lock else { return Ok(0) };
+        if !is_wanted() {
             return Ok(0);
         }
         let now = Stamp::now().unix_ms;
-        let (consumer, own) = (&self.consumer, self.own.as_deref());
-        let messages = self.journal.healing(|journal| journal.unread(consumer, own, now, most))?;
+        let messages = self.healing(|journal| journal.unread(consumer, own, now, most))?;
         if messages.is_empty() {
             return Ok(0);
         }
         let taken = hand_over(&messages)?.min(messages.len());
         if let Some(last) = messages[..taken].last() {
-            self.journal.advance(&self.consumer, last.seq, now)?;
+            self.advance(consumer, last.seq, now)?;
         }
         Ok(taken)
     }

@@ -133,7 +133,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// The tables worth saving. Who waits is not among them: they register again.
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 12] = [
     "message",
     "cursor",
     "question",
@@ -144,6 +144,7 @@ const TABLES: [&str; 11] = [
     "undecided",
     "outbox",
     "popup",
+    "dead_letter",
     "lead",
 ];
 

@@ -146,10 +146,8 @@ const MIGRATIONS: [&str; 2] = [
          since INTEGER NOT NULL,
          seen INTEGER NOT NULL,
          machine TEXT NOT NULL,
-         deadline INTEGER,
          blocks INTEGER NOT NULL
-     ) STRICT, WITHOUT ROWID;
-     CREATE INDEX agent_deadline ON agent (deadline) WHERE deadline IS NOT NULL;",
+     ) STRICT, WITHOUT ROWID;",
 ];
 
 /// The version this program writes: one for each step.

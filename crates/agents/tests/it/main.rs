@@ -3,6 +3,9 @@
 mod client;
 mod client_memory;
 mod client_properties;
+mod hook;
+mod hook_inbox;
+mod hook_lead;
 mod setup_apply;
 mod setup_configs;
 mod setup_kill;

@@ -1,12 +1,13 @@
 //! `ringer hub`.
 
-use ringer_hub::{Client, PlainHost, RunError, Surroundings, detach};
+use ringer_hub::{Client, PlainHost, Plugs, RunError, Surroundings, detach};
 use ringer_journal::HubBell;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print_json, print_line};
+use crate::output::{print_json, print_line, say};
+use crate::pushes::Pushes;
 use crate::{link, place};
 
 /// The background process: started on demand, so nobody needs this
@@ -63,8 +64,11 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 }
 
 fn serve(aloud: bool) -> Outcome {
-    let surroundings = Surroundings::of_process(place::home()?, aloud);
-    ringer_hub::run(&surroundings, vec![Box::new(PlainHost::default())]).map_err(|error| match error {
+    let home = place::home()?;
+    let surroundings = Surroundings::of_process(home.clone(), aloud);
+    let plugs =
+        Plugs { hosts: vec![Box::new(PlainHost::default())], services: vec![Box::new(Pushes::begin(home))] };
+    ringer_hub::run(&surroundings, plugs).map_err(|error| match error {
         RunError::Journal(error) => error.into(),
         RunError::Running { .. } => Failure::new(Exit::TryAgain, error.to_string()).hint("ringer hub stop"),
         error => Failure::new(Exit::CannotCreate, error.to_string()),
@@ -117,10 +121,10 @@ fn status(as_json: bool) -> Outcome {
         return print_json(&report);
     }
     if version != env!("CARGO_PKG_VERSION") {
-        eprintln!(
+        say(&format!(
             "ringer: the hub is version {version}, this is {}; restart it: ringer hub stop",
             env!("CARGO_PKG_VERSION")
-        );
+        ));
     }
     let number = |name: &str| status[name].as_i64().unwrap_or(0);
     print_line(&format!(

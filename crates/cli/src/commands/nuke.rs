@@ -1,6 +1,6 @@
 //! `ringer nuke`.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io;
 
 use ringer_core::Message;
 use ringer_hub::Clock;
@@ -8,10 +8,11 @@ use ringer_journal::{Journal, Listening};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 
+use crate::consent::agrees;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::line::word_line;
-use crate::output::print_json;
+use crate::output::{print_json, say};
 use crate::place;
 
 /// Remove what Ringer left in this repository and stop its listeners
@@ -58,8 +59,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         place::tell_of_repair(journal);
     }
     show(&unread, listeners.len(), &repository.worktree.display().to_string());
-    if !arguments.yes && !confirmed()? {
-        eprintln!("nothing was removed");
+    if !arguments.yes && !agrees("really?", "ringer nuke --yes")? {
+        say("nothing was removed");
         return Ok(());
     }
     let ended = listeners.iter().filter(|listening| end(listening)).count();
@@ -78,32 +79,19 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             listeners_ended: ended,
         });
     }
-    eprintln!("removed {removed} messages, ended {ended} listeners");
+    say(&format!("removed {removed} messages, ended {ended} listeners"));
     Ok(())
 }
 
 fn show(unread: &[Message], listeners: usize, worktree: &str) {
     let clock = Clock::local();
     if !unread.is_empty() {
-        eprintln!("nobody has read:");
+        say("nobody has read:");
         for message in unread {
-            eprintln!("  {}", word_line(message, &clock));
+            say(&format!("  {}", word_line(message, &clock)));
         }
     }
-    eprintln!("about to remove everything Ringer keeps for {worktree}, and to end {listeners} listeners");
-}
-
-fn confirmed() -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() {
-        return Err(Failure::usage("there is nobody to ask").hint("ringer nuke --yes"));
-    }
-    eprint!("really? [y/N] ");
-    let mut answer = String::new();
-    io::stderr()
-        .flush()
-        .and_then(|()| io::stdin().lock().read_line(&mut answer))
-        .map_err(|error| Failure::new(Exit::InputOutput, "cannot ask").because(error))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    say(&format!("about to remove everything Ringer keeps for {worktree}, and to end {listeners} listeners"));
 }
 
 /// Ends a listener: the process that holds its lock, and no other that has its number by now.

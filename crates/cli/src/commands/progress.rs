@@ -4,7 +4,7 @@ use ringer_term::{Detection, Percent, Progress, Terminator, sanitise_line, shows
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{json, print, print_json};
+use crate::output::{json, print, print_json, say};
 use crate::terminal::{detect_here, write_to_terminal};
 
 /// Show progress in the terminal's tab, title or task bar
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         // Nothing to send, but a missing terminal is told in any case.
         write_to_terminal(b"")?;
         let again = sanitise_line(&arguments.state);
-        eprintln!("ringer: nothing sent: {why}\n  try: ringer progress --force {again}");
+        say(&format!("ringer: nothing sent: {why}\n  try: ringer progress --force {again}"));
     } else {
         write_to_terminal(&sequence)?;
     }
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         terminal: detection.terminal.as_deref(),
     };
     if arguments.stdout {
-        eprintln!("{}", json(&report)?);
+        say(&json(&report)?);
         return Ok(());
     }
     print_json(&report)

@@ -6,7 +6,7 @@ use ringer_term::sanitise_line;
 use serde::Serialize;
 
 use crate::failure::Outcome;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, say};
 use crate::place;
 
 /// List the open questions of this repository
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return print_json(&views);
     }
     if questions.is_empty() {
-        eprintln!("no open questions");
+        say("no open questions");
         return Ok(());
     }
     print(questions.iter().map(|question| words(question, &clock)).collect::<String>().as_bytes())

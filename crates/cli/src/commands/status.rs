@@ -1,9 +1,10 @@
 //! `ringer status`.
 
-use ringer_hub::Clock;
-use ringer_journal::{Inventory, Journal, Stamp};
+use ringer_hub::{Clock, agents};
+use ringer_journal::{Home, HubBell, Inventory, Journal, Stamp};
 use ringer_term::sanitise_line;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, print_json};
@@ -33,7 +34,9 @@ struct Report {
     messages: i64,
     listeners: Vec<ListenerView>,
     unread: Vec<UnreadView>,
-    agents: Vec<AgentView>,
+    agents: Vec<Value>,
+    hub: Option<u32>,
+    unread_notifications: i64,
     open_questions: i64,
 }
 
@@ -50,16 +53,6 @@ struct UnreadView {
     scope: String,
     messages: i64,
     last_read: String,
-}
-
-#[derive(Serialize)]
-struct AgentView {
-    id: String,
-    client: Option<String>,
-    session_id: Option<String>,
-    state: Option<String>,
-    scope: String,
-    last_seen: String,
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
@@ -90,7 +83,8 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
     let clock = Clock::local();
     let (messages, open_questions) =
         inventory.as_ref().map_or((0, 0), |inventory| (inventory.messages, inventory.open_questions));
-    let (listeners, unread, agents) = inventory.map(|inventory| views(inventory, &clock)).unwrap_or_default();
+    let agents = inventory.as_ref().map(|inventory| agents(inventory, &clock)).unwrap_or_default();
+    let (listeners, unread) = inventory.map(|inventory| views(inventory, &clock)).unwrap_or_default();
     Ok(Report {
         home: home.path().display().to_string(),
         scope: scope.to_string(),
@@ -100,10 +94,17 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
         unread,
         agents,
         open_questions,
+        hub: HubBell::holder(&home).map(|holder| holder.pid),
+        unread_notifications: unread_notifications(&home, now)?,
     })
 }
 
-fn views(inventory: Inventory, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadView>, Vec<AgentView>) {
+fn unread_notifications(home: &Home, now: i64) -> Result<i64, Failure> {
+    let journal = Journal::open_existing(home)?;
+    Ok(journal.map(|journal| journal.glance(now)).transpose()?.map_or(0, |glance| glance.unread))
+}
+
+fn views(inventory: Inventory, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadView>) {
     let listeners = inventory.listeners.into_iter().map(|listening| ListenerView {
         consumer: listening.holder.consumer,
         scope: listening.holder.scope,
@@ -115,15 +116,7 @@ fn views(inventory: Inventory, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadV
         messages: unread.messages,
         last_read: clock.stamp(unread.touched_ms),
     });
-    let agents = inventory.agents.into_iter().map(|agent| AgentView {
-        id: agent.id,
-        client: agent.client,
-        session_id: agent.session_id,
-        state: agent.state,
-        scope: agent.scope,
-        last_seen: clock.stamp(agent.seen_ms),
-    });
-    (listeners.collect(), unread.collect(), agents.collect())
+    (listeners.collect(), unread.collect())
 }
 
 fn words(report: &Report) -> String {
@@ -132,13 +125,20 @@ fn words(report: &Report) -> String {
     let listeners =
         report.listeners.iter().map(|one| format!("{} (pid {})", one.consumer, one.pid)).collect();
     let unread = report.unread.iter().map(|one| format!("{} for {}", one.messages, one.consumer)).collect();
-    let agents = report.agents.iter().map(|one| match &one.state {
-        Some(state) => format!("{} ({state})", one.id),
-        None => one.id.clone(),
+    let text = |agent: &Value, name: &str| agent[name].as_str().unwrap_or_default().to_owned();
+    let agents = report.agents.iter().map(|agent| {
+        let lead = if agent["lead"].as_bool() == Some(true) { ", lead" } else { "" };
+        match agent["state"].as_str() {
+            Some(state) => format!("{} ({state}{lead})", text(agent, "id")),
+            None => text(agent, "id"),
+        }
     });
+    let hub = report.hub.map_or_else(|| "not running".to_owned(), |pid| format!("pid {pid}"));
     [
         ("journal", format!("{} messages in {}", report.messages, report.home)),
         ("scope", format!("{}{place}", report.scope)),
+        ("hub", hub),
+        ("notifications", format!("{} unread", report.unread_notifications)),
         ("listeners", listed(listeners)),
         ("unread", listed(unread)),
         ("questions", format!("{} open", report.open_questions)),

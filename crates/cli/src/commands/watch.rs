@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Outcome;
 use crate::link;
-use crate::output::print;
+use crate::output::{print, say};
 
 /// Follow everything that happens, as JSON lines
 ///
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let params = json!({ "after_seq": arguments.after, "names": arguments.event });
     let begun = client.call("events.subscribe", &params).map_err(link::failure)?;
     if begun["gap"].as_bool() == Some(true) {
-        eprintln!("ringer: some events before the first one are not kept any more");
+        say("ringer: some events before the first one are not kept any more");
     }
     client.wait_for_ever().map_err(link::failure)?;
     let mut left = arguments.max.unwrap_or(usize::MAX);

@@ -23,6 +23,7 @@ pub(crate) fn run() -> Outcome {
              {journal}\
              \n\
              Try:\n\
+             \x20 ringer setup                  connect your agents\n\
              \x20 ringer listen &               wait for messages, as a lead agent does\n\
              \x20 ringer notify \"hello\"         send one; the listener prints it and ends\n\
              \x20 ringer term notify \"hello\"    tell yourself something through this terminal\n\

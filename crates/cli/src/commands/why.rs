@@ -1,6 +1,7 @@
 //! `ringer why`.
 
-use ringer_hub::{Client, Clock, explain};
+use ringer_core::Agent;
+use ringer_hub::{Client, Clock, explain, monotonic};
 use ringer_journal::Journal;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
@@ -15,33 +16,62 @@ use crate::{link, place};
 /// Examples:
 ///   ringer why 01997a3e-0a1b-7c2d-8e3f-0123456789ab
 ///   ringer why $(ringer list --json | jq -r '.[0].id')
+///   ringer why --agent claude-6be1e699
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// The message
-    id: String,
+    #[arg(required_unless_present = "agent")]
+    id: Option<String>,
+    /// Say instead what this agent does, and which of its signals decided that
+    #[arg(long, value_name = "AGENT", conflicts_with = "id")]
+    agent: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
+    match (&arguments.agent, &arguments.id) {
+        (Some(agent), _) => explain_agent(agent, arguments.json),
+        (None, Some(id)) => explain_message(id, arguments.json),
+        (None, None) => Err(Failure::usage("nothing says which message").hint("ringer list")),
+    }
+}
+
+fn explain_agent(name: &str, as_json: bool) -> Outcome {
+    let unknown = || {
+        let what = format!("there is no agent {}", sanitise_line(name));
+        Failure::new(Exit::Data, what).hint("ringer status")
+    };
+    let journal = Journal::open_existing(&place::home()?)?.ok_or_else(unknown)?;
+    let id = journal.agent_named(name)?.ok_or_else(unknown)?;
+    let agent = Agent::new(&id)?;
+    let machine = journal.agent_machine(&agent)?.ok_or_else(unknown)?;
+    let since = monotonic().saturating_sub(machine.since());
+    let (state, by) = (machine.state().as_str(), machine.decided_by().as_str());
+    if as_json {
+        let seconds = since.as_secs();
+        return print_json(&json!({ "agent": id, "state": state, "for_seconds": seconds, "decided_by": by }));
+    }
+    print(format!("{id} is {state} since {} s, because {by} said so\n", since.as_secs()).as_bytes())
+}
+
+fn explain_message(id: &str, as_json: bool) -> Outcome {
     let home = place::home()?;
     // A hub that runs may know more than is written down yet; starting one would change nothing.
     let answer = match Client::connect(&home) {
-        Ok(mut client) => {
-            Some(client.call("notification.why", &json!({ "id": arguments.id })).map_err(link::failure)?)
-        }
+        Ok(mut client) => Some(client.call("notification.why", &json!({ "id": id })).map_err(link::failure)?),
         Err(_) => match Journal::open_existing(&home)? {
-            Some(journal) => explain(&journal, &arguments.id, &Clock::local())?,
+            Some(journal) => explain(&journal, id, &Clock::local())?,
             None => None,
         },
     };
     let Some(answer) = answer else {
-        let what = format!("the journal has no message {}", sanitise_line(&arguments.id));
+        let what = format!("the journal has no message {}", sanitise_line(id));
         return Err(Failure::new(Exit::Data, what).hint("ringer list --all"));
     };
-    if arguments.json { print_json(&answer) } else { print(words(&answer).as_bytes()) }
+    if as_json { print_json(&answer) } else { print(words(&answer).as_bytes()) }
 }
 
 fn words(answer: &Value) -> String {

@@ -132,7 +132,18 @@ fn status_has_every_field() {
     let fields: Vec<&String> = status.as_object().unwrap().keys().collect();
     assert_eq!(
         fields,
-        ["agents", "home", "listeners", "messages", "open_questions", "repository", "scope", "unread"]
+        [
+            "agents",
+            "home",
+            "hub",
+            "listeners",
+            "messages",
+            "open_questions",
+            "repository",
+            "scope",
+            "unread",
+            "unread_notifications"
+        ]
     );
     assert_eq!(status["home"], environment.home().to_str().unwrap());
     assert_eq!(status["repository"], environment.repository().to_str().unwrap());

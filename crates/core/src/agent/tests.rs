@@ -40,6 +40,12 @@ fn a_turn_makes_one_complete() {
 }
 
 #[test]
+fn a_turn_that_failed_is_not_done_by_coming_to_rest() {
+    check(&[(1, hook(Working)), (2, hook(Error)), (3, hook(Done))], &["error"], Error);
+    check(&[(1, hook(Error)), (2, hook(Working)), (3, hook(Done))], &["error", "complete"], Done);
+}
+
+#[test]
 fn transient_states_are_never_told() {
     let signals = [(1, hook(Working)), (2, hook(RateLimited)), (3, hook(Compacting)), (4, hook(Working))];
     check(&signals, &[], Working);

@@ -237,7 +237,10 @@ fn paths_begin_at_the_home_or_beside_the_file() {
                 directory = \"sub\"\n[[webhook]]\nkind = \"slack\"\nurl = \"https://h\"\nsecret_file = \"token\"";
     let config = read(text).unwrap();
     assert_eq!(config.notify.sound, Sound::File("/people/ada/ring.ogg".into()));
-    assert_eq!(config.notify.command, ["/people/ada/bin/x", "/people/ada/y", "a/~/b", "/people/ada", "~bob/z"]);
+    assert_eq!(
+        config.notify.command,
+        ["/people/ada/bin/x", "/people/ada/y", "a/~/b", "/people/ada", "~bob/z"]
+    );
     let watch = &config.watches[0];
     assert_eq!(watch.paths, ["/c/a.nix", "/c/b", "/abs", "/people/ada/h"].map(PathBuf::from));
     assert_eq!((watch.command[0].as_str(), watch.working_directory()), ("/c/bin/run", Path::new("/c/sub")));

@@ -1,1 +1,18 @@
-//! Tests with real parts.
+//! A whole hub, with real programs, terminals, buses and servers around it.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod bus;
+mod http;
+mod hub;
+mod server;
+mod terminal;
+
+mod desktop;
+mod hooks;
+mod isolation;
+mod programs;
+mod settings;
+mod socket;
+mod terminals;
+mod watches;

@@ -4,7 +4,11 @@
 
 mod home;
 
+mod agent;
 mod clock;
+mod hub;
+mod inbox;
+mod lead;
 mod locks;
 mod migration;
 mod repair;

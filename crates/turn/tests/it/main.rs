@@ -4,3 +4,4 @@
 
 mod inbox;
 mod life_cycle;
+mod spec_channels;

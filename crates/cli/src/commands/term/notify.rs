@@ -4,7 +4,7 @@ use ringer_term::{CHANNELS, Channel, Method, Notice, NotificationId, Urgency, ch
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{json, print, print_line};
+use crate::output::{json, print, print_line, say};
 use crate::terminal::{apple_bell, detect_here, random_id, write_to_terminal};
 
 /// Tell the person at this terminal something, through the terminal itself
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         ringer_term::sanitise_line(&format!("{}: {}", choice.method.as_str(), choice.reason))
     };
     if arguments.stdout {
-        eprintln!("{report}");
+        say(&report);
         Ok(())
     } else {
         print_line(&report)

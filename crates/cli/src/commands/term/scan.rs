@@ -9,7 +9,7 @@ use ringer_term::{Event, Scanner};
 use super::view::{EventView, words};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::settle;
+use crate::output::{say, settle};
 
 /// Say what a program told its terminal: notifications, titles, progress, bells
 ///
@@ -38,7 +38,7 @@ const BUFFER: usize = 256 * 1024;
 pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.file == Path::new("-") {
         if io::stdin().is_terminal() {
-            eprintln!("ringer: reading from the terminal; Ctrl-D ends it");
+            say("ringer: reading from the terminal; Ctrl-D ends it");
         }
         return scan(io::stdin().lock(), "standard input", arguments.json);
     }

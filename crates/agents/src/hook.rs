@@ -1,0 +1,306 @@
+//! One call of an agent's hook: what it says is written down, and what waits for the agent enters its turn.
+//!
+//! It never makes the agent fail or wait: whoever calls this ends well whatever comes of it, and writing waits for its
+//! turn only for a moment.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ringer_core::{
+    Agent, AgentState, Authority, Message, MessageId, Observation, Origin, Patience, Scope, Signal,
+};
+use ringer_journal::{
+    AgentChange, Claim, Claimed, Consumer, Error as JournalError, Home, Journal, Patience as WritePatience,
+    Repository, Sighting, Signals, Stamp,
+};
+use ringer_turn::{Injection, Rates, Source, Storm, render};
+
+use crate::bootstrap;
+use crate::client::{self, Client, InputError, Moment, Reply, Report, agent_id, answer};
+
+/// How often in a row a stop is blocked. More would be a loop.
+pub const MAX_BLOCKS: i64 = 3;
+/// What enters a turn at most where a client names no limit of its own.
+const CONTEXT_LIMIT: usize = 10_000;
+/// What the lead is given at once of what is for the lead.
+const MAX_FOR_LEAD: usize = 20;
+/// How long another reader of the lead's cursor is waited for.
+const LEAD_PATIENCE: Duration = Duration::from_millis(20);
+
+/// What this process knows of where the agent is. What costs something is asked for only when it is needed.
+pub struct Whereabouts<'a> {
+    /// The home.
+    pub home: Home,
+    /// The time on the clock that never jumps.
+    pub mono: Duration,
+    /// Terminal and surface.
+    pub origin: &'a dyn Fn() -> Origin,
+    /// The agent's process, and when it started.
+    pub process: Option<(u32, u64)>,
+    /// The agent it works for (`RINGER_MANAGER`).
+    pub manager: Option<String>,
+    /// What people call it (`RINGER_AGENT`).
+    pub name: Option<String>,
+}
+
+/// What came of it, for whoever called.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// What the client reported besides: limits, models.
+    pub observations: Vec<Observation>,
+    /// Something was written, and no hub heard of it.
+    pub hub_is_missing: bool,
+}
+
+/// Why a call came to nothing. The agent does not hear of it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HookError {
+    /// The client sent something that is no JSON.
+    #[error("the hook's input: {0}")]
+    Input(#[from] InputError),
+    /// The journal could not be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The client does not read.
+    #[error("the hook's output: {0}")]
+    Output(std::io::Error),
+}
+
+/// Takes a hook call: reads what the client says, writes it down, and answers what may enter its turn.
+pub fn call(
+    client: Client,
+    event: &str,
+    input: impl Read,
+    out: &mut impl Write,
+    at: &Whereabouts<'_>,
+) -> Result<Done, HookError> {
+    let mut report = client::read_from(client, event, input)?;
+    let observations = std::mem::take(&mut report.observations);
+    let Some(agent) = report.session_id.as_deref().and_then(|session| agent_id(client, session)) else {
+        return Ok(Done { observations, hub_is_missing: false });
+    };
+    let journal = Journal::open_with(&at.home, WritePatience::HOOK)?;
+    let mut call = Call { client, event, agent, report, journal, at };
+    let change = call.run(out)?;
+    let hub_is_missing = change.written && !call.journal.hub_heard();
+    Ok(Done { observations, hub_is_missing })
+}
+
+struct Call<'a> {
+    client: Client,
+    event: &'a str,
+    agent: Agent,
+    report: Report,
+    journal: Journal,
+    at: &'a Whereabouts<'a>,
+}
+
+impl Call<'_> {
+    fn run(&mut self, out: &mut impl Write) -> Result<AgentChange, HookError> {
+        let stamp = Stamp::now();
+        let sighting = self.sighting()?;
+        let lead = self.lead(&sighting)?;
+        let blocks = self.may_block(&stamp)?;
+        if blocks {
+            // It goes on: its turn has not ended.
+            self.report.signals = vec![Signal::state(Authority::Hook, AgentState::Working)];
+        }
+        let limit = self.client.context_limit().unwrap_or(CONTEXT_LIMIT);
+        let mono = self.at.mono;
+        let choose = move |pending: &[Message]| choose(pending, limit, mono);
+        let takes = matches!(self.report.moment, Moment::AfterTool | Moment::PromptSubmitted) || blocks;
+        let call_id = self.report.call_id.clone();
+        let claim = Claim { call_id: call_id.as_deref(), choose: takes.then_some(&choose) };
+        let heard = Signals {
+            of: &sighting,
+            signals: &self.report.signals,
+            mono,
+            patience: Patience::default(),
+            aloud: !self.report.subagent,
+        };
+        // A subagent's events are not its agent's turn.
+        let claim = (!self.report.subagent).then_some(&claim);
+        let change = self.journal.hear_agent(&heard, claim, &stamp)?;
+        let claimed = change.claimed.clone();
+        if lead && takes && !self.report.subagent {
+            self.answer_lead(out, &sighting.scope, claimed.as_ref())?;
+        } else {
+            self.answer(out, claimed.as_ref())?;
+        }
+        if let Some(claimed) = &claimed {
+            self.journal.hand_over(&self.agent, claimed, Stamp::now().unix_ms)?;
+        }
+        self.count(blocks)?;
+        Ok(change)
+    }
+
+    /// Where the agent is. In the middle of a turn it is where it was.
+    fn sighting(&mut self) -> Result<Sighting, HookError> {
+        let mid_turn = matches!(self.report.moment, Moment::BeforeTool | Moment::AfterTool);
+        if mid_turn || self.report.subagent {
+            let agent = self.agent.clone();
+            if let Some(known) = self.journal.healing(|journal| journal.sighting(&agent))? {
+                return Ok(Sighting { by_hooks: true, ..known });
+            }
+        }
+        let cwd = self.report.cwd.clone().map(PathBuf::from).or_else(|| std::env::current_dir().ok());
+        let repository = cwd.as_deref().and_then(Repository::around);
+        let scope =
+            repository.as_ref().map_or_else(Scope::global, |found| found.scope(Stamp::now().number()));
+        let origin = (self.at.origin)();
+        Ok(Sighting {
+            agent: self.agent.clone(),
+            client: self.client.to_string(),
+            session_id: self.report.session_id.clone().unwrap_or_default(),
+            scope,
+            worktree: repository.map(|found| text(&found.worktree)),
+            cwd: cwd.as_deref().map(text),
+            surface: origin.surface,
+            tty: origin.tty,
+            manager: self.at.manager.as_deref().and_then(|id| Agent::new(id).ok()),
+            name: self.at.name.clone(),
+            process: self.at.process,
+            by_hooks: true,
+        })
+    }
+
+    /// Whether this agent is the lead of its scope. A session that begins may become it.
+    fn lead(&mut self, sighting: &Sighting) -> Result<bool, HookError> {
+        if self.report.subagent {
+            return Ok(false);
+        }
+        if self.report.moment == Moment::SessionStarts && sighting.manager.is_none() {
+            return Ok(self.journal.claim_lead(&sighting.scope, &self.agent)?);
+        }
+        let scope = &sighting.scope;
+        let lead = self.journal.healing(|journal| journal.lead(scope))?;
+        Ok(lead.agent.as_deref() == Some(self.agent.as_str()))
+    }
+
+    /// Whether a stop is blocked, because something waits that has not entered the turn.
+    fn may_block(&mut self, stamp: &Stamp) -> Result<bool, HookError> {
+        let Moment::Stopping { already_blocked } = self.report.moment else { return Ok(false) };
+        if self.report.subagent {
+            return Ok(false);
+        }
+        let agent = self.agent.clone();
+        let blocks = self.journal.healing(|journal| journal.blocks(&agent))?;
+        // A client that says it was not blocked has begun anew since we counted.
+        if already_blocked && blocks >= MAX_BLOCKS {
+            return Ok(false);
+        }
+        let waits = !self.journal.pending_for(&agent, stamp.unix_ms)?.is_empty();
+        Ok(waits && blocks < MAX_BLOCKS)
+    }
+
+    fn count(&mut self, blocked: bool) -> Result<(), HookError> {
+        let begins = matches!(self.report.moment, Moment::PromptSubmitted | Moment::Stopping { .. });
+        if blocked || (begins && self.journal.blocks(&self.agent)? > 0) {
+            self.journal.count_block(&self.agent, blocked)?;
+        }
+        Ok(())
+    }
+
+    /// Answers with what is for the lead as well: it shares one cursor with the lead's listener, so that nothing reaches
+    /// it twice.
+    fn answer_lead(
+        &mut self,
+        out: &mut impl Write,
+        scope: &Scope,
+        claimed: Option<&Claimed>,
+    ) -> Result<(), HookError> {
+        let Ok(consumer) = Consumer::new(Consumer::LEAD, scope.clone()) else { return Ok(()) };
+        let own = self.agent.as_str().to_owned();
+        let unread = self.journal.unread(&consumer, Some(&own), Stamp::now().unix_ms, 1)?;
+        if unread.is_empty() {
+            return self.answer(out, claimed);
+        }
+        let (client, event, agent) = (self.client, self.event, self.agent.clone());
+        let moment = self.report.moment;
+        let deadline = Some(Instant::now() + LEAD_PATIENCE);
+        let mut answered = false;
+        self.journal.hand_out(
+            &consumer,
+            Some(&own),
+            deadline,
+            MAX_FOR_LEAD,
+            || true,
+            |messages| {
+                let reply = reply(moment, &agent, claimed, messages, None);
+                answered = true;
+                write(out, client, event, &reply).map(|()| messages.len())
+            },
+        )?;
+        if answered { Ok(()) } else { self.answer(out, claimed) }
+    }
+
+    fn answer(&mut self, out: &mut impl Write, claimed: Option<&Claimed>) -> Result<(), HookError> {
+        let instructions = self.instructions()?;
+        let reply = reply(self.report.moment, &self.agent, claimed, &[], instructions);
+        write(out, self.client, self.event, &reply)
+    }
+
+    /// What a lead has to know when its session begins.
+    fn instructions(&mut self) -> Result<Option<String>, HookError> {
+        if self.report.moment != Moment::SessionStarts || self.report.subagent {
+            return Ok(None);
+        }
+        let agent = self.agent.clone();
+        let sighting = self.journal.healing(|journal| journal.sighting(&agent))?;
+        let Some(sighting) = sighting else { return Ok(None) };
+        let lead = self.journal.healing(|journal| journal.lead(&sighting.scope))?;
+        Ok((lead.agent.as_deref() == Some(agent.as_str())).then(|| bootstrap::instructions(&agent)))
+    }
+}
+
+fn reply(
+    moment: Moment,
+    agent: &Agent,
+    claimed: Option<&Claimed>,
+    for_lead: &[Message],
+    session_context: Option<String>,
+) -> Reply {
+    let mine = claimed.into_iter().flat_map(|claimed| &claimed.messages).filter_map(Injection::of);
+    let theirs = for_lead.iter().filter_map(|message| as_lead(message, agent));
+    let injections: Vec<Injection> = mine.chain(theirs).collect();
+    let context = (!injections.is_empty()).then(|| render(&injections));
+    match moment {
+        Moment::Stopping { .. } => Reply { block: context, ..Reply::default() },
+        _ => Reply { context, session_context, ..Reply::default() },
+    }
+}
+
+/// A message for the lead, as the lead's agent gets it.
+fn as_lead(message: &Message, agent: &Agent) -> Option<Injection> {
+    let sender = message.draft.sender.as_str();
+    let source = match Agent::new(sender) {
+        Ok(sender) if sender.as_str() != "system" => Source::Agent(sender),
+        _ => Source::User,
+    };
+    let question =
+        message.draft.question_id.as_ref().map(|id| format!(" [question {id}]")).unwrap_or_default();
+    let text = format!("{}: {}{question}", message.draft.tag.as_str(), message.draft.body);
+    Injection::new(message.id.clone(), agent.clone(), source, &text).ok()
+}
+
+fn write(out: &mut impl Write, client: Client, event: &str, reply: &Reply) -> Result<(), HookError> {
+    let Some(answer) = answer(client, event, reply) else { return Ok(()) };
+    out.write_all(answer.as_bytes()).and_then(|()| out.flush()).map_err(HookError::Output)
+}
+
+/// Which of the pending ones enter now: all of them, unless there are too many.
+fn choose(pending: &[Message], limit: usize, mono: Duration) -> Vec<MessageId> {
+    let injections: Vec<(MessageId, Injection)> =
+        pending.iter().filter_map(|message| Some((message.id.clone(), Injection::of(message)?))).collect();
+    let ready: Vec<&Injection> = injections.iter().map(|(_, injection)| injection).collect();
+    let storm = Storm { budget: limit.saturating_sub(200), ..Storm::default() };
+    let chosen = storm.choose(mono, &ready, &mut Rates::default());
+    let indexes = chosen.into_iter().flat_map(|chosen| chosen.of);
+    indexes.filter_map(|index| injections.get(index).map(|(id, _)| id.clone())).collect()
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

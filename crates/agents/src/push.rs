@@ -1,0 +1,245 @@
+//! Reaching an agent that is idle: it gets what waits for it as its next message, and is woken by it.
+//!
+//! Each client has its own way. Whatever cannot be pushed stays in the inbox, and enters the agent's next turn.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ringer_core::{Agent, AgentState, BlockedOn, Message, MessageId};
+use ringer_journal::{Claim, Claimed, Error as JournalError, Home, Journal, Sighting, Stamp};
+use ringer_turn::{Injection, escape_attribute, render};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::client::Client;
+
+/// How long a client may take to take a message.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// Files of sessions that are looked at; nobody runs more at once.
+const MAX_SESSIONS: usize = 1024;
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pushed {
+    /// There was nothing to do: nothing waits, or the agent works and its hooks will take it.
+    Nothing,
+    /// So many messages were handed over.
+    Sent(usize),
+    /// It could not be reached; why, in words. What waits stays.
+    Cannot(String),
+}
+
+/// Where clients keep what is needed to reach them.
+#[derive(Debug, Clone)]
+pub struct Reach {
+    /// Claude Code's directory.
+    pub claude: PathBuf,
+    /// Where programs are looked for.
+    pub search_path: std::ffi::OsString,
+}
+
+/// Pushes what waits for an agent, if it is idle.
+pub fn push(home: &Home, reach: &Reach, agent: &Agent) -> Result<Pushed, JournalError> {
+    let mut journal = Journal::open(home)?;
+    let Some(sighting) = journal.healing(|journal| journal.sighting(agent))? else {
+        return Ok(Pushed::Nothing);
+    };
+    let state = journal.healing(|journal| journal.agent_state(agent))?;
+    if !state.is_some_and(is_idle) {
+        return Ok(Pushed::Nothing);
+    }
+    let Ok(client) = sighting.client.parse::<Client>() else {
+        return Ok(Pushed::Cannot(format!("nothing is known of how to reach {}", sighting.client)));
+    };
+    let stamp = Stamp::now();
+    let lease = format!("push-{}", stamp.message_id());
+    let everything = |pending: &[Message]| -> Vec<MessageId> {
+        pending.iter().map(|message| message.id.clone()).collect()
+    };
+    let claim = Claim { call_id: Some(&lease), choose: Some(&everything) };
+    let Some(claimed) = journal.claim_for(agent, &claim, &stamp)? else { return Ok(Pushed::Nothing) };
+    match send(client, &sighting, reach, &claimed) {
+        Ok(()) => {
+            journal.hand_over(agent, &claimed, Stamp::now().unix_ms)?;
+            Ok(Pushed::Sent(claimed.messages.len()))
+        }
+        Err(why) => {
+            journal.give_back(agent, &claimed)?;
+            Ok(Pushed::Cannot(why))
+        }
+    }
+}
+
+/// Whether an agent waits for its person. One that asks for a permission does not read messages.
+fn is_idle(state: AgentState) -> bool {
+    matches!(
+        state,
+        AgentState::Ready | AgentState::Done | AgentState::Error | AgentState::Blocked(BlockedOn::Input)
+    )
+}
+
+fn send(client: Client, sighting: &Sighting, reach: &Reach, claimed: &Claimed) -> Result<(), String> {
+    let injections: Vec<Injection> = claimed.messages.iter().filter_map(Injection::of).collect();
+    let text = render(&injections);
+    match client {
+        Client::Claude => {
+            let socket = claude_socket(&reach.claude, sighting).ok_or("its session has no inbox")?;
+            write_to_claude(&socket, &text).map_err(|error| format!("its inbox: {error}"))
+        }
+        Client::Codex => queue_for_codex(reach, &sighting.session_id, &text),
+        Client::Gemini => Err("Gemini CLI takes messages only while it works".to_owned()),
+        Client::Opencode => Err("opencode takes messages only through its plugin".to_owned()),
+    }
+}
+
+/// What is read of `sessions/PID.json`.
+#[derive(Debug, Deserialize)]
+struct ClaudeSession {
+    #[serde(rename = "sessionId")]
+    session_id: String,
+    #[serde(rename = "messagingSocketPath")]
+    socket: PathBuf,
+}
+
+/// The inbox of a session of Claude Code.
+fn claude_socket(directory: &Path, sighting: &Sighting) -> Option<PathBuf> {
+    let entries = fs::read_dir(directory.join("sessions")).ok()?;
+    let read = |path: PathBuf| serde_json::from_slice::<ClaudeSession>(&fs::read(path).ok()?).ok();
+    let mut sessions = entries.flatten().take(MAX_SESSIONS).filter_map(|entry| read(entry.path()));
+    sessions.find(|session| session.session_id == sighting.session_id).map(|session| session.socket)
+}
+
+/// One line of JSON, in the form that Claude Code's own sessions use among each other.
+fn write_to_claude(socket: &Path, text: &str) -> io::Result<()> {
+    // Whoever owns the socket reads what we write.
+    if fs::symlink_metadata(socket)?.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_write_timeout(Some(DEADLINE))?;
+    let from = escape_attribute("ringer");
+    let content = format!(
+        "<cross-session-message from=\"{from}\" from-name=\"Ringer\">\n{text}\n</cross-session-message>"
+    );
+    let mut line = json!({ "type": "user", "message": { "role": "user", "content": content } }).to_string();
+    line.push('\n');
+    stream.write_all(line.as_bytes())
+}
+
+fn queue_for_codex(reach: &Reach, session: &str, text: &str) -> Result<(), String> {
+    let program =
+        crate::setup::find_program("codex", &reach.search_path).ok_or("codex is not on the search path")?;
+    let mut child = Command::new(program)
+        .args(["queue", "--thread", session, "--message", text])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("codex: {error}"))?;
+    let end = Instant::now() + DEADLINE;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(format!("codex queue ended with {status}")),
+            Ok(None) if Instant::now() >= end => {
+                // It is over either way.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("codex queue took longer than {DEADLINE:?}"));
+            }
+            // There is no other way to wait for a child with a deadline without a runtime.
+            Ok(None) => std::thread::sleep(Duration::from_millis(20)),
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
+    use ringer_journal::Signals;
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::net::UnixListener;
+
+    fn sighting(client: &str) -> Sighting {
+        Sighting {
+            agent: Agent::new("claude-6be1e699").unwrap(),
+            client: client.to_owned(),
+            session_id: "6be1e699-d2b2".to_owned(),
+            scope: Scope::global(),
+            worktree: None,
+            cwd: None,
+            surface: None,
+            tty: None,
+            manager: None,
+            name: None,
+            process: None,
+            by_hooks: true,
+        }
+    }
+
+    /// A home with one idle agent for which something waits, and a directory for Claude Code.
+    fn prepare(state: AgentState) -> (tempfile::TempDir, Home, Reach) {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path().join("home"));
+        let mut journal = Journal::open(&home).unwrap();
+        let sighting = sighting("claude");
+        let signals = [ringer_core::Signal::state(ringer_core::Authority::Hook, state)];
+        let heard = Signals {
+            of: &sighting,
+            signals: &signals,
+            mono: Duration::from_secs(1),
+            patience: ringer_core::Patience::default(),
+            aloud: true,
+        };
+        journal.hear_agent(&heard, None, &Stamp::now()).unwrap();
+        let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, "look <here>").unwrap();
+        draft.recipient = Recipient::Agent(sighting.agent.clone());
+        journal.append(&draft, &Stamp::now()).unwrap();
+        let reach = Reach { claude: directory.path().join("claude"), search_path: "/nowhere".into() };
+        fs::create_dir_all(reach.claude.join("sessions")).unwrap();
+        (directory, home, reach)
+    }
+
+    #[test]
+    fn an_idle_session_of_claude_code_gets_it_through_its_inbox() {
+        let (directory, home, reach) = prepare(AgentState::Ready);
+        let agent = sighting("claude").agent;
+        let socket = directory.path().join("inbox.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let session = json!({ "sessionId": "6be1e699-d2b2", "messagingSocketPath": socket });
+        fs::write(reach.claude.join("sessions/1.json"), "not json").unwrap();
+        fs::write(reach.claude.join("sessions/2.json"), session.to_string()).unwrap();
+        assert_eq!(push(&home, &reach, &agent).unwrap(), Pushed::Sent(1));
+        let mut line = String::new();
+        BufReader::new(listener.accept().unwrap().0).read_line(&mut line).unwrap();
+        let sent: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let content = sent["message"]["content"].as_str().unwrap();
+        assert!(content.starts_with("<cross-session-message from=\"ringer\""), "{content}");
+        assert!(content.contains("look &lt;here&gt;"), "{content}");
+        assert_eq!(push(&home, &reach, &agent).unwrap(), Pushed::Nothing, "once is enough");
+    }
+
+    #[test]
+    fn what_cannot_be_pushed_waits() {
+        let (_directory, home, reach) = prepare(AgentState::Ready);
+        let agent = sighting("claude").agent;
+        assert_eq!(push(&home, &reach, &agent).unwrap(), Pushed::Cannot("its session has no inbox".into()));
+        let journal = Journal::open(&home).unwrap();
+        assert_eq!(journal.pending_for(&agent, Stamp::now().unix_ms).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn an_agent_that_works_is_left_to_its_hooks() {
+        let (_directory, home, reach) = prepare(AgentState::Working);
+        assert_eq!(push(&home, &reach, &sighting("claude").agent).unwrap(), Pushed::Nothing);
+        let unknown = Agent::new("nobody").unwrap();
+        assert_eq!(push(&home, &reach, &unknown).unwrap(), Pushed::Nothing);
+    }
+}

@@ -1,0 +1,354 @@
+//! Hook calls from their input to their answer, with a real journal: what becomes of an agent, and what is told.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
+
+use std::cell::Cell;
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ringer_agents::client::Client;
+use ringer_agents::hook::{HookError, Whereabouts, call};
+use ringer_core::{Agent, AgentState, BlockedOn, Draft, Kind, Message, MessageId, Origin, Recipient, Scope, Sender};
+use ringer_journal::{Home, Journal, Stamp};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The session of most recorded inputs of Claude Code, and its agent.
+pub(crate) const SESSION: &str = "6be1e699-d2b2-442c-995b-a5ac36193cd6";
+pub(crate) const AGENT: &str = "claude-6be1e699";
+
+/// A home, and a clock that the test moves.
+pub(crate) struct World {
+    directory: TempDir,
+    mono: Cell<Duration>,
+    /// `RINGER_MANAGER`.
+    pub(crate) manager: Option<&'static str>,
+}
+
+/// A recorded input, with the session replaced.
+pub(crate) fn recorded(name: &str, session: &str) -> Value {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hooks");
+    let mut input: Value =
+        serde_json::from_slice(&fs::read(folder.join(format!("{name}.json"))).unwrap()).unwrap();
+    let field = if name == "codex_notify" { "thread-id" } else { "session_id" };
+    input[field] = json!(session);
+    input
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        Self { directory, mono: Cell::new(Duration::from_secs(1000)), manager: None }
+    }
+
+    pub(crate) fn home(&self) -> Home {
+        Home::new(self.directory.path().join("home"))
+    }
+
+    pub(crate) fn journal(&self) -> Journal {
+        Journal::open(&self.home()).unwrap()
+    }
+
+    pub(crate) fn pass(&self, seconds: u64) {
+        self.mono.set(self.mono.get() + Duration::from_secs(seconds));
+    }
+
+    /// A hook call that writes wherever it is told.
+    pub(crate) fn call_into(
+        &self,
+        client: Client,
+        event: &str,
+        input: &Value,
+        out: &mut impl Write,
+    ) -> Result<(), HookError> {
+        let at = Whereabouts {
+            home: self.home(),
+            mono: self.mono.get(),
+            origin: &Origin::default,
+            process: None,
+            manager: self.manager.map(str::to_owned),
+            name: None,
+        };
+        call(client, event, input.to_string().as_bytes(), out, &at).map(drop)
+    }
+
+    /// A hook call; gives what it answers.
+    pub(crate) fn call(&self, client: Client, event: &str, input: &Value) -> String {
+        let mut out = Vec::new();
+        self.call_into(client, event, input, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    /// Plays one recorded input in a session, a second after the last one.
+    pub(crate) fn play_in(&self, session: &str, name: &str) -> String {
+        self.pass(1);
+        let mut parts = name.split('_');
+        let (client, event) = (parts.next().unwrap().parse().unwrap(), parts.next().unwrap());
+        self.call(client, event, &recorded(name, session))
+    }
+
+    pub(crate) fn play(&self, name: &str) -> String {
+        self.play_in(SESSION, name)
+    }
+
+    /// Plays recorded inputs, none of which is answered.
+    #[track_caller]
+    pub(crate) fn play_all(&self, names: &[&str]) {
+        for name in names {
+            assert_eq!(self.play(name), "", "{name}");
+        }
+    }
+
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        self.journal().messages_after(0, usize::MAX).unwrap()
+    }
+
+    /// What was told, as `kind: text`.
+    pub(crate) fn told(&self) -> Vec<String> {
+        let words = |message: &Message| format!("{}: {}", message.draft.tag.as_str(), message.draft.body);
+        self.messages().iter().map(words).collect()
+    }
+
+    pub(crate) fn state(&self) -> AgentState {
+        self.journal().agent_state(&agent()).unwrap().unwrap()
+    }
+
+    /// Sends something to an agent.
+    pub(crate) fn send(&self, to: &str, text: &str) -> MessageId {
+        self.send_to(Recipient::parse(to).unwrap(), "w1", text)
+    }
+
+    pub(crate) fn send_to(&self, recipient: Recipient, from: &str, text: &str) -> MessageId {
+        let mut draft =
+            Draft::new(Scope::global(), Sender::new(from).unwrap(), Kind::Status, text).unwrap();
+        draft.recipient = recipient;
+        self.journal().append(&draft, &Stamp::now()).unwrap()
+    }
+
+    /// How far a message has come.
+    pub(crate) fn receipt(&self, id: &MessageId) -> String {
+        self.journal().receipts(id.as_str()).unwrap()[0].state.clone()
+    }
+}
+
+pub(crate) fn agent() -> Agent {
+    Agent::new(AGENT).unwrap()
+}
+
+/// What entered the turn: the context, or the reason to go on.
+#[track_caller]
+pub(crate) fn entered(answer: &str) -> String {
+    if answer.is_empty() {
+        return String::new();
+    }
+    let answer: Value = serde_json::from_str(answer).unwrap();
+    let parts = [&answer["hookSpecificOutput"]["additionalContext"], &answer["reason"]];
+    let parts = parts.into_iter().chain([&answer["append"], &answer["prompt"]]);
+    parts.filter_map(Value::as_str).collect()
+}
+
+/// What one block says.
+pub(crate) fn block(source: &str, text: &str) -> String {
+    format!("<notification source=\"{source}\">\n{text}\n</notification>")
+}
+
+/// Somebody who does not read.
+pub(crate) struct Closed;
+
+impl Write for Closed {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_whole_session_of_claude_code() {
+    use AgentState::{Blocked, Done, Exited, Ready, Working};
+    let world = World::new();
+    let permission = Blocked(BlockedOn::Permission);
+    for (name, state, told) in [
+        ("claude_SessionStart", Ready, 0),
+        ("claude_UserPromptSubmit", Working, 0),
+        ("claude_PreToolUse_Bash", Working, 0),
+        ("claude_PostToolUse_Bash", Working, 0),
+        ("claude_PostToolBatch", Working, 0),
+        ("claude_PreToolUse_Write", Working, 0),
+        ("claude_PermissionRequest_Write", permission, 1),
+        ("claude_Notification_permission_prompt", permission, 1),
+        ("claude_PostToolUse_Write", Working, 1),
+        ("claude_MessageDisplay", Working, 1),
+        ("claude_Stop", Done, 2),
+        ("claude_Notification_idle_prompt", Done, 3),
+        ("claude_Notification_idle_prompt", Done, 3),
+        ("claude_SessionEnd", Exited, 3),
+    ] {
+        assert_eq!(world.play(name), "", "{name}");
+        assert_eq!((world.state(), world.messages().len()), (state, told), "{name}");
+    }
+    assert_eq!(
+        world.told(),
+        [
+            "waiting: Agent claude-6be1e699 needs permission: Write: out.txt",
+            "complete: Manager claude-6be1e699 completed its goal: All finished now, thanks for waiting.",
+            "waiting: Manager claude-6be1e699 is waiting: Claude is waiting for your input",
+        ]
+    );
+}
+
+#[test]
+fn a_permission_may_be_told_of_late_and_is_told_of_once() {
+    let world = World::new();
+    world.play_all(&["claude_UserPromptSubmit", "claude_PreToolUse_Write", "claude_PermissionRequest_Write"]);
+    world.pass(6);
+    world.play("claude_Notification_permission_prompt");
+    world.pass(60);
+    world.play("claude_Notification_permission_prompt");
+    assert_eq!(world.told().len(), 1, "{:?}", world.told());
+}
+
+#[test]
+fn what_ends_a_turn_is_told_once() {
+    let check = |inputs: &[&str], told: &[&str]| {
+        let world = World::new();
+        world.play_all(&["claude_SessionStart", "claude_UserPromptSubmit"]);
+        world.play_all(inputs);
+        assert_eq!(world.told(), told, "{inputs:?}");
+    };
+    let asks = "question: Agent claude-6be1e699 asks: Which? (A / B)";
+    check(&["claude_PreToolUse_AskUserQuestion", "claude_PermissionRequest_AskUserQuestion"], &[asks]);
+    check(&["claude_PermissionRequest_AskUserQuestion"], &[asks]);
+    let failed = world_error();
+    check(&["claude_StopFailure", "claude_SessionEnd"], &[&failed]);
+    check(&["claude_SubagentStart", "claude_SubagentStop", "claude_FileChanged"], &[]);
+}
+
+/// What is told of the recorded failure, in the words of the core.
+fn world_error() -> String {
+    let world = World::new();
+    world.play_all(&["claude_UserPromptSubmit", "claude_StopFailure"]);
+    let told = world.told();
+    assert_eq!(told.len(), 1);
+    assert!(told[0].starts_with("error: ") && told[0].contains("API Error: 400 mock bad"), "{told:?}");
+    told[0].clone()
+}
+
+#[test]
+fn a_turn_that_ends_without_a_word_ended_badly() {
+    let world = World::new();
+    world.play_all(&["claude_UserPromptSubmit", "claude_SessionEnd"]);
+    assert_eq!(world.messages().len(), 1);
+    assert_eq!(world.messages()[0].draft.category.as_deref(), Some("abnormal_stop"));
+}
+
+#[test]
+fn work_that_runs_on_and_a_marker_are_no_completion() {
+    let stop = |field: &str, value: Value| {
+        let world = World::new();
+        world.play("claude_UserPromptSubmit");
+        let mut input = recorded("claude_Stop", SESSION);
+        input[field] = value;
+        world.call(Client::Claude, "Stop", &input);
+        (world.told(), world.state())
+    };
+    let task = json!([{"id": "b1", "type": "shell", "status": "running", "command": "make"}]);
+    assert_eq!(stop("background_tasks", task), (vec![], AgentState::Done));
+    let cron = json!([{"id": "c1", "schedule": "* * * * *"}]);
+    assert_eq!(stop("session_crons", cron), (vec![], AgentState::Done));
+    let listener = json!([{"type": "shell", "status": "running", "command": "ringer listen --timeout 300"}]);
+    assert_eq!(stop("background_tasks", listener).0.len(), 1, "our own listener does not count");
+    let (told, state) = stop("last_assistant_message", json!("Which port?\n\nWAITING"));
+    assert_eq!(told, ["waiting: Manager claude-6be1e699 is waiting: Which port?"]);
+    assert_eq!(state, AgentState::Blocked(BlockedOn::Input));
+}
+
+#[test]
+fn a_subagent_neither_speaks_nor_ends_the_turn() {
+    let world = World::new();
+    world.play("claude_UserPromptSubmit");
+    for event in ["PostToolUse", "Stop", "SubagentStop", "StopFailure"] {
+        let input = json!({"session_id": SESSION, "agent_id": "a1", "tool_name": "Bash"});
+        assert_eq!(world.call(Client::Claude, event, &input), "", "{event}");
+    }
+    assert_eq!((world.told(), world.state()), (vec![], AgentState::Working));
+}
+
+#[test]
+fn the_other_clients() {
+    for (names, told) in [
+        (
+            &[
+                "codex_UserPromptSubmit",
+                "codex_PreToolUse_Bash",
+                "codex_PermissionRequest_Bash",
+                "codex_PostToolUse_Bash",
+                "codex_Stop",
+                "codex_notify",
+            ][..],
+            ["waiting", "complete"],
+        ),
+        (
+            &[
+                "gemini_SessionStart",
+                "gemini_BeforeAgent",
+                "gemini_BeforeTool_run_shell_command",
+                "gemini_Notification_ToolPermission",
+                "gemini_AfterTool_run_shell_command",
+                "gemini_AfterAgent",
+                "gemini_SessionEnd",
+            ],
+            ["waiting", "complete"],
+        ),
+    ] {
+        let world = World::new();
+        world.play_all(names);
+        let kinds: Vec<String> =
+            world.messages().iter().map(|message| message.draft.tag.as_str().to_owned()).collect();
+        assert_eq!(kinds, told, "{names:?}");
+    }
+}
+
+#[test]
+fn a_worker_reports_to_its_manager_and_to_the_rest() {
+    let mut world = World::new();
+    world.manager = Some("boss");
+    world.play_all(&["claude_SessionStart", "claude_UserPromptSubmit", "claude_Stop"]);
+    let recipients: Vec<String> =
+        world.messages().iter().map(|message| message.draft.recipient.to_string()).collect();
+    assert_eq!(recipients, ["agent:boss", "default"]);
+}
+
+#[test]
+fn what_changes_nothing_writes_nothing() {
+    let world = World::new();
+    world.play_all(&["claude_UserPromptSubmit", "claude_PostToolUse_Bash"]);
+    let size = |world: &World| {
+        let path = world.home().path().join("ringer.db-wal");
+        fs::metadata(path).map(|data| (data.len(), data.modified().unwrap())).unwrap()
+    };
+    let before = size(&world);
+    world.play_all(&["claude_PreToolUse_Bash", "claude_PostToolUse_Bash", "claude_PostToolBatch"]);
+    assert_eq!(size(&world), before);
+}
+
+#[test]
+fn input_that_says_nothing_touches_nothing() {
+    let world = World::new();
+    for (event, input) in [
+        ("PostToolUse", json!({})),
+        ("PostToolUse", json!({"session_id": ""})),
+        ("PostToolUse", json!({"session_id": "///"})),
+        ("PostToolUse", json!({"session_id": 7})),
+    ] {
+        assert_eq!(world.call(Client::Claude, event, &input), "");
+        assert!(!world.home().database().exists(), "{input}");
+    }
+    let title = json!({"session_id": "t", "prompt": "Generate a concise, single-line task title for this"});
+    assert_eq!(world.call(Client::Codex, "UserPromptSubmit", &title), "");
+    assert!(!world.home().database().exists());
+}

@@ -1,0 +1,322 @@
+//! What waits for an agent enters its turn: once, in order, in bounds, and never counted before it was written.
+
+use std::collections::BTreeSet;
+use std::thread;
+
+use ringer_agents::client::{CLAUDE_CONTEXT_LIMIT, Client};
+use ringer_agents::hook::MAX_BLOCKS;
+use ringer_core::{AgentState, Message, MessageId, Recipient};
+use ringer_journal::{CONFIRM_WITHIN, Claim, LEASE, Stamp};
+use serde_json::{Value, json};
+
+use crate::hook::{AGENT, Closed, SESSION, World, agent, block, entered, recorded};
+
+/// A world in which the agent works.
+fn working() -> World {
+    let world = World::new();
+    world.play_all(&["claude_SessionStart", "claude_UserPromptSubmit"]);
+    world
+}
+
+fn after_tool(call: &str) -> Value {
+    let mut input = recorded("claude_PostToolUse_Bash", SESSION);
+    input["tool_use_id"] = json!(call);
+    input
+}
+
+#[test]
+fn it_enters_the_next_tool_result_once_and_in_order() {
+    for name in ["claude_PostToolUse_Bash", "claude_PostToolUseFailure_Bash", "claude_PostToolBatch"] {
+        let world = working();
+        let ids = ["one", "two <b>", "three"].map(|text| world.send(AGENT, text));
+        world.play_all(&["claude_PreToolUse_Bash"]);
+        let expected = ["one", "two &lt;b&gt;", "three"].map(|text| block("agent:w1", text)).join("\n\n");
+        assert_eq!(entered(&world.play(name)), expected, "{name}");
+        assert!(ids.iter().all(|id| world.receipt(id) == "delivered"));
+        assert_eq!(world.play("claude_PostToolUse_Write"), "", "{name}: once");
+        assert!(ids.iter().all(|id| world.receipt(id) == "seen"), "the client went on");
+    }
+}
+
+#[test]
+fn it_enters_with_the_next_prompt() {
+    let world = World::new();
+    world.play("claude_SessionStart");
+    let id = world.send(AGENT, "before you begin");
+    assert_eq!(world.receipt(&id), "queued");
+    assert_eq!(entered(&world.play("claude_UserPromptSubmit")), block("agent:w1", "before you begin"));
+    assert_eq!(world.play("claude_PostToolUse_Bash"), "");
+    assert_eq!(world.receipt(&id), "seen");
+}
+
+/// Gemini names no tool calls, and a turn without tools has none.
+#[test]
+fn an_event_without_a_call_confirms_what_another_without_one_carried() {
+    let world = World::new();
+    world.play("claude_SessionStart");
+    let id = world.send(AGENT, "hello");
+    assert_ne!(world.play("claude_UserPromptSubmit"), "");
+    assert_eq!(world.play("claude_Stop"), "");
+    assert_eq!(world.receipt(&id), "seen");
+    let world = World::new();
+    world.play("gemini_BeforeAgent");
+    let id = world.send("gemini-6be1e699", "hello");
+    assert_ne!(world.play("gemini_AfterTool_run_shell_command"), "");
+    assert_eq!(world.play("gemini_AfterTool_run_shell_command"), "");
+    assert_eq!(world.receipt(&id), "seen");
+}
+
+#[test]
+fn the_same_call_confirms_nothing() {
+    let world = working();
+    let id = world.send(AGENT, "hello");
+    assert_ne!(world.play("claude_PostToolUse_Bash"), "");
+    // The same tool call again: the model has not gone on.
+    assert_eq!(world.play("claude_PostToolBatch"), "");
+    assert_eq!(world.receipt(&id), "delivered");
+}
+
+#[test]
+fn what_does_not_fit_goes_into_the_next_one() {
+    let world = working();
+    let texts: Vec<String> = (0..30).map(|number| format!("{number:02} {}", "&".repeat(200))).collect();
+    for text in &texts {
+        world.send(AGENT, text);
+    }
+    let mut got = Vec::new();
+    for call in 0..texts.len() {
+        let answer = world.call(Client::Claude, "PostToolUse", &after_tool(&format!("t{call}")));
+        if answer.is_empty() {
+            break;
+        }
+        let context = entered(&answer);
+        assert!(context.len() <= CLAUDE_CONTEXT_LIMIT, "{}", context.len());
+        got.extend(context.split("\n\n").map(str::to_owned));
+    }
+    let expected: Vec<String> =
+        texts.iter().map(|text| block("agent:w1", &text.replace('&', "&amp;"))).collect();
+    assert_eq!(got, expected, "all of them, in order");
+}
+
+#[test]
+fn a_storm_of_the_same_stays_in_bounds() {
+    let world = working();
+    for _ in 0..40 {
+        world.send(AGENT, &"x".repeat(900));
+    }
+    let (mut calls, mut times) = (0, 0);
+    loop {
+        let answer = world.call(Client::Claude, "PostToolUse", &after_tool(&format!("t{calls}")));
+        if answer.is_empty() {
+            break;
+        }
+        let context = entered(&answer);
+        assert!(context.len() <= CLAUDE_CONTEXT_LIMIT, "{} in call {calls}", context.len());
+        let folded = context.split("(came ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+        times += folded.unwrap_or_else(|| context.matches("<notification").count());
+        calls += 1;
+    }
+    assert_eq!(times, 40);
+}
+
+#[test]
+fn a_stop_is_blocked_three_times_and_a_prompt_begins_anew() {
+    let world = working();
+    for _turn in 0..2 {
+        for number in 0..MAX_BLOCKS {
+            world.send(AGENT, "look");
+            let mut stop = recorded("claude_Stop", SESSION);
+            stop["stop_hook_active"] = json!(number > 0);
+            let answer = world.call(Client::Claude, "Stop", &stop);
+            let expected = json!({"decision": "block", "reason": block("agent:w1", "look")});
+            assert_eq!(serde_json::from_str::<Value>(&answer).unwrap(), expected);
+            assert_eq!(world.state(), AgentState::Working, "its turn goes on");
+        }
+        let waits = world.send(AGENT, "once more");
+        let mut stop = recorded("claude_Stop", SESSION);
+        stop["stop_hook_active"] = json!(true);
+        assert_eq!(world.call(Client::Claude, "Stop", &stop), "");
+        assert_eq!((world.state(), world.receipt(&waits).as_str()), (AgentState::Done, "queued"));
+        assert_eq!(entered(&world.play("claude_UserPromptSubmit")), block("agent:w1", "once more"));
+    }
+    let complete = world.told().iter().filter(|told| told.starts_with("complete")).count();
+    assert_eq!(complete, 2, "one for each turn");
+}
+
+#[test]
+fn who_does_not_read_gets_it_later() {
+    let world = working();
+    let id = world.send(AGENT, "hello");
+    assert!(world.call_into(Client::Claude, "PostToolUse", &after_tool("t1"), &mut Closed).is_err());
+    assert_eq!(world.receipt(&id), "leased");
+    let (journal, now) = (world.journal(), Stamp::now().unix_ms);
+    let pending = |at| ids(&journal.pending_for(&agent(), at).unwrap());
+    assert_eq!(pending(now), [], "somebody may still be writing it");
+    assert_eq!(pending(now + 1 + millis(LEASE)), [id]);
+}
+
+fn ids(messages: &[Message]) -> Vec<MessageId> {
+    messages.iter().map(|message| message.id.clone()).collect()
+}
+
+fn millis(time: std::time::Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap()
+}
+
+/// A hook that died so many milliseconds ago, between its claim and its output.
+fn die_half_way(world: &World, milliseconds_ago: i64) {
+    let stamp = Stamp::now();
+    let stamp = Stamp { unix_ms: stamp.unix_ms - milliseconds_ago, ..stamp };
+    let all = |pending: &[Message]| ids(pending);
+    let claim = Claim { call_id: Some("t0"), choose: Some(&all) };
+    assert!(world.journal().claim_for(&agent(), &claim, &stamp).unwrap().is_some());
+}
+
+#[test]
+fn a_hook_that_was_killed_half_way_leaves_it_pending() {
+    let world = working();
+    let id = world.send(AGENT, "hello");
+    die_half_way(&world, 0);
+    assert_eq!(world.play("claude_PostToolUse_Bash"), "", "its lease holds");
+    assert_eq!(world.receipt(&id), "leased");
+    let world = working();
+    let id = world.send(AGENT, "hello");
+    die_half_way(&world, millis(LEASE) + 1000);
+    assert_eq!(entered(&world.play("claude_PostToolUse_Bash")), block("agent:w1", "hello"));
+    assert_eq!(world.messages().len(), 1, "one id");
+    assert_eq!(world.receipt(&id), "delivered");
+}
+
+#[test]
+fn what_was_handed_over_and_never_confirmed_comes_again() {
+    let world = working();
+    let id = world.send(AGENT, "hello");
+    world.play("claude_PostToolUse_Bash");
+    let later = Stamp::now().unix_ms + millis(CONFIRM_WITHIN) + 1000;
+    assert_eq!(ids(&world.journal().pending_for(&agent(), later).unwrap()), [id]);
+}
+
+/// Claude Code runs the hooks of parallel tool calls at the same time.
+#[test]
+fn of_many_hooks_at_once_one_gets_it() {
+    let world = working();
+    let texts: Vec<String> = (0..6).map(|number| format!("number {number}")).collect();
+    for text in &texts {
+        world.send(AGENT, text);
+    }
+    let home = world.home();
+    let answers: Vec<String> = thread::scope(|scope| {
+        let call = |number: usize| {
+            let home = home.clone();
+            move || {
+                let at = ringer_agents::hook::Whereabouts {
+                    home,
+                    mono: std::time::Duration::from_secs(2000),
+                    origin: &ringer_core::Origin::default,
+                    process: None,
+                    manager: None,
+                    name: None,
+                };
+                let input = after_tool(&format!("t{number}")).to_string();
+                let mut out = Vec::new();
+                // One that finds the journal busy gives up; the others get it then.
+                let _ = ringer_agents::hook::call(
+                    Client::Claude,
+                    "PostToolUse",
+                    input.as_bytes(),
+                    &mut out,
+                    &at,
+                );
+                String::from_utf8(out).unwrap()
+            }
+        };
+        let threads: Vec<_> = (0..8).map(|number| scope.spawn(call(number))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let all: String = answers.iter().map(|answer| entered(answer)).collect();
+    let all = all + &entered(&world.call(Client::Claude, "PostToolUse", &after_tool("t9")));
+    for text in &texts {
+        assert_eq!(all.matches(text.as_str()).count(), 1, "{text}: {answers:?}");
+    }
+}
+
+#[test]
+fn each_client_gets_what_it_takes_and_nothing_else() {
+    let fields = |value: &Value| -> BTreeSet<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    let expected = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    for (client, event, out) in [
+        ("claude", "PostToolUse", &["hookSpecificOutput"][..]),
+        ("claude", "UserPromptSubmit", &["hookSpecificOutput"]),
+        ("claude", "Stop", &["decision", "reason"]),
+        ("codex", "PostToolUse", &["hookSpecificOutput"]),
+        ("codex", "UserPromptSubmit", &["hookSpecificOutput"]),
+        ("codex", "Stop", &["decision", "reason"]),
+        ("gemini", "AfterTool", &["hookSpecificOutput"]),
+        ("gemini", "BeforeAgent", &["hookSpecificOutput"]),
+        ("gemini", "AfterAgent", &["decision", "reason"]),
+        ("opencode", "tool.execute.after", &["append"]),
+        ("opencode", "session.idle", &["prompt"]),
+    ] {
+        let world = World::new();
+        let id = world.send(&format!("{client}-12345678"), "hello");
+        let input = json!({"session_id": "12345678", "tool_use_id": "t1", "prompt": "go"});
+        let answer = world.call(client.parse().unwrap(), event, &input);
+        let value: Value = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{client} {event}: {answer:?}"));
+        assert_eq!(fields(&value), expected(out), "{client} {event}");
+        if let Some(inner) = value.get("hookSpecificOutput") {
+            assert_eq!(fields(inner), expected(&["hookEventName", "additionalContext"]));
+            assert_eq!(inner["hookEventName"], *event);
+        }
+        assert_eq!(entered(&answer).trim(), block("agent:w1", "hello"), "{client} {event}");
+        assert_eq!(world.receipt(&id), "delivered");
+    }
+}
+
+/// What a client cannot be answered stays in the inbox.
+#[test]
+fn an_event_that_carries_nothing_takes_nothing() {
+    for (client, event) in [
+        ("claude", "SessionStart"),
+        ("claude", "PreToolUse"),
+        ("claude", "PermissionRequest"),
+        ("claude", "Notification"),
+        ("claude", "SubagentStop"),
+        ("claude", "SessionEnd"),
+        ("claude", "SomethingNew"),
+        ("codex", "notify"),
+        ("gemini", "BeforeTool"),
+        ("opencode", "chat.message"),
+        ("opencode", "tool.execute.before"),
+        ("opencode", "session.status"),
+    ] {
+        let world = World::new();
+        let id = world.send(&format!("{client}-12345678"), "hello");
+        let input = json!({"session_id": "12345678", "thread-id": "12345678", "prompt": "go",
+            "type": "agent-turn-complete"});
+        assert_eq!(world.call(client.parse().unwrap(), event, &input), "", "{client} {event}");
+        assert_eq!(world.receipt(&id), "queued", "{client} {event}");
+    }
+}
+
+#[test]
+fn a_subagent_gets_nothing_of_its_agents_mail() {
+    let world = working();
+    let id = world.send(AGENT, "hello");
+    let mut input = after_tool("t1");
+    input["agent_id"] = json!("a1");
+    assert_eq!(world.call(Client::Claude, "PostToolUse", &input), "");
+    assert_eq!(world.receipt(&id), "queued");
+    world.send_to(Recipient::Person, "w1", "for somebody else");
+    assert_eq!(entered(&world.play("claude_PostToolUse_Bash")), block("agent:w1", "hello"));
+}
+
+/// Everything that waited may have gone another way between the look and the claim; then nothing keeps the turn.
+#[test]
+fn a_message_that_is_a_block_too_long_by_itself_still_goes() {
+    let world = working();
+    let long = "y".repeat(60_000);
+    world.send(AGENT, &long);
+    assert_eq!(entered(&world.play("claude_PostToolUse_Bash")), block("agent:w1", &long));
+}

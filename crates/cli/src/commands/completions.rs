@@ -1,0 +1,43 @@
+//! `ringer completions`.
+
+use clap::{CommandFactory, ValueEnum};
+use clap_complete::{Shell as Known, generate};
+use clap_complete_nushell::Nushell;
+
+use crate::failure::Outcome;
+use crate::output::print;
+
+/// Print what makes a shell complete ringer's commands and options
+///
+/// Examples:
+///   ringer completions bash > ~/.local/share/bash-completion/completions/ringer
+///   ringer completions zsh > ~/.zfunc/_ringer   # with fpath+=~/.zfunc before compinit
+///   ringer completions fish > ~/.config/fish/completions/ringer.fish
+///   ringer completions nushell > ~/.config/nushell/completions/ringer.nu   # and source it
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The shell
+    shell: Shell,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+    Nushell,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let mut command = super::Ringer::command();
+    let mut script = Vec::new();
+    let mut write = |known| generate(known, &mut command, "ringer", &mut script);
+    match arguments.shell {
+        Shell::Bash => write(Known::Bash),
+        Shell::Zsh => write(Known::Zsh),
+        Shell::Fish => write(Known::Fish),
+        Shell::Nushell => generate(Nushell, &mut command, "ringer", &mut script),
+    }
+    print(&script)
+}

@@ -1,0 +1,243 @@
+//! `ringer config`.
+
+use std::path::{Path, PathBuf};
+
+use ringer_hub::config::{
+    self, Config, ConfigErrors, Environment, REPOSITORY_FILE, Repository, Trusted, example, load,
+    load_repository, schema_text, user_path,
+};
+use ringer_hub::{Surroundings, trust_file};
+use ringer_journal::Home;
+use ringer_term::sanitise_line;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::{print, print_json, print_line, say};
+use crate::place;
+
+/// Check the settings, show those in force, print their schema
+///
+/// Examples:
+///   ringer config check
+///   ringer config show --default > ~/.config/ringer/config.toml
+///   ringer config schema > config.schema.json   # for an editor
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Say what is wrong with the settings, and where: your own file, and .ringer.toml of this repository
+    ///
+    /// Examples:
+    ///   ringer config check
+    ///   ringer config check ~/dotfiles/ringer.toml
+    ///   ringer config check --json | jq -r '.files[].problems[].message'
+    #[command(verbatim_doc_comment)]
+    Check {
+        /// Only this file; one that is called .ringer.toml is read as a repository's
+        file: Option<PathBuf>,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the settings in force here, as a file that says the same
+    ///
+    /// Addresses of webhooks are printed as they are; look before you paste it somewhere.
+    ///
+    /// Examples:
+    ///   ringer config show
+    ///   ringer config show --default   # every key, and what it means
+    ///   ringer config show --json | jq .notify.popup
+    #[command(verbatim_doc_comment)]
+    Show {
+        /// The defaults, with what they mean, and examples to uncomment
+        #[arg(long)]
+        default: bool,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON schema of the settings, for editors
+    Schema,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    match &arguments.command {
+        Command::Check { file, json } => check(file.as_deref(), *json),
+        Command::Show { default: true, json: false } => print(example().as_bytes()),
+        Command::Show { default: true, json: true } => print_json(&Config::default()),
+        Command::Show { default: false, json } => show(*json),
+        Command::Schema => print(schema_text().as_bytes()),
+    }
+}
+
+/// Where the settings are, as a hub started here would look for them.
+pub(super) fn environment() -> Environment {
+    // The home plays no part in it.
+    Surroundings::of_process(Home::new("/"), false).environment
+}
+
+/// The person's file. `None` when nothing says where it could be: then all is at its default.
+pub(super) fn own(environment: &Environment) -> Option<(PathBuf, Result<Config, ConfigErrors>)> {
+    let path = user_path(environment)?;
+    let read = load(&path, environment.home.as_deref());
+    Some((path, read))
+}
+
+#[derive(Serialize)]
+struct FileView {
+    path: String,
+    exists: bool,
+    problems: Vec<ProblemView>,
+}
+
+#[derive(Serialize)]
+struct ProblemView {
+    line: usize,
+    column: usize,
+    message: String,
+    hint: Option<String>,
+}
+
+impl FileView {
+    fn of<T>(path: &Path, read: &Result<T, ConfigErrors>) -> Self {
+        let problems = read.as_ref().err().into_iter().flat_map(|errors| &errors.0);
+        let view = |error: &config::ConfigError| ProblemView {
+            line: error.line,
+            column: error.column,
+            message: error.message.clone(),
+            hint: error.hint.clone(),
+        };
+        Self {
+            path: path.display().to_string(),
+            // One that is there but cannot be read has a problem.
+            exists: read.is_err() || path.exists(),
+            problems: problems.map(view).collect(),
+        }
+    }
+}
+
+fn check(file: Option<&Path>, as_json: bool) -> Outcome {
+    let environment = environment();
+    let files = match file {
+        Some(file) => vec![check_one(file, &environment)?],
+        None => check_here(&environment),
+    };
+    let problems: usize = files.iter().map(|file| file.problems.len()).sum();
+    if as_json {
+        print_json(&json!({ "ok": problems == 0, "files": files }))?;
+    } else {
+        for file in &files {
+            tell(file)?;
+        }
+    }
+    settle(problems)
+}
+
+fn check_one(file: &Path, environment: &Environment) -> Result<FileView, Failure> {
+    let name = file.display().to_string();
+    // Settings that are not there are all defaults, but whoever names a file means one.
+    std::fs::metadata(file).map_err(|error| Failure::open(&sanitise_line(&name), error))?;
+    let home = environment.home.as_deref();
+    if file.file_name().is_some_and(|name| name == REPOSITORY_FILE) {
+        let root = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        return Ok(FileView::of(file, &load_repository(root, home)));
+    }
+    Ok(FileView::of(file, &load(file, home)))
+}
+
+fn check_here(environment: &Environment) -> Vec<FileView> {
+    let own = own(environment).map(|(path, read)| FileView::of(&path, &read));
+    let repository = place::repository().map(|repository| {
+        let path = repository.worktree.join(REPOSITORY_FILE);
+        FileView::of(&path, &load_repository(&repository.worktree, environment.home.as_deref()))
+    });
+    // Most repositories have none, and that is nothing to speak of.
+    own.into_iter().chain(repository.filter(|file| file.exists)).collect()
+}
+
+fn tell(file: &FileView) -> Outcome {
+    let path = sanitise_line(&file.path);
+    for problem in &file.problems {
+        say(&format!("{path}:{}:{}: {}", problem.line, problem.column, sanitise_line(&problem.message)));
+        if let Some(hint) = &problem.hint {
+            say(&format!("  try: {}", sanitise_line(hint)));
+        }
+    }
+    match (file.problems.is_empty(), file.exists) {
+        (false, _) => Ok(()),
+        (true, true) => print_line(&format!("{path}: fine")),
+        (true, false) => print_line(&format!("{path}: fine, it is not there: all is at its default")),
+    }
+}
+
+fn settle(problems: usize) -> Outcome {
+    let what = match problems {
+        0 => return Ok(()),
+        1 => "one problem in the settings".to_owned(),
+        problems => format!("{problems} problems in the settings"),
+    };
+    Err(Failure::new(Exit::Config, what)
+        .hint("ringer config show --default   # every key, and what it means"))
+}
+
+/// Tells what is wrong with a file, and fails for it.
+pub(super) fn refuse<T>(path: &Path, errors: ConfigErrors) -> Result<T, Failure> {
+    let file = FileView::of::<()>(path, &Err(errors));
+    tell(&file)?;
+    settle(file.problems.len())?;
+    // There is always a problem in a list of problems.
+    Err(Failure::new(Exit::Config, "the settings are broken"))
+}
+
+fn show(as_json: bool) -> Outcome {
+    let environment = environment();
+    let config = match own(&environment) {
+        None => Config::default(),
+        Some((_, Ok(config))) => config,
+        Some((path, Err(errors))) => return refuse(&path, errors),
+    };
+    let config = with_repository(config, &environment)?;
+    if as_json {
+        return print_json(&config);
+    }
+    let text = config
+        .to_toml()
+        .map_err(|error| Failure::new(Exit::InputOutput, "cannot write the settings").because(error))?;
+    print(text.as_bytes())
+}
+
+/// The settings with those of the repository around us: what it mutes, and what of its programs is trusted.
+fn with_repository(config: Config, environment: &Environment) -> Result<Config, Failure> {
+    let Some(place) = place::repository() else { return Ok(config) };
+    let path = place.worktree.join(REPOSITORY_FILE);
+    let mut settings = match load_repository(&place.worktree, environment.home.as_deref()) {
+        Ok(settings) => settings,
+        Err(errors) => {
+            // As in the hub: a broken file of a repository sets nothing.
+            tell(&FileView::of::<Repository>(&path, &Err(errors)))?;
+            return Ok(config);
+        }
+    };
+    let trusted = Trusted::load(&trust_file(&place::home()?)).unwrap_or_default();
+    let all = settings.hooks.len() + settings.watches.len();
+    settings.hooks.retain(|hook| trusted.is_trusted(hook));
+    settings.watches.retain(|watch| trusted.is_trusted(watch));
+    let left_out = all - settings.hooks.len() - settings.watches.len();
+    if left_out > 0 {
+        say(&format!(
+            "ringer: left out, because not trusted: {left_out} of the programs in {}\n  try: ringer trust",
+            sanitise_line(&path.display().to_string())
+        ));
+    }
+    if settings.mute.is_empty() && settings.hooks.is_empty() && settings.watches.is_empty() {
+        return Ok(config);
+    }
+    Ok(config.with_repository(&settings, place::scope(Some(&place)).as_str()))
+}

@@ -1,0 +1,103 @@
+//! `ringer doctor`.
+
+mod agents;
+mod hub;
+mod programs;
+mod row;
+mod send;
+mod settings;
+mod terminal;
+mod ways;
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use self::row::{Check, Row, Verdict};
+use self::settings::Settings;
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::{print_json, print_line};
+use crate::place;
+
+/// How long a look may take. Longer than the hub and the journal are waited for by everybody, so that what they say
+/// themselves is told.
+const LOOK: Duration = Duration::from_secs(8);
+/// How long a test may take that goes all the way; see [`send::PATIENCE`], and some time to end a program.
+const SEND: Duration = Duration::from_secs(15);
+
+/// Try every part and every way out; one line each, with the fix
+///
+/// Nothing is shown, run or sent to anybody unless --send says so. Programs of
+/// a repository that are not trusted are never run.
+///
+/// Examples:
+///   ringer doctor
+///   ringer doctor --send     # a real popup, sound, webhook call, …
+///   ringer doctor --json | jq -r '.rows[] | select(.verdict == "broken").fix'
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment, after_help = "Exits with 1 when something is broken, else with 0.")]
+pub(crate) struct Args {
+    /// Send a test through every way that is set up, for real
+    #[arg(long)]
+    send: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    // All begin at once and are told in order, so the slowest alone decides how long it takes.
+    let checks = begin(arguments.send);
+    let mut rows = Vec::new();
+    for check in checks {
+        for row in check.rows() {
+            if !arguments.json {
+                print_line(&row.line())?;
+            }
+            rows.push(row);
+        }
+    }
+    let count = |verdict| rows.iter().filter(|row: &&Row| row.verdict == verdict).count();
+    let (broken, warnings) = (count(Verdict::Broken), count(Verdict::Warn));
+    if arguments.json {
+        print_json(&json!({ "broken": broken, "warnings": warnings, "rows": rows }))?;
+    }
+    match broken {
+        0 => Ok(()),
+        1 => Err(Failure::new(Exit::Broken, "one part is broken")),
+        broken => Err(Failure::new(Exit::Broken, format!("{broken} parts are broken"))),
+    }
+}
+
+fn begin(send: bool) -> Vec<Check> {
+    let patience = if send { SEND } else { LOOK };
+    let home = place::home();
+    let settings = Settings::read(home.as_ref().ok());
+    let config = settings.config.clone();
+    let mut checks = vec![Check::begin("terminal", LOOK, move || terminal::rows(&config, send))];
+    match home {
+        Ok(home) => {
+            let own = home.clone();
+            checks.push(Check::begin("hub", LOOK, move || vec![hub::hub(&own)]));
+            checks.push(Check::begin("journal", LOOK, move || hub::journal(&home)));
+        }
+        Err(failure) => {
+            let row = Row::broken("journal", reason(&failure)).fix("RINGER_HOME=/some/directory ringer …");
+            checks.push(Check::begin("journal", LOOK, move || vec![row]));
+        }
+    }
+    let (rows, config) = (settings.rows, settings.config);
+    checks.push(Check::begin("config", LOOK, move || rows));
+    checks.extend(ways::begin(&config, send, patience));
+    checks.extend(programs::begin(settings.programs, send, patience));
+    checks.push(Check::begin("agents", LOOK, agents::rows));
+    checks
+}
+
+/// What a failure says, as a part of a line.
+fn reason(failure: &Failure) -> String {
+    let words = failure.to_string();
+    let first = words.lines().next().unwrap_or_default();
+    first.strip_prefix("ringer: ").unwrap_or(first).to_owned()
+}

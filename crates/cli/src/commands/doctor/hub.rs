@@ -1,0 +1,127 @@
+//! The hub, the journal, and what could not be delivered.
+
+use std::path::Path;
+
+use ringer_hub::{Client, ClientError, Clock};
+use ringer_journal::{Home, HubBell, Journal, Stamp};
+use rustix::fs::{Access, access};
+use serde_json::Value;
+
+use super::row::Row;
+use crate::link;
+
+/// The dead letters that are shown; older ones say the same.
+const MAX_LETTERS: usize = 5;
+
+/// Whether it runs, is reached, answers, and is of our version.
+pub(super) fn hub(home: &Home) -> Row {
+    let part = "hub";
+    let mut client = match Client::connect(home) {
+        Ok(client) => client,
+        Err(ClientError::NoHub) => return no_hub(home),
+        Err(error) => return Row::broken(part, error.to_string()).fix("ringer hub status"),
+    };
+    if let Err(error) = client.call("ping", &Value::Null) {
+        return Row::broken(part, error.to_string()).fix("ringer hub stop");
+    }
+    let (version, own) = (client.version(), env!("CARGO_PKG_VERSION"));
+    if version != own {
+        return Row::warn(part, format!("runs and answers, but is version {version}, and this is {own}"))
+            .fix("ringer hub stop   # the next message starts the new one");
+    }
+    Row::ok(part, format!("runs and answers, version {version}"))
+}
+
+fn no_hub(home: &Home) -> Row {
+    let part = "hub";
+    match HubBell::holder(home) {
+        Some(holder) => {
+            Row::broken(part, format!("one has the lock (pid {}) but cannot be reached", holder.pid))
+                .fix(format!("kill {}", holder.pid))
+        }
+        None if link::may_start() => Row::ok(part, "none runs; the next message starts one"),
+        None => Row::warn(part, "none runs, and RINGER_HUB=off forbids to start one").fix("unset RINGER_HUB"),
+    }
+}
+
+/// Whether it can be opened and read, and who listens; then what is in its list of dead letters.
+pub(super) fn journal(home: &Home) -> Vec<Row> {
+    let part = "journal";
+    let opened = Journal::open_existing(home).and_then(|journal| {
+        let Some(mut journal) = journal else { return Ok(None) };
+        let inventory = journal.healing(|journal| journal.inventory(None, Stamp::now().unix_ms))?;
+        Ok(Some((journal, inventory)))
+    });
+    let (journal, inventory) = match opened {
+        Ok(Some(found)) => found,
+        Ok(None) => return vec![not_yet(home)],
+        Err(error) => return vec![Row::broken(part, error.to_string()).fix("ringer log")],
+    };
+    let row = match journal.repair() {
+        Some(repair) => Row::warn(
+            part,
+            format!(
+                "it was damaged: it is now {}, and a fresh one has the {} messages that could be read",
+                repair.aside.display(),
+                repair.messages
+            ),
+        ),
+        None if !is_writable(home.path()) => {
+            Row::broken(part, format!("{} cannot be written", home.path().display()))
+                .fix("ringer notify hello   # says what to allow")
+        }
+        None => Row::ok(
+            part,
+            format!(
+                "{} holds {} messages, schema {}; {}",
+                home.database().display(),
+                inventory.messages,
+                inventory.schema,
+                listeners(
+                    &inventory.listeners.iter().map(|own| own.holder.consumer.as_str()).collect::<Vec<_>>()
+                )
+            ),
+        ),
+    };
+    let mut rows = vec![row];
+    rows.extend(dead_letters(&journal));
+    rows
+}
+
+fn listeners(names: &[&str]) -> String {
+    if names.is_empty() { "nobody listens".to_owned() } else { format!("listening: {}", names.join(", ")) }
+}
+
+/// There is none, which is fine as long as one can be made.
+fn not_yet(home: &Home) -> Row {
+    let existing = home.path().ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    if is_writable(existing) {
+        Row::ok("journal", format!("none yet; the first message makes it in {}", home.path().display()))
+    } else {
+        Row::broken("journal", format!("none yet, and {} cannot be written", existing.display()))
+            .fix("RINGER_HOME=/some/directory ringer …")
+    }
+}
+
+fn is_writable(path: &Path) -> bool {
+    access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+fn dead_letters(journal: &Journal) -> Vec<Row> {
+    let part = "dead letter";
+    let letters = match journal.dead_letters() {
+        Ok(letters) if letters.is_empty() => return vec![Row::ok("dead letters", "none")],
+        Ok(letters) => letters,
+        Err(error) => return vec![Row::broken("dead letters", error.to_string())],
+    };
+    let clock = Clock::local();
+    let row = |letter: &ringer_journal::DeadLetter| {
+        let what = format!("{} to {}: {}", clock.short(letter.unix_ms), letter.target, letter.why);
+        Row::warn(part, what).fix(format!("ringer why {}", letter.id))
+    };
+    let mut rows: Vec<Row> = letters.iter().take(MAX_LETTERS).map(row).collect();
+    if letters.len() > MAX_LETTERS {
+        rows.push(Row::warn(part, format!("and {} older ones", letters.len() - MAX_LETTERS)));
+    }
+    rows
+}

@@ -1,0 +1,101 @@
+//! The programs that the settings name: hooks and watches.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ringer_hub::config::{HookEntry, Watch};
+use rustix::fs::{Access, access};
+
+use super::row::{Check, Row, Verdict};
+use super::send;
+use super::settings::Named;
+
+/// Looks at each, and with `send` asks each hook that may run about a sample.
+pub(super) fn begin(programs: Vec<Named>, send: bool, patience: Duration) -> Vec<Check> {
+    let begin = |named| match named {
+        Named::Hook { entry, trusted } => {
+            let part = format!("hook {}", entry.id);
+            Check::begin(part.clone(), patience, move || vec![hook(part, &entry, trusted, send)])
+        }
+        Named::Watch { entry, trusted } => {
+            Check::begin("watch", patience, move || vec![watch(&entry, trusted)])
+        }
+    };
+    programs.into_iter().map(begin).collect()
+}
+
+fn hook(part: String, entry: &HookEntry, trusted: bool, send: bool) -> Row {
+    if !entry.enabled {
+        return Row::ok(part, "is switched off");
+    }
+    let row = look(part.clone(), &entry.command, trusted, entry.source.directory());
+    if send && row.verdict == Verdict::Ok { send::hook(part, entry) } else { row }
+}
+
+fn watch(entry: &Watch, trusted: bool) -> Row {
+    let row = look("watch".to_owned(), &entry.command, trusted, entry.source.directory());
+    let lost = entry.paths.iter().find(|path| path.parent().is_none_or(|parent| !parent.is_dir()));
+    match lost {
+        Some(path) if row.verdict == Verdict::Ok => Row::warn(
+            "watch",
+            format!("nothing can be seen of {}: its directory is not there", path.display()),
+        )
+        .fix("make the directory, then touch the settings"),
+        _ => row,
+    }
+}
+
+fn look(part: String, command: &[String], trusted: bool, directory: &Path) -> Row {
+    match find(command) {
+        Err(why) => Row::broken(part, why).fix("install it, chmod +x it, or correct its command"),
+        Ok(_) if !trusted => Row::warn(part, format!("{command:?} does not run: it is not trusted"))
+            .fix(format!("ringer trust {}", directory.display())),
+        Ok(program) => Row::ok(part, format!("runs {}", program.display())),
+    }
+}
+
+/// The program of a command, where it would be found. In words if it would not.
+pub(super) fn find(command: &[String]) -> Result<PathBuf, String> {
+    let name = command.first().map_or("", String::as_str);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if name.contains('/') {
+        let file = PathBuf::from(name);
+        return if is_program(&file) {
+            Ok(file)
+        } else if file.exists() {
+            Err(format!("{name:?} is there, but cannot be run"))
+        } else {
+            Err(format!("{name:?} is not there"))
+        };
+    }
+    on_path(&path, name).ok_or_else(|| format!("{name:?} is not on the PATH"))
+}
+
+/// The first program of that name on a search path.
+pub(super) fn on_path(path: &OsStr, name: &str) -> Option<PathBuf> {
+    std::env::split_paths(path)
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(name))
+        .find(|file| is_program(file))
+}
+
+fn is_program(file: &Path) -> bool {
+    file.is_file() && access(file, Access::EXEC_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_as_they_would_be_run() {
+        let words = |name: &str| find(&[name.to_owned()]);
+        assert_eq!(words("/bin/sh"), Ok(PathBuf::from("/bin/sh")));
+        assert_eq!(words("/bin"), Err("\"/bin\" is there, but cannot be run".to_owned()));
+        assert_eq!(words("/nowhere/x"), Err("\"/nowhere/x\" is not there".to_owned()));
+        assert!(words("no-such-program-anywhere").is_err() && find(&[]).is_err());
+        assert_eq!(on_path(OsStr::new("/nowhere:/bin"), "sh"), Some(PathBuf::from("/bin/sh")));
+        assert_eq!(on_path(OsStr::new("relative:"), "sh"), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! One line of the doctor's report, and the patience with which it is waited for.
+
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ringer_term::sanitise_line;
+use serde::Serialize;
+
+/// How a part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Verdict {
+    /// It works, or is not wanted.
+    Ok,
+    /// It works in part, or something else takes its place.
+    Warn,
+    /// It was wanted and does not work.
+    Broken,
+}
+
+impl Verdict {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Broken => "broken",
+        }
+    }
+}
+
+/// What was found out about one part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Row {
+    /// Which part.
+    part: String,
+    /// How it is.
+    pub(super) verdict: Verdict,
+    /// What was found.
+    what: String,
+    /// A command one can type, or a sentence that leads to one.
+    fix: Option<String>,
+}
+
+impl Row {
+    pub(crate) fn ok(part: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { part: part.into(), verdict: Verdict::Ok, what: what.into(), fix: None }
+    }
+
+    pub(crate) fn warn(part: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Warn, ..Self::ok(part, what) }
+    }
+
+    pub(crate) fn broken(part: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Broken, ..Self::ok(part, what) }
+    }
+
+    pub(crate) fn fix(self, fix: impl Into<String>) -> Self {
+        Self { fix: Some(fix.into()), ..self }
+    }
+
+    /// As one safe line: what is told may come from files, programs and servers.
+    pub(super) fn line(&self) -> String {
+        let fix = self.fix.as_ref().map(|fix| format!("; fix: {fix}")).unwrap_or_default();
+        let line = format!("{:<6}  {:<12}  {}{fix}", self.verdict.word(), self.part, self.what);
+        sanitise_line(&line)
+    }
+}
+
+/// A part that is being looked at, on a thread of its own: whatever it hangs at, it hangs alone.
+pub(super) struct Check {
+    part: String,
+    rows: Receiver<Vec<Row>>,
+    until: Instant,
+    patience: Duration,
+}
+
+impl Check {
+    /// Begins to look.
+    pub(super) fn begin(
+        part: impl Into<String>,
+        patience: Duration,
+        look: impl FnOnce() -> Vec<Row> + Send + 'static,
+    ) -> Self {
+        let (sender, rows) = mpsc::sync_channel(1);
+        // A thread that outlives its patience ends with the process. One that cannot start drops its sender.
+        let _ = thread::Builder::new().spawn(move || {
+            let _ = sender.send(look());
+        });
+        Self { part: part.into(), rows, until: Instant::now() + patience, patience }
+    }
+
+    /// What was found, as soon as it is, or that it took too long.
+    pub(super) fn rows(self) -> Vec<Row> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        match self.rows.recv_timeout(left) {
+            Ok(rows) => rows,
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                vec![Row::broken(self.part, format!("no answer within {:?}", self.patience))]
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                vec![Row::broken(self.part, "the check broke off")]
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_one_safe_line() {
+        let row = Row::warn("hook x", "says \u{1b}[2K\nhello").fix("ringer trust");
+        let line = row.line();
+        assert!(line.starts_with("warn    hook x        says "), "{line:?}");
+        assert!(line.ends_with("hello; fix: ringer trust"), "{line:?}");
+        assert!(!line.contains('\u{1b}') && !line.contains('\n'), "{line:?}");
+    }
+
+    #[test]
+    fn a_check_that_hangs_or_breaks_is_told() {
+        let (never, held) = mpsc::channel::<()>();
+        let hangs = Check::begin("desktop", Duration::from_millis(20), move || {
+            let _ = held.recv();
+            Vec::new()
+        });
+        assert_eq!(hangs.rows(), [Row::broken("desktop", "no answer within 20ms")]);
+        drop(never);
+        let works = Check::begin("hub", Duration::from_mins(1), || vec![Row::ok("hub", "runs")]);
+        assert_eq!(works.rows(), [Row::ok("hub", "runs")]);
+    }
+}

@@ -1,0 +1,161 @@
+//! Real tests: something is sent through a way, once, and waited for.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ringer_core::{AgentContext, Answer, Context, Envelope, Kind, Sender, Text, WorkspaceId};
+use ringer_deliver::{
+    Desktop, Error, HookProgram, Note, PersonCommand, Popup, SecretFile, Service, Sound, Webhook,
+};
+use ringer_hub::config::{self, HookEntry, WebhookKind};
+use ringer_journal::Stamp;
+use serde_json::Value;
+
+use super::row::Row;
+
+/// How long one may take, whatever the settings give it.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is sent.
+pub(super) fn note() -> Note {
+    Note {
+        id: Stamp::now().message_id(),
+        kind: Kind::Complete,
+        sender: Sender::system(),
+        title: "Ringer".to_owned(),
+        subtitle: String::new(),
+        body: "ringer doctor: this way works".to_owned(),
+        workspace: WorkspaceId::new("doctor"),
+        surface: None,
+    }
+}
+
+/// Waits for it, on this thread.
+fn wait<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(work),
+        Err(error) => Err(Error::Program { program: "the test".to_owned(), why: error.to_string() }),
+    }
+}
+
+/// Shows a popup. Gives what to say of it.
+pub(super) fn desktop(bus: Option<String>) -> Result<String, Error> {
+    wait(async {
+        let (desktop, _events) = Desktop::new(bus, Vec::new(), PATIENCE / 2);
+        let shown = desktop.show(Popup::of(&note())).await?;
+        Ok(format!("a popup is shown, number {}", shown.number))
+    })
+}
+
+/// Plays it.
+pub(super) fn sound(wanted: &config::Sound) -> Result<(), Error> {
+    let sound = match wanted {
+        config::Sound::Off => Sound::Off,
+        config::Sound::Theme => Sound::Theme,
+        config::Sound::File(path) => Sound::File(path.clone()),
+    };
+    wait(async { sound.play(&std::env::var_os("PATH").unwrap_or_default()).await })
+}
+
+/// Runs the person's command.
+pub(super) fn command(argv: Vec<String>, directory: Option<PathBuf>) -> Result<(), Error> {
+    // As the hub does: beside the settings, or at the root where there is no such place.
+    let directory = directory.filter(|directory| directory.is_dir()).unwrap_or_else(|| PathBuf::from("/"));
+    let command = PersonCommand { argv, directory, timeout: PATIENCE };
+    wait(async { command.run(&note()).await })
+}
+
+/// Whose form a webhook's requests have.
+pub(super) fn service(kind: WebhookKind) -> Service {
+    match kind {
+        WebhookKind::Ntfy => Service::Ntfy,
+        WebhookKind::Slack => Service::Slack,
+        WebhookKind::Discord => Service::Discord,
+        _ => Service::Json,
+    }
+}
+
+/// Makes one attempt at a webhook, whatever kinds it wants.
+pub(super) fn webhook(entry: &config::Webhook) -> Result<(), Error> {
+    let webhook = Webhook {
+        kind: service(entry.kind),
+        url: entry.url.clone(),
+        secret: entry.secret_file.clone().map(SecretFile::new),
+        kinds: Vec::new(),
+        timeout: PATIENCE,
+    };
+    wait(async { webhook.send(&note()).await })
+}
+
+/// Asks a hook about a sample, and tells what it would change.
+pub(super) fn hook(part: String, entry: &HookEntry) -> Row {
+    let program = HookProgram {
+        id: entry.id.clone(),
+        argv: entry.command.clone(),
+        directory: entry.source.directory().to_owned(),
+        timeout: entry.timeout.min(PATIENCE),
+    };
+    let sample = sample(entry);
+    let began = Instant::now();
+    let answer = wait(async { Ok(program.run(&sample).await) });
+    let why = match answer {
+        Ok(Answer::Patched(patch)) => {
+            let stops = patch.stop;
+            let mut patched = sample.clone();
+            patched.apply(patch);
+            return Row::ok(part, format!("ran on a sample and {}", changes(&sample, &patched, stops)));
+        }
+        Ok(Answer::Failed(why)) => why,
+        Err(error) => error.to_string(),
+    };
+    if entry.timeout > PATIENCE && began.elapsed() >= PATIENCE {
+        let what = format!(
+            "took longer than the {PATIENCE:?} it is given here; its own time is {:?}",
+            entry.timeout
+        );
+        return Row::warn(part, what);
+    }
+    Row::broken(part, format!("failed on a sample: {why}"))
+        .fix(format!("run {:?} by hand, or set enabled = false", entry.command))
+}
+
+fn sample(entry: &HookEntry) -> Envelope {
+    let text = Text {
+        workspace_id: "doctor".to_owned(),
+        title: "Claude Code".to_owned(),
+        subtitle: "ringer doctor".to_owned(),
+        body: "Claude is waiting for your input".to_owned(),
+        ..Text::default()
+    };
+    let context = Context {
+        cwd: std::env::current_dir().ok().map(|path| path.to_string_lossy().into_owned()),
+        config_path: Some(entry.source.path.to_string_lossy().into_owned()),
+        hook_id: Some(entry.id.clone()),
+        ..Context::default()
+    };
+    let agent = AgentContext { kind: Some(Kind::Waiting.as_str().to_owned()), ..AgentContext::default() };
+    Envelope::new(text, context, agent)
+}
+
+/// What a hook changed, in words: `set title = "x", desktop = false`.
+fn changes(before: &Envelope, after: &Envelope, stops: bool) -> String {
+    let value = |envelope: &Envelope| serde_json::to_value(envelope).unwrap_or_default();
+    let (before, after) = (value(before), value(after));
+    let parts = ["notification", "effects"].into_iter().filter_map(|part| {
+        let old = before[part].clone();
+        Some((old, after[part].as_object()?))
+    });
+    let changed: Vec<String> = parts
+        .flat_map(|(old, new)| {
+            let other = new.iter().filter(move |(name, value)| old[name.as_str()] != **value);
+            other.map(|(name, value): (&String, &Value)| format!("{name} = {value}"))
+        })
+        .collect();
+    let stop = if stops { ", and no hook after it is asked" } else { "" };
+    if changed.is_empty() {
+        format!("changed nothing{stop}")
+    } else {
+        format!("set {}{stop}", changed.join(", "))
+    }
+}

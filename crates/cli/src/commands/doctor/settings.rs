@@ -1,0 +1,94 @@
+//! The settings: what is wrong with them, and which programs they name.
+
+use std::path::Path;
+
+use ringer_hub::config::{Config, ConfigErrors, HookEntry, REPOSITORY_FILE, Trusted, Watch, load_repository};
+use ringer_hub::trust_file;
+use ringer_journal::Home;
+
+use super::row::Row;
+use crate::commands::config;
+use crate::place;
+
+/// A program that the settings name, and whether it may run.
+#[derive(Debug)]
+pub(super) enum Named {
+    Hook { entry: HookEntry, trusted: bool },
+    Watch { entry: Watch, trusted: bool },
+}
+
+/// What was read.
+#[derive(Debug)]
+pub(super) struct Settings {
+    /// The person's own; the defaults where they are broken, as for a hub that starts now.
+    pub(super) config: Config,
+    /// Hooks and watches: the person's, then those of the repository around us.
+    pub(super) programs: Vec<Named>,
+    /// What to tell of the files.
+    pub(super) rows: Vec<Row>,
+}
+
+impl Settings {
+    pub(super) fn read(home: Option<&Home>) -> Self {
+        let environment = config::environment();
+        let mut rows = Vec::new();
+        let config = match config::own(&environment) {
+            None => {
+                rows.push(Row::ok("config", "nothing says where it is, so all is at its default"));
+                Config::default()
+            }
+            Some((path, Ok(config))) => {
+                rows.push(fine(&path));
+                config
+            }
+            Some((_, Err(errors))) => {
+                rows.extend(problems(errors));
+                Config::default()
+            }
+        };
+        let mut programs: Vec<Named> =
+            config.hooks.iter().cloned().map(|entry| Named::Hook { entry, trusted: true }).collect();
+        programs.extend(config.watches.iter().cloned().map(|entry| Named::Watch { entry, trusted: true }));
+        if let Some(root) = place::repository().map(|repository| repository.worktree) {
+            match load_repository(&root, environment.home.as_deref()) {
+                Ok(settings) => {
+                    if root.join(REPOSITORY_FILE).exists() {
+                        rows.push(fine(&settings.path));
+                    }
+                    let trusted = trusted(home, &mut rows);
+                    let hooks = settings.hooks.into_iter();
+                    programs.extend(
+                        hooks.map(|entry| Named::Hook { trusted: trusted.is_trusted(&entry), entry }),
+                    );
+                    let watches = settings.watches.into_iter();
+                    programs.extend(
+                        watches.map(|entry| Named::Watch { trusted: trusted.is_trusted(&entry), entry }),
+                    );
+                }
+                Err(errors) => rows.extend(problems(errors)),
+            }
+        }
+        Self { config, programs, rows }
+    }
+}
+
+fn fine(path: &Path) -> Row {
+    let there = if path.exists() { "is fine" } else { "is not there, so all is at its default" };
+    Row::ok("config", format!("{} {there}", path.display()))
+}
+
+fn problems(errors: ConfigErrors) -> impl Iterator<Item = Row> {
+    errors.0.into_iter().map(|error| {
+        let fix = error.hint.clone().unwrap_or_else(|| "ringer config show --default".to_owned());
+        Row::broken("config", error.to_string()).fix(fix)
+    })
+}
+
+/// What was trusted; nothing, where the file cannot be read.
+fn trusted(home: Option<&Home>, rows: &mut Vec<Row>) -> Trusted {
+    let Some(home) = home else { return Trusted::default() };
+    Trusted::load(&trust_file(home)).unwrap_or_else(|error| {
+        rows.push(Row::broken("trust", error.to_string()).fix("ringer trust --list"));
+        Trusted::default()
+    })
+}

@@ -1,0 +1,97 @@
+//! The terminal here, and the multiplexer around us.
+
+use std::fs::OpenOptions;
+
+use ringer_core::Popup;
+use ringer_hub::config::Config;
+use ringer_term::{Choice, Detection, Method, Multiplexer, Notice, Passthrough, Urgency, choose};
+
+use super::row::Row;
+use crate::terminal::{apple_bell, detect_here, random_id, write_to_terminal};
+
+/// Looks at both, and with `send` shows something in this terminal.
+pub(super) fn rows(config: &Config, send: bool) -> Vec<Row> {
+    let detection = detect_here();
+    let choice = choose(config.preferred_channel, &detection, apple_bell(&detection));
+    let mut rows = vec![terminal(&detection, &choice), multiplexer(&detection, &choice)];
+    if send {
+        rows.push(show(&detection, &choice));
+    } else if config.notify.popup == Popup::Desktop {
+        rows.push(Row::ok("terminal", "not used: notify.popup = \"desktop\""));
+    }
+    rows
+}
+
+fn terminal(detection: &Detection, choice: &Choice) -> Row {
+    let name = detection.terminal.as_deref().unwrap_or("unknown");
+    let what = format!(
+        "{name} ({}), told through {}: {}",
+        detection.evidence,
+        choice.method.as_str(),
+        choice.reason
+    );
+    if OpenOptions::new().write(true).open("/dev/tty").is_err() {
+        let what = format!("none here to show anything in ({})", detection.evidence);
+        return Row::warn("terminal", what).fix("run ringer doctor in a terminal");
+    }
+    match choice.method {
+        Method::Disabled => Row::ok("terminal", format!("{name}, told nothing: {}", choice.reason)),
+        Method::NoMethodAvailable => Row::warn("terminal", what).fix("set preferred_channel = \"auto\""),
+        // A bell says nothing of what happened; tmux's part in it has a row of its own.
+        Method::TerminalBell if detection.multiplexers.is_empty() => Row::warn("terminal", what).fix(
+            "if ringer term notify --channel kitty hello (or iterm2, ghostty) shows something, set \
+             preferred_channel to that",
+        ),
+        _ => Row::ok("terminal", what),
+    }
+}
+
+fn multiplexer(detection: &Detection, choice: &Choice) -> Row {
+    let part = "multiplexer";
+    let names: Vec<&str> = detection.multiplexers.iter().map(|layer| layer.as_str()).collect();
+    let names = names.join(", inside ");
+    match (detection.multiplexers.first(), &detection.outer) {
+        (None, _) => Row::ok(part, "none"),
+        (Some(Multiplexer::Tmux), Some(outer)) => match outer.passthrough {
+            Passthrough::Off => {
+                Row::warn(part, format!("{names}, and allow-passthrough is off: only a bell gets out"))
+                    .fix("tmux set -g allow-passthrough on")
+            }
+            Passthrough::Visible => Row::ok(
+                part,
+                format!("{names}, allow-passthrough on: what is in view gets out (all: every window does)"),
+            ),
+            Passthrough::All => Row::ok(part, format!("{names}, allow-passthrough all")),
+        },
+        (Some(Multiplexer::Tmux), None) => {
+            Row::warn(part, format!("{names}, but it does not answer; TMUX may be a stale one"))
+                .fix("tmux display-message -p hello")
+        }
+        (Some(_), _) if choice.method == Method::TerminalBell => {
+            Row::warn(part, format!("{names}, which hides the terminal around it: only a bell gets out"))
+                .fix("set preferred_channel to what that terminal knows: kitty, iterm2, ghostty")
+        }
+        (Some(_), _) => Row::ok(part, names),
+    }
+}
+
+fn show(detection: &Detection, choice: &Choice) -> Row {
+    let part = "terminal sent";
+    let id = random_id();
+    let notice = Notice {
+        id: &id,
+        title: Some("Ringer"),
+        body: "ringer doctor: this terminal shows notifications",
+        urgency: Urgency::Normal,
+    };
+    let bytes = notice.encode(choice.method, &detection.multiplexers);
+    if bytes.is_empty() {
+        return Row::ok(part, format!("nothing: {}", choice.reason));
+    }
+    match write_to_terminal(&bytes) {
+        Ok(()) => Row::ok(part, format!("{} bytes through {}", bytes.len(), choice.method.as_str())),
+        Err(failure) => {
+            Row::warn(part, super::reason(&failure)).fix("run ringer doctor --send in a terminal")
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The ways out: desktop, sound, command, webhooks.
+
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ringer_core::Popup;
+use ringer_deliver::{Error, Request};
+use ringer_hub::Surroundings;
+use ringer_hub::config::{Config, Sound, Webhook};
+use ringer_journal::Home;
+
+use super::programs::{find, on_path};
+use super::row::{Check, Row};
+use super::send;
+
+/// The programs that play a sound; the same as in `ringer-deliver`.
+const PLAYERS: [&str; 5] = ["canberra-gtk-play", "pw-play", "paplay", "aplay", "afplay"];
+
+/// Looks at each, and with `send` sends something through it.
+pub(super) fn begin(config: &Config, send: bool, patience: Duration) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let popup = config.notify.popup;
+    checks.push(Check::begin("desktop", patience, move || vec![desktop(popup, send)]));
+    let played = config.notify.sound.clone();
+    checks.push(Check::begin("sound", patience, move || vec![sound(&played, send)]));
+    let (argv, directory) = (config.notify.command.clone(), config.path.parent().map(PathBuf::from));
+    checks.push(Check::begin("command", patience, move || vec![command(argv, directory, send)]));
+    for entry in config.webhooks.clone() {
+        let part = format!("webhook {}", entry.name());
+        checks.push(Check::begin(part.clone(), patience, move || vec![webhook(part, &entry, send)]));
+    }
+    if config.webhooks.is_empty() {
+        checks.push(Check::begin("webhook", patience, || vec![Row::ok("webhook", "none is set up")]));
+    }
+    checks
+}
+
+fn desktop(popup: Popup, send: bool) -> Row {
+    let part = "desktop";
+    let unused = match popup {
+        Popup::Terminal => "terminal",
+        Popup::Off => "off",
+        Popup::Auto | Popup::Desktop | Popup::Both => "",
+    };
+    if !unused.is_empty() {
+        return Row::ok(part, format!("not used: notify.popup = {unused:?}"));
+    }
+    // With `auto` the terminal takes its place, so nothing is lost.
+    let bad = |what: String| {
+        if popup == Popup::Auto {
+            Row::warn(part, what + "; the terminal is told instead")
+        } else {
+            Row::broken(part, what)
+        }
+    };
+    // The home plays no part in it.
+    let bus = Surroundings::of_process(Home::new("/"), false).bus;
+    if send {
+        return match send::desktop(bus) {
+            Ok(how) => Row::ok(part, how),
+            Err(error @ Error::NoBus(_)) => bad(error.to_string()).fix(NO_BUS),
+            Err(error) => bad(error.to_string()).fix(NO_SERVER),
+        };
+    }
+    if cfg!(target_os = "macos") {
+        return Row::ok(part, "not tried").fix("ringer doctor --send");
+    }
+    match bus.as_deref().map(reach) {
+        None => bad("no session bus: DBUS_SESSION_BUS_ADDRESS is not set".to_owned()).fix(NO_BUS),
+        Some(Err(why)) => bad(format!("the session bus cannot be reached: {why}")).fix(NO_BUS),
+        Some(Ok(how)) => Row::ok(part, format!("{how}; ringer doctor --send shows a popup on it")),
+    }
+}
+
+const NO_BUS: &str = "log in to a desktop, or set notify.popup = \"terminal\"";
+const NO_SERVER: &str = "start a notification server (mako, dunst, …), or set notify.popup = \"terminal\"";
+
+/// Whether somebody answers at the address of a bus. What is no socket in the file system is left to `--send`.
+fn reach(address: &str) -> Result<String, String> {
+    let Some(path) = socket_of(address) else { return Ok("the session bus has an address".to_owned()) };
+    match UnixStream::connect(&path) {
+        Ok(_) => Ok("the session bus is there".to_owned()),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// The socket of an address such as `unix:path=/run/user/1000/bus,guid=…`.
+fn socket_of(address: &str) -> Option<PathBuf> {
+    let fields = address.split(';').next()?.strip_prefix("unix:")?;
+    let path = fields.split(',').find_map(|field| field.strip_prefix("path="))?;
+    // Other characters are escaped by `%`; whoever has such a path is served by `--send`.
+    (!path.contains('%')).then(|| PathBuf::from(path))
+}
+
+fn sound(wanted: &Sound, send: bool) -> Row {
+    let part = "sound";
+    let row = match wanted {
+        Sound::Off => return Row::ok(part, "off"),
+        Sound::File(file) if !file.is_file() => {
+            return Row::broken(part, format!("{} is not there", file.display()))
+                .fix("correct notify.sound, or set it to true");
+        }
+        Sound::File(file) => format!("{}, played", file.display()),
+        Sound::Theme => "the theme's, played".to_owned(),
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let players = PLAYERS.iter().filter_map(|player| on_path(&path, player));
+    let Some(player) = players.map(|player| player.display().to_string()).next() else {
+        return Row::broken(part, "there is no program that plays it")
+            .fix("install pw-play, paplay or canberra-gtk-play, or set notify.sound = false");
+    };
+    if !send {
+        return Row::ok(part, format!("{row} by {player}"));
+    }
+    match send::sound(wanted) {
+        Ok(()) => Row::ok(part, format!("{row} just now")),
+        Err(error) => {
+            Row::broken(part, error.to_string()).fix("start the sound server, or set notify.sound = false")
+        }
+    }
+}
+
+fn command(argv: Vec<String>, directory: Option<PathBuf>, send: bool) -> Row {
+    let part = "command";
+    if argv.is_empty() {
+        return Row::ok(part, "none is set up");
+    }
+    let program = match find(&argv) {
+        Ok(program) => program,
+        Err(why) => return Row::broken(part, why).fix("install it, chmod +x it, or correct notify.command"),
+    };
+    if !send {
+        return Row::ok(part, format!("runs {}", program.display()));
+    }
+    match send::command(argv, directory) {
+        Ok(()) => Row::ok(part, format!("{} ran", program.display())),
+        Err(error) => Row::broken(part, error.to_string()).fix("run it by hand, or correct notify.command"),
+    }
+}
+
+/// The address is never told: those of Slack and Discord are passwords. Its host is.
+fn webhook(part: String, entry: &Webhook, send: bool) -> Row {
+    let host = match Request::build(send::service(entry.kind), &entry.url, &send::note()) {
+        Ok(request) => request.host,
+        Err(error) => return Row::broken(part, error.to_string()).fix("correct its url"),
+    };
+    if let Some(row) = entry.secret_file.as_deref().and_then(|file| secret(&part, file)) {
+        return row;
+    }
+    if !send {
+        return Row::ok(
+            part,
+            format!("{} at {host} is set up; ringer doctor --send calls it", entry.kind.as_str()),
+        );
+    }
+    match send::webhook(entry) {
+        Ok(()) => Row::ok(part, format!("{host} took it")),
+        Err(error @ Error::Secret { .. }) => {
+            Row::broken(part, error.to_string()).fix("correct the secret_file")
+        }
+        Err(error) => Row::broken(part, error.to_string())
+            .fix(format!("see whether {host} is up, and the url and token right")),
+    }
+}
+
+/// What is wrong with a secret's file, if something is. Its content is not looked at.
+fn secret(part: &str, file: &Path) -> Option<Row> {
+    let name = file.display();
+    let found = match file.metadata() {
+        Ok(found) => found,
+        Err(error) => {
+            return Some(
+                Row::broken(part, format!("the secret in {name}: {error}")).fix("correct its secret_file"),
+            );
+        }
+    };
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Some(Row::broken(part, format!("the secret in {name} belongs to another user")));
+    }
+    (found.mode() & 0o077 != 0).then(|| {
+        Row::broken(part, format!("the secret in {name} can be read or written by others"))
+            .fix(format!("chmod 600 {name}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_socket_of_a_bus() {
+        let check = |address, expected: Option<&str>| {
+            assert_eq!(socket_of(address), expected.map(PathBuf::from), "{address}");
+        };
+        check("unix:path=/run/user/1000/bus", Some("/run/user/1000/bus"));
+        check("unix:guid=0a,path=/run/bus,x=y;unix:path=/other", Some("/run/bus"));
+        check("unix:abstract=/tmp/dbus-x", None);
+        check("unix:path=/a%20b", None);
+        check("tcp:host=localhost,port=1", None);
+        assert!(reach("unix:path=/nowhere/bus").is_err());
+        assert!(reach("tcp:host=localhost,port=1").is_ok());
+    }
+}

@@ -1,0 +1,93 @@
+//! `ringer hook`.
+
+use std::io::{self, IsTerminal, Read, Write};
+
+use ringer_agents::client::{CODEX_NOTIFY, Client};
+use ringer_agents::hook::{Done, Whereabouts, call};
+use ringer_hub::{Client as Hub, Log, monotonic, start};
+use ringer_journal::Home;
+use serde_json::json;
+
+use crate::failure::{Failure, Outcome};
+use crate::{caller, link, place};
+
+/// What agents' hooks call; reads JSON on standard input
+///
+/// It never makes an agent fail or wait: whatever goes wrong is in hooks.log in the home, and it ends well.
+///
+/// Examples:
+///   ringer hook claude Stop < input.json
+///   ringer hook codex notify '{"type":"agent-turn-complete"}'
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// claude, codex, gemini or opencode
+    client: String,
+    /// The event, as the client calls it
+    event: String,
+    /// The JSON, where a client passes it as an argument
+    input: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let by_hand = io::stdin().is_terminal() && arguments.input.is_none();
+    match (arguments.client.parse::<Client>(), by_hand) {
+        (Err(error), true) => Err(error.into()),
+        (Ok(_), true) => Err(Failure::usage("a hook reads JSON on standard input")
+            .hint(format!("ringer hook {} {} < input.json", arguments.client, arguments.event))),
+        (client, false) => {
+            let home = place::home()?;
+            let done =
+                client.map_err(|error| error.to_string()).and_then(|client| take(client, arguments, &home));
+            if let Err(why) = done {
+                // Nobody else is told: the agent must not stumble over us.
+                let log = Log::open(home.path().join("hooks.log"), false);
+                log.line(format!("{} {}: {why}", arguments.client, arguments.event));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn take(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let at = Whereabouts {
+        home: home.clone(),
+        mono: monotonic(),
+        origin: &caller::origin,
+        // The shell that the client started has become this process, so its parent is the client.
+        process: caller::parent(),
+        manager: set("RINGER_MANAGER"),
+        name: set("RINGER_AGENT"),
+    };
+    let input: Box<dyn Read> = match &arguments.input {
+        Some(input) if arguments.event == CODEX_NOTIFY => {
+            Box::new(io::Cursor::new(input.clone().into_bytes()))
+        }
+        _ => Box::new(io::stdin().lock()),
+    };
+    let mut out = io::stdout().lock();
+    let done = call(client, &arguments.event, input, &mut out, &at).map_err(|error| error.to_string())?;
+    out.flush().map_err(|error| error.to_string())?;
+    tell_hub(&done, home);
+    Ok(())
+}
+
+/// What the hub has to know besides the journal.
+fn tell_hub(done: &Done, home: &Home) {
+    if done.hub_is_missing
+        && link::may_start()
+        && let Ok(program) = std::env::current_exe()
+    {
+        let _ = start(&program);
+    }
+    if done.observations.is_empty() {
+        return;
+    }
+    // Only toasts: without a hub nobody would see them.
+    if let Ok(mut hub) = Hub::connect(home) {
+        for observation in &done.observations {
+            let _ = hub.call("observe", &json!(observation));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! `ringer lead`.
+
+use ringer_journal::Journal;
+use serde_json::json;
+
+use crate::failure::Outcome;
+use crate::output::{print_json, print_line};
+use crate::place;
+
+/// Say whether this repository has a lead agent: the session that the person talks to
+///
+/// With a lead, the next agent session that begins here is told to listen for the others.
+///
+/// Examples:
+///   ringer lead on
+///   ringer lead
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// on or off; without it, say how it is
+    #[arg(value_parser = ["on", "off"])]
+    wanted: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let scope = place::scope(place::repository().as_ref());
+    let mut journal = Journal::open(&place::home()?)?;
+    if let Some(wanted) = &arguments.wanted {
+        journal.want_lead(&scope, wanted == "on")?;
+    }
+    let lead = journal.lead(&scope)?;
+    if arguments.json {
+        return print_json(&json!({ "scope": scope.as_str(), "wanted": lead.wanted, "agent": lead.agent }));
+    }
+    print_line(&match (lead.wanted, lead.agent) {
+        (false, _) => format!("no lead is wanted in {scope}; ringer lead on"),
+        (true, None) => format!("the next agent session in {scope} becomes its lead"),
+        (true, Some(agent)) => format!("{agent} is the lead of {scope}"),
+    })
+}

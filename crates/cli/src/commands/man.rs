@@ -1,0 +1,49 @@
+//! `ringer man`.
+
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory;
+use clap_mangen::{Man, generate_to};
+use ringer_term::sanitise_line;
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::{print, say};
+
+/// Print the manual page, or write those of every command into a directory
+///
+/// Examples:
+///   ringer man | man -l -
+///   ringer man ~/.local/share/man/man1 && man ringer-notify
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Where to write the pages: ringer.1, ringer-notify.1, …; it is made if it is not there
+    #[arg(value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    match &arguments.directory {
+        Some(directory) => write_all(directory),
+        None => print_main(),
+    }
+}
+
+fn print_main() -> Outcome {
+    let mut page = Vec::new();
+    Man::new(super::Ringer::command())
+        .render(&mut page)
+        .map_err(|error| Failure::new(Exit::InputOutput, "cannot write the page").because(error))?;
+    print(&page)
+}
+
+fn write_all(directory: &Path) -> Outcome {
+    let command = super::Ringer::command();
+    std::fs::create_dir_all(directory).and_then(|()| generate_to(command, directory)).map_err(|error| {
+        let name = sanitise_line(&directory.display().to_string());
+        Failure::new(Exit::CannotCreate, format!("cannot write the pages into {name}")).because(error)
+    })?;
+    say(&format!("the pages are in {}", sanitise_line(&directory.display().to_string())));
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! `ringer setup`.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use ringer_agents::setup::{
+    Action, BackupTime, Client, FileChange, Places, Plan, Program, Receipts, Scope, SetupError, apply, find,
+    plan, survey,
+};
+use ringer_core::{Draft, Kind, Recipient, Scope as MessageScope, Sender};
+use ringer_hub::Clock;
+use ringer_journal::{Journal, Stamp};
+use ringer_term::sanitise_line;
+use serde_json::{Value, json};
+
+use crate::consent::agrees;
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::{print, print_json, print_line, say};
+use crate::{caller, link, place};
+
+/// Connect agents: show the change, ask, back up, write
+///
+/// Without a name it connects every client that is installed here. Entries of others stay as they are.
+///
+/// Examples:
+///   ringer setup
+///   ringer setup claude codex --dry-run
+///   ringer setup --remove
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
+pub(crate) struct Args {
+    /// claude, codex, gemini, opencode [default: those that are installed]
+    #[arg(value_name = "AGENT")]
+    clients: Vec<String>,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// Show what would change, and change nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// In this repository only, for everybody who works in it
+    #[arg(long)]
+    project: bool,
+    /// Take everything back
+    #[arg(long)]
+    remove: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let places = places(arguments.project)?;
+    let scope = if arguments.project { Scope::Project } else { Scope::User };
+    let state = place::home()?.path().to_owned();
+    let clients = clients(arguments, &places)?;
+    let action = if arguments.remove { Action::Remove } else { Action::Setup(program(arguments.project)?) };
+    let receipts = Receipts::load(&state).map_err(|error| failure(&error))?;
+    let mut plans = Vec::new();
+    for client in &clients {
+        let files = survey(*client, scope, &places, &receipts).map_err(|error| failure(&error))?;
+        plans.push(plan(*client, &action, files).map_err(|error| failure(&error))?);
+    }
+    let changes: Vec<&FileChange> =
+        plans.iter().flat_map(|plan| &plan.changes).filter(|change| change.is_change()).collect();
+    if !arguments.json {
+        show(&plans)?;
+    }
+    let written = if changes.is_empty() || arguments.dry_run {
+        Vec::new()
+    } else if arguments.yes || agrees("write this?", "ringer setup --yes")? {
+        carry_out(&plans, &state)?
+    } else {
+        say("nothing was changed");
+        return Ok(());
+    };
+    if arguments.json {
+        return print_json(&report(&clients, &plans, &written));
+    }
+    if changes.is_empty() {
+        print_line(if arguments.remove {
+            "nothing of ours is there"
+        } else {
+            "everything is set up already"
+        })?;
+    }
+    if !arguments.remove && !arguments.dry_run && !written.is_empty() {
+        send_test(&clients)?;
+    }
+    Ok(())
+}
+
+fn clients(arguments: &Args, places: &Places) -> Result<Vec<Client>, Failure> {
+    if !arguments.clients.is_empty() {
+        return arguments.clients.iter().map(|name| Ok(name.parse::<Client>()?)).collect();
+    }
+    let found = find(&env::var_os("PATH").unwrap_or_default(), places);
+    let here: Vec<Client> =
+        found.iter().filter(|found| found.is_installed()).map(|found| found.client).collect();
+    if here.is_empty() && !arguments.remove {
+        return Err(Failure::new(Exit::Unavailable, "no agent that Ringer knows is installed here")
+            .hint("name one all the same: ringer setup claude"));
+    }
+    Ok(if arguments.remove { Client::ALL.to_vec() } else { here })
+}
+
+pub(crate) fn places(project: bool) -> Result<Places, Failure> {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = set("HOME").ok_or_else(|| Failure::new(Exit::CannotCreate, "HOME is not set"))?;
+    let root = if project {
+        let repository = place::repository().ok_or_else(|| {
+            Failure::usage("this is no git repository").hint("ringer setup, without --project")
+        })?;
+        Some(repository.worktree)
+    } else {
+        None
+    };
+    Ok(Places {
+        config_home: set("XDG_CONFIG_HOME"),
+        claude_dir: set("CLAUDE_CONFIG_DIR"),
+        codex_home: set("CODEX_HOME"),
+        project: root,
+        ..Places::new(home)
+    })
+}
+
+/// The program that hooks call. In a repository's own files a plain name: its path is nobody else's.
+pub(crate) fn program(project: bool) -> Result<Program, Failure> {
+    let path = if project {
+        PathBuf::from("ringer")
+    } else {
+        env::current_exe()
+            .map_err(|error| Failure::new(Exit::Unavailable, "this program cannot be found").because(error))?
+    };
+    Program::new(&path).map_err(|error| failure(&error))
+}
+
+fn show(plans: &[Plan]) -> Outcome {
+    for change in plans.iter().flat_map(|plan| &plan.changes) {
+        if change.is_change() {
+            // Line by line: what is in a file may not reach the terminal as it is.
+            let diff: String = change.diff().lines().map(|line| sanitise_line(line) + "\n").collect();
+            print(diff.as_bytes())?;
+        }
+        for note in &change.notes {
+            say(&format!("note: {}\n  try: {}", sanitise_line(&note.what), sanitise_line(&note.hint)));
+        }
+    }
+    Ok(())
+}
+
+fn carry_out(plans: &[Plan], state: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let stamp = Clock::local().compact(Stamp::now().unix_ms);
+    let time = BackupTime::new(&stamp).map_err(|error| failure(&error))?;
+    let mut written = Vec::new();
+    for plan in plans.iter().filter(|plan| !plan.is_empty()) {
+        let applied = apply(plan, state, &time).map_err(|error| failure(&error))?;
+        for path in &applied.written {
+            say(&format!("wrote {}", path.display()));
+        }
+        for path in &applied.deleted {
+            say(&format!("removed {}", path.display()));
+        }
+        for path in &applied.backups {
+            say(&format!("the old one is {}", path.display()));
+        }
+        written.extend(applied.written);
+        written.extend(applied.deleted);
+    }
+    Ok(written)
+}
+
+/// The way that an agent's notification takes, so that the person sees that it works.
+fn send_test(clients: &[Client]) -> Outcome {
+    let names: Vec<&str> = clients.iter().map(|client| client.as_str()).collect();
+    let text = format!("Ringer is connected to {}", names.join(", "));
+    let mut draft = Draft::new(MessageScope::global(), Sender::system(), Kind::Status, &text)?;
+    draft.recipient = Recipient::Person;
+    draft.title = Some("Ringer".to_owned());
+    draft.origin = caller::origin();
+    let mut journal = Journal::open(&place::home()?)?;
+    let id = journal.append(&draft, &Stamp::now())?;
+    link::start_if_alone(&journal);
+    print_line(&format!("sent a test notification; if you did not see it: ringer why {id}"))
+}
+
+fn report(clients: &[Client], plans: &[Plan], written: &[PathBuf]) -> Value {
+    let changes = plans.iter().flat_map(|plan| &plan.changes).map(|change| {
+        let notes: Vec<&str> = change.notes.iter().map(|note| note.what.as_str()).collect();
+        json!({
+            "path": change.path(),
+            "changes": change.is_change(),
+            "written": written.iter().any(|path| path == change.path()),
+            "diff": if change.is_change() { change.diff() } else { String::new() },
+            "notes": notes,
+        })
+    });
+    let names: Vec<&str> = clients.iter().map(|client| client.as_str()).collect();
+    json!({ "clients": names, "files": changes.collect::<Vec<_>>() })
+}
+
+fn failure(error: &SetupError) -> Failure {
+    let exit = match error {
+        SetupError::Jsonc { .. } | SetupError::Toml { .. } | SetupError::NotText(_) => Exit::Config,
+        _ => Exit::CannotCreate,
+    };
+    let hint = match exit {
+        Exit::Config => "mend the file, then run it again; it was not touched",
+        _ => "ringer setup --dry-run",
+    };
+    Failure::new(exit, error.to_string()).hint(hint)
+}

@@ -1,0 +1,96 @@
+//! `ringer statusline`.
+
+use std::io::{self, IsTerminal, Read};
+
+use ringer_hub::Client as Hub;
+use ringer_journal::{Glance, Journal, Stamp};
+use serde_json::{Value, json};
+
+use crate::failure::Outcome;
+use crate::output::{print_json, print_line};
+use crate::place;
+
+/// How much of a client's status is read.
+const MAX_INPUT: u64 = 256 * 1024;
+
+/// One line for a status bar: what is unread, and what agents do
+///
+/// Examples:
+///   ringer statusline            # Claude Code: "statusLine": {"type": "command", "command": "ringer statusline claude"}
+///   ringer statusline tmux       # tmux: set -g status-right '#(ringer statusline tmux)'
+///   ringer statusline waybar     # waybar: "return-type": "json"
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// plain, claude, tmux, starship or waybar
+    #[arg(default_value = "plain", value_parser = ["plain", "claude", "tmux", "starship", "waybar"])]
+    form: String,
+    /// Print the numbers as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let home = place::home()?;
+    let glance = match Journal::open_existing(&home)? {
+        Some(journal) => journal.glance(Stamp::now().unix_ms)?,
+        None => Glance::default(),
+    };
+    if arguments.form == "claude" {
+        pass_on(&home);
+    }
+    if arguments.json {
+        return print_json(&json!({ "unread": glance.unread, "agents": states(&glance) }));
+    }
+    let line = words(&glance);
+    match arguments.form.as_str() {
+        "waybar" => print_json(&json!({
+            "text": line,
+            "tooltip": format!("{} unread notifications", glance.unread),
+            "class": if glance.unread > 0 { "unread" } else { "quiet" },
+        })),
+        // A prompt or a bar with nothing to say shows nothing.
+        "tmux" | "starship" if line.is_empty() => Ok(()),
+        _ => print_line(&line),
+    }
+}
+
+fn states(glance: &Glance) -> Value {
+    glance
+        .agents
+        .iter()
+        .map(|(state, count)| (state.clone(), json!(count)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+fn words(glance: &Glance) -> String {
+    let unread = (glance.unread > 0).then(|| format!("* {} unread", glance.unread));
+    let told = ["blocked", "stuck", "error", "working"];
+    let agents = told.iter().filter_map(|state| {
+        let (_, count) = glance.agents.iter().find(|(own, _)| own == state)?;
+        Some(format!("{count} {state}"))
+    });
+    unread.into_iter().chain(agents).collect::<Vec<_>>().join("  ")
+}
+
+/// What Claude Code says of its model and its limits goes to the sources, if a hub is there to show it.
+fn pass_on(home: &ringer_journal::Home) {
+    if io::stdin().is_terminal() {
+        return;
+    }
+    let mut input = String::new();
+    if io::stdin().lock().take(MAX_INPUT).read_to_string(&mut input).is_err() {
+        return;
+    }
+    let Ok(status) = serde_json::from_str::<Value>(&input) else { return };
+    let observations = ringer_agents::client::read_status(&status);
+    if observations.is_empty() {
+        return;
+    }
+    if let Ok(mut hub) = Hub::connect(home) {
+        for observation in observations {
+            let _ = hub.call("observe", &json!(observation));
+        }
+    }
+}

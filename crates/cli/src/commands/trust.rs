@@ -1,0 +1,243 @@
+//! `ringer trust`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ringer_hub::config::{
+    HookEntry, REPOSITORY_FILE, Repository as Settings, TrustError, Trustable, Trusted, Watch,
+    load_repository,
+};
+use ringer_hub::trust_file;
+use ringer_journal::{Home, Journal, Repository};
+use ringer_term::sanitise_line;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::config;
+use crate::consent::agrees;
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::{print_json, print_line, say};
+use crate::place;
+
+/// Let the programs that a repository's .ringer.toml names run
+///
+/// Shows every hook and watch of the file, asks, and remembers exactly those:
+/// one that changes later is asked about again. What a program does is not
+/// looked at, so a script that lies in the repository can change unnoticed.
+///
+/// Examples:
+///   ringer trust
+///   ringer trust ~/work/project --yes
+///   ringer trust --list
+///   ringer trust --remove
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
+pub(crate) struct Args {
+    /// A directory of the repository, instead of this one
+    directory: Option<PathBuf>,
+    /// Do not ask
+    #[arg(long, conflicts_with_all = ["list", "remove"])]
+    yes: bool,
+    /// Say what is trusted, of every repository
+    #[arg(long, conflicts_with_all = ["directory", "remove"])]
+    list: bool,
+    /// Trust nothing of this repository any more
+    #[arg(long)]
+    remove: bool,
+    /// Print JSON: what is trusted with --list, else what was done
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let home = place::home()?;
+    if arguments.list {
+        return list(&home, arguments.json);
+    }
+    if arguments.remove {
+        return remove(&home, arguments);
+    }
+    let root = root(arguments.directory.as_deref())?;
+    let path = root.join(REPOSITORY_FILE);
+    let settings = match load_repository(&root, config::environment().home.as_deref()) {
+        Ok(settings) => settings,
+        Err(errors) => return config::refuse(&path, errors),
+    };
+    trust(&home, &path, &settings, arguments)
+}
+
+/// The root of the repository around a directory, by the very path under which a hub comes to know it.
+fn root(directory: Option<&Path>) -> Result<PathBuf, Failure> {
+    let repository = match directory {
+        None => place::repository(),
+        Some(directory) => {
+            let name = sanitise_line(&directory.display().to_string());
+            let real = directory.canonicalize().map_err(|error| Failure::open(&name, error))?;
+            Repository::around(&real)
+        }
+    };
+    repository.map(|repository| repository.worktree).ok_or_else(|| {
+        Failure::usage("this is no git repository, so nothing of it can run").hint("ringer trust DIRECTORY")
+    })
+}
+
+fn trust(home: &Home, path: &Path, settings: &Settings, arguments: &Args) -> Outcome {
+    let place = trust_file(home);
+    let before = load(&place)?;
+    let new = settings.hooks.iter().filter(|hook| !before.is_trusted(*hook)).count()
+        + settings.watches.iter().filter(|watch| !before.is_trusted(*watch)).count();
+    show(path, settings, &before);
+    if new > 0 {
+        if !arguments.yes && !agrees("let them run? really?", "ringer trust --yes")? {
+            say("nothing was trusted");
+            return report(path, settings, &before, 0, arguments.json);
+        }
+        if !home.path().exists() {
+            // Nobody else may look into it, and the journal knows how to make it so.
+            Journal::open(home)?;
+        }
+        // Somebody may have trusted something else while we waited for the answer.
+        let mut now = load(&place)?;
+        settings.hooks.iter().for_each(|hook| now.trust(hook));
+        settings.watches.iter().for_each(|watch| now.trust(watch));
+        now.save(&place).map_err(|error| failure(&error))?;
+        say(&format!("trusted {new} more; ringer trust --remove takes it back"));
+        return report(path, settings, &now, new, arguments.json);
+    }
+    report(path, settings, &before, 0, arguments.json)
+}
+
+/// Shows what the file would run. Everything in it is a stranger's; what is quoted is escaped by [`Trustable::what`].
+fn show(path: &Path, settings: &Settings, trusted: &Trusted) {
+    let name = sanitise_line(&path.display().to_string());
+    if settings.hooks.is_empty() && settings.watches.is_empty() {
+        let why = if path.exists() { "names no programs" } else { "is not there" };
+        say(&format!("nothing to trust: {name} {why}"));
+        return;
+    }
+    say(&format!("{name} names programs that run as you:"));
+    let line = |is_trusted: bool, what: String| {
+        let word = if is_trusted { "trusted" } else { "not trusted" };
+        say(&format!("  {word:<11}  {}", sanitise_line(&what)));
+    };
+    for hook in &settings.hooks {
+        line(trusted.is_trusted(hook), hook_words(hook));
+    }
+    for watch in &settings.watches {
+        line(trusted.is_trusted(watch), watch_words(watch));
+    }
+}
+
+fn hook_words(hook: &HookEntry) -> String {
+    format!("{}{}", hook.what(), if hook.enabled { "" } else { " (switched off)" })
+}
+
+/// A watch with all that its digest is made of: where it runs, and who reads what comes of it.
+fn watch_words(watch: &Watch) -> String {
+    let agent = watch.agent.as_ref().map(|agent| format!(", told to {agent:?}")).unwrap_or_default();
+    format!("{} in {:?}{agent}", watch.what(), watch.working_directory().to_string_lossy())
+}
+
+fn report(path: &Path, settings: &Settings, trusted: &Trusted, new: usize, as_json: bool) -> Outcome {
+    if !as_json {
+        return Ok(());
+    }
+    let hooks = settings.hooks.iter().map(|hook| row(hook, trusted));
+    let watches = settings.watches.iter().map(|watch| row(watch, trusted));
+    let programs: Vec<Value> = hooks.chain(watches).collect();
+    print_json(&json!({ "path": path.display().to_string(), "newly_trusted": new, "programs": programs }))
+}
+
+fn row(entry: &impl Trustable, trusted: &Trusted) -> Value {
+    json!({ "what": entry.what(), "digest": entry.digest(), "trusted": trusted.is_trusted(entry) })
+}
+
+fn remove(home: &Home, arguments: &Args) -> Outcome {
+    let path = match (root(arguments.directory.as_deref()), &arguments.directory) {
+        (Ok(root), _) => root.join(REPOSITORY_FILE),
+        // The checkout is gone; its programs can be forgotten all the same.
+        (Err(_), Some(directory)) => std::path::absolute(directory)
+            .map_err(|error| Failure::usage("the directory has no path").because(error))?
+            .join(REPOSITORY_FILE),
+        (Err(failure), None) => return Err(failure),
+    };
+    let place = trust_file(home);
+    let mut trusted = load(&place)?;
+    let removed = trusted.distrust_file(&path);
+    if removed > 0 {
+        trusted.save(&place).map_err(|error| failure(&error))?;
+    }
+    if arguments.json {
+        return print_json(&json!({ "path": path.display().to_string(), "removed": removed }));
+    }
+    let name = sanitise_line(&path.display().to_string());
+    if removed == 0 {
+        say(&format!("nothing of {name} was trusted"));
+    } else {
+        say(&format!("no longer trusted: {removed} of the programs of {name}"));
+    }
+    Ok(())
+}
+
+/// One trusted program, as it is remembered.
+#[derive(Serialize)]
+struct Remembered {
+    digest: String,
+    path: String,
+    what: String,
+}
+
+/// What is remembered beside a digest for people. The rest of the file is [`Trusted`]'s business.
+#[derive(Deserialize)]
+struct Note {
+    what: String,
+    path: String,
+}
+
+fn list(home: &Home, as_json: bool) -> Outcome {
+    let place = trust_file(home);
+    // Says what is wrong with the file, if something is.
+    load(&place)?;
+    let stored: Value =
+        std::fs::read(&place).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+    let entries = stored["trusted"].as_object().cloned().unwrap_or_default();
+    let mut rows: Vec<Remembered> = entries
+        .into_iter()
+        .filter_map(|(digest, note)| {
+            let Note { what, path } = serde_json::from_value(note).ok()?;
+            Some(Remembered { digest, path, what })
+        })
+        .collect();
+    rows.sort_by(|left, right| (&left.path, &left.what).cmp(&(&right.path, &right.what)));
+    if as_json {
+        return print_json(&rows);
+    }
+    if rows.is_empty() {
+        say("nothing is trusted");
+    }
+    rows.iter().try_for_each(|row| print_line(&sanitise_line(&format!("{}  {}", row.path, row.what))))
+}
+
+fn load(place: &Path) -> Result<Trusted, Failure> {
+    Trusted::load(place).map_err(|error| failure(&error))
+}
+
+fn failure(error: &TrustError) -> Failure {
+    match error {
+        TrustError::Io { source, .. } => {
+            let exit = match source.kind() {
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Exit::NoPermission,
+                _ => Exit::InputOutput,
+            };
+            Failure::new(exit, error.to_string())
+        }
+        TrustError::Broken { path, .. } => {
+            let hint = format!("rm {}   # then trust again what you want to run", path.display());
+            Failure::new(Exit::Data, error.to_string()).hint(sanitise_line(&hint))
+        }
+        _ => Failure::new(Exit::Unavailable, error.to_string())
+            .hint("upgrade ringer to the version that wrote it"),
+    }
+}

@@ -1,0 +1,52 @@
+//! Pushing to idle agents, as a service of the hub: one thread, because a client may take its time.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use ringer_agents::push::{Pushed, Reach, push};
+use ringer_core::Agent;
+use ringer_hub::{Log, Service};
+use ringer_journal::Home;
+
+/// Agents that may wait to be pushed to. Of more, what waits enters their next turn.
+const MAX_WAITING: usize = 256;
+
+/// Wakes agents that are idle.
+pub(crate) struct Pushes {
+    agents: SyncSender<Agent>,
+}
+
+impl Pushes {
+    /// Starts the thread. It ends with the hub.
+    pub(crate) fn begin(home: Home) -> Self {
+        let (agents, waiting) = sync_channel(MAX_WAITING);
+        // Without the thread nothing is pushed, and everything enters the next turn.
+        let _ = thread::Builder::new().name("push".to_owned()).spawn(move || work(&home, &waiting));
+        Self { agents }
+    }
+}
+
+impl Service for Pushes {
+    fn wake(&mut self, agent: &Agent) {
+        let _ = self.agents.try_send(agent.clone());
+    }
+}
+
+fn work(home: &Home, waiting: &Receiver<Agent>) {
+    let log = Log::open(home.path().join("hub.log"), false);
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let user = set("HOME").map(PathBuf::from).unwrap_or_default();
+    let reach = Reach {
+        claude: set("CLAUDE_CONFIG_DIR").map_or_else(|| user.join(".claude"), PathBuf::from),
+        search_path: set("PATH").unwrap_or_default(),
+    };
+    while let Ok(agent) = waiting.recv() {
+        match push(home, &reach, &agent) {
+            Ok(Pushed::Nothing) => {}
+            Ok(Pushed::Sent(count)) => log.line(format!("pushed {count} to {}", agent.as_str())),
+            Ok(Pushed::Cannot(why)) => log.line(format!("cannot push to {}: {why}", agent.as_str())),
+            Err(error) => log.line(format!("cannot push to {}: {error}", agent.as_str())),
+        }
+    }
+}

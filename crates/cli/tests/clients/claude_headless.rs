@@ -1,0 +1,81 @@
+//! Claude Code without a terminal, `claude -p`.
+
+use serde_json::json;
+
+use crate::messages::Messages;
+use crate::model::{Answer, Model};
+use crate::session::Session;
+use crate::world::World;
+
+/// What somebody sends in these tests, and how the model should see it.
+const TEXT: &str = "please also update the docs";
+const BLOCK: &str = "<notification source=\"agent:builder\">\nplease also update the docs\n</notification>";
+
+/// A session that has asked the model for its first step, and the agent in it.
+fn begin(world: &World, model: &Model) -> (Session, String) {
+    let session = world.start("claude", &["-p", "do it", "--allowedTools", "Bash"]);
+    assert_eq!(model.request().count_new("do it"), 1);
+    (session, world.agent())
+}
+
+/// The model calls a shell, which notifies the agent and then ends like that.
+fn notify_and(agent: &str, then: &str) -> Answer {
+    let command = format!("echo it ran; \"$RINGER\" notify --from builder --to {agent} '{TEXT}'; {then}");
+    Answer::tool("Bash", json!({ "command": command, "description": "Notify" }))
+}
+
+fn check_tool(then: &str, shown: &str) {
+    let model = Model::new(&Messages);
+    let Some(world) = World::for_claude(&model) else { return };
+    let (session, agent) = begin(&world, &model);
+    model.answer(notify_and(&agent, then));
+    let next = model.request();
+    assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
+    assert_eq!(next.count_new(shown), 1, "the tool's own result is there as well: {}", next.news());
+    model.answer(Answer::Text("all done"));
+    let (printed, is_content) = session.end();
+    assert!(is_content && printed.contains("all done"), "{printed}");
+    assert_eq!(world.kinds(), ["complete"]);
+    assert!(!model.has_request(), "nothing else was to be done");
+    assert_eq!(world.complaints(), "");
+}
+
+#[test]
+fn a_notification_during_a_tool_call_is_in_the_next_request_and_a_stop_is_one_complete() {
+    check_tool("true", "it ran");
+}
+
+#[test]
+fn a_tool_that_fails_brings_it_as_well() {
+    check_tool("exit 3", "it ran");
+}
+
+#[test]
+fn what_comes_too_late_for_a_tool_makes_it_go_on_and_is_still_one_complete() {
+    let model = Model::new(&Messages);
+    let Some(world) = World::for_claude(&model) else { return };
+    let (session, agent) = begin(&world, &model);
+    world.ringer(&["notify", "--from", "builder", "--to", &agent, TEXT]);
+    model.answer(Answer::Text("all done"));
+    let next = model.request();
+    assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
+    model.answer(Answer::Text("the docs are done too"));
+    assert!(session.end().0.contains("the docs are done too"));
+    assert_eq!(world.kinds(), ["complete"]);
+    assert!(!model.has_request(), "it was told once");
+    assert_eq!(world.complaints(), "");
+}
+
+#[test]
+fn an_error_of_the_server_is_an_error() {
+    for (status, kind) in [(400, "invalid_request_error"), (401, "authentication_error")] {
+        let model = Model::new(&Messages);
+        let Some(world) = World::for_claude(&model) else { return };
+        let (session, _) = begin(&world, &model);
+        model.answer(Answer::Error { status, kind });
+        let (printed, is_content) = session.end();
+        assert!(!is_content, "{printed}");
+        assert_eq!(world.kinds(), ["error"], "{status}");
+        assert_eq!(world.complaints(), "");
+    }
+}

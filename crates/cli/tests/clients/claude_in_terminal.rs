@@ -1,0 +1,61 @@
+//! Claude Code in a terminal.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::messages::Messages;
+use crate::model::{Answer, Model};
+use crate::processes::until;
+use crate::world::World;
+
+#[test]
+fn a_permission_prompt_is_one_waiting_however_often_the_client_tells_it() {
+    let model = Model::new(&Messages);
+    let Some(world) = World::for_claude(&model) else { return };
+    let told = world.project().join("told");
+    world.add_hook("Notification", &format!("cat >> '{}'", told.display()));
+    let mut terminal =
+        world.start_in_terminal("claude", &["--permission-mode", "default", "write a file, please"]);
+    assert_eq!(model.request().count_new("write a file, please"), 1);
+    let file = world.project().join("hello.txt");
+    model.answer(Answer::tool("Write", json!({ "file_path": file, "content": "hi\n" })));
+    let waiting = world.notified("waiting");
+    assert!(waiting["msg"].as_str().is_some_and(|text| text.contains("Write: hello.txt")), "{waiting}");
+    // Seconds later the client says it once more, through another hook.
+    until("its notification comes", || {
+        fs::read_to_string(&told).is_ok_and(|told| told.contains("permission_prompt"))
+    });
+    assert_eq!(world.kinds(), ["waiting"]);
+    terminal.press("\r");
+    assert_eq!(model.request().count_new("File created successfully"), 1);
+    model.answer(Answer::Text("written"));
+    world.notified("complete");
+    assert_eq!(world.kinds(), ["waiting", "complete"]);
+    assert_eq!(fs::read_to_string(file).expect("a file"), "hi\n");
+    assert_eq!(world.complaints(), "");
+}
+
+#[test]
+fn an_idle_session_is_woken_through_its_inbox() {
+    const TEXT: &str = "the build is red";
+    const BLOCK: &str = "<notification source=\"agent:builder\">\nthe build is red\n</notification>";
+    let model = Model::new(&Messages);
+    let Some(world) = World::for_claude(&model) else { return };
+    let _terminal = world.start_in_terminal("claude", &["hello"]);
+    assert_eq!(model.request().count_new("hello"), 1);
+    model.answer(Answer::Text("good morning"));
+    world.notified("complete");
+    let agent = world.agent();
+    for round in 1..=2 {
+        world.ringer(&["notify", "--from", "builder", "--to", &agent, TEXT]);
+        let woken = model.request();
+        assert_eq!(woken.count_new(BLOCK), 1, "{}", woken.news());
+        assert_eq!(woken.count(BLOCK), round, "each is told once");
+        model.answer(Answer::Text("I will look at it"));
+        world.notified("complete");
+    }
+    assert_eq!(world.kinds(), ["complete"; 3]);
+    assert!(!model.has_request(), "each was told once");
+    assert_eq!(world.complaints(), "");
+}

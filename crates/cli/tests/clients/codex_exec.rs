@@ -1,0 +1,82 @@
+//! Codex without a terminal, `codex exec`.
+
+use serde_json::json;
+
+use crate::model::{Answer, Model};
+use crate::responses::Responses;
+use crate::world::World;
+
+const TEXT: &str = "please also update the docs";
+const BLOCK: &str = "<notification source=\"agent:builder\">\nplease also update the docs\n</notification>";
+
+/// Runs hooks that no person has looked at.
+const TRUST: &str = "--dangerously-bypass-hook-trust";
+
+#[test]
+fn a_notification_during_a_tool_call_is_in_the_next_request_and_a_stop_is_one_complete() {
+    let model = Model::new(&Responses);
+    let Some(world) = World::for_codex(&model) else { return };
+    let session = world.start("codex", &["exec", "--skip-git-repo-check", TRUST, "do it"]);
+    assert_eq!(model.request().count_new("do it"), 1);
+    let agent = world.agent();
+    let command = format!("echo it ran; \"$RINGER\" notify --from builder --to {agent} '{TEXT}'");
+    model.answer(Answer::tool("exec_command", json!({ "cmd": command })));
+    let next = model.request();
+    assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
+    assert_eq!(next.count_new("it ran"), 1, "the tool's own result is there as well: {}", next.news());
+    model.answer(Answer::Text("all done"));
+    let (printed, is_content) = session.end();
+    assert!(is_content && printed.contains("all done"), "{printed}");
+    assert!(printed.contains("hook: Stop Completed"), "{printed}");
+    // Its notify program has said the same.
+    assert_eq!(world.kinds(), ["complete"]);
+    assert!(!model.has_request(), "nothing else was to be done");
+    assert_eq!(world.complaints(), "");
+}
+
+#[test]
+fn what_comes_too_late_for_a_tool_makes_it_go_on_and_is_still_one_complete() {
+    let model = Model::new(&Responses);
+    let Some(world) = World::for_codex(&model) else { return };
+    let session = world.start("codex", &["exec", "--skip-git-repo-check", TRUST, "do it"]);
+    assert_eq!(model.request().count_new("do it"), 1);
+    world.ringer(&["notify", "--from", "builder", "--to", &world.agent(), TEXT]);
+    model.answer(Answer::Text("all done"));
+    let next = model.request();
+    // Codex puts a hook's reason into a block of its own, and escapes it for that.
+    let escaped = BLOCK.replace('<', "&lt;").replace('>', "&gt;");
+    assert_eq!(next.count_new(&escaped), 1, "{}", next.news());
+    model.answer(Answer::Text("the docs are done too"));
+    assert!(session.end().0.contains("the docs are done too"));
+    assert_eq!(world.kinds(), ["complete"]);
+    assert!(!model.has_request(), "it was told once");
+    assert_eq!(world.complaints(), "");
+}
+
+#[test]
+fn before_its_hooks_are_trusted_its_notify_program_says_complete() {
+    let model = Model::new(&Responses);
+    let Some(world) = World::for_codex(&model) else { return };
+    let session = world.start("codex", &["exec", "--skip-git-repo-check", "do it"]);
+    assert_eq!(model.request().count_new("do it"), 1);
+    model.answer(Answer::Text("all done"));
+    world.notified("complete");
+    let (printed, _) = session.end();
+    assert!(!printed.contains("hook: Stop"), "{printed}");
+    assert_eq!(world.kinds(), ["complete"]);
+    assert_eq!(world.complaints(), "");
+}
+
+#[test]
+fn an_error_of_the_server_is_an_error() {
+    let model = Model::new(&Responses);
+    let Some(world) = World::for_codex(&model) else { return };
+    let session = world.start("codex", &["exec", "--skip-git-repo-check", TRUST, "do it"]);
+    assert_eq!(model.request().count_new("do it"), 1);
+    model.answer(Answer::Error { status: 400, kind: "invalid_request_error" });
+    let (printed, is_content) = session.end();
+    assert!(!is_content, "{printed}");
+    world.notified("error");
+    assert_eq!(world.kinds(), ["error"]);
+    assert_eq!(world.complaints(), "");
+}

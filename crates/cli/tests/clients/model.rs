@@ -1,0 +1,223 @@
+//! A stand-in for a model's server, on loopback: it hands every request to the test, and answers what the test says.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::world::DEADLINE;
+
+/// The longest request that is read. A client's system prompt and tools have about 100 KiB.
+const MAX_REQUEST: u64 = 16 << 20;
+
+/// What the model answers to one request.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    Text(&'static str),
+    Tool { name: &'static str, input: Value },
+    /// Also to all that the client tries until the next answer.
+    Error { status: u16, kind: &'static str },
+}
+
+impl Answer {
+    pub(crate) fn tool(name: &'static str, input: Value) -> Self {
+        Self::Tool { name, input }
+    }
+}
+
+/// What a model's server and its clients say to each other.
+pub(crate) trait Wire: Send + Sync {
+    /// Whether a request is for the agent's own turn, and not for a title or a count.
+    fn is_turn(&self, path: &str, body: &Value) -> bool;
+    /// The events of a stream. The `type` of each is its name.
+    fn events(&self, answer: &Answer, number: usize) -> Vec<Value>;
+    /// What to say to a request that is not for a turn.
+    fn aside(&self, path: &str) -> Value;
+    /// What has come since the model's last answer.
+    fn news(&self, body: &Value) -> Vec<Value>;
+}
+
+/// What the model would have seen.
+pub(crate) struct Request {
+    body: Value,
+    news: Vec<Value>,
+}
+
+impl Request {
+    /// How often this text is anywhere in it.
+    pub(crate) fn count(&self, text: &str) -> usize {
+        count(&self.body, text)
+    }
+
+    /// How often this text is in what has come since the model's last answer.
+    pub(crate) fn count_new(&self, text: &str) -> usize {
+        self.news.iter().map(|part| count(part, text)).sum()
+    }
+
+    /// What has come since the model's last answer, for a test that has failed.
+    pub(crate) fn news(&self) -> String {
+        self.news.iter().map(|part| format!("{part:#}\n")).collect()
+    }
+}
+
+fn count(value: &Value, text: &str) -> usize {
+    match value {
+        Value::String(own) => own.matches(text).count(),
+        Value::Array(parts) => parts.iter().map(|part| count(part, text)).sum(),
+        Value::Object(members) => members.values().map(|part| count(part, text)).sum(),
+        _ => 0,
+    }
+}
+
+/// A server of its own for each test. Requests wait for their answer; answers may be given ahead.
+pub(crate) struct Model {
+    address: SocketAddr,
+    requests: Receiver<Request>,
+    answers: Sender<Answer>,
+    over: Arc<AtomicBool>,
+}
+
+impl Model {
+    pub(crate) fn new(wire: &'static dyn Wire) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (sender, requests) = channel();
+        let (answers, given) = channel();
+        let over = Arc::new(AtomicBool::new(false));
+        let answered = Mutex::new(Answers { given, failing: None });
+        let desk = Desk { wire, requests: sender, answers: answered, answered: AtomicUsize::new(0) };
+        thread::spawn({
+            let over = Arc::clone(&over);
+            move || serve(&listener, &Arc::new(desk), &over)
+        });
+        Self { address, requests, answers, over }
+    }
+
+    /// Where clients find it, without a path.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The next request of the agent's turn.
+    #[track_caller]
+    pub(crate) fn request(&self) -> Request {
+        match self.requests.recv_timeout(DEADLINE) {
+            Ok(request) => request,
+            Err(RecvTimeoutError::Timeout) => panic!("the client asked the model nothing in time"),
+            Err(RecvTimeoutError::Disconnected) => panic!("the stand-in server has ended"),
+        }
+    }
+
+    /// Whether a request has come that nobody looked at.
+    pub(crate) fn has_request(&self) -> bool {
+        self.requests.try_recv().is_ok()
+    }
+
+    /// Answers the oldest request that has none, or the next one.
+    #[track_caller]
+    pub(crate) fn answer(&self, answer: Answer) {
+        self.answers.send(answer).expect("the server runs");
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        // It sleeps until somebody comes.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// What the connections share.
+struct Desk {
+    wire: &'static dyn Wire,
+    requests: Sender<Request>,
+    answers: Mutex<Answers>,
+    answered: AtomicUsize,
+}
+
+struct Answers {
+    given: Receiver<Answer>,
+    /// The error that every request gets.
+    failing: Option<Answer>,
+}
+
+fn serve(listener: &TcpListener, desk: &Arc<Desk>, over: &AtomicBool) {
+    for stream in listener.incoming().flatten() {
+        if over.load(Ordering::Relaxed) {
+            return;
+        }
+        let desk = Arc::clone(desk);
+        // A client that hangs up has its reasons.
+        thread::spawn(move || desk.talk(stream));
+    }
+}
+
+impl Desk {
+    /// One request, one answer: the connection is closed after it, which spares both sides the counting.
+    fn talk(&self, mut stream: TcpStream) -> io::Result<()> {
+        let (path, body) = read(&stream)?;
+        if !self.wire.is_turn(&path, &body) {
+            return write_json(&mut stream, 200, &self.wire.aside(&path));
+        }
+        let news = self.wire.news(&body);
+        let asked = self.requests.send(Request { body, news });
+        // Without one the test has ended.
+        let (Ok(()), Some(answer)) = (asked, self.answer()) else { return Ok(()) };
+        let number = self.answered.fetch_add(1, Ordering::Relaxed);
+        if let Answer::Error { status, kind } = answer {
+            let error = json!({ "type": kind, "code": kind, "message": "the stand-in was told to fail" });
+            return write_json(&mut stream, status, &json!({ "type": "error", "error": error }));
+        }
+        write_head(&mut stream, 200, "text/event-stream")?;
+        for event in self.wire.events(&answer, number) {
+            let name = event["type"].as_str().unwrap_or_default();
+            write!(stream, "event: {name}\ndata: {event}\n\n")?;
+            stream.flush()?;
+        }
+        Ok(())
+    }
+
+    fn answer(&self) -> Option<Answer> {
+        let mut answers = self.answers.lock().ok()?;
+        let answer = match &answers.failing {
+            Some(error) => answers.given.try_recv().unwrap_or_else(|_| error.clone()),
+            None => answers.given.recv().ok()?,
+        };
+        answers.failing = matches!(answer, Answer::Error { .. }).then(|| answer.clone());
+        Some(answer)
+    }
+}
+
+/// The path and the body of a request. What is no JSON is null.
+fn read(stream: &TcpStream) -> io::Result<(String, Value)> {
+    let mut reader = BufReader::new(stream.take(MAX_REQUEST));
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+    }
+    let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let mut body = Vec::new();
+    reader.take(length).read_to_end(&mut body)?;
+    Ok((path, serde_json::from_slice(&body).unwrap_or_default()))
+}
+
+fn write_json(stream: &mut TcpStream, status: u16, value: &Value) -> io::Result<()> {
+    write_head(stream, status, "application/json")?;
+    write!(stream, "{value}")
+}
+
+fn write_head(stream: &mut TcpStream, status: u16, kind: &str) -> io::Result<()> {
+    write!(stream, "HTTP/1.1 {status} -\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n")
+}

@@ -1,0 +1,50 @@
+//! What runs in a world, according to the kernel: a client's hooks are nobody's children that a test could wait for.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::world::DEADLINE;
+
+/// Between two looks at something that tells nobody when it changes.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Waits until something is so that tells nobody when it becomes so.
+#[track_caller]
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < DEADLINE, "never happened: {what}");
+        thread::park_timeout(LOOK_EVERY);
+    }
+}
+
+/// The processes that have this home of Ringer's in their environment.
+pub(crate) fn with_home(home: &Path) -> Vec<u32> {
+    let home = format!("RINGER_HOME={}", home.display());
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| words(*pid, "environ").contains(&home)).collect()
+}
+
+/// Whether a process is a hook call of Ringer's, or the shell that is about to become one.
+pub(crate) fn is_hook(pid: u32) -> bool {
+    let words = words(pid, "cmdline");
+    words.get(1).is_some_and(|word| word == "hook")
+        || words.iter().any(|word| word.ends_with("# ringer-hook"))
+}
+
+pub(crate) fn kill(pid: u32) {
+    if let Some(process) = Pid::from_raw(pid.cast_signed()) {
+        // It may have ended by itself.
+        let _ = kill_process(process, Signal::KILL);
+    }
+}
+
+fn words(pid: u32, file: &str) -> Vec<String> {
+    let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}

@@ -1,0 +1,61 @@
+//! A client in a terminal of 120 columns and 40 rows, which answers no question about itself.
+
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+/// What is kept of what the client drew, for a test that has failed.
+const KEPT: usize = 4096;
+
+pub(crate) struct Terminal {
+    child: Box<dyn Child + Send + Sync>,
+    keyboard: Box<dyn Write + Send>,
+    drawn: Arc<Mutex<Vec<u8>>>,
+    _master: Box<dyn MasterPty + Send>,
+}
+
+impl Terminal {
+    #[track_caller]
+    pub(crate) fn start(command: CommandBuilder) -> Self {
+        let size = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
+        let pty = native_pty_system().openpty(size).expect("a PTY");
+        let child = pty.slave.spawn_command(command).expect("the client starts");
+        drop(pty.slave);
+        let mut reader = pty.master.try_clone_reader().expect("a reader");
+        let keyboard = pty.master.take_writer().expect("a writer");
+        let drawn = Arc::new(Mutex::new(Vec::new()));
+        thread::spawn({
+            let drawn = Arc::clone(&drawn);
+            move || {
+                let mut buffer = [0; KEPT];
+                // It ends with an error when nobody is at the other end any more.
+                while let Ok(count @ 1..) = reader.read(&mut buffer) {
+                    let Ok(mut drawn) = drawn.lock() else { return };
+                    drawn.extend_from_slice(&buffer[..count]);
+                    let surplus = drawn.len().saturating_sub(KEPT);
+                    drawn.drain(..surplus);
+                }
+            }
+        });
+        Self { child, keyboard, drawn, _master: pty.master }
+    }
+
+    #[track_caller]
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).expect("the terminal takes it");
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if thread::panicking()
+            && let Ok(drawn) = self.drawn.lock()
+        {
+            eprintln!("the client drew last:\n{}", drawn.escape_ascii());
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! A world of its own for each test: a home in which a client opens without a dialog, a repository, Ringer set up.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use portable_pty::CommandBuilder;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::follower::Follower;
+use crate::model::Model;
+use crate::processes::{self, until};
+use crate::session::Session;
+use crate::terminal::Terminal;
+
+/// How long anything may take before the test has failed. Nothing is expected to come near it.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
+
+/// The folder in which the clients are.
+const CLIENTS: &str = "RINGER_CLIENTS";
+
+/// No key of anybody's: the stand-in takes every one. Claude Code asks about a key unless it knows its end.
+const KEY: &str = "sk-ant-dummy-key-000000000000000000";
+
+/// Who sends messages to agents in these tests.
+pub(crate) const SENDER: &str = "builder";
+
+const RINGER: &str = env!("CARGO_BIN_EXE_ringer");
+
+pub(crate) struct World {
+    follower: Follower,
+    clients: PathBuf,
+    model: String,
+    directory: TempDir,
+}
+
+impl World {
+    /// With Ringer set up for Claude Code, and this model behind it. `None`, and a word about it, where there are no
+    /// clients.
+    pub(crate) fn for_claude(model: &Model) -> Option<Self> {
+        Self::new("claude", model, |home, project| {
+            let seen = json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true,
+                "projectOnboardingSeenCount": 4, "allowedTools": [] });
+            let state = json!({
+                "hasCompletedOnboarding": true, "lastOnboardingVersion": "99.0.0", "theme": "dark",
+                "numStartups": 5, "autoUpdates": false, "hasSeenAutoDefaultNudge": true,
+                "hasResetAutoModeOptInForDefaultOffer": true, "officialMarketplaceAutoInstallAttempted": true,
+                "officialMarketplaceAutoInstalled": true, "lastReleaseNotesSeen": "99.0.0",
+                "customApiKeyResponses": { "approved": [&KEY[KEY.len() - 20..]], "rejected": [] },
+                "projects": { project.to_str().expect("a path in UTF-8"): seen },
+            });
+            write(&home.join(".claude.json"), &state.to_string());
+        })
+    }
+
+    /// With Ringer set up for Codex, and this model behind it.
+    pub(crate) fn for_codex(model: &Model) -> Option<Self> {
+        Self::new("codex", model, |home, _| {
+            let config = format!(
+                "model = \"stand-in\"\nmodel_provider = \"mock\"\napproval_policy = \"never\"\n\
+                 sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\n\n\
+                 [analytics]\nenabled = false\n\n\
+                 [model_providers.mock]\nname = \"mock\"\nbase_url = \"{}/v1\"\nwire_api = \"responses\"\n\
+                 env_key = \"MOCK_KEY\"\nrequest_max_retries = 0\nstream_max_retries = 0\n",
+                model.url()
+            );
+            write(&home.join(".codex/config.toml"), &config);
+        })
+    }
+
+    fn new(client: &str, model: &Model, prepare: impl FnOnce(&Path, &Path)) -> Option<Self> {
+        let Some(clients) = std::env::var_os(CLIENTS) else {
+            let test = thread::current();
+            let test = test.name().unwrap_or("a test");
+            let skipped = format!("{test}: skipped, {CLIENTS} is not set; cargo xtask test --clients\n");
+            // Not with the macro: what a test that passes prints with it is not shown.
+            let _ = io::stderr().write_all(skipped.as_bytes());
+            return None;
+        };
+        let clients = fs::canonicalize(&clients).expect("the folder of the clients");
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let settled = |program: &str, arguments: &[&str]| {
+            let mut command = Command::new(program);
+            let variables = variables(directory.path(), &clients, &model.url());
+            command.args(arguments).env_clear().envs(variables).current_dir(directory.path().join("project"));
+            command
+        };
+        for folder in ["home", "run", "tmp", "project"] {
+            fs::create_dir(directory.path().join(folder)).expect("a folder");
+        }
+        // Else the terminal in which a developer runs this would be told.
+        write(&directory.path().join("config.toml"), "[notify]\npopup = \"off\"\n");
+        run(settled("git", &["init", "--quiet"]));
+        prepare(&directory.path().join("home"), &directory.path().join("project"));
+        run(settled(RINGER, &["setup", client, "--yes"]));
+        let follower = Follower::start(settled(RINGER, &["log", "--follow", "--json"]));
+        Some(Self { follower, clients, model: model.url(), directory })
+    }
+
+    /// The repository that clients work in.
+    pub(crate) fn project(&self) -> PathBuf {
+        self.directory.path().join("project")
+    }
+
+    fn state(&self) -> PathBuf {
+        self.directory.path().join("state")
+    }
+
+    fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        let variables = variables(self.directory.path(), &self.clients, &self.model);
+        command.args(arguments).env_clear().envs(variables).current_dir(self.project());
+        command
+    }
+
+    /// Adds a hook of the project's own, which Claude Code starts after Ringer's.
+    pub(crate) fn add_hook(&self, event: &str, command: &str) {
+        let hook = json!({ "type": "command", "command": command });
+        let settings = json!({ "hooks": { event: [{ "hooks": [hook] }] } });
+        write(&self.project().join(".claude/settings.json"), &settings.to_string());
+    }
+
+    /// Starts a client without a terminal.
+    #[track_caller]
+    pub(crate) fn start(&self, client: &str, arguments: &[&str]) -> Session {
+        let program = self.clients.join(client);
+        let command = self.command(program.to_str().expect("a path in UTF-8"), arguments);
+        Session::start(command, self.directory.path().join("printed"))
+    }
+
+    /// Starts a client in a terminal.
+    #[track_caller]
+    pub(crate) fn start_in_terminal(&self, client: &str, arguments: &[&str]) -> Terminal {
+        let mut command = CommandBuilder::new(self.clients.join(client));
+        command.args(arguments);
+        command.env_clear();
+        for (name, value) in variables(self.directory.path(), &self.clients, &self.model) {
+            command.env(name, value);
+        }
+        command.cwd(self.project());
+        Terminal::start(command)
+    }
+
+    /// Runs Ringer as somebody in another terminal would. Gives what it printed.
+    #[track_caller]
+    pub(crate) fn ringer(&self, arguments: &[&str]) -> String {
+        run(self.command(RINGER, arguments))
+    }
+
+    /// The one agent that Ringer knows here.
+    #[track_caller]
+    pub(crate) fn agent(&self) -> String {
+        let status: Value = serde_json::from_str(&self.ringer(&["status", "--json"])).expect("JSON");
+        let agents = status["agents"].as_array().expect("a list");
+        assert_eq!(agents.len(), 1, "{agents:?}");
+        agents[0]["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// Waits until the agent has notified of something of this kind. Gives it.
+    #[track_caller]
+    pub(crate) fn notified(&self, kind: &str) -> Value {
+        self.follower.until(|message| message["type"] == kind)
+    }
+
+    /// The kinds of all that the agent has notified of. Waits for the hooks that run, because one of them may be the one
+    /// too many.
+    #[track_caller]
+    pub(crate) fn kinds(&self) -> Vec<String> {
+        let home = self.state();
+        until("no hook runs", || !processes::with_home(&home).into_iter().any(processes::is_hook));
+        let log = self.ringer(&["log", "--json"]);
+        let messages = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        let of_agent = messages.filter(|message| message["from"] != SENDER);
+        of_agent.map(|message| message["type"].as_str().expect("a kind").to_owned()).collect()
+    }
+
+    /// What Ringer could not do and told nobody.
+    pub(crate) fn complaints(&self) -> String {
+        fs::read_to_string(self.state().join("hooks.log")).unwrap_or_default()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let log = |name: &str| fs::read_to_string(self.state().join(name)).unwrap_or_default();
+            eprintln!("hooks.log:\n{}hub.log:\n{}", log("hooks.log"), log("hub.log"));
+            eprintln!("journal:\n{}", self.ringer(&["log", "--json", "--everywhere"]));
+        }
+        let _ = self.command(RINGER, &["hub", "stop"]).stdout(Stdio::null()).status();
+        for pid in processes::with_home(&self.state()) {
+            processes::kill(pid);
+        }
+    }
+}
+
+/// The whole environment: nothing of the developer's own, and nothing that would look for the network.
+fn variables(root: &Path, clients: &Path, model: &str) -> Vec<(&'static str, String)> {
+    let path = |name: &str| root.join(name).to_string_lossy().into_owned();
+    let programs = std::env::var("PATH").unwrap_or_default();
+    vec![
+        ("HOME", path("home")),
+        ("RINGER_HOME", path("state")),
+        ("RINGER_CONFIG", path("config.toml")),
+        ("XDG_RUNTIME_DIR", path("run")),
+        ("TMPDIR", path("tmp")),
+        ("PATH", format!("{}:{programs}", clients.display())),
+        ("RINGER", RINGER.to_owned()),
+        ("TERM", "xterm-256color".to_owned()),
+        ("LANG", "C.UTF-8".to_owned()),
+        ("TZ", "UTC".to_owned()),
+        ("ANTHROPIC_BASE_URL", model.to_owned()),
+        ("ANTHROPIC_API_KEY", KEY.to_owned()),
+        ("DISABLE_TELEMETRY", "1".to_owned()),
+        ("DISABLE_AUTOUPDATER", "1".to_owned()),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+        ("MOCK_KEY", KEY.to_owned()),
+    ]
+}
+
+#[track_caller]
+fn run(mut command: Command) -> String {
+    let output = command.stdin(Stdio::null()).output().expect("the program runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{command:?}: {}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    fs::write(path, text).expect("a file");
+}

@@ -1,0 +1,377 @@
+//! `ringer doctor`.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Instant;
+
+use ringer_journal::{DeadLetter, Home, Journal, Settlement, Stamp};
+use serde_json::{Value, json};
+
+use crate::background::Background;
+use crate::home::{DEADLINE, TestEnvironment};
+use crate::pty::in_terminal;
+use crate::ringer::{check, json};
+
+/// What a doctor says with these settings.
+#[track_caller]
+fn doctor(environment: &TestEnvironment, settings: &str, arguments: &[&str], exit: i32) -> Vec<Value> {
+    let mut command = with_settings(environment, settings);
+    let (out, err) = check(command.arg("--json").args(arguments), exit);
+    assert_eq!(exit == 1, err.contains("broken"), "{err}");
+    let report = json(&out);
+    let rows = report["rows"].as_array().expect("rows").clone();
+    let broken = rows.iter().filter(|row| row["verdict"] == "broken").count();
+    assert_eq!(report["broken"], broken);
+    rows
+}
+
+fn with_settings(environment: &TestEnvironment, settings: &str) -> Command {
+    let path = environment.path().join("config.toml");
+    fs::write(&path, settings).expect("a file");
+    let mut command = environment.ringer(&["doctor"]);
+    command.env("RINGER_CONFIG", path);
+    command
+}
+
+#[track_caller]
+fn row<'a>(rows: &'a [Value], part: &str) -> &'a Value {
+    let found = rows.iter().find(|row| row["part"] == part);
+    found.unwrap_or_else(|| panic!("nothing is said of {part}: {rows:#?}"))
+}
+
+#[track_caller]
+fn says(rows: &[Value], part: &str, verdict: &str, what: &str, fix: &str) {
+    let row = row(rows, part);
+    assert_eq!(row["verdict"], verdict, "{row}");
+    assert!(row["what"].as_str().expect("a text").contains(what), "{row}");
+    assert!(row["fix"].as_str().unwrap_or_default().contains(fix), "{row}");
+}
+
+fn program(path: &Path, text: &str) {
+    fs::write(path, text).expect("a file");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");
+}
+
+#[test]
+fn with_nothing_set_up_nothing_is_broken() {
+    let environment = TestEnvironment::new();
+    let rows = doctor(&environment, "", &[], 0);
+    says(&rows, "terminal", "warn", "none here", "in a terminal");
+    says(&rows, "multiplexer", "ok", "none", "");
+    says(&rows, "hub", "warn", "RINGER_HUB=off", "unset RINGER_HUB");
+    says(&rows, "journal", "ok", "none yet", "");
+    says(&rows, "config", "ok", "config.toml is fine", "");
+    says(&rows, "desktop", "warn", "no session bus", "notify.popup");
+    says(&rows, "sound", "ok", "off", "");
+    says(&rows, "webhook", "ok", "none", "");
+    assert!(!environment.home().exists(), "it only looked");
+    let (out, err) = check(&mut environment.ringer(&["doctor"]), 0);
+    assert!(err.is_empty() && out.lines().count() >= 8, "{out}{err}");
+    assert!(out.contains("warn    hub           none runs, and"), "{out}");
+    assert!(out.contains("; fix: unset RINGER_HUB\n"), "{out}");
+}
+
+#[test]
+fn a_journal_is_looked_into() {
+    let environment = TestEnvironment::new();
+    environment.notify("one");
+    let listener = environment.listen(&["--as", "reader", "--from-now"]);
+    let rows = doctor(&environment, "", &[], 0);
+    says(&rows, "journal", "ok", "holds 1 message", "");
+    says(&rows, "journal", "ok", "listening: reader", "");
+    says(&rows, "dead letters", "ok", "none", "");
+    drop(listener);
+    // What is in the log would be read over it.
+    let _ = fs::remove_file(environment.home().join("ringer.db-wal"));
+    fs::write(environment.database(), "this is no database, and long enough to be looked at".repeat(99))
+        .expect("a file");
+    let rows = doctor(&environment, "", &[], 0);
+    says(&rows, "journal", "warn", "it was damaged", "");
+}
+
+#[test]
+fn a_hub_that_does_not_answer_is_broken() {
+    let environment = TestEnvironment::new();
+    environment.notify("one");
+    let socket = environment.home().join("s");
+    // Bound, but nobody is behind it any more.
+    drop(UnixListener::bind(&socket).expect("a socket"));
+    let presence = json!({ "socket": socket, "pid": 1, "version": "0.0.1" });
+    fs::write(environment.home().join("hub.json"), presence.to_string()).expect("a file");
+    says(&doctor(&environment, "", &[], 0), "hub", "warn", "none runs", "");
+    fs::remove_file(&socket).expect("it is there");
+    let listener = UnixListener::bind(&socket).expect("a socket");
+    let answering = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let mut line = [0; 1024];
+        let read = stream.read(&mut line).expect("a request");
+        assert!(line[..read].windows(4).any(|word| word == b"ping"));
+        stream.write_all(b"{\"id\":1,\"ok\":true,\"result\":{\"pong\":true}}\n").expect("it waits for it");
+    });
+    says(&doctor(&environment, "", &[], 0), "hub", "warn", "version 0.0.1", "ringer hub stop");
+    answering.join().expect("it was asked");
+}
+
+#[test]
+fn a_hub_that_runs_is_asked() {
+    let environment = TestEnvironment::new();
+    let mut serve = environment.ringer(&["hub", "start", "--foreground"]);
+    serve.stderr(Stdio::null());
+    let hub = Background::start(serve);
+    let start = Instant::now();
+    // Each look is a process of its own, so this needs no pause.
+    while !environment.run(&["hub", "status"]).contains("the hub runs") {
+        assert!(start.elapsed() < DEADLINE, "it does not come up");
+    }
+    says(&doctor(&environment, "", &[], 0), "hub", "ok", "runs and answers", "");
+    environment.run(&["hub", "stop"]);
+    drop(hub);
+}
+
+#[test]
+fn dead_letters_are_shown_newest_first() {
+    let environment = TestEnvironment::new();
+    environment.notify("one");
+    let mut journal = Journal::open(&Home::new(environment.home())).expect("a journal");
+    for number in 0..7 {
+        let stamp = Stamp::now();
+        let letter = DeadLetter {
+            id: stamp.message_id(),
+            target: "webhook".to_owned(),
+            why: format!("phone: given up {number}\u{1b}"),
+            unix_ms: stamp.unix_ms,
+        };
+        let settlement = Settlement { dead: vec![letter], ..Settlement::default() };
+        journal.settle(&settlement, stamp.unix_ms).expect("it is written");
+    }
+    let rows = doctor(&environment, "", &[], 0);
+    says(&rows, "dead letter", "warn", "to webhook: phone: given up 6", "ringer why ");
+    let letters: Vec<&Value> = rows.iter().filter(|row| row["part"] == "dead letter").collect();
+    assert_eq!(letters.len(), 6, "{letters:?}");
+    assert!(letters[5]["what"].as_str().expect("a text").contains("2 older"), "{letters:?}");
+    assert!(!environment.run(&["doctor"]).contains('\x1b'));
+}
+
+#[test]
+fn a_multiplexer_and_what_it_lets_through() {
+    let environment = TestEnvironment::new();
+    let bin = environment.path().join("bin");
+    fs::create_dir(&bin).expect("a directory");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a PATH"));
+    for (answer, verdict, what, fix) in [
+        (
+            "echo 'kitty(0.48.2)|xterm-kitty|off|1'",
+            "warn",
+            "allow-passthrough is off",
+            "tmux set -g allow-passthrough on",
+        ),
+        ("echo 'kitty(0.48.2)|xterm-kitty|on|1'", "ok", "allow-passthrough on", ""),
+        ("echo 'kitty(0.48.2)|xterm-kitty|all|0'", "ok", "allow-passthrough all", ""),
+        ("exit 1", "warn", "does not answer", "tmux display-message"),
+    ] {
+        program(&bin.join("tmux"), &format!("#!/bin/sh\n{answer}\n"));
+        let mut command = with_settings(&environment, "");
+        command.env("PATH", &path).env("TMUX", "/tmp/tmux-0/default,1,0").env("TMUX_PANE", "%0");
+        let report = json(&check(command.arg("--json"), 0).0);
+        says(report["rows"].as_array().expect("rows"), "multiplexer", verdict, what, fix);
+    }
+}
+
+#[test]
+fn broken_settings_are_told_with_their_place() {
+    let environment = TestEnvironment::new();
+    let rows = doctor(&environment, "[notify]\nrign = 1\n", &[], 1);
+    says(&rows, "config", "broken", "config.toml:2:1: unknown key notify.rign", "did you mean \"ring\"?");
+    fs::write(environment.repository().join(".ringer.toml"), "\n[[webhook]]\n").expect("a file");
+    let rows = doctor(&environment, "", &[], 1);
+    let broken = rows.iter().find(|row| row["verdict"] == "broken").expect("a row");
+    assert!(broken["what"].as_str().expect("a text").contains(".ringer.toml:2:"), "{broken}");
+}
+
+#[test]
+fn programs_that_are_not_there_or_not_trusted() {
+    let environment = TestEnvironment::new();
+    let text = "[[hook]]\nid = \"theirs\"\ncommand = [\"./run\"]\n[[watch]]\npaths = [\"f\"]\ncommand = [\"true\"]\n";
+    fs::write(environment.repository().join(".ringer.toml"), text).expect("a file");
+    let proof = environment.path().join("proof");
+    program(&environment.repository().join("run"), &format!("#!/bin/sh\ntouch '{}'\n", proof.display()));
+    let settings = "[notify]\ncommand = [\"/nowhere/lamp\"]\nsound = \"/nowhere/ping.wav\"\n\
+                    [[hook]]\nid = \"mine\"\ncommand = [\"no-such-program\"]\n\
+                    [[hook]]\nid = \"off\"\ncommand = [\"x\"]\nenabled = false\n";
+    let rows = doctor(&environment, settings, &["--send"], 1);
+    says(&rows, "command", "broken", "\"/nowhere/lamp\" is not there", "notify.command");
+    says(&rows, "sound", "broken", "/nowhere/ping.wav", "notify.sound");
+    says(&rows, "hook mine", "broken", "not on the PATH", "install");
+    says(&rows, "hook off", "ok", "switched off", "");
+    says(&rows, "hook theirs", "warn", "not trusted", "ringer trust ");
+    says(&rows, "watch", "warn", "not trusted", "ringer trust ");
+    assert!(!proof.exists(), "what is not trusted is not run");
+    environment.run(&["trust", "--yes"]);
+    let rows = doctor(&environment, "", &["--send"], 0);
+    says(&rows, "hook theirs", "ok", "changed nothing", "");
+    says(&rows, "watch", "ok", "runs ", "");
+    assert!(proof.exists());
+}
+
+#[test]
+fn hooks_and_the_command_are_really_run() {
+    let environment = TestEnvironment::new();
+    let path = |name: &str| environment.path().join(name);
+    program(
+        &path("mute"),
+        "#!/bin/sh\ncat >/dev/null\n\
+         echo '{\"notification\":{\"title\":\"new\\u001b\"},\"effects\":{\"desktop\":false},\"stop\":true}'\n",
+    );
+    program(&path("fails"), "#!/bin/sh\necho oh no >&2\nexit 3\n");
+    program(&path("lamp"), "#!/bin/sh\nprintf %s \"$RINGER_NOTIFICATION_BODY\" > lit\n");
+    let settings = "[notify]\ncommand = [\"./lamp\"]\n[[hook]]\nid = \"mute\"\ncommand = [\"./mute\"]\n";
+    let rows = doctor(&environment, settings, &["--send"], 0);
+    says(&rows, "hook mute", "ok", "set title = \"new\\u001b\", desktop = false, and no hook after", "");
+    says(&rows, "command", "ok", "lamp ran", "");
+    assert!(fs::read_to_string(path("lit")).expect("it ran").contains("ringer doctor"));
+    let rows = doctor(&environment, "[[hook]]\nid = \"x\"\ncommand = [\"./fails\"]\n", &["--send"], 1);
+    says(&rows, "hook x", "broken", "oh no", "enabled = false");
+    // Without --send nothing runs.
+    fs::remove_file(path("lit")).expect("it is there");
+    says(&doctor(&environment, settings, &[], 0), "command", "ok", "runs ", "");
+    assert!(!path("lit").exists());
+}
+
+#[test]
+fn webhooks() {
+    let environment = TestEnvironment::new();
+    // Bound and closed again: nobody else gets this port for a while.
+    let closed = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+    let settings =
+        format!("[[webhook]]\nid = \"phone\"\nkind = \"json\"\nurl = \"http://127.0.0.1:{closed}/s3cret\"\n");
+    let rows = doctor(&environment, &settings, &[], 0);
+    says(&rows, "webhook phone", "ok", "json at 127.0.0.1 is set up", "");
+    let rows = doctor(&environment, &settings, &["--send"], 1);
+    says(&rows, "webhook phone", "broken", "127.0.0.1", "see whether");
+    assert!(!format!("{rows:?}").contains("s3cret"), "an address is a password");
+
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a call");
+        let mut heard = Vec::new();
+        let mut piece = [0; 4096];
+        while !String::from_utf8_lossy(&heard).contains("this way works") {
+            let read = stream.read(&mut piece).expect("a request");
+            assert!(read > 0, "{}", String::from_utf8_lossy(&heard));
+            heard.extend_from_slice(&piece[..read]);
+        }
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            .expect("it waits");
+    });
+    let token = environment.path().join("token");
+    fs::write(&token, "hunter2").expect("a file");
+    let settings = format!(
+        "[[webhook]]\nkind = \"json\"\nurl = \"http://127.0.0.1:{port}/\"\nsecret_file = \"token\"\n"
+    );
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).expect("a mode");
+    let rows = doctor(&environment, &settings, &["--send"], 1);
+    says(&rows, "webhook json", "broken", "read or written by others", "chmod 600 ");
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).expect("a mode");
+    says(&doctor(&environment, &settings, &["--send"], 0), "webhook json", "ok", "127.0.0.1 took it", "");
+    server.join().expect("it was called");
+}
+
+#[test]
+fn the_desktop_counts_as_much_as_it_is_wanted() {
+    let environment = TestEnvironment::new();
+    let asked = |popup: &str, arguments: &[&str], exit| {
+        let settings = format!("[notify]\npopup = \"{popup}\"\n");
+        let mut command = with_settings(&environment, &settings);
+        command.env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/bus");
+        json(&check(command.arg("--json").args(arguments), exit).0)["rows"].as_array().expect("rows").clone()
+    };
+    says(&asked("terminal", &["--send"], 0), "desktop", "ok", "not used", "");
+    says(&asked("auto", &["--send"], 0), "desktop", "warn", "the terminal is told instead", "notify.popup");
+    says(&asked("desktop", &["--send"], 1), "desktop", "broken", "bus", "notify.popup");
+    says(&asked("both", &[], 1), "desktop", "broken", "/nowhere/bus", "notify.popup");
+}
+
+#[test]
+fn what_never_answers_is_given_up() {
+    let environment = TestEnvironment::new();
+    environment.notify("one");
+    let (hub, bus) = (environment.path().join("hub"), environment.path().join("bus"));
+    // The kernel takes the calls; nobody ever picks up.
+    let _held = [&hub, &bus].map(|path| UnixListener::bind(path).expect("a socket"));
+    let presence = json!({ "socket": hub, "pid": 1, "version": env!("CARGO_PKG_VERSION") });
+    fs::write(environment.home().join("hub.json"), presence.to_string()).expect("a file");
+    let mut command = with_settings(&environment, "");
+    command.env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}", bus.display()));
+    let report = json(&check(command.args(["--json", "--send"]), 1).0);
+    let rows = report["rows"].as_array().expect("rows");
+    says(rows, "hub", "broken", "does not answer", "ringer hub");
+    says(rows, "desktop", "warn", "no answer within", "");
+}
+
+/// A real bus, on which nobody shows notifications.
+#[test]
+fn a_desktop_without_a_server_is_found_out_by_sending() {
+    let environment = TestEnvironment::new();
+    let socket = environment.path().join("bus");
+    let address = format!("unix:path={}", socket.display());
+    let config = environment.path().join("bus.conf");
+    // No directories of services, so that none is started.
+    let text = format!(
+        "<busconfig><type>session</type><listen>{address}</listen><auth>EXTERNAL</auth>\
+         <policy context='default'><allow send_destination='*' eavesdrop='true'/>\
+         <allow eavesdrop='true'/><allow own='*'/></policy></busconfig>"
+    );
+    fs::write(&config, text).expect("a file");
+    let mut bus = Command::new("dbus-daemon");
+    bus.args(["--nofork", "--print-address=1"]).arg(format!("--config-file={}", config.display()));
+    bus.stderr(Stdio::null());
+    if Command::new("dbus-daemon").arg("--version").output().is_err() {
+        eprintln!("skipped: dbus-daemon is not installed");
+        return;
+    }
+    let bus = Background::start(bus);
+    bus.line().expect("its address");
+    let asked = |arguments: &[&str], exit| {
+        let mut command = with_settings(&environment, "[notify]\npopup = \"desktop\"\n");
+        command.env("DBUS_SESSION_BUS_ADDRESS", &address);
+        json(&check(command.arg("--json").args(arguments), exit).0)["rows"].as_array().expect("rows").clone()
+    };
+    says(&asked(&[], 0), "desktop", "ok", "the session bus is there", "");
+    says(
+        &asked(&["--send"], 1),
+        "desktop",
+        "broken",
+        "org.freedesktop.Notifications",
+        "start a notification server",
+    );
+}
+
+#[test]
+fn a_terminal_is_really_told() {
+    let environment = TestEnvironment::new();
+    let home = environment.home();
+    let variables = [
+        ("RINGER_HOME", home.to_str().expect("UTF-8")),
+        ("RINGER_HUB", "off"),
+        ("RINGER_CONFIG", "/nowhere"),
+        ("TERM", "xterm-kitty"),
+    ];
+    let binary = env!("CARGO_BIN_EXE_ringer");
+    let (written, exit) = in_terminal(binary, &["doctor", "--send"], &variables);
+    let text = String::from_utf8_lossy(&written);
+    assert!(exit == 0 && text.contains("\x1b]99;") && text.contains("bytes through kitty"), "{text}");
+    let (written, _) = in_terminal(binary, &["doctor"], &variables);
+    let text = String::from_utf8_lossy(&written);
+    assert!(
+        !text.contains('\x1b') && text.contains("ok      terminal      kitty (TERM=xterm-kitty)"),
+        "{text}"
+    );
+}

@@ -1,0 +1,400 @@
+//! `ringer hook`, as clients call it, with inputs recorded from them.
+
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use ringer_core::Agent;
+use ringer_journal::{Home, Journal, LEASE, Stamp};
+use serde_json::{Value, json};
+
+use crate::half_printed::HalfPrinted;
+use crate::home::{TestEnvironment, lines, texts};
+use crate::ringer::{check, json};
+
+const SESSION: &str = "6be1e699-d2b2-442c-995b-a5ac36193cd6";
+const AGENT: &str = "claude-6be1e699";
+/// Far more than the patience of a hook, far less than that of any other command.
+const SOON: Duration = Duration::from_secs(3);
+
+/// A recorded input, of the usual session, in this repository.
+fn recorded(environment: &TestEnvironment, name: &str) -> Value {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agents/tests/fixtures/hooks");
+    let text = fs::read_to_string(folder.join(format!("{name}.json"))).expect("a recorded input");
+    let mut input = json(&text);
+    input["session_id"] = json!(SESSION);
+    input["cwd"] = json!(environment.repository());
+    input
+}
+
+/// Runs a hook with this on its input, whether it reads it or not.
+fn feed(mut command: Command, input: &[u8]) -> Output {
+    let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = streams.spawn().expect("the hook starts");
+    let _ = child.stdin.take().expect("piped").write_all(input);
+    child.wait_with_output().expect("it ends")
+}
+
+/// What every hook call owes its client: it ends well, and says nothing that the client did not ask for.
+#[track_caller]
+fn settle(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+    text(&output.stdout)
+}
+
+#[track_caller]
+fn hook_with(environment: &TestEnvironment, name: &str, input: &Value, variables: &[(&str, &str)]) -> String {
+    let mut parts = name.split('_');
+    let (client, event) = (parts.next().expect("a client"), parts.next().expect("an event"));
+    let mut command = environment.ringer(&["hook", client, event]);
+    command.envs(variables.iter().copied());
+    settle(&feed(command, input.to_string().as_bytes()))
+}
+
+/// Plays a recorded input; gives the answer.
+#[track_caller]
+fn play(environment: &TestEnvironment, name: &str) -> String {
+    hook_with(environment, name, &recorded(environment, name), &[])
+}
+
+/// What entered the turn.
+#[track_caller]
+fn entered(answer: &str) -> String {
+    json(answer)["hookSpecificOutput"]["additionalContext"].as_str().expect("a context").to_owned()
+}
+
+fn block(source: &str, text: &str) -> String {
+    format!("<notification source=\"{source}\">\n{text}\n</notification>")
+}
+
+#[track_caller]
+fn send(environment: &TestEnvironment, to: &str, text: &str) -> String {
+    let sent = environment.run(&["notify", "--json", "--from", "w1", "--to", to, text]);
+    json(&sent)["id"].as_str().expect("an id").to_owned()
+}
+
+#[track_caller]
+fn receipt(environment: &TestEnvironment, id: &str) -> Value {
+    json(&environment.run(&["why", "--json", id]))["receipts"][0].clone()
+}
+
+fn hooks_log(environment: &TestEnvironment) -> String {
+    fs::read_to_string(environment.home().join("hooks.log")).unwrap_or_default()
+}
+
+fn kinds(environment: &TestEnvironment) -> Vec<String> {
+    let log = lines(&environment.run(&["log", "--json"]));
+    log.iter().map(|message| message["type"].as_str().expect("a kind").to_owned()).collect()
+}
+
+#[test]
+fn the_life_of_a_session_shows_in_the_status() {
+    let environment = TestEnvironment::new();
+    let variables = [("RINGER_SURFACE", "ws:1"), ("RINGER_AGENT", "painter")];
+    let mut since = Value::Null;
+    for (name, state) in [
+        ("claude_SessionStart", "ready"),
+        ("claude_UserPromptSubmit", "working"),
+        ("claude_PreToolUse_Bash", "working"),
+        ("claude_PostToolUse_Bash", "working"),
+        ("claude_PermissionRequest_Write", "blocked"),
+        ("claude_Notification_permission_prompt", "blocked"),
+        ("claude_PostToolUse_Write", "working"),
+        ("claude_Stop", "done"),
+        ("claude_Notification_idle_prompt", "done"),
+        ("claude_Notification_idle_prompt", "done"),
+        ("claude_SessionEnd", "exited"),
+    ] {
+        assert_eq!(hook_with(&environment, name, &recorded(&environment, name), &variables), "", "{name}");
+        let status = environment.status();
+        let [agent] = &status["agents"].as_array().expect("a list")[..] else { panic!("{status}") };
+        let expected = json!({"id": AGENT, "client": "claude", "session_id": SESSION, "state": state,
+            "cwd": environment.repository(), "surface": "ws:1", "lead": false, "name": "painter"});
+        for (field, value) in expected.as_object().expect("an object") {
+            assert_eq!(&agent[field], value, "{field} after {name}");
+        }
+        assert!(agent["since"].is_string());
+        since = agent["since"].clone();
+    }
+    assert_ne!(since, Value::Null);
+    assert_eq!(kinds(&environment), ["waiting", "complete", "waiting"]);
+    assert_eq!(hooks_log(&environment), "");
+}
+
+#[test]
+fn an_agent_is_reached_by_its_id_its_session_and_its_name() {
+    let environment = TestEnvironment::new();
+    let start = recorded(&environment, "claude_SessionStart");
+    hook_with(&environment, "claude_SessionStart", &start, &[("RINGER_AGENT", "painter")]);
+    play(&environment, "claude_UserPromptSubmit");
+    for to in [AGENT, SESSION, "painter"] {
+        let id = send(&environment, to, to);
+        let queued = receipt(&environment, &id);
+        assert_eq!((&queued["agent"], &queued["state"]), (&json!(AGENT), &json!("queued")), "{to}");
+        assert_eq!(entered(&play(&environment, "claude_PostToolUse_Bash")), block("agent:w1", to));
+        let delivered = receipt(&environment, &id);
+        assert_eq!(delivered["state"], "delivered");
+        assert!(delivered["delivered"].is_string() && delivered["seen"].is_null(), "{delivered}");
+        assert_eq!(play(&environment, "claude_PostToolUse_Write"), "", "once");
+        let seen = receipt(&environment, &id);
+        assert_eq!(seen["state"], "seen");
+        assert!(["queued", "delivered", "seen"].iter().all(|step| seen[step].is_string()), "{seen}");
+        let words = environment.run(&["why", &id]);
+        assert!(words.contains(&format!("for {AGENT}: seen, queued ")), "{words}");
+    }
+}
+
+#[test]
+fn a_stop_with_something_waiting_goes_on() {
+    let environment = TestEnvironment::new();
+    play(&environment, "claude_UserPromptSubmit");
+    send(&environment, AGENT, "one more thing");
+    let answer = json(&play(&environment, "claude_Stop"));
+    assert_eq!(answer, json!({"decision": "block", "reason": block("agent:w1", "one more thing")}));
+    assert_eq!(environment.status()["agents"][0]["state"], "working");
+    assert_eq!(play(&environment, "claude_Stop"), "");
+    assert_eq!(environment.status()["agents"][0]["state"], "done");
+}
+
+/// A hook in the middle of its output, which is longer than a pipe holds.
+fn half_way(environment: &TestEnvironment) -> Child {
+    let mut command = environment.program(env!("CARGO_BIN_EXE_ringer"));
+    command.args(["hook", "claude", "PostToolUse"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::null()).spawn().expect("the hook starts");
+    let input = recorded(environment, "claude_PostToolUse_Bash").to_string();
+    child.stdin.take().expect("piped").write_all(input.as_bytes()).expect("it reads");
+    let mut first = [0];
+    child.stdout.as_mut().expect("piped").read_exact(&mut first).expect("it begins to answer");
+    child
+}
+
+/// What waits for the agent, so many milliseconds from now.
+fn pending(environment: &TestEnvironment, milliseconds: u128) -> Vec<String> {
+    let journal = Journal::open(&Home::new(environment.home())).expect("a journal");
+    let at = Stamp::now().unix_ms + i64::try_from(milliseconds).expect("a short time");
+    let agent = Agent::new(AGENT).expect("a name");
+    let messages = journal.pending_for(&agent, at).expect("it reads");
+    messages.iter().map(|message| message.id.to_string()).collect()
+}
+
+#[test]
+fn a_hook_that_dies_or_is_not_read_leaves_it_pending() {
+    for killed in [true, false] {
+        let environment = TestEnvironment::new();
+        play(&environment, "claude_UserPromptSubmit");
+        let id = send(&environment, AGENT, &"\"".repeat(60 * 1024));
+        let mut child = half_way(&environment);
+        if killed {
+            child.kill().expect("it runs");
+            child.wait().expect("it is dead");
+        } else {
+            drop(child.stdout.take());
+            assert_eq!(child.wait().expect("it ends").code(), Some(0));
+            assert!(hooks_log(&environment).contains("claude PostToolUse: the hook's output"));
+        }
+        assert_eq!(receipt(&environment, &id)["state"], "leased", "killed: {killed}");
+        assert_eq!(play(&environment, "claude_PostToolUse_Bash"), "", "its lease holds");
+        assert_eq!(pending(&environment, 0), Vec::<String>::new());
+        assert_eq!(pending(&environment, LEASE.as_millis() + 1), [id], "and then it is pending, under one id");
+    }
+}
+
+/// A program without a standard output gets `/dev/null` in its place, and its writes succeed.
+#[test]
+fn a_hook_without_a_standard_output_hands_nothing_over() {
+    let environment = TestEnvironment::new();
+    play(&environment, "claude_UserPromptSubmit");
+    let id = send(&environment, AGENT, "hello");
+    let mut command = environment.program("sh");
+    command.args(["-c", "exec \"$RINGER\" hook claude PostToolUse >&-"]);
+    settle(&feed(command, recorded(&environment, "claude_PostToolUse_Bash").to_string().as_bytes()));
+    assert_eq!(receipt(&environment, &id)["delivered"], Value::Null, "nobody read it");
+}
+
+#[test]
+fn the_lead_is_told_to_listen_and_its_hooks_share_the_listeners_place() {
+    let environment = TestEnvironment::new();
+    environment.run(&["lead", "on"]);
+    let told = entered(&play(&environment, "claude_SessionStart"));
+    assert!(told.contains("ringer listen --timeout 300") && told.contains(AGENT), "{told}");
+    let mut second = recorded(&environment, "claude_SessionStart");
+    second["session_id"] = json!("77777777-aaaa");
+    assert_eq!(hook_with(&environment, "claude_SessionStart", &second, &[]), "");
+    let status = environment.status();
+    let leads = status["agents"].as_array().expect("a list").iter();
+    let leads: Vec<&Value> = leads.filter(|agent| agent["lead"] == true).map(|agent| &agent["id"]).collect();
+    assert_eq!(leads, [AGENT]);
+
+    play(&environment, "claude_UserPromptSubmit");
+    environment.run(&["notify", "--from", "w1", "one"]);
+    environment.run(&["notify", "--from", AGENT, "said by the lead itself"]);
+    assert_eq!(entered(&play(&environment, "claude_PostToolUse_Bash")), block("agent:w1", "status: one"));
+    let listen = |environment: &TestEnvironment| {
+        let mut command = environment.ringer(&["listen", "--as", "lead", "--timeout", "0"]);
+        texts(&lines(&check(command.env("RINGER_AGENT", AGENT), 0).0))
+    };
+    assert_eq!(listen(&environment), Vec::<String>::new());
+    environment.run(&["notify", "--from", "w1", "two"]);
+    assert_eq!(listen(&environment), ["two"]);
+    assert_eq!(play(&environment, "claude_PostToolUse_Write"), "", "nothing twice");
+
+    play(&environment, "claude_SessionEnd");
+    second["session_id"] = json!("88888888-aaaa");
+    let told = entered(&hook_with(&environment, "claude_SessionStart", &second, &[]));
+    assert!(told.contains("claude-88888888"), "{told}");
+}
+
+/// A listener that is stuck in its output holds the lead's place.
+#[test]
+fn the_leads_hook_does_not_wait_for_a_listener_that_is_stuck() {
+    let environment = TestEnvironment::new();
+    environment.run(&["lead", "on"]);
+    play(&environment, "claude_SessionStart");
+    play(&environment, "claude_UserPromptSubmit");
+    let listener = HalfPrinted::begin(&environment);
+    let start = Instant::now();
+    assert_eq!(play(&environment, "claude_PostToolUse_Bash"), "");
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+    assert!(listener.finish().contains("\\\"\\\""));
+    assert_eq!(play(&environment, "claude_PostToolUse_Bash"), "", "the listener had it");
+}
+
+#[test]
+fn codex_passes_its_notification_as_an_argument() {
+    let environment = TestEnvironment::new();
+    let mut input = recorded(&environment, "codex_notify");
+    input["thread-id"] = json!("abcdefgh");
+    check(&mut environment.ringer(&["hook", "codex", "notify", &input.to_string()]), 0);
+    assert_eq!(kinds(&environment), ["complete"]);
+    assert_eq!(environment.status()["agents"][0]["id"], "codex-abcdefgh");
+}
+
+#[test]
+fn whatever_comes_it_ends_well_and_says_nothing() {
+    let environment = TestEnvironment::new();
+    let good = recorded(&environment, "claude_Stop").to_string();
+    for (arguments, input, logged) in [
+        (["claude", "Stop"], "not json", true),
+        (["claude", "Stop"], "", true),
+        (["claude", "Stop"], "[1]", true),
+        (["claude", "Stop"], "{\"session_id\": \"\u{0}\"}", true),
+        (["claude", "Stop"], "{}", false),
+        (["claude", "SomethingNew"], &good, false),
+        (["claude", "--help-me"], &good, true),
+        (["claude", "../../etc"], &good, false),
+        (["emacs", "Stop"], &good, true),
+        (["", ""], &good, true),
+    ] {
+        let _ = fs::remove_file(environment.home().join("hooks.log"));
+        let command = environment.ringer(&["hook", "--", arguments[0], arguments[1]]);
+        assert_eq!(settle(&feed(command, input.as_bytes())), "", "{arguments:?} {input}");
+        if environment.home().exists() {
+            assert_eq!(!hooks_log(&environment).is_empty(), logged, "{arguments:?} {input}");
+        }
+    }
+}
+
+#[test]
+fn without_an_input_or_a_place_it_ends_well() {
+    let environment = TestEnvironment::new();
+    let stop = recorded(&environment, "claude_Stop").to_string();
+    let run = |script: &str| {
+        let mut command = environment.program("sh");
+        command.args(["-c", script]);
+        settle(&feed(command, stop.as_bytes()))
+    };
+    fs::write(environment.path().join("file"), "precious").expect("a file");
+    for script in [
+        "exec \"$RINGER\" hook claude Stop <&-",
+        "exec \"$RINGER\" hook claude Stop 2>&-",
+        "RINGER_HOME=/proc/nowhere exec \"$RINGER\" hook claude Stop",
+        "RINGER_HOME=../file exec \"$RINGER\" hook claude Stop",
+        "RINGER_HOME=/dev/null/x exec \"$RINGER\" hook claude Stop",
+        "unset RINGER_HOME HOME XDG_STATE_HOME; exec \"$RINGER\" hook claude Stop",
+        "mkdir gone; cd gone; rmdir ../gone; exec \"$RINGER\" hook claude Stop",
+        "exec env -i RINGER_HUB=off \"$RINGER\" hook claude Stop",
+    ] {
+        assert_eq!(run(script), "", "{script}");
+    }
+    assert_eq!(fs::read_to_string(environment.path().join("file")).expect("a file"), "precious");
+}
+
+#[test]
+fn a_read_only_home_is_nothing_to_an_agent() {
+    let environment = TestEnvironment::new();
+    play(&environment, "claude_UserPromptSubmit");
+    let mut command = environment.program("unshare");
+    let script = "mount --bind \"$RINGER_HOME\" \"$RINGER_HOME\" 2>/dev/null || exit 99
+        mount -o remount,bind,ro \"$RINGER_HOME\"; exec \"$RINGER\" hook claude Stop";
+    command.args(["--mount", "sh", "-c", script]);
+    let output = feed(command, recorded(&environment, "claude_Stop").to_string().as_bytes());
+    if output.status.code() == Some(99) || String::from_utf8_lossy(&output.stderr).contains("unshare") {
+        eprintln!("SKIPPED: no right to mount here");
+        return;
+    }
+    assert_eq!(settle(&output), "");
+    assert_eq!(environment.status()["agents"][0]["state"], "working");
+}
+
+#[test]
+fn a_journal_that_is_held_delays_nobody() {
+    let environment = TestEnvironment::new();
+    play(&environment, "claude_UserPromptSubmit");
+    let id = send(&environment, AGENT, "hello");
+    let held = OpenOptions::new().append(true).open(environment.home().join("write.lock")).unwrap();
+    held.lock().unwrap();
+    for name in ["claude_PostToolUse_Bash", "claude_Stop", "claude_SessionEnd"] {
+        let start = Instant::now();
+        assert_eq!(play(&environment, name), "", "{name}");
+        assert!(start.elapsed() < SOON, "{name}: {:?}", start.elapsed());
+        assert!(hooks_log(&environment).lines().last().is_some_and(|line| line.contains("busy")), "{name}");
+    }
+    drop(held);
+    assert_eq!(hooks_log(&environment).lines().count(), 3);
+    assert_eq!(receipt(&environment, &id)["state"], "queued");
+    assert_eq!(entered(&play(&environment, "claude_PostToolUse_Bash")), block("agent:w1", "hello"));
+}
+
+#[test]
+fn a_person_who_tries_it_is_told_what_it_reads() {
+    let (shown, exit) = crate::pty::ringer_in_terminal(&["hook", "claude", "Stop"], &[("HOME", "/nowhere")]);
+    assert!(exit == 64 && shown.contains("ringer hook claude Stop < input.json"), "{shown}");
+    let (shown, exit) = crate::pty::ringer_in_terminal(&["hook", "emacs", "Stop"], &[("HOME", "/nowhere")]);
+    assert!(exit == 64 && shown.contains("there are claude, codex, gemini, opencode"), "{shown}");
+}
+
+/// The greatest size of a process so far, in bytes.
+#[cfg(target_os = "linux")]
+fn greatest_size(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("Linux tells");
+    line.split_whitespace().nth(1).and_then(|size| size.parse::<u64>().ok()).expect("a number") * 1024
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_great_tool_result_takes_little_memory() {
+    let environment = TestEnvironment::new();
+    let mut command = environment.program(env!("CARGO_BIN_EXE_ringer"));
+    command.args(["hook", "claude", "PostToolUse"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("the hook starts");
+    let mut input = child.stdin.take().expect("piped");
+    let mut write = |bytes: &[u8]| input.write_all(bytes).expect("it reads");
+    let piece = vec![b'x'; 256 * 1024];
+    write(format!("{{\"session_id\": \"{SESSION}\", \"tool_response\": {{\"stdout\": \"").as_bytes());
+    // More than a pipe holds: once it is written, the program is up and reads.
+    write(&piece);
+    let before = greatest_size(child.id());
+    for _ in 0..200 {
+        write(&piece);
+    }
+    let grown = greatest_size(child.id()) - before;
+    write(b"\"}, \"tool_use_id\": \"t1\"}");
+    drop(input);
+    assert_eq!(settle(&child.wait_with_output().expect("it ends")), "");
+    assert!(grown < 4 * 1024 * 1024, "grew by {grown} bytes");
+    assert_eq!(environment.status()["agents"][0]["state"], "working");
+}

@@ -1,0 +1,9 @@
+//! The hub as people meet it: through the real program, with a real process in the background.
+
+mod callers;
+mod commands;
+mod down;
+mod following;
+mod protocol;
+mod starting;
+mod world;

@@ -1,0 +1,90 @@
+//! With no hub: what can be done all the same, and what the next hub makes of it.
+
+use std::process::Command;
+
+use serde_json::{Value, json as value};
+
+use super::world::{HubWorld, kill};
+use crate::ringer::{check, json};
+
+fn off(world: &HubWorld, arguments: &[&str]) -> Command {
+    let mut command = world.ringer(arguments);
+    command.env("RINGER_HUB", "off");
+    command
+}
+
+fn bodies(world: &HubWorld, arguments: &[&str]) -> Vec<String> {
+    let (out, _) = check(&mut off(world, &[&["list", "--json"], arguments].concat()), 0);
+    let rows = json(&out);
+    rows.as_array()
+        .expect("a list")
+        .iter()
+        .map(|row| row["body"].as_str().expect("a text").to_owned())
+        .collect()
+}
+
+#[test]
+fn marks_wait_for_the_next_hub() {
+    let world = HubWorld::new();
+    let ids: Vec<String> = ["a", "b", "c"].iter().map(|body| world.notify(&[body])).collect();
+    world.settled_hub();
+    world.run(&["read", &ids[2]]);
+    kill(world.hub());
+
+    check(&mut off(&world, &["read", &ids[0]]), 0);
+    check(&mut off(&world, &["clear", &ids[1]]), 0);
+    check(&mut off(&world, &["unread", &ids[2]]), 0);
+    let (_, complaint) = check(&mut off(&world, &["read", "01997a3e-0a1b-7c2d-8e3f-0123456789ab"]), 65);
+    assert!(complaint.contains("there is no notification"), "{complaint}");
+    let (_, complaint) = check(&mut off(&world, &["read", "--surface", "tty:/dev/pts/1@1"]), 64);
+    assert!(complaint.contains("add --workspace"), "{complaint}");
+
+    world.run(&["hub", "start"]);
+    let rows: Vec<(Value, Value)> =
+        world.list(&[]).iter().map(|row| (row["body"].clone(), row["is_read"].clone())).collect();
+    assert_eq!(rows, [(value!("c"), value!(false)), (value!("a"), value!(true))]);
+}
+
+#[test]
+fn the_list_without_a_hub_has_what_came_since() {
+    let world = HubWorld::new();
+    assert_eq!(bodies(&world, &[]), Vec::<String>::new());
+    let taken = world.notify(&["taken"]);
+    world.settled_hub();
+    world.run(&["read", &taken]);
+    kill(world.hub());
+    let waiting = check(&mut off(&world, &["notify", "--json", "waiting"]), 0).0;
+    assert_eq!(bodies(&world, &[]), ["waiting", "taken"]);
+    assert_eq!(bodies(&world, &["--unread"]), ["waiting"]);
+    assert_eq!(bodies(&world, &["--all"]), ["waiting", "taken"]);
+
+    let why = |id: &str| json(&check(&mut off(&world, &["why", id, "--json"]), 0).0);
+    let id = json(&waiting)["id"].as_str().expect("an id").to_owned();
+    assert_eq!((&why(&id)["taken"], &why(&id)["notification"]), (&false.into(), &Value::Null));
+    let (words, _) = check(&mut off(&world, &["why", &id]), 0);
+    assert!(words.contains("no hub has taken it yet: ringer hub start"), "{words}");
+    assert_eq!(why(&taken)["notification"]["is_read"], true, "what the last hub wrote down is there");
+    assert!(why(&taken)["trail"].as_array().is_some_and(|trail| trail.len() >= 3));
+}
+
+#[test]
+fn a_mark_on_a_message_that_no_hub_has_seen_counts_when_one_comes() {
+    let world = HubWorld::new();
+    let sent = check(&mut off(&world, &["notify", "--json", "early"]), 0).0;
+    let id = json(&sent)["id"].as_str().expect("an id").to_owned();
+    check(&mut off(&world, &["read", &id]), 0);
+    world.run(&["hub", "start"]);
+    assert_eq!(world.bodies(&[]), ["early"]);
+    assert!(world.bodies(&["--unread"]).is_empty());
+}
+
+#[test]
+fn everything_is_cleared_without_a_hub() {
+    let world = HubWorld::new();
+    check(&mut off(&world, &["notify", "a"]), 0);
+    check(&mut off(&world, &["clear", "--all"]), 0);
+    check(&mut off(&world, &["notify", "b"]), 0);
+    world.run(&["hub", "start"]);
+    assert_eq!(world.bodies(&[]), ["b"], "only what came before it");
+    assert_eq!(world.bodies(&["--all"]), ["b", "a"]);
+}

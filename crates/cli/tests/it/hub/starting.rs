@@ -1,0 +1,189 @@
+//! How a hub comes and goes.
+
+use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::world::{HubWorld, kill, runs, until};
+use crate::background::Background;
+use crate::home::DEADLINE;
+use crate::ringer::check;
+
+/// A field of `/proc/PID/stat`, counted as in proc(5).
+fn stat(pid: u32, field: usize) -> String {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let (_, rest) = stat.rsplit_once(") ").expect("a name");
+    rest.split(' ').nth(field - 3).expect("a field").to_owned()
+}
+
+#[test]
+fn a_message_without_a_hub_starts_exactly_one() {
+    let world = HubWorld::new();
+    thread::scope(|threads| {
+        for number in 0..8 {
+            let world = &world;
+            threads.spawn(move || world.run(&["notify", &format!("number {number}")]));
+        }
+    });
+    let pid = world.settled_hub();
+    let mut bodies = world.bodies(&[]);
+    bodies.sort();
+    let expected: Vec<String> = (0..8).map(|number| format!("number {number}")).collect();
+    assert_eq!(bodies, expected, "all of them reached the one");
+    world.notify(&["one more"]);
+    assert_eq!((world.hubs(), world.hub()), (vec![pid], pid), "and it stays the one");
+}
+
+#[test]
+fn commands_at_the_same_moment_all_reach_the_one_hub() {
+    let world = HubWorld::new();
+    thread::scope(|threads| {
+        for _ in 0..6 {
+            threads.spawn(|| assert_eq!(world.run(&["list"]), "nothing to see\n"));
+        }
+    });
+    world.settled_hub();
+}
+
+#[test]
+fn it_takes_nothing_of_its_first_caller_along() {
+    let world = HubWorld::new();
+    let mut shell = world.program("sh");
+    // The pipe at 7 ends when nobody has it any more: not the shell, not notify, and not the hub either.
+    shell.args(["-c", "exec 7>&1; $RINGER notify hello >/dev/null"]);
+    shell.env("SECRET_TOKEN", "hunter2").env("TERM", "xterm-kitty").stdout(Stdio::piped());
+    let mut child = shell.spawn().expect("a shell");
+    let mut pipe = child.stdout.take().expect("piped");
+    assert!(child.wait().expect("it ends").success());
+    let (ended, end) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let mut rest = Vec::new();
+        let _ = ended.send(pipe.read_to_end(&mut rest).map(|_| rest));
+    });
+    let rest = end.recv_timeout(DEADLINE).expect("the hub holds no pipe of its caller");
+    assert_eq!(rest.expect("an end"), b"");
+
+    let pid = world.settled_hub();
+    let environment = fs::read(format!("/proc/{pid}/environ")).expect("ours");
+    let environment = String::from_utf8_lossy(&environment);
+    assert!(!environment.contains("hunter2") && !environment.contains("TERM="), "{environment}");
+    assert!(environment.contains("RINGER_HOME=") && environment.contains("PATH="), "{environment}");
+    assert_eq!(fs::read_link(format!("/proc/{pid}/cwd")).expect("a directory"), std::path::Path::new("/"));
+    assert_eq!(
+        (stat(pid, 6), stat(pid, 7)),
+        (pid.to_string(), "0".to_owned()),
+        "its own session, no terminal"
+    );
+    for fd in 0..3 {
+        let target = fs::read_link(format!("/proc/{pid}/fd/{fd}")).expect("it is open");
+        assert_eq!(target, std::path::Path::new("/dev/null"), "{fd}");
+    }
+}
+
+#[test]
+fn what_a_killed_hub_left_behind_is_taken_over() {
+    let world = HubWorld::new();
+    world.run(&["hub", "start"]);
+    let first = world.hub();
+    let socket = world.presence().expect("a file")["socket"].clone();
+    kill(first);
+    assert!(fs::exists(socket.as_str().expect("a path")).expect("a look"), "the socket is stale");
+    assert_eq!(world.presence().expect("a stale file")["pid"], first);
+    assert_eq!(world.run(&["hub", "status"]), "no hub runs; the next message starts one\n");
+
+    world.notify(&["after the crash"]);
+    let second = world.settled_hub();
+    assert_ne!(first, second);
+    assert_eq!(world.bodies(&[]), ["after the crash"]);
+    assert_eq!(world.presence().expect("a file")["socket"], socket, "at the same place");
+}
+
+#[test]
+fn it_is_started_stopped_and_asked_how_it_is() {
+    let world = HubWorld::new();
+    assert_eq!(world.run(&["hub", "status"]), "no hub runs; the next message starts one\n");
+    assert_eq!(world.json(&["hub", "status", "--json"])["running"], false);
+    assert_eq!(world.run(&["hub", "stop"]), "no hub runs\n");
+    assert_eq!(world.run(&["hub", "start"]), "the hub runs\n");
+    assert_eq!(world.run(&["hub", "start"]), "the hub runs already\n");
+    world.notify(&["hello"]);
+    let pid = world.hub();
+    let status = world.json(&["hub", "status", "--json"]);
+    assert_eq!((&status["unread"], &status["undecided"]), (&1.into(), &0.into()), "{status}");
+    assert_eq!(status["home"], world.environment.home().to_str().expect("a path"));
+    let said = world.run(&["hub", "status"]);
+    assert!(
+        said.starts_with(&format!("the hub runs: pid {pid}, version ")) && said.contains("1 unread"),
+        "{said}"
+    );
+
+    assert_eq!(world.run(&["hub", "stop"]), "the hub has ended\n");
+    until("it is gone", || !runs(pid));
+    assert!(world.presence().is_none(), "it took its file away");
+    assert_eq!(world.run(&["hub", "start"]), "the hub runs\n", "and the next one can begin at once");
+    assert_eq!(world.bodies(&["--unread"]), ["hello"], "with what the last one remembered");
+}
+
+#[test]
+fn in_the_foreground_it_tells_its_log_and_ends_when_it_is_told() {
+    let world = HubWorld::new();
+    let mut command = world.program(env!("CARGO_BIN_EXE_ringer"));
+    command.args(["hub", "start", "--foreground"]).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    until("it answers", || world.json(&["hub", "status", "--json"])["running"] == true);
+    // A second one says who is there, and goes.
+    let (_, complaint) = check(&mut world.ringer(&["hub", "start", "--foreground"]), 75);
+    assert!(complaint.contains(&format!("a hub runs already (pid {})", child.id())), "{complaint}");
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::TERM).expect("it runs");
+    let mut said = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut said).expect("its log");
+    assert!(child.wait().expect("it ends").success());
+    assert!(said.contains("begins, pid") && said.contains("the hub ends"), "{said}");
+    assert_eq!(said, world.log());
+}
+
+#[test]
+fn it_ends_when_it_has_nothing_to_do_and_nobody_is_connected() {
+    let world = HubWorld::new();
+    let mut start = world.ringer(&["hub", "start"]);
+    check(start.env("RINGER_HUB_IDLE_MS", "200"), 0);
+    let socket = world.connect();
+    let pid = world.hub();
+    // Longer than it would stay alone.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(600) {
+        world.run(&["list", "--all"]);
+    }
+    assert!(runs(pid), "somebody is connected");
+    drop(socket);
+    until("it ends", || !runs(pid));
+    assert!(world.log().contains("nothing to do for a while"), "{}", world.log());
+    assert!(world.presence().is_none());
+}
+
+#[test]
+fn nobody_starts_one_where_that_is_forbidden() {
+    let world = HubWorld::new();
+    let off = |arguments: &[&str], exit| check(world.ringer(arguments).env("RINGER_HUB", "off"), exit);
+    off(&["notify", "hello"], 0);
+    off(&["list"], 0);
+    off(&["read", "--all"], 0);
+    for arguments in [&["watch"][..], &["toast", "hello"], &["jump"], &["observe", "settings", "x"]] {
+        let (_, complaint) = off(arguments, 69);
+        assert!(complaint.contains("RINGER_HUB=off forbids to start one"), "{arguments:?}: {complaint}");
+    }
+    assert!(world.hubs().is_empty() && world.presence().is_none());
+    let hub = Background::start({
+        let mut command = world.program(env!("CARGO_BIN_EXE_ringer"));
+        command.env("RINGER_HUB", "off").args(["hub", "start", "--foreground"]).stderr(Stdio::null());
+        command
+    });
+    until("one that was asked for by name runs", || {
+        world.json(&["hub", "status", "--json"])["running"] == true
+    });
+    assert_eq!(world.hubs(), [hub.pid()]);
+}

@@ -1,0 +1,233 @@
+//! A world in which commands may start a hub. Whatever runs in it ends with it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::background::Background;
+use crate::home::{DEADLINE, TestEnvironment};
+use crate::ringer::{check, json};
+
+/// Between two looks at something that tells nobody when it changes.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A home of its own, a runtime directory and settings.
+pub(super) struct HubWorld {
+    pub(super) environment: TestEnvironment,
+    runtime: TempDir,
+}
+
+impl HubWorld {
+    /// With no limits and no ways out: what happens then is what the test does.
+    pub(super) fn new() -> Self {
+        Self::with_settings("[notify]\nrate_limit = \"off\"\npopup = \"off\"\n")
+    }
+
+    pub(super) fn with_settings(settings: &str) -> Self {
+        let runtime = tempfile::tempdir().expect("a temporary directory");
+        let world = Self { environment: TestEnvironment::new(), runtime };
+        fs::write(world.config(), settings).expect("a file");
+        world
+    }
+
+    fn config(&self) -> PathBuf {
+        self.environment.path().join("config.toml")
+    }
+
+    /// The binary, which may start a hub.
+    pub(super) fn ringer<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
+        self.settled(self.environment.ringer(arguments))
+    }
+
+    /// Another program, in whose environment a hub may be started; it finds the binary as `$RINGER`.
+    pub(super) fn program(&self, program: &str) -> Command {
+        self.settled(self.environment.program(program))
+    }
+
+    fn settled(&self, mut command: Command) -> Command {
+        command
+            .env_remove("RINGER_HUB")
+            .env("XDG_RUNTIME_DIR", self.runtime.path())
+            .env("RINGER_CONFIG", self.config())
+            .env("TZ", "UTC");
+        command
+    }
+
+    /// What a program in a PTY needs to be in this world.
+    pub(super) fn variables(&self) -> Vec<(String, String)> {
+        let command = self.program("true");
+        let set = command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
+        set.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    /// Runs a command that has to succeed. Gives standard output.
+    #[track_caller]
+    pub(super) fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> String {
+        check(&mut self.ringer(arguments), 0).0
+    }
+
+    /// Runs a command that prints JSON.
+    #[track_caller]
+    pub(super) fn json<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Value {
+        json(&self.run(arguments))
+    }
+
+    /// Runs a command that has to fail with this code. Gives what it complained about.
+    #[track_caller]
+    pub(super) fn fails<S: AsRef<OsStr>>(&self, arguments: &[S], exit: i32) -> String {
+        check(&mut self.ringer(arguments), exit).1
+    }
+
+    /// Sends a message with these arguments. Gives its id.
+    #[track_caller]
+    pub(super) fn notify(&self, arguments: &[&str]) -> String {
+        let sent = self.json(&[&["notify", "--json"], arguments].concat());
+        sent["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// The list, newest first.
+    #[track_caller]
+    pub(super) fn list(&self, arguments: &[&str]) -> Vec<Value> {
+        let rows = self.json(&[&["list", "--json"], arguments].concat());
+        rows.as_array().expect("a list").clone()
+    }
+
+    /// The bodies in the list, newest first.
+    #[track_caller]
+    pub(super) fn bodies(&self, arguments: &[&str]) -> Vec<String> {
+        self.list(arguments).iter().map(|row| row["body"].as_str().expect("a text").to_owned()).collect()
+    }
+
+    /// Follows events.
+    pub(super) fn watch(&self, arguments: &[&str]) -> Background {
+        Background::start(self.ringer(&[&["watch"], arguments].concat()))
+    }
+
+    /// The hub's process, according to itself.
+    #[track_caller]
+    pub(super) fn hub(&self) -> u32 {
+        let status = self.json(&["hub", "status", "--json"]);
+        assert_eq!(status["running"], true, "{status}");
+        u32::try_from(status["pid"].as_u64().expect("a number")).expect("a pid")
+    }
+
+    /// The hubs of this home, according to the kernel.
+    pub(super) fn hubs(&self) -> Vec<u32> {
+        let home = format!("RINGER_HOME={}", self.environment.home().display());
+        let processes = fs::read_dir("/proc").expect("processes").flatten();
+        let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        pids.filter(|pid| {
+            let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+            let holds =
+                |bytes: &[u8], word: &str| bytes.split(|byte| *byte == 0).any(|own| own == word.as_bytes());
+            let arguments = read("cmdline");
+            holds(&arguments, "hub")
+                && (holds(&arguments, "run") || holds(&arguments, "--foreground"))
+                && holds(&read("environ"), &home)
+        })
+        .collect()
+    }
+
+    /// Waits until exactly one hub runs and answers. Gives its process.
+    #[track_caller]
+    pub(super) fn settled_hub(&self) -> u32 {
+        until("one hub runs and answers", || {
+            let status = self.json(&["hub", "status", "--json"]);
+            status["running"] == true && self.hubs().len() == 1
+        });
+        self.hub()
+    }
+
+    /// What the hub says of itself in its home.
+    pub(super) fn presence(&self) -> Option<Value> {
+        serde_json::from_slice(&fs::read(self.environment.home().join("hub.json")).ok()?).ok()
+    }
+
+    pub(super) fn log(&self) -> String {
+        fs::read_to_string(self.environment.home().join("hub.log")).unwrap_or_default()
+    }
+
+    /// Connects to the socket by hand.
+    #[track_caller]
+    pub(super) fn connect(&self) -> Socket {
+        let presence = self.presence().expect("a hub");
+        let stream = UnixStream::connect(presence["socket"].as_str().expect("a path")).expect("it listens");
+        stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
+        Socket(BufReader::new(stream))
+    }
+}
+
+impl Drop for HubWorld {
+    fn drop(&mut self) {
+        for pid in self.hubs() {
+            kill(pid);
+        }
+    }
+}
+
+/// Kills a process that is not our child, and waits until it is gone.
+pub(super) fn kill(pid: u32) {
+    let Some(process) = Pid::from_raw(pid.cast_signed()) else { return };
+    // It may have ended by itself.
+    let _ = kill_process(process, Signal::KILL);
+    until("it is gone", || !runs(pid));
+}
+
+/// Whether a process runs. A zombie does not: in a container, nobody may ever reap it.
+pub(super) fn runs(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// Waits until something is so that tells nobody when it becomes so.
+#[track_caller]
+pub(super) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < DEADLINE, "never happened: {what}");
+        thread::park_timeout(LOOK_EVERY);
+    }
+}
+
+/// A connection to a hub, line by line.
+pub(super) struct Socket(BufReader<UnixStream>);
+
+impl Socket {
+    #[track_caller]
+    pub(super) fn send(&mut self, line: &str) {
+        self.0.get_mut().write_all(format!("{line}\n").as_bytes()).expect("it reads");
+    }
+
+    /// The next line. `None` at the end.
+    #[track_caller]
+    pub(super) fn line(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        match self.0.read_line(&mut line).expect("a line in time") {
+            0 => None,
+            _ => Some(json(&line)),
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn ask(&mut self, line: &str) -> Value {
+        self.send(line);
+        self.line().expect("an answer")
+    }
+
+    /// Asks for something with an id, and checks that the answer has it.
+    #[track_caller]
+    pub(super) fn call(&mut self, method: &str, params: &Value) -> Value {
+        let answer = self.ask(&json!({ "id": "x-7", "method": method, "params": params }).to_string());
+        assert_eq!(answer["id"], "x-7");
+        answer
+    }
+}

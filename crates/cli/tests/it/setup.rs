@@ -1,0 +1,245 @@
+//! `ringer setup`: what it shows, asks and writes, and how it is taken back.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::home::TestEnvironment;
+use crate::pty::typed_in_terminal;
+use crate::ringer::{check, json};
+
+/// Settings with the marks of a person's hand, and a hook of somebody else.
+const SETTINGS: &str = r#"{
+    // my own
+    "model":   "opus",
+    "hooks": {
+        "Stop": [ { "hooks": [ {"type": "command", "command": "say done"} ] } ],
+    },
+}
+"#;
+
+/// A person's home, in which some clients are installed.
+struct Person {
+    environment: TestEnvironment,
+}
+
+impl Person {
+    fn with(clients: &[&str]) -> Self {
+        let person = Self { environment: TestEnvironment::new() };
+        for folder in ["user", "bin"] {
+            fs::create_dir(person.environment.path().join(folder)).unwrap();
+        }
+        for client in clients {
+            let program = person.environment.path().join("bin").join(client);
+            fs::write(&program, "#!/bin/sh\n").unwrap();
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        person
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.environment.path().join("user").join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::create_dir_all(self.file(name).parent().unwrap()).unwrap();
+        fs::write(self.file(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name)).unwrap_or_default()
+    }
+
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        let path = |name: &str| self.environment.path().join(name).display().to_string();
+        let home = self.environment.home().display().to_string();
+        vec![("HOME", path("user")), ("PATH", path("bin")), ("RINGER_HOME", home), ("RINGER_HUB", "off".into())]
+    }
+
+    fn setup(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ringer"));
+        command.arg("setup").args(arguments).env_clear().envs(self.variables()).stdin(Stdio::null());
+        command.current_dir(self.environment.repository());
+        command
+    }
+
+    /// Sets up in a terminal in which this is typed.
+    fn typed(&self, typed: &str) -> (String, u32) {
+        let variables = self.variables();
+        let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        typed_in_terminal(&["setup"], &variables, &self.environment.repository(), typed)
+    }
+
+    /// The names in the folder of Claude Code.
+    fn claude_files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.file(".claude")).into_iter().flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+#[test]
+fn a_dry_run_shows_the_change_and_changes_nothing() {
+    let person = Person::with(&["claude"]);
+    person.write(".claude/settings.json", SETTINGS);
+    let (out, _) = check(&mut person.setup(&["--dry-run"]), 0);
+    assert!(out.contains("+") && out.contains("hook claude PostToolUse"), "{out}");
+    assert!(out.lines().all(|line| !line.starts_with('-') || line.starts_with("---")), "only additions: {out}");
+    assert_eq!(person.read(".claude/settings.json"), SETTINGS);
+    assert_eq!(person.claude_files(), ["settings.json"]);
+    assert!(!person.environment.home().exists());
+    check(&mut person.setup(&["--dry-run", "--yes"]), 64);
+}
+
+#[test]
+fn it_writes_backs_up_tells_and_takes_everything_back() {
+    let person = Person::with(&["claude"]);
+    person.write(".claude/settings.json", SETTINGS);
+    let (out, err) = check(&mut person.setup(&["--yes"]), 0);
+    assert!(err.contains("wrote ") && err.contains("the old one is "), "{err}");
+    assert!(out.contains("sent a test notification"), "{out}");
+    let written = person.read(".claude/settings.json");
+    assert!(written.contains("// my own") && written.contains("say done"), "{written}");
+    for event in ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"] {
+        assert_eq!(written.matches(&format!("hook claude {event} ")).count(), 1, "{event}: {written}");
+    }
+    let backup = person.claude_files().into_iter().find(|name| name != "settings.json").expect("a backup");
+    assert_eq!(person.read(&format!(".claude/{backup}")), SETTINGS);
+    let id = out.rsplit(' ').next().expect("an id").trim();
+    let why = check(person.setup(&[]).args::<[&str; 0], &str>([]), 0).0;
+    assert!(why.contains("everything is set up already"), "100 runs are one: {why}");
+    assert_eq!(person.read(".claude/settings.json"), written);
+    assert!(person.environment.run(&["why", id]).contains("sent by system to person"));
+
+    let (_, err) = check(&mut person.setup(&["--remove", "--yes"]), 0);
+    assert!(err.contains("wrote "), "{err}");
+    assert_eq!(person.read(".claude/settings.json"), SETTINGS, "to the byte");
+    assert!(check(&mut person.setup(&["--remove", "--yes"]), 0).0.contains("nothing of ours is there"));
+}
+
+#[test]
+fn a_file_that_was_not_there_goes_again() {
+    let person = Person::with(&["claude", "codex", "gemini", "opencode"]);
+    check(&mut person.setup(&["--yes"]), 0);
+    let files = [".claude/settings.json", ".codex/hooks.json", ".codex/config.toml", ".gemini/settings.json"];
+    for name in files.iter().chain(&[".config/opencode/plugins/ringer.js"]) {
+        assert!(person.read(name).contains("ringer"), "{name}");
+    }
+    check(&mut person.setup(&["--remove", "--yes"]), 0);
+    for name in files.iter().chain(&[".config/opencode/plugins/ringer.js"]) {
+        assert!(!person.file(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn the_person_is_asked_and_the_answer_counts() {
+    let person = Person::with(&["claude"]);
+    for no in ["n\n", "\n", "maybe\n"] {
+        let (shown, exit) = person.typed(no);
+        assert!(shown.contains("write this? [y/N]") && shown.contains("nothing was changed"), "{shown}");
+        assert_eq!(exit, 0);
+        assert_eq!(person.claude_files(), Vec::<String>::new());
+    }
+    let (shown, exit) = person.typed("y\n");
+    assert!(exit == 0 && shown.contains("sent a test notification"), "{shown}");
+    assert_eq!(person.claude_files(), ["settings.json"]);
+}
+
+#[test]
+fn where_there_is_nobody_to_ask_nothing_is_written() {
+    let person = Person::with(&["claude"]);
+    for arguments in [&[][..], &["--json"]] {
+        let (_, err) = check(&mut person.setup(arguments), 64);
+        assert!(err.contains("nobody to ask") && err.contains("ringer setup --yes"), "{err}");
+    }
+    assert_eq!(person.claude_files(), Vec::<String>::new());
+}
+
+#[test]
+fn as_json() {
+    let person = Person::with(&["claude"]);
+    let report = |arguments: &[&str]| json(&check(&mut person.setup(arguments), 0).0);
+    let file = |report: &Value| {
+        let file = &report["files"][0];
+        (file["changes"].as_bool().unwrap(), file["written"].as_bool().unwrap(), file["diff"] != "")
+    };
+    let dry = report(&["--dry-run", "--json"]);
+    assert_eq!(dry["clients"], serde_json::json!(["claude"]));
+    assert_eq!(dry["files"][0]["path"], person.file(".claude/settings.json").display().to_string());
+    assert_eq!(file(&dry), (true, false, true));
+    assert_eq!(file(&report(&["--yes", "--json"])), (true, true, true));
+    assert_eq!(file(&report(&["--yes", "--json"])), (false, false, false));
+    assert_eq!(file(&report(&["--remove", "--yes", "--json"])), (true, true, true));
+}
+
+#[test]
+fn in_a_repository() {
+    let person = Person::with(&["claude"]);
+    check(&mut person.setup(&["--project", "--yes"]), 0);
+    let settings = person.environment.repository().join(".claude/settings.json");
+    let written = fs::read_to_string(&settings).unwrap();
+    assert!(written.contains("ringer hook claude Stop"), "{written}");
+    assert!(!written.contains(env!("CARGO_BIN_EXE_ringer")), "its path is nobody else's: {written}");
+    assert_eq!(person.claude_files(), Vec::<String>::new());
+    check(&mut person.setup(&["--project", "--remove", "--yes"]), 0);
+    assert!(!settings.exists());
+    let mut outside = person.setup(&["--project", "--yes"]);
+    let (_, err) = check(outside.current_dir(person.environment.path()), 64);
+    assert!(err.contains("no git repository"), "{err}");
+}
+
+#[test]
+fn a_broken_file_is_refused_and_left_alone() {
+    for (client, name, text) in [
+        ("claude", ".claude/settings.json", "{ \"hooks\": "),
+        ("claude", ".claude/settings.json", "\u{1b}[2J{"),
+        ("gemini", ".gemini/settings.json", "[1, 2"),
+        ("codex", ".codex/config.toml", "notify = [\n= 3"),
+    ] {
+        let person = Person::with(&[]);
+        person.write(name, text);
+        for arguments in [&[client, "--yes"][..], &[client, "--dry-run"], &[client, "--yes", "--json"]] {
+            let (out, err) = check(&mut person.setup(arguments), 78);
+            assert!(err.contains(name) && err.contains("it was not touched"), "{client}: {err}");
+            assert!(!err.contains('\u{1b}') && !out.contains('\u{1b}'), "{err:?}");
+        }
+        assert_eq!(person.read(name), text);
+    }
+}
+
+#[test]
+fn names_that_are_wrong_and_machines_without_agents() {
+    let person = Person::with(&[]);
+    let (_, err) = check(&mut person.setup(&["emacs", "--yes"]), 64);
+    assert!(err.contains("there are claude, codex, gemini, opencode"), "{err}");
+    let (_, err) = check(&mut person.setup(&["--yes"]), 69);
+    assert!(err.contains("ringer setup claude"), "{err}");
+    check(&mut person.setup(&["claude", "--yes"]), 0);
+    assert_eq!(person.claude_files(), ["settings.json"]);
+    let (_, err) = check(person.setup(&["claude"]).env_remove("HOME"), 73);
+    assert!(err.contains("HOME is not set"), "{err}");
+}
+
+#[test]
+fn a_reader_who_leaves_early_breaks_nothing() {
+    let person = Person::with(&["claude", "codex", "gemini"]);
+    let mut child =
+        person.setup(&["--yes"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::with_capacity(1, child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(check(&mut person.setup(&[]), 0).0.contains("everything is set up already"));
+    // Nor one who is not there at all, on either stream.
+    let person = Person::with(&["claude"]);
+    let mut child =
+        person.setup(&["--yes"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop((child.stdout.take(), child.stderr.take()));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(person.claude_files(), ["settings.json"]);
+}

@@ -1,0 +1,213 @@
+//! `ringer config` and `ringer trust`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::home::TestEnvironment;
+use crate::pty::typed_in_terminal;
+use crate::ringer::{check, json};
+
+const PROGRAMS: &str = "[[hook]]\nid = \"triage\"\ncommand = [\"true\", \"a b\"]\n\
+                        [[watch]]\npaths = [\"flake.nix\"]\ncommand = [\"direnv\", \"reload\"]\n";
+
+/// The person's file, with this in it.
+fn own(environment: &TestEnvironment, text: &str) -> PathBuf {
+    let path = environment.path().join("config.toml");
+    fs::write(&path, text).expect("a file");
+    path
+}
+
+fn repository_file(environment: &TestEnvironment, text: &str) -> PathBuf {
+    // Under its real name, as the current directory has it.
+    let path = environment.repository().canonicalize().expect("a directory").join(".ringer.toml");
+    fs::write(&path, text).expect("a file");
+    path
+}
+
+fn with_config(environment: &TestEnvironment, arguments: &[&str], path: &Path) -> Command {
+    let mut command = environment.ringer(arguments);
+    command.env("RINGER_CONFIG", path);
+    command
+}
+
+#[test]
+fn every_problem_is_told_where_it_is() {
+    let environment = TestEnvironment::new();
+    for (text, expected) in [
+        ("[notify]\nrign = false\n", &["2:1: unknown key notify.rign\n  try: did you mean \"ring\"?"][..]),
+        ("[notify]\n\nreorder = 7\n", &["3:11: notify.reorder is a number; expected true or false"]),
+        ("a = 1\nidle_threshold_ms = 0\n", &["1:1: unknown key a", "2:21: idle_threshold_ms is 0"]),
+        ("[notify\n", &["1:8: "]),
+        ("[[hook]]\nid = \"\\u001b]0;x\"\ncommand = [\"x\"]\n", &["2:6: "]),
+    ] {
+        let path = own(&environment, text);
+        for arguments in [&["config", "check"][..], &["config", "check", "../config.toml"]] {
+            let (out, err) = check(&mut with_config(&environment, arguments, &path), 78);
+            assert!(out.is_empty(), "{out}");
+            for expected in expected {
+                assert!(err.contains(&format!("config.toml:{expected}")), "{text}: {err}");
+            }
+            assert!(err.contains("in the settings\n  try: ringer config show --default"), "{err}");
+            assert!(!err.contains('\x1b'), "{err:?}");
+        }
+    }
+}
+
+#[test]
+fn fine_files_are_said_to_be() {
+    let environment = TestEnvironment::new();
+    let path = own(&environment, "[notify]\nring = false\n");
+    let (out, err) = check(&mut with_config(&environment, &["config", "check"], &path), 0);
+    assert_eq!((out, err.as_str()), (format!("{}: fine\n", path.display()), ""));
+    let gone = environment.path().join("gone.toml");
+    let (out, _) = check(&mut with_config(&environment, &["config", "check"], &gone), 0);
+    assert!(out.contains("gone.toml: fine, it is not there"), "{out}");
+    let file = repository_file(&environment, PROGRAMS);
+    let (out, _) = check(&mut with_config(&environment, &["config", "check"], &path), 0);
+    assert!(out.contains(&format!("{}: fine\n", file.display())), "{out}");
+    // Whoever names a file means one.
+    let (_, err) = check(&mut environment.ringer(&["config", "check", "gone.toml"]), 66);
+    assert!(err.contains("cannot open gone.toml"), "{err}");
+}
+
+#[test]
+fn a_repository_s_file_has_rules_of_its_own() {
+    let environment = TestEnvironment::new();
+    let file = repository_file(&environment, "[[webhook]]\nkind = \"ntfy\"\nurl = \"https://x/y\"\n");
+    let place = format!("{}:1:", file.display());
+    let (_, err) = check(&mut environment.ringer(&["config", "check"]), 78);
+    assert!(err.contains(&place), "{err}");
+    let (_, err) = check(&mut environment.ringer(&["config", "check", ".ringer.toml"]), 78);
+    assert!(err.starts_with(".ringer.toml:1:"), "{err}");
+    let (out, _) = check(&mut environment.ringer(&["config", "check", "--json"]), 78);
+    let report = json(&out);
+    assert_eq!((&report["ok"], &report["files"][0]["path"]), (&json!(false), &json!(file)));
+    assert_eq!(report["files"][0]["problems"][0]["line"], 1);
+}
+
+#[test]
+fn what_is_shown_says_the_same_as_what_was_read() {
+    let environment = TestEnvironment::new();
+    let text = "idle_threshold_ms = 5\n[notify]\npopup = \"off\"\nsound = true\n";
+    let path = own(&environment, text);
+    let shown = check(&mut with_config(&environment, &["config", "show"], &path), 0).0;
+    assert!(shown.contains("idle_threshold_ms = 5") && shown.contains("popup = \"off\""), "{shown}");
+    let path = own(&environment, &shown);
+    assert_eq!(check(&mut with_config(&environment, &["config", "show"], &path), 0).0, shown);
+    let report = json(&check(&mut with_config(&environment, &["config", "show", "--json"], &path), 0).0);
+    assert_eq!((&report["notify"]["popup"], &report["notify"]["sound"]), (&json!("off"), &json!(true)));
+
+    let path = own(&environment, "x = 1");
+    let (out, err) = check(&mut with_config(&environment, &["config", "show"], &path), 78);
+    assert!(out.is_empty() && err.contains("config.toml:1:1: unknown key x"), "{err}");
+}
+
+#[test]
+fn the_defaults_are_a_good_file_and_the_schema_is_the_committed_one() {
+    let environment = TestEnvironment::new();
+    let default = environment.run(&["config", "show", "--default"]);
+    let path = own(&environment, &default);
+    check(&mut with_config(&environment, &["config", "check"], &path), 0);
+    let shown = |path: &Path| check(&mut with_config(&environment, &["config", "show"], path), 0).0;
+    assert_eq!(shown(&path), shown(&environment.path().join("none")));
+    let json_default = json(&environment.run(&["config", "show", "--default", "--json"]));
+    assert_eq!(json_default["preferred_channel"], "auto");
+
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/config.schema.json");
+    assert_eq!(environment.run(&["config", "schema"]), fs::read_to_string(committed).expect("the schema"));
+}
+
+fn trusted(environment: &TestEnvironment) -> Vec<Value> {
+    json(&environment.run(&["trust", "--list", "--json"])).as_array().expect("a list").clone()
+}
+
+#[test]
+fn nothing_runs_before_it_is_trusted_and_changes_ask_again() {
+    let environment = TestEnvironment::new();
+    let file = repository_file(&environment, PROGRAMS);
+    let shown = || check(&mut environment.ringer(&["config", "show"]), 0);
+    assert!(shown().1.contains("not trusted: 2 of the programs in") && !shown().0.contains("triage"));
+    // Nobody can be asked, so nothing is trusted.
+    let (_, err) = check(&mut environment.ringer(&["trust"]), 64);
+    assert!(err.contains("not trusted  hook \"triage\": [\"true\", \"a b\"]"), "{err}");
+    assert!(err.contains("[\"direnv\", \"reload\"] in ") && err.contains("try: ringer trust --yes"), "{err}");
+    assert!(trusted(&environment).is_empty());
+
+    let report = json(&environment.run(&["trust", "--yes", "--json"]));
+    assert_eq!((&report["newly_trusted"], &report["path"]), (&json!(2), &json!(file)));
+    assert!(report["programs"].as_array().expect("a list").iter().all(|program| program["trusted"] == true));
+    assert_eq!(trusted(&environment).len(), 2);
+    assert!(shown().0.contains("triage") && shown().1.is_empty());
+    // Nothing is new, so nobody is asked.
+    let (_, err) = check(&mut environment.ringer(&["trust"]), 0);
+    assert!(err.contains("  trusted      hook \"triage\""), "{err}");
+
+    repository_file(&environment, &PROGRAMS.replace("a b", "c"));
+    let (_, err) = check(&mut environment.ringer(&["trust"]), 64);
+    assert!(err.contains("not trusted  hook") && err.contains("  trusted      watch"), "{err}");
+
+    let (_, err) = check(&mut environment.ringer(&["trust", "--remove"]), 0);
+    assert!(err.contains("no longer trusted: 2 of") && trusted(&environment).is_empty(), "{err}");
+    let (_, err) = check(&mut environment.ringer(&["trust", "--list"]), 0);
+    assert!(err.contains("nothing is trusted"), "{err}");
+}
+
+#[test]
+fn the_person_is_asked_and_the_answer_counts() {
+    let environment = TestEnvironment::new();
+    repository_file(&environment, PROGRAMS);
+    let home = environment.home();
+    let variables = [("RINGER_HOME", home.to_str().expect("UTF-8")), ("RINGER_HUB", "off")];
+    let answer = |typed| typed_in_terminal(&["trust"], &variables, &environment.repository(), typed);
+    let (shown, exit) = answer("n\n");
+    assert!(shown.contains("really? [y/N]") && shown.contains("nothing was trusted") && exit == 0, "{shown}");
+    assert!(trusted(&environment).is_empty());
+    let (shown, exit) = answer("y\n");
+    assert!(shown.contains("trusted 2 more") && exit == 0, "{shown}");
+    assert_eq!(trusted(&environment).len(), 2);
+}
+
+#[test]
+fn what_cannot_be_trusted() {
+    let environment = TestEnvironment::new();
+    let (_, err) = check(&mut environment.ringer(&["trust"]), 0);
+    assert!(err.contains("nothing to trust: ") && err.contains("is not there"), "{err}");
+    repository_file(&environment, "[[mute]]\n");
+    let (_, err) = check(&mut environment.ringer(&["trust", "--yes"]), 78);
+    assert!(err.contains(".ringer.toml:1:") && !environment.home().exists(), "{err}");
+    repository_file(&environment, "");
+    let (_, err) = check(&mut environment.ringer(&["trust", "--yes"]), 0);
+    assert!(err.contains("names no programs"), "{err}");
+    let outside = environment.path().join("outside");
+    fs::create_dir(&outside).expect("a directory");
+    let (_, err) = check(environment.ringer(&["trust"]).arg(&outside), 64);
+    assert!(err.contains("no git repository"), "{err}");
+    check(&mut environment.ringer(&["trust", "nowhere"]), 66);
+    check(&mut environment.ringer(&["trust", "nowhere", "--remove"]), 0);
+}
+
+#[test]
+fn a_stranger_s_file_cannot_disguise_itself() {
+    let environment = TestEnvironment::new();
+    repository_file(&environment, "[[hook]]\nid = \"x\"\ncommand = [\"a\\u001b[2K\\u202eb\\n\"]\n");
+    let (_, err) = check(&mut environment.ringer(&["trust", "--yes"]), 0);
+    assert!(err.contains(r#"["a\u{1b}[2K\u{202e}b\n"]"#) && !err.contains('\x1b'), "{err:?}");
+    assert!(!environment.run(&["trust", "--list"]).contains('\x1b'));
+}
+
+#[test]
+fn a_broken_list_is_not_overwritten() {
+    let environment = TestEnvironment::new();
+    repository_file(&environment, PROGRAMS);
+    environment.run(&["trust", "--yes"]);
+    let list = environment.home().join("trusted.json");
+    fs::write(&list, "{").expect("a file");
+    for arguments in [&["trust", "--yes"][..], &["trust", "--list"], &["trust", "--remove"]] {
+        let (_, err) = check(&mut environment.ringer(arguments), 65);
+        assert!(err.contains("try: rm "), "{err}");
+    }
+    assert_eq!(fs::read_to_string(&list).expect("a file"), "{");
+}

@@ -1,0 +1,339 @@
+//! The sentences of 30-attention.md about the whole line, through the engine's public face. Tests are named after them.
+
+use std::time::Duration;
+
+use ringer_core::{
+    Answer, Caller, DailySpan, Draft, Effects, Engine, Envelope, Event, Hook, Incoming, Kind, Looking,
+    Message, MessageId, Mute, Now, OnFailure, Order, Patch, Place, Preferences, Scope, Sender, Settings,
+    SurfaceId, Ticket, TimeOfDay, Way, WorkspaceId,
+};
+
+fn at(ms: u64) -> Now {
+    let wall_ms = i64::try_from(ms).expect("not long");
+    Now { mono: Duration::from_millis(ms), wall_ms, local: TimeOfDay::default() }
+}
+
+fn id(number: u64) -> MessageId {
+    MessageId::new(number, [0; 10])
+}
+
+fn pane(surface: &str) -> Place {
+    Place::surface(WorkspaceId::new("w"), SurfaceId::new(surface))
+}
+
+fn incoming(number: u64, surface: &str, body: &str) -> Incoming {
+    let sender = Sender::new("agent").expect("a name");
+    let draft = Draft::new(Scope::global(), sender, Kind::Waiting, body).expect("a draft");
+    let message = Message { seq: 1, id: id(number), unix_ms: 0, draft, machine: None };
+    let caller = Caller { surface: Some(SurfaceId::new(surface)), ..Caller::default() };
+    Incoming { message, caller, is_subagent: false, pending: false }
+}
+
+fn message(number: u64, surface: &str, body: &str) -> Event {
+    Event::Message(Box::new(incoming(number, surface, body)))
+}
+
+fn looking(app: bool, surface: &str) -> Event {
+    let (workspace, surface) = (Some(WorkspaceId::new("w")), Some(SurfaceId::new(surface)));
+    Event::Looks(Looking { app, workspace, surface })
+}
+
+fn hook(id: &str) -> Hook {
+    Hook { id: id.to_owned(), config_path: None, on_failure: OnFailure::Keep, trusted: true, scope: None }
+}
+
+fn engine(preferences: Preferences) -> Engine {
+    let mut engine = Engine::new(preferences, false);
+    for surface in ["a", "b", "c"] {
+        let (surface, workspace) = (SurfaceId::new(surface), WorkspaceId::new("w"));
+        engine.handle(at(0), Event::Surface { surface, workspace, tty: None });
+    }
+    engine
+}
+
+fn with_hooks(hooks: Vec<Hook>) -> Engine {
+    engine(Preferences { hooks, ..Preferences::default() })
+}
+
+fn asked(orders: &[Order]) -> Vec<(Ticket, Envelope)> {
+    let asked = orders.iter().filter_map(|order| match order {
+        Order::RunHook { ticket, envelope, .. } => Some((*ticket, (**envelope).clone())),
+        _ => None,
+    });
+    asked.collect()
+}
+
+fn patched(ticket: Ticket, json: &str) -> Event {
+    let patch: Patch = serde_json::from_str(json).expect("a patch");
+    Event::HooksAnswered { ticket, answer: Answer::Patched(patch) }
+}
+
+fn ways(orders: &[Order]) -> Vec<Way> {
+    let ways = orders.iter().filter_map(|order| match order {
+        Order::Deliver(delivery) => Some(delivery.way),
+        _ => None,
+    });
+    ways.collect()
+}
+
+fn trail(engine: &Engine, number: u64) -> Vec<String> {
+    let record = engine.attention().store().get(&id(number)).expect("it is remembered");
+    record.trail.steps().map(|step| step.text.clone()).collect()
+}
+
+#[test]
+fn coalescing_never_removes_a_message_it_only_says_that_a_newer_one_is_shown() {
+    let mut engine = with_hooks(vec![hook("slow")]);
+    engine.handle(at(0), message(1, "a", "one"));
+    engine.handle(at(600), message(2, "a", "two"));
+    let orders = engine.handle(at(1200), message(3, "a", "three"));
+    let said = orders.iter().find_map(|order| match order {
+        Order::Trail { id, text } => Some((id.clone(), text.clone())),
+        _ => None,
+    });
+    let (which, text) = said.expect("the one that made way says so");
+    assert_eq!(which, id(2));
+    assert!(text.contains("newer") && text.contains(id(3).as_str()), "{text}");
+    let mut undecided: Vec<MessageId> = engine.undecided_ids().cloned().collect();
+    undecided.sort();
+    assert_eq!(undecided, [id(1), id(3)]);
+}
+
+#[test]
+fn a_request_says_where_what_who_and_whether_the_person_looks() {
+    let mut engine =
+        with_hooks(vec![Hook { config_path: Some("/etc/ringer.toml".to_owned()), ..hook("triage") }]);
+    let mut one = incoming(1, "a", "body");
+    one.message.draft.title = Some("title".to_owned());
+    one.message.draft.subtitle = Some("subtitle".to_owned());
+    one.message.draft.category = Some("permission_prompt".to_owned());
+    one.message.draft.origin.cwd = Some("/src".to_owned());
+    one.pending = true;
+    engine.handle(at(0), looking(true, "b"));
+    let (_, envelope) = asked(&engine.handle(at(1), Event::Message(Box::new(one)))).remove(0);
+    let text = envelope.notification;
+    assert_eq!((text.workspace_id.as_str(), text.surface_id.as_deref()), ("w", Some("a")));
+    assert_eq!(
+        (text.title.as_str(), text.subtitle.as_str(), text.body.as_str()),
+        ("title", "subtitle", "body")
+    );
+    let context = envelope.context;
+    assert_eq!((context.cwd.as_deref(), context.hook_id.as_deref()), (Some("/src"), Some("triage")));
+    assert_eq!(context.config_path.as_deref(), Some("/etc/ringer.toml"));
+    assert_eq!((context.app_focused, context.focused_panel), (true, false));
+    let agent = envelope.agent;
+    assert_eq!(
+        (agent.kind.as_deref(), agent.category.as_deref()),
+        (Some("waiting"), Some("permission_prompt"))
+    );
+    assert_eq!((agent.pending, agent.is_subagent), (true, false));
+    let (_, seen) = asked(&engine.handle(at(2), message(2, "b", "in view"))).remove(0);
+    assert!(seen.context.app_focused && seen.context.focused_panel);
+    engine.handle(at(3), looking(false, "c"));
+    let (_, away) = asked(&engine.handle(at(4), message(3, "c", "out of view"))).remove(0);
+    assert!(!away.context.app_focused && !away.context.focused_panel);
+}
+
+#[test]
+fn built_in_rules_come_first_then_the_hook_programs() {
+    let rules = Settings {
+        mute: vec![Mute { agent: Some("agent".to_owned()), ..Mute::default() }],
+        quiet_hours: vec![DailySpan::parse("00:00-01:00").expect("a span")],
+        ..Settings::default()
+    };
+    let mut engine = engine(Preferences { rules, hooks: vec![hook("triage")], ..Preferences::default() });
+    let (ticket, envelope) = asked(&engine.handle(at(0), message(1, "a", "x"))).remove(0);
+    assert_eq!(envelope.effects, Effects { record: true, ..Effects::NONE });
+    // A hook has the last word.
+    let orders = engine.handle(at(1), patched(ticket, r#"{"effects":{"sound":true}}"#));
+    assert_eq!(ways(&orders), [Way::Sound]);
+    let mut of_subagent = incoming(2, "b", "y");
+    of_subagent.is_subagent = true;
+    let orders = engine.handle(at(2), Event::Message(Box::new(of_subagent)));
+    assert!(asked(&orders).is_empty(), "what is silenced for good is not worth a program");
+    assert!(engine.attention().store().get(&id(2)).is_none());
+}
+
+#[test]
+fn each_effect_switches_its_own_and_toasts_follow_record() {
+    let check = |patch: &str, remembered: bool, unread: usize, flashes: bool, toast: bool, expect: &[Way]| {
+        let mut engine = with_hooks(vec![hook("h")]);
+        let (ticket, _) = asked(&engine.handle(at(0), message(1, "a", "x"))).remove(0);
+        let orders = engine.handle(at(1), patched(ticket, patch));
+        assert_eq!(engine.attention().store().get(&id(1)).is_some(), remembered, "{patch}");
+        assert_eq!(engine.attention().store().total_unread(), unread, "{patch}");
+        assert_eq!(orders.iter().any(|order| matches!(order, Order::Flash(_))), flashes, "{patch}");
+        assert_eq!(engine.toast().is_some(), toast, "{patch}");
+        assert_eq!(ways(&orders), expect, "{patch}");
+        assert!(!orders.iter().any(|order| matches!(order, Order::Reorder(_))), "not turned on: {patch}");
+    };
+    use Way::{Command, Desktop, Sound, Webhook};
+    let all = [Desktop, Sound, Command, Webhook];
+    check("{}", true, 1, true, true, &all);
+    check(r#"{"effects":{"record":false}}"#, false, 0, false, false, &all);
+    check(r#"{"effects":{"markUnread":false}}"#, true, 0, true, false, &all);
+    check(r#"{"effects":{"paneFlash":false}}"#, true, 1, false, true, &all);
+    check(r#"{"effects":{"desktop":false}}"#, true, 1, true, true, &[Sound, Command, Webhook]);
+    check(r#"{"effects":{"sound":false}}"#, true, 1, true, true, &[Desktop, Command, Webhook]);
+    check(r#"{"effects":{"command":false}}"#, true, 1, true, true, &[Desktop, Sound]);
+}
+
+#[test]
+fn a_patch_of_a_hook_changes_what_is_remembered_and_sent() {
+    let mut engine = with_hooks(vec![hook("h")]);
+    let (ticket, _) = asked(&engine.handle(at(0), message(1, "a", "x"))).remove(0);
+    let patch = r#"{"notification":{"title":"T","subtitle":"S","body":"B","workspaceId":"other"}}"#;
+    let orders = engine.handle(at(1), patched(ticket, patch));
+    let record = engine.attention().store().get(&id(1)).expect("remembered");
+    assert_eq!(
+        (record.title.as_deref(), record.subtitle.as_deref(), record.body.as_str()),
+        (Some("T"), Some("S"), "B")
+    );
+    assert_eq!(record.place, pane("a"), "ids in a patch are ignored");
+    let sent = orders.iter().any(|order| {
+        matches!(order, Order::Deliver(sent) if sent.title == "T" && sent.subtitle == "S" && sent.body == "B")
+    });
+    assert!(sent);
+}
+
+#[test]
+fn a_hook_that_nobody_trusted_is_skipped_and_a_toast_says_so() {
+    let mut engine = with_hooks(vec![Hook { trusted: false, ..hook("theirs") }]);
+    let orders = engine.handle(at(0), message(1, "a", "x"));
+    assert!(asked(&orders).is_empty() && engine.attention().store().get(&id(1)).is_some());
+    let toast = engine.toast().expect("it says so");
+    assert!(toast.text().contains("theirs") && toast.text().contains("ringer trust"), "{}", toast.text());
+}
+
+#[test]
+fn a_ring_shows_only_when_rings_are_enabled() {
+    let mut engine = engine(Preferences { no_rings: true, ..Preferences::default() });
+    let mut orders = engine.handle(at(0), message(1, "a", "x"));
+    orders.extend(engine.handle(at(1), looking(true, "b")));
+    orders.extend(engine.handle(at(2), message(2, "b", "in view")));
+    assert!(!orders.iter().any(|order| matches!(order, Order::Ring { .. })));
+    assert!(orders.iter().any(|order| matches!(order, Order::Badge { .. })), "the number is no ring");
+}
+
+#[test]
+fn every_action_does_what_the_table_says_and_withdraws_what_was_delivered() {
+    let check = |action: Event, withdrawn: &[u64], unread: usize, left: usize| {
+        let mut engine = engine(Preferences::default());
+        engine.handle(at(0), message(1, "a", "one"));
+        engine.handle(at(1), message(2, "b", "two"));
+        let name = format!("{action:?}");
+        let orders = engine.handle(at(2), action);
+        let mut taken: Vec<MessageId> = orders
+            .iter()
+            .filter_map(|order| match order {
+                Order::Withdraw(id) => Some(id.clone()),
+                _ => None,
+            })
+            .collect();
+        taken.sort();
+        assert_eq!(taken, withdrawn.iter().map(|number| id(*number)).collect::<Vec<_>>(), "{name}");
+        let store = engine.attention().store();
+        assert_eq!((store.total_unread(), store.len()), (unread, left), "{name}");
+        let forgotten = orders.iter().filter(|order| matches!(order, Order::Forget(_))).count();
+        assert_eq!(forgotten, 2 - left, "{name}: what is off the list is written so");
+        // What is still on its way out goes no further.
+        for number in withdrawn {
+            let failed =
+                Event::Delivered { id: id(*number), way: Way::Desktop, result: Err("slow".to_owned()) };
+            assert!(ways(&engine.handle(at(3), failed)).is_empty(), "{name}");
+        }
+    };
+    check(looking(true, "a"), &[1], 1, 2);
+    check(Event::Read(pane("a")), &[1], 1, 2);
+    check(Event::ReadAll, &[1, 2], 0, 2);
+    check(Event::Mark { id: id(1), read: true }, &[1], 1, 2);
+    check(Event::Remove(id(1)), &[1], 1, 1);
+    check(Event::Clear(pane("a")), &[1], 1, 1);
+    check(Event::Clear(Place::workspace(WorkspaceId::new("w"))), &[1, 2], 0, 0);
+    check(Event::ClearAll, &[1, 2], 0, 0);
+    check(looking(false, "a"), &[], 2, 2);
+}
+
+#[test]
+fn session_restore_replaces_that_workspaces_notifications_and_no_others() {
+    let mut before = engine(Preferences::default());
+    before.handle(at(0), message(1, "a", "of the session"));
+    let session = before.session(100);
+    let mut after = engine(Preferences::default());
+    after.handle(at(0), message(2, "b", "since then"));
+    let (surface, workspace) = (SurfaceId::new("x"), WorkspaceId::new("v"));
+    after.handle(at(0), Event::Surface { surface, workspace, tty: None });
+    after.handle(at(0), message(3, "x", "elsewhere"));
+    after.restore(at(1), session).expect("of this version");
+    let mut left: Vec<MessageId> =
+        after.attention().store().newest().map(|record| record.id.clone()).collect();
+    left.sort();
+    assert_eq!(left, [id(1), id(3)]);
+}
+
+#[test]
+fn the_three_other_sources_of_unread_have_lives_of_their_own() {
+    let badge = |engine: &Engine| engine.attention().badge(&WorkspaceId::new("w")).0;
+    let whole = || Place::workspace(WorkspaceId::new("w"));
+    let mut engine = engine(Preferences::default());
+    engine.handle(at(0), Event::MarkUnread(pane("a")));
+    engine.handle(at(0), Event::Activity(pane("a")));
+    engine.handle(at(0), Event::Activity(pane("b")));
+    assert_eq!(badge(&engine), 2, "one for each that is set, however many surfaces");
+    engine.handle(at(1), message(1, "a", "x"));
+    assert_eq!(badge(&engine), 2, "a notification ends the mark, and counts itself");
+    engine.handle(at(2), Event::Mark { id: id(1), read: true });
+    assert_eq!(badge(&engine), 1, "activity stays");
+    engine.handle(at(3), Event::MarkUnread(pane("a")));
+    engine.handle(at(4), Event::Read(whole()));
+    assert_eq!(badge(&engine), 0, "the person reads the workspace");
+}
+
+#[test]
+fn in_view_nothing_goes_out_but_a_command_and_elsewhere_in_the_workspace_everything_does() {
+    for (app, surface, expect) in [
+        (true, "a", vec![Way::Command]),
+        (true, "b", vec![Way::Desktop, Way::Sound, Way::Command, Way::Webhook]),
+        (false, "a", vec![Way::Desktop, Way::Sound, Way::Command, Way::Webhook]),
+    ] {
+        let mut engine = engine(Preferences::default());
+        engine.handle(at(0), looking(app, surface));
+        assert_eq!(ways(&engine.handle(at(1), message(1, "a", "x"))), expect, "{app} {surface}");
+    }
+}
+
+#[test]
+fn every_decision_is_appended_to_the_trail() {
+    let rules = Settings {
+        quiet_hours: vec![DailySpan::parse("00:00-01:00").expect("a span")],
+        ..Settings::default()
+    };
+    let mut engine = engine(Preferences { rules, hooks: vec![hook("triage")], ..Preferences::default() });
+    engine.handle(at(0), looking(true, "a"));
+    let (ticket, _) = asked(&engine.handle(at(1), message(1, "a", "x"))).remove(0);
+    engine.handle(at(2), patched(ticket, r#"{"effects":{"desktop":false,"command":true}}"#));
+    let done = Event::Delivered { id: id(1), way: Way::Command, result: Ok("ran".to_owned()) };
+    engine.handle(at(3), done);
+    let steps = trail(&engine, 1);
+    // Where it rings, the rule, the hook, the suppression, what was decided, the way out and what came of it.
+    let expect = [
+        "the caller named its surface",
+        "quiet hours",
+        "hook triage",
+        "is looking at it",
+        "decided:",
+        "command: ran",
+    ];
+    let found = expect.map(|part| steps.iter().position(|step| step.contains(part)));
+    assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{found:?} in {steps:?}");
+}
+
+#[test]
+fn what_outlived_its_worth_before_it_arrived_is_not_shown() {
+    let mut one = incoming(1, "a", "x");
+    one.message.draft.ttl = Some(Duration::from_millis(10));
+    let mut engine = engine(Preferences::default());
+    let orders = engine.handle(at(10), Event::Message(Box::new(one.clone())));
+    assert!(matches!(&orders[..], [Order::Trail { text, .. }] if text.contains("out of date")), "{orders:?}");
+    assert!(!ways(&engine.handle(at(9), Event::Message(Box::new(one)))).is_empty());
+}

@@ -1,0 +1,63 @@
+//! The end of a process that is not our child.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// How often a process is looked at where the system cannot tell of its end.
+const LOOK_EVERY: Duration = Duration::from_mins(1);
+
+/// Waits until the process of that number, which began at that time, has ended.
+pub(crate) async fn ended(pid: u32, started: u64) {
+    let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let handle = number.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+    // Only now: a number that was given again belongs to somebody else, and the handle would be theirs.
+    if began(pid) != Some(started) {
+        return;
+    }
+    #[expect(
+        deprecated,
+        reason = "the other way is unsafe, for types that may close their descriptor; this cannot"
+    )]
+    let handle = handle.and_then(|handle| AsyncFd::with_interest(handle, Interest::READABLE).ok());
+    match handle {
+        Some(handle) => {
+            let _ = handle.readable().await;
+        }
+        None => {
+            while began(pid) == Some(started) {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        }
+    }
+}
+
+/// When a process began, in the kernel's ticks.
+fn began(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything, so count from its end.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[tokio::test]
+    async fn the_end_of_a_process_is_told_and_a_stranger_is_not_waited_for() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let pid = child.id();
+        let started = began(pid).unwrap();
+        ended(pid, started + 1).await;
+        let waiting = tokio::spawn(ended(pid, started));
+        drop(child.stdin.take());
+        let deadline = Duration::from_secs(30);
+        tokio::time::timeout(deadline, waiting).await.unwrap().unwrap();
+        child.wait().unwrap();
+        ended(pid, started).await;
+    }
+}

@@ -1,0 +1,147 @@
+//! Popups on a desktop, from the message in the journal to the server on the bus.
+
+use ringer_core::{Draft, Kind};
+use serde_json::json;
+
+use crate::bus::Bus;
+use crate::hub::{TestHub, draft, until};
+use crate::server::{Call, Manner, Server};
+use crate::terminal::Terminal;
+
+fn with_server(manner: Manner) -> (Bus, Server, TestHub) {
+    let bus = Bus::start();
+    let server = Server::start(&bus.address(), manner);
+    let hub = TestHub::with_bus("", Some(bus.address()));
+    (bus, server, hub)
+}
+
+#[test]
+fn a_popup_says_what_the_message_says() {
+    let (_bus, server, hub) = with_server(Manner::Well);
+    let mut message = Draft { title: Some("Build".to_owned()), ..draft("<b>red</b> & late") };
+    message.subtitle = Some("main".to_owned());
+    message.tag = ringer_core::Tag::Notice(Kind::Error);
+    let id = hub.append(&message);
+    let told = server.popup();
+    assert_eq!((told.app.as_str(), told.replaces, told.summary.as_str()), ("Ringer", 0, "Build"));
+    assert_eq!(told.body, "main\n&lt;b&gt;red&lt;/b&gt; &amp; late");
+    assert_eq!(told.actions, ["default", "Show"]);
+    assert_eq!(told.hints["urgency"].downcast_ref::<u8>().expect("a byte"), 2);
+    let trail = hub.wait_for_step(&id, "desktop: ");
+    assert!(trail.contains(&"desktop: shown as number 1".to_owned()), "{trail:?}");
+}
+
+#[test]
+#[ignore = "a superseded notification is read, so its popup is closed before the next one could take its place"]
+fn the_next_of_the_same_surface_takes_its_place_even_in_another_hub() {
+    let (_bus, server, mut hub) = with_server(Manner::Well);
+    let first = hub.send_from("s1", "first");
+    assert_eq!(server.popup().replaces, 0);
+    hub.wait_for_step(&first, "desktop: ");
+    let second = hub.send_from("s1", "second");
+    assert_eq!(server.popup().replaces, 1, "the same popup, with another text");
+    hub.wait_for_step(&second, "desktop: ");
+    hub.send_from("s2", "elsewhere");
+    let other = server.popup();
+    assert_eq!((other.replaces, other.body.as_str()), (0, "elsewhere"));
+    assert!(hub.is_read(&first) && !hub.is_read(&second), "one unread for each surface");
+
+    hub.end();
+    hub.begin();
+    hub.send_from("s1", "third");
+    assert_eq!(server.popup().replaces, 1, "what the last hub has shown is known");
+}
+
+#[test]
+fn what_is_read_is_withdrawn() {
+    let (_bus, server, hub) = with_server(Manner::Well);
+    let id = hub.send("hello");
+    server.popup();
+    hub.wait_for_step(&id, "desktop: ");
+    hub.mark_read(&id);
+    assert!(matches!(server.told(), Call::Close(1)));
+    let other = hub.send_from("s1", "again");
+    server.popup();
+    hub.wait_for_step(&other, "desktop: ");
+    hub.call("notification.clear", &json!({ "all": true }));
+    assert!(matches!(server.told(), Call::Close(2)), "cleared is withdrawn as well");
+}
+
+#[test]
+fn a_popup_of_a_hub_that_is_gone_can_still_be_withdrawn() {
+    let (_bus, server, mut hub) = with_server(Manner::Well);
+    let id = hub.send("hello");
+    server.popup();
+    hub.wait_for_step(&id, "desktop: ");
+    hub.end();
+    hub.begin();
+    hub.mark_read(&id);
+    assert!(matches!(server.told(), Call::Close(1)));
+}
+
+#[test]
+fn closing_a_popup_by_hand_reads_it_and_running_out_of_time_does_not() {
+    let (_bus, server, hub) = with_server(Manner::Well);
+    let (expired, dismissed) = (hub.send("expires"), hub.send("is closed"));
+    for id in [&expired, &dismissed] {
+        server.popup();
+        hub.wait_for_step(id, "desktop: ");
+    }
+    let number = |id| {
+        let trail = hub.trail(id);
+        let step = trail.iter().find_map(|step| step.strip_prefix("desktop: shown as number "));
+        step.and_then(|number| number.parse().ok()).expect("a number")
+    };
+    // In this order: when the second has an effect, the first would have had one.
+    server.close(number(&expired), 1);
+    server.close(number(&dismissed), 2);
+    until("the one that was closed is read", || hub.is_read(&dismissed));
+    assert!(!hub.is_read(&expired));
+}
+
+#[test]
+fn clicking_a_popup_opens_it() {
+    let (_bus, server, hub) = with_server(Manner::Well);
+    let id = hub.send("hello");
+    server.popup();
+    hub.wait_for_step(&id, "desktop: ");
+    server.click(1, "default");
+    until("it is read", || hub.is_read(&id));
+}
+
+#[test]
+fn a_desktop_that_hangs_lets_the_terminal_tell() {
+    let (_bus, server, hub) = with_server(Manner::Hangs);
+    let terminal = Terminal::kitty();
+    let id = hub.append(&terminal.says("hello"));
+    server.popup();
+    let begun = std::time::Instant::now();
+    terminal.wait_for("hello");
+    assert!(begun.elapsed().as_secs() < 15, "within five seconds, on a machine that has time");
+    let trail = hub.wait_for_step(&id, "terminal: ");
+    assert!(trail.iter().any(|step| step.starts_with("desktop failed: ")), "{trail:?}");
+}
+
+#[test]
+fn without_a_desktop_the_terminal_tells_at_once() {
+    let bus = Bus::start();
+    let hub = TestHub::with_bus("", Some(bus.address()));
+    let terminal = Terminal::kitty();
+    let id = hub.append(&terminal.says("nobody serves the bus"));
+    terminal.wait_for("nobody serves the bus");
+    let trail = hub.wait_for_step(&id, "terminal: ");
+    assert!(trail.iter().any(|step| step.starts_with("desktop failed: ")), "{trail:?}");
+}
+
+#[test]
+#[ignore = "the outbox keeps the way, but not the ways after it: a delivery of the last hub that fails falls through to nothing"]
+fn a_delivery_that_a_dead_hub_began_still_falls_through() {
+    let (_bus, server, mut hub) = with_server(Manner::Hangs);
+    let terminal = Terminal::kitty();
+    let id = hub.append(&terminal.says("hello"));
+    server.popup();
+    hub.end();
+    hub.begin();
+    terminal.wait_for("hello");
+    hub.wait_for_step(&id, "terminal: ");
+}

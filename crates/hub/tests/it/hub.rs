@@ -1,0 +1,239 @@
+//! A hub on a thread of the test, with a home and settings of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use ringer_core::{Draft, Kind, MessageId, Origin, Scope, Sender};
+use ringer_hub::config::Environment;
+use ringer_hub::{Client, PlainHost, Presence, RunError, Surroundings, run};
+use ringer_journal::{Home, Journal, Stamp};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Longer than anything here takes on the slowest machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two looks at something that tells nobody when it changes.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A hub. It ends with the test.
+pub(crate) struct TestHub {
+    directory: TempDir,
+    surroundings: Surroundings,
+    thread: Option<JoinHandle<Result<(), RunError>>>,
+}
+
+impl TestHub {
+    /// A hub with these settings and no desktop.
+    pub(crate) fn start(settings: &str) -> Self {
+        Self::with_bus(settings, None)
+    }
+
+    pub(crate) fn with_bus(settings: &str, bus: Option<String>) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let config = directory.path().join("config.toml");
+        fs::write(&config, settings).expect("a file");
+        let surroundings = Surroundings {
+            home: Home::new(directory.path().join("home")),
+            runtime: None,
+            bus,
+            environment: Environment { ringer_config: Some(config), ..Environment::default() },
+            idle_after: Duration::from_mins(10),
+            aloud: false,
+        };
+        let mut hub = Self { directory, surroundings, thread: None };
+        hub.begin();
+        hub
+    }
+
+    /// Begins, or begins again.
+    pub(crate) fn begin(&mut self) {
+        let surroundings = self.surroundings.clone();
+        self.thread = Some(thread::spawn(move || run(&surroundings, ringer_hub::Plugs { hosts: vec![Box::new(PlainHost::default())], ..ringer_hub::Plugs::default() })));
+        until("the hub answers", || {
+            let ended = self.thread.as_ref().is_some_and(JoinHandle::is_finished);
+            assert!(!ended, "the hub ended at once");
+            Client::connect(self.home()).is_ok_and(|mut client| client.call("ping", &Value::Null).is_ok())
+        });
+    }
+
+    /// Ends it, and waits for its end.
+    pub(crate) fn end(&mut self) {
+        if let Ok(mut client) = Client::connect(self.home()) {
+            let _ = client.call("hub.stop", &Value::Null);
+        }
+        if let Some(thread) = self.thread.take() {
+            // Its own failure is not what a test looks at.
+            let _ = thread.join();
+        }
+    }
+
+    pub(crate) fn home(&self) -> &Home {
+        &self.surroundings.home
+    }
+
+    /// A path in its directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Writes the person's settings, and lets the hub look at them.
+    pub(crate) fn set(&self, settings: &str) {
+        fs::write(self.path("config.toml"), settings).expect("a file");
+        self.call("hub.reload", &Value::Null);
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        Presence::read(self.home()).expect("a hub").socket
+    }
+
+    #[track_caller]
+    pub(crate) fn call(&self, method: &str, params: &Value) -> Value {
+        let answer = Client::connect(self.home()).and_then(|mut client| client.call(method, params));
+        answer.unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// What became of a message, step by step.
+    #[track_caller]
+    pub(crate) fn trail(&self, id: &MessageId) -> Vec<String> {
+        let answer = self.call("notification.why", &json!({ "id": id }));
+        let steps = answer["trail"].as_array().expect("a trail").iter();
+        steps.map(|step| step["text"].as_str().expect("a text").to_owned()).collect()
+    }
+
+    /// Waits until a message's trail has a step that begins like this. Gives the trail.
+    #[track_caller]
+    pub(crate) fn wait_for_step(&self, id: &MessageId, begin: &str) -> Vec<String> {
+        let mut trail = Vec::new();
+        until(&format!("a step {begin:?} of {id}"), || {
+            trail = self.trail(id);
+            trail.iter().any(|step| step.starts_with(begin))
+        });
+        trail
+    }
+
+    #[track_caller]
+    pub(crate) fn is_read(&self, id: &MessageId) -> bool {
+        let answer = self.call("notification.why", &json!({ "id": id }));
+        answer["notification"]["is_read"].as_bool().unwrap_or_else(|| panic!("{answer}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn mark_read(&self, id: &MessageId) {
+        self.call("notification.mark_read", &json!({ "id": id }));
+    }
+
+    /// Sends a message that comes from nowhere.
+    #[track_caller]
+    pub(crate) fn send(&self, body: &str) -> MessageId {
+        self.append(&draft(body))
+    }
+
+    /// Sends a message of a surface.
+    #[track_caller]
+    pub(crate) fn send_from(&self, surface: &str, body: &str) -> MessageId {
+        let origin = Origin { surface: Some(surface.to_owned()), ..Origin::default() };
+        self.append(&Draft { origin, ..draft(body) })
+    }
+
+    #[track_caller]
+    pub(crate) fn append(&self, draft: &Draft) -> MessageId {
+        self.journal().append(draft, &Stamp::now()).expect("it is appended")
+    }
+
+    pub(crate) fn journal(&self) -> Journal {
+        Journal::open(self.home()).expect("a journal")
+    }
+
+    /// Follows events whose names begin like this, from the first one on.
+    pub(crate) fn follow(&self, name: &str) -> Following {
+        let mut client = Client::connect(self.home()).expect("a hub");
+        client.call("events.subscribe", &json!({ "after_seq": 0, "names": [name] })).expect("subscribed");
+        client.wait_for_ever().expect("a socket");
+        let (tell, events) = channel();
+        thread::spawn(move || {
+            while let Ok(Some(line)) = client.next_line() {
+                let event: Value = serde_json::from_str(&line).expect("JSON");
+                // The test may be over.
+                if event["event"] != "heartbeat" && tell.send(event).is_err() {
+                    return;
+                }
+            }
+        });
+        Following(events)
+    }
+}
+
+impl Drop for TestHub {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A message with this text.
+pub(crate) fn draft(body: &str) -> Draft {
+    Draft::new(Scope::global(), Sender::system(), Kind::Question, body).expect("a text")
+}
+
+/// Events as they come.
+pub(crate) struct Following(Receiver<Value>);
+
+impl Following {
+    /// The next event for which this holds. Gives its data.
+    #[track_caller]
+    pub(crate) fn next(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let event = self.0.recv_timeout(left).unwrap_or_else(|_| panic!("never came: {what}"));
+            if is_it(&event["data"]) {
+                return event["data"].clone();
+            }
+        }
+    }
+
+    /// How many of those that have come so far are like this.
+    pub(crate) fn count(&self, is_it: impl Fn(&Value) -> bool) -> usize {
+        self.0.try_iter().filter(|event| is_it(&event["data"])).count()
+    }
+}
+
+/// Waits until something is so that tells nobody when it becomes so.
+#[track_caller]
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "never happened: {what}");
+        thread::park_timeout(LOOK_EVERY);
+    }
+}
+
+/// A file to which a command of the hub appends a line for every notification.
+pub(crate) struct Sink(PathBuf);
+
+impl Sink {
+    pub(crate) fn new(directory: &Path) -> Self {
+        Self(directory.join("sink"))
+    }
+
+    /// The setting that makes it one: the body of each, a line.
+    pub(crate) fn command(&self) -> String {
+        let script = "printf '%s\\n' \"$RINGER_NOTIFICATION_BODY\" >> \"$0\"";
+        format!("command = {}\n", json!(["sh", "-c", script, self.0]))
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        fs::read_to_string(&self.0).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+
+    /// Waits until all of these have come, in whatever order.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, bodies: &[&str]) {
+        until(&format!("{bodies:?} reach the command"), || {
+            let lines = self.lines();
+            bodies.iter().all(|body| lines.iter().any(|line| line == body))
+        });
+    }
+}

@@ -1,0 +1,98 @@
+//! What hangs costs nobody else anything: other notifications arrive while it does.
+
+use serde_json::{Value, json};
+
+use crate::bus::Bus;
+use crate::hub::{Sink, TestHub, until};
+use crate::server::{Manner, Server};
+use crate::terminal::Terminal;
+
+/// More than would fit one after the other into the time that is waited, were each of them held up.
+const OTHERS: usize = 20;
+
+fn others() -> Vec<String> {
+    (0..OTHERS).map(|number| format!("number {number}")).collect()
+}
+
+#[track_caller]
+fn all_arrive(hub: &TestHub, sink: &Sink) {
+    let others = others();
+    for (number, body) in others.iter().enumerate() {
+        hub.send_from(&format!("elsewhere-{number}"), body);
+    }
+    sink.wait_for(&others.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_desktop_that_never_answers() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let sink = Sink::new(directory.path());
+    let bus = Bus::start();
+    let server = Server::start(&bus.address(), Manner::Hangs);
+    let settings = format!("[notify]\npopup = \"desktop\"\nrate_limit = \"off\"\n{}", sink.command());
+    let hub = TestHub::with_bus(&settings, Some(bus.address()));
+    hub.send_from("s1", "hangs");
+    server.popup();
+    all_arrive(&hub, &sink);
+    // What is read while its popup hangs is not waited for either.
+    hub.call("notification.mark_read", &json!({ "all": true }));
+    assert_eq!(hub.call("hub.status", &Value::Null)["unread"], 0);
+}
+
+#[test]
+fn a_hook_that_never_answers() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let sink = Sink::new(directory.path());
+    let script = "case \"$RINGER_NOTIFICATION_BODY\" in hangs*) exec sleep 1000;; esac";
+    let command = json!(["sh", "-c", script]);
+    let settings = format!(
+        "[notify]\npopup = \"off\"\nrate_limit = \"off\"\n{}[[hook]]\nid = \"h\"\ncommand = {command}\ntimeout_ms = 600000\n",
+        sink.command()
+    );
+    let hub = TestHub::start(&settings);
+    let stuck = hub.send_from("s1", "hangs");
+    hub.send_from("s1", "behind it");
+    until("it hangs", || hub.call("hub.status", &Value::Null)["undecided"] == 2);
+    all_arrive(&hub, &sink);
+    assert_eq!(hub.call("hub.status", &Value::Null)["undecided"], 2, "they still wait, in order");
+    assert!(!sink.lines().contains(&"behind it".to_owned()));
+    // Clearing its place lets nothing of it come back.
+    hub.call("notification.clear", &json!({ "surface_id": "s1" }));
+    assert_eq!(hub.call("notification.list", &json!({ "surface_id": "s1" })), json!([]));
+    assert!(hub.trail(&stuck).len() <= 1);
+}
+
+#[test]
+fn a_terminal_that_was_stopped() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let sink = Sink::new(directory.path());
+    let settings = format!("[notify]\npopup = \"terminal\"\nrate_limit = \"off\"\n{}", sink.command());
+    let hub = TestHub::start(&settings);
+    let (terminal, other) = (Terminal::kitty(), Terminal::kitty());
+    terminal.stop();
+    let stuck = hub.append(&terminal.says("hangs"));
+    hub.append(&other.says("another terminal"));
+    other.wait_for("another terminal");
+    all_arrive(&hub, &sink);
+    let trail = hub.wait_for_step(&stuck, "terminal failed: ");
+    assert!(sink.lines().contains(&"hangs".to_owned()), "its own command ran as well: {trail:?}");
+    assert!(terminal.told().is_empty());
+}
+
+#[test]
+fn commands_that_never_end() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let sink = Sink::new(directory.path());
+    let hub =
+        TestHub::start("[notify]\npopup = \"off\"\nrate_limit = \"off\"\ncommand = [\"sleep\", \"1000\"]\n");
+    for number in 0..40 {
+        hub.send(&format!("hangs {number}"));
+    }
+    until("many hang", || hub.call("hub.status", &Value::Null)["under_way"] == 40);
+    // Popups and hooks have nothing to do with it; and the list is there at once.
+    let terminal = Terminal::kitty();
+    hub.set(&format!("[notify]\npopup = \"terminal\"\nrate_limit = \"off\"\n{}", sink.command()));
+    hub.append(&terminal.says("hello"));
+    terminal.wait_for("hello");
+    assert_eq!(hub.call("notification.list", &Value::Null).as_array().map(Vec::len), Some(41));
+}

@@ -1,0 +1,445 @@
+//! Agents: their rows, what they have to tell and whom, and what time alone does to them.
+
+use std::time::Duration;
+
+use ringer_core::{
+    Agent, AgentState, Authority, BlockedOn, Draft, Kind, Message, Patience, Recipient, Says, Signal, Tag,
+};
+use ringer_journal::{AgentChange, Claim, HubBell, Journal, Sighting, Signals};
+use rusqlite::Connection;
+
+use crate::home::{TestHome, append, at, draft, scope};
+
+mod time;
+
+/// An agent of which nothing is known but its id.
+pub(crate) fn sighting(id: &str) -> Sighting {
+    Sighting {
+        agent: agent(id),
+        client: "claude".to_owned(),
+        session_id: format!("session of {id}"),
+        scope: scope("aaaaaaaa"),
+        worktree: None,
+        cwd: None,
+        surface: None,
+        tty: None,
+        manager: None,
+        name: None,
+        process: None,
+        by_hooks: false,
+    }
+}
+
+fn agent(id: &str) -> Agent {
+    Agent::new(id).expect("a name")
+}
+
+/// A moment at which a journal hears of agents: so many seconds after both clocks began.
+pub(crate) struct Scene<'a> {
+    journal: &'a mut Journal,
+    seconds: u64,
+}
+
+impl<'a> Scene<'a> {
+    pub(crate) fn at(journal: &'a mut Journal, seconds: u64) -> Self {
+        Self { journal, seconds }
+    }
+
+    fn unix_ms(&self) -> i64 {
+        i64::try_from(self.seconds * 1000).expect("not long")
+    }
+
+    fn hear(
+        &mut self,
+        of: &Sighting,
+        signals: &[Signal],
+        claim: Option<&Claim<'_>>,
+        aloud: bool,
+    ) -> AgentChange {
+        let mono = Duration::from_secs(self.seconds);
+        let heard = Signals { of, signals, mono, patience: Patience::default(), aloud };
+        let stamp = at(self.unix_ms());
+        self.journal.hear_agent(&heard, claim, &stamp).expect("heard")
+    }
+
+    pub(crate) fn hook(&mut self, of: &Sighting, state: AgentState) -> AgentChange {
+        self.hear(of, &[Signal::state(Authority::Hook, state)], None, true)
+    }
+
+    pub(crate) fn working(&mut self, of: &Sighting) -> AgentChange {
+        self.hook(of, AgentState::Working)
+    }
+
+    fn alive(&mut self, of: &Sighting, claim: Option<&Claim<'_>>) -> AgentChange {
+        let alive = Signal { authority: Authority::Hook, says: Says::Alive, text: None, pending: false };
+        self.hear(of, &[alive], claim, true)
+    }
+
+    fn tick(&mut self) -> usize {
+        let mono = Duration::from_secs(self.seconds);
+        let stamp = at(self.unix_ms());
+        self.journal.tick_agents(mono, Patience::default(), &stamp).expect("ticked")
+    }
+}
+
+fn messages(journal: &Journal) -> Vec<Message> {
+    journal.messages_after(0, usize::MAX).expect("readable")
+}
+
+/// State, since when, and when last seen.
+fn row(test: &TestHome, id: &str) -> (String, i64, i64) {
+    let query = "SELECT state, since, seen FROM agent WHERE id = ?1";
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    test.connection().query_row(query, [id], read).expect("a row")
+}
+
+/// Changes whenever another connection changes the database.
+fn version(connection: &Connection) -> i64 {
+    connection.query_row("PRAGMA data_version", [], |row| row.get(0)).expect("a number")
+}
+
+#[test]
+fn a_new_agent_is_written_down_with_all_that_is_seen_of_it() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let seen = Sighting {
+        worktree: Some("/src/ringer".to_owned()),
+        cwd: Some("/src/ringer/crates".to_owned()),
+        surface: Some("tmux:1".to_owned()),
+        manager: Some(agent("boss")),
+        name: Some("painter".to_owned()),
+        process: Some((7, 99)),
+        by_hooks: true,
+        ..sighting("a")
+    };
+    let change = Scene::at(&mut journal, 5).working(&seen);
+    assert_eq!(change, AgentChange { written: true, told: 0, claimed: None });
+    assert_eq!(row(&test, "a"), ("working".to_owned(), 5000, 5000));
+    assert_eq!(format!("{:?}", journal.sighting(&agent("a")).unwrap()), format!("{:?}", Some(&seen)));
+    // A later look that sees less takes nothing away.
+    Scene::at(&mut journal, 6).hook(&sighting("a"), AgentState::Blocked(BlockedOn::Auth));
+    assert_eq!(format!("{:?}", journal.sighting(&agent("a")).unwrap()), format!("{:?}", Some(&seen)));
+    // One that sees something else changes it.
+    let moved = Sighting {
+        process: Some((8, 100)),
+        name: Some("tester".to_owned()),
+        cwd: Some("/".to_owned()),
+        ..seen
+    };
+    Scene::at(&mut journal, 7).working(&moved);
+    assert_eq!(format!("{:?}", journal.sighting(&agent("a")).unwrap()), format!("{:?}", Some(moved)));
+    assert!(journal.sighting(&agent("nobody")).unwrap().is_none());
+}
+
+#[test]
+fn every_state_has_one_word() {
+    let check = |state, expect: &str| {
+        let test = TestHome::new();
+        Scene::at(&mut test.open(), 0).hook(&sighting("a"), state);
+        assert_eq!(row(&test, "a").0, expect);
+    };
+    check(AgentState::Starting, "starting");
+    check(AgentState::Ready, "ready");
+    check(AgentState::Working, "working");
+    for on in [BlockedOn::Permission, BlockedOn::Question, BlockedOn::Auth, BlockedOn::Input] {
+        check(AgentState::Blocked(on), "blocked");
+    }
+    check(AgentState::Done, "done");
+    check(AgentState::Stuck, "stuck");
+    check(AgentState::Error, "error");
+    check(AgentState::Exited, "exited");
+    check(AgentState::RateLimited, "rate_limited");
+    check(AgentState::Compacting, "compacting");
+}
+
+#[test]
+fn since_when_changes_only_with_the_state() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let of = sighting("a");
+    Scene::at(&mut journal, 1).working(&of);
+    Scene::at(&mut journal, 90).working(&of);
+    assert_eq!(row(&test, "a"), ("working".to_owned(), 1000, 90_000), "the same, seen again");
+    Scene::at(&mut journal, 91).hook(&of, AgentState::Done);
+    assert_eq!(row(&test, "a"), ("done".to_owned(), 91_000, 91_000));
+    let richer = Signal::state(Authority::Hook, AgentState::Done).text("all green");
+    assert_eq!(Scene::at(&mut journal, 92).hear(&of, &[richer], None, true).told, 1, "it says more");
+    assert_eq!(row(&test, "a"), ("done".to_owned(), 91_000, 92_000));
+}
+
+#[test]
+fn where_nothing_changes_nothing_is_written() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let watcher = test.connection();
+    let mut of = sighting("a");
+    of.cwd = Some("/src".to_owned());
+    Scene::at(&mut journal, 0).working(&of);
+    let bell = HubBell::hang(&test.home).unwrap().unwrap();
+    let before = (version(&watcher), row(&test, "a"));
+    for seconds in [1, 30, 59] {
+        assert_eq!(Scene::at(&mut journal, seconds).working(&of), AgentChange::default());
+        assert_eq!(Scene::at(&mut journal, seconds).alive(&of, None), AgentChange::default());
+        // Less is seen of it: it has not moved.
+        assert_eq!(Scene::at(&mut journal, seconds).working(&sighting("a")), AgentChange::default());
+    }
+    assert_eq!((version(&watcher), row(&test, "a")), before);
+    assert!(!journal.hub_heard(), "and nobody was rung");
+    drop(bell);
+}
+
+#[test]
+fn a_sign_of_life_alone_is_written_once_a_minute() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let of = sighting("a");
+    Scene::at(&mut journal, 0).working(&of);
+    let written: Vec<u64> =
+        (1..=200).filter(|seconds| Scene::at(&mut journal, *seconds).alive(&of, None).written).collect();
+    assert_eq!(written, [60, 120, 180]);
+    assert_eq!(row(&test, "a").2, 180_000);
+}
+
+#[test]
+fn an_agent_that_moved_is_written_at_once() {
+    let check = |change: fn(&mut Sighting)| {
+        let test = TestHome::new();
+        let mut journal = test.open();
+        let mut of = sighting("a");
+        Scene::at(&mut journal, 0).working(&of);
+        change(&mut of);
+        assert!(Scene::at(&mut journal, 1).working(&of).written);
+        assert_eq!(format!("{:?}", journal.sighting(&of.agent).unwrap()), format!("{:?}", Some(&of)));
+        assert!(!Scene::at(&mut journal, 2).working(&of).written, "and only once");
+    };
+    check(|of| of.scope = scope("bbbbbbbb"));
+    check(|of| of.surface = Some("tmux:2".to_owned()));
+    check(|of| of.cwd = Some("/elsewhere".to_owned()));
+}
+
+#[test]
+fn a_row_that_makes_no_sense_is_begun_anew() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let of = sighting("a");
+    Scene::at(&mut journal, 0).hook(&of, AgentState::Done);
+    test.connection().execute("UPDATE agent SET machine = 'dance'", []).unwrap();
+    assert!(journal.live_agents().unwrap().is_empty(), "passed over");
+    assert!(Scene::at(&mut journal, 1).working(&of).written);
+    assert_eq!(row(&test, "a"), ("working".to_owned(), 1000, 1000));
+}
+
+#[test]
+fn what_is_told_is_written_with_the_state_or_not_at_all() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let of = sighting("a");
+    Scene::at(&mut journal, 0).working(&of);
+    let refuse = "CREATE TRIGGER no BEFORE INSERT ON message BEGIN SELECT RAISE(ABORT, 'no'); END";
+    test.connection().execute_batch(refuse).unwrap();
+    let signals = [Signal::state(Authority::Hook, AgentState::Done)];
+    let mono = Duration::from_secs(1);
+    let heard = Signals { of: &of, signals: &signals, mono, patience: Patience::default(), aloud: true };
+    assert!(journal.hear_agent(&heard, None, &at(1000)).is_err());
+    assert_eq!(row(&test, "a").0, "working");
+    test.connection().execute_batch("DROP TRIGGER no").unwrap();
+    assert_eq!(journal.hear_agent(&heard, None, &at(1000)).unwrap().told, 1);
+    assert_eq!(row(&test, "a").0, "done");
+}
+
+#[test]
+fn whom_it_is_told_depends_on_the_tier() {
+    let check = |manager: Option<&str>, lead: Option<&str>, recipients: &[&str], text: &str| {
+        let test = TestHome::new();
+        let mut journal = test.open();
+        let mut of = sighting("a");
+        of.manager = manager.map(agent);
+        if let Some(lead) = lead {
+            journal.want_lead(&of.scope, true).unwrap();
+            assert!(journal.claim_lead(&of.scope, &agent(lead)).unwrap());
+        }
+        Scene::at(&mut journal, 0).working(&of);
+        assert_eq!(Scene::at(&mut journal, 1).hook(&of, AgentState::Done).told, recipients.len());
+        let told = messages(&journal);
+        let to: Vec<String> = told.iter().map(|message| message.draft.recipient.to_string()).collect();
+        assert_eq!(to, recipients, "{manager:?}, {lead:?}");
+        assert!(told.iter().all(|message| message.draft.body == text), "{told:?}");
+        let waits = manager.map(|manager| journal.pending_for(&agent(manager), 1000).unwrap().len());
+        let in_inbox = recipients.iter().filter(|to| to.starts_with("agent:")).count();
+        assert_eq!(waits.unwrap_or(0), in_inbox, "an inbox of the manager's has it");
+    };
+    check(None, None, &["default"], "Manager a completed its goal");
+    check(Some("m"), None, &["agent:m", "default"], "Agent a completed (worker of m)");
+    check(Some("m"), Some("l"), &["agent:m", "default"], "Agent a completed (worker of m)");
+    check(None, Some("l"), &["default"], "Agent a completed (worker of l)");
+    check(Some("l"), Some("l"), &["default"], "Agent a completed (worker of l)");
+    check(None, Some("a"), &["person"], "Manager a completed its goal");
+    check(Some("a"), None, &["default"], "Agent a completed (worker of a)");
+}
+
+#[test]
+fn a_look_that_sees_less_tells_the_same_people_in_the_same_words() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let of = Sighting {
+        manager: Some(agent("m")),
+        name: Some("painter".to_owned()),
+        worktree: Some("/src/ringer".to_owned()),
+        surface: Some("tmux:1".to_owned()),
+        ..sighting("a")
+    };
+    Scene::at(&mut journal, 0).working(&of);
+    Scene::at(&mut journal, 1).hook(&sighting("a"), AgentState::Done);
+    let told = messages(&journal);
+    let to: Vec<String> = told.iter().map(|message| message.draft.recipient.to_string()).collect();
+    assert_eq!(to, ["agent:m", "default"]);
+    assert_eq!(told[0].draft.title.as_deref(), Some("painter in ringer"));
+    assert_eq!(told[0].draft.origin.surface, of.surface);
+}
+
+#[test]
+fn a_lead_of_another_scope_is_nobodys_manager_here() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    journal.want_lead(&scope("bbbbbbbb"), true).unwrap();
+    assert!(journal.claim_lead(&scope("bbbbbbbb"), &agent("l")).unwrap());
+    Scene::at(&mut journal, 0).working(&sighting("a"));
+    Scene::at(&mut journal, 1).hook(&sighting("a"), AgentState::Done);
+    assert_eq!(messages(&journal)[0].draft.body, "Manager a completed its goal");
+}
+
+#[test]
+fn a_manager_is_done_when_its_workers_are() {
+    let check = |manager: &str, state, told| {
+        let test = TestHome::new();
+        let mut journal = test.open();
+        let mut worker = sighting("w");
+        worker.manager = Some(agent(manager));
+        Scene::at(&mut journal, 0).hook(&worker, state);
+        Scene::at(&mut journal, 0).working(&sighting("m"));
+        assert_eq!(Scene::at(&mut journal, 1).hook(&sighting("m"), AgentState::Done).told, told, "{state:?}");
+        assert_eq!(row(&test, "m").0, "done");
+    };
+    check("m", AgentState::Working, 0);
+    check("m", AgentState::Blocked(BlockedOn::Question), 0);
+    for finished in [AgentState::Done, AgentState::Exited, AgentState::Error] {
+        check("m", finished, 1);
+    }
+    check("another", AgentState::Working, 1);
+}
+
+#[test]
+fn a_notice_says_who_where_and_why() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let of = Sighting {
+        worktree: Some("/src/ringer".to_owned()),
+        cwd: Some("/src/ringer/crates".to_owned()),
+        surface: Some("tmux:1".to_owned()),
+        tty: Some("/dev/pts/1".to_owned()),
+        ..sighting("a")
+    };
+    Scene::at(&mut journal, 0).working(&of);
+    let blocked = Signal::state(Authority::Hook, AgentState::Blocked(BlockedOn::Permission)).text("rm -r x");
+    Scene::at(&mut journal, 1).hear(&of, &[blocked], None, true);
+    let told = messages(&journal).remove(0);
+    assert_eq!(
+        (told.unix_ms, told.draft.sender.as_str(), told.draft.tag),
+        (1000, "a", Tag::Notice(Kind::Waiting))
+    );
+    assert_eq!(told.draft.scope, of.scope);
+    assert_eq!(told.draft.body, "Agent a needs permission: rm -r x");
+    assert_eq!(told.draft.title.as_deref(), Some("claude in ringer"));
+    assert_eq!(told.draft.category.as_deref(), Some("permission_prompt"));
+    let origin = &told.draft.origin;
+    assert_eq!((&origin.cwd, &origin.surface, &origin.tty), (&of.cwd, &of.surface, &of.tty));
+    // The same stay under one key, the next under another; by its name, where it has one.
+    let named = Sighting { name: Some("painter".to_owned()), worktree: None, ..of };
+    let question = Signal::state(Authority::Hook, AgentState::Blocked(BlockedOn::Question)).text("why?");
+    Scene::at(&mut journal, 2).hear(&named, &[question], None, true);
+    Scene::at(&mut journal, 3).working(&named);
+    Scene::at(&mut journal, 4).hook(&named, AgentState::Error);
+    let told = messages(&journal);
+    let keys: Vec<&str> = told.iter().filter_map(|message| message.draft.key.as_deref()).collect();
+    assert!(keys.iter().all(|key| key.starts_with("a-")) && keys.first() != keys.last(), "{keys:?}");
+    let last = told.last().expect("it failed");
+    assert_eq!(last.draft.title.as_deref(), Some("painter in ringer"));
+    let elsewhere = Sighting { cwd: Some("/src/other".to_owned()), ..sighting("b") };
+    Scene::at(&mut journal, 5).hook(&elsewhere, AgentState::Error);
+    assert_eq!(messages(&journal).pop().expect("it failed").draft.title.as_deref(), Some("claude in other"));
+}
+
+#[test]
+fn a_subagent_is_silent() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let of = sighting("a");
+    for (seconds, state) in [(0, AgentState::Working), (1, AgentState::Done), (2, AgentState::Error)] {
+        let signals = [Signal::state(Authority::Hook, state)];
+        let change = Scene::at(&mut journal, seconds).hear(&of, &signals, None, false);
+        assert_eq!(change, AgentChange { written: true, told: 0, claimed: None });
+    }
+    assert!(messages(&journal).is_empty());
+    assert_eq!(row(&test, "a").0, "error");
+}
+
+#[test]
+fn several_signals_of_one_moment_are_heard_in_order() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let states = [AgentState::Working, AgentState::Error, AgentState::Working, AgentState::Done];
+    let signals = states.map(|state| Signal::state(Authority::Hook, state));
+    let mut of = sighting("a");
+    of.manager = Some(agent("m"));
+    assert_eq!(Scene::at(&mut journal, 0).hear(&of, &signals, None, true).told, 4);
+    let told = messages(&journal);
+    let said: Vec<(&str, String)> = told
+        .iter()
+        .map(|message| (message.draft.tag.as_str(), message.draft.recipient.to_string()))
+        .collect();
+    let expect =
+        [("error", "agent:m"), ("error", "default"), ("complete", "agent:m"), ("complete", "default")];
+    assert_eq!(said, expect.map(|(kind, to)| (kind, to.to_owned())), "each under an id of its own");
+}
+
+#[test]
+fn what_waits_for_an_agent_enters_its_turn_in_the_same_transaction() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let watcher = test.connection();
+    let of = sighting("a");
+    Scene::at(&mut journal, 0).working(&of);
+    let everything = |messages: &[Message]| messages.iter().map(|message| message.id.clone()).collect();
+    let takes = |call_id| Claim { call_id, choose: Some(&everything) };
+    let only_confirms = |call_id| Claim { call_id, choose: None };
+    // Others have something; it has not.
+    append(&mut journal, "for the lead");
+    let before = version(&watcher);
+    assert!(!Scene::at(&mut journal, 1).alive(&of, Some(&takes(Some("1")))).written, "nothing waits");
+    assert_eq!(version(&watcher), before);
+    let mut for_agent = draft("look");
+    for_agent.recipient = Recipient::Agent(of.agent.clone());
+    let expired = Draft { ttl: Some(Duration::from_millis(1)), ..for_agent.clone() };
+    journal.append(&expired, &at(0)).unwrap();
+    assert!(!Scene::at(&mut journal, 1).alive(&of, Some(&takes(Some("1")))).written, "out of date");
+    journal.append(&for_agent, &at(0)).unwrap();
+    assert!(!Scene::at(&mut journal, 2).alive(&of, None).written, "nobody asked");
+    assert!(
+        !Scene::at(&mut journal, 2).alive(&of, Some(&only_confirms(Some("1")))).written,
+        "nothing can enter"
+    );
+    let change = Scene::at(&mut journal, 3).alive(&of, Some(&takes(Some("2"))));
+    let claimed = change.claimed.expect("it waits");
+    assert!(change.written && claimed.messages.len() == 1);
+    assert!(!Scene::at(&mut journal, 4).alive(&of, Some(&takes(Some("3")))).written, "it is leased");
+    journal.hand_over(&of.agent, &claimed, 4000).unwrap();
+    let state =
+        |journal: &Journal| journal.receipts(claimed.messages[0].id.as_str()).unwrap()[0].state.clone();
+    assert!(!Scene::at(&mut journal, 5).alive(&of, Some(&takes(Some("2")))).written, "the same event");
+    assert_eq!(state(&journal), "delivered");
+    let change = Scene::at(&mut journal, 6).alive(&of, Some(&only_confirms(Some("4"))));
+    assert_eq!(
+        (change, state(&journal).as_str()),
+        (AgentChange { written: true, told: 0, claimed: None }, "seen")
+    );
+}

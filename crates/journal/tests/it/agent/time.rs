@@ -1,0 +1,194 @@
+//! What time alone does to agents, and which of them are there.
+
+use super::{Scene, agent, messages, row, sighting, version};
+use crate::home::TestHome;
+
+use std::time::Duration;
+
+use ringer_core::{AgentState, Authority, Patience, Says, Signal};
+use ringer_journal::Journal;
+
+fn deadline(journal: &Journal, now: u64) -> Option<u64> {
+    let deadline = journal.agents_deadline(Duration::from_secs(now), Patience::default());
+    deadline.expect("readable").map(|deadline| deadline.as_secs())
+}
+
+fn bodies(journal: &Journal) -> Vec<String> {
+    messages(journal).into_iter().map(|message| message.draft.body).collect()
+}
+
+#[test]
+fn an_agent_that_works_without_a_sign_of_life_is_stuck() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    Scene::at(&mut journal, 0).working(&sighting("a"));
+    assert_eq!(deadline(&journal, 0), Some(600));
+    assert_eq!(Scene::at(&mut journal, 599).tick(), 0);
+    assert_eq!(row(&test, "a").0, "working");
+    assert_eq!(Scene::at(&mut journal, 600).tick(), 1);
+    assert_eq!(row(&test, "a"), ("stuck".to_owned(), 600_000, 600_000));
+    assert_eq!(bodies(&journal), ["Agent a has shown no sign of life for a while"]);
+    assert_eq!(deadline(&journal, 600), None);
+    assert_eq!(Scene::at(&mut journal, 2000).tick(), 0, "once");
+}
+
+#[test]
+fn an_agent_that_waits_for_its_person_is_told_of_once() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    Scene::at(&mut journal, 0).working(&sighting("a"));
+    Scene::at(&mut journal, 1).hook(&sighting("a"), AgentState::Done);
+    assert_eq!(deadline(&journal, 1), Some(61));
+    assert_eq!((Scene::at(&mut journal, 60).tick(), Scene::at(&mut journal, 61).tick()), (0, 1));
+    assert_eq!(messages(&journal)[1].draft.category.as_deref(), Some("idle_prompt"));
+    assert_eq!(row(&test, "a").1, 1000, "it is in the same state");
+    assert_eq!(Scene::at(&mut journal, 500).tick(), 0);
+}
+
+#[test]
+fn each_agent_has_its_own_time_and_all_that_is_due_is_told() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    for (seconds, id) in [(0, "a"), (0, "b"), (0, "c"), (10, "late"), (0, "gone")] {
+        Scene::at(&mut journal, seconds).working(&sighting(id));
+    }
+    Scene::at(&mut journal, 0).hook(&sighting("gone"), AgentState::Exited);
+    let already = messages(&journal).len();
+    assert_eq!(deadline(&journal, 10), Some(600), "the earliest");
+    assert_eq!(Scene::at(&mut journal, 605).tick(), 3);
+    assert_eq!(messages(&journal).len() - already, 3, "each under an id of its own");
+    assert_eq!(
+        ["a", "b", "c", "late", "gone"].map(|id| row(&test, id).0),
+        ["stuck", "stuck", "stuck", "working", "exited"]
+    );
+    assert_eq!(deadline(&journal, 605), Some(610));
+}
+
+/// Its own events tell nothing. But what its agent has to tell by now is not its own.
+#[test]
+fn a_subagent_that_is_heard_after_the_time_has_come_swallows_nothing() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let of = sighting("a");
+    Scene::at(&mut journal, 0).working(&of);
+    Scene::at(&mut journal, 1).hook(&of, AgentState::Done);
+    let alive = [Signal { authority: Authority::Hook, says: Says::Alive, text: None, pending: false }];
+    assert_eq!(Scene::at(&mut journal, 61).hear(&of, &alive, None, false).told, 1);
+    assert_eq!(messages(&journal)[1].draft.category.as_deref(), Some("idle_prompt"));
+}
+
+/// More than a byte can number.
+#[test]
+fn many_agents_whose_time_comes_at_one_moment_are_all_told_of() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    Scene::at(&mut journal, 0).working(&sighting("a"));
+    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)
+                INSERT INTO agent (id, client, session_id, scope, by_hooks, state, since, seen, machine, blocks)
+                SELECT id || i, client, session_id, scope, by_hooks, state, since, seen, machine, blocks
+                FROM agent, n";
+    assert_eq!(test.connection().execute(many, []), Ok(600));
+    assert_eq!(Scene::at(&mut journal, 600).tick(), 601);
+    assert_eq!(messages(&journal).len(), 601);
+}
+
+#[test]
+fn nothing_is_written_while_nobody_is_due() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let watcher = test.connection();
+    assert_eq!(deadline(&journal, 0), None);
+    Scene::at(&mut journal, 0).working(&sighting("a"));
+    let before = version(&watcher);
+    assert_eq!(Scene::at(&mut journal, 599).tick(), 0);
+    assert_eq!(version(&watcher), before);
+}
+
+#[test]
+fn whoever_looks_says_how_long_he_waits() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    Scene::at(&mut journal, 0).working(&sighting("a"));
+    let patience = Patience { stuck: Duration::from_secs(5), ..Patience::default() };
+    let now = Duration::from_secs(5);
+    assert_eq!(journal.agents_deadline(now, patience).unwrap(), Some(now));
+    assert_eq!(journal.tick_agents(now, patience, &crate::home::at(5000)).unwrap(), 1);
+    assert_eq!(row(&test, "a").0, "stuck");
+}
+
+/// The clock that never jumps begins anew when the machine does.
+#[test]
+fn an_agent_from_before_the_machine_was_started_anew_is_waited_for_from_now_on() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    Scene::at(&mut journal, 1_000_000).working(&sighting("a"));
+    assert_eq!(deadline(&journal, 3), Some(603));
+    assert_eq!(Scene::at(&mut journal, 3).tick(), 0);
+    assert!(Scene::at(&mut journal, 4).hook(&sighting("a"), AgentState::Done).written);
+    assert_eq!(deadline(&journal, 4), Some(64));
+}
+
+#[test]
+fn a_contradiction_of_a_poorer_signal_counts_when_its_time_comes() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    Scene::at(&mut journal, 0).working(&sighting("a"));
+    let title = [Signal::state(Authority::Title, AgentState::Ready)];
+    let change = Scene::at(&mut journal, 1).hear(&sighting("a"), &title, None, true);
+    assert!(change.written && change.told == 0, "it is remembered, and not believed yet");
+    assert_eq!((row(&test, "a").0.as_str(), deadline(&journal, 1)), ("working", Some(5)));
+    assert_eq!(Scene::at(&mut journal, 5).tick(), 1);
+    assert_eq!(bodies(&journal), ["Agent a ended in the middle of a turn"]);
+}
+
+#[test]
+fn those_who_have_gone_are_not_among_the_living() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    for (seconds, id) in [(3, "third"), (1, "first"), (2, "gone"), (2, "second")] {
+        Scene::at(&mut journal, seconds).working(&sighting(id));
+    }
+    Scene::at(&mut journal, 2).hook(&sighting("gone"), AgentState::Exited);
+    Scene::at(&mut journal, 4).hook(&sighting("third"), AgentState::Done);
+    let live = journal.live_agents().unwrap();
+    let found: Vec<(&str, AgentState)> = live.iter().map(|(of, state)| (of.agent.as_str(), *state)).collect();
+    let expect =
+        [("first", AgentState::Working), ("second", AgentState::Working), ("third", AgentState::Done)];
+    assert_eq!(found, expect);
+}
+
+#[test]
+fn on_a_surface_is_the_living_agent_that_was_seen_there_last() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    for (seconds, id, surface) in [(3, "new", "s"), (1, "old", "s"), (9, "elsewhere", "t"), (4, "gone", "s")]
+    {
+        let mut of = sighting(id);
+        of.surface = Some(surface.to_owned());
+        Scene::at(&mut journal, seconds).working(&of);
+        if id == "gone" {
+            Scene::at(&mut journal, seconds).hook(&of, AgentState::Exited);
+        }
+    }
+    let on = |surface| journal.agent_on(surface).unwrap().map(|of| of.agent);
+    assert_eq!((on("s"), on("t"), on("u")), (Some(agent("new")), Some(agent("elsewhere")), None));
+}
+
+#[test]
+fn blocked_stops_are_counted_in_a_row() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    for id in ["a", "b"] {
+        Scene::at(&mut journal, 0).working(&sighting(id));
+    }
+    assert_eq!(journal.blocks(&agent("a")).unwrap(), 0);
+    assert_eq!([1, 2, 3].map(|_| journal.count_block(&agent("a"), true).unwrap()), [1, 2, 3]);
+    Scene::at(&mut journal, 90).working(&sighting("a"));
+    assert_eq!((journal.blocks(&agent("a")).unwrap(), journal.blocks(&agent("b")).unwrap()), (3, 0));
+    assert_eq!(journal.count_block(&agent("a"), false).unwrap(), 0);
+    assert_eq!(journal.count_block(&agent("a"), true).unwrap(), 1);
+    assert_eq!(
+        (journal.count_block(&agent("nobody"), true).unwrap(), journal.blocks(&agent("nobody")).unwrap()),
+        (0, 0)
+    );
+}

@@ -1,0 +1,302 @@
+//! Inboxes: claimed by a lease, handed over, seen when the client goes on; at least once, under one id.
+
+use std::time::Duration;
+
+use ringer_core::{Agent, Kind, Message, MessageId, Recipient, Scope, Sender, Tag};
+use ringer_journal::{CONFIRM_WITHIN, Choose, Claim, Claimed, Journal, LEASE};
+
+use crate::home::{TestHome, at, draft};
+
+fn agent(id: &str) -> Agent {
+    Agent::new(id).expect("a name")
+}
+
+fn ms(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).expect("short")
+}
+
+/// Sends to an agent, at a moment.
+fn send_to(journal: &mut Journal, to: &str, body: &str, unix_ms: i64) -> MessageId {
+    let mut draft = draft(body);
+    draft.recipient = Recipient::Agent(agent(to));
+    journal.append(&draft, &at(unix_ms)).expect("appended")
+}
+
+fn send(journal: &mut Journal, body: &str, unix_ms: i64) -> MessageId {
+    send_to(journal, "a", body, unix_ms)
+}
+
+fn everything(messages: &[Message]) -> Vec<MessageId> {
+    messages.iter().map(|message| message.id.clone()).collect()
+}
+
+fn first(messages: &[Message]) -> Vec<MessageId> {
+    messages.iter().take(1).map(|message| message.id.clone()).collect()
+}
+
+fn nothing(_: &[Message]) -> Vec<MessageId> {
+    Vec::new()
+}
+
+/// What an event of agent `a` with that call takes.
+fn event(
+    journal: &mut Journal,
+    call_id: Option<&str>,
+    choose: Option<Choose<'_>>,
+    now: i64,
+) -> Option<Claimed> {
+    journal.claim_for(&agent("a"), &Claim { call_id, choose }, &at(now)).expect("claimed")
+}
+
+fn texts(messages: &[Message]) -> Vec<&str> {
+    messages.iter().map(|message| message.draft.body.as_str()).collect()
+}
+
+fn pending(journal: &Journal, now: i64) -> Vec<String> {
+    let pending = journal.pending_for(&agent("a"), now).expect("readable");
+    pending.into_iter().map(|message| message.draft.body).collect()
+}
+
+fn state(journal: &Journal, id: &MessageId) -> String {
+    journal.receipts(id.as_str()).expect("readable").remove(0).state
+}
+
+#[test]
+fn a_message_goes_from_queued_to_seen_with_its_times() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let id = send(&mut journal, "look", 100);
+    let row = |journal: &Journal| {
+        let row = journal.receipts(id.as_str()).unwrap().remove(0);
+        (row.agent, row.state, row.queued_ms, row.delivered_ms, row.seen_ms)
+    };
+    let expect = |state: &str, delivered, seen| ("a".to_owned(), state.to_owned(), 100, delivered, seen);
+    assert_eq!(row(&journal), expect("queued", None, None));
+    let claimed = event(&mut journal, Some("call-1"), Some(&everything), 200).expect("one waits");
+    assert_eq!(texts(&claimed.messages), ["look"]);
+    assert_eq!(row(&journal), expect("leased", None, None));
+    journal.hand_over(&agent("a"), &claimed, 210).unwrap();
+    assert_eq!(row(&journal), expect("delivered", Some(210), None));
+    assert!(pending(&journal, 220).is_empty());
+    assert_eq!(event(&mut journal, Some("call-2"), None, 300), None);
+    assert_eq!(row(&journal), expect("seen", Some(210), Some(300)));
+    // Never again, however late it is.
+    assert_eq!(event(&mut journal, Some("call-3"), Some(&everything), i64::MAX), None);
+    assert_eq!(row(&journal), expect("seen", Some(210), Some(300)));
+}
+
+#[test]
+fn the_event_it_was_handed_over_with_does_not_confirm_it() {
+    // With which call it was handed over, and with which the next event comes.
+    for (handed, next, confirmed) in [
+        (Some("call-1"), Some("call-1"), false),
+        (Some("call-1"), Some("call-2"), true),
+        (Some("call-1"), None, true),
+        (None, Some("call-1"), true),
+        (None, None, false),
+    ] {
+        let test = TestHome::new();
+        let mut journal = test.open();
+        let id = send(&mut journal, "look", 0);
+        let claimed = event(&mut journal, handed, Some(&everything), 1).expect("one waits");
+        journal.hand_over(&agent("a"), &claimed, 2).unwrap();
+        assert_eq!(event(&mut journal, next, Some(&everything), 3), None);
+        let expect = if confirmed { "seen" } else { "delivered" };
+        assert_eq!(state(&journal, &id), expect, "{handed:?} then {next:?}");
+    }
+}
+
+#[test]
+fn a_claim_that_was_never_written_is_pending_again_when_its_lease_is_over() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let id = send(&mut journal, "look", 0);
+    event(&mut journal, Some("call-1"), Some(&everything), 0).expect("one waits");
+    let over = ms(LEASE);
+    // Another event does not confirm what nobody handed over.
+    assert_eq!(event(&mut journal, Some("call-2"), Some(&everything), over), None);
+    assert_eq!((state(&journal, &id).as_str(), pending(&journal, over).len()), ("leased", 0));
+    assert_eq!(pending(&journal, over + 1), ["look"]);
+    let again = event(&mut journal, Some("call-3"), Some(&everything), over + 1).expect("pending again");
+    assert_eq!(again.messages[0].id, id, "under the same id");
+    assert!(pending(&journal, over + 1 + ms(LEASE)).is_empty(), "with a lease of its own");
+}
+
+#[test]
+fn what_no_later_event_confirms_in_time_is_pending_again() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    send(&mut journal, "look", 0);
+    let claimed = event(&mut journal, Some("call-1"), Some(&everything), 0).expect("one waits");
+    journal.hand_over(&agent("a"), &claimed, 5).unwrap();
+    let over = 5 + ms(CONFIRM_WITHIN);
+    assert!(pending(&journal, over).is_empty());
+    assert_eq!(pending(&journal, over + 1), ["look"]);
+}
+
+#[test]
+fn what_could_not_be_written_is_given_back_at_once() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let ids = ["one", "two"].map(|body| send(&mut journal, body, 0));
+    let claimed = event(&mut journal, Some("call-1"), Some(&everything), 0).expect("two wait");
+    let only_one = Claimed { messages: claimed.messages[..1].to_vec() };
+    journal.give_back(&agent("a"), &only_one).unwrap();
+    assert_eq!(pending(&journal, 0), ["one"]);
+    assert_eq!([state(&journal, &ids[0]), state(&journal, &ids[1])], ["queued", "leased"]);
+    // Its next hand-over may be by the same call, and that does not confirm it.
+    let again = event(&mut journal, None, Some(&everything), 1).expect("pending");
+    journal.hand_over(&agent("a"), &again, 2).unwrap();
+    event(&mut journal, None, None, 3);
+    assert_eq!(state(&journal, &ids[0]), "delivered");
+}
+
+#[test]
+fn only_what_is_leased_can_be_handed_over_or_given_back() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let id = send(&mut journal, "look", 0);
+    let claimed = event(&mut journal, Some("call-1"), Some(&everything), 0).expect("one waits");
+    journal.hand_over(&agent("b"), &claimed, 1).unwrap();
+    journal.give_back(&agent("b"), &claimed).unwrap();
+    assert_eq!(state(&journal, &id), "leased", "it is not somebody else's");
+    journal.hand_over(&agent("a"), &claimed, 1).unwrap();
+    journal.give_back(&agent("a"), &claimed).unwrap();
+    assert_eq!(state(&journal, &id), "delivered", "too late to give it back");
+    event(&mut journal, Some("call-2"), None, 2);
+    journal.hand_over(&agent("a"), &claimed, 3).unwrap();
+    assert_eq!(state(&journal, &id), "seen");
+    let queued = send(&mut journal, "never claimed", 0);
+    let pretended = Claimed { messages: journal.pending_for(&agent("a"), 4).unwrap() };
+    journal.hand_over(&agent("a"), &pretended, 4).unwrap();
+    assert_eq!(state(&journal, &queued), "queued");
+}
+
+#[test]
+fn everybody_has_an_inbox_of_his_own() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let (mine, other) = (send(&mut journal, "mine", 0), send_to(&mut journal, "b", "other", 0));
+    journal.append(&draft("for the lead and the person"), &at(0)).unwrap();
+    assert_eq!(pending(&journal, 0), ["mine"]);
+    let claimed = event(&mut journal, None, Some(&everything), 0).expect("one waits");
+    assert_eq!(texts(&claimed.messages), ["mine"]);
+    let theirs = Claim { call_id: None, choose: Some(&everything) };
+    let theirs = journal.claim_for(&agent("b"), &theirs, &at(0)).unwrap().expect("one waits");
+    journal.hand_over(&agent("b"), &theirs, 1).unwrap();
+    event(&mut journal, Some("call-2"), None, 2);
+    assert_eq!([state(&journal, &mine), state(&journal, &other)], ["leased", "delivered"]);
+    assert!(journal.receipts("nobody").unwrap().is_empty());
+}
+
+#[test]
+fn what_is_chosen_enters_in_the_order_it_was_sent_and_the_rest_waits() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    for body in ["one", "two", "three"] {
+        send(&mut journal, body, 0);
+    }
+    let backwards = |messages: &[Message]| -> Vec<MessageId> {
+        assert_eq!(texts(messages), ["one", "two", "three"], "all of them can be chosen from");
+        vec![messages[2].id.clone(), messages[0].id.clone(), MessageId::new(9, [9; 10])]
+    };
+    let claimed = event(&mut journal, Some("call-1"), Some(&backwards), 0).expect("three wait");
+    assert_eq!(texts(&claimed.messages), ["one", "three"]);
+    assert_eq!(pending(&journal, 0), ["two"]);
+    let next = event(&mut journal, Some("call-2"), Some(&first), 1).expect("one is left");
+    assert_eq!(texts(&next.messages), ["two"]);
+}
+
+#[test]
+fn a_budget_that_takes_nothing_claims_nothing() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let id = send(&mut journal, "look", 0);
+    assert_eq!(event(&mut journal, Some("call-1"), Some(&nothing), 0), None);
+    assert_eq!(event(&mut journal, Some("call-2"), None, 0), None);
+    assert_eq!(state(&journal, &id), "queued");
+    let asked = |_: &[Message]| -> Vec<MessageId> { panic!("nothing waits, so nobody is asked") };
+    let claim = Claim { call_id: None, choose: Some(&asked) };
+    assert_eq!(journal.claim_for(&agent("nobody"), &claim, &at(0)).unwrap(), None);
+}
+
+#[test]
+fn what_outlived_its_worth_does_not_enter() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let mut short = draft("short");
+    short.recipient = Recipient::Agent(agent("a"));
+    short.ttl = Some(Duration::from_millis(50));
+    journal.append(&short, &at(100)).unwrap();
+    send(&mut journal, "long", 100);
+    assert_eq!(pending(&journal, 149), ["short", "long"]);
+    assert_eq!(pending(&journal, 150), ["long"]);
+    let claimed = event(&mut journal, None, Some(&everything), 150).expect("one is worth it");
+    assert_eq!(texts(&claimed.messages), ["long"]);
+}
+
+/// A queue of messages to agent `a`, past the journal: `(how many, ttl)`.
+fn fill(test: &TestHome, parts: &[(u32, Option<u32>)]) {
+    let connection = test.connection();
+    let mut number = 0;
+    for (count, ttl) in parts {
+        for _ in 0..*count {
+            number += 1;
+            let message = "INSERT INTO message (id, ts, scope, sender, kind, recipient, body, ttl)
+                           VALUES ('m' || ?1, 0, 'global', 'system', 'status', 'agent:a', ?1, ?2)";
+            connection.execute(message, rusqlite::params![number, ttl]).expect("a message");
+            let receipt = "INSERT INTO receipt (agent, seq, state, queued) VALUES ('a', last_insert_rowid(), 'queued', 0)";
+            connection.execute(receipt, []).expect("a receipt");
+        }
+    }
+}
+
+#[test]
+fn one_claim_looks_at_so_many_and_the_rest_comes_with_the_next() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    fill(&test, &[(600, None)]);
+    let claimed = event(&mut journal, Some("call-1"), Some(&everything), 1).expect("many wait");
+    assert_eq!(claimed.messages.len(), 512);
+    assert_eq!((claimed.messages[0].seq, claimed.messages[511].seq), (1, 512));
+    assert_eq!(
+        event(&mut journal, Some("call-2"), Some(&everything), 2).expect("more wait").messages.len(),
+        88
+    );
+}
+
+#[test]
+fn many_that_outlived_their_worth_keep_nobody_from_the_next() {
+    let test = TestHome::new();
+    let journal = test.open();
+    fill(&test, &[(600, Some(1)), (1, None)]);
+    assert_eq!(pending(&journal, 1_000), ["601"]);
+}
+
+#[test]
+fn a_row_that_makes_no_sense_keeps_nobody_from_the_next() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    for body in ["one", "two"] {
+        send(&mut journal, body, 0);
+    }
+    assert_eq!(test.connection().execute("UPDATE message SET kind = 'dance' WHERE seq = 1", []), Ok(1));
+    assert_eq!(pending(&journal, 0), ["two"]);
+}
+
+#[test]
+fn an_answer_waits_in_the_inbox_of_the_agent_that_asked() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let mut question = draft("which?");
+    question.sender = Sender::new("a").unwrap();
+    let asked = journal.ask(&question, "which?", &[], &at(0), None).unwrap();
+    journal.answer(&asked.id, Some("this one"), &Sender::system(), &at(1)).unwrap();
+    let waiting = journal.pending_for(&agent("a"), 1).unwrap();
+    assert_eq!(texts(&waiting), ["Answer to \"which?\": this one"]);
+    assert_eq!(waiting[0].draft.tag, Tag::Notice(Kind::Status));
+    assert_eq!(
+        (waiting[0].draft.question_id.as_ref(), &waiting[0].draft.scope),
+        (Some(&asked.id), &Scope::global())
+    );
+}

@@ -1,0 +1,115 @@
+//! The lead: a role that the person opts in to, and that one living agent of the scope has.
+
+use ringer_core::{Agent, AgentState};
+use ringer_journal::{Journal, Lead};
+
+use crate::agent::{Scene, sighting};
+use crate::home::{TestHome, scope};
+
+const SCOPE: &str = "aaaaaaaa";
+
+/// Lets an agent of a scope be in a state.
+fn put(journal: &mut Journal, id: &str, place: &str, state: AgentState) {
+    let mut of = sighting(id);
+    of.scope = scope(place);
+    Scene::at(journal, 0).hook(&of, state);
+}
+
+fn claims(journal: &mut Journal, id: &str) -> bool {
+    journal.claim_lead(&scope(SCOPE), &Agent::new(id).expect("a name")).expect("claimed")
+}
+
+fn lead(journal: &Journal) -> Lead {
+    journal.lead(&scope(SCOPE)).expect("readable")
+}
+
+fn led_by(agent: Option<&str>) -> Lead {
+    Lead { wanted: true, agent: agent.map(str::to_owned) }
+}
+
+#[test]
+fn nobody_leads_where_the_person_did_not_ask_for_it() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    put(&mut journal, "one", SCOPE, AgentState::Ready);
+    assert!(!claims(&mut journal, "one"));
+    assert_eq!(lead(&journal), Lead::default());
+    journal.want_lead(&scope("bbbbbbbb"), true).unwrap();
+    assert!(!claims(&mut journal, "one"), "elsewhere is not here");
+}
+
+#[test]
+fn one_at_a_time_leads() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    journal.want_lead(&scope(SCOPE), true).unwrap();
+    assert_eq!(lead(&journal), led_by(None));
+    for id in ["one", "two"] {
+        put(&mut journal, id, SCOPE, AgentState::Ready);
+    }
+    assert!(claims(&mut journal, "one"));
+    assert!(!claims(&mut journal, "two"), "somebody has the role");
+    assert!(claims(&mut journal, "one"), "and keeps it");
+    // Wanting it again takes it from nobody.
+    journal.want_lead(&scope(SCOPE), true).unwrap();
+    assert_eq!(lead(&journal), led_by(Some("one")));
+}
+
+#[test]
+fn a_lead_that_has_gone_is_replaced() {
+    for (state, place, replaced) in [
+        (AgentState::Exited, SCOPE, true),
+        (AgentState::Done, SCOPE, false),
+        (AgentState::Error, SCOPE, false),
+        (AgentState::Stuck, SCOPE, false),
+        // It works for another repository now.
+        (AgentState::Working, "bbbbbbbb", true),
+    ] {
+        let test = TestHome::new();
+        let mut journal = test.open();
+        journal.want_lead(&scope(SCOPE), true).unwrap();
+        put(&mut journal, "one", SCOPE, AgentState::Ready);
+        assert!(claims(&mut journal, "one"));
+        put(&mut journal, "one", place, state);
+        assert_eq!(claims(&mut journal, "two"), replaced, "{state:?} in {place}");
+        assert_eq!(lead(&journal), led_by(Some(if replaced { "two" } else { "one" })));
+    }
+}
+
+#[test]
+fn a_lead_that_nobody_has_ever_heard_of_is_replaced() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    journal.want_lead(&scope(SCOPE), true).unwrap();
+    assert!(claims(&mut journal, "ghost"), "nobody else has it");
+    assert!(claims(&mut journal, "two"));
+}
+
+#[test]
+fn a_lead_that_is_no_longer_wanted_is_none() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    for name in [SCOPE, "bbbbbbbb"] {
+        journal.want_lead(&scope(name), true).unwrap();
+    }
+    put(&mut journal, "one", SCOPE, AgentState::Ready);
+    assert!(claims(&mut journal, "one"));
+    journal.want_lead(&scope(SCOPE), false).unwrap();
+    assert_eq!(lead(&journal), Lead::default());
+    assert!(journal.lead(&scope("bbbbbbbb")).unwrap().wanted, "only here");
+    assert!(!claims(&mut journal, "one"));
+}
+
+#[test]
+fn the_inventory_says_who_leads() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    journal.want_lead(&scope(SCOPE), true).unwrap();
+    for id in ["one", "two"] {
+        put(&mut journal, id, SCOPE, AgentState::Ready);
+    }
+    assert!(claims(&mut journal, "two"));
+    let agents = journal.inventory(Some(&scope(SCOPE)), 0).unwrap().agents;
+    let leads: Vec<(&str, bool)> = agents.iter().map(|agent| (agent.id.as_str(), agent.lead)).collect();
+    assert_eq!(leads, [("one", false), ("two", true)]);
+}

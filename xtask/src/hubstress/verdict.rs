@@ -1,0 +1,90 @@
+use std::fmt;
+
+use crate::failure::Failure;
+
+/// The figures of a run.
+#[derive(Default)]
+pub(super) struct Verdict {
+    pub(super) kills: u64,
+    pub(super) acknowledged: u64,
+    /// Sent, and the sender was told that it could not be done.
+    pub(super) unacknowledged: u64,
+    /// Acknowledged, and not in the journal.
+    pub(super) lost: u64,
+    /// Acknowledged, and the command ran.
+    pub(super) recorded: u64,
+    /// Acknowledged, and a newer one of its surface took its place; the trail says so.
+    pub(super) superseded: u64,
+    /// Acknowledged, and the command never ran though it had to.
+    pub(super) undelivered: u64,
+    /// For which the command ran more than once: it may have, when the hub died before it could write that down.
+    pub(super) ran_twice: u64,
+    /// For which the command ran, and nobody sent them.
+    pub(super) strangers: u64,
+    /// Notifications that are on the list twice.
+    pub(super) doubled: u64,
+    pub(super) races: u64,
+    /// Races without one winner and one that gave way.
+    pub(super) undecided: u64,
+    pub(super) endings: u64,
+    /// Messages that a hub was told of, that ended without showing them.
+    pub(super) stranded: u64,
+}
+
+impl Verdict {
+    /// Fails when anything is wrong that no death explains.
+    pub(super) fn judge(&self) -> Result<(), Failure> {
+        let wrongs = [
+            (self.unacknowledged, "not acknowledged though nobody killed them"),
+            (self.lost, "lost"),
+            (self.undelivered, "acknowledged and never shown"),
+            (self.strangers, "shown but never sent"),
+            (self.doubled, "twice on the list"),
+            (self.undecided, "races without exactly one winner"),
+            (self.stranded, "left by a hub that ended"),
+        ];
+        let wrongs: Vec<String> = wrongs
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        if wrongs.is_empty() { Ok(()) } else { Err(Failure::complaints(wrongs.join(", "))) }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = [
+            ("kills", self.kills),
+            ("acknowledged", self.acknowledged),
+            ("not acknowledged", self.unacknowledged),
+            ("lost", self.lost),
+            ("the command ran", self.recorded),
+            ("superseded, with a trail", self.superseded),
+            ("never shown", self.undelivered),
+            ("the command ran twice", self.ran_twice),
+            ("shown but never sent", self.strangers),
+            ("twice on the list", self.doubled),
+            ("races", self.races),
+            ("races without one winner", self.undecided),
+            ("endings", self.endings),
+            ("left by a hub that ended", self.stranded),
+        ];
+        write!(f, "| what | number |\n|---|---:|")?;
+        rows.iter().try_for_each(|(name, number)| write!(f, "\n| {name} | {number} |"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verdict;
+
+    #[test]
+    fn twice_is_allowed_and_lost_is_not() {
+        assert!(Verdict { ran_twice: 3, kills: 9, superseded: 2, ..Verdict::default() }.judge().is_ok());
+        let wrong = Verdict { lost: 1, stranded: 2, ..Verdict::default() };
+        let failure = wrong.judge().expect_err("something is wrong");
+        assert_eq!((failure.code(), failure.to_string().as_str()), (1, "1 lost, 2 left by a hub that ended"));
+        assert!(wrong.to_string().contains("| lost | 1 |"), "{wrong}");
+    }
+}
