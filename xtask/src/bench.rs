@@ -4,6 +4,7 @@
 mod audience;
 mod baseline;
 mod desktop;
+mod hook;
 mod hub;
 mod idle;
 mod measure;
@@ -31,6 +32,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "scanner", run: scanner },
     Bench { name: "start", run: start::run },
     Bench { name: "notify", run: notify::run },
+    Bench { name: "hook", run: hook::run },
     Bench { name: "hub", run: hub::run },
     Bench { name: "store", run: store::run },
 ];

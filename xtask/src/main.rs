@@ -17,6 +17,7 @@ mod bench;
 mod binary;
 mod chance;
 mod ci;
+mod clients;
 mod dist;
 mod ending;
 mod failure;
@@ -49,7 +50,7 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "test",
-        arguments: "[--no-install] [nextest arguments]",
+        arguments: "[--no-install] [--clients] [arguments]",
         summary: "install what the tests talk to, then run all of them",
         run: test::run,
     },
@@ -93,6 +94,7 @@ Examples:
   cargo xtask test                      everything
   cargo xtask test -p ringer-term       one crate
   cargo xtask test --no-install         name what is missing, install nothing
+  cargo xtask test --clients            real clients, installed from npm into target/
   cargo xtask ci                        what has to pass before a change lands
   cargo xtask bench start               one benchmark
   cargo xtask stress --kill             64 writers, 5 listeners, killed at random

@@ -1,3 +1,4 @@
+use crate::clients;
 use crate::failure::Failure;
 use crate::hubstress;
 use crate::killpoints;
@@ -11,11 +12,24 @@ use crate::timetable::Timetable;
 const TARGETS: &[&str] = &["--lib", "--bins", "--tests", "--examples"];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let (missing, arguments) = match arguments.split_first() {
-        Some((first, rest)) if first == "--no-install" => (Missing::Report, rest),
-        _ => (Missing::Install, arguments),
-    };
-    Timetable::around(|times| all(missing, arguments, times))
+    let (missing, with_clients, arguments) = ours(arguments);
+    Timetable::around(|times| {
+        if with_clients { clients::test(missing, arguments, times) } else { all(missing, arguments, times) }
+    })
+}
+
+/// Our own flags stand first; everything after them is for the test runner.
+fn ours(mut arguments: &[String]) -> (Missing, bool, &[String]) {
+    let (mut missing, mut with_clients) = (Missing::Install, false);
+    while let Some((first, rest)) = arguments.split_first() {
+        match first.as_str() {
+            "--no-install" => missing = Missing::Report,
+            "--clients" => with_clients = true,
+            _ => break,
+        }
+        arguments = rest;
+    }
+    (missing, with_clients, arguments)
 }
 
 pub(crate) fn all(missing: Missing, arguments: &[String], times: &mut Timetable) -> Result<(), Failure> {
@@ -39,7 +53,9 @@ pub(crate) fn all(missing: Missing, arguments: &[String], times: &mut Timetable)
     }
     stress::short(times)?;
     hubstress::short(times)?;
-    killpoints::with_dev_binary(times)
+    killpoints::with_dev_binary(times)?;
+    eprintln!("real clients left out: cargo xtask test --clients");
+    Ok(())
 }
 
 /// Whether a word may be the name of a test; also the value of a flag may, and then less is run, never more.
@@ -95,7 +111,26 @@ fn flag_name(argument: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Scope, names_tests};
+    use super::{Scope, names_tests, ours};
+    use crate::parts::Missing;
+
+    #[test]
+    fn our_flags_stand_first_in_any_order() {
+        fn check(arguments: &str, missing: Missing, with_clients: bool, rest: &str) {
+            let words: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
+            let found = ours(&words);
+            assert_eq!(
+                (found.0, found.1, found.2.join(" ").as_str()),
+                (missing, with_clients, rest),
+                "{arguments}"
+            );
+        }
+        check("", Missing::Install, false, "");
+        check("--clients idle -- --nocapture", Missing::Install, true, "idle -- --nocapture");
+        check("--clients --no-install", Missing::Report, true, "");
+        check("--no-install --clients -p x", Missing::Report, true, "-p x");
+        check("-- --clients", Missing::Install, false, "-- --clients");
+    }
 
     #[test]
     fn one_test_does_not_bring_the_stress_run_along() {

@@ -103,27 +103,27 @@ impl Call<'_> {
         let sighting = self.sighting()?;
         let lead = self.lead(&sighting)?;
         let blocks = self.may_block(&stamp)?;
-        if blocks {
-            // It goes on: its turn has not ended.
-            self.report.signals = vec![Signal::state(Authority::Hook, AgentState::Working)];
-        }
-        let limit = self.client.context_limit().unwrap_or(CONTEXT_LIMIT);
-        let mono = self.at.mono;
-        let choose = move |pending: &[Message]| choose(pending, limit, mono);
-        let takes = matches!(self.report.moment, Moment::AfterTool | Moment::PromptSubmitted) || blocks;
-        let call_id = self.report.call_id.clone();
-        let claim = Claim { call_id: call_id.as_deref(), choose: takes.then_some(&choose) };
-        let heard = Signals {
-            of: &sighting,
-            signals: &self.report.signals,
-            mono,
-            patience: Patience::default(),
-            aloud: !self.report.subagent,
-        };
+        // It goes on: its turn has not ended.
+        let goes_on = [Signal::state(Authority::Hook, AgentState::Working)];
+        let (budget, mono) = (self.budget(), self.at.mono);
+        let choose = move |pending: &[Message]| choose(pending, &budget, mono);
+        let takes = blocks || self.takes_context();
+        // An event that names no call is one of its own: the next one confirms what it carried.
+        let call_id = self.report.call_id.clone().unwrap_or_else(|| stamp.message_id().to_string());
+        let claim = Claim { call_id: Some(&call_id), choose: takes.then_some(&choose) };
+        let aloud = !self.report.subagent;
+        let signals = if blocks { &goes_on[..] } else { &self.report.signals };
+        let heard = Signals { of: &sighting, signals, mono, patience: Patience::default(), aloud };
         // A subagent's events are not its agent's turn.
         let claim = (!self.report.subagent).then_some(&claim);
-        let change = self.journal.hear_agent(&heard, claim, &stamp)?;
-        let claimed = change.claimed.clone();
+        let mut change = self.journal.hear_agent(&heard, claim, &stamp)?;
+        let claimed = change.claimed.take();
+        let blocked = blocks && claimed.is_some();
+        if blocks && !blocked {
+            // What waited has gone another way since we looked: the turn ends after all.
+            let ends = Signals { signals: &self.report.signals, ..heard };
+            change = self.journal.hear_agent(&ends, None, &stamp)?;
+        }
         if lead && takes && !self.report.subagent {
             self.answer_lead(out, &sighting.scope, claimed.as_ref())?;
         } else {
@@ -132,8 +132,30 @@ impl Call<'_> {
         if let Some(claimed) = &claimed {
             self.journal.hand_over(&self.agent, claimed, Stamp::now().unix_ms)?;
         }
-        self.count(blocks)?;
+        self.count(blocked)?;
         Ok(change)
+    }
+
+    /// Whether the answer to this event can carry something. What a client does not take stays where it is.
+    fn takes_context(&self) -> bool {
+        matches!(self.report.moment, Moment::AfterTool | Moment::PromptSubmitted)
+            && answer(self.client, self.event, &Reply::with_context("?")).is_some()
+    }
+
+    /// What may enter the turn at once.
+    fn budget(&self) -> Storm {
+        let limit = self.client.context_limit().unwrap_or(CONTEXT_LIMIT);
+        Storm { budget: limit.saturating_sub(200), ..Storm::default() }
+    }
+
+    /// What was claimed, as it enters.
+    fn own(&self, claimed: Option<&Claimed>) -> Vec<Injection> {
+        let injections: Vec<Injection> =
+            claimed.into_iter().flat_map(|claimed| &claimed.messages).filter_map(Injection::of).collect();
+        // As they were chosen: what says the same says it once, and how often.
+        let chosen =
+            self.budget().choose(self.at.mono, &injections.iter().collect::<Vec<_>>(), &mut Rates::default());
+        chosen.into_iter().map(|chosen| chosen.injection).collect()
     }
 
     /// Where the agent is. In the middle of a turn it is where it was.
@@ -218,7 +240,7 @@ impl Call<'_> {
             return self.answer(out, claimed);
         }
         let (client, event, agent) = (self.client, self.event, self.agent.clone());
-        let moment = self.report.moment;
+        let (moment, mine, budget) = (self.report.moment, self.own(claimed), self.budget().budget);
         let deadline = Some(Instant::now() + LEAD_PATIENCE);
         let mut answered = false;
         self.journal.hand_out(
@@ -228,9 +250,18 @@ impl Call<'_> {
             MAX_FOR_LEAD,
             || true,
             |messages| {
-                let reply = reply(moment, &agent, claimed, messages, None);
+                let (mut all, mut taken) = (mine.clone(), 0);
+                for message in messages {
+                    let theirs = as_lead(message, &agent);
+                    let blocks = all.iter().chain(&theirs).map(|one| one.block().len() + 2);
+                    if !all.is_empty() && blocks.sum::<usize>() > budget {
+                        break;
+                    }
+                    all.extend(theirs);
+                    taken += 1;
+                }
                 answered = true;
-                write(out, client, event, &reply).map(|()| messages.len())
+                write(out, client, event, &reply(moment, &all, None)).map(|()| taken)
             },
         )?;
         if answered { Ok(()) } else { self.answer(out, claimed) }
@@ -238,7 +269,7 @@ impl Call<'_> {
 
     fn answer(&mut self, out: &mut impl Write, claimed: Option<&Claimed>) -> Result<(), HookError> {
         let instructions = self.instructions()?;
-        let reply = reply(self.report.moment, &self.agent, claimed, &[], instructions);
+        let reply = reply(self.report.moment, &self.own(claimed), instructions);
         write(out, self.client, self.event, &reply)
     }
 
@@ -255,17 +286,8 @@ impl Call<'_> {
     }
 }
 
-fn reply(
-    moment: Moment,
-    agent: &Agent,
-    claimed: Option<&Claimed>,
-    for_lead: &[Message],
-    session_context: Option<String>,
-) -> Reply {
-    let mine = claimed.into_iter().flat_map(|claimed| &claimed.messages).filter_map(Injection::of);
-    let theirs = for_lead.iter().filter_map(|message| as_lead(message, agent));
-    let injections: Vec<Injection> = mine.chain(theirs).collect();
-    let context = (!injections.is_empty()).then(|| render(&injections));
+fn reply(moment: Moment, injections: &[Injection], session_context: Option<String>) -> Reply {
+    let context = (!injections.is_empty()).then(|| render(injections));
     match moment {
         Moment::Stopping { .. } => Reply { block: context, ..Reply::default() },
         _ => Reply { context, session_context, ..Reply::default() },
@@ -282,7 +304,9 @@ fn as_lead(message: &Message, agent: &Agent) -> Option<Injection> {
     let question =
         message.draft.question_id.as_ref().map(|id| format!(" [question {id}]")).unwrap_or_default();
     let text = format!("{}: {}{question}", message.draft.tag.as_str(), message.draft.body);
-    Injection::new(message.id.clone(), agent.clone(), source, &text).ok()
+    let injection = |text: &str| Injection::new(message.id.clone(), agent.clone(), source.clone(), text).ok();
+    // The longest body leaves no room for anything before it.
+    injection(&text).or_else(|| injection(&message.draft.body))
 }
 
 fn write(out: &mut impl Write, client: Client, event: &str, reply: &Reply) -> Result<(), HookError> {
@@ -291,11 +315,10 @@ fn write(out: &mut impl Write, client: Client, event: &str, reply: &Reply) -> Re
 }
 
 /// Which of the pending ones enter now: all of them, unless there are too many.
-fn choose(pending: &[Message], limit: usize, mono: Duration) -> Vec<MessageId> {
+fn choose(pending: &[Message], storm: &Storm, mono: Duration) -> Vec<MessageId> {
     let injections: Vec<(MessageId, Injection)> =
         pending.iter().filter_map(|message| Some((message.id.clone(), Injection::of(message)?))).collect();
     let ready: Vec<&Injection> = injections.iter().map(|(_, injection)| injection).collect();
-    let storm = Storm { budget: limit.saturating_sub(200), ..Storm::default() };
     let chosen = storm.choose(mono, &ready, &mut Rates::default());
     let indexes = chosen.into_iter().flat_map(|chosen| chosen.of);
     indexes.filter_map(|index| injections.get(index).map(|(id, _)| id.clone())).collect()

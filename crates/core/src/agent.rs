@@ -138,8 +138,8 @@ impl AgentMachine {
     /// Whether nothing about it is worth writing down again: a sign of life alone is, after this long.
     pub fn is_as_before(&self, before: &Self, alive_every: Duration) -> bool {
         let lately = self.last_alive.saturating_sub(before.last_alive) < alive_every;
-        // A repeated signal only renews its hold; that is renewed in time by the next one that changes something.
-        let renewed = self.decided_at.saturating_sub(before.decided_at) < alive_every;
+        // A repeated signal renews its hold against less believable ones; in time, but not each time.
+        let renewed = self.decided_at.saturating_sub(before.decided_at) < HOLD;
         let (decided_at, last_alive) = (before.decided_at, before.last_alive);
         lately && renewed && Self { decided_at, last_alive, ..self.clone() } == *before
     }

@@ -89,6 +89,7 @@ impl Attention {
         let added = self.store.add(record, unix_ms);
         if added.is_new {
             self.unset(Reason::Manual, &place);
+            self.unset_whole(Reason::Manual, &place.workspace);
         }
         added
     }
@@ -131,6 +132,16 @@ impl Attention {
         }
         if surfaces.is_empty() {
             workspaces.remove(&place.workspace);
+        }
+    }
+
+    /// A reason ends for a workspace as a whole; what holds for single surfaces stays.
+    fn unset_whole(&mut self, reason: Reason, workspace: &WorkspaceId) {
+        let Some(workspaces) = self.reasons.get_mut(&reason) else { return };
+        let Some(surfaces) = workspaces.get_mut(workspace) else { return };
+        surfaces.remove(&None);
+        if surfaces.is_empty() {
+            workspaces.remove(workspace);
         }
     }
 

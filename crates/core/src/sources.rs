@@ -84,7 +84,7 @@ const CATALOGUE: [Row; 17] = [
     row("ide-status", "ide-status", Medium, Plain, Inline),
     at_start(row("install-notes", "install-msg-{}", Low, Plain, OnNewText)),
     row("teammate-shutdown", "teammate-shutdown", High, Error, OnNewText),
-    at_start(row("settings", "settings-error-{}", High, Error, OnNewText)),
+    row("settings", "settings-error-{}", High, Error, OnNewText),
     for_five_seconds(row("editor-hint", "external-editor-hint", Immediate, Plain, WhileActive)),
     worse_on_error(for_five_seconds(row("env-hook", "env-hook", Low, Plain, OnNewText)), Medium),
 ];
@@ -357,10 +357,10 @@ mod tests {
     #[test]
     fn a_start_up_source_has_its_say_once_and_never_in_remote_mode() {
         let mut sources = Sources::new(false);
-        assert_eq!(words(&mut sources, &about("settings", "a", "bad key")), ["+settings-error-a"]);
-        assert!(words(&mut sources, &about("settings", "a", "another")).is_empty());
+        assert_eq!(words(&mut sources, &about("install-notes", "a", "new in 2")), ["+install-msg-a"]);
+        assert!(words(&mut sources, &about("install-notes", "a", "another")).is_empty());
         let mut remote = Sources::new(true);
-        assert!(words(&mut remote, &about("settings", "a", "bad key")).is_empty());
+        assert!(words(&mut remote, &about("install-notes", "a", "new in 2")).is_empty());
         assert_eq!(words(&mut remote, &Observation::new("fast-mode", "on")), ["+fast-mode"]);
     }
 

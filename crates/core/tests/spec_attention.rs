@@ -171,7 +171,7 @@ fn each_effect_switches_its_own_and_toasts_follow_record() {
     let all = [Desktop, Sound, Command, Webhook];
     check("{}", true, 1, true, true, &all);
     check(r#"{"effects":{"record":false}}"#, false, 0, false, false, &all);
-    check(r#"{"effects":{"markUnread":false}}"#, true, 0, true, false, &all);
+    check(r#"{"effects":{"markUnread":false}}"#, true, 0, true, true, &all);
     check(r#"{"effects":{"paneFlash":false}}"#, true, 1, false, true, &all);
     check(r#"{"effects":{"desktop":false}}"#, true, 1, true, true, &[Sound, Command, Webhook]);
     check(r#"{"effects":{"sound":false}}"#, true, 1, true, true, &[Desktop, Command, Webhook]);

@@ -165,7 +165,7 @@ impl Dispatcher {
         match self.journal.hear_agent(&heard, None, &Stamp::now()) {
             Ok(change) if change.told > 0 => {
                 let text = format!("{} ended in the middle of a turn", agent.as_str());
-                self.handle(Event::Observed(ringer_core::Observation::new("teammate shutdown", text)));
+                self.handle(Event::Observed(ringer_core::Observation::new("teammate-shutdown", text)));
             }
             Ok(_) => {}
             Err(error) => self.log.line(format!("cannot write down that {} ended: {error}", agent.as_str())),
@@ -175,7 +175,7 @@ impl Dispatcher {
 
     /// A watched file changed and its command ran.
     pub(crate) fn watched(&mut self, outcome: &Outcome) {
-        let mut observation = ringer_core::Observation::new("env hook", outcome.words());
+        let mut observation = ringer_core::Observation::new("env-hook", outcome.words());
         observation.error = outcome.result.is_err();
         self.handle(Event::Observed(observation));
         let Some(agent) = outcome.agent.as_deref() else { return };

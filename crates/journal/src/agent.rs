@@ -308,7 +308,9 @@ fn hear(
         notices.extend(told.into_iter().filter(|_| heard.aloud));
     }
     let since_ms = if machine.state() == before { since_ms } else { stamp.unix_ms };
-    save(transaction, heard.of, &machine, since_ms, stamp.unix_ms)?;
+    // Time that passed is no sighting.
+    let seen_ms = (!heard.signals.is_empty()).then_some(stamp.unix_ms);
+    save(transaction, heard.of, &machine, since_ms, seen_ms)?;
     let (mut told, mut bells) = (0, Vec::new());
     if notices.is_empty() {
         return Ok((told, bells));
@@ -335,7 +337,7 @@ fn save(
     of: &Sighting,
     machine: &AgentMachine,
     since_ms: i64,
-    unix_ms: i64,
+    seen_ms: Option<i64>,
 ) -> rusqlite::Result<()> {
     // Plain data: it cannot fail to be written.
     let written = serde_json::to_string(machine).unwrap_or_default();
@@ -344,14 +346,14 @@ fn save(
         .prepare(
             "INSERT INTO agent (id, client, session_id, scope, worktree, cwd, surface, manager, name, pid, started,
                                 by_hooks, state, since, seen, machine, blocks)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 0)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, coalesce(?15, ?14), ?16, 0)
              ON CONFLICT (id) DO UPDATE SET
                  scope = excluded.scope, worktree = coalesce(excluded.worktree, worktree),
                  cwd = coalesce(excluded.cwd, cwd), surface = coalesce(excluded.surface, surface),
                  manager = coalesce(excluded.manager, manager), name = coalesce(excluded.name, name),
                  pid = coalesce(excluded.pid, pid), started = coalesce(excluded.started, started),
                  by_hooks = max(by_hooks, excluded.by_hooks), state = excluded.state, since = excluded.since,
-                 seen = excluded.seen, machine = excluded.machine",
+                 seen = coalesce(?15, seen), machine = excluded.machine",
         )?
         .execute(params![
             of.agent.as_str(),
@@ -368,7 +370,7 @@ fn save(
             of.by_hooks,
             word(machine.state()),
             since_ms,
-            unix_ms,
+            seen_ms,
             written,
         ])
         .map(drop)

@@ -43,6 +43,8 @@ impl fmt::Debug for Claim<'_> {
 pub struct Claimed {
     /// The messages, in order.
     pub messages: Vec<Message>,
+    /// Under which call they were claimed. Somebody else may have claimed them since, if this took too long.
+    pub call_id: Option<String>,
 }
 
 /// How far a message has come on its way to one agent.
@@ -86,11 +88,11 @@ impl Journal {
         self.write(|transaction| {
             let mut update = transaction.prepare(
                 "UPDATE receipt SET state = 'delivered', delivered = ?3, leased_until = ?4
-                 WHERE agent = ?1 AND seq = ?2 AND state = 'leased'",
+                 WHERE agent = ?1 AND seq = ?2 AND state = 'leased' AND call_id IS ?5",
             )?;
             for message in &claimed.messages {
                 let until = unix_ms.saturating_add(millis(CONFIRM_WITHIN));
-                update.execute(params![agent.as_str(), message.seq, unix_ms, until])?;
+                update.execute(params![agent.as_str(), message.seq, unix_ms, until, claimed.call_id])?;
             }
             Ok(())
         })
@@ -101,10 +103,10 @@ impl Journal {
         self.write(|transaction| {
             let mut update = transaction.prepare(
                 "UPDATE receipt SET state = 'queued', leased_until = NULL, call_id = NULL
-                 WHERE agent = ?1 AND seq = ?2 AND state = 'leased'",
+                 WHERE agent = ?1 AND seq = ?2 AND state = 'leased' AND call_id IS ?3",
             )?;
             for message in &claimed.messages {
-                update.execute(params![agent.as_str(), message.seq])?;
+                update.execute(params![agent.as_str(), message.seq, claimed.call_id])?;
             }
             Ok(())
         })
@@ -180,7 +182,7 @@ pub(crate) fn claim(
         let until = stamp.unix_ms.saturating_add(millis(LEASE));
         lease.execute(params![agent, message.seq, until, claim.call_id])?;
     }
-    Ok(Some(Claimed { messages }))
+    Ok(Some(Claimed { messages, call_id: claim.call_id.map(str::to_owned) }))
 }
 
 fn pending(connection: &Connection, agent: &str, unix_ms: i64) -> rusqlite::Result<Vec<Message>> {

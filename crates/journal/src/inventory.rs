@@ -182,11 +182,14 @@ impl Journal {
             transaction
                 .prepare("DELETE FROM receipt WHERE seq IN (SELECT seq FROM message WHERE scope = ?1)")?
                 .execute(name)?;
-            for table in ["notification", "trail", "outbox", "popup"] {
+            for table in ["notification", "trail", "outbox", "popup", "dead_letter"] {
                 let query =
                     format!("DELETE FROM {table} WHERE id IN (SELECT id FROM message WHERE scope = ?1)");
                 transaction.prepare(&query)?.execute(name)?;
             }
+            transaction
+                .prepare("DELETE FROM undecided WHERE seq IN (SELECT seq FROM message WHERE scope = ?1)")?
+                .execute(name)?;
             for table in ["cursor", "question", "agent", "waiter", "lead"] {
                 transaction.prepare(&format!("DELETE FROM {table} WHERE scope = ?1"))?.execute(name)?;
             }

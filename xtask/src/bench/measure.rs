@@ -1,15 +1,19 @@
 use std::fmt::Write as _;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
+use crate::scene::failed;
 
 /// A command line under its name in the table.
 pub(crate) struct Contender {
     name: String,
     command: Command,
     preparation: Option<Preparation>,
+    input: Option<PathBuf>,
 }
 
 /// What has to be so before each run, and is not part of its time.
@@ -24,7 +28,13 @@ impl Contender {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .env_remove("LD_LIBRARY_PATH");
-        Self { name: name.to_owned(), command, preparation: None }
+        Self { name: name.to_owned(), command, preparation: None, input: None }
+    }
+
+    /// With this file as its standard input, from the beginning each time.
+    pub(crate) fn reading(mut self, input: &Path) -> Self {
+        self.input = Some(input.to_owned());
+        self
     }
 
     pub(crate) fn after(mut self, preparation: impl FnMut() -> Result<(), Failure> + 'static) -> Self {
@@ -36,6 +46,9 @@ impl Contender {
     fn run(&mut self) -> Result<Duration, Failure> {
         if let Some(prepare) = &mut self.preparation {
             prepare()?;
+        }
+        if let Some(path) = &self.input {
+            self.command.stdin(File::open(path).map_err(|error| failed(path, &error))?);
         }
         let start = Instant::now();
         let outcome = self.command.status();

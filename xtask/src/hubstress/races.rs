@@ -43,8 +43,8 @@ fn begin(stage: &Stage) -> Result<Child, Failure> {
 fn decide(stage: &Stage, two: &mut [Child; 2]) -> Result<bool, Failure> {
     let mut ended: Vec<(usize, Option<i32>)> = Vec::new();
     hubs::until(PATIENCE, || {
-        let state = |(place, child): (usize, &mut Child)| Some((place, child.try_wait().ok()??.code()));
-        ended = two.iter_mut().enumerate().filter_map(state).collect();
+        let end = |(place, child): (usize, &mut Child)| Some((place, child.try_wait().ok()??.code()));
+        ended = two.iter_mut().enumerate().filter_map(end).collect();
         !ended.is_empty()
     });
     let [(loser, Some(TRY_AGAIN))] = ended[..] else { return Ok(false) };

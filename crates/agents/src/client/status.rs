@@ -25,7 +25,7 @@ pub fn read_status(status: &Value) -> Vec<Observation> {
     if text.is_empty() {
         return Vec::new();
     }
-    vec![Observation::new("rate limit, approaching", text.join("; "))]
+    vec![Observation::new("rate-limit-warning", text.join("; "))]
 }
 
 #[cfg(test)]

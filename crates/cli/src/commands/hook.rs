@@ -9,6 +9,7 @@ use ringer_journal::Home;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
+use crate::output::leads_nowhere;
 use crate::{caller, link, place};
 
 /// What agents' hooks call; reads JSON on standard input
@@ -36,7 +37,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         (Ok(_), true) => Err(Failure::usage("a hook reads JSON on standard input")
             .hint(format!("ringer hook {} {} < input.json", arguments.client, arguments.event))),
         (client, false) => {
-            let home = place::home()?;
+            // No place to write to, not even why.
+            let Ok(home) = place::home() else { return Ok(()) };
             let done =
                 client.map_err(|error| error.to_string()).and_then(|client| take(client, arguments, &home));
             if let Err(why) = done {
@@ -66,11 +68,25 @@ fn take(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
         }
         _ => Box::new(io::stdin().lock()),
     };
-    let mut out = io::stdout().lock();
+    let mut out: Box<dyn Write> =
+        if leads_nowhere() { Box::new(Nobody) } else { Box::new(io::stdout().lock()) };
     let done = call(client, &arguments.event, input, &mut out, &at).map_err(|error| error.to_string())?;
     out.flush().map_err(|error| error.to_string())?;
     tell_hub(&done, home);
     Ok(())
+}
+
+/// In place of a standard output that is not there: what nobody can read was not handed over.
+struct Nobody;
+
+impl Write for Nobody {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What the hub has to know besides the journal.

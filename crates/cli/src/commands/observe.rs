@@ -11,8 +11,8 @@ use crate::link;
 /// The second argument is a text, or a JSON object with text, subject, active and error.
 ///
 /// Examples:
-///   ringer observe "MCP connectivity" "github is not reachable"
-///   ringer observe "language server" '{"subject":"rust-analyzer","text":"crashed","error":true}'
+///   ringer observe mcp-connectivity "github is not reachable"
+///   ringer observe language-server '{"subject":"rust-analyzer","text":"crashed","error":true}'
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {

@@ -66,7 +66,8 @@ impl Engine {
         if plan.glow {
             self.attention.glow(place.clone(), now.mono);
         }
-        if plan.unread {
+        // Whoever looks at the pane needs no line about it.
+        if plan.record && !self.focus(&place).is_on_it() {
             let line = [&text.title, &text.body].map(String::as_str).join(if text.title.is_empty() {
                 ""
             } else {

@@ -140,7 +140,7 @@ fn what_could_not_be_written_is_given_back_at_once() {
     let mut journal = test.open();
     let ids = ["one", "two"].map(|body| send(&mut journal, body, 0));
     let claimed = event(&mut journal, Some("call-1"), Some(&everything), 0).expect("two wait");
-    let only_one = Claimed { messages: claimed.messages[..1].to_vec() };
+    let only_one = Claimed { messages: claimed.messages[..1].to_vec(), ..claimed.clone() };
     journal.give_back(&agent("a"), &only_one).unwrap();
     assert_eq!(pending(&journal, 0), ["one"]);
     assert_eq!([state(&journal, &ids[0]), state(&journal, &ids[1])], ["queued", "leased"]);
@@ -167,7 +167,7 @@ fn only_what_is_leased_can_be_handed_over_or_given_back() {
     journal.hand_over(&agent("a"), &claimed, 3).unwrap();
     assert_eq!(state(&journal, &id), "seen");
     let queued = send(&mut journal, "never claimed", 0);
-    let pretended = Claimed { messages: journal.pending_for(&agent("a"), 4).unwrap() };
+    let pretended = Claimed { messages: journal.pending_for(&agent("a"), 4).unwrap(), call_id: None };
     journal.hand_over(&agent("a"), &pretended, 4).unwrap();
     assert_eq!(state(&journal, &queued), "queued");
 }
@@ -299,4 +299,18 @@ fn an_answer_waits_in_the_inbox_of_the_agent_that_asked() {
         (waiting[0].draft.question_id.as_ref(), &waiting[0].draft.scope),
         (Some(&asked.id), &Scope::global())
     );
+}
+
+#[test]
+fn a_claim_that_took_too_long_vouches_for_nobody_elses() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let id = send(&mut journal, "one", 0);
+    let slow = event(&mut journal, Some("call-1"), Some(&everything), 0).expect("it waits");
+    let later = i64::try_from(ringer_journal::LEASE.as_millis()).unwrap() + 1;
+    event(&mut journal, Some("call-2"), Some(&everything), later).expect("the lease has expired");
+    journal.hand_over(&agent("a"), &slow, later).unwrap();
+    assert_eq!(state(&journal, &id), "leased");
+    journal.give_back(&agent("a"), &slow).unwrap();
+    assert_eq!(state(&journal, &id), "leased");
 }

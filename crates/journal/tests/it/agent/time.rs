@@ -26,7 +26,7 @@ fn an_agent_that_works_without_a_sign_of_life_is_stuck() {
     assert_eq!(Scene::at(&mut journal, 599).tick(), 0);
     assert_eq!(row(&test, "a").0, "working");
     assert_eq!(Scene::at(&mut journal, 600).tick(), 1);
-    assert_eq!(row(&test, "a"), ("stuck".to_owned(), 600_000, 600_000));
+    assert_eq!(row(&test, "a"), ("stuck".to_owned(), 600_000, 0), "time that passed is no sighting");
     assert_eq!(bodies(&journal), ["Agent a has shown no sign of life for a while"]);
     assert_eq!(deadline(&journal, 600), None);
     assert_eq!(Scene::at(&mut journal, 2000).tick(), 0, "once");
@@ -145,15 +145,14 @@ fn a_contradiction_of_a_poorer_signal_counts_when_its_time_comes() {
 fn those_who_have_gone_are_not_among_the_living() {
     let test = TestHome::new();
     let mut journal = test.open();
-    for (seconds, id) in [(3, "third"), (1, "first"), (2, "gone"), (2, "second")] {
+    for (seconds, id) in [(3, "a"), (1, "c"), (2, "gone"), (2, "b")] {
         Scene::at(&mut journal, seconds).working(&sighting(id));
     }
     Scene::at(&mut journal, 2).hook(&sighting("gone"), AgentState::Exited);
-    Scene::at(&mut journal, 4).hook(&sighting("third"), AgentState::Done);
+    Scene::at(&mut journal, 4).hook(&sighting("a"), AgentState::Done);
     let live = journal.live_agents().unwrap();
     let found: Vec<(&str, AgentState)> = live.iter().map(|(of, state)| (of.agent.as_str(), *state)).collect();
-    let expect =
-        [("first", AgentState::Working), ("second", AgentState::Working), ("third", AgentState::Done)];
+    let expect = [("c", AgentState::Working), ("b", AgentState::Working), ("a", AgentState::Done)];
     assert_eq!(found, expect);
 }
 
@@ -191,4 +190,48 @@ fn blocked_stops_are_counted_in_a_row() {
         (journal.count_block(&agent("nobody"), true).unwrap(), journal.blocks(&agent("nobody")).unwrap()),
         (0, 0)
     );
+}
+
+#[test]
+fn an_agent_that_was_known_by_its_terminal_is_known_to_report_by_hooks_from_then_on() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let title = [Signal::state(Authority::Title, AgentState::Working)];
+    Scene::at(&mut journal, 0).hear(&sighting("a"), &title, None, true);
+    let by_hooks = |journal: &Journal| journal.sighting(&agent("a")).unwrap().unwrap().by_hooks;
+    assert!(!by_hooks(&journal));
+    let mut of = sighting("a");
+    of.by_hooks = true;
+    Scene::at(&mut journal, 1).working(&of);
+    assert!(by_hooks(&journal));
+    Scene::at(&mut journal, 2).hook(&sighting("a"), AgentState::Done);
+    assert!(by_hooks(&journal));
+    let machine = journal.agent_machine(&agent("a")).unwrap().expect("it is known");
+    assert_eq!((machine.state(), machine.decided_by()), (AgentState::Done, Authority::Hook));
+    assert_eq!(journal.agent_state(&agent("a")).unwrap(), Some(AgentState::Done));
+    assert_eq!(journal.agent_state(&agent("nobody")).unwrap(), None);
+}
+
+/// Else a title could contradict a hook that says the same every second.
+#[test]
+fn a_repeated_signal_renews_its_hold_every_few_seconds() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let of = sighting("a");
+    Scene::at(&mut journal, 0).working(&of);
+    let written: Vec<u64> =
+        (1..=20).filter(|seconds| Scene::at(&mut journal, *seconds).working(&of).written).collect();
+    assert_eq!(written, [5, 10, 15, 20]);
+}
+
+#[test]
+fn a_sign_of_life_alone_is_written_once_a_minute() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let of = sighting("a");
+    Scene::at(&mut journal, 0).working(&of);
+    let written: Vec<u64> =
+        (1..=200).filter(|seconds| Scene::at(&mut journal, *seconds).alive(&of, None).written).collect();
+    assert_eq!(written, [60, 120, 180]);
+    assert_eq!(row(&test, "a").2, 180_000);
 }

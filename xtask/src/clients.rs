@@ -1,0 +1,113 @@
+//! Real clients for the tests: installed from npm into the target folder, so that they never get into the repository.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::binary;
+use crate::failure::Failure;
+use crate::parts::{self, Missing, Part};
+use crate::step::Step;
+use crate::timetable::Timetable;
+
+/// A client, pinned: the tests know what this version says.
+struct Client {
+    package: &'static str,
+    version: &'static str,
+    program: &'static str,
+}
+
+const CLIENTS: &[Client] = &[
+    Client { package: "@anthropic-ai/claude-code", version: "2.1.325", program: "claude" },
+    Client { package: "@openai/codex", version: "0.166.0", program: "codex" },
+];
+
+const NPM: &[Part] = &[Part {
+    program: "npm",
+    package: "npm",
+    purpose: "so the real clients can be installed for their tests",
+}];
+
+/// Runs the tests with real clients. They talk to stand-in servers on loopback; only installing needs the network.
+pub(crate) fn test(missing: Missing, arguments: &[String], times: &mut Timetable) -> Result<(), Failure> {
+    let folder = binary::artifacts()?.join("clients");
+    install(missing, &folder, times)?;
+    Step::cargo("clients", &["test", "-p", "ringer", "--test", "clients"])
+        .args(arguments)
+        .env("RINGER_CLIENTS", &programs(&folder).to_string_lossy())
+        .run(times)
+}
+
+fn install(missing: Missing, folder: &Path, times: &mut Timetable) -> Result<(), Failure> {
+    let lacking: Vec<String> =
+        CLIENTS.iter().filter(|client| !client.is_in(folder)).map(Client::spec).collect();
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    let command = ["install", "--no-audit", "--no-fund", "--save-exact", "--prefix"];
+    if missing == Missing::Report {
+        let lacking = lacking.join(" ");
+        return Err(Failure::unavailable(format!(
+            "clients that are needed are not here; install them with: npm {} {} {lacking}",
+            command.join(" "),
+            folder.display()
+        )));
+    }
+    parts::ensure_these(NPM, missing, times)?;
+    fs::create_dir_all(folder).map_err(|error| Failure::io(&folder.display().to_string(), &error))?;
+    // All of them: npm takes away what it is not asked for.
+    Step::new("npm", "npm").args(command).args([folder]).args(CLIENTS.iter().map(Client::spec)).run(times)
+}
+
+/// Where npm puts programs.
+fn programs(folder: &Path) -> PathBuf {
+    folder.join("node_modules/.bin")
+}
+
+impl Client {
+    fn spec(&self) -> String {
+        format!("{}@{}", self.package, self.version)
+    }
+
+    /// Whether it is there in its version. The program is what npm puts there last.
+    fn is_in(&self, folder: &Path) -> bool {
+        let manifest = folder.join("node_modules").join(self.package).join("package.json");
+        let version = format!("\"version\": \"{}\"", self.version);
+        programs(folder).join(self.program).exists()
+            && fs::read_to_string(manifest).is_ok_and(|text| text.contains(&version))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CLIENTS, Client, install};
+    use crate::parts::Missing;
+    use crate::timetable::Timetable;
+    use std::fs;
+    use std::path::Path;
+
+    fn put(client: &Client, version: &str, folder: &Path) {
+        let package = folder.join("node_modules").join(client.package);
+        fs::create_dir_all(&package).expect("a folder");
+        let manifest = format!("{{\n  \"name\": \"x\",\n  \"version\": \"{version}\"\n}}\n");
+        fs::write(package.join("package.json"), manifest).expect("a file");
+        fs::create_dir_all(folder.join("node_modules/.bin")).expect("a folder");
+        fs::write(folder.join("node_modules/.bin").join(client.program), "").expect("a file");
+    }
+
+    #[test]
+    fn only_what_is_lacking_is_named() {
+        let name = format!("ringer-xtask-clients-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let complaint = |folder: &Path| {
+            let outcome = install(Missing::Report, folder, &mut Timetable::default());
+            outcome.err().map(|failure| failure.to_string()).unwrap_or_default()
+        };
+        assert!(complaint(&folder).ends_with("@anthropic-ai/claude-code@2.1.325 @openai/codex@0.166.0"));
+        put(&CLIENTS[0], CLIENTS[0].version, &folder);
+        put(&CLIENTS[1], "0.165.9", &folder);
+        assert!(complaint(&folder).ends_with(" @openai/codex@0.166.0"), "{}", complaint(&folder));
+        put(&CLIENTS[1], CLIENTS[1].version, &folder);
+        assert_eq!(complaint(&folder), "");
+        fs::remove_dir_all(&folder).expect("it was ours");
+    }
+}
