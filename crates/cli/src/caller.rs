@@ -2,7 +2,8 @@
 //!
 //! An agent's hooks have no terminal of their own; then it is that of the nearest ancestor that has one.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 
 use ringer_core::Origin;
 
@@ -81,7 +82,10 @@ struct Stat {
 
 impl Stat {
     fn of(pid: &str) -> Option<Self> {
-        Self::read(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+        // One read: the line is shorter than this, and every ancestor costs one.
+        let mut line = [0; 1024];
+        let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+        Self::read(&String::from_utf8_lossy(&line[..length]))
     }
 
     fn read(stat: &str) -> Option<Self> {

@@ -1,8 +1,6 @@
 //! When, and with which random bytes: what a message needs from the outside.
 
-use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io::Read;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringer_core::{MessageId, QuestionId};
@@ -51,8 +49,9 @@ impl Stamp {
 
 fn random_bytes() -> [u8; 16] {
     let mut bytes = [0; 16];
-    if File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).is_err() {
-        // No device, as in some sandboxes: the standard library seeds its hashers from the system's own source.
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    if filled != Ok(bytes.len()) {
+        // Forbidden, as in some sandboxes: the standard library seeds its hashers from the system's own source.
         for chunk in bytes.chunks_mut(8) {
             chunk.copy_from_slice(
                 &RandomState::new().hash_one(std::process::id()).to_le_bytes()[..chunk.len()],
