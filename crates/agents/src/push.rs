@@ -89,7 +89,8 @@ fn send(client: Client, sighting: &Sighting, reach: &Reach, claimed: &Claimed) -
     match client {
         Client::Claude => {
             let socket = claude_socket(&reach.claude, sighting).ok_or("its session has no inbox")?;
-            write_to_claude(&socket, &text).map_err(|error| format!("its inbox: {error}"))
+            let ids: Vec<&str> = claimed.messages.iter().map(|message| message.id.as_str()).collect();
+            write_to_claude(&socket, &ids.join(" "), &text).map_err(|error| format!("its inbox: {error}"))
         }
         Client::Codex => queue_for_codex(reach, &sighting.session_id, &text),
         Client::Gemini => Err("Gemini CLI takes messages only while it works".to_owned()),
@@ -114,17 +115,18 @@ fn claude_socket(directory: &Path, sighting: &Sighting) -> Option<PathBuf> {
     sessions.find(|session| session.session_id == sighting.session_id).map(|session| session.socket)
 }
 
-/// One line of JSON, in the form that Claude Code's own sessions use among each other.
-fn write_to_claude(socket: &Path, text: &str) -> io::Result<()> {
+/// One line of JSON, in the form that Claude Code's own sessions use among each other. With the ids, because it drops a
+/// message that reads like the last one of the same sender.
+fn write_to_claude(socket: &Path, ids: &str, text: &str) -> io::Result<()> {
     // Whoever owns the socket reads what we write.
     if fs::symlink_metadata(socket)?.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let mut stream = UnixStream::connect(socket)?;
     stream.set_write_timeout(Some(DEADLINE))?;
-    let from = escape_attribute("ringer");
+    let ids = escape_attribute(ids);
     let content = format!(
-        "<cross-session-message from=\"{from}\" from-name=\"Ringer\">\n{text}\n</cross-session-message>"
+        "<cross-session-message from=\"ringer\" from-name=\"Ringer\" id=\"{ids}\">\n{text}\n</cross-session-message>"
     );
     let mut line = json!({ "type": "user", "message": { "role": "user", "content": content } }).to_string();
     line.push('\n');

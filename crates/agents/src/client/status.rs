@@ -39,7 +39,10 @@ mod tests {
         assert_eq!(told(json!({})), 0);
         assert_eq!(told(json!({"rate_limits": "none"})), 0);
         assert_eq!(told(json!({"rate_limits": {"five_hour": {"used_percentage": 20}}})), 0);
-        assert_eq!(told(json!({"rate_limits": {"a": {"used_percentage": 99}, "b": {"used_percentage": 85}}})), 1);
+        assert_eq!(
+            told(json!({"rate_limits": {"a": {"used_percentage": 99}, "b": {"used_percentage": 85}}})),
+            1
+        );
     }
 
     #[test]

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use ringer_agents::client::Client;
 use ringer_agents::hook::{HookError, Whereabouts, call};
-use ringer_core::{Agent, AgentState, BlockedOn, Draft, Kind, Message, MessageId, Origin, Recipient, Scope, Sender};
+use ringer_core::{
+    Agent, AgentState, BlockedOn, Draft, Kind, Message, MessageId, Origin, Recipient, Scope, Sender,
+};
 use ringer_journal::{Home, Journal, Stamp};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -18,6 +20,8 @@ use tempfile::TempDir;
 /// The session of most recorded inputs of Claude Code, and its agent.
 pub(crate) const SESSION: &str = "6be1e699-d2b2-442c-995b-a5ac36193cd6";
 pub(crate) const AGENT: &str = "claude-6be1e699";
+/// Not in a repository.
+pub(crate) const NOWHERE: &str = "/nowhere";
 
 /// A home, and a clock that the test moves.
 pub(crate) struct World {
@@ -121,8 +125,7 @@ impl World {
     }
 
     pub(crate) fn send_to(&self, recipient: Recipient, from: &str, text: &str) -> MessageId {
-        let mut draft =
-            Draft::new(Scope::global(), Sender::new(from).unwrap(), Kind::Status, text).unwrap();
+        let mut draft = Draft::new(Scope::global(), Sender::new(from).unwrap(), Kind::Status, text).unwrap();
         draft.recipient = recipient;
         self.journal().append(&draft, &Stamp::now()).unwrap()
     }
@@ -272,7 +275,7 @@ fn a_subagent_neither_speaks_nor_ends_the_turn() {
     let world = World::new();
     world.play("claude_UserPromptSubmit");
     for event in ["PostToolUse", "Stop", "SubagentStop", "StopFailure"] {
-        let input = json!({"session_id": SESSION, "agent_id": "a1", "tool_name": "Bash"});
+        let input = json!({"session_id": SESSION, "cwd": NOWHERE, "agent_id": "a1", "tool_name": "Bash"});
         assert_eq!(world.call(Client::Claude, event, &input), "", "{event}");
     }
     assert_eq!((world.told(), world.state()), (vec![], AgentState::Working));

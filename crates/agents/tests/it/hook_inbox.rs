@@ -1,15 +1,17 @@
 //! What waits for an agent enters its turn: once, in order, in bounds, and never counted before it was written.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
+
 use std::collections::BTreeSet;
 use std::thread;
 
 use ringer_agents::client::{CLAUDE_CONTEXT_LIMIT, Client};
 use ringer_agents::hook::MAX_BLOCKS;
-use ringer_core::{AgentState, Message, MessageId, Recipient};
+use ringer_core::{AgentState, Draft, Message, MessageId, Recipient, Scope, Sender, Tag};
 use ringer_journal::{CONFIRM_WITHIN, Claim, LEASE, Stamp};
 use serde_json::{Value, json};
 
-use crate::hook::{AGENT, Closed, SESSION, World, agent, block, entered, recorded};
+use crate::hook::{AGENT, Closed, NOWHERE, SESSION, World, agent, block, entered, recorded};
 
 /// A world in which the agent works.
 fn working() -> World {
@@ -220,13 +222,8 @@ fn of_many_hooks_at_once_one_gets_it() {
                 let input = after_tool(&format!("t{number}")).to_string();
                 let mut out = Vec::new();
                 // One that finds the journal busy gives up; the others get it then.
-                let _ = ringer_agents::hook::call(
-                    Client::Claude,
-                    "PostToolUse",
-                    input.as_bytes(),
-                    &mut out,
-                    &at,
-                );
+                let _ =
+                    ringer_agents::hook::call(Client::Claude, "PostToolUse", input.as_bytes(), &mut out, &at);
                 String::from_utf8(out).unwrap()
             }
         };
@@ -242,9 +239,7 @@ fn of_many_hooks_at_once_one_gets_it() {
 
 #[test]
 fn each_client_gets_what_it_takes_and_nothing_else() {
-    let fields = |value: &Value| -> BTreeSet<String> {
-        value.as_object().unwrap().keys().cloned().collect()
-    };
+    let fields = |value: &Value| -> BTreeSet<String> { value.as_object().unwrap().keys().cloned().collect() };
     let expected = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
     for (client, event, out) in [
         ("claude", "PostToolUse", &["hookSpecificOutput"][..]),
@@ -261,9 +256,10 @@ fn each_client_gets_what_it_takes_and_nothing_else() {
     ] {
         let world = World::new();
         let id = world.send(&format!("{client}-12345678"), "hello");
-        let input = json!({"session_id": "12345678", "tool_use_id": "t1", "prompt": "go"});
+        let input = json!({"session_id": "12345678", "cwd": NOWHERE, "tool_use_id": "t1", "prompt": "go"});
         let answer = world.call(client.parse().unwrap(), event, &input);
-        let value: Value = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{client} {event}: {answer:?}"));
+        let value: Value =
+            serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{client} {event}: {answer:?}"));
         assert_eq!(fields(&value), expected(out), "{client} {event}");
         if let Some(inner) = value.get("hookSpecificOutput") {
             assert_eq!(fields(inner), expected(&["hookEventName", "additionalContext"]));
@@ -293,7 +289,7 @@ fn an_event_that_carries_nothing_takes_nothing() {
     ] {
         let world = World::new();
         let id = world.send(&format!("{client}-12345678"), "hello");
-        let input = json!({"session_id": "12345678", "thread-id": "12345678", "prompt": "go",
+        let input = json!({"session_id": "12345678", "thread-id": "12345678", "cwd": NOWHERE, "prompt": "go",
             "type": "agent-turn-complete"});
         assert_eq!(world.call(client.parse().unwrap(), event, &input), "", "{client} {event}");
         assert_eq!(world.receipt(&id), "queued", "{client} {event}");
@@ -312,7 +308,20 @@ fn a_subagent_gets_nothing_of_its_agents_mail() {
     assert_eq!(entered(&world.play("claude_PostToolUse_Bash")), block("agent:w1", "hello"));
 }
 
-/// Everything that waited may have gone another way between the look and the claim; then nothing keeps the turn.
+/// What waited when the hook looked may have gone another way when it claims: a mark waits, and never enters.
+#[test]
+fn a_stop_that_nothing_keeps_is_an_end() {
+    let world = working();
+    let mut draft =
+        Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(ringer_core::Mark::Read), "m1");
+    draft.recipient = Recipient::Agent(agent());
+    world.journal().append(&draft, &Stamp::now()).unwrap();
+    assert_eq!(world.journal().pending_for(&agent(), Stamp::now().unix_ms).unwrap().len(), 1);
+    assert_eq!(world.play("claude_Stop"), "");
+    assert_eq!(world.state(), AgentState::Done);
+    assert!(world.told().last().unwrap().starts_with("complete: "), "{:?}", world.told());
+}
+
 #[test]
 fn a_message_that_is_a_block_too_long_by_itself_still_goes() {
     let world = working();

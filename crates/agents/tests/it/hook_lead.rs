@@ -1,5 +1,7 @@
 //! The lead: who becomes it, what it is told when it begins, and what reaches it through its hooks.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
+
 use ringer_agents::bootstrap::instructions;
 use ringer_agents::client::{CLAUDE_CONTEXT_LIMIT, Client};
 use ringer_core::{Agent, MAX_BODY, Message, Recipient, Scope};
@@ -7,7 +9,7 @@ use ringer_journal::{Consumer, Error, Heard, Listener, Parent};
 use serde_json::json;
 use std::time::Instant;
 
-use crate::hook::{AGENT, SESSION, World, agent, block, entered, recorded};
+use crate::hook::{AGENT, NOWHERE, SESSION, World, agent, block, entered, recorded};
 
 const OTHER: &str = "77777777-d2b2-442c-995b-a5ac36193cd6";
 
@@ -80,7 +82,7 @@ fn a_worker_never_becomes_the_lead() {
 fn clients_that_cannot_be_told_at_the_beginning_still_lead() {
     let world = World::new();
     world.journal().want_lead(&Scope::global(), true).unwrap();
-    let input = json!({"session_id": "ses_12345678"});
+    let input = json!({"session_id": "ses_12345678", "cwd": NOWHERE});
     assert_eq!(world.call(Client::Opencode, "session.created", &input), "");
     assert_eq!(lead_of(&world).as_deref(), Some("opencode-12345678"));
 }
@@ -114,7 +116,11 @@ fn nobody_is_told_of_himself() {
     let world = led();
     world.send_to(Recipient::Default, AGENT, "I said this");
     world.play_all(&["claude_PostToolUse_Bash", "claude_Stop"]);
-    assert_eq!(world.messages().last().unwrap().draft.recipient, Recipient::Person, "its end is the person's");
+    assert_eq!(
+        world.messages().last().unwrap().draft.recipient,
+        Recipient::Person,
+        "its end is the person's"
+    );
     world.play_all(&["claude_UserPromptSubmit"]);
     assert_eq!(listen(&world), Vec::<String>::new());
     // Another's end is the lead's business.
@@ -166,9 +172,9 @@ fn the_longest_message_is_not_lost_on_the_lead() {
 fn what_a_client_cannot_be_given_stays_for_the_listener() {
     let world = World::new();
     world.journal().want_lead(&Scope::global(), true).unwrap();
-    world.call(Client::Opencode, "session.created", &json!({"session_id": "12345678"}));
+    world.call(Client::Opencode, "session.created", &json!({"session_id": "12345678", "cwd": NOWHERE}));
     world.send_to(Recipient::Default, "w1", "hello");
-    let prompt = json!({"session_id": "12345678", "prompt": "go"});
+    let prompt = json!({"session_id": "12345678", "cwd": NOWHERE, "prompt": "go"});
     assert_eq!(world.call(Client::Opencode, "chat.message", &prompt), "");
     assert_eq!(listen(&world), ["hello"]);
 }

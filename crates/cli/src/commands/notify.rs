@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::time::Duration;
 
-use ringer_core::{Draft, Kind, MAX_BODY, QuestionId, Recipient};
+use ringer_core::{Draft, Kind, MAX_BODY, QuestionId, Recipient, Sender};
 use ringer_journal::{Journal, Stamp};
 use serde::Serialize;
 
@@ -76,6 +76,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     draft.key.clone_from(&arguments.key);
     draft.ttl = arguments.ttl;
     draft.recipient = recipient(arguments.to.as_deref(), &mut journal)?;
+    if arguments.from.is_none()
+        && draft.recipient.agent().is_some_and(|agent| agent.as_str() == draft.sender.as_str())
+    {
+        // Whoever tells the agent of this worktree something is not that agent.
+        draft.sender = Sender::system();
+    }
     draft.origin = caller::origin();
     draft.check()?;
     let id = journal.append(&draft, &Stamp::now())?;

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::messages::Messages;
 use crate::model::{Answer, Model};
 use crate::session::Session;
-use crate::world::World;
+use crate::world::{SENDER, World};
 
 /// What somebody sends in these tests, and how the model should see it.
 const TEXT: &str = "please also update the docs";
@@ -20,7 +20,7 @@ fn begin(world: &World, model: &Model) -> (Session, String) {
 
 /// The model calls a shell, which notifies the agent and then ends like that.
 fn notify_and(agent: &str, then: &str) -> Answer {
-    let command = format!("echo it ran; \"$RINGER\" notify --from builder --to {agent} '{TEXT}'; {then}");
+    let command = format!("echo it ran; \"$RINGER\" notify --from {SENDER} --to {agent} '{TEXT}'; {then}");
     Answer::tool("Bash", json!({ "command": command, "description": "Notify" }))
 }
 
@@ -55,10 +55,11 @@ fn what_comes_too_late_for_a_tool_makes_it_go_on_and_is_still_one_complete() {
     let model = Model::new(&Messages);
     let Some(world) = World::for_claude(&model) else { return };
     let (session, agent) = begin(&world, &model);
-    world.ringer(&["notify", "--from", "builder", "--to", &agent, TEXT]);
+    world.ringer(&["notify", "--from", SENDER, "--to", &agent, TEXT]);
     model.answer(Answer::Text("all done"));
     let next = model.request();
-    assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
+    // Claude Code also tells the model, in a second message, which hook it was.
+    assert_eq!(next.count_new(&format!("Stop hook feedback:\n{BLOCK}")), 1, "{}", next.news());
     model.answer(Answer::Text("the docs are done too"));
     assert!(session.end().0.contains("the docs are done too"));
     assert_eq!(world.kinds(), ["complete"]);
@@ -68,11 +69,14 @@ fn what_comes_too_late_for_a_tool_makes_it_go_on_and_is_still_one_complete() {
 
 #[test]
 fn an_error_of_the_server_is_an_error() {
-    for (status, kind) in [(400, "invalid_request_error"), (401, "authentication_error")] {
+    for (status, kind) in [(400, "invalid_request_error"), (529, "overloaded_error")] {
         let model = Model::new(&Messages);
         let Some(world) = World::for_claude(&model) else { return };
         let (session, _) = begin(&world, &model);
         model.answer(Answer::Error { status, kind });
+        // Without a terminal it does not wait for its hook StopFailure. Where it kills that, the end of the session in
+        // the middle of a turn is what is told: in one notification either way.
+        world.notified("error");
         let (printed, is_content) = session.end();
         assert!(!is_content, "{printed}");
         assert_eq!(world.kinds(), ["error"], "{status}");

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::messages::Messages;
 use crate::model::{Answer, Model};
 use crate::processes::until;
-use crate::world::World;
+use crate::world::{SENDER, World};
 
 #[test]
 fn a_permission_prompt_is_one_waiting_however_often_the_client_tells_it() {
@@ -38,8 +38,6 @@ fn a_permission_prompt_is_one_waiting_however_often_the_client_tells_it() {
 
 #[test]
 fn an_idle_session_is_woken_through_its_inbox() {
-    const TEXT: &str = "the build is red";
-    const BLOCK: &str = "<notification source=\"agent:builder\">\nthe build is red\n</notification>";
     let model = Model::new(&Messages);
     let Some(world) = World::for_claude(&model) else { return };
     let _terminal = world.start_in_terminal("claude", &["hello"]);
@@ -47,15 +45,29 @@ fn an_idle_session_is_woken_through_its_inbox() {
     model.answer(Answer::Text("good morning"));
     world.notified("complete");
     let agent = world.agent();
-    for round in 1..=2 {
-        world.ringer(&["notify", "--from", "builder", "--to", &agent, TEXT]);
+    for text in ["the build is red", "the build is red"] {
+        world.ringer(&["notify", "--from", SENDER, "--to", &agent, text]);
         let woken = model.request();
-        assert_eq!(woken.count_new(BLOCK), 1, "{}", woken.news());
-        assert_eq!(woken.count(BLOCK), round, "each is told once");
+        let block = format!("<notification source=\"agent:{SENDER}\">\n{text}\n</notification>");
+        assert_eq!(woken.count_new(&block), 1, "{}", woken.news());
+        assert_eq!(woken.count_new("</notification>"), 1, "nothing is told again: {}", woken.news());
         model.answer(Answer::Text("I will look at it"));
         world.notified("complete");
     }
     assert_eq!(world.kinds(), ["complete"; 3]);
     assert!(!model.has_request(), "each was told once");
+    assert_eq!(world.complaints(), "");
+}
+
+#[test]
+fn an_error_of_the_server_is_one_error_that_says_which() {
+    let model = Model::new(&Messages);
+    let Some(world) = World::for_claude(&model) else { return };
+    let _terminal = world.start_in_terminal("claude", &["hello"]);
+    assert_eq!(model.request().count_new("hello"), 1);
+    model.answer(Answer::Error { status: 529, kind: "overloaded_error" });
+    let error = world.notified("error");
+    assert!(error["msg"].as_str().is_some_and(|text| text.contains("API Error: 529")), "{error}");
+    assert_eq!(world.kinds(), ["error"]);
     assert_eq!(world.complaints(), "");
 }

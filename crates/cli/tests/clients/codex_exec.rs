@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::model::{Answer, Model};
 use crate::responses::Responses;
-use crate::world::World;
+use crate::world::{SENDER, World};
 
 const TEXT: &str = "please also update the docs";
 const BLOCK: &str = "<notification source=\"agent:builder\">\nplease also update the docs\n</notification>";
@@ -19,7 +19,7 @@ fn a_notification_during_a_tool_call_is_in_the_next_request_and_a_stop_is_one_co
     let session = world.start("codex", &["exec", "--skip-git-repo-check", TRUST, "do it"]);
     assert_eq!(model.request().count_new("do it"), 1);
     let agent = world.agent();
-    let command = format!("echo it ran; \"$RINGER\" notify --from builder --to {agent} '{TEXT}'");
+    let command = format!("echo it ran; \"$RINGER\" notify --from {SENDER} --to {agent} '{TEXT}'");
     model.answer(Answer::tool("exec_command", json!({ "cmd": command })));
     let next = model.request();
     assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
@@ -40,7 +40,7 @@ fn what_comes_too_late_for_a_tool_makes_it_go_on_and_is_still_one_complete() {
     let Some(world) = World::for_codex(&model) else { return };
     let session = world.start("codex", &["exec", "--skip-git-repo-check", TRUST, "do it"]);
     assert_eq!(model.request().count_new("do it"), 1);
-    world.ringer(&["notify", "--from", "builder", "--to", &world.agent(), TEXT]);
+    world.ringer(&["notify", "--from", SENDER, "--to", &world.agent(), TEXT]);
     model.answer(Answer::Text("all done"));
     let next = model.request();
     // Codex puts a hook's reason into a block of its own, and escapes it for that.

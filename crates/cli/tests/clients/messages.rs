@@ -1,4 +1,4 @@
-//! Anthropic Messages, as Claude Code 2.1.325 speaks it.
+//! The Messages API, as Claude Code 2.1.325 speaks it.
 
 use serde_json::{Value, json};
 

@@ -19,9 +19,15 @@ const MAX_REQUEST: u64 = 16 << 20;
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
     Text(&'static str),
-    Tool { name: &'static str, input: Value },
+    Tool {
+        name: &'static str,
+        input: Value,
+    },
     /// Also to all that the client tries until the next answer.
-    Error { status: u16, kind: &'static str },
+    Error {
+        status: u16,
+        kind: &'static str,
+    },
 }
 
 impl Answer {
@@ -42,18 +48,12 @@ pub(crate) trait Wire: Send + Sync {
     fn news(&self, body: &Value) -> Vec<Value>;
 }
 
-/// What the model would have seen.
+/// What the model would have seen: what has come since its last answer.
 pub(crate) struct Request {
-    body: Value,
     news: Vec<Value>,
 }
 
 impl Request {
-    /// How often this text is anywhere in it.
-    pub(crate) fn count(&self, text: &str) -> usize {
-        count(&self.body, text)
-    }
-
     /// How often this text is in what has come since the model's last answer.
     pub(crate) fn count_new(&self, text: &str) -> usize {
         self.news.iter().map(|part| count(part, text)).sum()
@@ -166,7 +166,7 @@ impl Desk {
             return write_json(&mut stream, 200, &self.wire.aside(&path));
         }
         let news = self.wire.news(&body);
-        let asked = self.requests.send(Request { body, news });
+        let asked = self.requests.send(Request { news });
         // Without one the test has ended.
         let (Ok(()), Some(answer)) = (asked, self.answer()) else { return Ok(()) };
         let number = self.answered.fetch_add(1, Ordering::Relaxed);

@@ -37,7 +37,18 @@ pub(crate) fn is_hook(pid: u32) -> bool {
         || words.iter().any(|word| word.ends_with("# ringer-hook"))
 }
 
-pub(crate) fn kill(pid: u32) {
+/// Kills what has this home, and waits until it is gone: what dies may still write where the test cleans up.
+pub(crate) fn end_all(home: &Path) {
+    let start = Instant::now();
+    let mut left = with_home(home);
+    while !left.is_empty() && start.elapsed() < DEADLINE {
+        left.into_iter().for_each(kill);
+        thread::park_timeout(LOOK_EVERY);
+        left = with_home(home);
+    }
+}
+
+fn kill(pid: u32) {
     if let Some(process) = Pid::from_raw(pid.cast_signed()) {
         // It may have ended by itself.
         let _ = kill_process(process, Signal::KILL);

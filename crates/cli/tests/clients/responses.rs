@@ -1,4 +1,4 @@
-//! OpenAI Responses, as Codex 0.166.0 speaks it.
+//! The Responses API, as Codex 0.166.0 speaks it.
 
 use serde_json::{Value, json};
 

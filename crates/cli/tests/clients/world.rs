@@ -31,11 +31,27 @@ pub(crate) const SENDER: &str = "builder";
 
 const RINGER: &str = env!("CARGO_BIN_EXE_ringer");
 
+/// What is the same in every world.
+const FIXED: [(&str, &str); 11] = [
+    ("RINGER", RINGER),
+    ("TERM", "xterm-256color"),
+    ("LANG", "C.UTF-8"),
+    ("TZ", "UTC"),
+    ("ANTHROPIC_API_KEY", KEY),
+    ("MOCK_KEY", KEY),
+    ("DISABLE_TELEMETRY", "1"),
+    ("DISABLE_ERROR_REPORTING", "1"),
+    ("DISABLE_AUTOUPDATER", "1"),
+    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+    // It would try an overloaded server for minutes.
+    ("CLAUDE_CODE_MAX_RETRIES", "0"),
+];
+
+/// Ringer set up for one client in a home of its own. Whatever runs there ends with it.
 pub(crate) struct World {
     follower: Follower,
-    clients: PathBuf,
-    model: String,
-    directory: TempDir,
+    place: Place,
+    _directory: TempDir,
 }
 
 impl World {
@@ -83,38 +99,22 @@ impl World {
         };
         let clients = fs::canonicalize(&clients).expect("the folder of the clients");
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let settled = |program: &str, arguments: &[&str]| {
-            let mut command = Command::new(program);
-            let variables = variables(directory.path(), &clients, &model.url());
-            command.args(arguments).env_clear().envs(variables).current_dir(directory.path().join("project"));
-            command
-        };
+        let place = Place { root: directory.path().to_owned(), clients, model: model.url() };
         for folder in ["home", "run", "tmp", "project"] {
-            fs::create_dir(directory.path().join(folder)).expect("a folder");
+            fs::create_dir(place.root.join(folder)).expect("a folder");
         }
         // Else the terminal in which a developer runs this would be told.
-        write(&directory.path().join("config.toml"), "[notify]\npopup = \"off\"\n");
-        run(settled("git", &["init", "--quiet"]));
-        prepare(&directory.path().join("home"), &directory.path().join("project"));
-        run(settled(RINGER, &["setup", client, "--yes"]));
-        let follower = Follower::start(settled(RINGER, &["log", "--follow", "--json"]));
-        Some(Self { follower, clients, model: model.url(), directory })
+        write(&place.root.join("config.toml"), "[notify]\npopup = \"off\"\n");
+        run(place.command("git", &["init", "--quiet"]));
+        prepare(&place.root.join("home"), &place.project());
+        run(place.command(RINGER, &["setup", client, "--yes"]));
+        let follower = Follower::start(place.command(RINGER, &["log", "--follow", "--json"]));
+        Some(Self { follower, place, _directory: directory })
     }
 
     /// The repository that clients work in.
     pub(crate) fn project(&self) -> PathBuf {
-        self.directory.path().join("project")
-    }
-
-    fn state(&self) -> PathBuf {
-        self.directory.path().join("state")
-    }
-
-    fn command(&self, program: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program);
-        let variables = variables(self.directory.path(), &self.clients, &self.model);
-        command.args(arguments).env_clear().envs(variables).current_dir(self.project());
-        command
+        self.place.project()
     }
 
     /// Adds a hook of the project's own, which Claude Code starts after Ringer's.
@@ -127,18 +127,16 @@ impl World {
     /// Starts a client without a terminal.
     #[track_caller]
     pub(crate) fn start(&self, client: &str, arguments: &[&str]) -> Session {
-        let program = self.clients.join(client);
-        let command = self.command(program.to_str().expect("a path in UTF-8"), arguments);
-        Session::start(command, self.directory.path().join("printed"))
+        Session::start(self.place.command(client, arguments), self.place.root.join("printed"))
     }
 
     /// Starts a client in a terminal.
     #[track_caller]
     pub(crate) fn start_in_terminal(&self, client: &str, arguments: &[&str]) -> Terminal {
-        let mut command = CommandBuilder::new(self.clients.join(client));
+        let mut command = CommandBuilder::new(self.place.clients.join(client));
         command.args(arguments);
         command.env_clear();
-        for (name, value) in variables(self.directory.path(), &self.clients, &self.model) {
+        for (name, value) in self.place.variables() {
             command.env(name, value);
         }
         command.cwd(self.project());
@@ -148,7 +146,7 @@ impl World {
     /// Runs Ringer as somebody in another terminal would. Gives what it printed.
     #[track_caller]
     pub(crate) fn ringer(&self, arguments: &[&str]) -> String {
-        run(self.command(RINGER, arguments))
+        run(self.place.command(RINGER, arguments))
     }
 
     /// The one agent that Ringer knows here.
@@ -170,7 +168,7 @@ impl World {
     /// too many.
     #[track_caller]
     pub(crate) fn kinds(&self) -> Vec<String> {
-        let home = self.state();
+        let home = self.place.state();
         until("no hook runs", || !processes::with_home(&home).into_iter().any(processes::is_hook));
         let log = self.ringer(&["log", "--json"]);
         let messages = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
@@ -180,46 +178,62 @@ impl World {
 
     /// What Ringer could not do and told nobody.
     pub(crate) fn complaints(&self) -> String {
-        fs::read_to_string(self.state().join("hooks.log")).unwrap_or_default()
+        fs::read_to_string(self.place.state().join("hooks.log")).unwrap_or_default()
     }
 }
 
 impl Drop for World {
     fn drop(&mut self) {
         if thread::panicking() {
-            let log = |name: &str| fs::read_to_string(self.state().join(name)).unwrap_or_default();
+            let log = |name: &str| fs::read_to_string(self.place.state().join(name)).unwrap_or_default();
             eprintln!("hooks.log:\n{}hub.log:\n{}", log("hooks.log"), log("hub.log"));
             eprintln!("journal:\n{}", self.ringer(&["log", "--json", "--everywhere"]));
         }
-        let _ = self.command(RINGER, &["hub", "stop"]).stdout(Stdio::null()).status();
-        for pid in processes::with_home(&self.state()) {
-            processes::kill(pid);
-        }
+        let _ = self.place.command(RINGER, &["hub", "stop"]).stdout(Stdio::null()).status();
+        processes::end_all(&self.place.state());
     }
 }
 
-/// The whole environment: nothing of the developer's own, and nothing that would look for the network.
-fn variables(root: &Path, clients: &Path, model: &str) -> Vec<(&'static str, String)> {
-    let path = |name: &str| root.join(name).to_string_lossy().into_owned();
-    let programs = std::env::var("PATH").unwrap_or_default();
-    vec![
-        ("HOME", path("home")),
-        ("RINGER_HOME", path("state")),
-        ("RINGER_CONFIG", path("config.toml")),
-        ("XDG_RUNTIME_DIR", path("run")),
-        ("TMPDIR", path("tmp")),
-        ("PATH", format!("{}:{programs}", clients.display())),
-        ("RINGER", RINGER.to_owned()),
-        ("TERM", "xterm-256color".to_owned()),
-        ("LANG", "C.UTF-8".to_owned()),
-        ("TZ", "UTC".to_owned()),
-        ("ANTHROPIC_BASE_URL", model.to_owned()),
-        ("ANTHROPIC_API_KEY", KEY.to_owned()),
-        ("DISABLE_TELEMETRY", "1".to_owned()),
-        ("DISABLE_AUTOUPDATER", "1".to_owned()),
-        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
-        ("MOCK_KEY", KEY.to_owned()),
-    ]
+/// Where everything is.
+struct Place {
+    root: PathBuf,
+    clients: PathBuf,
+    model: String,
+}
+
+impl Place {
+    fn project(&self) -> PathBuf {
+        self.root.join("project")
+    }
+
+    fn state(&self) -> PathBuf {
+        self.root.join("state")
+    }
+
+    /// A program in the project. Clients are found first.
+    fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(arguments).env_clear().envs(self.variables()).current_dir(self.project());
+        command
+    }
+
+    /// The whole environment: nothing of the developer's own, and nothing that would look for the network.
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        let path = |name: &str| self.root.join(name).to_string_lossy().into_owned();
+        let programs = std::env::var("PATH").unwrap_or_default();
+        let set = |(name, value): (&'static str, &str)| (name, value.to_owned());
+        let mut variables = vec![
+            ("HOME", path("home")),
+            ("RINGER_HOME", path("state")),
+            ("RINGER_CONFIG", path("config.toml")),
+            ("XDG_RUNTIME_DIR", path("run")),
+            ("TMPDIR", path("tmp")),
+            ("PATH", format!("{}:{programs}", self.clients.display())),
+            ("ANTHROPIC_BASE_URL", self.model.clone()),
+        ];
+        variables.extend(FIXED.map(set));
+        variables
+    }
 }
 
 #[track_caller]

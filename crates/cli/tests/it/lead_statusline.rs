@@ -30,7 +30,10 @@ fn a_lead_is_wanted_or_not() {
 
 fn start_session(environment: &TestEnvironment, session: &str) {
     let input = json!({"session_id": session, "cwd": environment.repository(), "source": "startup"});
-    check_with_input(&mut environment.ringer(&["hook", "claude", "SessionStart"]), input.to_string().as_bytes());
+    check_with_input(
+        &mut environment.ringer(&["hook", "claude", "SessionStart"]),
+        input.to_string().as_bytes(),
+    );
 }
 
 #[test]
@@ -49,8 +52,12 @@ fn each_repository_has_its_own_lead() {
 #[test]
 fn wrong_words() {
     let environment = TestEnvironment::new();
-    for wrong in [&["lead", "maybe"][..], &["lead", "on", "off"], &["statusline", "emacs"], &["statusline", "tmux", "x"]]
-    {
+    for wrong in [
+        &["lead", "maybe"][..],
+        &["lead", "on", "off"],
+        &["statusline", "emacs"],
+        &["statusline", "tmux", "x"],
+    ] {
         let (out, err) = check(&mut environment.ringer(wrong), 64);
         assert!(out.is_empty() && err.contains("--help"), "{wrong:?}: {err}");
     }
@@ -63,7 +70,8 @@ fn busy() -> TestEnvironment {
     environment.notify("one");
     environment.notify("two");
     environment.run(&["notify", "--to", "worker-1", "not for the person"]);
-    let input = json!({"session_id": "12345678", "cwd": environment.repository(), "prompt": "go"}).to_string();
+    let input =
+        json!({"session_id": "12345678", "cwd": environment.repository(), "prompt": "go"}).to_string();
     check_with_input(&mut environment.ringer(&["hook", "claude", "UserPromptSubmit"]), input.as_bytes());
     environment
 }
@@ -83,7 +91,8 @@ fn the_forms_of_a_status_line() {
         assert_eq!(environment.run(&["statusline", form]), "* 2 unread  1 working\n", "{form}");
     }
     assert_eq!(environment.run(&["statusline"]), "* 2 unread  1 working\n");
-    let waybar = json!({"text": "* 2 unread  1 working", "tooltip": "2 unread notifications", "class": "unread"});
+    let waybar =
+        json!({"text": "* 2 unread  1 working", "tooltip": "2 unread notifications", "class": "unread"});
     assert_eq!(read(&environment.run(&["statusline", "waybar"])), waybar);
     let numbers = json!({"unread": 2, "agents": {"working": 1}});
     assert_eq!(read(&environment.run(&["statusline", "--json"])), numbers);

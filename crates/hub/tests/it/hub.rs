@@ -51,7 +51,15 @@ impl TestHub {
     /// Begins, or begins again.
     pub(crate) fn begin(&mut self) {
         let surroundings = self.surroundings.clone();
-        self.thread = Some(thread::spawn(move || run(&surroundings, ringer_hub::Plugs { hosts: vec![Box::new(PlainHost::default())], ..ringer_hub::Plugs::default() })));
+        self.thread = Some(thread::spawn(move || {
+            run(
+                &surroundings,
+                ringer_hub::Plugs {
+                    hosts: vec![Box::new(PlainHost::default())],
+                    ..ringer_hub::Plugs::default()
+                },
+            )
+        }));
         until("the hub answers", || {
             let ended = self.thread.as_ref().is_some_and(JoinHandle::is_finished);
             assert!(!ended, "the hub ended at once");

@@ -11,6 +11,7 @@ use crate::hub::PATIENCE;
 
 const NAME: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";
+const ABLE: [&str; 3] = ["body", "body-markup", "actions"];
 
 /// What the server was told.
 #[derive(Debug)]
@@ -23,10 +24,12 @@ pub(crate) enum Call {
 pub(crate) struct Told {
     pub(crate) app: String,
     pub(crate) replaces: u32,
+    pub(crate) icon: String,
     pub(crate) summary: String,
     pub(crate) body: String,
     pub(crate) actions: Vec<String>,
     pub(crate) hints: HashMap<String, OwnedVariant>,
+    pub(crate) expire: i32,
 }
 
 /// How it behaves.
@@ -41,13 +44,14 @@ pub(crate) enum Manner {
 struct Recorder {
     calls: SyncSender<Call>,
     manner: Manner,
+    abilities: Vec<String>,
     last: u32,
 }
 
 #[zbus::interface(name = "org.freedesktop.Notifications")]
 impl Recorder {
     fn get_capabilities(&self) -> Vec<String> {
-        ["body", "body-markup", "actions"].map(str::to_owned).to_vec()
+        self.abilities.clone()
     }
 
     #[expect(clippy::too_many_arguments, reason = "the standard has that many")]
@@ -55,15 +59,16 @@ impl Recorder {
         &mut self,
         app: String,
         replaces: u32,
-        _icon: String,
+        icon: String,
         summary: String,
         body: String,
         actions: Vec<String>,
         hints: HashMap<String, OwnedVariant>,
-        _expire: i32,
+        expire: i32,
     ) -> u32 {
-        let told = Told { app, replaces, summary, body, actions, hints };
-        self.calls.try_send(Call::Notify(Box::new(told))).expect("room");
+        let told = Told { app, replaces, icon, summary, body, actions, hints, expire };
+        // The test may be over.
+        let _ = self.calls.try_send(Call::Notify(Box::new(told)));
         if self.manner == Manner::Hangs {
             std::future::pending::<()>().await;
         }
@@ -75,7 +80,7 @@ impl Recorder {
     }
 
     fn close_notification(&self, number: u32) {
-        self.calls.try_send(Call::Close(number)).expect("room");
+        let _ = self.calls.try_send(Call::Close(number));
     }
 }
 
@@ -100,7 +105,8 @@ impl Server {
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.expect("a runtime").block_on(async move {
-                let recorder = Recorder { calls: tell, manner, last: 0 };
+                let recorder =
+                    Recorder { calls: tell, manner, abilities: ABLE.map(str::to_owned).to_vec(), last: 0 };
                 let building = zbus::connection::Builder::address(address.as_str())
                     .serve_at(PATH, recorder)
                     .name(NAME)

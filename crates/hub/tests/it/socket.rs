@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::thread;
+use std::time::Instant;
 
 use ringer_hub::MAX_CONNECTIONS;
 use serde_json::{Value, json};
@@ -131,6 +132,7 @@ fn who_does_not_read_is_cut_off_and_nobody_waits() {
 fn a_flood_is_limited_for_whoever_makes_it() {
     const FLOOD: usize = 5000;
     let hub = TestHub::start("");
+    let begun = Instant::now();
     let flood = connect(&hub);
     let mut out = flood.try_clone().expect("a second handle");
     let writer = thread::spawn(move || {
@@ -138,7 +140,7 @@ fn a_flood_is_limited_for_whoever_makes_it() {
         out.write_all(lines.as_bytes()).expect("it reads");
     });
     let mut reader = BufReader::new(flood);
-    let (mut allowed, mut limited) = (0, 0);
+    let (mut allowed, mut limited) = (0_u32, 0_u32);
     for _ in 0..FLOOD {
         let answer = line(&mut reader).expect("an answer to each");
         if answer["ok"] == true {
@@ -153,7 +155,9 @@ fn a_flood_is_limited_for_whoever_makes_it() {
         }
     }
     writer.join().expect("it wrote");
-    assert!(allowed >= 1000 && limited > 0, "{allowed} allowed, {limited} limited");
+    // A burst, and so many every second; a machine that is slower than that limits nobody.
+    let most = 1001.0 + 500.0 * begun.elapsed().as_secs_f64();
+    assert!(allowed >= 1000 && f64::from(allowed) <= most, "{allowed} allowed, {limited} limited");
 }
 
 #[test]

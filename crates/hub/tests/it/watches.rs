@@ -36,7 +36,6 @@ fn a_change_runs_the_command_and_the_agent_is_told() {
 }
 
 #[test]
-#[ignore = "the hub observes \"env hook\", and the source is called env-hook: no toast ever"]
 fn a_change_is_told_in_the_footer() {
     let directory = tempfile::tempdir().expect("a directory");
     let hub = hub(directory.path(), "echo loaded");
