@@ -1,8 +1,9 @@
 //! The link to the hub: asking it, and starting it when there is none.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use ringer_hub::{Client, ClientError, start, start_and_wait};
+use ringer_hub::{Client, ClientError, start_and_wait, start_detached};
 use ringer_journal::{Home, Journal};
 use serde_json::Value;
 
@@ -12,6 +13,8 @@ use crate::place;
 
 /// How long a hub may take to start.
 const START_PATIENCE: Duration = Duration::from_secs(5);
+/// How often is looked whether it is there.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Whether a hub may be started: `RINGER_HUB=off` forbids it.
 pub(crate) fn may_start() -> bool {
@@ -25,7 +28,7 @@ pub(crate) fn start_if_alone(journal: &Journal) {
         && may_start()
         && let Ok(program) = std::env::current_exe()
     {
-        let _ = start(&program);
+        let _ = start_detached(&program);
     }
 }
 
@@ -57,7 +60,14 @@ pub(crate) fn start_one(home: &Home) -> Result<Client, Failure> {
             .because(error)
             .hint("ringer hub start --foreground")
     })?;
-    Client::connect(home).map_err(failure)
+    // If another one was faster, ours has ended, and that one may not have written yet where it is.
+    let end = Instant::now() + START_PATIENCE;
+    loop {
+        match Client::connect(home) {
+            Err(ClientError::NoHub) if Instant::now() < end => thread::sleep(LOOK_EVERY),
+            connected => return connected.map_err(failure),
+        }
+    }
 }
 
 /// Asks the hub for something.

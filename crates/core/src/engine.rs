@@ -103,6 +103,8 @@ pub struct Engine {
     attention: Attention,
     /// The ways that are left for each notification and purpose, should the one under way fail.
     out: HashMap<(MessageId, Way), (Vec<Way>, Delivery)>,
+    /// What a notification superseded, until its own popup is there: the desktop replaces the one by the other.
+    superseded: HashMap<MessageId, Vec<MessageId>>,
     toasts: ToastQueue,
     sources: Sources,
     /// What was last drawn, so that only changes are ordered.
@@ -128,6 +130,7 @@ impl Engine {
             failures: FailureNotices::default(),
             attention: Attention::default(),
             out: HashMap::new(),
+            superseded: HashMap::new(),
             toasts: ToastQueue::default(),
             sources: Sources::new(remote),
             lit: HashMap::new(),
@@ -174,6 +177,17 @@ impl Engine {
         }
         let mut orders = Vec::new();
         self.redraw_all(now.mono, &mut orders);
+        orders
+    }
+
+    /// Goes on with a delivery that was under way when everything ended.
+    pub fn resume(&mut self, delivery: Delivery) -> Vec<Order> {
+        let rest = match (self.preferences.popup, delivery.way) {
+            (Popup::Auto, Way::Desktop) => vec![Way::Terminal],
+            _ => Vec::new(),
+        };
+        let mut orders = Vec::new();
+        self.send_out(delivery, rest, &mut orders);
         orders
     }
 
@@ -266,7 +280,7 @@ impl Engine {
                     self.changed_at(now, &id, orders);
                 }
             }
-            Event::Delivered { id, way, result } => self.delivered(now, id, way, result, orders),
+            Event::Delivered { id, way, result } => self.delivered(now, &id, way, &result, orders),
             Event::Observed(observation) => match self.sources.observe(&observation) {
                 Ok(changes) => changes.into_iter().for_each(|change| self.change(now, change, orders)),
                 Err(unknown) => {

@@ -34,7 +34,7 @@ impl Trail {
     }
 
     /// The steps, first to last.
-    pub fn steps(&self) -> impl ExactSizeIterator<Item = &Step> {
+    pub fn steps(&self) -> impl ExactSizeIterator<Item = &Step> + DoubleEndedIterator {
         self.steps.iter()
     }
 }

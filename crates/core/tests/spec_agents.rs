@@ -41,7 +41,7 @@ fn a_lower_authority_never_overrides_a_fresher_higher_one() {
     for (rank, higher) in AUTHORITIES.into_iter().enumerate() {
         for (other, lower) in AUTHORITIES.into_iter().enumerate() {
             let mut agent = in_state(higher, AgentState::Working);
-            let just_before = at(100) + HOLD - Duration::from_millis(1);
+            let just_before = at(100) + HOLD.saturating_sub(Duration::from_millis(1));
             agent.apply(just_before, &Signal::state(lower, AgentState::Error));
             let overrides = other <= rank;
             assert_eq!(agent.state() == AgentState::Error, overrides, "{lower:?} against {higher:?}");

@@ -1,5 +1,7 @@
 //! The sentences of 30-attention.md about the whole line, through the engine's public face. Tests are named after them.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
 use std::time::Duration;
 
 use ringer_core::{
@@ -167,15 +169,14 @@ fn each_effect_switches_its_own_and_toasts_follow_record() {
         assert_eq!(ways(&orders), expect, "{patch}");
         assert!(!orders.iter().any(|order| matches!(order, Order::Reorder(_))), "not turned on: {patch}");
     };
-    use Way::{Command, Desktop, Sound, Webhook};
-    let all = [Desktop, Sound, Command, Webhook];
+    let all = [Way::Desktop, Way::Sound, Way::Command, Way::Webhook];
     check("{}", true, 1, true, true, &all);
     check(r#"{"effects":{"record":false}}"#, false, 0, false, false, &all);
     check(r#"{"effects":{"markUnread":false}}"#, true, 0, true, true, &all);
     check(r#"{"effects":{"paneFlash":false}}"#, true, 1, false, true, &all);
-    check(r#"{"effects":{"desktop":false}}"#, true, 1, true, true, &[Sound, Command, Webhook]);
-    check(r#"{"effects":{"sound":false}}"#, true, 1, true, true, &[Desktop, Command, Webhook]);
-    check(r#"{"effects":{"command":false}}"#, true, 1, true, true, &[Desktop, Sound]);
+    check(r#"{"effects":{"desktop":false}}"#, true, 1, true, true, &[Way::Sound, Way::Command, Way::Webhook]);
+    check(r#"{"effects":{"sound":false}}"#, true, 1, true, true, &[Way::Desktop, Way::Command, Way::Webhook]);
+    check(r#"{"effects":{"command":false}}"#, true, 1, true, true, &[Way::Desktop, Way::Sound]);
 }
 
 #[test]

@@ -61,6 +61,6 @@ impl Dispatcher {
             .inputs
             .upgrade()
             .filter(|_| !allowed.is_empty())
-            .map(|inputs| Watcher::begin(allowed, inputs));
+            .and_then(|inputs| Watcher::begin(allowed, inputs));
     }
 }

@@ -41,6 +41,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 pub(crate) const IDLE_AFTER: Duration = Duration::from_mins(10);
 
 /// The loop's state.
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing, and they do not exclude each other")]
 pub(crate) struct Dispatcher {
     pub(crate) journal: Journal,
     pub(crate) engine: Engine,
@@ -74,8 +75,18 @@ pub(crate) struct Dispatcher {
     pub(crate) patience: Patience,
     /// The agents that have not gone.
     pub(crate) followed: HashMap<Agent, Followed>,
-    connections: usize,
+    connections: Arc<AtomicUsize>,
     stopping: bool,
+    by_itself: bool,
+}
+
+/// What is left of a loop. Whoever has the bell is the hub: it goes last.
+pub(crate) struct Ended {
+    pub(crate) bell: HubBell,
+    /// How far the journal was taken.
+    pub(crate) seq: i64,
+    /// Nobody told it to end.
+    pub(crate) by_itself: bool,
 }
 
 /// What happened next.
@@ -101,6 +112,7 @@ pub(crate) struct Parts {
     pub(crate) jobs: mpsc::Sender<Job>,
     pub(crate) inputs: mpsc::WeakSender<Input>,
     pub(crate) under_way: Arc<AtomicUsize>,
+    pub(crate) connections: Arc<AtomicUsize>,
     pub(crate) log: Log,
     pub(crate) idle_after: Duration,
 }
@@ -145,8 +157,9 @@ impl Dispatcher {
             added: 0,
             flash: config.notify.flash,
             patience: config.patience(),
-            connections: 0,
+            connections: parts.connections,
             stopping: false,
+            by_itself: false,
             journal,
             clock,
         };
@@ -173,14 +186,20 @@ impl Dispatcher {
         let known = outbox.iter().filter_map(|row| serde_json::from_str::<Delivery>(&row.delivery).ok());
         for delivery in known.collect::<Vec<_>>() {
             self.log.line(format!("going on with {} of {}", delivery.way, delivery.id));
-            self.adopt(delivery.place.surface.as_ref(), None, "");
-            self.send(delivery);
+            let record = self.engine.attention().store().get(&delivery.id);
+            if record.is_some_and(|record| record.is_read) {
+                // The person has seen it in the meantime, or something newer took its place.
+                self.book.settle(&delivery.id, delivery.way);
+                continue;
+            }
+            let orders = self.engine.resume(delivery);
+            self.carry_out(now, orders);
         }
         Ok(())
     }
 
     /// Takes what happens until there is nothing to do any more.
-    pub(crate) async fn run(mut self, mut inputs: mpsc::Receiver<Input>) {
+    pub(crate) async fn run(mut self, mut inputs: mpsc::Receiver<Input>) -> Ended {
         while !self.stopping {
             let now = monotonic();
             if self.hungry && self.retry_at.is_none_or(|at| at <= now) {
@@ -206,6 +225,7 @@ impl Dispatcher {
             }
         }
         self.settle();
+        Ended { bell: self.bell.into_inner(), seq: self.seq, by_itself: self.by_itself }
     }
 
     async fn next(&self, inputs: &mut mpsc::Receiver<Input>, wait: Duration) -> Next {
@@ -242,9 +262,7 @@ impl Dispatcher {
     }
 
     fn take(&mut self, input: Input) {
-        if !matches!(input, Input::Connections(_)) {
-            self.last_busy = monotonic();
-        }
+        self.last_busy = monotonic();
         match input {
             Input::Answered { ticket, answer } => {
                 self.handle(Event::HooksAnswered { ticket, answer });
@@ -271,7 +289,6 @@ impl Dispatcher {
                 // A client that has gone needs no answer.
                 let _ = reply.send(answer);
             }
-            Input::Connections(count) => self.connections = count,
             Input::Stop => self.stopping = true,
         }
     }
@@ -292,10 +309,12 @@ impl Dispatcher {
         self.retry_at = self.retry_at.filter(|at| *at > now);
         let idle = now.saturating_sub(self.last_busy) >= self.idle_after;
         // An agent that works may get stuck, and one that is done may wait for its person.
-        let quiet = self.connections == 0 && self.engine.undecided() == 0 && self.agents_due.is_none();
+        let connections = self.connections.load(Ordering::Relaxed);
+        let quiet = connections == 0 && self.engine.undecided() == 0 && self.agents_due.is_none();
         if idle && quiet && self.under_way.load(Ordering::Relaxed) == 0 {
             self.log.line("nothing to do for a while: ending");
             self.stopping = true;
+            self.by_itself = true;
         } else if idle {
             self.last_busy = now;
         }

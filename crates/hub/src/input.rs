@@ -27,8 +27,6 @@ pub(crate) enum Input {
     ProcessEnded(Agent),
     /// Somebody asks for something.
     Request { method: String, params: Value, reply: oneshot::Sender<Reply> },
-    /// A connection was opened or closed.
-    Connections(usize),
     /// It is time to end.
     Stop,
 }

@@ -73,5 +73,5 @@ pub use requests::names as methods;
 pub use run::{Plugs, RunError, Surroundings, run};
 pub use server::MAX_CONNECTIONS;
 pub use settings::trust_file;
-pub use start::{DETACHED, detach, start, start_and_wait};
+pub use start::{DETACHED, detach, start_and_wait, start_detached};
 pub use why::{agents, explain};

@@ -72,7 +72,8 @@ impl Dispatcher {
 
     pub(crate) fn remember(&mut self, now: Now, record: Record) {
         let data = view::notification(&record, &self.clock);
-        let is_new = record.trail.steps().all(|step| !step.text.starts_with("marked"));
+        // The decision is the last step of a new one; whatever happens to it later is a step after that.
+        let is_new = record.trail.steps().next_back().is_some_and(|step| step.text.starts_with("decided: "));
         let name = if is_new { "notification.created" } else { "notification.updated" };
         self.events.add(now.wall_ms, name, data);
         self.book.remember(record);
@@ -96,7 +97,14 @@ impl Dispatcher {
             Some(surface) => info.surface == *surface,
             None => info.workspace == place.workspace,
         });
-        let (surface, tty) = fits.filter_map(|info| Some((info.surface, info.tty?))).max()?;
+        let known = fits.filter_map(|info| Some((info.surface, info.tty?))).max();
+        // After a restart no terminal is known until it speaks, but a plain one says which it is.
+        let named = || {
+            let surface = place.surface.clone()?;
+            let (tty, _) = surface.as_str().strip_prefix("tty:")?.rsplit_once('@')?;
+            Some((surface.clone(), tty.to_owned()))
+        };
+        let (surface, tty) = known.or_else(named)?;
         Some(Terminal { tty, surface })
     }
 

@@ -41,6 +41,10 @@ impl Host for PlainHost {
     }
 
     fn adopt(&mut self, surface: &SurfaceId, tty: Option<&str>, scope: &str) -> Option<Event> {
+        // Other hosts name theirs in their own way; a surface that nobody knows is nobody's.
+        if !["tty:", "tmux:"].iter().any(|ours| surface.as_str().starts_with(ours)) {
+            return None;
+        }
         let workspace = Place::own_workspace(scope).workspace;
         let known = self.terminals.get(surface);
         if known.is_some_and(|info| info.workspace == workspace && info.tty.as_deref() == tty) {
@@ -95,7 +99,7 @@ mod tests {
     fn memory_is_bounded_and_the_gone_are_told() {
         let mut host = PlainHost::default();
         for number in 0..10_000 {
-            host.adopt(&SurfaceId::new(&number.to_string()), Some("/nowhere"), "a");
+            host.adopt(&SurfaceId::new(&format!("tty:{number}")), Some("/nowhere"), "a");
         }
         assert!(host.surfaces().len() <= MAX_TERMINALS);
         assert!(!host.gone().is_empty() && host.gone().is_empty());

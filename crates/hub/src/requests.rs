@@ -150,22 +150,14 @@ impl Dispatcher {
                 && is(&wanted.surface_id, record.place.surface.as_ref().map(SurfaceId::as_str))
         };
         let store = self.engine.attention().store();
-        let rows: Vec<Value> = if wanted.unread {
-            store
-                .newest_unread()
-                .filter(fits)
-                .take(most)
-                .map(|record| view::notification(record, &self.clock))
-                .collect()
-        } else {
-            store
-                .newest()
-                .filter(fits)
-                .take(most)
-                .map(|record| view::notification(record, &self.clock))
-                .collect()
-        };
-        json!(rows)
+        let show = |record: &Record| view::notification(record, &self.clock);
+        if !wanted.unread {
+            return json!(store.newest().filter(fits).take(most).map(show).collect::<Vec<_>>());
+        }
+        // One that was marked unread again is the newest in that list, but not the newest.
+        let mut unread: Vec<&Record> = store.newest_unread().filter(fits).collect();
+        unread.sort_by(|one, two| two.id.cmp(&one.id));
+        json!(unread.into_iter().take(most).map(show).collect::<Vec<_>>())
     }
 
     /// The place that is meant. A surface alone is enough where it is known in which workspace it stands.

@@ -11,7 +11,7 @@ use ringer_journal::{Error as JournalError, Home, HubBell, Journal};
 use tokio::sync::mpsc;
 
 use crate::config::Environment;
-use crate::dispatch::{Dispatcher, IDLE_AFTER, Parts, search_path};
+use crate::dispatch::{Dispatcher, Ended, IDLE_AFTER, Parts, search_path};
 use crate::host::{Host, Service};
 use crate::input::{Input, MAX_INPUTS};
 use crate::log::Log;
@@ -109,9 +109,26 @@ pub fn run(surroundings: &Surroundings, plugs: Plugs) -> Result<(), RunError> {
         Presence { socket, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
     log.line(format!("hub {} begins, pid {}", presence.version, presence.pid));
     let ended = runtime.block_on(serve(surroundings, &presence, journal, bell, plugs, &log));
+    // Before the bell: from then on another hub may write its own.
     presence.remove(home);
     log.line("the hub ends");
-    ended
+    if let Some(Ended { bell, seq, by_itself: true }) = ended? {
+        drop(bell);
+        start_again_if_behind(surroundings, seq, &log);
+    }
+    Ok(())
+}
+
+/// Somebody may have rung between our decision to end and our end, and believes that a hub has heard it.
+fn start_again_if_behind(surroundings: &Surroundings, seq: i64, log: &Log) {
+    let last =
+        Journal::open_existing(&surroundings.home).ok().flatten().and_then(|journal| journal.last_seq().ok());
+    if last.is_some_and(|last| last > seq) && !surroundings.aloud {
+        log.line("something came in the last moment: starting again");
+        if let Ok(program) = std::env::current_exe() {
+            let _ = start::start_detached(&program);
+        }
+    }
 }
 
 async fn serve(
@@ -121,7 +138,7 @@ async fn serve(
     bell: HubBell,
     plugs: Plugs,
     log: &Log,
-) -> Result<(), RunError> {
+) -> Result<Option<Ended>, RunError> {
     let listener = server::listen(&presence.socket).map_err(RunError::Socket)?;
     presence.write(&surroundings.home).map_err(RunError::Socket)?;
     if !surroundings.aloud {
@@ -134,6 +151,7 @@ async fn serve(
         shown: Shown { number: popup.number, server: popup.server },
     });
     let (desktop, clicks) = Desktop::new(surroundings.bus.clone(), known.collect(), REPLY_DEADLINE);
+    let connections = Arc::new(AtomicUsize::new(0));
     let (inputs, heard) = mpsc::channel(MAX_INPUTS);
     let (jobs, to_do) = mpsc::channel(MAX_JOBS);
     let outfit = Outfit::of(&settings.config(), search_path());
@@ -146,6 +164,7 @@ async fn serve(
         jobs,
         inputs: inputs.downgrade(),
         under_way: Arc::new(AtomicUsize::new(0)),
+        connections: Arc::clone(&connections),
         log: log.clone(),
         idle_after: surroundings.idle_after,
     };
@@ -158,23 +177,24 @@ async fn serve(
     let loop_thread = loop_thread.map_err(RunError::Runtime)?;
     let signals = wait_for_signal(inputs.clone());
     tokio::select! {
-        () = server::serve(listener, inputs) => {}
+        () = server::serve(listener, inputs, connections) => {}
         () = performer.run(to_do, clicks) => {}
         () = signals => {}
         _ = end => {}
     }
-    loop_thread.join().unwrap_or_else(|_| {
+    let Ok(ended) = loop_thread.join() else {
         log.line("the loop broke off");
-        Ok(())
-    })
+        return Ok(None);
+    };
+    ended.map(Some)
 }
 
-fn dispatch(parts: Parts, heard: mpsc::Receiver<Input>) -> Result<(), RunError> {
+fn dispatch(parts: Parts, heard: mpsc::Receiver<Input>) -> Result<Ended, RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(RunError::Runtime)?;
     runtime.block_on(async {
-        Dispatcher::begin(parts)?.run(heard).await;
-        Ok(())
+        let dispatcher = Dispatcher::begin(parts)?;
+        Ok(dispatcher.run(heard).await)
     })
 }
 

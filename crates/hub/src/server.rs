@@ -43,9 +43,8 @@ pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Takes connections for as long as anybody hears of them.
-pub(crate) async fn serve(listener: UnixListener, inputs: mpsc::Sender<Input>) {
-    let open = Arc::new(AtomicUsize::new(0));
+/// Takes connections for as long as anybody hears of them, and counts those that are open.
+pub(crate) async fn serve(listener: UnixListener, inputs: mpsc::Sender<Input>, open: Arc<AtomicUsize>) {
     let own = rustix::process::geteuid().as_raw();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -61,7 +60,7 @@ pub(crate) async fn serve(listener: UnixListener, inputs: mpsc::Sender<Input>) {
             refuse(&stream, "busy", "too many connections");
             continue;
         }
-        let count = Count::begin(&open, inputs.clone());
+        let count = Count::begin(&open);
         let inputs = inputs.clone();
         tokio::spawn(async move {
             Connection::new(stream, inputs).run().await;
@@ -76,25 +75,19 @@ fn refuse(stream: &UnixStream, code: &str, why: &str) {
     let _ = stream.try_write(&response.line());
 }
 
-/// Counts a connection, and tells the loop.
-struct Count {
-    open: Arc<AtomicUsize>,
-    inputs: mpsc::Sender<Input>,
-}
+/// Counts a connection while it is open.
+struct Count(Arc<AtomicUsize>);
 
 impl Count {
-    fn begin(open: &Arc<AtomicUsize>, inputs: mpsc::Sender<Input>) -> Self {
-        let now = open.fetch_add(1, Ordering::Relaxed) + 1;
-        // A loop that is that busy does not think of ending.
-        let _ = inputs.try_send(Input::Connections(now));
-        Self { open: Arc::clone(open), inputs }
+    fn begin(open: &Arc<AtomicUsize>) -> Self {
+        open.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(open))
     }
 }
 
 impl Drop for Count {
     fn drop(&mut self) {
-        let now = self.open.fetch_sub(1, Ordering::Relaxed) - 1;
-        let _ = self.inputs.try_send(Input::Connections(now));
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

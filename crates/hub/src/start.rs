@@ -42,7 +42,7 @@ pub const DETACHED: &str = "--detached";
 pub(crate) const READY: &str = "ready\n";
 
 /// Starts `program hub run --detached`, and does not wait for it.
-pub fn start(program: &Path) -> io::Result<()> {
+pub fn start_detached(program: &Path) -> io::Result<()> {
     command(program).stdout(Stdio::null()).spawn().map(drop)
 }
 

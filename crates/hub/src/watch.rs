@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -47,14 +48,16 @@ impl Drop for Watcher {
 }
 
 impl Watcher {
-    /// Begins to watch. Inside a tokio runtime.
-    pub(crate) fn begin(watches: Vec<Watch>, inputs: mpsc::Sender<Input>) -> Self {
-        Self { task: tokio::spawn(watch(watches, inputs)) }
+    /// Begins to watch: from here on no change is missed. Inside a tokio runtime. `None` where the system cannot.
+    pub(crate) fn begin(watches: Vec<Watch>, inputs: mpsc::Sender<Input>) -> Option<Self> {
+        let (queue, directories) = queue(&watches)?;
+        Some(Self { task: tokio::spawn(watch(watches, queue, directories, inputs)) })
     }
 }
 
-async fn watch(watches: Vec<Watch>, inputs: mpsc::Sender<Input>) {
-    let Ok(queue) = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC) else { return };
+/// A queue that tells of changes in the directories of all files, and which number stands for which directory.
+fn queue(watches: &[Watch]) -> Option<(AsyncFd<OwnedFd>, HashMap<i32, PathBuf>)> {
+    let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
     // Editors replace a file rather than write it, so its directory is watched, and names are compared.
     let flags = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::CREATE | WatchFlags::DELETE;
     let mut directories: HashMap<i32, PathBuf> = HashMap::new();
@@ -67,7 +70,16 @@ async fn watch(watches: Vec<Watch>, inputs: mpsc::Sender<Input>) {
         deprecated,
         reason = "the other way is unsafe, for types that may close their descriptor; this cannot"
     )]
-    let Ok(queue) = AsyncFd::new(queue) else { return };
+    let queue = AsyncFd::new(queue).ok()?;
+    Some((queue, directories))
+}
+
+async fn watch(
+    watches: Vec<Watch>,
+    queue: AsyncFd<OwnedFd>,
+    directories: HashMap<i32, PathBuf>,
+    inputs: mpsc::Sender<Input>,
+) {
     // Which watch has to run, for which file, and when.
     let mut due: HashMap<usize, (PathBuf, Instant)> = HashMap::new();
     loop {
@@ -107,7 +119,7 @@ async fn watch(watches: Vec<Watch>, inputs: mpsc::Sender<Input>) {
 }
 
 /// The files that changed, as far as the queue tells.
-fn changed(queue: &AsyncFd<std::os::fd::OwnedFd>, directories: &HashMap<i32, PathBuf>) -> Vec<PathBuf> {
+fn changed(queue: &AsyncFd<OwnedFd>, directories: &HashMap<i32, PathBuf>) -> Vec<PathBuf> {
     let mut room = [std::mem::MaybeUninit::uninit(); 4096];
     let mut reader = inotify::Reader::new(queue.get_ref(), &mut room);
     let mut paths = Vec::new();

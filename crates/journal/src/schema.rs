@@ -185,14 +185,13 @@ mod tests {
         let mut connection = Connection::open(directory.path().join("ringer.db")).unwrap();
         migrate(&mut connection).unwrap();
         let mut count = connection.prepare("SELECT count(*) FROM dbstat WHERE name = 'sqlite_schema'");
-        let pages = match &mut count {
-            Ok(statement) => statement.query_row([], |row| row.get::<_, i64>(0)).unwrap(),
+        let pages = if let Ok(statement) = &mut count {
+            statement.query_row([], |row| row.get::<_, i64>(0)).unwrap()
+        } else {
             // Without that table: one leaf of 4096 bytes holds it if its text is short enough.
-            Err(_) => {
-                let sum = "SELECT sum(length(type) + 2 * length(name) + length(coalesce(sql, '')) + 16) FROM sqlite_schema";
-                let bytes: i64 = connection.query_row(sum, [], |row| row.get(0)).unwrap();
-                bytes / 3900 + 1
-            }
+            let sum = "SELECT sum(length(type) + 2 * length(name) + length(coalesce(sql, '')) + 16) FROM sqlite_schema";
+            let bytes: i64 = connection.query_row(sum, [], |row| row.get(0)).unwrap();
+            bytes / 3900 + 1
         };
         assert_eq!(pages, 1);
     }

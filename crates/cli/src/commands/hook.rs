@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Read, Write};
 
 use ringer_agents::client::{CODEX_NOTIFY, Client};
 use ringer_agents::hook::{Done, Whereabouts, call};
-use ringer_hub::{Client as Hub, Log, monotonic, start};
+use ringer_hub::{Client as Hub, Log, monotonic, start_detached};
 use ringer_journal::Home;
 use serde_json::json;
 
@@ -95,7 +95,7 @@ fn tell_hub(done: &Done, home: &Home) {
         && link::may_start()
         && let Ok(program) = std::env::current_exe()
     {
-        let _ = start(&program);
+        let _ = start_detached(&program);
     }
     if done.observations.is_empty() {
         return;

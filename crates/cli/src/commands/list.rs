@@ -1,6 +1,6 @@
 //! `ringer list`.
 
-use ringer_core::Record;
+use ringer_core::{Mark, Record, Tag, Target};
 use ringer_hub::{Clock, view};
 use ringer_journal::{Filter, Journal};
 use ringer_term::sanitise_line;
@@ -62,12 +62,39 @@ fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<V
     let clock = Clock::local();
     let Some(journal) = Journal::open_existing(&place::home()?)? else { return Ok(json!([])) };
     let mut records = journal.remembered(arguments.limit)?;
-    records.extend(journal.not_taken()?.iter().filter_map(Record::of));
+    for message in journal.not_taken()? {
+        match message.draft.tag {
+            Tag::Notice(_) => records.extend(Record::of(&message)),
+            Tag::Mark(mark) => {
+                apply(mark, message.draft.key.as_deref().and_then(Target::parse), &mut records);
+            }
+        }
+    }
     let wanted = |record: &Record| {
         (!arguments.unread || !record.is_read) && scope.is_none_or(|scope| record.scope == scope.as_str())
     };
     let rows = records.iter().rev().filter(|record| wanted(record)).take(arguments.limit);
     Ok(json!(rows.map(|record| view::notification(record, &clock)).collect::<Vec<_>>()))
+}
+
+/// Marks that wait for a hub count already.
+fn apply(mark: Mark, target: Option<Target>, records: &mut Vec<Record>) {
+    let Some(target) = target else { return };
+    let meant = |record: &Record| match &target {
+        Target::Message(id) => record.id == *id,
+        Target::Place(place) => place.covers(&record.place),
+        Target::All => true,
+        Target::AllRead => record.is_read,
+    };
+    match mark {
+        Mark::Clear => records.retain(|record| !meant(record)),
+        Mark::Read | Mark::Unread => {
+            for record in records.iter_mut().filter(|record| meant(record)) {
+                record.is_read = mark == Mark::Read;
+            }
+        }
+        Mark::Answer => {}
+    }
 }
 
 fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome {

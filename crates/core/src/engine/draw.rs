@@ -87,6 +87,7 @@ impl Engine {
             self.out.remove(&(id.clone(), way));
         }
         orders.push(Order::Withdraw(id.clone()));
+        self.withdraw_superseded(id, orders);
     }
 
     pub(super) fn redraw(&mut self, now: Duration, place: &Place, orders: &mut Vec<Order>) {

@@ -11,6 +11,10 @@ use crate::policy::Envelope;
 use crate::record::Record;
 use crate::toast::{Priority, Toast};
 
+fn is_popup(way: Way) -> bool {
+    matches!(way, Way::Desktop | Way::Terminal)
+}
+
 /// How old a notification may be when it arrives and still pop up. After a night without a hub, the list is enough.
 const LATE_MS: i64 = 10 * 60 * 1000;
 
@@ -57,7 +61,7 @@ impl Engine {
             );
         } else if self.attention.store().get(&message.id).is_none() {
             let added = self.attention.add(record, now.wall_ms);
-            self.changed(&added.superseded, orders);
+            self.supersede(&message.id, added.superseded, &plan.purposes, orders);
             self.changed(std::slice::from_ref(&message.id), orders);
         } else {
             // Told twice, as after a restart: once is enough.
@@ -102,7 +106,7 @@ impl Engine {
         }
     }
 
-    fn send_out(&mut self, delivery: Delivery, rest: Vec<Way>, orders: &mut Vec<Order>) {
+    pub(super) fn send_out(&mut self, delivery: Delivery, rest: Vec<Way>, orders: &mut Vec<Order>) {
         if self.out.len() < MAX_OUT {
             self.out.insert((delivery.id.clone(), delivery.way), (rest, delivery.clone()));
         }
@@ -112,26 +116,57 @@ impl Engine {
     pub(super) fn delivered(
         &mut self,
         now: Now,
-        id: MessageId,
+        id: &MessageId,
         way: Way,
-        result: Result<String, String>,
+        result: &Result<String, String>,
         orders: &mut Vec<Order>,
     ) {
         let under_way = self.out.remove(&(id.clone(), way));
-        let text = match &result {
+        let text = match result {
             Ok(what) => format!("{way}: {what}"),
             Err(why) => format!("{way} failed: {why}"),
         };
-        self.attention.store_mut().note(&id, now.wall_ms, text.clone());
-        if self.attention.store().get(&id).is_none() {
-            orders.push(Order::Trail { id, text });
+        self.attention.store_mut().note(id, now.wall_ms, text.clone());
+        if self.attention.store().get(id).is_none() {
+            orders.push(Order::Trail { id: id.clone(), text });
         } else {
-            self.changed_without_withdrawing(&id, orders);
+            self.changed_without_withdrawing(id, orders);
         }
         if let (Err(_), Some((rest, delivery))) = (result, under_way)
             && let Some((next, rest)) = rest.split_first()
         {
             self.send_out(Delivery { way: *next, ..delivery }, rest.to_vec(), orders);
+        } else if is_popup(way) {
+            self.withdraw_superseded(id, orders);
+        }
+    }
+
+    /// What a newer one superseded is read. Its popup stays until the newer one's has taken its place, if there is one:
+    /// a popup that goes and comes back is two.
+    fn supersede(
+        &mut self,
+        newer: &MessageId,
+        older: Vec<MessageId>,
+        purposes: &[Vec<Way>],
+        orders: &mut Vec<Order>,
+    ) {
+        let closed = &self.preferences.closed;
+        let pops_up =
+            purposes.iter().flatten().filter(|way| is_popup(**way)).any(|way| !closed.contains(way));
+        if !pops_up || self.superseded.len() >= MAX_OUT {
+            return self.changed(&older, orders);
+        }
+        for id in &older {
+            self.changed_without_withdrawing(id, orders);
+        }
+        if !older.is_empty() {
+            self.superseded.insert(newer.clone(), older);
+        }
+    }
+
+    pub(super) fn withdraw_superseded(&mut self, newer: &MessageId, orders: &mut Vec<Order>) {
+        for older in self.superseded.remove(newer).unwrap_or_default() {
+            self.withdraw(&older, orders);
         }
     }
 }

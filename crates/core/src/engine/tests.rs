@@ -219,12 +219,19 @@ fn a_delivery_that_fails_after_it_was_read_goes_no_further() {
 }
 
 #[test]
-fn a_newer_one_of_a_surface_takes_back_the_older() {
+fn a_newer_one_of_a_surface_takes_back_the_older_once_it_is_shown() {
     let mut engine = engine(&[]);
-    engine.handle(at(0), message(1, "a", "one"));
-    let orders = words(&engine.handle(at(1000), message(2, "a", "two")));
-    assert_eq!(orders[0], "withdraw 1");
-    assert!(!orders.iter().any(|word| word.starts_with("badge")), "one before, one after");
+    engine.handle(at(0), message(1, "a", "first"));
+    let newer = words(&engine.handle(at(1000), message(2, "a", "second")));
+    assert!(!newer.contains(&"withdraw 1".to_owned()), "a popup that goes and comes back is two");
+    assert_eq!(engine.attention.store().total_unread(), 1);
+    let shown = Event::Delivered { id: id(2), way: Way::Desktop, result: Ok("shown".into()) };
+    assert_eq!(words(&engine.handle(at(1001), shown)), ["withdraw 1"]);
+
+    // Where nothing pops up in its place, it goes at once.
+    engine.set(Preferences { popup: Popup::Off, ..Preferences::default() });
+    let newest = words(&engine.handle(at(2000), message(3, "a", "third")));
+    assert_eq!(newest[0], "withdraw 2");
 }
 
 #[test]

@@ -28,13 +28,13 @@ fn each_sees_what_the_one_before_it_left_until_one_stops() {
         hook("body", r#"cat > seen; echo '{"notification":{"body":"by hook"},"stop":true}'"#, ""),
         hook("never", "touch ran", ""),
     ]);
-    let id = hub.send_from("s1", "as sent");
+    let id = hub.send_from("tmux:s1", "as sent");
     let trail = hub.wait_for_step(&id, "decided: ");
     assert!(trail.contains(&"hook body ended the chain".to_owned()), "{trail:?}");
     let rows = hub.call("notification.list", &Value::Null);
     let row = &rows[0];
     assert_eq!((&row["title"], &row["body"]), (&"patched".into(), &"by hook".into()), "{row}");
-    assert_eq!(row["surface"], "s1", "ids in a patch are ignored");
+    assert_eq!(row["surface"], "tmux:s1", "ids in a patch are ignored");
     let seen: Value = serde_json::from_slice(&fs::read(hub.path("seen")).expect("its input")).expect("JSON");
     assert_eq!(seen["notification"]["title"], "patched");
     assert_eq!((&seen["version"], &seen["context"]["hookId"]), (&1.into(), &"body".into()), "{seen}");

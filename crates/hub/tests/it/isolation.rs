@@ -31,7 +31,7 @@ fn a_desktop_that_never_answers() {
     let server = Server::start(&bus.address(), Manner::Hangs);
     let settings = format!("[notify]\npopup = \"desktop\"\nrate_limit = \"off\"\n{}", sink.command());
     let hub = TestHub::with_bus(&settings, Some(bus.address()));
-    hub.send_from("s1", "hangs");
+    hub.send_from("tmux:s1", "hangs");
     server.popup();
     all_arrive(&hub, &sink);
     // What is read while its popup hangs is not waited for either.
@@ -50,15 +50,15 @@ fn a_hook_that_never_answers() {
         sink.command()
     );
     let hub = TestHub::start(&settings);
-    let stuck = hub.send_from("s1", "hangs");
-    hub.send_from("s1", "behind it");
+    let stuck = hub.send_from("tmux:s1", "hangs");
+    hub.send_from("tmux:s1", "behind it");
     until("it hangs", || hub.call("hub.status", &Value::Null)["undecided"] == 2);
     all_arrive(&hub, &sink);
     assert_eq!(hub.call("hub.status", &Value::Null)["undecided"], 2, "they still wait, in order");
     assert!(!sink.lines().contains(&"behind it".to_owned()));
     // Clearing its place lets nothing of it come back.
-    hub.call("notification.clear", &json!({ "surface_id": "s1" }));
-    assert_eq!(hub.call("notification.list", &json!({ "surface_id": "s1" })), json!([]));
+    hub.call("notification.clear", &json!({ "surface_id": "tmux:s1" }));
+    assert_eq!(hub.call("notification.list", &json!({ "surface_id": "tmux:s1" })), json!([]));
     assert!(hub.trail(&stuck).len() <= 1);
 }
 

@@ -307,7 +307,7 @@ fn a_claim_that_took_too_long_vouches_for_nobody_elses() {
     let mut journal = test.open();
     let id = send(&mut journal, "one", 0);
     let slow = event(&mut journal, Some("call-1"), Some(&everything), 0).expect("it waits");
-    let later = i64::try_from(ringer_journal::LEASE.as_millis()).unwrap() + 1;
+    let later = i64::try_from(LEASE.as_millis()).unwrap() + 1;
     event(&mut journal, Some("call-2"), Some(&everything), later).expect("the lease has expired");
     journal.hand_over(&agent("a"), &slow, later).unwrap();
     assert_eq!(state(&journal, &id), "leased");

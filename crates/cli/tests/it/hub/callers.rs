@@ -68,7 +68,6 @@ fn ids_in_the_environment_say_where() {
 }
 
 #[test]
-#[ignore = "the plain host takes every surface for a terminal of its own, and moves it to its repository's workspace"]
 fn a_surface_that_nobody_owns_stays_in_the_workspace_that_was_given() {
     let world = HubWorld::new();
     let mut notify = world.ringer(&["notify", "hello"]);

@@ -29,7 +29,6 @@ fn what_happens_is_told_as_it_happens() {
 }
 
 #[test]
-#[ignore = "every change of a notification that is no mark is told as notification.created"]
 fn a_notification_is_created_once_however_many_ways_out_it_takes() {
     let world = HubWorld::with_settings("[notify]\ncommand = [\"true\"]\npopup = \"off\"\n");
     world.run(&["hub", "start"]);
