@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringer_core::{
-    Agent, Caller, Delivery, Engine, Event, Incoming, Message, Patience, SurfaceId, WorkspaceId,
+    Agent, Caller, Delivery, Engine, Event, Incoming, Message, Patience, Place, SurfaceId, WorkspaceId,
 };
 use ringer_deliver::DesktopEvent;
 use ringer_journal::{Error, HubBell, Journal};
@@ -361,7 +361,7 @@ impl Dispatcher {
         if let Some(cwd) = origin.cwd.clone() {
             self.hear_of_repository(message.draft.scope.as_str(), &cwd);
         }
-        self.adopt(surface.as_ref(), tty.as_deref(), message.draft.scope.as_str());
+        self.adopt(surface.as_ref(), &message);
         let caller = Caller {
             workspace: message.draft.origin.workspace.as_deref().map(WorkspaceId::new),
             surface,
@@ -376,10 +376,21 @@ impl Dispatcher {
         self.handle(Event::Message(Box::new(incoming)));
     }
 
-    /// A surface speaks: its host says where it stands.
-    fn adopt(&mut self, surface: Option<&SurfaceId>, tty: Option<&str>, scope: &str) {
+    /// A surface speaks: its host says where it stands. One that no host owns stands where the message says.
+    fn adopt(&mut self, surface: Option<&SurfaceId>, message: &Message) {
         let Some(surface) = surface else { return };
-        let event = self.hosts.iter_mut().find_map(|host| host.adopt(surface, tty, scope));
+        let (origin, scope) = (&message.draft.origin, message.draft.scope.as_str());
+        let event = match self.hosts.iter_mut().find(|host| host.owns(surface)) {
+            Some(host) => host.adopt(surface, origin.tty.as_deref(), scope),
+            None => Some(Event::Surface {
+                surface: surface.clone(),
+                workspace: origin
+                    .workspace
+                    .as_deref()
+                    .map_or_else(|| Place::own_workspace(scope).workspace, WorkspaceId::new),
+                tty: origin.tty.clone(),
+            }),
+        };
         if let Some(event) = event {
             self.handle(event);
             self.tell_of_agent(surface);

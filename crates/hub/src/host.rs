@@ -42,7 +42,10 @@ pub trait Host: Send {
     /// The surfaces it has now.
     fn surfaces(&self) -> Vec<SurfaceInfo>;
 
-    /// A message came from that surface: whether it is one of this host's, and if so in which workspace it stands.
+    /// Whether a surface is one of this host's, by its id.
+    fn owns(&self, surface: &SurfaceId) -> bool;
+
+    /// A message came from a surface of this host's. Gives where it stands, if that is news.
     fn adopt(&mut self, surface: &SurfaceId, tty: Option<&str>, scope: &str) -> Option<Event>;
 
     /// A surface's ring goes on or off.

@@ -40,11 +40,11 @@ impl Host for PlainHost {
         self.terminals.values().cloned().collect()
     }
 
+    fn owns(&self, surface: &SurfaceId) -> bool {
+        ["tty:", "tmux:"].iter().any(|ours| surface.as_str().starts_with(ours))
+    }
+
     fn adopt(&mut self, surface: &SurfaceId, tty: Option<&str>, scope: &str) -> Option<Event> {
-        // Other hosts name theirs in their own way; a surface that nobody knows is nobody's.
-        if !["tty:", "tmux:"].iter().any(|ours| surface.as_str().starts_with(ours)) {
-            return None;
-        }
         let workspace = Place::own_workspace(scope).workspace;
         let known = self.terminals.get(surface);
         if known.is_some_and(|info| info.workspace == workspace && info.tty.as_deref() == tty) {
