@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ringer_core::{
-    Agent, AgentState, Authority, Message, MessageId, Observation, Origin, Patience, Scope, Signal,
+    Agent, AgentState, Authority, Message, MessageId, Observation, Origin, Patience, Says, Scope, Signal,
 };
 use ringer_journal::{
     AgentChange, Claim, Claimed, Consumer, Error as JournalError, Home, Journal, Patience as WritePatience,
@@ -111,8 +111,11 @@ impl Call<'_> {
         // An event that names no call is one of its own: the next one confirms what it carried.
         let call_id = self.report.call_id.clone().unwrap_or_else(|| stamp.message_id().to_string());
         let claim = Claim { call_id: Some(&call_id), choose: takes.then_some(&choose) };
-        let aloud = !self.report.subagent;
-        let signals = if blocks { &goes_on[..] } else { &self.report.signals };
+        // Subagents are silent, but one that needs somebody blocks the whole session.
+        let blocked = |signal: &Signal| matches!(signal.says, Says::Is(AgentState::Blocked(_)));
+        let aloud = !self.report.subagent || self.report.signals.iter().any(blocked);
+        let ending = self.report.signals.clone();
+        let signals = if blocks { &goes_on[..] } else { &ending };
         let heard = Signals { of: &sighting, signals, mono, patience: Patience::default(), aloud };
         // A subagent's events are not its agent's turn.
         let claim = (!self.report.subagent).then_some(&claim);
@@ -121,13 +124,24 @@ impl Call<'_> {
         let blocked = blocks && claimed.is_some();
         if blocks && !blocked {
             // What waited has gone another way since we looked: the turn ends after all.
-            let ends = Signals { signals: &self.report.signals, ..heard };
+            let ends = Signals { signals: &ending, ..heard };
             change = self.journal.hear_agent(&ends, None, &stamp)?;
         }
-        if lead && takes && !self.report.subagent {
-            self.answer_lead(out, &sighting.scope, claimed.as_ref())?;
+        let answered = if lead && takes && !self.report.subagent {
+            self.answer_lead(out, &sighting.scope, claimed.as_ref())
         } else {
-            self.answer(out, claimed.as_ref())?;
+            self.answer(out, claimed.as_ref())
+        };
+        if let Err(error) = answered {
+            // Nobody read it: it waits on, and a stop that was not held back is one.
+            if let Some(claimed) = &claimed {
+                self.journal.give_back(&self.agent, claimed)?;
+            }
+            if blocked {
+                let ends = Signals { signals: &ending, ..heard };
+                self.journal.hear_agent(&ends, None, &stamp)?;
+            }
+            return Err(error);
         }
         if let Some(claimed) = &claimed {
             self.journal.hand_over(&self.agent, claimed, Stamp::now().unix_ms)?;
@@ -240,6 +254,7 @@ impl Call<'_> {
             return self.answer(out, claimed);
         }
         let (client, event, agent) = (self.client, self.event, self.agent.clone());
+        let name = self.at.name.clone();
         let (moment, mine, budget) = (self.report.moment, self.own(claimed), self.budget().budget);
         let deadline = Some(Instant::now() + LEAD_PATIENCE);
         let mut answered = false;
@@ -252,7 +267,9 @@ impl Call<'_> {
             |messages| {
                 let (mut all, mut taken) = (mine.clone(), 0);
                 for message in messages {
-                    let theirs = as_lead(message, &agent);
+                    // Under its other name it would be told of itself.
+                    let is_own = name.as_deref() == Some(message.draft.sender.as_str());
+                    let theirs = as_lead(message, &agent).filter(|_| !is_own);
                     let blocks = all.iter().chain(&theirs).map(|one| one.block().len() + 2);
                     if !all.is_empty() && blocks.sum::<usize>() > budget {
                         break;

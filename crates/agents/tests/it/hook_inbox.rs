@@ -150,11 +150,11 @@ fn who_does_not_read_gets_it_later() {
     let world = working();
     let id = world.send(AGENT, "hello");
     assert!(world.call_into(Client::Claude, "PostToolUse", &after_tool("t1"), &mut Closed).is_err());
-    assert_eq!(world.receipt(&id), "leased");
-    let (journal, now) = (world.journal(), Stamp::now().unix_ms);
-    let pending = |at| ids(&journal.pending_for(&agent(), at).unwrap());
-    assert_eq!(pending(now), [], "somebody may still be writing it");
-    assert_eq!(pending(now + 1 + millis(LEASE)), [id]);
+    assert_eq!(world.receipt(&id), "queued", "given back at once");
+    assert_eq!(
+        entered(&world.call(Client::Claude, "PostToolUse", &after_tool("t2"))),
+        block("agent:w1", "hello")
+    );
 }
 
 fn ids(messages: &[Message]) -> Vec<MessageId> {

@@ -15,7 +15,7 @@ use crate::{link, place};
 ///
 /// Examples:
 ///   ringer why 01997a3e-0a1b-7c2d-8e3f-0123456789ab
-///   ringer why $(ringer list --json | jq -r '.[0].id')
+///   ringer why $(ringer list --json | jq -r 'first.id')
 ///   ringer why --agent claude-6be1e699
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
