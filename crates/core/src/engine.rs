@@ -198,8 +198,18 @@ impl Engine {
 
     /// Puts a session back.
     pub fn restore(&mut self, now: Now, session: Session) -> Result<Vec<Order>, NewerSession> {
+        let ids = |attention: &Attention| -> Vec<MessageId> {
+            attention.store().newest().map(|record| record.id.clone()).collect()
+        };
+        let before = ids(&self.attention);
         session.restore(&mut self.attention)?;
         let mut orders = Vec::new();
+        // What it replaced may still be shown somewhere.
+        for id in before {
+            if self.attention.store().get(&id).is_none() {
+                self.withdraw(&id, &mut orders);
+            }
+        }
         self.redraw_all(now.mono, &mut orders);
         Ok(orders)
     }

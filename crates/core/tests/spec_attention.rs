@@ -265,7 +265,8 @@ fn session_restore_replaces_that_workspaces_notifications_and_no_others() {
     let (surface, workspace) = (SurfaceId::new("x"), WorkspaceId::new("v"));
     after.handle(at(0), Event::Surface { surface, workspace, tty: None });
     after.handle(at(0), message(3, "x", "elsewhere"));
-    after.restore(at(1), session).expect("of this version");
+    let orders = after.restore(at(1), session).expect("of this version");
+    assert!(orders.iter().any(|order| matches!(order, Order::Withdraw(gone) if *gone == id(2))));
     let mut left: Vec<MessageId> =
         after.attention().store().newest().map(|record| record.id.clone()).collect();
     left.sort();

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ringer_core::{
-    Agent, AgentMachine, AgentState, Draft, Notice, Patience as AgentPatience, Scope, Sender, Signal, Tag,
-    Telling, Tier, tell,
+    Agent, AgentMachine, AgentState, BlockedOn, Draft, Kind, Notice, Patience as AgentPatience, Scope,
+    Sender, Signal, Tag, Telling, Tier, tell,
 };
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
@@ -12,6 +12,7 @@ use crate::append::put;
 use crate::error::Error;
 use crate::inbox::{self, Claim, Claimed};
 use crate::open::Journal;
+use crate::prompt;
 use crate::stamp::Stamp;
 
 /// How often a sign of life alone is written down. Far less than the time after which an agent counts as stuck.
@@ -312,6 +313,10 @@ fn hear(
     let seen_ms = (!heard.signals.is_empty()).then_some(stamp.unix_ms);
     save(transaction, heard.of, &machine, since_ms, seen_ms)?;
     let (mut told, mut bells) = (0, Vec::new());
+    let asks = |state| state == AgentState::Blocked(BlockedOn::Question);
+    if asks(before) && !asks(machine.state()) {
+        bells = prompt::close(transaction, &heard.of.agent, &heard.of.scope, stamp)?;
+    }
     if notices.is_empty() {
         return Ok((told, bells));
     }
@@ -321,8 +326,15 @@ fn hear(
         .query_row([heard.of.agent.as_str()], sighting)?;
     let of = Sighting { tty: heard.of.tty.clone(), ..of };
     for (number, notice) in (0u8..).zip(&notices) {
-        for draft in drafts(transaction, &of, notice)? {
+        let mut question = None;
+        for mut draft in drafts(transaction, &of, notice)? {
             let mut stamp = *stamp;
+            if notice.kind == Kind::Question {
+                // One question, whoever is told of it.
+                let id = question.take().map_or_else(|| prompt::open(transaction, &draft, &stamp), Ok)?;
+                draft.question_id = Some(id.clone());
+                question = Some(id);
+            }
             stamp.random[8] ^= number;
             stamp.random[7] ^= u8::try_from(told).unwrap_or(u8::MAX);
             bells.extend(put(transaction, &draft, &stamp.message_id(), stamp.unix_ms)?);

@@ -41,6 +41,7 @@ mod lead;
 mod listener;
 mod lock;
 mod open;
+mod prompt;
 mod question;
 mod reading;
 mod repair;

@@ -235,3 +235,32 @@ fn a_sign_of_life_alone_is_written_once_a_minute() {
     assert_eq!(written, [60, 120, 180]);
     assert_eq!(row(&test, "a").2, 180_000);
 }
+
+/// Claude Code's `AskUserQuestion`, say: it is answered in its terminal.
+#[test]
+fn a_question_in_the_agents_terminal_has_an_id_and_closes_when_it_goes_on() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let of = sighting("a");
+    let asks =
+        Signal::state(Authority::Hook, AgentState::Blocked(ringer_core::BlockedOn::Question)).text("A or B?");
+    Scene::at(&mut journal, 0).working(&of);
+    Scene::at(&mut journal, 1).hear(&of, &[asks], None, true);
+    let asked = messages(&journal).into_iter().find_map(|message| message.draft.question_id).expect("an id");
+    let open = journal.questions(None, false).expect("readable");
+    assert_eq!((open.len(), open[0].id.as_str()), (1, asked.as_str()));
+    let by_hand = ringer_core::Draft::new(
+        of.scope.clone(),
+        ringer_core::Sender::new("a").unwrap(),
+        ringer_core::Kind::Question,
+        "and?",
+    )
+    .unwrap();
+    journal.ask(&by_hand, "and?", &[], &ringer_journal::Stamp::now(), None).expect("asked");
+    Scene::at(&mut journal, 2).working(&of);
+    let open = journal.questions(None, false).expect("readable");
+    assert_eq!(open.len(), 1, "what it asked with `ringer ask` stays open");
+    assert_ne!(open[0].id.as_str(), asked.as_str());
+    let mark = messages(&journal).into_iter().next_back().expect("a mark").draft;
+    assert_eq!((mark.tag.as_str(), mark.question_id), ("mark-answer", Some(asked)));
+}
