@@ -2,10 +2,10 @@
 //!
 //! An agent's hooks have no terminal of their own; then it is that of the nearest ancestor that has one.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 
 use ringer_core::Origin;
+use ringer_journal::ProcessStat;
 
 /// How far up is looked. An agent, its shell and a few wrappers lie between a hook and the terminal.
 const MAX_ANCESTORS: usize = 32;
@@ -52,52 +52,23 @@ impl Terminal {
 /// The process that started this one, and when it was started.
 pub(crate) fn parent() -> Option<(u32, u64)> {
     let pid = rustix::process::getppid()?.as_raw_nonzero().get().cast_unsigned();
-    Some((pid, Stat::of(&pid.to_string())?.started))
+    Some((pid, ProcessStat::of(pid)?.started))
 }
 
 /// The controlling terminal of this process, or of the nearest ancestor that has one.
 fn controlling_terminal() -> Option<Terminal> {
-    let mut stat = Stat::of("self")?;
+    let mut stat = ProcessStat::of("self")?;
     for _ in 0..MAX_ANCESTORS {
         if let Some(tty) = device_path(stat.tty) {
-            let leader_started = Stat::of(&stat.session.to_string())?.started;
+            let leader_started = ProcessStat::of(stat.session)?.started;
             return Some(Terminal { tty, leader_started });
         }
         if stat.parent <= 1 {
             return None;
         }
-        stat = Stat::of(&stat.parent.to_string())?;
+        stat = ProcessStat::of(stat.parent)?;
     }
     None
-}
-
-/// What is needed of `/proc/PID/stat`.
-#[derive(Debug, PartialEq, Eq)]
-struct Stat {
-    parent: u32,
-    session: u32,
-    tty: u32,
-    started: u64,
-}
-
-impl Stat {
-    fn of(pid: &str) -> Option<Self> {
-        // One read: the line is shorter than this, and every ancestor costs one.
-        let mut line = [0; 1024];
-        let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
-        Self::read(&String::from_utf8_lossy(&line[..length]))
-    }
-
-    fn read(stat: &str) -> Option<Self> {
-        // The name in parentheses may hold anything, so count from its end.
-        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-        Some(Self {
-            parent: fields.nth(1)?.parse().ok()?,
-            session: fields.nth(1)?.parse().ok()?,
-            tty: fields.next()?.parse::<i32>().ok()?.cast_unsigned(),
-            started: fields.nth(14)?.parse().ok()?,
-        })
-    }
 }
 
 /// The path of a terminal by the kernel's number for it: pseudo-terminals and consoles.
@@ -135,13 +106,5 @@ mod tests {
         assert_eq!(device_path(35_072).as_deref(), Some("/dev/pts/256"));
         assert_eq!(device_path(0x0401).as_deref(), Some("/dev/tty1"));
         assert_eq!(device_path(0), None);
-    }
-
-    #[test]
-    fn a_process_is_read_however_it_is_called() {
-        let line = "7 (a ) b (c) S 5 7 6 34817 7 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
-        let stat = Stat { parent: 5, session: 6, tty: 34_817, started: 4711 };
-        assert_eq!(Stat::read(line), Some(stat));
-        assert_eq!(Stat::read("7 (x) S 5"), None);
     }
 }

@@ -24,8 +24,14 @@ pub(crate) fn may_start() -> bool {
 /// Starts a hub if nobody heard of what was just appended. Does not wait for it, and no failure of it is ours: the
 /// message is in the journal.
 pub(crate) fn start_if_alone(journal: &Journal) {
-    if !journal.hub_heard()
-        && may_start()
+    if !journal.hub_heard() {
+        start_unwatched();
+    }
+}
+
+/// Starts a hub, if that is allowed, and looks no further.
+pub(crate) fn start_unwatched() {
+    if may_start()
         && let Ok(program) = std::env::current_exe()
     {
         let _ = start_detached(&program);

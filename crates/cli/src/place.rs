@@ -3,7 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use ringer_core::{Scope, Sender};
+use ringer_core::{Agent, Scope, Sender};
 use ringer_journal::{Home, Journal, Repair, Repository, Stamp};
 
 use crate::exit::Exit;
@@ -60,9 +60,11 @@ pub(crate) fn scope(repository: Option<&Repository>) -> Scope {
     repository.map_or_else(Scope::global, |repository| repository.scope(Stamp::now().number()))
 }
 
-/// Who speaks: `--from`, `RINGER_AGENT`, the only live agent of this worktree, else `system`.
+/// Who speaks: `--from`, `RINGER_AGENT`, the only live agent of this worktree, else `system`. Whoever tells the agent of
+/// this worktree something is not that agent.
 pub(crate) fn sender(
     from: Option<&str>,
+    to: Option<&Agent>,
     journal: &mut Journal,
     repository: Option<&Repository>,
 ) -> Result<Sender, Failure> {
@@ -76,6 +78,7 @@ pub(crate) fn sender(
     let agent = worktree
         .map(|worktree| journal.healing(|journal| journal.agent_of_worktree(&worktree)))
         .transpose()?
-        .flatten();
+        .flatten()
+        .filter(|agent| to.is_none_or(|to| to.as_str() != agent));
     Ok(agent.map_or_else(|| Ok(Sender::system()), |agent| Sender::new(&agent))?)
 }

@@ -59,7 +59,7 @@ pub use fence::{Fence, Generation};
 pub use hooks::{Answer, Chain, FAILURE_INTERVAL, FailureNotices, Hook, Next, OnFailure};
 pub use id::{MessageId, QuestionId};
 pub use kind::{Kind, Mark, Tag};
-pub use mark::Target;
+pub use mark::{Target, apply_mark};
 pub use message::{Draft, MAX_BODY, Message, Origin};
 pub use now::{DailySpan, Now, TimeOfDay};
 pub use order::{Delivery, Event, Incoming, Looking, Order, Sign, Ticket};

@@ -4,6 +4,8 @@
 use std::fmt;
 
 use crate::id::MessageId;
+use crate::kind::Mark;
+use crate::record::Record;
 use crate::surface::{Place, SurfaceId, WorkspaceId};
 
 /// What a mark is about. It is written as the key of the message that carries it.
@@ -43,6 +45,25 @@ impl Target {
         let (workspace, surface) = ids.split_at_checked(length.parse().ok()?)?;
         let surface = Some(surface).filter(|surface| !surface.is_empty()).map(SurfaceId::new);
         Some(Self::Place(Place { workspace: WorkspaceId::new(workspace), surface }))
+    }
+}
+
+/// What a mark makes of notifications that are written down somewhere. The engine does the same with those it holds.
+pub fn apply_mark(mark: Mark, target: &Target, records: &mut Vec<Record>) {
+    let meant = |record: &Record| match target {
+        Target::Message(id) => record.id == *id,
+        Target::Place(place) => place.covers(&record.place),
+        Target::All => true,
+        Target::AllRead => record.is_read,
+    };
+    match mark {
+        Mark::Clear => records.retain(|record| !meant(record)),
+        Mark::Read | Mark::Unread => {
+            for record in records.iter_mut().filter(|record| meant(record)) {
+                record.is_read = mark == Mark::Read;
+            }
+        }
+        Mark::Answer => {}
     }
 }
 

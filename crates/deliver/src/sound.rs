@@ -61,6 +61,11 @@ impl Sound {
         last.map_or(Ok(()), Err)
     }
 
+    /// The program of this search path that would play it.
+    pub fn player(&self, path: &OsStr) -> Option<String> {
+        self.candidates(path).ok()?.into_iter().next()?.into_iter().next()
+    }
+
     /// The programs that could play it, best first; none for no sound.
     fn candidates(&self, path: &OsStr) -> Result<Vec<Vec<String>>, Error> {
         let (found, what, install) = match self {

@@ -1,7 +1,7 @@
 //! What the ways out need to know of the settings, and nothing else of them.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 
 use ringer_deliver::{
     ATTEMPT_TIMEOUT, COMMAND_TIMEOUT, HookProgram, PersonCommand, SecretFile, Service, Sound, Webhook,
@@ -33,49 +33,69 @@ pub(crate) struct Outfit {
 impl Outfit {
     /// What a configuration says of it.
     pub(crate) fn of(config: &Config, search_path: OsString) -> Self {
-        let directory = config.path.parent().map_or_else(|| PathBuf::from("/"), PathBuf::from);
-        let notify = &config.notify;
-        let command = (!notify.command.is_empty()).then(|| PersonCommand {
-            argv: notify.command.clone(),
-            directory: if directory.is_dir() { directory } else { PathBuf::from("/") },
-            timeout: COMMAND_TIMEOUT,
-        });
         Self {
             channel: config.preferred_channel,
-            sound: match &notify.sound {
-                config::Sound::Off => Sound::Off,
-                config::Sound::Theme => Sound::Theme,
-                config::Sound::File(path) => Sound::File(path.clone()),
-            },
-            command,
-            webhooks: config.webhooks.iter().map(|entry| (entry.name().to_owned(), webhook(entry))).collect(),
-            hooks: config.enabled_hooks().map(hook).collect(),
+            sound: config.notify.sound.way_out(),
+            command: config.command_way_out(),
+            webhooks: config
+                .webhooks
+                .iter()
+                .map(|entry| (entry.name().to_owned(), entry.way_out()))
+                .collect(),
+            hooks: config.enabled_hooks().map(config::HookEntry::program).collect(),
             search_path,
         }
     }
 }
 
-fn hook(entry: &config::HookEntry) -> HookProgram {
-    HookProgram {
-        id: entry.id.clone(),
-        argv: entry.command.clone(),
-        directory: entry.source.directory().to_owned(),
-        timeout: entry.timeout,
+impl Config {
+    /// The person's command, ready to run: beside the settings, or at the root where there is no such place.
+    pub fn command_way_out(&self) -> Option<PersonCommand> {
+        let beside = self.path.parent().filter(|directory| directory.is_dir());
+        let directory = beside.unwrap_or(Path::new("/")).to_owned();
+        let argv = self.notify.command.clone();
+        (!argv.is_empty()).then_some(PersonCommand { argv, directory, timeout: COMMAND_TIMEOUT })
     }
 }
 
-fn webhook(entry: &config::Webhook) -> Webhook {
-    let kind = match entry.kind {
-        WebhookKind::Ntfy => Service::Ntfy,
-        WebhookKind::Slack => Service::Slack,
-        WebhookKind::Discord => Service::Discord,
-        WebhookKind::Json => Service::Json,
-    };
-    Webhook {
-        kind,
-        url: entry.url.clone(),
-        secret: entry.secret_file.clone().map(SecretFile::new),
-        kinds: entry.kinds.clone(),
-        timeout: ATTEMPT_TIMEOUT,
+impl config::Sound {
+    /// The sound, ready to be played.
+    pub fn way_out(&self) -> Sound {
+        match self {
+            Self::Off => Sound::Off,
+            Self::Theme => Sound::Theme,
+            Self::File(path) => Sound::File(path.clone()),
+        }
+    }
+}
+
+impl config::HookEntry {
+    /// The hook, ready to run.
+    pub fn program(&self) -> HookProgram {
+        HookProgram {
+            id: self.id.clone(),
+            argv: self.command.clone(),
+            directory: self.source.directory().to_owned(),
+            timeout: self.timeout,
+        }
+    }
+}
+
+impl config::Webhook {
+    /// The webhook, ready to be called.
+    pub fn way_out(&self) -> Webhook {
+        let kind = match self.kind {
+            WebhookKind::Ntfy => Service::Ntfy,
+            WebhookKind::Slack => Service::Slack,
+            WebhookKind::Discord => Service::Discord,
+            WebhookKind::Json => Service::Json,
+        };
+        Webhook {
+            kind,
+            url: self.url.clone(),
+            secret: self.secret_file.clone().map(SecretFile::new),
+            kinds: self.kinds.clone(),
+            timeout: ATTEMPT_TIMEOUT,
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! The end of a process that is not our child.
 
-use std::fs;
 use std::time::Duration;
 
+use ringer_journal::ProcessStat;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -35,11 +35,9 @@ pub(crate) async fn ended(pid: u32, started: u64) {
     }
 }
 
-/// When a process began, in the kernel's ticks.
+/// When a process began.
 fn began(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, so count from its end.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    ProcessStat::of(pid).map(|stat| stat.started)
 }
 
 #[cfg(test)]

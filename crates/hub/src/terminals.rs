@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ringer_core::{Kind, MessageId, SurfaceId};
 use ringer_deliver::{Error, Note, Output, Program, terminal};
+use ringer_journal::ProcessStat;
 use ringer_term::outer::tmux_query;
 use ringer_term::{
     AppleBell, Channel, Detection, Env, Method, Multiplexer, Notice, NotificationId, Outer, Terminator,
@@ -95,18 +96,11 @@ impl Leader {
         let processes = fs::read_dir("/proc").ok()?;
         let mut pids =
             processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let stat = |pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok();
-        pids.find_map(|pid| Self::read(pid, &stat(pid)?, device))
-    }
-
-    /// Reads `/proc/PID/stat`: whether that process leads the session of that device.
-    fn read(pid: u32, stat: &str, device: u64) -> Option<Self> {
-        // The name in parentheses may hold anything, so count from its end.
-        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        let session: u32 = fields.get(3)?.parse().ok()?;
-        let tty: i64 = fields.get(4)?.parse().ok()?;
-        let started = fields.get(19)?.parse().ok()?;
-        (session == pid && u64::try_from(tty).ok() == Some(device)).then_some(Self { pid, started })
+        pids.find_map(|pid| {
+            let stat =
+                ProcessStat::of(pid).filter(|stat| stat.session == pid && u64::from(stat.tty) == device)?;
+            Some(Self { pid, started: stat.started })
+        })
     }
 }
 
@@ -152,19 +146,6 @@ fn urgency(kind: Kind) -> Urgency {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_leader_is_found_however_it_is_called() {
-        let stat = |session, tty| {
-            format!("7 (a ) b (c) S 1 7 {session} {tty} 7 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0")
-        };
-        assert_eq!(Leader::read(7, &stat(7, 34817), 34817), Some(Leader { pid: 7, started: 4711 }));
-        assert_eq!(Leader::read(7, &stat(8, 34817), 34817), None, "not the leader");
-        assert_eq!(Leader::read(7, &stat(7, 34818), 34817), None, "another terminal");
-        for broken in ["", "7 (x", "7 (x) S"] {
-            assert_eq!(Leader::read(7, broken, 1), None);
-        }
-    }
 
     #[test]
     fn a_notification_has_one_id_in_a_terminal() {

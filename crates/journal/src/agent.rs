@@ -89,7 +89,7 @@ impl Journal {
             return Ok(AgentChange::default());
         }
         let (change, bells) = self.write(|transaction| {
-            let (told, bells) = hear(transaction, heard, stamp)?;
+            let (told, bells) = hear(transaction, heard, &mut { *stamp })?;
             let agent = heard.of.agent.as_str();
             let claimed =
                 claim.map(|claim| inbox::claim(transaction, agent, claim, stamp)).transpose()?.flatten();
@@ -129,14 +129,10 @@ impl Journal {
                 let machine = machine.clone().resume(mono, patience);
                 machine.next_deadline().is_some_and(|deadline| deadline <= mono)
             });
-            for (number, (of, _)) in (0u16..=u16::MAX).zip(due) {
+            let mut stamp = *stamp;
+            for (of, _) in due {
                 let heard = Signals { of: &of, signals: &[], mono, patience, aloud: true };
-                // Several agents at one moment: each message needs an id of its own.
-                let mut stamp = *stamp;
-                let [low, high] = number.to_le_bytes();
-                stamp.random[9] ^= low;
-                stamp.random[6] ^= high;
-                let (more, rung) = hear(transaction, &heard, &stamp)?;
+                let (more, rung) = hear(transaction, &heard, &mut stamp)?;
                 told += more;
                 bells.extend(rung);
             }
@@ -294,7 +290,7 @@ fn row(connection: &Connection, heard: &Signals<'_>) -> rusqlite::Result<Option<
 fn hear(
     transaction: &Transaction<'_>,
     heard: &Signals<'_>,
-    stamp: &Stamp,
+    stamp: &mut Stamp,
 ) -> rusqlite::Result<(usize, Vec<String>)> {
     let known = row(transaction, heard)?;
     let (mut machine, since_ms) = match known {
@@ -325,18 +321,16 @@ fn hear(
         .prepare(&format!("SELECT {SIGHTING} FROM agent WHERE id = ?1"))?
         .query_row([heard.of.agent.as_str()], sighting)?;
     let of = Sighting { tty: heard.of.tty.clone(), ..of };
-    for (number, notice) in (0u8..).zip(&notices) {
+    for notice in &notices {
         let mut question = None;
         for mut draft in drafts(transaction, &of, notice)? {
-            let mut stamp = *stamp;
+            let stamp = stamp.next();
             if notice.kind == Kind::Question {
                 // One question, whoever is told of it.
                 let id = question.take().map_or_else(|| prompt::open(transaction, &draft, &stamp), Ok)?;
                 draft.question_id = Some(id.clone());
                 question = Some(id);
             }
-            stamp.random[8] ^= number;
-            stamp.random[7] ^= u8::try_from(told).unwrap_or(u8::MAX);
             bells.extend(put(transaction, &draft, &stamp.message_id(), stamp.unix_ms)?);
             told += 1;
         }

@@ -10,8 +10,8 @@ use crate::doorbell::{self, Doorbell, Holder};
 use crate::error::Error;
 use crate::home::Home;
 use crate::open::Journal;
+use crate::process::started;
 use crate::row::COLUMNS;
-use crate::vigil::started;
 
 /// The name of the hub's cursor.
 const CONSUMER: &str = "hub";

@@ -8,9 +8,9 @@ use rusqlite::{OptionalExtension, Row, params};
 use crate::doorbell::{self, Holder};
 use crate::error::Error;
 use crate::open::Journal;
+use crate::process::started;
 use crate::row::COLUMNS;
 use crate::schema;
-use crate::vigil::started;
 
 /// A listener that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,7 +28,7 @@ pub(crate) fn close(
     transaction: &Transaction<'_>,
     agent: &Agent,
     scope: &Scope,
-    stamp: &Stamp,
+    stamp: &mut Stamp,
 ) -> rusqlite::Result<Vec<String>> {
     let open: Vec<String> = transaction
         .prepare(
@@ -38,15 +38,14 @@ pub(crate) fn close(
         .query_map([agent.as_str()], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     let mut bells = Vec::new();
-    for (number, id) in (0u8..).zip(open) {
+    for id in open {
+        let stamp = stamp.next();
         transaction
             .prepare("UPDATE question SET answered = ?2, answerer = ?3 WHERE id = ?1")?
             .execute(params![id, stamp.unix_ms, agent.as_str()])?;
         let sender = Sender::new(agent.as_str()).unwrap_or_else(|_| Sender::system());
         let mut mark = Draft::tagged(scope.clone(), sender, Tag::Mark(Mark::Answer), "");
         mark.question_id = QuestionId::parse(&id).ok();
-        let mut stamp = *stamp;
-        stamp.random[6] ^= number.wrapping_add(1);
         bells.extend(put(transaction, &mark, &stamp.message_id(), stamp.unix_ms)?);
     }
     Ok(bells)

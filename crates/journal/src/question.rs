@@ -95,11 +95,10 @@ impl Journal {
     fn free_question_id(&mut self, stamp: &Stamp) -> Result<QuestionId, Error> {
         let mut stamp = *stamp;
         loop {
-            let id = stamp.question_id();
+            let id = stamp.next().question_id();
             if self.healing(|journal| journal.question(&id))?.is_none() {
                 return Ok(id);
             }
-            stamp.random[10] = stamp.random[10].wrapping_add(1);
         }
     }
 
@@ -192,18 +191,15 @@ fn tell(
     let mut mark = Draft::tagged(scope.clone(), answerer.clone(), Tag::Mark(Mark::Answer), body);
     mark.recipient = Recipient::All;
     mark.question_id = Some(question.id.clone());
-    let mut drafts = vec![(mark, stamp.message_id())];
+    let mut stamp = *stamp;
+    let mut drafts = vec![(mark, stamp.next().message_id())];
     if let (Some(agent), Some(answer)) = (question.asker.agent(), answer) {
         let text = format!("Answer to \"{}\": {answer}", question.question);
         let mut reply = Draft::tagged(scope, answerer.clone(), Tag::Notice(Kind::Status), &text);
         reply.recipient = Recipient::Agent(agent);
         reply.question_id = Some(question.id.clone());
         reply.category = Some("answer".to_owned());
-        // Two messages of one moment: the second id differs in its random part.
-        let mut second = *stamp;
-        second.random[0] ^= 0x80;
-        second.random[9] ^= 0xff;
-        drafts.push((reply, second.message_id()));
+        drafts.push((reply, stamp.next().message_id()));
     }
     drafts
 }

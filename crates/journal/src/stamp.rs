@@ -36,6 +36,16 @@ impl Stamp {
         QuestionId::new(u64::try_from(self.unix_ms / 1000).unwrap_or(0), self.number())
     }
 
+    /// This stamp, once: the next call gives one of the same moment with ids of its own. For several messages at once.
+    pub(crate) fn next(&mut self) -> Self {
+        let now = *self;
+        // The last bytes of a message's id count up, and so does the number of a question.
+        let bytes = [6, 7, 8, 9].map(|at| self.random[at]);
+        self.random[6..10].copy_from_slice(&u32::from_be_bytes(bytes).wrapping_add(1).to_be_bytes());
+        self.random[10..14].copy_from_slice(&now.number().wrapping_add(1).to_le_bytes());
+        now
+    }
+
     /// A name that nobody else has.
     pub(crate) fn name(&self) -> String {
         self.message_id().to_string()
@@ -70,6 +80,17 @@ mod tests {
         let (one, two) = (Stamp::now(), Stamp::now());
         assert_ne!(one.random, two.random);
         assert_ne!(one.message_id(), two.message_id());
+    }
+
+    #[test]
+    fn several_of_one_moment_have_ids_of_their_own() {
+        let mut stamp = Stamp { unix_ms: 7, random: [0xff; 16] };
+        let first = stamp;
+        let all: Vec<Stamp> = (0..1000).map(|_| stamp.next()).collect();
+        assert_eq!(all[0], first);
+        let ids: std::collections::HashSet<_> = all.iter().map(Stamp::message_id).collect();
+        let questions: std::collections::HashSet<_> = all.iter().map(Stamp::question_id).collect();
+        assert_eq!((ids.len(), questions.len()), (1000, 1000));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::doorbell::{self, Doorbell, Holder};
 use crate::error::Error;
 use crate::lock::FileNumber;
 use crate::open::Journal;
+use crate::process::started;
 use crate::stamp::Stamp;
 use crate::waiter::{self, Topic};
 
@@ -158,11 +159,4 @@ impl ParentWatch {
         let end = None;
         Some(Self { pid, end })
     }
-}
-
-/// When a process started, in the kernel's ticks since boot.
-pub(crate) fn started(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, so count from its end.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }

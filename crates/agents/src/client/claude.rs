@@ -31,20 +31,8 @@ pub(super) fn read(event: &str, input: &Input) -> Report {
     // `agent_type` alone is a main session that was started as some agent.
     let subagent = input.text("agent_id").is_some() || event.starts_with("Subagent");
     match event {
-        "SessionStart" => {
-            // After a compaction the session goes on where it was, in or out of a turn: `ready` would end the turn.
-            if input.text("source") == Some("compact") {
-                report.alive();
-            } else {
-                report.state(AgentState::Ready);
-            }
-            report.moment = Moment::SessionStarts;
-        }
-        "UserPromptSubmit" => {
-            report.state(AgentState::Working);
-            report.text = input.text("prompt").and_then(request::shorten);
-            report.moment = Moment::PromptSubmitted;
-        }
+        "SessionStart" => report.session_starts(input),
+        "UserPromptSubmit" => report.prompt_submitted(input),
         "PreToolUse" => report.before_tool(input),
         "PostToolUse" | "PostToolBatch" | "PostToolUseFailure" => {
             // Somebody pressed Escape: the turn ends here without a Stop. The title will tell.

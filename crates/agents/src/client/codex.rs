@@ -6,7 +6,6 @@ use serde::Serialize;
 use super::answer::{EventOutput, Reply};
 use super::input::Input;
 use super::report::{Moment, Report};
-use super::request;
 
 /// The event name under which the JSON of the `notify` program is read.
 pub const NOTIFY: &str = "notify";
@@ -27,20 +26,8 @@ pub(super) fn read(event: &str, input: &Input) -> Report {
     report.call_id = input.text("tool_use_id").map(str::to_owned);
     let subagent = input.text("agent_id").is_some() || event.starts_with("Subagent");
     match event {
-        "SessionStart" => {
-            // As in Claude Code: after a compaction it goes on where it was.
-            if input.text("source") == Some("compact") {
-                report.alive();
-            } else {
-                report.state(AgentState::Ready);
-            }
-            report.moment = Moment::SessionStarts;
-        }
-        "UserPromptSubmit" => {
-            report.state(AgentState::Working);
-            report.text = input.text("prompt").and_then(request::shorten);
-            report.moment = Moment::PromptSubmitted;
-        }
+        "SessionStart" => report.session_starts(input),
+        "UserPromptSubmit" => report.prompt_submitted(input),
         "PreToolUse" => report.before_tool(input),
         "PostToolUse" => {
             report.state(AgentState::Working);

@@ -78,6 +78,23 @@ impl Report {
     }
 
     /// It lives, and nothing else is known.
+    /// A session begins. After a compaction it goes on where it was, in or out of a turn: `ready` would end the turn.
+    pub(super) fn session_starts(&mut self, input: &Input) {
+        if input.text("source") == Some("compact") {
+            self.alive();
+        } else {
+            self.state(AgentState::Ready);
+        }
+        self.moment = Moment::SessionStarts;
+    }
+
+    /// The person said something.
+    pub(super) fn prompt_submitted(&mut self, input: &Input) {
+        self.state(AgentState::Working);
+        self.text = input.text("prompt").and_then(shorten);
+        self.moment = Moment::PromptSubmitted;
+    }
+
     pub(super) fn alive(&mut self) {
         let signal = Signal { authority: Authority::Hook, says: Says::Alive, text: None, pending: false };
         self.signals.push(signal);

@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let repository = place::repository();
     let scope = place::scope(repository.as_ref());
     let mut journal = place::journal()?;
-    let sender = place::sender(arguments.from.as_deref(), &mut journal, repository.as_ref())?;
+    let sender = place::sender(arguments.from.as_deref(), None, &mut journal, repository.as_ref())?;
     let asks = match sender.agent() {
         Some(agent) => format!("Agent {} asks: {}", agent.as_str(), arguments.question),
         None => arguments.question.clone(),

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Read, Write};
 
 use ringer_agents::client::{CODEX_NOTIFY, Client};
 use ringer_agents::hook::{Done, Whereabouts, call};
-use ringer_hub::{Client as Hub, Log, monotonic, start_detached};
+use ringer_hub::{Client as Hub, Log, monotonic};
 use ringer_journal::Home;
 use serde_json::json;
 
@@ -91,11 +91,8 @@ impl Write for Nobody {
 
 /// What the hub has to know besides the journal.
 fn tell_hub(done: &Done, home: &Home) {
-    if done.hub_is_missing
-        && link::may_start()
-        && let Ok(program) = std::env::current_exe()
-    {
-        let _ = start_detached(&program);
+    if done.hub_is_missing {
+        link::start_unwatched();
     }
     if done.observations.is_empty() {
         return;

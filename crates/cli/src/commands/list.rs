@@ -1,6 +1,6 @@
 //! `ringer list`.
 
-use ringer_core::{Mark, Record, Tag, Target};
+use ringer_core::{Record, Tag, Target, apply_mark};
 use ringer_hub::{Clock, view};
 use ringer_journal::{Filter, Journal};
 use ringer_term::sanitise_line;
@@ -65,8 +65,11 @@ fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<V
     for message in journal.not_taken()? {
         match message.draft.tag {
             Tag::Notice(_) => records.extend(Record::of(&message)),
+            // Marks that wait for a hub count already.
             Tag::Mark(mark) => {
-                apply(mark, message.draft.key.as_deref().and_then(Target::parse), &mut records);
+                if let Some(target) = message.draft.key.as_deref().and_then(Target::parse) {
+                    apply_mark(mark, &target, &mut records);
+                }
             }
         }
     }
@@ -75,26 +78,6 @@ fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<V
     };
     let rows = records.iter().rev().filter(|record| wanted(record)).take(arguments.limit);
     Ok(json!(rows.map(|record| view::notification(record, &clock)).collect::<Vec<_>>()))
-}
-
-/// Marks that wait for a hub count already.
-fn apply(mark: Mark, target: Option<Target>, records: &mut Vec<Record>) {
-    let Some(target) = target else { return };
-    let meant = |record: &Record| match &target {
-        Target::Message(id) => record.id == *id,
-        Target::Place(place) => place.covers(&record.place),
-        Target::All => true,
-        Target::AllRead => record.is_read,
-    };
-    match mark {
-        Mark::Clear => records.retain(|record| !meant(record)),
-        Mark::Read | Mark::Unread => {
-            for record in records.iter_mut().filter(|record| meant(record)) {
-                record.is_read = mark == Mark::Read;
-            }
-        }
-        Mark::Answer => {}
-    }
 }
 
 fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome {

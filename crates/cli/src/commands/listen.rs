@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let consumer = Consumer::new(&arguments.consumer, scope)
         .map_err(|error| Failure::usage(error.to_string()).hint("ringer listen --as dashboard"))?;
     let mut journal = place::journal()?;
-    let own = place::sender(None, &mut journal, repository.as_ref())?
+    let own = place::sender(None, None, &mut journal, repository.as_ref())?
         .agent()
         .map(|agent| agent.as_str().to_owned());
     journal.prune_if_due(&Stamp::now())?;

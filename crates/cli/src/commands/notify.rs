@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::time::Duration;
 
-use ringer_core::{Draft, Kind, MAX_BODY, QuestionId, Recipient, Sender};
+use ringer_core::{Draft, Kind, MAX_BODY, QuestionId, Recipient};
 use ringer_journal::{Journal, Stamp};
 use serde::Serialize;
 
@@ -68,20 +68,16 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let repository = place::repository();
     let scope = place::scope(repository.as_ref());
     let mut journal = place::journal()?;
-    let sender = place::sender(arguments.from.as_deref(), &mut journal, repository.as_ref())?;
+    let recipient = recipient(arguments.to.as_deref(), &mut journal)?;
+    let sender =
+        place::sender(arguments.from.as_deref(), recipient.agent(), &mut journal, repository.as_ref())?;
     let mut draft = Draft::new(scope, sender, arguments.kind, &body)?;
     draft.title.clone_from(&arguments.title);
     draft.subtitle.clone_from(&arguments.subtitle);
     draft.question_id = arguments.question_id.as_deref().map(QuestionId::parse).transpose()?;
     draft.key.clone_from(&arguments.key);
     draft.ttl = arguments.ttl;
-    draft.recipient = recipient(arguments.to.as_deref(), &mut journal)?;
-    if arguments.from.is_none()
-        && draft.recipient.agent().is_some_and(|agent| agent.as_str() == draft.sender.as_str())
-    {
-        // Whoever tells the agent of this worktree something is not that agent.
-        draft.sender = Sender::system();
-    }
+    draft.recipient = recipient;
     draft.origin = caller::origin();
     draft.check()?;
     let id = journal.append(&draft, &Stamp::now())?;

@@ -10,7 +10,7 @@ use ringer_hub::config::{
 use ringer_hub::trust_file;
 use ringer_journal::{Home, Journal, Repository};
 use ringer_term::sanitise_line;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::config;
@@ -183,34 +183,17 @@ fn remove(home: &Home, arguments: &Args) -> Outcome {
 
 /// One trusted program, as it is remembered.
 #[derive(Serialize)]
-struct Remembered {
-    digest: String,
-    path: String,
-    what: String,
-}
-
-/// What is remembered beside a digest for people. The rest of the file is [`Trusted`]'s business.
-#[derive(Deserialize)]
-struct Note {
-    what: String,
-    path: String,
+struct Remembered<'a> {
+    digest: &'a str,
+    path: &'a str,
+    what: &'a str,
 }
 
 fn list(home: &Home, as_json: bool) -> Outcome {
-    let place = trust_file(home);
-    // Says what is wrong with the file, if something is.
-    load(&place)?;
-    let stored: Value =
-        std::fs::read(&place).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
-    let entries = stored["trusted"].as_object().cloned().unwrap_or_default();
-    let mut rows: Vec<Remembered> = entries
-        .into_iter()
-        .filter_map(|(digest, note)| {
-            let Note { what, path } = serde_json::from_value(note).ok()?;
-            Some(Remembered { digest, path, what })
-        })
-        .collect();
-    rows.sort_by(|left, right| (&left.path, &left.what).cmp(&(&right.path, &right.what)));
+    let trusted = load(&trust_file(home))?;
+    let mut rows: Vec<Remembered<'_>> =
+        trusted.entries().map(|(digest, what, path)| Remembered { digest, path, what }).collect();
+    rows.sort_by(|left, right| (left.path, left.what).cmp(&(right.path, right.what)));
     if as_json {
         return print_json(&rows);
     }

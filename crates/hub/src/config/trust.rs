@@ -193,6 +193,11 @@ impl Trusted {
         self.entries.insert(entry.digest(), Note { what: entry.what(), path });
     }
 
+    /// Everything that is trusted: the digest, what it runs, and the file that names it.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.entries.iter().map(|(digest, note)| (digest.as_str(), note.what.as_str(), note.path.as_str()))
+    }
+
     /// Forgets it. Gives whether it was trusted.
     pub fn distrust(&mut self, entry: &impl Trustable) -> bool {
         self.entries.remove(&entry.digest()).is_some()

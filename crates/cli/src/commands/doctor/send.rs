@@ -1,14 +1,11 @@
 //! Real tests: something is sent through a way, once, and waited for.
 
 use std::future::Future;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ringer_core::{AgentContext, Answer, Context, Envelope, Kind, Sender, Text, WorkspaceId};
-use ringer_deliver::{
-    Desktop, Error, HookProgram, Note, PersonCommand, Popup, SecretFile, Service, Sound, Webhook,
-};
-use ringer_hub::config::{self, HookEntry, WebhookKind};
+use ringer_deliver::{Desktop, Error, HookProgram, Note, PersonCommand, Popup, Webhook};
+use ringer_hub::config::{self, HookEntry};
 use ringer_journal::Stamp;
 use serde_json::Value;
 
@@ -50,52 +47,24 @@ pub(super) fn desktop(bus: Option<String>) -> Result<String, Error> {
 
 /// Plays it.
 pub(super) fn sound(wanted: &config::Sound) -> Result<(), Error> {
-    let sound = match wanted {
-        config::Sound::Off => Sound::Off,
-        config::Sound::Theme => Sound::Theme,
-        config::Sound::File(path) => Sound::File(path.clone()),
-    };
-    wait(async { sound.play(&std::env::var_os("PATH").unwrap_or_default()).await })
+    wait(async { wanted.way_out().play(&std::env::var_os("PATH").unwrap_or_default()).await })
 }
 
 /// Runs the person's command.
-pub(super) fn command(argv: Vec<String>, directory: Option<PathBuf>) -> Result<(), Error> {
-    // As the hub does: beside the settings, or at the root where there is no such place.
-    let directory = directory.filter(|directory| directory.is_dir()).unwrap_or_else(|| PathBuf::from("/"));
-    let command = PersonCommand { argv, directory, timeout: PATIENCE };
+pub(super) fn command(command: PersonCommand) -> Result<(), Error> {
+    let command = PersonCommand { timeout: PATIENCE, ..command };
     wait(async { command.run(&note()).await })
 }
 
-/// Whose form a webhook's requests have.
-pub(super) fn service(kind: WebhookKind) -> Service {
-    match kind {
-        WebhookKind::Ntfy => Service::Ntfy,
-        WebhookKind::Slack => Service::Slack,
-        WebhookKind::Discord => Service::Discord,
-        _ => Service::Json,
-    }
-}
-
 /// Makes one attempt at a webhook, whatever kinds it wants.
-pub(super) fn webhook(entry: &config::Webhook) -> Result<(), Error> {
-    let webhook = Webhook {
-        kind: service(entry.kind),
-        url: entry.url.clone(),
-        secret: entry.secret_file.clone().map(SecretFile::new),
-        kinds: Vec::new(),
-        timeout: PATIENCE,
-    };
+pub(super) fn webhook(webhook: Webhook) -> Result<(), Error> {
+    let webhook = Webhook { timeout: PATIENCE, ..webhook };
     wait(async { webhook.send(&note()).await })
 }
 
 /// Asks a hook about a sample, and tells what it would change.
 pub(super) fn hook(part: String, entry: &HookEntry) -> Row {
-    let program = HookProgram {
-        id: entry.id.clone(),
-        argv: entry.command.clone(),
-        directory: entry.source.directory().to_owned(),
-        timeout: entry.timeout.min(PATIENCE),
-    };
+    let program = HookProgram { timeout: entry.timeout.min(PATIENCE), ..entry.program() };
     let sample = sample(entry);
     let began = Instant::now();
     let answer = wait(async { Ok(program.run(&sample).await) });

@@ -6,17 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringer_core::Popup;
-use ringer_deliver::{Error, Request};
+use ringer_deliver::{Error, PersonCommand, Request};
 use ringer_hub::Surroundings;
 use ringer_hub::config::{Config, Sound, Webhook};
 use ringer_journal::Home;
 
-use super::programs::{find, on_path};
+use super::programs::find;
 use super::row::{Check, Row};
 use super::send;
-
-/// The programs that play a sound; the same as in `ringer-deliver`.
-const PLAYERS: [&str; 5] = ["canberra-gtk-play", "pw-play", "paplay", "aplay", "afplay"];
 
 /// Looks at each, and with `send` sends something through it.
 pub(super) fn begin(config: &Config, send: bool, patience: Duration) -> Vec<Check> {
@@ -25,8 +22,8 @@ pub(super) fn begin(config: &Config, send: bool, patience: Duration) -> Vec<Chec
     checks.push(Check::begin("desktop", patience, move || vec![desktop(popup, send)]));
     let played = config.notify.sound.clone();
     checks.push(Check::begin("sound", patience, move || vec![sound(&played, send)]));
-    let (argv, directory) = (config.notify.command.clone(), config.path.parent().map(PathBuf::from));
-    checks.push(Check::begin("command", patience, move || vec![command(argv, directory, send)]));
+    let run = config.command_way_out();
+    checks.push(Check::begin("command", patience, move || vec![command(run, send)]));
     for entry in config.webhooks.clone() {
         let part = format!("webhook {}", entry.name());
         checks.push(Check::begin(part.clone(), patience, move || vec![webhook(part, &entry, send)]));
@@ -106,8 +103,7 @@ fn sound(wanted: &Sound, send: bool) -> Row {
         Sound::Theme => "the theme's, played".to_owned(),
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let players = PLAYERS.iter().filter_map(|player| on_path(&path, player));
-    let Some(player) = players.map(|player| player.display().to_string()).next() else {
+    let Some(player) = wanted.way_out().player(&path) else {
         return Row::broken(part, "there is no program that plays it")
             .fix("install pw-play, paplay or canberra-gtk-play, or set notify.sound = false");
     };
@@ -122,19 +118,17 @@ fn sound(wanted: &Sound, send: bool) -> Row {
     }
 }
 
-fn command(argv: Vec<String>, directory: Option<PathBuf>, send: bool) -> Row {
+fn command(run: Option<PersonCommand>, send: bool) -> Row {
     let part = "command";
-    if argv.is_empty() {
-        return Row::ok(part, "none is set up");
-    }
-    let program = match find(&argv) {
+    let Some(run) = run else { return Row::ok(part, "none is set up") };
+    let program = match find(&run.argv) {
         Ok(program) => program,
         Err(why) => return Row::broken(part, why).fix("install it, chmod +x it, or correct notify.command"),
     };
     if !send {
         return Row::ok(part, format!("runs {}", program.display()));
     }
-    match send::command(argv, directory) {
+    match send::command(run) {
         Ok(()) => Row::ok(part, format!("{} ran", program.display())),
         Err(error) => Row::broken(part, error.to_string()).fix("run it by hand, or correct notify.command"),
     }
@@ -142,7 +136,8 @@ fn command(argv: Vec<String>, directory: Option<PathBuf>, send: bool) -> Row {
 
 /// The address is never told: those of Slack and Discord are passwords. Its host is.
 fn webhook(part: String, entry: &Webhook, send: bool) -> Row {
-    let host = match Request::build(send::service(entry.kind), &entry.url, &send::note()) {
+    let webhook = entry.way_out();
+    let host = match Request::build(webhook.kind, &webhook.url, &send::note()) {
         Ok(request) => request.host,
         Err(error) => return Row::broken(part, error.to_string()).fix("correct its url"),
     };
@@ -155,7 +150,7 @@ fn webhook(part: String, entry: &Webhook, send: bool) -> Row {
             format!("{} at {host} is set up; ringer doctor --send calls it", entry.kind.as_str()),
         );
     }
-    match send::webhook(entry) {
+    match send::webhook(webhook) {
         Ok(()) => Row::ok(part, format!("{host} took it")),
         Err(error @ Error::Secret { .. }) => {
             Row::broken(part, error.to_string()).fix("correct the secret_file")

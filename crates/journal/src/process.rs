@@ -1,0 +1,64 @@
+//! Processes, as the kernel describes them: whose child, on which terminal, since when.
+
+use std::fs::File;
+use std::io::Read;
+
+/// What is needed of `/proc/PID/stat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessStat {
+    /// The process that started it.
+    pub parent: u32,
+    /// The process that leads its session.
+    pub session: u32,
+    /// The kernel's number for its controlling terminal; 0 without one.
+    pub tty: u32,
+    /// When it was started, in the kernel's ticks since boot: a number alone may be somebody else's by now.
+    pub started: u64,
+}
+
+impl ProcessStat {
+    /// Of a process that runs, by its number or as `self`.
+    pub fn of(pid: impl std::fmt::Display) -> Option<Self> {
+        // One read: the line is shorter than this, and on the fast path every ancestor costs one.
+        let mut line = [0; 1024];
+        let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+        Self::read(&String::from_utf8_lossy(&line[..length]))
+    }
+
+    fn read(line: &str) -> Option<Self> {
+        // The name in parentheses may hold anything, so count from its end.
+        let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
+        Some(Self {
+            parent: fields.nth(1)?.parse().ok()?,
+            session: fields.nth(1)?.parse().ok()?,
+            tty: fields.next()?.parse::<i32>().ok()?.cast_unsigned(),
+            started: fields.nth(14)?.parse().ok()?,
+        })
+    }
+}
+
+/// When a process was started, if it runs.
+pub(crate) fn started(pid: u32) -> Option<u64> {
+    ProcessStat::of(pid).map(|stat| stat.started)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_read_however_it_is_called() {
+        let line = "7 (a ) b (c) S 5 7 6 34817 7 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
+        let stat = ProcessStat { parent: 5, session: 6, tty: 34_817, started: 4711 };
+        assert_eq!(ProcessStat::read(line), Some(stat));
+        for broken in ["", "7 (x", "7 (x) S", "7 (x) S 5"] {
+            assert_eq!(ProcessStat::read(broken), None);
+        }
+    }
+
+    #[test]
+    fn this_process_is_the_same_by_name_and_by_number() {
+        assert_eq!(ProcessStat::of("self"), ProcessStat::of(std::process::id()));
+        assert!(started(std::process::id()).is_some());
+    }
+}
