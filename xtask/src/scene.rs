@@ -77,7 +77,6 @@ impl Scene {
             .current_dir(self.repository())
             .env("RINGER_HOME", home)
             .env("RINGER_HUB", "off")
-            .env("RINGER_HUB", "off")
             // Cargo's, for us: every library would be looked for in its folders first.
             .env_remove("LD_LIBRARY_PATH")
             .env_remove("RINGER_AGENT")

@@ -87,11 +87,15 @@ enum Command {
 
 /// Runs the command line and gives the exit code.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let ringer = match Ringer::try_parse_from(arguments) {
-        Ok(ringer) => ringer,
-        Err(error) => return refuse(&error),
+    let arguments: Vec<OsString> = arguments.collect();
+    let command = match often(&arguments) {
+        Some(command) => Some(command),
+        None => match Ringer::try_parse_from(arguments) {
+            Ok(ringer) => ringer.command,
+            Err(error) => return refuse(&error),
+        },
     };
-    let outcome = match ringer.command {
+    let outcome = match command {
         None => welcome::run(),
         Some(Command::Notify(arguments)) => notify::run(&arguments),
         Some(Command::Listen(arguments)) => listen::run(&arguments),
@@ -124,6 +128,24 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Man(arguments)) => man::run(&arguments),
     };
     leave(outcome)
+}
+
+/// The commands that agents run all day are read by themselves: to describe all the others first takes as long as the
+/// rest of them. Whatever is wrong with the arguments is left to the whole command line to say.
+fn often(arguments: &[OsString]) -> Option<Command> {
+    fn read<A: clap::Args>(arguments: &[OsString]) -> Option<A> {
+        let command = A::augment_args(clap::Command::new("ringer"));
+        A::from_arg_matches(&command.try_get_matches_from(arguments).ok()?).ok()
+    }
+    let after_program = arguments.get(1..)?;
+    match after_program.first()?.to_str()? {
+        "notify" => read(after_program).map(Command::Notify),
+        "hook" => read(after_program).map(Command::Hook),
+        "listen" => read(after_program).map(Command::Listen),
+        "ask" => read(after_program).map(Command::Ask),
+        "statusline" => read(after_program).map(Command::Statusline),
+        _ => None,
+    }
 }
 
 fn leave(outcome: Outcome) -> ExitCode {

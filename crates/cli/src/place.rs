@@ -46,7 +46,7 @@ pub(crate) fn tell_of(repair: &Repair) {
     say(&format!(
         "ringer: the journal was damaged; it is now {}, and a fresh one was begun with the {} messages that could be read",
         repair.aside.display(),
-        repair.messages
+        repair.saved
     ));
 }
 

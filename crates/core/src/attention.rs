@@ -30,6 +30,20 @@ pub enum Reason {
 
 impl Reason {
     const ALL: [Self; 3] = [Self::Manual, Self::Panel, Self::Restored];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Manual => "manual",
+            Self::Panel => "panel",
+            Self::Restored => "restored",
+        }
+    }
+
+    /// The reason of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
+    }
 }
 
 /// The number on a workspace.
@@ -187,6 +201,13 @@ impl Attention {
     }
 
     /// The places at which a reason holds, in order, to be written down.
+    /// Every place that is unread for another reason than a notification.
+    pub fn reasons(&self) -> impl Iterator<Item = (Reason, Place)> + '_ {
+        Reason::ALL
+            .into_iter()
+            .flat_map(|reason| self.places(reason).into_iter().map(move |place| (reason, place)))
+    }
+
     pub(crate) fn places(&self, reason: Reason) -> Vec<Place> {
         let workspaces = self.reasons.get(&reason).into_iter().flatten();
         let mut places: Vec<Place> = workspaces

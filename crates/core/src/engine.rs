@@ -170,10 +170,18 @@ impl Engine {
         Session::of(&self.attention, most)
     }
 
-    /// Puts notifications back that were remembered elsewhere, oldest first.
-    pub fn put_back(&mut self, now: Now, records: impl IntoIterator<Item = Record>) -> Vec<Order> {
+    /// Puts back what was remembered elsewhere: notifications, oldest first, and places that are unread for another reason.
+    pub fn put_back(
+        &mut self,
+        now: Now,
+        records: impl IntoIterator<Item = Record>,
+        reasons: impl IntoIterator<Item = (Reason, Place)>,
+    ) -> Vec<Order> {
         for record in records {
             self.attention.store_mut().put_back(record);
+        }
+        for (reason, place) in reasons {
+            self.attention.set(reason, place);
         }
         let mut orders = Vec::new();
         self.redraw_all(now.mono, &mut orders);

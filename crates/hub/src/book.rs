@@ -5,8 +5,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ringer_core::{Delivery, MessageId, Record, Step, Way};
-use ringer_journal::{DeadLetter, Outgoing, Settlement, ShownPopup};
+use ringer_core::{Delivery, MessageId, Place, Reason, Record, Step, Way};
+use ringer_journal::{DeadLetter, Flag, Outgoing, Settlement, ShownPopup};
 
 /// What is to be written next, and what was written of the undecided.
 #[derive(Debug, Default)]
@@ -14,16 +14,25 @@ pub(crate) struct Book {
     next: Settlement,
     /// Where a record stands in `next`, so that only its last form is written.
     records: HashMap<MessageId, usize>,
-    /// Undecided according to the journal.
+    /// Undecided according to the memory.
     undecided: HashSet<MessageId>,
+    /// Unread for another reason than a notification, according to the memory.
+    flags: HashSet<Flag>,
     /// Deliveries to begin once they are entered.
     begin: Vec<Delivery>,
 }
 
 impl Book {
-    /// A book that goes on from what the journal has.
-    pub(crate) fn begin(undecided: impl IntoIterator<Item = MessageId>) -> Self {
-        Self { undecided: undecided.into_iter().collect(), ..Self::default() }
+    /// A book that goes on from what the memory has.
+    pub(crate) fn begin(
+        undecided: impl IntoIterator<Item = MessageId>,
+        flags: impl IntoIterator<Item = Flag>,
+    ) -> Self {
+        Self {
+            undecided: undecided.into_iter().collect(),
+            flags: flags.into_iter().collect(),
+            ..Self::default()
+        }
     }
 
     /// The messages up to here are taken.
@@ -95,6 +104,13 @@ impl Book {
         self.next.decided = self.undecided.difference(&now).cloned().collect();
     }
 
+    /// These places are unread now for another reason than a notification, and no others.
+    pub(crate) fn set_flags(&mut self, now: impl Iterator<Item = (Reason, Place)>) {
+        let now: HashSet<Flag> = now.map(|(reason, place)| flag(reason, &place)).collect();
+        self.next.raised = now.difference(&self.flags).cloned().collect();
+        self.next.lowered = self.flags.difference(&now).cloned().collect();
+    }
+
     /// What is to be written.
     pub(crate) fn settlement(&self) -> &Settlement {
         &self.next
@@ -106,10 +122,26 @@ impl Book {
         for id in self.next.decided.drain(..) {
             self.undecided.remove(&id);
         }
+        self.flags.extend(self.next.raised.drain(..));
+        for flag in self.next.lowered.drain(..) {
+            self.flags.remove(&flag);
+        }
         self.next = Settlement::default();
         self.records.clear();
         std::mem::take(&mut self.begin)
     }
+}
+
+/// A reason and a place, as they are written down.
+fn flag(reason: Reason, place: &Place) -> Flag {
+    // Plain data: it cannot fail to be written.
+    let place = serde_json::to_string(place).unwrap_or_default();
+    Flag { reason: reason.as_str().to_owned(), place }
+}
+
+/// What was written down; `None` where it makes no sense any more.
+pub(crate) fn unflag(flag: &Flag) -> Option<(Reason, Place)> {
+    Some((Reason::named(&flag.reason)?, serde_json::from_str(&flag.place).ok()?))
 }
 
 #[cfg(test)]
@@ -166,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_undecided_are_entered_once_and_struck_out_once() {
-        let mut book = Book::begin([id(1)]);
+        let mut book = Book::begin([id(1)], []);
         book.set_undecided([id(1), id(2)].iter());
         assert_eq!(
             (book.settlement().undecided.as_slice(), book.settlement().decided.len()),
@@ -180,6 +212,24 @@ mod tests {
         );
         book.written();
         book.set_undecided([id(2)].iter());
+        assert!(book.settlement().is_empty());
+    }
+
+    #[test]
+    fn flags_are_written_when_they_change() {
+        let place = Place::workspace(WorkspaceId::new("w"));
+        let mut book = Book::default();
+        let marked = [(Reason::Manual, place.clone())];
+        book.set_flags(marked.iter().cloned());
+        let written = book.settlement().raised.clone();
+        assert_eq!(written.iter().filter_map(unflag).collect::<Vec<_>>(), marked);
+        book.written();
+        book.set_flags(marked.into_iter());
+        assert!(book.settlement().is_empty());
+        book.set_flags([].into_iter());
+        assert_eq!(book.settlement().lowered, written);
+        book.written();
+        book.set_flags([].into_iter());
         assert!(book.settlement().is_empty());
     }
 }

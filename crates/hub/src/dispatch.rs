@@ -8,19 +8,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ringer_core::{
-    Agent, Caller, Delivery, Engine, Event, Incoming, Message, Patience, Place, SurfaceId, WorkspaceId,
-};
+use ringer_core::{Agent, Delivery, Engine, Event, Patience};
 use ringer_deliver::DesktopEvent;
-use ringer_journal::{Error, HubBell, Journal};
+use ringer_journal::{Error, HubBell, Journal, Memory};
 use serde_json::Value;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 
-use crate::book::Book;
+use crate::book::{Book, unflag};
 use crate::clock::{Clock, monotonic};
 use crate::events::EventLog;
 use crate::host::{Host, Service};
+use crate::housekeeping::House;
 use crate::input::{Input, Reply};
 use crate::log::Log;
 use crate::perform::{Job, MAX_UNDER_WAY};
@@ -44,6 +43,7 @@ pub(crate) const IDLE_AFTER: Duration = Duration::from_mins(10);
 #[expect(clippy::struct_excessive_bools, reason = "each says one thing, and they do not exclude each other")]
 pub(crate) struct Dispatcher {
     pub(crate) journal: Journal,
+    pub(crate) memory: Memory,
     pub(crate) engine: Engine,
     pub(crate) events: EventLog,
     pub(crate) hosts: Vec<Box<dyn Host>>,
@@ -66,6 +66,7 @@ pub(crate) struct Dispatcher {
     /// When an agent's time comes.
     pub(crate) agents_due: Option<Duration>,
     pub(crate) looked: Duration,
+    pub(crate) house: House,
     last_busy: Duration,
     idle_after: Duration,
     /// Until then the journal is left alone.
@@ -106,6 +107,7 @@ enum Next {
 /// What a loop is made of.
 pub(crate) struct Parts {
     pub(crate) journal: Journal,
+    pub(crate) memory: Memory,
     pub(crate) bell: HubBell,
     pub(crate) settings: Settings,
     pub(crate) plugs: Plugs,
@@ -120,12 +122,13 @@ pub(crate) struct Parts {
 impl Dispatcher {
     /// Goes on where the last hub stopped. Inside a tokio runtime.
     pub(crate) fn begin(parts: Parts) -> Result<Self, RunError> {
-        let mut journal = parts.journal;
+        let (mut journal, mut memory) = (parts.journal, parts.memory);
         let clock = Clock::local();
         let config = parts.settings.config();
         let trusted = parts.settings.trusted();
         let engine = Engine::new(config.preferences(&|hook| trusted.is_trusted(hook)), false);
-        let seq = journal.healing(|journal| journal.hub_cursor())?;
+        memory.healing(|memory| memory.taken())?;
+        let seq = journal.healing(|journal| journal.taken_by_hub(Some(&memory)))?;
         #[expect(
             deprecated,
             reason = "the other way is unsafe, for types that may close their descriptor; this cannot"
@@ -151,6 +154,7 @@ impl Dispatcher {
             unsent: VecDeque::new(),
             agents_due: None,
             looked: now,
+            house: House::default(),
             last_busy: now,
             idle_after: parts.idle_after,
             retry_at: None,
@@ -161,6 +165,7 @@ impl Dispatcher {
             stopping: false,
             by_itself: false,
             journal,
+            memory,
             clock,
         };
         dispatcher.recover()?;
@@ -173,14 +178,16 @@ impl Dispatcher {
 
     /// Brings back what the last hub remembered, had not decided, and had under way.
     fn recover(&mut self) -> Result<(), Error> {
-        let records = self.journal.healing(|journal| journal.remembered(MAX_READ))?;
-        let undecided = self.journal.healing(|journal| journal.undecided())?;
-        let outbox = self.journal.healing(|journal| journal.outbox())?;
-        self.book = Book::begin(undecided.iter().map(|message| message.id.clone()));
+        let records = self.memory.healing(|memory| memory.remembered(MAX_READ))?;
+        let undecided = self.memory.healing(|memory| memory.undecided())?;
+        let outbox = self.memory.healing(|memory| memory.outbox())?;
+        let flags = self.memory.healing(|memory| memory.flags())?;
         let now = self.clock.now();
-        let orders = self.engine.put_back(now, records);
+        let orders = self.engine.put_back(now, records, flags.iter().filter_map(unflag));
+        self.book = Book::begin(undecided.iter().cloned(), flags);
         self.carry_out(now, orders);
-        for message in undecided {
+        // Those that the journal no longer has are decided with that.
+        for message in self.journal.healing(|journal| journal.messages(&undecided))? {
             self.arrive(message);
         }
         let known = outbox.iter().filter_map(|row| serde_json::from_str::<Delivery>(&row.delivery).ok());
@@ -225,6 +232,7 @@ impl Dispatcher {
             }
         }
         self.settle();
+        self.say_where();
         Ended { bell: self.bell.into_inner(), seq: self.seq, by_itself: self.by_itself }
     }
 
@@ -343,6 +351,7 @@ impl Dispatcher {
         if !messages.is_empty() {
             self.last_busy = monotonic();
         }
+        let many = messages.len();
         for message in messages {
             self.seq = message.seq;
             self.arrive(message);
@@ -351,50 +360,8 @@ impl Dispatcher {
         self.agents_due = self.journal.agents_deadline(monotonic(), self.patience)?;
         self.follow_agents()?;
         self.settle();
+        self.after_change(many);
         Ok(())
-    }
-
-    fn arrive(&mut self, message: Message) {
-        let origin = &message.draft.origin;
-        let surface = origin.surface.as_deref().map(SurfaceId::new);
-        let (tty, pane) = (origin.tty.clone(), origin.pane.clone());
-        if let Some(cwd) = origin.cwd.clone() {
-            self.hear_of_repository(message.draft.scope.as_str(), &cwd);
-        }
-        self.adopt(surface.as_ref(), &message);
-        let caller = Caller {
-            workspace: message.draft.origin.workspace.as_deref().map(WorkspaceId::new),
-            surface,
-            tty,
-            prefer_tty: pane.is_some(),
-        };
-        if let Some(agent) = message.draft.recipient.agent().cloned() {
-            self.services.iter_mut().for_each(|service| service.wake(&agent));
-        }
-        let is_subagent = message.draft.category.as_deref() == Some("subagent");
-        let incoming = Incoming { message, caller, is_subagent, pending: false };
-        self.handle(Event::Message(Box::new(incoming)));
-    }
-
-    /// A surface speaks: its host says where it stands. One that no host owns stands where the message says.
-    fn adopt(&mut self, surface: Option<&SurfaceId>, message: &Message) {
-        let Some(surface) = surface else { return };
-        let (origin, scope) = (&message.draft.origin, message.draft.scope.as_str());
-        let event = match self.hosts.iter_mut().find(|host| host.owns(surface)) {
-            Some(host) => host.adopt(surface, origin.tty.as_deref(), scope),
-            None => Some(Event::Surface {
-                surface: surface.clone(),
-                workspace: origin
-                    .workspace
-                    .as_deref()
-                    .map_or_else(|| Place::own_workspace(scope).workspace, WorkspaceId::new),
-                tty: origin.tty.clone(),
-            }),
-        };
-        if let Some(event) = event {
-            self.handle(event);
-            self.tell_of_agent(surface);
-        }
     }
 
     /// Lets the engine handle an event, and does what it orders.
@@ -407,11 +374,11 @@ impl Dispatcher {
     /// Writes down what happened. Then, and only then, does anything go out.
     pub(crate) fn settle(&mut self) {
         self.book.set_undecided(self.engine.undecided_ids());
+        self.book.set_flags(self.engine.attention().reasons());
         if self.book.settlement().is_empty() || self.retry_at.is_some_and(|at| at > monotonic()) {
             return;
         }
-        let wall_ms = self.clock.now().wall_ms;
-        match self.journal.settle(self.book.settlement(), wall_ms) {
+        match self.memory.settle(self.book.settlement()) {
             Ok(()) => {
                 self.retry_at = None;
                 for delivery in self.book.written() {

@@ -33,6 +33,7 @@
 #![deny(unsafe_code)]
 
 mod apply;
+mod arrive;
 mod book;
 mod client;
 mod clock;
@@ -40,6 +41,7 @@ pub mod config;
 mod dispatch;
 mod events;
 mod host;
+mod housekeeping;
 mod input;
 mod log;
 mod obey;

@@ -259,7 +259,7 @@ impl Dispatcher {
     fn why(&mut self, about: &About) -> Answer {
         let id = about.id.as_deref().ok_or_else(|| Refusal::params("id is missing"))?;
         self.settle();
-        crate::why::explain(&self.journal, id, &self.clock)
+        crate::why::explain(&self.journal, Some(&self.memory), id, &self.clock)
             .map_err(|error| Refusal::new("unavailable", error.to_string()))?
             .ok_or_else(|| Refusal::new("not_found", format!("the journal has no message {id}")))
     }
@@ -289,7 +289,8 @@ impl Dispatcher {
         let store = self.engine.attention().store();
         let noted = store.newest().map(|record| record.place.workspace.clone());
         let surfaces = self.hosts.iter().flat_map(|host| host.surfaces()).map(|info| info.workspace);
-        let ids: std::collections::BTreeSet<WorkspaceId> = noted.chain(surfaces).collect();
+        let flagged = self.engine.attention().reasons().map(|(_, place)| place.workspace);
+        let ids: std::collections::BTreeSet<WorkspaceId> = noted.chain(surfaces).chain(flagged).collect();
         json!(ids.iter().map(|id| view::workspace(&self.engine, id)).collect::<Vec<_>>())
     }
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use ringer_deliver::{Desktop, Known, REPLY_DEADLINE, Shown};
-use ringer_journal::{Error as JournalError, Home, HubBell, Journal};
+use ringer_journal::{Error as JournalError, Home, HubBell, Journal, Memory};
 use tokio::sync::mpsc;
 
 use crate::config::Environment;
@@ -101,6 +101,7 @@ pub fn run(surroundings: &Surroundings, plugs: Plugs) -> Result<(), RunError> {
     let Some(bell) = HubBell::hang(home)? else {
         return Err(RunError::Running { pid: HubBell::holder(home).map(|holder| holder.pid) });
     };
+    let memory = Memory::open(home)?;
     let log = Log::open(home.path().join("hub.log"), surroundings.aloud);
     let socket = socket_path(home, surroundings.runtime.as_deref()).map_err(RunError::Socket)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -108,7 +109,7 @@ pub fn run(surroundings: &Surroundings, plugs: Plugs) -> Result<(), RunError> {
     let presence =
         Presence { socket, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
     log.line(format!("hub {} begins, pid {}", presence.version, presence.pid));
-    let ended = runtime.block_on(serve(surroundings, &presence, journal, bell, plugs, &log));
+    let ended = runtime.block_on(serve(surroundings, &presence, (journal, memory), bell, plugs, &log));
     // Before the bell: from then on another hub may write its own.
     presence.remove(home);
     log.line("the hub ends");
@@ -134,7 +135,7 @@ fn start_again_if_behind(surroundings: &Surroundings, seq: i64, log: &Log) {
 async fn serve(
     surroundings: &Surroundings,
     presence: &Presence,
-    journal: Journal,
+    (journal, memory): (Journal, Memory),
     bell: HubBell,
     plugs: Plugs,
     log: &Log,
@@ -145,7 +146,7 @@ async fn serve(
         start::tell_ready();
     }
     let settings = Settings::read(surroundings.environment.clone(), &surroundings.home);
-    let known = journal.popups()?.into_iter().map(|popup| Known {
+    let known = memory.popups()?.into_iter().map(|popup| Known {
         key: popup.key,
         id: popup.id,
         shown: Shown { number: popup.number, server: popup.server },
@@ -158,6 +159,7 @@ async fn serve(
     let performer = Performer::new(outfit, desktop, inputs.clone());
     let parts = Parts {
         journal,
+        memory,
         bell,
         settings,
         plugs,

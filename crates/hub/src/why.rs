@@ -1,19 +1,25 @@
-//! Explaining: what became of a message, out of the journal alone. So it works with the hub down, too.
+//! Explaining: what became of a message, out of what is written down alone. So it works with the hub down, too.
 
-use ringer_journal::{Error, Inventory, Journal};
+use ringer_journal::{Error, Inventory, Journal, Memory};
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
 use crate::view;
 
 /// What became of a message: its trail, and how far it has come on its way to agents. `None` if there is no such message.
-pub fn explain(journal: &Journal, id: &str, clock: &Clock) -> Result<Option<Value>, Error> {
+pub fn explain(
+    journal: &Journal,
+    memory: Option<&Memory>,
+    id: &str,
+    clock: &Clock,
+) -> Result<Option<Value>, Error> {
     let message = journal.message(id)?;
-    let record = journal.notification(id)?;
+    let record = memory.map(|memory| memory.notification(id)).transpose()?.flatten();
     if message.is_none() && record.is_none() {
         return Ok(None);
     }
-    let trail: Vec<Value> = journal.trail(id)?.steps().map(|step| view::step(step, clock)).collect();
+    let trail = memory.map(|memory| memory.trail(id)).transpose()?.unwrap_or_default();
+    let trail: Vec<Value> = trail.steps().map(|step| view::step(step, clock)).collect();
     let receipts: Vec<Value> = journal
         .receipts(id)?
         .into_iter()
@@ -28,7 +34,7 @@ pub fn explain(journal: &Journal, id: &str, clock: &Clock) -> Result<Option<Valu
         })
         .collect();
     let taken = match &message {
-        Some(message) => message.seq <= journal.hub_cursor()?,
+        Some(message) => message.seq <= journal.taken_by_hub(memory)?,
         None => true,
     };
     Ok(Some(json!({

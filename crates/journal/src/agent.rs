@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use crate::append::put;
 use crate::error::Error;
 use crate::inbox::{self, Claim, Claimed};
-use crate::open::Journal;
+use crate::journal::Journal;
 use crate::prompt;
 use crate::stamp::Stamp;
 

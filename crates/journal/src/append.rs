@@ -4,7 +4,7 @@ use ringer_core::{Draft, MessageId};
 use rusqlite::{Transaction, params};
 
 use crate::error::Error;
-use crate::open::Journal;
+use crate::journal::Journal;
 use crate::row;
 use crate::stamp::Stamp;
 use crate::waiter;

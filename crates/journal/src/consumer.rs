@@ -6,7 +6,7 @@ use ringer_core::{InvalidWord, Message, Recipient, Scope};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::error::Error;
-use crate::open::Journal;
+use crate::journal::Journal;
 use crate::row::COLUMNS;
 
 /// Somebody who reads the journal of a scope, under a name. The lead agent's is `lead`.

@@ -186,7 +186,7 @@ mod tests {
     fn hung() -> (tempfile::TempDir, Home, Doorbell) {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path());
-        home.create().unwrap();
+        home.create(&home.database()).unwrap();
         let holder = Holder { pid: 1, started: None, consumer: "lead".into(), scope: "global".into() };
         let bell = Doorbell::hang(&home, "a", &holder, None).unwrap();
         (directory, home, bell)

@@ -4,7 +4,8 @@ use ringer_core::Recipient;
 use rusqlite::params;
 
 use crate::error::Error;
-use crate::open::Journal;
+use crate::journal::Journal;
+use crate::memory::Memory;
 
 /// What a status bar shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,20 +17,17 @@ pub struct Glance {
 }
 
 impl Journal {
-    /// Takes a glance.
-    pub fn glance(&self, unix_ms: i64) -> Result<Glance, Error> {
+    /// Takes a glance. What no hub has taken yet is unread, too.
+    pub fn glance(&self, memory: Option<&Memory>, unix_ms: i64) -> Result<Glance, Error> {
+        let taken = self.taken_by_hub(memory)?;
+        let remembered = memory.map(Memory::unread).transpose()?.unwrap_or_default();
         let take = || -> rusqlite::Result<Glance> {
-            let remembered: i64 = self.connection.query_row(
-                "SELECT count(*) FROM notification WHERE is_read = 0",
-                [],
-                |row| row.get(0),
-            )?;
-            // What no hub has taken yet is unread, too.
             let waiting: i64 = self.connection.query_row(
                 "SELECT count(*) FROM message
-                 WHERE seq > coalesce((SELECT seq FROM cursor WHERE consumer = 'hub' AND scope = '*'), 0)
-                   AND kind NOT LIKE 'mark-%' AND recipient IN (?1, ?2, ?3) AND (ttl IS NULL OR ts + ttl > ?4)",
+                 WHERE seq > ?1 AND kind NOT LIKE 'mark-%' AND recipient IN (?2, ?3, ?4)
+                   AND (ttl IS NULL OR ts + ttl > ?5)",
                 params![
+                    taken,
                     Recipient::Default.to_string(),
                     Recipient::Person.to_string(),
                     Recipient::All.to_string(),

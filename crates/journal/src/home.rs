@@ -6,6 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::journal::Messages;
+use crate::store::Form;
 
 /// Where everything of one person is kept. Nobody else may look in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,20 +26,9 @@ impl Home {
         &self.path
     }
 
-    /// The database.
+    /// The journal.
     pub fn database(&self) -> PathBuf {
-        self.path.join("ringer.db")
-    }
-
-    /// SQLite's write-ahead log.
-    pub(crate) fn log(&self) -> PathBuf {
-        self.path.join("ringer.db-wal")
-    }
-
-    /// The lock that writers take in turn. A file of its own: closing another descriptor of the database would drop
-    /// SQLite's locks.
-    pub(crate) fn write_lock(&self) -> PathBuf {
-        self.path.join("write.lock")
+        self.path.join(Messages::FILE)
     }
 
     /// Where the doorbells hang.
@@ -66,10 +57,10 @@ impl Home {
         }
     }
 
-    /// Makes the home and an empty database, on disk when this returns. What is there already stays.
-    pub(crate) fn create(&self) -> Result<(), Error> {
+    /// Makes the home and an empty file in it, on disk when this returns. What is there already stays.
+    pub(crate) fn create(&self, file: &Path) -> Result<(), Error> {
         let made = self.make_directories().and_then(|()| {
-            OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(self.database())?;
+            OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(file)?;
             sync_directory(&self.path)
         });
         made.map_err(|error| self.error("making the home", error))
@@ -99,4 +90,11 @@ impl Home {
 /// Puts the names in a directory on disk: a file that was synced is still lost if its name was not.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
+}
+
+/// What SQLite keeps beside a database: the same name with an ending.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }

@@ -10,7 +10,7 @@ use ringer_core::{Agent, Message, MessageId};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::error::Error;
-use crate::open::Journal;
+use crate::journal::Journal;
 use crate::row::{COLUMNS, read};
 use crate::stamp::Stamp;
 

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use ringer_core::{Message, Recipient, Scope};
+use ringer_core::{Message, MessageId, Recipient, Scope};
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::doorbell::{self, Holder};
 use crate::error::Error;
-use crate::open::Journal;
+use crate::journal::Journal;
 use crate::process::started;
 use crate::row::COLUMNS;
 use crate::schema;
@@ -175,25 +175,21 @@ impl Journal {
         )
     }
 
-    /// Takes a scope out: its messages, cursors, questions, receipts and agents. Gives the number of messages.
-    pub fn remove_scope(&mut self, scope: &Scope) -> Result<usize, Error> {
+    /// Takes a scope out: its messages, cursors, questions, receipts and agents. Gives the ids of the messages, which the
+    /// hub's memory is to forget.
+    pub fn remove_scope(&mut self, scope: &Scope) -> Result<Vec<MessageId>, Error> {
         self.write(|transaction| {
             let name = [scope.as_str()];
+            let mut select = transaction.prepare("SELECT id FROM message WHERE scope = ?1")?;
+            let ids: Vec<String> = select.query_map(name, |row| row.get(0))?.collect::<Result<_, _>>()?;
             transaction
                 .prepare("DELETE FROM receipt WHERE seq IN (SELECT seq FROM message WHERE scope = ?1)")?
-                .execute(name)?;
-            for table in ["notification", "trail", "outbox", "popup", "dead_letter"] {
-                let query =
-                    format!("DELETE FROM {table} WHERE id IN (SELECT id FROM message WHERE scope = ?1)");
-                transaction.prepare(&query)?.execute(name)?;
-            }
-            transaction
-                .prepare("DELETE FROM undecided WHERE seq IN (SELECT seq FROM message WHERE scope = ?1)")?
                 .execute(name)?;
             for table in ["cursor", "question", "agent", "waiter", "lead"] {
                 transaction.prepare(&format!("DELETE FROM {table} WHERE scope = ?1"))?.execute(name)?;
             }
-            transaction.prepare("DELETE FROM message WHERE scope = ?1")?.execute(name)
+            transaction.prepare("DELETE FROM message WHERE scope = ?1")?.execute(name)?;
+            Ok(ids.iter().filter_map(|id| MessageId::parse(id).ok()).collect())
         })
     }
 }

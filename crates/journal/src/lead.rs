@@ -4,7 +4,7 @@ use ringer_core::{Agent, Scope};
 use rusqlite::{OptionalExtension, params};
 
 use crate::error::Error;
-use crate::open::Journal;
+use crate::journal::Journal;
 
 /// Whether a scope has a lead, and who that is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! A message exists when it is in the journal, and not before. Everything else is a reader with a cursor of its own; no
 //! reader can make a writer wait or fail. The journal is one SQLite database in the person's [`Home`]; doorbells (FIFOs)
-//! wake those who wait.
+//! wake those who wait. What the hub made of the messages is beside it, in its [`Memory`].
 //!
 //! Everything here is synchronous: no runtime, no thread, no child process. The clock and randomness come in as a
 //! [`Stamp`], so tests can say what time it is.
@@ -37,10 +37,11 @@ mod home;
 mod hub;
 mod inbox;
 mod inventory;
+mod journal;
 mod lead;
 mod listener;
 mod lock;
-mod open;
+mod memory;
 mod process;
 mod prompt;
 mod question;
@@ -50,7 +51,9 @@ mod retention;
 mod row;
 mod schema;
 mod scope;
+mod settlement;
 mod stamp;
+mod store;
 mod turn;
 mod vigil;
 mod waiter;
@@ -61,18 +64,20 @@ pub use doorbell::Holder;
 pub use error::Error;
 pub use glance::Glance;
 pub use home::Home;
-pub use hub::{DeadLetter, HubBell, Outgoing, Settlement, ShownPopup};
+pub use hub::HubBell;
 pub use inbox::{CONFIRM_WITHIN, Choose, Claim, Claimed, LEASE, ReceiptRow};
 pub use inventory::{Inventory, KnownAgent, Listening, Unread};
+pub use journal::Journal;
 pub use lead::Lead;
 pub use listener::{Heard, Listener};
-pub use open::Journal;
+pub use memory::Memory;
 pub use process::ProcessStat;
 pub use question::{Asked, Question};
 pub use reading::{Filter, Watch};
 pub use repair::Repair;
 pub use retention::{Limits, Pruned};
 pub use scope::Repository;
+pub use settlement::{DeadLetter, Flag, Outgoing, Settlement, ShownPopup};
 pub use stamp::Stamp;
 pub use turn::Patience;
 pub use vigil::Parent;

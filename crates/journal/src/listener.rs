@@ -6,8 +6,8 @@ use ringer_core::Message;
 
 use crate::consumer::Consumer;
 use crate::error::Error;
+use crate::journal::Journal;
 use crate::lock::Lock;
-use crate::open::Journal;
 use crate::repair::Repair;
 use crate::stamp::Stamp;
 use crate::vigil::{Parent, Vigil, Woke};

@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::append::put;
 use crate::error::Error;
-use crate::open::Journal;
+use crate::journal::Journal;
 use crate::stamp::Stamp;
 use crate::vigil::{Parent, Vigil, Woke};
 use crate::waiter::Topic;

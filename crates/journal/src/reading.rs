@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use ringer_core::{Kind, Message, Scope};
+use ringer_core::{Kind, Message, MessageId, Scope};
 use rusqlite::{ToSql, params};
 
 use crate::error::Error;
-use crate::open::Journal;
+use crate::journal::Journal;
 use crate::row::{COLUMNS, read};
 use crate::vigil::{Parent, Vigil, Woke};
 use crate::waiter::Topic;
@@ -65,6 +65,16 @@ impl Journal {
     pub fn message(&self, id: &str) -> Result<Option<Message>, Error> {
         let found = self.select(&format!("SELECT {COLUMNS} FROM message WHERE id = ?1"), &[&id], 1)?;
         Ok(found.into_iter().next())
+    }
+
+    /// Those of some messages that are kept, in order.
+    pub fn messages(&self, ids: &[MessageId]) -> Result<Vec<Message>, Error> {
+        let mut messages = Vec::new();
+        for id in ids {
+            messages.extend(self.message(id.as_str())?);
+        }
+        messages.sort_by_key(|message| message.seq);
+        Ok(messages)
     }
 
     /// All rows of a query, read before anything else happens: no read transaction stays open.

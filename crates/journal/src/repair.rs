@@ -1,4 +1,4 @@
-//! A damaged database is set aside, never deleted, and a fresh one begun with whatever could be read.
+//! A damaged file is set aside, never deleted, and a fresh one begun with whatever could be read.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-use crate::doorbell;
 use crate::error::Error;
-use crate::home::{Home, sync_directory};
+use crate::home::{Home, beside, sync_directory};
 use crate::lock::FileNumber;
 use crate::schema;
+use crate::store::Form;
 use crate::turn::{self, Patience};
 
 /// What was done to a damaged database.
@@ -19,92 +19,89 @@ use crate::turn::{self, Patience};
 pub struct Repair {
     /// Where the damaged file is now.
     pub aside: PathBuf,
-    /// How many messages were carried over.
-    pub messages: usize,
+    /// How many rows of its first table were carried over: messages, or notifications.
+    pub saved: usize,
 }
 
 /// Sets the damaged database aside, under the write lock. `None` if somebody else has done it in the meantime.
 ///
 /// The fresh one is built first, while the damaged one still has its name, and then takes its place. Whoever is killed
 /// on the way leaves either the old state or a finished fresh one that [`finish`] puts in place.
-pub(crate) fn set_aside(
+pub(crate) fn set_aside<F: Form>(
     home: &Home,
     patience: Patience,
     damaged: Option<FileNumber>,
 ) -> Result<Option<Repair>, Error> {
-    let turn = turn::take(home, patience)?;
-    if FileNumber::of(&home.database()).ok() != damaged {
+    let turn = turn::take::<F>(home, patience)?;
+    if FileNumber::of(&home.path().join(F::FILE)).ok() != damaged {
         return Ok(None);
     }
-    let messages = build(home)?;
-    let aside = swap(home)?;
+    let saved = build::<F>(home)?;
+    let aside = swap::<F>(home)?;
     drop(turn);
-    // Whoever sleeps has the old file open and is registered nowhere now: all are woken, and look.
-    for bell in doorbell::all(home) {
-        doorbell::ring(&bell);
-    }
-    Ok(Some(Repair { aside, messages }))
+    F::after_repair(home);
+    Ok(Some(Repair { aside, saved }))
 }
 
 /// Puts a finished fresh database in place, if somebody was killed before he could.
-pub(crate) fn finish(home: &Home, patience: Patience) -> Result<Option<Repair>, Error> {
-    if !is_pending(home) {
+pub(crate) fn finish<F: Form>(home: &Home, patience: Patience) -> Result<Option<Repair>, Error> {
+    if !is_pending::<F>(home) {
         return Ok(None);
     }
-    let _turn = turn::take(home, patience)?;
-    if !is_pending(home) {
+    let _turn = turn::take::<F>(home, patience)?;
+    if !is_pending::<F>(home) {
         return Ok(None);
     }
-    let messages = count(&fresh(home));
-    Ok(Some(Repair { aside: swap(home)?, messages }))
+    let saved = count::<F>(&fresh::<F>(home));
+    Ok(Some(Repair { aside: swap::<F>(home)?, saved }))
 }
 
 /// Whether a finished fresh database waits to be put in place.
-pub(crate) fn is_pending(home: &Home) -> bool {
-    fresh(home).exists()
+pub(crate) fn is_pending<F: Form>(home: &Home) -> bool {
+    fresh::<F>(home).exists()
 }
 
-/// How many messages a database holds, as far as it can tell.
-fn count(database: &Path) -> usize {
-    let count = Connection::open(database).and_then(|connection| {
-        connection.query_row("SELECT count(*) FROM message", [], |row| row.get::<_, i64>(0))
-    });
+/// How many rows of its first table a file holds, as far as it can tell.
+fn count<F: Form>(file: &Path) -> usize {
+    let query = format!("SELECT count(*) FROM {}", F::SAVED[0]);
+    let count = Connection::open(file)
+        .and_then(|connection| connection.query_row(&query, [], |row| row.get::<_, i64>(0)));
     count.ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
 }
 
 /// The finished fresh database.
-fn fresh(home: &Home) -> PathBuf {
-    home.path().join("ringer.db.fresh")
+fn fresh<F: Form>(home: &Home) -> PathBuf {
+    home.path().join(format!("{}.fresh", F::FILE))
 }
 
-/// Builds a fresh database out of the damaged one. Gives the number of messages.
-fn build(home: &Home) -> Result<usize, Error> {
-    let building = home.path().join("ringer.db.building");
+/// Builds a fresh database out of the damaged one. Gives the number of rows of its first table.
+fn build<F: Form>(home: &Home) -> Result<usize, Error> {
+    let building = home.path().join(format!("{}.building", F::FILE));
     let io = |error| home.error("beginning a new database", error);
     let failed = |error| Error::database(&building, Duration::ZERO, error);
     remove_database(&building);
     OpenOptions::new().append(true).create(true).mode(0o600).open(&building).map_err(io)?;
     let mut connection = Connection::open(&building).map_err(failed)?;
-    schema::migrate(&mut connection).map_err(failed)?;
-    let messages = carry_over(&mut connection, &home.database()).map_err(failed)?;
+    schema::migrate::<F>(&mut connection).map_err(failed)?;
+    let saved = carry_over::<F>(&mut connection, &home.path().join(F::FILE)).map_err(failed)?;
     // Closing copies the log into the file, so that one file is all there is to move.
     connection.close().map_err(|(_, error)| failed(error))?;
-    fs::rename(&building, fresh(home)).and_then(|()| sync_directory(home.path())).map_err(io)?;
-    Ok(messages)
+    fs::rename(&building, fresh::<F>(home)).and_then(|()| sync_directory(home.path())).map_err(io)?;
+    Ok(saved)
 }
 
 /// Moves the damaged database aside and the fresh one in its place.
-fn swap(home: &Home) -> Result<PathBuf, Error> {
-    let aside = free_name(home);
-    move_database(&home.database(), &aside)
-        .and_then(|()| fs::rename(fresh(home), home.database()))
+fn swap<F: Form>(home: &Home) -> Result<PathBuf, Error> {
+    let (aside, file) = (free_name::<F>(home), home.path().join(F::FILE));
+    move_database(&file, &aside)
+        .and_then(|()| fs::rename(fresh::<F>(home), &file))
         .and_then(|()| sync_directory(home.path()))
         .map_err(|error| home.error("setting the database aside", error))?;
     Ok(aside)
 }
 
-fn free_name(home: &Home) -> PathBuf {
-    let named = |number: u32| home.path().join(format!("ringer.db.damaged-{number}"));
+fn free_name<F: Form>(home: &Home) -> PathBuf {
+    let named = |number: u32| home.path().join(format!("{}.damaged-{number}", F::FILE));
     (1..u32::MAX).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(u32::MAX))
 }
 
@@ -126,54 +123,16 @@ fn remove_database(path: &Path) {
     }
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
-}
-
-/// The tables worth saving. Who waits is not among them: they register again.
-const TABLES: [&str; 12] = [
-    "message",
-    "cursor",
-    "question",
-    "agent",
-    "receipt",
-    "notification",
-    "trail",
-    "undecided",
-    "outbox",
-    "popup",
-    "dead_letter",
-    "lead",
-];
-
-/// Copies every row that can be read. Gives the number of messages.
-fn carry_over(fresh: &mut Connection, damaged: &Path) -> rusqlite::Result<usize> {
+/// Copies every row that can be read. Gives the number of rows of the first table.
+fn carry_over<F: Form>(fresh: &mut Connection, damaged: &Path) -> rusqlite::Result<usize> {
     let transaction = Transaction::new(fresh, TransactionBehavior::Immediate)?;
-    let mut highest = 0;
-    let mut messages = 0;
+    let mut saved = Vec::new();
     if let Ok(old) = Connection::open_with_flags(damaged, OpenFlags::SQLITE_OPEN_READ_WRITE) {
-        for table in TABLES {
-            let copied = copy_table(&old, &transaction, table);
-            if table == "message" {
-                messages = copied;
-            }
-        }
-        // Also where no message could be read: its numbers must not be given again, or cursors would skip new ones.
-        highest = old
-            .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'message'", [], |row| row.get(0))
-            .unwrap_or(0);
+        saved.extend(F::SAVED.iter().map(|table| copy_table(&old, &transaction, table)));
+        F::after_rescue(&transaction, &old)?;
     }
-    let floor = transaction.query_row(
-        "SELECT max(?1, coalesce((SELECT max(seq) FROM message), 0), coalesce((SELECT max(seq) FROM cursor), 0))",
-        [highest],
-        |row| row.get::<_, i64>(0),
-    )?;
-    transaction.execute("DELETE FROM sqlite_sequence WHERE name = 'message'", [])?;
-    transaction.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('message', ?1)", [floor])?;
     transaction.commit()?;
-    Ok(messages)
+    Ok(saved.first().copied().unwrap_or_default())
 }
 
 /// Reads forward, and where that breaks off, backward from the end, so that one bad page in the middle costs only

@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::append::put;
 use crate::error::Error;
-use crate::open::Journal;
+use crate::journal::Journal;
 use crate::stamp::Stamp;
 
 /// How much is kept.
@@ -87,16 +87,6 @@ impl Journal {
                 .prepare("INSERT OR REPLACE INTO note (name, value) VALUES (?1, ?2)")?
                 .execute(params![PRUNED, stamp.unix_ms.to_string()])?;
             transaction.execute("DELETE FROM receipt WHERE seq NOT IN (SELECT seq FROM message)", [])?;
-            // What is unread stays on the list, also when the journal no longer has its message.
-            transaction.execute(
-                "DELETE FROM notification WHERE is_read = 1 AND id NOT IN (SELECT id FROM message)",
-                [],
-            )?;
-            transaction.execute(
-                "DELETE FROM trail WHERE id NOT IN (SELECT id FROM message)
-                 AND id NOT IN (SELECT id FROM notification)",
-                [],
-            )?;
             transaction
                 .prepare("DELETE FROM question WHERE answered IS NOT NULL AND answered < ?1")?
                 .execute([old])?;

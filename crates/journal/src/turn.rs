@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::error::Error;
 use crate::home::Home;
 use crate::lock::Lock;
+use crate::store::Form;
 
 /// How long a writer waits for its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +22,8 @@ impl Patience {
 }
 
 /// Waits for our turn. It is over when the lock is dropped.
-pub(crate) fn take(home: &Home, patience: Patience) -> Result<Lock, Error> {
-    Lock::take(&home.write_lock(), Some(Instant::now() + patience.0))
+pub(crate) fn take<F: Form>(home: &Home, patience: Patience) -> Result<Lock, Error> {
+    Lock::take(&home.path().join(F::LOCK), Some(Instant::now() + patience.0))
         .map_err(|error| home.error("taking the write lock", error))?
         .ok_or(Error::Busy { waited: patience.0 })
 }

@@ -12,8 +12,8 @@ use rustix::process::{Pid, getppid};
 
 use crate::doorbell::{self, Doorbell, Holder};
 use crate::error::Error;
+use crate::journal::Journal;
 use crate::lock::FileNumber;
-use crate::open::Journal;
 use crate::process::started;
 use crate::stamp::Stamp;
 use crate::waiter::{self, Topic};

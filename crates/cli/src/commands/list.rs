@@ -2,7 +2,7 @@
 
 use ringer_core::{Record, Tag, Target, apply_mark};
 use ringer_hub::{Clock, view};
-use ringer_journal::{Filter, Journal};
+use ringer_journal::{Filter, Journal, Memory};
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
@@ -60,9 +60,14 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 /// What the last hub wrote down, and what has come since.
 fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<Value, Failure> {
     let clock = Clock::local();
-    let Some(journal) = Journal::open_existing(&place::home()?)? else { return Ok(json!([])) };
-    let mut records = journal.remembered(arguments.limit)?;
-    for message in journal.not_taken()? {
+    let home = place::home()?;
+    let Some(journal) = Journal::open_existing(&home)? else { return Ok(json!([])) };
+    let memory = Memory::open_existing(&home)?;
+    let mut records = match &memory {
+        Some(memory) => memory.remembered(arguments.limit)?,
+        None => Vec::new(),
+    };
+    for message in journal.not_taken(memory.as_ref())? {
         match message.draft.tag {
             Tag::Notice(_) => records.extend(Record::of(&message)),
             // Marks that wait for a hub count already.
@@ -82,7 +87,8 @@ fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<V
 
 fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome {
     let clock = Clock::local();
-    let Some(journal) = Journal::open_existing(&place::home()?)? else {
+    let home = place::home()?;
+    let Some(journal) = Journal::open_existing(&home)? else {
         return if arguments.json { print_json(&json!([])) } else { Ok(()) };
     };
     let filter = Filter { scope, ..Filter::default() };
@@ -93,9 +99,11 @@ fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome
         let lines: String = messages.iter().map(|message| word_line(message, &clock) + "\n").collect();
         return print(lines.as_bytes());
     }
+    let memory = Memory::open_existing(&home)?;
     let mut rows = Vec::new();
     for message in &messages {
-        let remembered = journal.notification(message.id.as_str())?;
+        let remembered = memory.as_ref().map(|memory| memory.notification(message.id.as_str()));
+        let remembered = remembered.transpose()?.flatten();
         // What was never remembered was never shown, and is nothing to read.
         let record =
             remembered.or_else(|| Record::of(message).map(|record| Record { is_read: true, ..record }));

@@ -4,7 +4,7 @@ use std::io;
 
 use ringer_core::Message;
 use ringer_hub::Clock;
-use ringer_journal::{Journal, Listening};
+use ringer_journal::{Journal, Listening, Memory};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 
@@ -48,7 +48,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             .hint("cd to the repository, then ringer nuke"));
     };
     let scope = place::scope(Some(&repository));
-    let mut journal = Journal::open_existing(&place::home()?)?;
+    let home = place::home()?;
+    let mut journal = Journal::open_existing(&home)?;
     let (unread, listeners) = match &mut journal {
         Some(journal) => {
             (journal.healing(|journal| journal.read_by_nobody(&scope))?, journal.listeners(Some(&scope)))
@@ -64,7 +65,11 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return Ok(());
     }
     let ended = listeners.iter().filter(|listening| end(listening)).count();
-    let removed = journal.map(|mut journal| journal.remove_scope(&scope)).transpose()?.unwrap_or(0);
+    let removed = journal.map(|mut journal| journal.remove_scope(&scope)).transpose()?.unwrap_or_default();
+    if let Some(mut memory) = Memory::open_existing(&home)? {
+        memory.forget(&removed)?;
+    }
+    let removed = removed.len();
     match std::fs::remove_dir_all(repository.folder()) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             let what = format!("cannot remove {}", repository.folder().display());

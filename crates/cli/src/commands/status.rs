@@ -1,7 +1,7 @@
 //! `ringer status`.
 
 use ringer_hub::{Clock, agents};
-use ringer_journal::{Home, HubBell, Inventory, Journal, Stamp};
+use ringer_journal::{Home, HubBell, Inventory, Journal, Memory, Stamp};
 use ringer_term::sanitise_line;
 use serde::Serialize;
 use serde_json::Value;
@@ -100,8 +100,8 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
 }
 
 fn unread_notifications(home: &Home, now: i64) -> Result<i64, Failure> {
-    let journal = Journal::open_existing(home)?;
-    Ok(journal.map(|journal| journal.glance(now)).transpose()?.map_or(0, |glance| glance.unread))
+    let Some(journal) = Journal::open_existing(home)? else { return Ok(0) };
+    Ok(journal.glance(Memory::open_existing(home)?.as_ref(), now)?.unread)
 }
 
 fn views(inventory: Inventory, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadView>) {

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Read};
 
 use ringer_hub::Client as Hub;
-use ringer_journal::{Glance, Journal, Stamp};
+use ringer_journal::{Glance, Journal, Memory, Stamp};
 use serde_json::{Value, json};
 
 use crate::failure::Outcome;
@@ -33,7 +33,7 @@ pub(crate) struct Args {
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let home = place::home()?;
     let glance = match Journal::open_existing(&home)? {
-        Some(journal) => journal.glance(Stamp::now().unix_ms)?,
+        Some(journal) => journal.glance(Memory::open_existing(&home)?.as_ref(), Stamp::now().unix_ms)?,
         None => Glance::default(),
     };
     if arguments.form == "claude" {

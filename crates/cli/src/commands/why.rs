@@ -2,7 +2,7 @@
 
 use ringer_core::Agent;
 use ringer_hub::{Client, Clock, explain, monotonic};
-use ringer_journal::Journal;
+use ringer_journal::{Journal, Memory};
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
@@ -63,7 +63,10 @@ fn explain_message(id: &str, as_json: bool) -> Outcome {
     let answer = match Client::connect(&home) {
         Ok(mut client) => Some(client.call("notification.why", &json!({ "id": id })).map_err(link::failure)?),
         Err(_) => match Journal::open_existing(&home)? {
-            Some(journal) => explain(&journal, id, &Clock::local())?,
+            Some(journal) => {
+                let memory = Memory::open_existing(&home)?;
+                explain(&journal, memory.as_ref(), id, &Clock::local())?
+            }
             None => None,
         },
     };

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use ringer_journal::{DeadLetter, Home, Journal, Settlement, Stamp};
+use ringer_journal::{DeadLetter, Home, Memory, Settlement, Stamp};
 use serde_json::{Value, json};
 
 use crate::background::Background;
@@ -138,7 +138,7 @@ fn a_hub_that_runs_is_asked() {
 fn dead_letters_are_shown_newest_first() {
     let environment = TestEnvironment::new();
     environment.notify("one");
-    let mut journal = Journal::open(&Home::new(environment.home())).expect("a journal");
+    let mut memory = Memory::open(&Home::new(environment.home())).expect("a memory");
     for number in 0..7 {
         let stamp = Stamp::now();
         let letter = DeadLetter {
@@ -148,7 +148,7 @@ fn dead_letters_are_shown_newest_first() {
             unix_ms: stamp.unix_ms,
         };
         let settlement = Settlement { dead: vec![letter], ..Settlement::default() };
-        journal.settle(&settlement, stamp.unix_ms).expect("it is written");
+        memory.settle(&settlement).expect("it is written");
     }
     let rows = doctor(&environment, "", &[], 0);
     says(&rows, "dead letter", "warn", "to webhook: phone: given up 6", "ringer why ");

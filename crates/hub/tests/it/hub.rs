@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ringer_core::{Draft, Kind, MessageId, Origin, Scope, Sender};
 use ringer_hub::config::Environment;
 use ringer_hub::{Client, PlainHost, Presence, RunError, Surroundings, run};
-use ringer_journal::{Home, Journal, Stamp};
+use ringer_journal::{Home, Journal, Memory, Stamp};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -153,6 +153,11 @@ impl TestHub {
 
     pub(crate) fn journal(&self) -> Journal {
         Journal::open(self.home()).expect("a journal")
+    }
+
+    /// What it wrote down.
+    pub(crate) fn memory(&self) -> Memory {
+        Memory::open(self.home()).expect("a memory")
     }
 
     /// Follows events whose names begin like this, from the first one on.

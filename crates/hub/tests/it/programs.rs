@@ -74,7 +74,7 @@ fn a_webhook_that_is_given_up_is_a_dead_letter() {
     hub.wait_for_step(&id, "webhook failed: ");
     let mut dead = Vec::new();
     until("it is a dead letter", || {
-        dead = hub.journal().dead_letters().expect("letters");
+        dead = hub.memory().dead_letters().expect("letters");
         !dead.is_empty()
     });
     assert!(dead[0].id == id && dead[0].why.contains("phone") && dead[0].why.contains("400"), "{dead:?}");
@@ -93,5 +93,5 @@ fn what_was_under_way_when_a_hub_ended_is_done_by_the_next() {
     hub.begin();
     sink.wait_for(&["hello"]);
     hub.wait_for_step(&id, "command: ran");
-    assert!(hub.journal().outbox().expect("an outbox").is_empty());
+    assert!(hub.memory().outbox().expect("an outbox").is_empty());
 }

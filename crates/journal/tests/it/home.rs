@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
-use ringer_journal::{Consumer, Home, Journal, Listener, Parent, Stamp};
+use ringer_journal::{Consumer, Home, Journal, Listener, Memory, Parent, Stamp};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -22,6 +22,15 @@ impl TestHome {
 
     pub(crate) fn open(&self) -> Journal {
         Journal::open(&self.home).expect("a journal")
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        Memory::open(&self.home).expect("a memory")
+    }
+
+    /// The memory's file, past it.
+    pub(crate) fn memory_connection(&self) -> Connection {
+        Connection::open(self.home.path().join("hub.db")).expect("a database")
     }
 
     /// The database, past the journal.

@@ -10,6 +10,7 @@ mod hub;
 mod inbox;
 mod lead;
 mod locks;
+mod memory;
 mod migration;
 mod repair;
 mod retention;

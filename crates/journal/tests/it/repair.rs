@@ -98,7 +98,7 @@ fn numbers_go_on_where_the_damaged_one_had_them() {
     zero(&test.home.database(), root(&test, "message"));
     let mut journal = read_healing(&test);
     let repair = journal.repair().expect("it was repaired").clone();
-    assert_eq!((repair.messages, bodies(&journal).len()), (0, 0), "every message is gone");
+    assert_eq!((repair.saved, bodies(&journal).len()), (0, 0), "every message is gone");
     assert_eq!(repair.aside, test.home.path().join("ringer.db.damaged-1"));
     append(&mut journal, "after");
     assert_eq!(journal.last_seq().unwrap(), 21);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ringer_hub::{Client, ClientError, Clock};
-use ringer_journal::{Home, HubBell, Journal, Stamp};
+use ringer_journal::{Home, HubBell, Journal, Memory, Stamp};
 use rustix::fs::{Access, access};
 use serde_json::Value;
 
@@ -63,7 +63,7 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
             format!(
                 "it was damaged: it is now {}, and a fresh one has the {} messages that could be read",
                 repair.aside.display(),
-                repair.messages
+                repair.saved
             ),
         ),
         None if !is_writable(home.path()) => {
@@ -84,7 +84,7 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
         ),
     };
     let mut rows = vec![row];
-    rows.extend(dead_letters(&journal));
+    rows.extend(dead_letters(home));
     rows
 }
 
@@ -107,13 +107,15 @@ fn is_writable(path: &Path) -> bool {
     access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
-fn dead_letters(journal: &Journal) -> Vec<Row> {
+fn dead_letters(home: &Home) -> Vec<Row> {
     let part = "dead letter";
-    let letters = match journal.dead_letters() {
-        Ok(letters) if letters.is_empty() => return vec![Row::ok("dead letters", "none")],
-        Ok(letters) => letters,
-        Err(error) => return vec![Row::broken("dead letters", error.to_string())],
-    };
+    let memory = Memory::open_existing(home);
+    let letters =
+        match memory.and_then(|memory| memory.map_or(Ok(Vec::new()), |memory| memory.dead_letters())) {
+            Ok(letters) if letters.is_empty() => return vec![Row::ok("dead letters", "none")],
+            Ok(letters) => letters,
+            Err(error) => return vec![Row::broken("dead letters", error.to_string())],
+        };
     let clock = Clock::local();
     let row = |letter: &ringer_journal::DeadLetter| {
         let what = format!("{} to {}: {}", clock.short(letter.unix_ms), letter.target, letter.why);

@@ -1,5 +1,6 @@
-//! Opening the journal, and taking turns at writing it.
+//! One SQLite file of the home: opening it, taking turns at writing it, and beginning it anew when it is damaged.
 
+use std::fmt::Debug;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,17 +8,45 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-use crate::doorbell;
 use crate::error::Error;
-use crate::home::{Home, sync_directory};
+use crate::home::{Home, beside, sync_directory};
 use crate::lock::FileNumber;
 use crate::repair::{self, Repair};
 use crate::schema;
 use crate::turn::{self, Patience};
 
-/// An open journal.
+/// What one of the files is: its name, its tables, and what is special about it.
+pub trait Form: Debug + Default {
+    /// The name of the file in the home.
+    const FILE: &'static str;
+    /// The lock that its writers take in turn. A file of its own: closing another descriptor of the database would drop
+    /// SQLite's locks.
+    const LOCK: &'static str;
+    /// The definitions of its tables, as an empty file gets them.
+    const TABLES: &'static [&'static str];
+    /// What makes the next version out of an older file, beginning with version 1. A step is never changed once it was
+    /// released; a new version adds one.
+    const STEPS: &'static [&'static [&'static str]];
+    /// The tables worth saving from a damaged file, the one whose rows are counted first.
+    const SAVED: &'static [&'static str];
+
+    /// What has to be done before an older file is brought up to date.
+    fn before_migration(_home: &Home, _connection: &Connection, _version: i64) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// What is left to do once every row that could be read is in the fresh file.
+    fn after_rescue(_fresh: &Transaction<'_>, _damaged: &Connection) -> rusqlite::Result<()> {
+        Ok(())
+    }
+
+    /// What is left to do once the fresh file is in its place.
+    fn after_repair(_home: &Home) {}
+}
+
+/// An open file of that form.
 #[derive(Debug)]
-pub struct Journal {
+pub struct Store<F> {
     pub(crate) home: Home,
     pub(crate) connection: Connection,
     /// The file that was opened, to notice when another one has taken its name. Only its number, and not a descriptor:
@@ -25,23 +54,24 @@ pub struct Journal {
     file: FileNumber,
     patience: Patience,
     repair: Option<Repair>,
-    hub_heard: bool,
+    /// What an open file of this form knows besides.
+    pub(crate) own: F,
 }
 
-/// The size of the log from which on it is copied into the database and emptied. Whoever opens the journal when nobody
+/// The size of the log from which on it is copied into the database and emptied. Whoever opens the file when nobody
 /// else has it open reads the whole log, so it is kept short.
 const LONG_LOG: u64 = 512 * 1024;
 
-impl Journal {
-    /// Opens the journal, making it if there is none. A damaged one is set aside and a fresh one begun with what could
-    /// be read; [`Journal::repair`] tells.
+impl<F: Form> Store<F> {
+    /// Opens the file, making it if there is none. A damaged one is set aside and a fresh one begun with what could be
+    /// read; [`Store::repair`] tells.
     pub fn open(home: &Home) -> Result<Self, Error> {
         Self::open_with(home, Patience::COMMAND)
     }
 
-    /// Opens the journal with another patience.
+    /// Opens the file with another patience.
     pub fn open_with(home: &Home, patience: Patience) -> Result<Self, Error> {
-        let file = FileNumber::of(&home.database()).ok();
+        let file = FileNumber::of(&Self::path(home)).ok();
         match Self::open_sound(home, patience) {
             Err(error) if error.is_corruption() => Self::open_repaired(home, patience, file),
             opened => opened,
@@ -50,45 +80,29 @@ impl Journal {
 
     /// Sets the damaged file aside, unless somebody has done it already, and opens what is there then.
     fn open_repaired(home: &Home, patience: Patience, damaged: Option<FileNumber>) -> Result<Self, Error> {
-        let repair = repair::set_aside(home, patience, damaged)?;
-        let mut journal = Self::open_sound(home, patience)?;
-        journal.repair = repair.or(journal.repair);
-        Ok(journal)
+        let repair = repair::set_aside::<F>(home, patience, damaged)?;
+        let mut store = Self::open_sound(home, patience)?;
+        store.repair = repair.or(store.repair);
+        Ok(store)
     }
 
-    /// Opens the journal if there is one, and makes nothing.
+    /// Opens the file if there is one, and makes nothing.
     pub fn open_existing(home: &Home) -> Result<Option<Self>, Error> {
         home.check_owner()?;
-        if home.database().exists() { Self::open(home).map(Some) } else { Ok(None) }
+        if Self::path(home).exists() { Self::open(home).map(Some) } else { Ok(None) }
     }
 
-    /// What was done to a damaged database when this journal was opened, or since.
+    /// Where the file is.
+    fn path(home: &Home) -> PathBuf {
+        home.path().join(F::FILE)
+    }
+
+    /// What was done to a damaged file when this one was opened, or since.
     pub fn repair(&self) -> Option<&Repair> {
         self.repair.as_ref()
     }
 
-    /// Rings those who wait, and the hub. To be done once the change is on disk, and not before.
-    pub(crate) fn ring(&mut self, bells: &[String]) {
-        doorbell::ring_all(&self.home, bells);
-        self.ring_hub();
-    }
-
-    /// Rings the hub alone: something changed that only it looks at.
-    pub(crate) fn ring_hub(&mut self) {
-        self.hub_heard = doorbell::ring(&doorbell::named(&self.home, doorbell::HUB));
-    }
-
-    /// Whether a hub was there to hear of the last change. If not, somebody has to start one.
-    pub fn hub_heard(&self) -> bool {
-        self.hub_heard
-    }
-
-    /// The file that is open, to notice a change.
-    pub(crate) fn file(&self) -> FileNumber {
-        self.file
-    }
-
-    /// Takes what [`Journal::repair`] tells, so that it is told once.
+    /// Takes what [`Store::repair`] tells, so that it is told once.
     pub fn take_repair(&mut self) -> Option<Repair> {
         self.repair.take()
     }
@@ -98,9 +112,14 @@ impl Journal {
         &self.home
     }
 
+    /// The file that is open, to notice a change.
+    pub(crate) fn file(&self) -> FileNumber {
+        self.file
+    }
+
     /// Whether the file of that name is still the one we have open. It is not after somebody set a damaged one aside.
     pub fn is_current(&self) -> bool {
-        FileNumber::of(&self.home.database()).ok() == Some(self.file)
+        FileNumber::of(&Self::path(&self.home)).ok() == Some(self.file)
     }
 
     /// Opens the file of that name anew if it is another one by now.
@@ -114,38 +133,41 @@ impl Journal {
 
     fn open_sound(home: &Home, patience: Patience) -> Result<Self, Error> {
         home.check_owner()?;
-        let repair = repair::finish(home, patience)?;
+        let path = Self::path(home);
+        let repair = repair::finish::<F>(home, patience)?;
         let (file, connection) = loop {
-            let file = match FileNumber::of(&home.database()) {
+            let file = match FileNumber::of(&path) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    home.create()?;
+                    home.create(&path)?;
                     continue;
                 }
                 Err(error) => return Err(home.error("looking for the database", error)),
             };
-            let connection = connect(home, patience)?;
+            let connection = connect(&path, patience)?;
             // Set aside between our look and our opening: look again.
-            if FileNumber::of(&home.database()).ok() == Some(file) {
+            if FileNumber::of(&path).ok() == Some(file) {
                 break (file, connection);
             }
         };
-        let mut journal = Self { home: home.clone(), connection, file, patience, repair, hub_heard: false };
-        let version = schema::version(&journal.connection).map_err(|error| journal.error(error))?;
-        if version > schema::VERSION {
-            return Err(Error::Newer { path: home.database(), found: version, known: schema::VERSION });
+        let mut store = Self { home: home.clone(), connection, file, patience, repair, own: F::default() };
+        let version = schema::version(&store.connection).map_err(|error| store.error(error))?;
+        let known = schema::newest::<F>();
+        if version > known {
+            return Err(Error::Newer { path, found: version, known });
         }
-        if version < schema::VERSION {
-            let turn = turn::take(home, patience)?;
-            schema::migrate(&mut journal.connection).map_err(|error| journal.error(error))?;
+        if version < known {
+            let turn = turn::take::<F>(home, patience)?;
+            F::before_migration(home, &store.connection, version)?;
+            schema::migrate::<F>(&mut store.connection).map_err(|error| store.error(error))?;
             sync_directory(home.path()).map_err(|error| home.error("syncing the home", error))?;
             drop(turn);
         }
-        Ok(journal)
+        Ok(store)
     }
 
-    /// Does something with the journal. If the database turns out to be damaged, it is set aside, and the thing is done
-    /// once more, with the fresh one.
+    /// Does something with the file. If it turns out to be damaged, it is set aside, and the thing is done once more,
+    /// with the fresh one.
     pub fn healing<T>(&mut self, mut work: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         match work(self) {
             Err(error) if error.is_corruption() => {
@@ -161,23 +183,24 @@ impl Journal {
         &mut self,
         change: impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Error> {
-        self.healing(|journal| journal.write_once(&change))
+        self.healing(|store| store.write_once(&change))
     }
 
     fn write_once<T>(
         &mut self,
         change: &impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Error> {
-        let turn = turn::take(&self.home, self.patience)?;
+        let turn = turn::take::<F>(&self.home, self.patience)?;
         // Under the lock: nobody sets the file aside now.
-        if repair::is_pending(&self.home) || !self.is_current() {
+        if repair::is_pending::<F>(&self.home) || !self.is_current() {
             drop(turn);
             *self = Self::open_with(&self.home, self.patience)?;
             return self.write_once(change);
         }
-        let database = self.home.database();
-        let failed = |error| Error::database(&database, self.patience.0, error);
-        let had_log = self.home.log().exists();
+        let path = Self::path(&self.home);
+        let log = beside(&path, "-wal");
+        let failed = |error| Error::database(&path, self.patience.0, error);
+        let had_log = log.exists();
         let transaction =
             Transaction::new(&mut self.connection, TransactionBehavior::Immediate).map_err(failed)?;
         let changed = change(&transaction).map_err(failed)?;
@@ -186,16 +209,17 @@ impl Journal {
             // A log that was just made is synced, but its name is not.
             sync_directory(self.home.path()).map_err(|error| self.home.error("syncing the home", error))?;
         }
-        self.shorten_log();
+        if log.metadata().is_ok_and(|metadata| metadata.len() > LONG_LOG) {
+            self.empty_log();
+        }
         drop(turn);
         Ok(changed)
     }
 
     /// Empties a log that has become long. By hand, because SQLite's own way never lets it start over when every writer
-    /// opens the journal anew. Nobody is waited for: while somebody reads, it is left for the next writer.
-    fn shorten_log(&self) {
-        let is_long = self.home.log().metadata().is_ok_and(|metadata| metadata.len() > LONG_LOG);
-        if is_long && self.connection.busy_timeout(Duration::ZERO).is_ok() {
+    /// opens the file anew. Nobody is waited for: while somebody reads, it is left for the next writer.
+    fn empty_log(&self) {
+        if self.connection.busy_timeout(Duration::ZERO).is_ok() {
             // Whether it worked or not, the change itself is on disk.
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
             let _ = self.connection.busy_timeout(self.patience.0);
@@ -203,15 +227,14 @@ impl Journal {
     }
 
     pub(crate) fn error(&self, source: rusqlite::Error) -> Error {
-        Error::database(&self.home.database(), self.patience.0, source)
+        Error::database(&Self::path(&self.home), self.patience.0, source)
     }
 }
 
-fn connect(home: &Home, patience: Patience) -> Result<Connection, Error> {
-    let path: PathBuf = home.database();
-    let failed = |error| Error::database(&path, patience.0, error);
+fn connect(path: &std::path::Path, patience: Patience) -> Result<Connection, Error> {
+    let failed = |error| Error::database(path, patience.0, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     connection.busy_timeout(patience.0).map_err(failed)?;
     // The last one to close would copy the whole log into the database and delete it: a millisecond that every lone
     // `ringer notify` would pay.

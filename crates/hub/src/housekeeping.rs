@@ -1,0 +1,56 @@
+//! What the hub does for the journal besides reading it: it keeps its log short, and lets what is old go.
+
+use std::time::Duration;
+
+use ringer_journal::{Error, Stamp};
+
+use crate::clock::monotonic;
+use crate::dispatch::Dispatcher;
+
+/// Changes of the journal after which its log is worth copying into the database. A writer would do it by itself at four
+/// times as many, and its sender would wait for it.
+const MANY_CHANGES: usize = 16;
+/// How often to look for what is old.
+const EVERY: Duration = Duration::from_hours(24);
+
+/// What was done, and when.
+#[derive(Debug, Default)]
+pub(crate) struct House {
+    changes: usize,
+    kept: Option<Duration>,
+}
+
+impl Dispatcher {
+    /// The journal changed, by so many messages or in another way.
+    pub(crate) fn after_change(&mut self, messages: usize) {
+        self.house.changes += messages.max(1);
+        if self.house.changes >= MANY_CHANGES {
+            self.house.changes = 0;
+            // If it cannot be done now, then another time.
+            let _ = self.journal.checkpoint();
+        }
+        if self.house.kept.is_none_or(|kept| monotonic().saturating_sub(kept) >= EVERY) {
+            self.house.kept = Some(monotonic());
+            if let Err(error) = self.let_go() {
+                self.log.line(format!("cannot let go of what is old: {error}"));
+            }
+        }
+    }
+
+    /// Says how far we are, so that nothing goes that we have not taken; then lets the journal and the memory forget.
+    fn let_go(&mut self) -> Result<(), Error> {
+        let stamp = Stamp::now();
+        self.say_where();
+        self.journal.prune_if_due(&stamp)?;
+        match self.journal.oldest()? {
+            Some(oldest) => self.memory.prune(&oldest),
+            None => Ok(()),
+        }
+    }
+
+    /// Says in the journal how far we are.
+    pub(crate) fn say_where(&mut self) {
+        // If it cannot be said, what it is for comes later: the journal keeps more than it has to.
+        let _ = self.journal.advance_hub(self.cursor(), Stamp::now().unix_ms);
+    }
+}

@@ -1,0 +1,176 @@
+//! The journal's own file: the messages, and what any process knows and changes.
+
+use rusqlite::{Connection, Transaction};
+
+use crate::doorbell;
+use crate::error::Error;
+use crate::home::Home;
+use crate::memory;
+use crate::store::{Form, Store};
+
+/// An open journal.
+pub type Journal = Store<Messages>;
+
+/// The form of the journal's file.
+#[derive(Debug, Default)]
+pub struct Messages {
+    hub_heard: bool,
+}
+
+impl Form for Messages {
+    const FILE: &'static str = "ringer.db";
+    const LOCK: &'static str = "write.lock";
+    const TABLES: &'static [&'static str] =
+        &[MESSAGE, MESSAGE_SCOPE, CURSOR, WAITER, QUESTION, AGENT, RECEIPT, NOTE, LEAD];
+    const STEPS: &'static [&'static [&'static str]] = &[
+        // Agents whose state any process can go on from.
+        &["DROP TABLE agent", AGENT, LEAD],
+        // The hub's memory has a file of its own: every process that opens the journal reads the definitions of all its
+        // tables, and those were half of them.
+        &[
+            "DROP TABLE IF EXISTS notification",
+            "DROP TABLE IF EXISTS trail",
+            "DROP TABLE IF EXISTS undecided",
+            "DROP TABLE IF EXISTS outbox",
+            "DROP TABLE IF EXISTS popup",
+            "DROP TABLE IF EXISTS dead_letter",
+        ],
+    ];
+    /// Who waits is not among them: they register again.
+    const SAVED: &'static [&'static str] = &["message", "cursor", "question", "agent", "receipt", "lead"];
+
+    fn before_migration(home: &Home, connection: &Connection, version: i64) -> Result<(), Error> {
+        // Only version 2 had the hub's memory in this file.
+        if version == 2 { memory::move_out(home, connection) } else { Ok(()) }
+    }
+
+    /// Numbers must not be given again, or cursors would skip new messages; also where no message could be read.
+    fn after_rescue(fresh: &Transaction<'_>, damaged: &Connection) -> rusqlite::Result<()> {
+        let highest: i64 = damaged
+            .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'message'", [], |row| row.get(0))
+            .unwrap_or(0);
+        let floor: i64 = fresh.query_row(
+            "SELECT max(?1, coalesce((SELECT max(seq) FROM message), 0), coalesce((SELECT max(seq) FROM cursor), 0))",
+            [highest],
+            |row| row.get(0),
+        )?;
+        fresh.execute("DELETE FROM sqlite_sequence WHERE name = 'message'", [])?;
+        fresh.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('message', ?1)", [floor])?;
+        Ok(())
+    }
+
+    /// Whoever sleeps has the old file open and is registered nowhere now: all are woken, and look.
+    fn after_repair(home: &Home) {
+        for bell in doorbell::all(home) {
+            doorbell::ring(&bell);
+        }
+    }
+}
+
+impl Journal {
+    /// Rings those who wait, and the hub. To be done once the change is on disk, and not before.
+    pub(crate) fn ring(&mut self, bells: &[String]) {
+        doorbell::ring_all(&self.home, bells);
+        self.ring_hub();
+    }
+
+    /// Rings the hub alone: something changed that only it looks at.
+    pub(crate) fn ring_hub(&mut self) {
+        self.own.hub_heard = doorbell::ring(&doorbell::named(&self.home, doorbell::HUB));
+    }
+
+    /// Whether a hub was there to hear of the last change. If not, somebody has to start one.
+    pub fn hub_heard(&self) -> bool {
+        self.own.hub_heard
+    }
+}
+
+const MESSAGE: &str = "CREATE TABLE message (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    ts INTEGER NOT NULL,
+    scope TEXT NOT NULL,
+    sender TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    recipient TEXT NOT NULL,
+    title TEXT,
+    subtitle TEXT,
+    body TEXT NOT NULL,
+    category TEXT,
+    question_id TEXT,
+    key TEXT,
+    ttl INTEGER,
+    origin TEXT,
+    machine TEXT
+) STRICT";
+
+const MESSAGE_SCOPE: &str = "CREATE INDEX message_scope ON message (scope)";
+
+const CURSOR: &str = "CREATE TABLE cursor (
+    consumer TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    touched INTEGER NOT NULL,
+    PRIMARY KEY (consumer, scope)
+) STRICT, WITHOUT ROWID";
+
+const WAITER: &str = "CREATE TABLE waiter (
+    bell TEXT PRIMARY KEY,
+    topic TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    own TEXT
+) STRICT, WITHOUT ROWID";
+
+const QUESTION: &str = "CREATE TABLE question (
+    id TEXT PRIMARY KEY,
+    scope TEXT NOT NULL,
+    asker TEXT NOT NULL,
+    asked INTEGER NOT NULL,
+    question TEXT NOT NULL,
+    options TEXT NOT NULL,
+    answered INTEGER,
+    answerer TEXT,
+    answer TEXT
+) STRICT, WITHOUT ROWID";
+
+const AGENT: &str = "CREATE TABLE agent (
+    id TEXT PRIMARY KEY,
+    client TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    worktree TEXT,
+    cwd TEXT,
+    surface TEXT,
+    manager TEXT,
+    name TEXT,
+    pid INTEGER,
+    started INTEGER,
+    by_hooks INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    seen INTEGER NOT NULL,
+    machine TEXT NOT NULL,
+    blocks INTEGER NOT NULL
+) STRICT, WITHOUT ROWID";
+
+const RECEIPT: &str = "CREATE TABLE receipt (
+    agent TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    queued INTEGER NOT NULL,
+    leased_until INTEGER,
+    call_id TEXT,
+    delivered INTEGER,
+    seen INTEGER,
+    PRIMARY KEY (agent, seq)
+) STRICT, WITHOUT ROWID";
+
+const NOTE: &str = "CREATE TABLE note (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID";
+
+const LEAD: &str = "CREATE TABLE lead (
+    scope TEXT PRIMARY KEY,
+    agent TEXT
+) STRICT, WITHOUT ROWID";

@@ -1,0 +1,239 @@
+//! What the hub wrote down, when the journal forgets, is repaired, or loses a repository.
+
+use std::fs;
+use std::time::Duration;
+
+use ringer_core::{Agent, MessageId, Recipient, Scope, Step};
+use ringer_journal::{Consumer, Journal, Limits, Pruned, Settlement};
+use rusqlite::Connection;
+
+use super::{dead, flag, outgoing, popup, record, settle};
+use crate::agent::{Scene, sighting};
+use crate::home::{TestHome, at, bodies, draft_in, scope};
+
+const DAY: i64 = 24 * 60 * 60 * 1000;
+
+fn send(journal: &mut Journal, scope: &Scope, body: &str, unix_ms: i64) -> MessageId {
+    journal.append(&draft_in(scope.clone(), body), &at(unix_ms)).expect("appended")
+}
+
+/// Forgets what is older than ten days.
+fn prune(journal: &mut Journal, now_ms: i64) -> Pruned {
+    let days = Duration::from_hours(10 * 24);
+    let limits = Limits { age: days, messages: 100, idle_cursor: days };
+    journal.prune(limits, &at(now_ms)).expect("pruned")
+}
+
+#[test]
+fn what_the_hub_has_not_taken_stays_in_every_scope() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    for (name, body) in [("aaaaaaaa", "one"), ("bbbbbbbb", "two"), ("aaaaaaaa", "three")] {
+        send(&mut journal, &scope(name), body, 0);
+    }
+    for name in ["aaaaaaaa", "bbbbbbbb"] {
+        journal.advance(&Consumer::new("lead", scope(name)).unwrap(), 3, 20 * DAY).unwrap();
+    }
+    journal.advance_hub(1, 20 * DAY).unwrap();
+    assert_eq!(prune(&mut journal, 20 * DAY), Pruned { messages: 1, unread: 0 });
+    assert_eq!(bodies(&journal), ["two", "three"]);
+    assert_eq!(
+        prune(&mut journal, 31 * DAY),
+        Pruned { messages: 2, unread: 0 },
+        "a hub that is no longer used"
+    );
+}
+
+#[test]
+fn what_is_read_goes_with_its_message_and_what_is_unread_stays() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let [read, unread, silent] =
+        ["read", "unread", "silent"].map(|body| send(&mut journal, &Scope::global(), body, 0));
+    let [kept, kept_silent] =
+        ["kept", "kept, silent"].map(|body| send(&mut journal, &Scope::global(), body, 20 * DAY));
+    let step = |id: &MessageId| (id.clone(), Step { unix_ms: 0, text: "a step".to_owned() });
+    let settlement = Settlement {
+        records: vec![record(&read, true, 0..2), record(&unread, false, 0..2), record(&kept, true, 0..2)],
+        steps: vec![step(&silent), step(&kept_silent)],
+        ..Settlement::default()
+    };
+    let mut memory = test.memory();
+    settle(&mut memory, &settlement);
+    assert_eq!(prune(&mut journal, 20 * DAY).messages, 3);
+    memory.prune(&journal.oldest().unwrap().expect("two are left")).unwrap();
+    let check = |id: &MessageId, is_there: bool, steps: usize| {
+        assert_eq!(memory.notification(id.as_str()).unwrap().is_some(), is_there);
+        assert_eq!(memory.trail(id.as_str()).unwrap().steps().len(), steps);
+    };
+    check(&read, false, 0);
+    check(&unread, true, 2);
+    check(&silent, false, 0);
+    check(&kept, true, 2);
+    check(&kept_silent, false, 1);
+}
+
+/// Something in every table, of one scope. Gives the notification.
+fn fill(test: &TestHome, scope: &Scope, agent: &str) -> MessageId {
+    let mut journal = test.open();
+    let id = send(&mut journal, scope, "a message", 0);
+    let mut to_agent = draft_in(scope.clone(), "for an agent");
+    to_agent.recipient = Recipient::Agent(Agent::new("worker").expect("a name"));
+    journal.append(&to_agent, &at(0)).expect("appended");
+    journal.ask(&draft_in(scope.clone(), "why?"), "why?", &[], &at(0), None).expect("asked");
+    journal.advance(&Consumer::new("lead", scope.clone()).expect("a name"), 1, 0).expect("advanced");
+    journal.want_lead(scope, true).expect("wanted");
+    let mut of = sighting(agent);
+    of.scope = scope.clone();
+    Scene::at(&mut journal, 0).working(&of);
+    let settlement = Settlement {
+        undecided: vec![id.clone()],
+        records: vec![record(&id, false, 0..2)],
+        outgoing: vec![outgoing(&id, "desktop", "{}")],
+        shown: vec![popup(scope.as_str(), &id, 1)],
+        dead: vec![dead(&id, 1)],
+        cursor: Some(1),
+        raised: vec![flag("manual", scope.as_str())],
+        ..Settlement::default()
+    };
+    settle(&mut test.memory(), &settlement);
+    id
+}
+
+fn count(connection: &Connection, table: &str) -> i64 {
+    connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).expect("a table")
+}
+
+const OF_THE_JOURNAL: [&str; 6] = ["message", "receipt", "cursor", "question", "agent", "lead"];
+const OF_THE_MEMORY: [&str; 8] =
+    ["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "taken"];
+
+/// How many rows every table has.
+fn counts(test: &TestHome) -> Vec<(&'static str, i64)> {
+    let (journal, memory) = (test.connection(), test.memory_connection());
+    let of = |connection: &Connection, tables: &[&'static str]| {
+        tables.iter().map(|table| (*table, count(connection, table))).collect::<Vec<_>>()
+    };
+    [of(&journal, &OF_THE_JOURNAL), of(&memory, &OF_THE_MEMORY)].concat()
+}
+
+/// Ruins the page at which a table begins, in a file that has no log.
+fn ruin(connection: Connection, table: &str) {
+    let find = "SELECT rootpage FROM sqlite_schema WHERE name = ?1";
+    let root: u32 = connection.query_row(find, [table], |row| row.get(0)).expect("a table");
+    let path = connection.path().expect("a file").to_owned();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("nobody else has it open");
+    connection.close().expect("closed");
+    let root = usize::try_from(root).expect("small");
+    let mut bytes = fs::read(&path).expect("a database");
+    bytes[(root - 1) * 4096..root * 4096].fill(0xff);
+    fs::write(&path, bytes).expect("written");
+}
+
+#[test]
+fn a_repair_carries_everything_over_that_the_hub_and_the_agents_remember() {
+    let test = TestHome::new();
+    fill(&test, &scope("aaaaaaaa"), "claude-1");
+    let before = counts(&test);
+    assert!(before.iter().all(|(_, rows)| *rows > 0), "{before:?}");
+    // The table of those who wait is the one that is not carried over.
+    ruin(test.connection(), "waiter");
+    let mut journal = test.open();
+    send(&mut journal, &Scope::global(), "after", 1);
+    assert!(journal.repair().is_some(), "it was noticed");
+    let mut after = counts(&test);
+    after[0].1 -= 1;
+    assert_eq!(after, before);
+}
+
+#[test]
+fn a_damaged_memory_is_set_aside_and_costs_what_was_on_the_bad_page() {
+    let test = TestHome::new();
+    let id = fill(&test, &scope("aaaaaaaa"), "claude-1");
+    let before = counts(&test);
+    ruin(test.memory_connection(), "popup");
+    let mut memory = test.memory();
+    assert!(memory.popups().is_err());
+    settle(&mut memory, &Settlement { shown: vec![popup("k", &id, 7)], ..Settlement::default() });
+    let repair = memory.repair().expect("it was noticed");
+    assert_eq!(repair.aside, test.home.path().join("hub.db.damaged-1"));
+    assert_eq!(repair.saved, 1);
+    assert_eq!(counts(&test), before, "the popup that was written is the only one");
+    assert_eq!(test.open().repair(), None, "the journal was not touched");
+}
+
+/// Version 2 had the hub's memory in the journal's own file.
+#[test]
+fn an_older_journal_hands_the_hubs_memory_over() {
+    let test = TestHome::new();
+    fill(&test, &scope("aaaaaaaa"), "claude-1");
+    let before = counts(&test);
+    let id = test.memory().undecided().unwrap().remove(0);
+    let connection = test.connection();
+    connection
+        .execute_batch(
+            "CREATE TABLE notification (id TEXT PRIMARY KEY, seq INTEGER, is_read INTEGER, record TEXT);
+             CREATE TABLE trail (id TEXT, step INTEGER, ts INTEGER, text TEXT, PRIMARY KEY (id, step));
+             CREATE TABLE undecided (seq INTEGER PRIMARY KEY);
+             CREATE TABLE outbox (id TEXT, way TEXT, delivery TEXT, PRIMARY KEY (id, way));
+             CREATE TABLE popup (key TEXT PRIMARY KEY, id TEXT, number INTEGER, server TEXT);
+             CREATE TABLE dead_letter (number INTEGER PRIMARY KEY, id TEXT, target TEXT, why TEXT, ts INTEGER);
+             PRAGMA user_version = 2",
+        )
+        .unwrap();
+    let path = test.home.path().join("hub.db");
+    connection.execute("ATTACH ?1 AS hub", [path.to_str().unwrap()]).unwrap();
+    connection
+        .execute_batch(
+            "INSERT INTO main.notification SELECT id, 1, is_read, record FROM hub.notification;
+             INSERT INTO main.trail SELECT * FROM hub.trail;
+             INSERT INTO main.undecided VALUES (1);
+             INSERT INTO main.outbox SELECT * FROM hub.outbox;
+             INSERT INTO main.popup SELECT * FROM hub.popup;
+             INSERT INTO main.dead_letter SELECT * FROM hub.dead_letter;
+             INSERT INTO main.cursor VALUES ('hub', '*', 1, 5);
+             DETACH hub",
+        )
+        .unwrap();
+    connection.close().unwrap();
+    for name in test.files("hub.db") {
+        fs::remove_file(test.home.path().join(name)).unwrap();
+    }
+    let journal = test.open();
+    let memory = test.memory();
+    assert_eq!((memory.undecided().unwrap(), memory.taken().unwrap()), (vec![id.clone()], 1));
+    assert_eq!(memory.notification(id.as_str()).unwrap(), Some(record(&id, false, 0..2)));
+    assert_eq!(journal.taken_by_hub(Some(&memory)).unwrap(), 1);
+    // It had no flags, and its own place for the hub's.
+    let mut after = counts(&test);
+    let at = |name: &str| before.iter().position(|(table, _)| *table == name).unwrap();
+    after[at("flag")].1 += 1;
+    after[at("cursor")].1 -= 1;
+    assert_eq!(after, before);
+    let gone = test.connection().query_row("SELECT count(*) FROM notification", [], |_| Ok(()));
+    assert!(gone.is_err(), "the journal has it no more");
+}
+
+#[test]
+fn a_scope_is_taken_out_with_everything_that_belongs_to_it_and_nothing_else() {
+    let test = TestHome::new();
+    fill(&test, &scope("bbbbbbbb"), "claude-2");
+    let kept = counts(&test);
+    fill(&test, &scope("aaaaaaaa"), "claude-1");
+    let removed = test.open().remove_scope(&scope("aaaaaaaa")).unwrap();
+    assert_eq!(removed.len(), 3);
+    test.memory().forget(&removed).unwrap();
+    // A flag names a place, and not a message.
+    let compared = |rows: Vec<(&'static str, i64)>| {
+        rows.into_iter().filter(|(table, _)| *table != "flag").collect::<Vec<_>>()
+    };
+    assert_eq!(compared(counts(&test)), compared(kept));
+    let journal = test.open();
+    assert!(
+        journal.messages_after(0, 10).unwrap().iter().all(|message| message.draft.scope == scope("bbbbbbbb"))
+    );
+    assert_eq!(journal.live_agents().unwrap()[0].0.agent.as_str(), "claude-2");
+    assert!(
+        journal.lead(&scope("bbbbbbbb")).unwrap().wanted && !journal.lead(&scope("aaaaaaaa")).unwrap().wanted
+    );
+}
