@@ -94,6 +94,8 @@ impl From<JournalError> for Failure {
             }
             JournalError::Full { path } => failure(Exit::CannotCreate)
                 .hint(format!("make room (df -h {}), then send it again: it was not stored", path.display())),
+            JournalError::Failing { .. } => failure(Exit::InputOutput)
+                .hint("look at the disk (dmesg); ringer log says whether it was stored"),
             JournalError::Newer { .. } => failure(Exit::Unavailable)
                 .hint("upgrade ringer to the version that wrote it; the file was not touched"),
             JournalError::Busy { .. } => failure(Exit::TryAgain).hint("send it again: it was not stored"),

@@ -1,6 +1,7 @@
 //! What can go wrong with the journal.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,6 +42,14 @@ pub enum Error {
     Full {
         /// The home.
         path: PathBuf,
+    },
+    /// The disk failed while something was read or written.
+    #[error("the disk under {} failed: {why}", path.display())]
+    Failing {
+        /// The home.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
     },
     /// The database was written by a newer version. It was not touched.
     #[error("{} has schema {found}, and this version knows {known}", path.display())]
@@ -103,6 +112,9 @@ impl Error {
             PermissionDenied | ReadOnlyFilesystem => Self::NotWritable { path: home.to_owned(), source },
             StorageFull | QuotaExceeded => Self::Full { path: home.to_owned() },
             NotADirectory => Self::NoHome { path: home.to_owned(), source },
+            _ if source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => {
+                Self::Failing { path: home.to_owned(), why: format!("{}: {source}", what.into()) }
+            }
             _ => Self::Io { what: what.into(), source },
         }
     }
@@ -119,14 +131,18 @@ impl Error {
         let extended = source.sqlite_error().map(|error| error.extended_code);
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { path: home },
-            // The index beside the log could not grow.
-            Some(ErrorCode::SystemIoFailure) if extended == Some(ffi::SQLITE_IOERR_SHMSIZE) => {
+            // The index beside the log could not grow: mostly for want of room, which SQLite does not say here.
+            Some(ErrorCode::SystemIoFailure)
+                if extended == Some(ffi::SQLITE_IOERR_SHMSIZE) && !has_room(&home) =>
+            {
                 Self::Full { path: home }
             }
+            Some(ErrorCode::SystemIoFailure) => Self::Failing { path: home, why: source.to_string() },
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => match writable() {
                 Err(error) => Self::NotWritable { path: home, source: error.into() },
-                // Nothing forbids it but the file's own header.
-                Ok(()) => Self::Corrupt { path },
+                Ok(()) if forbids_writing(&path) => Self::Corrupt { path },
+                // SQLite opens the log for reading where it cannot be opened for writing, whatever the reason is.
+                Ok(()) => Self::Failing { path: home, why: source.to_string() },
             },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { waited },
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt { path },
@@ -144,8 +160,32 @@ impl Error {
         }
     }
 
+    /// SQLite opens a file for reading where it cannot be opened for writing, whatever the reason is.
+    pub(crate) fn only_readable(database: &Path) -> Self {
+        let path = database.parent().unwrap_or(database).to_owned();
+        match rustix::fs::access(database, rustix::fs::Access::WRITE_OK) {
+            Err(error) => Self::NotWritable { path, source: error.into() },
+            Ok(()) => Self::Failing { path, why: format!("{} opens for reading only", database.display()) },
+        }
+    }
+
     /// Whether the database file is damaged.
     pub fn is_corruption(&self) -> bool {
         matches!(self, Self::Corrupt { .. })
     }
+}
+
+/// Whether a few pages would fit.
+fn has_room(home: &Path) -> bool {
+    const ENOUGH: u64 = 64 * 1024;
+    rustix::fs::statvfs(home).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) >= ENOUGH)
+}
+
+/// Whether the file's own header forbids to write it: a version of the format that nobody has seen yet, or damage. Asked
+/// only where SQLite has refused to write, because closing the file drops SQLite's locks on it.
+fn forbids_writing(database: &Path) -> bool {
+    const WRITE_VERSION: usize = 18;
+    let mut header = [0; WRITE_VERSION + 1];
+    let read = File::open(database).and_then(|mut file| file.read_exact(&mut header));
+    read.is_ok() && header[WRITE_VERSION] > 2
 }

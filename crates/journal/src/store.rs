@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::error::Error;
 use crate::home::{Home, beside, sync_directory};
@@ -235,6 +235,9 @@ fn connect(path: &std::path::Path, patience: Patience) -> Result<Connection, Err
     let failed = |error| Error::database(path, patience.0, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    if connection.is_readonly(MAIN_DB).map_err(failed)? {
+        return Err(Error::only_readable(path));
+    }
     connection.busy_timeout(patience.0).map_err(failed)?;
     // The last one to close would copy the whole log into the database and delete it: a millisecond that every lone
     // `ringer notify` would pay.

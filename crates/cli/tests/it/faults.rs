@@ -3,6 +3,7 @@
 
 mod damage;
 mod disk;
+mod eio;
 mod missing;
 mod mounts;
 mod mutation;

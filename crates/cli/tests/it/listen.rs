@@ -36,6 +36,21 @@ fn without_a_timeout_it_waits_until_something_comes() {
     assert_eq!(texts(&listener.messages()), ["hello"]);
 }
 
+/// A machine that was suspended: time has passed and messages have come while the listener stood still.
+#[test]
+fn what_came_while_it_stood_still_is_there_also_after_its_time() {
+    let environment = TestEnvironment::new();
+    let listener = environment.listen(&["--timeout", "2"]);
+    listener.stop();
+    environment.notify("in the meantime");
+    // Somebody else's time passes, and with it that of the first.
+    let (out, _) =
+        check(&mut environment.ringer(&["listen", "--as", "other", "--from-now", "--timeout", "2.2"]), 0);
+    assert_eq!(out, "");
+    listener.signal(Signal::CONT);
+    assert_eq!(texts(&listener.messages()), ["in the meantime"]);
+}
+
 #[test]
 fn follow_goes_on_after_the_first_messages() {
     let environment = TestEnvironment::new();
