@@ -25,6 +25,7 @@ mod flags;
 mod hubstress;
 mod json;
 mod killpoints;
+mod macos;
 mod parts;
 mod scene;
 mod simulate;
@@ -86,6 +87,12 @@ const TASKS: &[Task] = &[
         run: simulate::run,
     },
     Task { name: "dist", arguments: "", summary: "build the program as it is shipped", run: dist::run },
+    Task {
+        name: "check-macos",
+        arguments: "",
+        summary: "type-check what is only built for macOS",
+        run: macos::run,
+    },
     Task { name: "tidy", arguments: "", summary: "the rules no compiler checks", run: tidy::run },
 ];
 

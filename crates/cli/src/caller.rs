@@ -2,8 +2,6 @@
 //!
 //! An agent's hooks have no terminal of their own; then it is that of the nearest ancestor that has one.
 
-use std::fs;
-
 use ringer_core::Origin;
 use ringer_journal::ProcessStat;
 
@@ -72,6 +70,7 @@ fn controlling_terminal() -> Option<Terminal> {
 }
 
 /// The path of a terminal by the kernel's number for it: pseudo-terminals and consoles.
+#[cfg(not(target_os = "macos"))]
 fn device_path(number: u32) -> Option<String> {
     let (major, minor) = ((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xf_ff00));
     match major {
@@ -81,10 +80,29 @@ fn device_path(number: u32) -> Option<String> {
     }
 }
 
+/// The path of a terminal by the kernel's number for it: pseudo-terminals, which have no other name on macOS.
+#[cfg(target_os = "macos")]
+fn device_path(number: u32) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let path = format!("/dev/ttys{:03}", number & 0xff_ffff);
+    std::fs::metadata(&path).ok().filter(|device| device.rdev() == u64::from(number)).map(|_| path)
+}
+
 /// The terminal of whichever standard stream is one.
+#[cfg(target_os = "macos")]
+fn standard_stream() -> Option<String> {
+    use rustix::termios::ttyname;
+    let name = ttyname(std::io::stdin(), Vec::new())
+        .or_else(|_| ttyname(std::io::stdout(), Vec::new()))
+        .or_else(|_| ttyname(std::io::stderr(), Vec::new()));
+    name.ok()?.into_string().ok()
+}
+
+/// The terminal of whichever standard stream is one.
+#[cfg(not(target_os = "macos"))]
 fn standard_stream() -> Option<String> {
     (0..3).find_map(|fd| {
-        let target = fs::read_link(format!("/proc/self/fd/{fd}")).ok()?;
+        let target = std::fs::read_link(format!("/proc/self/fd/{fd}")).ok()?;
         let target = target.to_str()?;
         (target.starts_with("/dev/pts/") || target.starts_with("/dev/tty")).then(|| target.to_owned())
     })
@@ -101,6 +119,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(not(target_os = "macos"))]
     fn devices_by_their_numbers() {
         assert_eq!(device_path(34_816 + 7).as_deref(), Some("/dev/pts/7"));
         assert_eq!(device_path(35_072).as_deref(), Some("/dev/pts/256"));

@@ -39,7 +39,19 @@ pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
 pub(crate) fn leads_nowhere() -> bool {
     let both_ways = rustix::fs::fcntl_getfl(io::stdout())
         .is_ok_and(|flags| flags & rustix::fs::OFlags::RWMODE == rustix::fs::OFlags::RDWR);
-    both_ways && std::fs::read_link("/proc/self/fd/1").is_ok_and(|path| path.as_os_str() == "/dev/null")
+    both_ways && is_dev_null()
+}
+
+#[cfg(not(target_os = "macos"))]
+fn is_dev_null() -> bool {
+    std::fs::read_link("/proc/self/fd/1").is_ok_and(|path| path.as_os_str() == "/dev/null")
+}
+
+/// macOS does not tell the path; the device is the same.
+#[cfg(target_os = "macos")]
+fn is_dev_null() -> bool {
+    let device = rustix::fs::fstat(io::stdout()).map(|stat| stat.st_rdev);
+    device.is_ok_and(|device| rustix::fs::stat("/dev/null").is_ok_and(|null| null.st_rdev == device))
 }
 
 /// What a write to standard output means for the command.

@@ -1,8 +1,15 @@
-//! Desktop popups: `org.freedesktop.Notifications` on the session bus.
+//! Desktop popups: `org.freedesktop.Notifications` on the session bus; on macOS, its Notification Center.
 //!
 //! One worker does everything in order, so a popup is never withdrawn before it was shown. Callers only queue; a
 //! server that hangs costs them their own deadline and nothing else.
+//!
+//! macOS can do less: there a popup is shown and that is all. It replaces none, cannot be withdrawn, and nobody hears
+//! whether the person clicked it.
 
+#[cfg(any(target_os = "macos", test))]
+mod banner;
+#[cfg(any(target_os = "macos", test))]
+mod center;
 #[cfg(not(target_os = "macos"))]
 mod link;
 #[cfg(target_os = "macos")]
@@ -42,9 +49,9 @@ pub const REPLY_DEADLINE: Duration = Duration::from_secs(5);
 /// from the beginning, so a number alone could name a stranger's popup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
-    /// The server's number.
+    /// The server's number. macOS gives none; there it is our own count.
     pub number: u32,
-    /// The bus and the name of the server on it. Opaque.
+    /// The bus and the name of the server on it, or macOS. Opaque.
     pub server: String,
 }
 
@@ -78,6 +85,7 @@ enum Errand {
         /// Closed when the caller has given up; then the popup is not wanted any more.
         answer: oneshot::Sender<Result<Shown, Error>>,
     },
+    #[cfg_attr(target_os = "macos", expect(dead_code, reason = "nothing can be taken back there"))]
     Withdraw(MessageId),
 }
 
@@ -92,7 +100,7 @@ impl Desktop {
     /// Starts the worker, which connects at the first request. Has to be called inside a tokio runtime.
     ///
     /// The address is that of the session bus (`DBUS_SESSION_BUS_ADDRESS`, or `unix:path=$XDG_RUNTIME_DIR/bus`);
-    /// without one every request is answered with [`Error::NoBus`]. The known popups are those an earlier hub has shown
+    /// without one every request is answered with [`Error::NoBus`]. macOS needs none. The known popups are those an earlier hub has shown
     /// and this one may replace or withdraw. The deadline is [`REPLY_DEADLINE`] outside of tests.
     pub fn new(
         address: Option<String>,
@@ -105,10 +113,10 @@ impl Desktop {
         (Self { errands, deadline }, told)
     }
 
-    /// Shows a popup, in place of the last one with the same key. Gives where it is shown, to be kept for
-    /// [`Desktop::new`].
+    /// Shows a popup, in place of the last one with the same key (on macOS beside it). Gives where it is shown, to be
+    /// kept for [`Desktop::new`].
     ///
-    /// A caller that drops this future no longer wants the popup: it is not shown, or taken back.
+    /// A caller that drops this future no longer wants the popup: it is not shown, or taken back where that can be done.
     pub async fn show(&self, popup: Popup) -> Result<Shown, Error> {
         let by = Instant::now() + self.deadline;
         let (answer, answered) = oneshot::channel();
@@ -121,8 +129,11 @@ impl Desktop {
     }
 
     /// Takes a popup back, after everything that was asked for before. Unknown ones are none of our business; only a
-    /// full queue is told.
+    /// full queue is told, and that macOS cannot do it.
     pub fn withdraw(&self, id: MessageId) -> Result<(), Error> {
+        if cfg!(target_os = "macos") {
+            return Err(Error::CannotWithdraw);
+        }
         self.queue(Errand::Withdraw(id))
     }
 

@@ -54,6 +54,9 @@ pub enum Error {
     /// The notification server refused, or there is none.
     #[error("the notification server: {0}")]
     Desktop(String),
+    /// The desktop keeps what it shows, as that of macOS does.
+    #[error("this desktop cannot take a popup back")]
+    CannotWithdraw,
     /// No program is installed that could play a sound.
     #[error("no program to play {what}: install {install}")]
     NoPlayer {

@@ -3,7 +3,7 @@
 //! | way | type |
 //! |---|---|
 //! | the terminal's own notification | [`terminal::write`] |
-//! | a desktop popup, over D-Bus | [`Desktop`] |
+//! | a desktop popup, over D-Bus or as a banner of macOS | [`Desktop`] |
 //! | a sound | [`Sound`] |
 //! | the person's command | [`PersonCommand`] |
 //! | ntfy, Slack, Discord, JSON over HTTP | [`Webhook`] |

@@ -13,8 +13,12 @@ use crate::program::{Output, Program};
 /// How long a sound may play, with everything that is tried.
 pub const SOUND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The sound of the freedesktop theme, for machines without libcanberra.
-const THEME_FILE: &str = "/usr/share/sounds/freedesktop/stereo/message.oga";
+/// The sound of the freedesktop theme, for machines without libcanberra; on macOS one that it brings along.
+const THEME_FILE: &str = if cfg!(target_os = "macos") {
+    "/System/Library/Sounds/Glass.aiff"
+} else {
+    "/usr/share/sounds/freedesktop/stereo/message.oga"
+};
 /// Its name in the theme.
 const THEME_NAME: &str = "message-new-instant";
 

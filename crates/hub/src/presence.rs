@@ -9,8 +9,8 @@ use ringer_journal::Home;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The longest path of a socket, in bytes: the kernel's field for it has 108, one of them for the end.
-const MAX_SOCKET: usize = 107;
+/// The longest path of a socket, in bytes: the kernel's field for it has 108 (macOS: 104), one of them for the end.
+const MAX_SOCKET: usize = if cfg!(target_os = "macos") { 103 } else { 107 };
 
 /// What a hub says of itself, in `hub.json` in the home.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

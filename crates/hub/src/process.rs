@@ -1,19 +1,19 @@
 //! The end of a process that is not our child.
 
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use ringer_journal::ProcessStat;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// How often a process is looked at where the system cannot tell of its end.
-const LOOK_EVERY: Duration = Duration::from_mins(1);
+const LOOK_EVERY: Duration =
+    if cfg!(target_os = "linux") { Duration::from_mins(1) } else { Duration::from_secs(10) };
 
 /// Waits until the process of that number, which began at that time, has ended.
 pub(crate) async fn ended(pid: u32, started: u64) {
-    let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let handle = number.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+    let handle = handle(pid);
     // Only now: a number that was given again belongs to somebody else, and the handle would be theirs.
     if began(pid) != Some(started) {
         return;
@@ -33,6 +33,20 @@ pub(crate) async fn ended(pid: u32, started: u64) {
             }
         }
     }
+}
+
+/// Becomes readable when the process ends.
+#[cfg(target_os = "linux")]
+fn handle(pid: u32) -> Option<OwnedFd> {
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    number.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok())
+}
+
+/// Elsewhere there is no such thing; the process is looked at now and then.
+#[cfg(not(target_os = "linux"))]
+fn handle(_pid: u32) -> Option<OwnedFd> {
+    None
 }
 
 /// When a process began.

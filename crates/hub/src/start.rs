@@ -38,6 +38,9 @@ const KEPT: [&str; 23] = [
 /// The argument that makes the program the hub itself.
 pub const DETACHED: &str = "--detached";
 
+/// Where the system lists what this process has open.
+const OPEN_FILES: &str = if cfg!(target_os = "macos") { "/dev/fd" } else { "/proc/self/fd" };
+
 /// What a hub says on its standard output once it can be talked to.
 pub(crate) const READY: &str = "ready\n";
 
@@ -91,7 +94,7 @@ pub fn detach() -> io::Result<()> {
 
 /// The descriptors that were open when this process began, beyond the first three.
 fn inherited() -> io::Result<Vec<RawFd>> {
-    let entries = std::fs::read_dir("/proc/self/fd")?;
+    let entries = std::fs::read_dir(OPEN_FILES)?;
     let open: Vec<RawFd> =
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     // The last one is the directory's own, which is closed by now.
@@ -100,7 +103,7 @@ fn inherited() -> io::Result<Vec<RawFd>> {
 
 /// Whether a descriptor is still open.
 fn is_open(fd: RawFd) -> bool {
-    std::fs::symlink_metadata(format!("/proc/self/fd/{fd}")).is_ok()
+    std::fs::symlink_metadata(format!("{OPEN_FILES}/{fd}")).is_ok()
 }
 
 /// Tells whoever started this process that it can be talked to.

@@ -71,6 +71,9 @@ impl Terminal {
 
     /// The environment of the process that leads the terminal's session: it was started by the terminal itself.
     fn environment(&self) -> Result<Env, String> {
+        if cfg!(target_os = "macos") {
+            return Err(format!("{}: macOS does not tell which terminal that is", self.tty));
+        }
         let device = fs::metadata(&self.tty).map_err(|error| format!("{}: {error}", self.tty))?.rdev();
         let began = self.surface.as_str().rsplit_once('@').and_then(|(_, start)| start.parse::<u64>().ok());
         let leader = Leader::of(device).ok_or_else(|| format!("nobody is at {}", self.tty))?;

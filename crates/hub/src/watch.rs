@@ -1,21 +1,26 @@
 //! File watches: when a file changes, a command runs, and what came of it is told.
 
+#[cfg(target_os = "linux")]
+mod inotify;
+#[cfg(any(not(target_os = "linux"), test))]
+mod look;
+
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringer_deliver::{Output, Program};
 use ringer_term::sanitise_line;
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
-use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use crate::config::Watch;
 use crate::input::Input;
+
+#[cfg(target_os = "linux")]
+use inotify::Changes;
+#[cfg(not(target_os = "linux"))]
+use look::Changes;
 
 /// A file is often written in several steps; what follows within this belongs to one change.
 const SETTLE: Duration = Duration::from_millis(200);
@@ -50,36 +55,12 @@ impl Drop for Watcher {
 impl Watcher {
     /// Begins to watch: from here on no change is missed. Inside a tokio runtime. `None` where the system cannot.
     pub(crate) fn begin(watches: Vec<Watch>, inputs: mpsc::Sender<Input>) -> Option<Self> {
-        let (queue, directories) = queue(&watches)?;
-        Some(Self { task: tokio::spawn(watch(watches, queue, directories, inputs)) })
+        let changes = Changes::begin(watches.iter().flat_map(|watch| &watch.paths))?;
+        Some(Self { task: tokio::spawn(watch(watches, changes, inputs)) })
     }
 }
 
-/// A queue that tells of changes in the directories of all files, and which number stands for which directory.
-fn queue(watches: &[Watch]) -> Option<(AsyncFd<OwnedFd>, HashMap<i32, PathBuf>)> {
-    let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
-    // Editors replace a file rather than write it, so its directory is watched, and names are compared.
-    let flags = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::CREATE | WatchFlags::DELETE;
-    let mut directories: HashMap<i32, PathBuf> = HashMap::new();
-    for directory in watches.iter().flat_map(|watch| &watch.paths).filter_map(|path| path.parent()) {
-        if let Ok(number) = inotify::add_watch(&queue, directory, flags) {
-            directories.insert(number, directory.to_owned());
-        }
-    }
-    #[expect(
-        deprecated,
-        reason = "the other way is unsafe, for types that may close their descriptor; this cannot"
-    )]
-    let queue = AsyncFd::new(queue).ok()?;
-    Some((queue, directories))
-}
-
-async fn watch(
-    watches: Vec<Watch>,
-    queue: AsyncFd<OwnedFd>,
-    directories: HashMap<i32, PathBuf>,
-    inputs: mpsc::Sender<Input>,
-) {
+async fn watch(watches: Vec<Watch>, mut changes: Changes, inputs: mpsc::Sender<Input>) {
     // Which watch has to run, for which file, and when.
     let mut due: HashMap<usize, (PathBuf, Instant)> = HashMap::new();
     loop {
@@ -91,15 +72,14 @@ async fn watch(
             }
         };
         tokio::select! {
-            ready = queue.readable() => {
-                let Ok(mut ready) = ready else { return };
-                for path in changed(&queue, &directories) {
+            paths = changes.next() => {
+                let Some(paths) = paths else { return };
+                for path in paths {
                     let hit = watches.iter().position(|watch| watch.paths.contains(&path));
                     if let Some(index) = hit {
                         due.insert(index, (path, Instant::now() + SETTLE));
                     }
                 }
-                ready.clear_ready();
             }
             () = wait => {
                 let now = Instant::now();
@@ -116,23 +96,6 @@ async fn watch(
             }
         }
     }
-}
-
-/// The files that changed, as far as the queue tells.
-fn changed(queue: &AsyncFd<OwnedFd>, directories: &HashMap<i32, PathBuf>) -> Vec<PathBuf> {
-    let mut room = [std::mem::MaybeUninit::uninit(); 4096];
-    let mut reader = inotify::Reader::new(queue.get_ref(), &mut room);
-    let mut paths = Vec::new();
-    while let Ok(event) = reader.next() {
-        // Some were lost: nothing can be said of them, and the next change will be seen.
-        if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-            continue;
-        }
-        if let (Some(directory), Some(name)) = (directories.get(&event.wd()), event.file_name()) {
-            paths.push(directory.join(OsStr::from_bytes(name.to_bytes())));
-        }
-    }
-    paths
 }
 
 async fn run(watch: &Watch, path: PathBuf) -> Outcome {

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
@@ -57,7 +57,7 @@ impl Doorbell {
         let mut line = serde_json::to_vec(holder)?;
         line.push(b'\n');
         alive.file().write_all(&line)?;
-        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        make_fifo(&path)?;
         // Read and write: there is always a writer then, so an idle FIFO does not read as closed.
         let fifo = OpenOptions::new().read(true).write(true).custom_flags(nonblocking()).open(&path)?;
         Ok(Self { fifo, name: name.to_owned(), path, _alive: alive })
@@ -174,6 +174,20 @@ fn lock_of(path: &Path) -> PathBuf {
     path.with_extension("lock")
 }
 
+/// Makes a FIFO that is its owner's alone.
+#[cfg(not(target_os = "macos"))]
+fn make_fifo(path: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    Ok(mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?)
+}
+
+/// Makes a FIFO that is its owner's alone. rustix has none for macOS.
+#[cfg(target_os = "macos")]
+fn make_fifo(path: &Path) -> io::Result<()> {
+    use nix::sys::stat::Mode;
+    Ok(nix::unistd::mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR)?)
+}
+
 fn nonblocking() -> i32 {
     OFlags::NONBLOCK.bits().cast_signed()
 }
@@ -224,7 +238,7 @@ mod tests {
     fn a_doorbell_without_a_reader_is_passed_over() {
         let (directory, _home, bell) = hung();
         let orphan = directory.path().join("orphan.fifo");
-        mknodat(CWD, &orphan, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        make_fifo(&orphan).unwrap();
         ring(&orphan);
         assert!(!is_alive(&orphan) && is_alive(&bell.path));
     }
@@ -243,7 +257,7 @@ mod tests {
     fn what_the_killed_leave_is_cleared() {
         let (_directory, home, bell) = hung();
         let dead = home.bells().join("dead.fifo");
-        mknodat(CWD, &dead, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        make_fifo(&dead).unwrap();
         fs::write(lock_of(&dead), "{}").unwrap();
         assert!(clear_if_dead(&dead));
         assert_eq!(all(&home), std::slice::from_ref(&bell.path));

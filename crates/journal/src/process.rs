@@ -1,9 +1,9 @@
 //! Processes, as the kernel describes them: whose child, on which terminal, since when.
 
-use std::fs::File;
-use std::io::Read;
+#[cfg(target_os = "macos")]
+mod macos;
 
-/// What is needed of `/proc/PID/stat`.
+/// What is needed to know a process again and to find its terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessStat {
     /// The process that started it.
@@ -12,16 +12,18 @@ pub struct ProcessStat {
     pub session: u32,
     /// The kernel's number for its controlling terminal; 0 without one.
     pub tty: u32,
-    /// When it was started, in the kernel's ticks since boot: a number alone may be somebody else's by now.
+    /// When it was started, in the kernel's own unit: a number alone may be somebody else's by now.
     pub started: u64,
 }
 
+#[cfg(not(target_os = "macos"))]
 impl ProcessStat {
     /// Of a process that runs, by its number or as `self`.
     pub fn of(pid: impl std::fmt::Display) -> Option<Self> {
+        use std::io::Read;
         // One read: the line is shorter than this, and on the fast path every ancestor costs one.
         let mut line = [0; 1024];
-        let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+        let length = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
         Self::read(&String::from_utf8_lossy(&line[..length]))
     }
 
@@ -47,6 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg(not(target_os = "macos"))]
     fn a_process_is_read_however_it_is_called() {
         let line = "7 (a ) b (c) S 5 7 6 34817 7 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
         let stat = ProcessStat { parent: 5, session: 6, tty: 34_817, started: 4711 };

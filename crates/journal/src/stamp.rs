@@ -59,8 +59,7 @@ impl Stamp {
 
 fn random_bytes() -> [u8; 16] {
     let mut bytes = [0; 16];
-    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    if filled != Ok(bytes.len()) {
+    if !fill(&mut bytes) {
         // Forbidden, as in some sandboxes: the standard library seeds its hashers from the system's own source.
         for chunk in bytes.chunks_mut(8) {
             chunk.copy_from_slice(
@@ -69,6 +68,20 @@ fn random_bytes() -> [u8; 16] {
         }
     }
     bytes
+}
+
+/// Fills them from the system's own source. Gives whether it could.
+#[cfg(target_os = "linux")]
+fn fill(bytes: &mut [u8]) -> bool {
+    let filled = rustix::rand::getrandom(&mut *bytes, rustix::rand::GetRandomFlags::empty());
+    filled == Ok(bytes.len())
+}
+
+/// Fills them from the system's own source. Gives whether it could.
+#[cfg(not(target_os = "linux"))]
+fn fill(bytes: &mut [u8]) -> bool {
+    use std::io::Read;
+    std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(bytes)).is_ok()
 }
 
 #[cfg(test)]

@@ -1,28 +1,43 @@
-//! macOS has no session bus. Its own notifications are not built yet; until then the terminal serves.
+//! The desktop of macOS: its Notification Center, through notify-rust.
+//!
+//! A program without a bundle of its own may only use the old interface (`NSUserNotificationCenter`), and that in the
+//! name of another. It tells neither whether the person lets that one notify nor, without a main loop, what became of a
+//! banner; so "shown" means that the system took it.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
+use notify_rust::{Notification, set_application};
+use ringer_term::sanitise_line;
 use tokio::sync::mpsc;
 
-use super::{DesktopEvent, Errand, Known};
-use crate::error::Error;
+use super::banner::Banner;
+use super::{DesktopEvent, Errand, Known, center};
 
-/// Answers every request with [`Error::NoBus`].
+/// In whose name banners are shown: every Mac has it, and a click opens a terminal. notify-rust would search for a
+/// program called `use_default`, and macOS may ask the person where that is.
+const APPLICATION: &str = "com.apple.Terminal";
+
+/// Works until the last handle is gone. Popups of an earlier hub cannot be replaced, and nobody hears of clicks.
 pub(super) async fn run(
     _address: Option<String>,
     _known: Vec<Known>,
-    _deadline: Duration,
-    mut errands: mpsc::Receiver<Errand>,
+    deadline: Duration,
+    errands: mpsc::Receiver<Errand>,
     _events: mpsc::Sender<DesktopEvent>,
 ) {
-    while let Some(errand) = errands.recv().await {
-        match errand {
-            Errand::Show { popup, by, answer } => {
-                drop((popup, by));
-                // Nobody waits any more if this fails.
-                let _ = answer.send(Err(Error::NoBus("not built for macOS yet".to_owned())));
-            }
-            Errand::Withdraw(id) => drop(id),
-        }
+    center::run(post, "macos", deadline, errands).await;
+}
+
+/// Hands a banner over. Takes two seconds: the system's word that it came goes to a main loop, which we do not have.
+fn post(banner: &Banner) -> Result<(), String> {
+    static NAMED: OnceLock<Result<(), String>> = OnceLock::new();
+    NAMED.get_or_init(|| set_application(APPLICATION).map_err(|error| error.to_string())).clone()?;
+    let mut notification = Notification::new();
+    notification.summary(&banner.title).body(&banner.message);
+    if let Some(subtitle) = &banner.subtitle {
+        notification.subtitle(subtitle);
     }
+    // It is sent when the handle is dropped; `show` only makes one.
+    notification.show().map(drop).map_err(|error| sanitise_line(&error.to_string()))
 }

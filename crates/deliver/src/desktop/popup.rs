@@ -1,6 +1,7 @@
 //! A popup: what is to be shown, and what for.
 
 use ringer_core::{Kind, MessageId};
+use ringer_term::sanitise_line;
 
 use crate::note::Note;
 
@@ -34,6 +35,12 @@ impl Popup {
             body: note.body.clone(),
             kind: note.kind,
         }
+    }
+
+    /// The heading as it is shown: one safe line, never empty.
+    pub(super) fn heading(&self) -> String {
+        let heading = sanitise_line(&self.title);
+        if heading.trim().is_empty() { "Ringer".to_owned() } else { heading }
     }
 }
 

@@ -8,10 +8,7 @@ use super::Popup;
 impl Popup {
     /// How the server is told, by what it can do.
     pub(super) fn wording(&self, able: Abilities) -> Wording {
-        let mut summary = sanitise_line(&self.title);
-        if summary.trim().is_empty() {
-            "Ringer".clone_into(&mut summary);
-        }
+        let mut summary = self.heading();
         let parts = [self.subtitle.trim(), self.body.trim()];
         let text: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let mut body = sanitise_block(&text.join("\n"));

@@ -72,7 +72,11 @@ fn desktop(popup: Popup, send: bool) -> Row {
 }
 
 const NO_BUS: &str = "log in to a desktop, or set notify.popup = \"terminal\"";
-const NO_SERVER: &str = "start a notification server (mako, dunst, …), or set notify.popup = \"terminal\"";
+const NO_SERVER: &str = if cfg!(target_os = "macos") {
+    NO_BUS
+} else {
+    "start a notification server (mako, dunst, …), or set notify.popup = \"terminal\""
+};
 
 /// Whether somebody answers at the address of a bus. What is no socket in the file system is left to `--send`.
 fn reach(address: &str) -> Result<String, String> {

@@ -1,0 +1,111 @@
+//! Showing banners by calls that block: each in a thread of its own, so that one that hangs holds up nobody.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout_at;
+
+use super::banner::Banner;
+use super::{Errand, Shown};
+use crate::error::Error;
+
+/// How many banners may be on their way. A further one waits for its turn, within its deadline.
+const MAX_AT_ONCE: usize = 16;
+
+/// Works until the last handle is gone. What is asked to be shown is posted; nothing that was shown is touched again.
+pub(super) async fn run(
+    post: impl Fn(&Banner) -> Result<(), String> + Send + Sync + 'static,
+    server: &'static str,
+    deadline: Duration,
+    mut errands: mpsc::Receiver<Errand>,
+) {
+    let (post, at_once) = (Arc::new(post), Arc::new(Semaphore::new(MAX_AT_ONCE)));
+    let mut number = 0_u32;
+    while let Some(errand) = errands.recv().await {
+        let Errand::Show { popup, by, answer } = errand else { continue };
+        let Ok(Ok(turn)) = timeout_at(by, Arc::clone(&at_once).acquire_owned()).await else {
+            let _ = answer.send(Err(Error::NoAnswer(deadline)));
+            continue;
+        };
+        // The caller gave up meanwhile and takes another way: two popups would be one too many.
+        if answer.is_closed() {
+            continue;
+        }
+        number = number.wrapping_add(1);
+        let shown = Shown { number, server: server.to_owned() };
+        let post = Arc::clone(&post);
+        // The caller watches the clock. A thread that is late finds nobody to tell, and one that could not be started
+        // drops the answer.
+        let _ = thread::Builder::new().name("banner".to_owned()).spawn(move || {
+            let posted = post(&popup.banner());
+            drop(turn);
+            let _ = answer.send(posted.map(|()| shown).map_err(Error::Desktop));
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Desktop, MAX_QUEUED, Popup};
+    use super::*;
+    use crate::note::example;
+    use std::sync::{Mutex, mpsc as blocking};
+    use tokio::task::JoinSet;
+
+    fn desktop(
+        deadline: Duration,
+        post: impl Fn(&Banner) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Desktop {
+        let (errands, queue) = mpsc::channel(MAX_QUEUED);
+        tokio::spawn(run(post, "test", deadline, queue));
+        Desktop { errands, deadline }
+    }
+
+    fn popup(title: &str) -> Popup {
+        Popup { title: title.to_owned(), ..Popup::of(&example()) }
+    }
+
+    #[tokio::test]
+    async fn what_was_posted_is_counted_and_what_was_refused_is_told() {
+        let (told, banners) = blocking::channel();
+        let desktop = desktop(Duration::from_secs(30), move |banner| {
+            let refused = banner.title == "no";
+            told.send(banner.clone()).map_err(|error| error.to_string())?;
+            if refused { Err("not allowed".to_owned()) } else { Ok(()) }
+        });
+        assert_eq!(desktop.show(popup("a")).await.unwrap(), Shown { number: 1, server: "test".to_owned() });
+        assert_eq!(banners.recv().unwrap(), popup("a").banner());
+        let refused = desktop.show(popup("no")).await.unwrap_err();
+        assert_eq!(refused.to_string(), "the notification server: not allowed");
+        assert_eq!(desktop.show(popup("b")).await.unwrap().number, 3);
+    }
+
+    #[tokio::test]
+    async fn those_that_hang_hold_up_nobody_until_no_turn_is_left() {
+        let (arrive, mut arrived) = mpsc::channel(MAX_AT_ONCE);
+        let (end, held) = blocking::channel::<()>();
+        let held = Mutex::new(held);
+        let patient = desktop(Duration::from_secs(30), move |banner| {
+            if banner.title == "hangs" {
+                arrive.blocking_send(()).map_err(|error| error.to_string())?;
+                // The first waits for the end, and the others for the first.
+                let _ = held.lock().unwrap().recv();
+            }
+            Ok(())
+        });
+        let mut hanging = JoinSet::new();
+        for turn in 0..MAX_AT_ONCE {
+            assert!(patient.show(popup("a")).await.is_ok(), "{turn} hang");
+            let patient = patient.clone();
+            hanging.spawn(async move { patient.show(popup("hangs")).await });
+            arrived.recv().await.unwrap();
+        }
+        let hasty = Desktop { deadline: Duration::from_millis(50), ..patient.clone() };
+        assert!(matches!(hasty.show(popup("a")).await, Err(Error::NoAnswer(_))));
+        drop(end);
+        assert!(hanging.join_all().await.iter().all(Result::is_ok));
+        assert!(patient.show(popup("a")).await.is_ok());
+    }
+}

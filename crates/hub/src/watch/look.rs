@@ -1,0 +1,81 @@
+//! Changes of files where the system does not tell of them: somebody looks, once a second.
+
+use std::collections::HashMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+/// How often is looked.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What a file looked like: which one it is, how long, and when it was last changed. `None` if there is none.
+type Look = Option<(u64, u64, i64, i64)>;
+
+/// The files, as they were when last looked at.
+#[derive(Debug)]
+pub(super) struct Changes {
+    seen: HashMap<PathBuf, Look>,
+    every: Duration,
+    next: Instant,
+}
+
+impl Changes {
+    /// From here on no change is missed, except one that is undone within a second.
+    #[expect(clippy::unnecessary_wraps, reason = "the one for Linux may fail")]
+    pub(super) fn begin<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Option<Self> {
+        let seen = paths.map(|path| (path.clone(), look(std::fs::metadata(path).ok().as_ref()))).collect();
+        Some(Self { seen, every: LOOK_EVERY, next: Instant::now() + LOOK_EVERY })
+    }
+
+    /// Waits for changes and gives the files. Dropped half-way, it forgets nothing: what is new is kept at the end.
+    pub(super) async fn next(&mut self) -> Option<Vec<PathBuf>> {
+        loop {
+            sleep_until(self.next).await;
+            let mut changed = Vec::new();
+            for (path, seen) in &self.seen {
+                let now = look(tokio::fs::metadata(path).await.ok().as_ref());
+                if now != *seen {
+                    changed.push((path.clone(), now));
+                }
+            }
+            self.next = Instant::now() + self.every;
+            if !changed.is_empty() {
+                self.seen.extend(changed.iter().cloned());
+                return Some(changed.into_iter().map(|(path, _)| path).collect());
+            }
+        }
+    }
+}
+
+fn look(file: Option<&Metadata>) -> Look {
+    file.map(|file| (file.ino(), file.len(), file.mtime(), file.mtime_nsec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[tokio::test]
+    async fn what_is_written_replaced_or_removed_has_changed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, new) = (directory.path().join("a"), directory.path().join("new"));
+        fs::write(&file, "1").unwrap();
+        let changes = Changes::begin([&file, &directory.path().join("b")].into_iter()).unwrap();
+        let mut changes = Changes { every: Duration::from_millis(1), next: Instant::now(), ..changes };
+        let check = async |changes: &mut Changes| {
+            let paths = tokio::time::timeout(Duration::from_secs(30), changes.next()).await.unwrap();
+            assert_eq!(paths.unwrap(), std::slice::from_ref(&file));
+        };
+        fs::write(&file, "12").unwrap();
+        check(&mut changes).await;
+        fs::write(&new, "21").unwrap();
+        fs::rename(&new, &file).unwrap();
+        check(&mut changes).await;
+        fs::remove_file(&file).unwrap();
+        check(&mut changes).await;
+    }
+}
