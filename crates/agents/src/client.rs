@@ -48,7 +48,7 @@ pub use json::InputError;
 pub use report::{Moment, Report, WAITING};
 pub use request::MAX_LINE;
 pub use sequence::is_allowed_sequence;
-pub use status::read_status;
+pub use status::Status;
 
 /// How much of a session's id is in the agent's.
 const ID_LENGTH: usize = 8;

@@ -76,7 +76,7 @@ const CATALOGUE: [Row; 17] = [
     row("language-server", "lsp-error-{}", Medium, Error, WhileActive),
     row("fast-mode", "fast-mode", High, Plain, OnEntry),
     at_start(row("auto-mode", "auto-mode-unavailable", High, Warning, OnEntry)),
-    at_start(row("model-migration", "model-migration", High, Plain, OnNewText)),
+    row("model-migration", "model-migration", High, Plain, OnNewText),
     at_start(row("npm-deprecation", "npm-deprecation", High, Warning, OnNewText)),
     row("plugin-update", "plugin-autoupdate", Low, Success, OnNewText),
     worse_on_error(row("plugin-install", "plugin-install-{}", Medium, Success, OnNewText), Medium),
@@ -94,7 +94,8 @@ const CATALOGUE: [Row; 17] = [
 pub struct Observation {
     /// Which source it is for.
     pub source: String,
-    /// Which server, plugin or note, for the sources that have several.
+    /// Which server, plugin, note or agent, for the sources that have several. Each has its own conditions; whether it
+    /// has a toast of its own, too, the catalogue says.
     #[serde(default)]
     pub subject: Option<String>,
     /// What it says.
@@ -189,7 +190,7 @@ impl Sources {
         if self.seen.len() >= MAX_SUBJECTS {
             self.seen.clear();
         }
-        let subject = observation.subject.clone().filter(|_| row.key.contains("{}"));
+        let subject = observation.subject.clone();
         let key = row.key.replace("{}", subject.as_deref().unwrap_or("0"));
         let seen = self.seen.entry((row.name, subject)).or_default();
         let began = observation.active && !seen.active;
@@ -341,6 +342,19 @@ mod tests {
             "looked at again"
         );
         assert_eq!(words(&mut sources, &about("language-server", "go", "crashed")), ["+lsp-error-go"]);
+    }
+
+    #[test]
+    fn each_agent_has_its_own_conditions_and_all_share_a_toast() {
+        let mut sources = Sources::new(false);
+        let fast = |agent: &str| about("fast-mode", agent, &format!("{agent} is in fast mode"));
+        assert_eq!(words(&mut sources, &fast("claude-1")), ["+fast-mode"]);
+        assert_eq!(words(&mut sources, &fast("claude-2")), ["+fast-mode"]);
+        assert!(words(&mut sources, &fast("claude-1")).is_empty(), "it is still so");
+        let over = Observation { active: false, ..fast("claude-1") };
+        assert!(words(&mut sources, &over).is_empty());
+        assert!(words(&mut sources, &fast("claude-2")).is_empty(), "that was another agent");
+        assert_eq!(words(&mut sources, &fast("claude-1")), ["+fast-mode"]);
     }
 
     #[test]

@@ -42,6 +42,7 @@ mod lead;
 mod listener;
 mod lock;
 mod memory;
+mod note;
 mod process;
 mod prompt;
 mod question;

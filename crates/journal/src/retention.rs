@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use crate::append::put;
 use crate::error::Error;
 use crate::journal::Journal;
+use crate::note::OF_GONE_AGENTS;
 use crate::stamp::Stamp;
 
 /// How much is kept.
@@ -87,6 +88,8 @@ impl Journal {
                 .prepare("INSERT OR REPLACE INTO note (name, value) VALUES (?1, ?2)")?
                 .execute(params![PRUNED, stamp.unix_ms.to_string()])?;
             transaction.execute("DELETE FROM receipt WHERE seq NOT IN (SELECT seq FROM message)", [])?;
+            transaction.prepare("DELETE FROM agent WHERE state = 'exited' AND seen < ?1")?.execute([old])?;
+            transaction.execute(&format!("DELETE FROM note WHERE {OF_GONE_AGENTS}"), [])?;
             transaction
                 .prepare("DELETE FROM question WHERE answered IS NOT NULL AND answered < ?1")?
                 .execute([old])?;

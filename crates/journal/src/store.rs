@@ -88,8 +88,13 @@ impl<F: Form> Store<F> {
 
     /// Opens the file if there is one, and makes nothing.
     pub fn open_existing(home: &Home) -> Result<Option<Self>, Error> {
+        Self::open_existing_with(home, Patience::COMMAND)
+    }
+
+    /// The same with another patience.
+    pub fn open_existing_with(home: &Home, patience: Patience) -> Result<Option<Self>, Error> {
         home.check_owner()?;
-        if Self::path(home).exists() { Self::open(home).map(Some) } else { Ok(None) }
+        if Self::path(home).exists() { Self::open_with(home, patience).map(Some) } else { Ok(None) }
     }
 
     /// Where the file is.
@@ -243,6 +248,9 @@ fn connect(path: &std::path::Path, patience: Patience) -> Result<Connection, Err
     // `ringer notify` would pay.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
+    // There, fsync leaves the drive's own cache alone.
+    #[cfg(target_os = "macos")]
+    connection.pragma_update(None, "fullfsync", true).map_err(failed)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
     Ok(connection)
 }

@@ -1,31 +1,90 @@
-//! The status line of Claude Code: it tells the model and the limits with every redraw.
+//! The status line of Claude Code: it tells its model and its limits with every redraw, and what changed since the last one is
+//! worth telling.
 
 use ringer_core::Observation;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// From how much on a limit is worth a warning, in percent.
+/// Percent of a limit from which on it is worth a warning.
 const WARN_AT: f64 = 80.0;
+/// Percent of a limit at which it is used up.
+const ALL: f64 = 100.0;
 
-/// What the JSON that Claude Code gives its status line says of limits. Nothing, where it says nothing.
+/// What a status line said.
 ///
 /// ```
-/// use ringer_agents::client::read_status;
+/// use ringer_agents::client::Status;
 ///
-/// let status = serde_json::json!({"rate_limits": {"five_hour": {"used_percentage": 91.5}}});
-/// assert_eq!(read_status(&status)[0].text, "91% of the five hour limit is used");
+/// let read = |json| Status::read(&json);
+/// let before = read(serde_json::json!({"model": {"id": "opus", "display_name": "Opus 5.5"}}));
+/// let after = read(serde_json::json!({"model": {"id": "haiku", "display_name": "Haiku 5"}}));
+/// assert_eq!(after.since(Some(&before), "claude-1")[0].text, "claude-1: the model changed from Opus 5.5 to Haiku 5");
 /// ```
-pub fn read_status(status: &Value) -> Vec<Observation> {
-    let Some(limits) = status.get("rate_limits").and_then(Value::as_object) else { return Vec::new() };
-    let over = limits.iter().filter_map(|(name, limit)| {
-        let used = limit.get("used_percentage")?.as_f64()?;
-        (used >= WARN_AT).then(|| (name.replace('_', " "), used))
-    });
-    let text = over.map(|(name, used)| format!("{}% of the {name} limit is used", used.floor()));
-    let text: Vec<String> = text.collect();
-    if text.is_empty() {
-        return Vec::new();
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    model: Option<String>,
+    fast: bool,
+    /// Limits that come near, in words.
+    near: Option<String>,
+    /// Limits that are used up, in words.
+    over: Option<String>,
+}
+
+impl Status {
+    /// Reads what Claude Code gives to the program that makes its status line (seen with version 2.1.325).
+    pub fn read(status: &Value) -> Self {
+        let limits = status.get("rate_limits").and_then(Value::as_object);
+        let used = limits.into_iter().flatten().filter_map(|(name, limit)| {
+            Some((name.replace('_', " "), limit.get("used_percentage")?.as_f64()?.floor()))
+        });
+        let (over, others): (Vec<_>, Vec<_>) = used.partition(|(_, percent)| *percent >= ALL);
+        let near = others.into_iter().filter(|(_, percent)| *percent >= WARN_AT);
+        let model = &status["model"];
+        Self {
+            model: ["display_name", "id"].iter().find_map(|name| model[name].as_str()).map(str::to_owned),
+            fast: status["fast_mode"].as_bool().unwrap_or_default(),
+            near: words(near.map(|(name, percent)| format!("{percent}% of the {name} limit is used"))),
+            over: words(over.into_iter().map(|(name, _)| format!("the {name} limit is reached"))),
+        }
     }
-    vec![Observation::new("rate-limit-warning", text.join("; "))]
+
+    /// What became of it since the last one, for the sources. Without a last one there is no change of the model to tell.
+    pub fn since(&self, before: Option<&Self>, agent: &str) -> Vec<Observation> {
+        let nothing = Self::default();
+        let last = before.unwrap_or(&nothing);
+        let mut told = Vec::new();
+        for (source, now, was) in
+            [("rate-limit-warning", &self.near, &last.near), ("limit-reached", &self.over, &last.over)]
+        {
+            // Limits are those of the account: all its sessions say the same.
+            if now != was {
+                told.push(condition(source, None, now.clone()));
+            }
+        }
+        if self.fast != last.fast {
+            let text = self.fast.then(|| format!("{agent} is in fast mode"));
+            told.push(condition("fast-mode", Some(agent), text));
+        }
+        if let (Some(from), Some(to)) = (&last.model, &self.model)
+            && from != to
+        {
+            let text = format!("{agent}: the model changed from {from} to {to}");
+            told.push(condition("model-migration", Some(agent), Some(text)));
+        }
+        told
+    }
+}
+
+/// A condition that holds, if there is something to say of it, and has ended, if not.
+fn condition(source: &str, subject: Option<&str>, text: Option<String>) -> Observation {
+    let active = text.is_some();
+    let subject = subject.map(str::to_owned);
+    Observation { subject, active, ..Observation::new(source, text.unwrap_or_default()) }
+}
+
+fn words(all: impl Iterator<Item = String>) -> Option<String> {
+    let all: Vec<String> = all.collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 #[cfg(test)]
@@ -33,21 +92,68 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[test]
-    fn only_limits_that_come_near_are_told() {
-        let told = |status: Value| read_status(&status).len();
-        assert_eq!(told(json!({})), 0);
-        assert_eq!(told(json!({"rate_limits": "none"})), 0);
-        assert_eq!(told(json!({"rate_limits": {"five_hour": {"used_percentage": 20}}})), 0);
-        assert_eq!(
-            told(json!({"rate_limits": {"a": {"used_percentage": 99}, "b": {"used_percentage": 85}}})),
-            1
-        );
+    fn limits(five_hour: f64, week: f64) -> Status {
+        Status::read(&json!({"rate_limits": {
+            "five_hour": {"used_percentage": five_hour, "resets_at": 1},
+            "seven_day": {"used_percentage": week},
+        }}))
+    }
+
+    /// What is told, as short words: `+` begins or changes, `-` ends.
+    fn told(now: &Status, before: Option<&Status>) -> Vec<String> {
+        let word =
+            |one: Observation| format!("{}{} {}", if one.active { '+' } else { '-' }, one.source, one.text);
+        now.since(before, "claude-1").into_iter().map(word).collect()
     }
 
     #[test]
-    fn its_source_is_in_the_catalogue() {
-        let source = &read_status(&json!({"rate_limits": {"a": {"used_percentage": 99}}}))[0].source;
-        assert!(ringer_core::source_names().any(|name| name == source), "{source}");
+    fn only_limits_that_come_near_are_told() {
+        assert!(told(&Status::read(&json!({})), None).is_empty());
+        assert!(told(&Status::read(&json!({"rate_limits": "none", "model": 7})), None).is_empty());
+        let calm = limits(20.0, 79.9);
+        assert!(told(&calm, None).is_empty());
+        let near = limits(91.5, 80.0);
+        let text = "91% of the five hour limit is used; 80% of the seven day limit is used";
+        assert_eq!(told(&near, Some(&calm)), [format!("+rate-limit-warning {text}")]);
+        assert!(told(&near, Some(&near)).is_empty(), "the same again is not worth telling");
+        assert_eq!(told(&calm, Some(&near)), ["-rate-limit-warning "]);
+    }
+
+    #[test]
+    fn a_limit_that_is_used_up_is_told_as_such() {
+        let (near, over) = (limits(99.9, 10.0), limits(100.0, 10.0));
+        assert_eq!(
+            told(&over, Some(&near)),
+            ["-rate-limit-warning ", "+limit-reached the five hour limit is reached"]
+        );
+        assert_eq!(told(&limits(0.0, 10.0), Some(&over)), ["-limit-reached "]);
+    }
+
+    #[test]
+    fn a_model_is_told_when_it_changes_and_fast_mode_when_it_begins_and_ends() {
+        let model = |name: &str, fast: bool| Status::read(&json!({"model": {"id": name}, "fast_mode": fast}));
+        let (opus, fast) = (model("opus", false), model("opus", true));
+        assert!(told(&opus, None).is_empty(), "the first one is no change");
+        assert_eq!(told(&fast, Some(&opus)), ["+fast-mode claude-1 is in fast mode"]);
+        assert_eq!(told(&opus, Some(&fast)), ["-fast-mode "]);
+        assert_eq!(
+            told(&model("haiku", false), Some(&opus)),
+            ["+model-migration claude-1: the model changed from opus to haiku"]
+        );
+        assert!(told(&Status::read(&json!({})), Some(&opus)).is_empty(), "not said is not changed");
+    }
+
+    #[test]
+    fn its_sources_are_in_the_catalogue() {
+        let all = Status::read(&json!({
+            "model": {"id": "b"}, "fast_mode": true,
+            "rate_limits": {"a": {"used_percentage": 99}, "b": {"used_percentage": 101}},
+        }));
+        let before = Status { model: Some("a".into()), ..Status::default() };
+        let told = all.since(Some(&before), "claude-1");
+        assert_eq!(told.len(), 4);
+        for one in told {
+            assert!(ringer_core::source_names().any(|name| name == one.source), "{}", one.source);
+        }
     }
 }

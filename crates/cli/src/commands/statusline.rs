@@ -2,8 +2,9 @@
 
 use std::io::{self, IsTerminal, Read};
 
+use ringer_agents::client::{Client, Status, agent_id};
 use ringer_hub::Client as Hub;
-use ringer_journal::{Glance, Journal, Memory, Stamp};
+use ringer_journal::{Glance, Journal, Memory, Patience, Stamp};
 use serde_json::{Value, json};
 
 use crate::failure::Outcome;
@@ -32,13 +33,15 @@ pub(crate) struct Args {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let home = place::home()?;
-    let glance = match Journal::open_existing(&home)? {
-        Some(journal) => journal.glance(Memory::open_existing(&home)?.as_ref(), Stamp::now().unix_ms)?,
+    let glance = match Journal::open_existing_with(&home, Patience::HOOK)? {
+        Some(mut journal) => {
+            if arguments.form == "claude" {
+                pass_on(&mut journal);
+            }
+            journal.glance(Memory::open_existing(&home)?.as_ref(), Stamp::now().unix_ms)?
+        }
         None => Glance::default(),
     };
-    if arguments.form == "claude" {
-        pass_on(&home);
-    }
     if arguments.json {
         return print_json(&json!({ "unread": glance.unread, "agents": states(&glance) }));
     }
@@ -74,23 +77,27 @@ fn words(glance: &Glance) -> String {
     unread.into_iter().chain(agents).collect::<Vec<_>>().join("  ")
 }
 
-/// What Claude Code says of its model and its limits goes to the sources, if a hub is there to show it.
-fn pass_on(home: &ringer_journal::Home) {
+/// What Claude Code says of its model and its limits goes to the sources, where it changed and a hub is there to show it.
+fn pass_on(journal: &mut Journal) -> Option<()> {
     if io::stdin().is_terminal() {
-        return;
+        return None;
     }
     let mut input = String::new();
-    if io::stdin().lock().take(MAX_INPUT).read_to_string(&mut input).is_err() {
-        return;
+    io::stdin().lock().take(MAX_INPUT).read_to_string(&mut input).ok()?;
+    let said: Value = serde_json::from_str(&input).ok()?;
+    let agent = agent_id(Client::Claude, said["session_id"].as_str()?)?;
+    let before = journal.note_about(&agent).ok()?.and_then(|note| serde_json::from_str(&note).ok());
+    let status = Status::read(&said);
+    if before.as_ref() == Some(&status) {
+        return None;
     }
-    let Ok(status) = serde_json::from_str::<Value>(&input) else { return };
-    let observations = ringer_agents::client::read_status(&status);
-    if observations.is_empty() {
-        return;
-    }
-    if let Ok(mut hub) = Hub::connect(home) {
-        for observation in observations {
-            let _ = hub.call("observe", &json!(observation));
+    let told = status.since(before.as_ref(), agent.as_str());
+    if !told.is_empty() {
+        let mut hub = Hub::connect(journal.home()).ok()?;
+        for observation in told {
+            hub.call("observe", &json!(observation)).ok()?;
         }
     }
+    // Only what was told, or was nothing to tell, is not worth telling again.
+    journal.set_note_about(&agent, &json!(status).to_string()).ok()
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::world::HubWorld;
+use crate::ringer::check_with_input;
 
 #[test]
 fn the_list_has_every_field_and_is_newest_first() {
@@ -160,6 +161,31 @@ fn why_tells_every_step() {
     let answer = world.json(&["why", &for_agent, "--json"]);
     assert_eq!(steps(&answer), ["it is for agent:worker-9, and not for the person"]);
     assert_eq!((&answer["notification"], &answer["receipts"][0]["state"]), (&Value::Null, &"queued".into()));
+}
+
+#[test]
+fn what_claude_code_says_of_its_model_is_told_when_it_changes() {
+    let world = HubWorld::new();
+    let toast = || world.json(&["hub", "status", "--json"])["toast"].clone();
+    let redraw = |session: &str, model: &str, fast: bool| {
+        let status = json!({"session_id": session, "model": {"display_name": model}, "fast_mode": fast});
+        check_with_input(&mut world.ringer(&["statusline", "claude"]), status.to_string().as_bytes());
+    };
+    world.run(&["hub", "start"]);
+    redraw("aaaaaaaa", "Opus", false);
+    world.run(&["hub", "stop"]);
+    // Without a hub nothing is told, and nothing is forgotten.
+    redraw("aaaaaaaa", "Haiku", false);
+    world.run(&["hub", "start"]);
+    assert_eq!(toast(), Value::Null);
+    redraw("aaaaaaaa", "Haiku", false);
+    assert_eq!(toast(), "claude-aaaaaaaa: the model changed from Opus to Haiku");
+    world.run(&["toast", "--remove", "model-migration"]);
+    redraw("aaaaaaaa", "Haiku", false);
+    redraw("bbbbbbbb", "Opus", false);
+    assert_eq!(toast(), Value::Null, "nothing changed");
+    redraw("bbbbbbbb", "Opus", true);
+    assert_eq!(toast(), "claude-bbbbbbbb is in fast mode");
 }
 
 #[test]

@@ -1,0 +1,35 @@
+//! Notes about agents: what somebody wants to find again the next time it looks at one. They go with their agent.
+
+use ringer_core::Agent;
+use rusqlite::{OptionalExtension, params};
+
+use crate::error::Error;
+use crate::journal::Journal;
+
+/// Notes about agents that are not known any more.
+pub(crate) const OF_GONE_AGENTS: &str =
+    "name LIKE 'agent:%' AND substr(name, 7) NOT IN (SELECT id FROM agent)";
+
+fn name(agent: &Agent) -> String {
+    format!("agent:{}", agent.as_str())
+}
+
+impl Journal {
+    /// What was noted about an agent.
+    pub fn note_about(&self, agent: &Agent) -> Result<Option<String>, Error> {
+        self.connection
+            .query_row("SELECT value FROM note WHERE name = ?1", [name(agent)], |row| row.get(0))
+            .optional()
+            .map_err(|error| self.error(error))
+    }
+
+    /// Notes something about an agent, in place of what was noted before.
+    pub fn set_note_about(&mut self, agent: &Agent, value: &str) -> Result<(), Error> {
+        self.write(|transaction| {
+            transaction
+                .prepare("INSERT OR REPLACE INTO note (name, value) VALUES (?1, ?2)")?
+                .execute(params![name(agent), value])
+                .map(drop)
+        })
+    }
+}
