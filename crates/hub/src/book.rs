@@ -16,7 +16,7 @@ pub(crate) struct Book {
     records: HashMap<MessageId, usize>,
     /// Undecided according to the memory.
     undecided: HashSet<MessageId>,
-    /// Unread for another reason than a notification, according to the memory.
+    /// Flags that are up, according to the memory.
     flags: HashSet<Flag>,
     /// Deliveries to begin once they are entered.
     begin: Vec<Delivery>,
@@ -104,9 +104,9 @@ impl Book {
         self.next.decided = self.undecided.difference(&now).cloned().collect();
     }
 
-    /// These places are unread now for another reason than a notification, and no others.
-    pub(crate) fn set_flags(&mut self, now: impl Iterator<Item = (Reason, Place)>) {
-        let now: HashSet<Flag> = now.map(|(reason, place)| flag(reason, &place)).collect();
+    /// These flags are up now, and no others.
+    pub(crate) fn set_flags(&mut self, now: impl Iterator<Item = Flag>) {
+        let now: HashSet<Flag> = now.collect();
         self.next.raised = now.difference(&self.flags).cloned().collect();
         self.next.lowered = self.flags.difference(&now).cloned().collect();
     }
@@ -133,7 +133,7 @@ impl Book {
 }
 
 /// A reason and a place, as they are written down.
-fn flag(reason: Reason, place: &Place) -> Flag {
+pub(crate) fn flag(reason: Reason, place: &Place) -> Flag {
     // Plain data: it cannot fail to be written.
     let place = serde_json::to_string(place).unwrap_or_default();
     Flag { reason: reason.as_str().to_owned(), place }
@@ -220,11 +220,12 @@ mod tests {
         let place = Place::workspace(WorkspaceId::new("w"));
         let mut book = Book::default();
         let marked = [(Reason::Manual, place.clone())];
-        book.set_flags(marked.iter().cloned());
+        let flags = || marked.iter().map(|(reason, place)| flag(*reason, place));
+        book.set_flags(flags());
         let written = book.settlement().raised.clone();
         assert_eq!(written.iter().filter_map(unflag).collect::<Vec<_>>(), marked);
         book.written();
-        book.set_flags(marked.into_iter());
+        book.set_flags(flags());
         assert!(book.settlement().is_empty());
         book.set_flags([].into_iter());
         assert_eq!(book.settlement().lowered, written);

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 
-use crate::book::{Book, unflag};
+use crate::book::{Book, flag, unflag};
 use crate::clock::{Clock, monotonic};
 use crate::events::EventLog;
 use crate::host::{Host, Service};
@@ -26,6 +26,7 @@ use crate::perform::{Job, MAX_UNDER_WAY};
 use crate::run::{Plugs, RunError};
 use crate::settings::Settings;
 use crate::signals::Followed;
+use crate::titles::Titles;
 use crate::watch::Watcher;
 
 /// Messages taken at once: one transaction for all of them.
@@ -67,6 +68,9 @@ pub(crate) struct Dispatcher {
     pub(crate) agents_due: Option<Duration>,
     pub(crate) looked: Duration,
     pub(crate) house: House,
+    pub(crate) titles: Titles,
+    /// The program that brings the person to the place they asked for.
+    pub(crate) leads_there: Option<Vec<String>>,
     last_busy: Duration,
     idle_after: Duration,
     /// Until then the journal is left alone.
@@ -155,6 +159,8 @@ impl Dispatcher {
             agents_due: None,
             looked: now,
             house: House::default(),
+            titles: Titles::default(),
+            leads_there: None,
             last_busy: now,
             idle_after: parts.idle_after,
             retry_at: None,
@@ -184,8 +190,10 @@ impl Dispatcher {
         let flags = self.memory.healing(|memory| memory.flags())?;
         let now = self.clock.now();
         let orders = self.engine.put_back(now, records, flags.iter().filter_map(unflag));
+        self.titles = Titles::put_back(&flags);
         self.book = Book::begin(undecided.iter().cloned(), flags);
         self.carry_out(now, orders);
+        self.check_titles();
         // Those that the journal no longer has are decided with that.
         for message in self.journal.healing(|journal| journal.messages(&undecided))? {
             self.arrive(message);
@@ -284,6 +292,9 @@ impl Dispatcher {
                 if let Err(why) = self.open(&id) {
                     self.log.line(format!("cannot show {id}: {}", why.message));
                 }
+                if let Some(argv) = self.leads_there.take() {
+                    self.perform(Job::Lead(argv));
+                }
             }
             Input::Desktop(_) => {}
             Input::Watched(outcome) => self.watched(&outcome),
@@ -374,7 +385,8 @@ impl Dispatcher {
     /// Writes down what happened. Then, and only then, does anything go out.
     pub(crate) fn settle(&mut self) {
         self.book.set_undecided(self.engine.undecided_ids());
-        self.book.set_flags(self.engine.attention().reasons());
+        let reasons = self.engine.attention().reasons().map(|(reason, place)| flag(reason, &place));
+        self.book.set_flags(reasons.chain(self.titles.flags()));
         if self.book.settlement().is_empty() || self.retry_at.is_some_and(|at| at > monotonic()) {
             return;
         }

@@ -21,6 +21,8 @@ pub struct SurfaceInfo {
 pub enum Focused {
     /// The person is there.
     Done,
+    /// This program brings them there: an argument vector.
+    By(Vec<String>),
     /// It is ours, but it cannot be brought to the front; in words.
     Cannot(String),
     /// It is not ours.
@@ -50,6 +52,11 @@ pub trait Host: Send {
 
     /// A surface's ring goes on or off.
     fn ring(&mut self, _place: &Place, _lit: bool) {}
+
+    /// Whether a surface's ring is a sign in the title of its terminal, which the hub writes.
+    fn rings_by_title(&self) -> bool {
+        false
+    }
 
     /// A workspace's number changes.
     fn badge(&mut self, _workspace: &WorkspaceId, _badge: Badge) {}

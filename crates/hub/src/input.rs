@@ -36,6 +36,13 @@ pub(crate) enum Input {
 pub(crate) enum Reply {
     /// A value, or why not.
     Result(Result<Value, Refusal>),
+    /// A value, once this program has brought the person to a place.
+    Leads {
+        /// The program.
+        argv: Vec<String>,
+        /// What is answered, with what came of it.
+        answer: Value,
+    },
     /// A subscription, which goes on until the connection ends.
     Subscribed(Subscription),
 }

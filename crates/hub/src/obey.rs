@@ -45,6 +45,7 @@ impl Dispatcher {
             }
             Order::Ring { place, lit } => {
                 self.hosts.iter_mut().for_each(|host| host.ring(&place, lit));
+                self.ring_title(&place, lit);
                 self.events.add(now.wall_ms, "ring", json!({ "place": place, "lit": lit }));
             }
             Order::Badge { workspace, badge } => {

@@ -1,6 +1,6 @@
 //! Carrying orders out: whatever can hang happens here, each by itself and with a deadline, and never on the loop.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use ringer_core::{Answer, Delivery, Envelope, MessageId, Ticket, Way};
 use ringer_deliver::{Desktop, DesktopEvent, Note, Popup, Shown};
+use ringer_term::Channel;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
+use crate::focus::bring;
 use crate::input::Input;
 use crate::outfit::{Outfit, WEBHOOK_ATTEMPTS};
 use crate::terminals::{InTerminal, Terminal};
@@ -35,6 +37,10 @@ pub(crate) enum Job {
     Withdraw(MessageId),
     /// The settings changed.
     Equip(Arc<Outfit>),
+    /// Put a sign with this text into a terminal's title, or take it away again.
+    Title { terminal: Terminal, text: Option<String> },
+    /// Run the program that brings the person to a place.
+    Lead(Vec<String>),
 }
 
 /// What a delivery did.
@@ -81,16 +87,21 @@ pub(crate) struct Performer {
     /// What can be stopped: deliveries that have not reached anybody yet.
     on_their_way: HashMap<MessageId, Vec<AbortHandle>>,
     in_terminals: VecDeque<(MessageId, InTerminal)>,
+    titles: mpsc::Sender<(Terminal, Option<String>)>,
 }
 
 impl Performer {
     pub(crate) fn new(outfit: Outfit, desktop: Desktop, inputs: mpsc::Sender<Input>) -> Self {
+        let (titles, to_write) = mpsc::channel(MAX_IN_TERMINALS);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(write_titles(to_write));
         Self {
             outfit: Arc::new(outfit),
             desktop,
             inputs,
             at_once: Arc::new(Semaphore::new(MAX_AT_ONCE)),
-            tasks: JoinSet::new(),
+            tasks,
+            titles,
             on_their_way: HashMap::new(),
             in_terminals: VecDeque::new(),
         }
@@ -134,6 +145,15 @@ impl Performer {
             Job::Equip(outfit) => self.outfit = outfit,
             Job::Hook { ticket, index, envelope } => self.run_hook(ticket, index, envelope),
             Job::Withdraw(id) => self.withdraw(&id),
+            // The writer takes them in order; more than it holds are too many to matter.
+            Job::Title { terminal, text } => {
+                if text.is_none() || self.outfit.channel != Channel::NotificationsDisabled {
+                    let _ = self.titles.try_send((terminal, text));
+                }
+            }
+            Job::Lead(argv) => {
+                self.tasks.spawn(async move { bring(argv, &mut serde_json::Value::Null).await });
+            }
             Job::Deliver { delivery, terminal, under_way } => {
                 let (id, way) = (delivery.id.clone(), delivery.way);
                 let work = self.deliver(&delivery, terminal);
@@ -216,6 +236,20 @@ impl Performer {
     }
 }
 
+/// One after the other: a sign that is taken away before it is put there would stay.
+async fn write_titles(mut titles: mpsc::Receiver<(Terminal, Option<String>)>) {
+    let mut without = HashSet::new();
+    while let Some((terminal, text)) = titles.recv().await {
+        // What was never put there must not be taken away: it would be somebody else's.
+        if text.is_none() && without.remove(&terminal.surface) {
+            continue;
+        }
+        if terminal.title(text.as_deref()).await.is_err() && text.is_some() {
+            without.insert(terminal.surface);
+        }
+    }
+}
+
 async fn within(deadline: Duration, work: impl Future<Output = Report>) -> Report {
     let done = tokio::time::timeout(deadline, work).await;
     done.unwrap_or_else(|_| Report::of(Err(format!("it took longer than {deadline:?}"))))
@@ -232,7 +266,7 @@ async fn show_on_desktop(desktop: &Desktop, note: &Note) -> Report {
     }
 }
 
-async fn show_in_terminal(terminal: Option<Terminal>, note: &Note, channel: ringer_term::Channel) -> Report {
+async fn show_in_terminal(terminal: Option<Terminal>, note: &Note, channel: Channel) -> Report {
     let Some(terminal) = terminal else {
         return Report::of(Err(
             "it did not come from a terminal, and none is known in its workspace".to_owned()

@@ -11,7 +11,7 @@ use crate::host::{Focused, Host, SurfaceInfo};
 /// whoever speaks next is learned again.
 const MAX_TERMINALS: usize = 4096;
 
-/// Terminals that nobody draws a ring on. Their ring is the terminal's own notification.
+/// Terminals that nobody draws a ring on. Their ring is the terminal's own notification, and a sign in its title.
 #[derive(Debug, Default)]
 pub struct PlainHost {
     terminals: HashMap<SurfaceId, SurfaceInfo>,
@@ -68,13 +68,35 @@ impl Host for PlainHost {
         let Some(info) = place.surface.as_ref().and_then(|surface| self.terminals.get(surface)) else {
             return Focused::NotMine;
         };
+        if let Some(argv) = tmux_pane(&info.surface) {
+            return Focused::By(argv);
+        }
         let tty = info.tty.as_deref().unwrap_or("a terminal");
         Focused::Cannot(format!("it is {tty}, and no terminal can be told to come to the front"))
+    }
+
+    fn rings_by_title(&self) -> bool {
+        true
     }
 
     fn gone(&mut self) -> Vec<SurfaceId> {
         std::mem::take(&mut self.gone)
     }
+}
+
+/// What brings a pane of tmux to the front, in the client that was used last. Pane numbers are those of one server, so it
+/// is left alone if another one has its socket now.
+fn tmux_pane(surface: &SurfaceId) -> Option<Vec<String>> {
+    let mut fields = surface.as_str().strip_prefix("tmux:")?.rsplitn(3, ':');
+    let (pane, server, socket) = (fields.next()?, fields.next()?, fields.next()?);
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(server) || !pane.strip_prefix('%').is_some_and(is_number) {
+        return None;
+    }
+    let same = format!("#{{==:#{{pid}},{server}}}");
+    let go = format!("select-window -t '{pane}' ; select-pane -t '{pane}' ; switch-client -t '{pane}'");
+    let gone = "display-message -p 'that tmux server is gone'";
+    Some(["tmux", "-S", socket, "if-shell", "-F", &same, &go, gone].map(str::to_owned).into())
 }
 
 #[cfg(test)]
@@ -93,6 +115,18 @@ mod tests {
         let place = Place::surface(WorkspaceId::new("repo:b"), surface);
         assert!(matches!(host.focus(&place), Focused::Cannot(why) if why.contains("/dev/pts/1")));
         assert_eq!(host.focus(&Place::workspace(WorkspaceId::new("repo:b"))), Focused::NotMine);
+    }
+
+    #[test]
+    fn a_pane_of_tmux_is_brought_to_the_front_by_tmux() {
+        let argv = tmux_pane(&SurfaceId::new("tmux:/tmp/a:b/default:77:%3")).unwrap();
+        assert_eq!(argv[..5], ["tmux", "-S", "/tmp/a:b/default", "if-shell", "-F"]);
+        assert!(argv[5].contains("77") && argv[6].contains("switch-client -t '%3'"), "{argv:?}");
+        for not_one in
+            ["tty:/dev/pts/1@5", "tmux:x", "tmux:s:77:%3' ; kill-server", "tmux:s:7x:%3", "tmux:s::%"]
+        {
+            assert_eq!(tmux_pane(&SurfaceId::new(not_one)), None, "{not_one}");
+        }
     }
 
     #[test]

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::dispatch::Dispatcher;
 use crate::events::Wanted;
-use crate::host::Focused;
 use crate::input::Reply;
 use crate::params::{About, AddToast, Create, Hears, Key, Listing, LooksAt, Subscribe, message_id, read};
 use crate::protocol::Refusal;
@@ -96,7 +95,11 @@ impl Dispatcher {
         let (_, method) = found.ok_or_else(|| {
             Refusal::new("unknown_method", format!("there is no method {method:?}; hub.methods lists them"))
         })?;
-        method(self, params).map(|value| Reply::Result(Ok(value)))
+        let value = method(self, params)?;
+        Ok(match self.leads_there.take() {
+            Some(argv) => Reply::Leads { argv, answer: value },
+            None => Reply::Result(Ok(value)),
+        })
     }
 
     fn create(&mut self, create: Create) -> Answer {
@@ -241,19 +244,6 @@ impl Dispatcher {
             Some(id) => self.open(&id),
             None => Ok(Value::Null),
         }
-    }
-
-    fn focus(&mut self, place: &Place) -> Value {
-        for host in &mut self.hosts {
-            match host.focus(place) {
-                Focused::Done => return json!({ "focused": true, "host": host.name() }),
-                Focused::Cannot(why) => {
-                    return json!({ "focused": false, "host": host.name(), "why": why });
-                }
-                Focused::NotMine => {}
-            }
-        }
-        json!({ "focused": false, "why": "it came from no terminal that is known" })
     }
 
     fn why(&mut self, about: &About) -> Answer {

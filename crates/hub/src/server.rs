@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::events::{HubEvent, Subscription};
+use crate::focus::bring;
 use crate::input::{Input, Reply};
 use crate::protocol::{MAX_LINE, Refusal, Response, read_request};
 
@@ -166,6 +167,10 @@ impl Connection {
         self.inputs.send(input).await.map_err(|_| Over)?;
         match answered.await.map_err(|_| Over)? {
             Reply::Result(result) => self.write(&Response::to(id, result).line()).await,
+            Reply::Leads { argv, mut answer } => {
+                bring(argv, &mut answer).await;
+                self.write(&Response::to(id, Ok(answer)).line()).await
+            }
             Reply::Subscribed(subscription) => self.follow(id, subscription).await,
         }
     }

@@ -10,8 +10,8 @@ use ringer_deliver::{Error, Note, Output, Program, terminal};
 use ringer_journal::ProcessStat;
 use ringer_term::outer::tmux_query;
 use ringer_term::{
-    AppleBell, Channel, Detection, Env, Method, Multiplexer, Notice, NotificationId, Outer, Terminator,
-    Urgency, choose, close99, detect, wrap,
+    AppleBell, Channel, Detection, Env, Method, Multiplexer, Notice, NotificationId, Outer, TITLE_BACK,
+    Terminator, Urgency, choose, close99, detect, title_mark, wrap,
 };
 
 /// How long tmux may take to say what is around it.
@@ -41,15 +41,36 @@ impl InTerminal {
 }
 
 impl Terminal {
+    /// Puts a sign with a text into its title, or brings back the title from before. Nothing happens where it would not come
+    /// back.
+    pub(crate) async fn title(&self, text: Option<&str>) -> Result<(), String> {
+        let environment = self.look().await?;
+        let detection = detect(&environment);
+        if !detection.keeps_titles() {
+            return Ok(());
+        }
+        let bytes = match text {
+            Some(text) => title_mark(sign(&environment), text, Terminator::St),
+            None => TITLE_BACK.to_owned(),
+        };
+        // Not wrapped: inside tmux, the title is the pane's.
+        let written = terminal::write(Path::new(&self.tty), bytes.as_bytes(), terminal::WRITE_DEADLINE).await;
+        written.map_err(|error| error.to_string())
+    }
+
+    async fn look(&self) -> Result<Env, String> {
+        let terminal = self.clone();
+        let environment = tokio::task::spawn_blocking(move || terminal.environment()).await;
+        environment.map_err(|error| error.to_string())?
+    }
+
     /// Shows a notification through the terminal's own channel. Gives in words how, and what is needed to take it back.
     pub(crate) async fn show(
         &self,
         note: &Note,
         preferred: Channel,
     ) -> Result<(String, Option<InTerminal>), String> {
-        let terminal = self.clone();
-        let environment = tokio::task::spawn_blocking(move || terminal.environment()).await;
-        let environment = environment.map_err(|error| error.to_string())??;
+        let environment = self.look().await?;
         let detection = outer(detect(&environment), &environment).await;
         let choice = choose(preferred, &detection, AppleBell::default());
         if matches!(choice.method, Method::Disabled | Method::NoMethodAvailable) {
@@ -130,6 +151,13 @@ async fn outer(detection: Detection, environment: &Env) -> Detection {
         Some(outer) => detection.with_outer(outer),
         None => detection,
     }
+}
+
+/// The sign in a title, as far as the locale has one.
+fn sign(environment: &Env) -> char {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| environment.get(name));
+    let locale = locale.unwrap_or_default().to_ascii_lowercase();
+    if locale.contains("utf-8") || locale.contains("utf8") { '●' } else { '*' }
 }
 
 /// The id under which a terminal knows a notification: the same after a restart, so that it is replaced, not doubled.

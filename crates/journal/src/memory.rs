@@ -171,7 +171,7 @@ impl Memory {
         })
     }
 
-    /// The places that are unread for another reason than a notification.
+    /// The flags that are up.
     pub fn flags(&self) -> Result<Vec<Flag>, Error> {
         self.rows("SELECT reason, place FROM flag ORDER BY reason, place", |row| {
             Ok(Some(Flag { reason: row.get(0)?, place: row.get(1)? }))

@@ -44,7 +44,8 @@ pub struct DeadLetter {
     pub unix_ms: i64,
 }
 
-/// A place that is unread for another reason than a notification.
+/// Something about a place that holds until it is over: it is unread for another reason than a notification, or its title
+/// has a sign.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Flag {
     /// The reason, by its name.
@@ -81,9 +82,9 @@ pub struct Settlement {
     pub withdrawn: Vec<MessageId>,
     /// Deliveries that were given up.
     pub dead: Vec<DeadLetter>,
-    /// Places that are unread now.
+    /// Flags that are up now.
     pub raised: Vec<Flag>,
-    /// Places that no longer are.
+    /// Flags that no longer are.
     pub lowered: Vec<Flag>,
 }
 

@@ -26,6 +26,16 @@ pub struct Detection {
 }
 
 impl Detection {
+    /// Whether the nearest terminal keeps titles and brings them back (XTWINOPS 22 and 23). `false` where that is not known:
+    /// one that does not would keep a sign for ever.
+    pub fn keeps_titles(&self) -> bool {
+        use crate::identity::Program::{Alacritty, Foot, Iterm2, Kitty, Vte};
+        match self.multiplexers.first() {
+            Some(multiplexer) => *multiplexer == Multiplexer::Tmux,
+            None => matches!(self.identity.program, Alacritty | Foot | Iterm2 | Kitty | Vte),
+        }
+    }
+
     /// The same detection, knowing what the multiplexer said of the terminal around it.
     pub fn with_outer(mut self, outer: Outer) -> Self {
         self.identity = outer.identity;

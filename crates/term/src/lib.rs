@@ -70,7 +70,7 @@ mod title;
 
 pub use channel::{CHANNELS, Channel, Choice, Method, UnknownChannel, choose};
 pub use detect::{Detection, detect};
-pub use encode::{BEL, TitleState, hyperlink, osc9, osc777, title};
+pub use encode::{BEL, TITLE_BACK, TitleState, hyperlink, osc9, osc777, title, title_mark};
 pub use env::Env;
 pub use event::{Event, EventKind, Keys, Notification, Prompt, PromptMark, Protocol, Query};
 pub use id::{InvalidId, NotificationId};

@@ -16,4 +16,5 @@ mod restart;
 mod settings;
 mod socket;
 mod terminals;
+mod tmux;
 mod watches;

@@ -8,8 +8,9 @@ fn kitty_is_told_with_osc_99_and_told_again_when_it_is_read() {
     let hub = TestHub::start("");
     let terminal = Terminal::kitty();
     let id = hub.append(&terminal.says("May I?"));
-    let told = terminal.wait_for("May I?");
-    assert!(told.starts_with("\x1b]99;") && told.contains("p=body"), "{told:?}");
+    let told = terminal.wait_for("p=body");
+    let told = &told[told.find("\x1b]99;").expect("an OSC 99")..];
+    assert!(told.contains("May I?"), "{told:?}");
     assert!(told.ends_with("\x1b\\") || told.ends_with('\x07'), "{told:?}");
     let trail = hub.wait_for_step(&id, "terminal: ");
     let step = format!("terminal: kitty through {}", terminal.tty);
@@ -78,4 +79,45 @@ fn switched_off_no_terminal_is_told() {
     let id = hub.append(&terminal.says("hello"));
     hub.wait_for_step(&id, "terminal failed: ");
     assert!(terminal.told().is_empty());
+}
+
+/// How often a terminal was told something.
+fn times(terminal: &Terminal, text: &str) -> usize {
+    String::from_utf8_lossy(&terminal.told()).matches(text).count()
+}
+
+#[test]
+fn the_title_has_a_sign_until_it_is_read_also_by_the_next_hub() {
+    let mut hub = TestHub::start("");
+    let terminal = Terminal::with(&[("TERM", "xterm-kitty"), ("KITTY_WINDOW_ID", "1"), ("LANG", "C.UTF-8")]);
+    let id = hub.append(&terminal.says("May I?"));
+    terminal.wait_for("\x1b[22;2t\x1b]2;● system: May I?\x1b\\");
+    hub.end();
+    hub.begin();
+    assert!(!hub.is_read(&id));
+    hub.mark_read(&id);
+    terminal.wait_for("\x1b[23;2t");
+    assert_eq!((times(&terminal, "\x1b[22;2t"), times(&terminal, "\x1b[23;2t")), (1, 1));
+}
+
+#[test]
+fn a_title_that_would_not_come_back_is_left_alone() {
+    let hub = TestHub::start("");
+    let [plain, kitty] =
+        [Terminal::with(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "ghostty")]), Terminal::kitty()];
+    let id = hub.append(&plain.says("hello"));
+    hub.wait_for_step(&id, "terminal: ");
+    // Titles are written one after the other: when the second has its sign, the first has had its turn.
+    hub.append(&kitty.says("hello"));
+    kitty.wait_for("\x1b]2;* system: hello");
+    assert_eq!(times(&plain, "\x1b[22;2t"), 0);
+}
+
+#[test]
+fn without_rings_no_title_has_a_sign() {
+    let hub = TestHub::start("[notify]\nring = false\n");
+    let terminal = Terminal::kitty();
+    let id = hub.append(&terminal.says("hello"));
+    hub.wait_for_step(&id, "terminal: ");
+    assert_eq!(times(&terminal, "\x1b[22;2t"), 0);
 }
