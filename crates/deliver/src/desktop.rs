@@ -113,6 +113,19 @@ impl Desktop {
         (Self { errands, deadline }, told)
     }
 
+    /// Who would show a popup at that address, in words. Nothing is shown, and nobody is started.
+    #[cfg(not(target_os = "macos"))]
+    pub async fn describe(address: &str, deadline: Duration) -> Result<String, Error> {
+        let asked = async { link::Link::connect(address).await?.describe().await };
+        tokio::time::timeout(deadline, asked).await.unwrap_or(Err(Error::NoAnswer(deadline)))
+    }
+
+    /// Who would show a popup. That of macOS is always there.
+    #[cfg(target_os = "macos")]
+    pub async fn describe(_address: &str, _deadline: Duration) -> Result<String, Error> {
+        Ok("Notification Center shows banners".to_owned())
+    }
+
     /// Shows a popup, in place of the last one with the same key (on macOS beside it). Gives where it is shown, to be
     /// kept for [`Desktop::new`].
     ///

@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 
 use futures_core::Stream;
+use ringer_term::sanitise_line;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use zbus::message::{Flags, Message, Sequence, Type};
@@ -86,6 +87,26 @@ impl Link {
             link.owner = reply.body().deserialize::<&str>().ok().map(str::to_owned);
         }
         Ok(link)
+    }
+
+    /// Who would show a popup, in words, without showing one and without starting anybody.
+    pub(super) async fn describe(&self) -> Result<String, Error> {
+        let failed = |error: zbus::Error| Error::Desktop(error.to_string());
+        if let Some(owner) = self.owner.as_deref() {
+            let asked =
+                self.connection.call_method(Some(owner), PATH, Some(NAME), "GetServerInformation", &());
+            let reply = asked.await.map_err(failed)?;
+            let (name, _vendor, version, _spec): (String, String, String, String) =
+                reply.body().deserialize().map_err(failed)?;
+            return Ok(sanitise_line(&format!("{name} {version} shows popups")));
+        }
+        let asked = self.connection.call_method(Some(BUS), BUS_PATH, Some(BUS), "ListActivatableNames", &());
+        let reply = asked.await.map_err(failed)?;
+        let names: Vec<String> = reply.body().deserialize().map_err(failed)?;
+        if names.iter().any(|name| name == NAME) {
+            return Ok("the session bus starts a notification server with the first popup".to_owned());
+        }
+        Err(Error::Desktop("there is none on the session bus".to_owned()))
     }
 
     async fn bus(&self, method: &str, argument: &str) -> zbus::Result<Message> {

@@ -200,6 +200,10 @@ async fn no_bus_is_told_at_once() {
     let (desktop, _events) = desktop(&bus);
     let error = soon("an answer", desktop.show(popup("a", "s"))).await.expect_err("no server");
     assert!(matches!(error, Error::Desktop(_)), "{error}");
+    let error = Desktop::describe(&bus.address(), PATIENCE).await.expect_err("no server");
+    assert!(matches!(error, Error::Desktop(_)), "{error}");
+    let error = Desktop::describe("unix:path=/nowhere/bus", PATIENCE).await.expect_err("no bus");
+    assert!(matches!(error, Error::NoBus(_)), "{error}");
 }
 
 #[tokio::test]

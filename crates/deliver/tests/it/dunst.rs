@@ -75,6 +75,8 @@ async fn dunst_replaces_withdraws_and_tells() {
     .await;
     let first = first.expect("shown");
     displayed(&bus, "1").await;
+    let described = Desktop::describe(&bus.address(), PATIENCE).await.expect("somebody");
+    assert!(described.starts_with("dunst ") && described.ends_with(" shows popups"), "{described}");
 
     let second = desktop.show(popup("b", "s1")).await.expect("shown");
     assert_eq!(second, first, "the same popup, with another text");

@@ -45,6 +45,11 @@ pub(super) fn desktop(bus: Option<String>) -> Result<String, Error> {
     })
 }
 
+/// Who would show a popup, without one.
+pub(super) fn describe_desktop(bus: &str) -> Result<String, Error> {
+    wait(Desktop::describe(bus, PATIENCE / 2))
+}
+
 /// Plays it.
 pub(super) fn sound(wanted: &config::Sound) -> Result<(), Error> {
     wait(async { wanted.way_out().play(&std::env::var_os("PATH").unwrap_or_default()).await })

@@ -1,8 +1,7 @@
 //! The ways out: desktop, sound, command, webhooks.
 
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use ringer_core::Popup;
@@ -61,13 +60,13 @@ fn desktop(popup: Popup, send: bool) -> Row {
             Err(error) => bad(error.to_string()).fix(NO_SERVER),
         };
     }
-    if cfg!(target_os = "macos") {
-        return Row::ok(part, "not tried").fix("ringer doctor --send");
-    }
-    match bus.as_deref().map(reach) {
-        None => bad("no session bus: DBUS_SESSION_BUS_ADDRESS is not set".to_owned()).fix(NO_BUS),
-        Some(Err(why)) => bad(format!("the session bus cannot be reached: {why}")).fix(NO_BUS),
-        Some(Ok(how)) => Row::ok(part, format!("{how}; ringer doctor --send shows a popup on it")),
+    let Some(bus) = bus.or_else(|| cfg!(target_os = "macos").then(String::new)) else {
+        return bad("no session bus: DBUS_SESSION_BUS_ADDRESS is not set".to_owned()).fix(NO_BUS);
+    };
+    match send::describe_desktop(&bus) {
+        Ok(who) => Row::ok(part, format!("{who}; ringer doctor --send shows one")),
+        Err(error @ Error::NoBus(_)) => bad(error.to_string()).fix(NO_BUS),
+        Err(error) => bad(error.to_string()).fix(NO_SERVER),
     }
 }
 
@@ -77,23 +76,6 @@ const NO_SERVER: &str = if cfg!(target_os = "macos") {
 } else {
     "start a notification server (mako, dunst, …), or set notify.popup = \"terminal\""
 };
-
-/// Whether somebody answers at the address of a bus. What is no socket in the file system is left to `--send`.
-fn reach(address: &str) -> Result<String, String> {
-    let Some(path) = socket_of(address) else { return Ok("the session bus has an address".to_owned()) };
-    match UnixStream::connect(&path) {
-        Ok(_) => Ok("the session bus is there".to_owned()),
-        Err(error) => Err(format!("{}: {error}", path.display())),
-    }
-}
-
-/// The socket of an address such as `unix:path=/run/user/1000/bus,guid=…`.
-fn socket_of(address: &str) -> Option<PathBuf> {
-    let fields = address.split(';').next()?.strip_prefix("unix:")?;
-    let path = fields.split(',').find_map(|field| field.strip_prefix("path="))?;
-    // Other characters are escaped by `%`; whoever has such a path is served by `--send`.
-    (!path.contains('%')).then(|| PathBuf::from(path))
-}
 
 fn sound(wanted: &Sound, send: bool) -> Row {
     let part = "sound";
@@ -182,23 +164,4 @@ fn secret(part: &str, file: &Path) -> Option<Row> {
         Row::broken(part, format!("the secret in {name} can be read or written by others"))
             .fix(format!("chmod 600 {name}"))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_socket_of_a_bus() {
-        let check = |address, expected: Option<&str>| {
-            assert_eq!(socket_of(address), expected.map(PathBuf::from), "{address}");
-        };
-        check("unix:path=/run/user/1000/bus", Some("/run/user/1000/bus"));
-        check("unix:guid=0a,path=/run/bus,x=y;unix:path=/other", Some("/run/bus"));
-        check("unix:abstract=/tmp/dbus-x", None);
-        check("unix:path=/a%20b", None);
-        check("tcp:host=localhost,port=1", None);
-        assert!(reach("unix:path=/nowhere/bus").is_err());
-        assert!(reach("tcp:host=localhost,port=1").is_ok());
-    }
 }
