@@ -87,16 +87,7 @@ impl Journal {
 
     /// Moves a cursor forward. It never moves back.
     pub fn advance(&mut self, consumer: &Consumer, seq: i64, unix_ms: i64) -> Result<(), Error> {
-        self.write(|transaction| {
-            transaction
-                .prepare(
-                    "INSERT INTO cursor (consumer, scope, seq, touched) VALUES (?1, ?2, ?3, ?4)
-                     ON CONFLICT (consumer, scope) DO UPDATE
-                     SET seq = max(seq, excluded.seq), touched = excluded.touched",
-                )?
-                .execute(params![consumer.name, consumer.scope.as_str(), seq, unix_ms])
-                .map(drop)
-        })
+        self.write(|transaction| advance(transaction, &consumer.name, consumer.scope.as_str(), seq, unix_ms))
     }
 
     /// What a consumer has not read yet, in order: what is for the lead of its scope, not sent by itself, and still
@@ -129,4 +120,22 @@ impl Journal {
             most,
         )
     }
+}
+
+/// Moves a cursor forward, or makes it. It never moves back.
+pub(crate) fn advance(
+    transaction: &Transaction<'_>,
+    consumer: &str,
+    scope: &str,
+    seq: i64,
+    unix_ms: i64,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare(
+            "INSERT INTO cursor (consumer, scope, seq, touched) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (consumer, scope) DO UPDATE
+             SET seq = max(seq, excluded.seq), touched = excluded.touched",
+        )?
+        .execute(params![consumer, scope, seq, unix_ms])
+        .map(drop)
 }

@@ -4,8 +4,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use ringer_core::{Message, MessageId};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::OptionalExtension;
 
+use crate::consumer::advance;
 use crate::doorbell::{self, Doorbell, Holder};
 use crate::error::Error;
 use crate::home::Home;
@@ -92,16 +93,7 @@ impl Journal {
 
     /// The hub has come this far. Said now and then, so that nothing is forgotten that it has not taken.
     pub fn advance_hub(&mut self, seq: i64, unix_ms: i64) -> Result<(), Error> {
-        self.write(|transaction| {
-            transaction
-                .prepare(
-                    "INSERT INTO cursor (consumer, scope, seq, touched) VALUES (?1, ?2, ?3, ?4)
-                     ON CONFLICT (consumer, scope) DO UPDATE
-                     SET seq = max(seq, excluded.seq), touched = excluded.touched",
-                )?
-                .execute(params![CONSUMER, EVERYWHERE, seq, unix_ms])
-                .map(drop)
-        })
+        self.write(|transaction| advance(transaction, CONSUMER, EVERYWHERE, seq, unix_ms))
     }
 
     /// The messages after the hub's place, in order; the last thousand of them.
