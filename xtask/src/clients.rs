@@ -19,6 +19,8 @@ struct Client {
 const CLIENTS: &[Client] = &[
     Client { package: "@anthropic-ai/claude-code", version: "2.1.325", program: "claude" },
     Client { package: "@openai/codex", version: "0.166.0", program: "codex" },
+    Client { package: "@google/gemini-cli", version: "0.61.0", program: "gemini" },
+    Client { package: "opencode-ai", version: "1.18.33", program: "opencode" },
 ];
 
 const NPM: &[Part] = &[Part {
@@ -102,10 +104,14 @@ mod tests {
             let outcome = install(Missing::Report, folder, &mut Timetable::default());
             outcome.err().map(|failure| failure.to_string()).unwrap_or_default()
         };
-        assert!(complaint(&folder).ends_with("@anthropic-ai/claude-code@2.1.325 @openai/codex@0.166.0"));
-        put(&CLIENTS[0], CLIENTS[0].version, &folder);
+        let all = "@anthropic-ai/claude-code@2.1.325 @openai/codex@0.166.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33";
+        assert!(complaint(&folder).ends_with(all), "{}", complaint(&folder));
+        for client in CLIENTS {
+            put(client, client.version, &folder);
+        }
         put(&CLIENTS[1], "0.165.9", &folder);
-        assert!(complaint(&folder).ends_with(" @openai/codex@0.166.0"), "{}", complaint(&folder));
+        let one = format!("{} @openai/codex@0.166.0", folder.display());
+        assert!(complaint(&folder).ends_with(&one), "{}", complaint(&folder));
         put(&CLIENTS[1], CLIENTS[1].version, &folder);
         assert_eq!(complaint(&folder), "");
         fs::remove_dir_all(&folder).expect("it was ours");

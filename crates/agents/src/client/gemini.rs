@@ -25,7 +25,10 @@ pub(super) fn read(event: &str, input: &Input) -> Report {
         "BeforeTool" => report.before_tool(input),
         "AfterTool" => {
             report.state(AgentState::Working);
-            report.moment = Moment::AfterTool;
+            // Of a tool that could not run the model gets the error alone, without what a hook has added.
+            if input.get("tool_response.error").is_none_or(|error| *error == Value::Null) {
+                report.moment = Moment::AfterTool;
+            }
         }
         "AfterAgent" => report.done(input, "prompt_response", false),
         "Notification" => notification(input, &mut report),
@@ -122,6 +125,19 @@ mod tests {
         check(json!({"type": "exec", "command": "make"}), Permission, "make");
         check(json!({}), Permission, "m");
         check(json!({"type": "ask_user", "questions": [{"question": "Which?"}]}), Question, "Which?");
+    }
+
+    #[test]
+    fn nothing_goes_into_the_result_of_a_tool_that_could_not_run() {
+        let check = |response: serde_json::Value, moment: Moment| {
+            let input = json!({"session_id": "s", "tool_response": response});
+            let report = read("AfterTool", &Input::read(input.to_string().as_bytes()).unwrap());
+            assert_eq!((report.moment, &report.signals[0].says), (moment, &Says::Is(AgentState::Working)));
+        };
+        check(json!({"llmContent": "Exit Code: 3", "error": null}), Moment::AfterTool);
+        check(json!({"llmContent": "Exit Code: 3"}), Moment::AfterTool);
+        let error = json!({"message": "File not found.", "type": "file_not_found"});
+        check(json!({"llmContent": "x", "error": error}), Moment::Other);
     }
 
     #[test]

@@ -13,7 +13,8 @@ pub const MAX_KEPT: usize = 8 * 1024;
 const LIMITS: Limits =
     Limits { document: MAX_INPUT, text: MAX_KEPT, field: 12 * 1024, total: 256 * 1024, keeps: is_known };
 
-/// The members that somebody here reads, at any depth. What a tool answered is not among them: it is what is big.
+/// The members that somebody here reads, at any depth. Of what a tool answered only whether it failed is among them: the
+/// rest is what is big.
 const KNOWN: &[&str] = &[
     // Who, where, which turn.
     "session_id",
@@ -50,6 +51,7 @@ const KNOWN: &[&str] = &[
     "background_tasks",
     "session_crons",
     "is_interrupt",
+    "ends_with_turn",
     // Words.
     "prompt",
     "prompt_response",
@@ -73,6 +75,7 @@ const KNOWN: &[&str] = &[
     "call_id",
     "callID",
     "tool_input",
+    "tool_response",
     "input",
     "args",
     "command",
@@ -105,9 +108,9 @@ fn is_known(name: &str) -> bool {
 /// ```
 /// use ringer_agents::client::Input;
 ///
-/// let input = Input::read(&br#"{"tool_input": {"command": "make"}, "tool_response": "a lot"}"#[..])?;
+/// let input = Input::read(&br#"{"tool_input": {"command": "make"}, "tool_response": {"llmContent": "a lot"}}"#[..])?;
 /// assert_eq!(input.text("tool_input.command"), Some("make"));
-/// assert_eq!(input.text("tool_response"), None);
+/// assert_eq!(input.text("tool_response.llmContent"), None);
 /// # Ok::<(), ringer_agents::client::InputError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! opencode: its events as Ringer's plugin passes them on, and what the plugin takes back.
 //!
 //! The plugin writes the event as opencode gave it (`{"type", "properties"}`), or the input of a `tool.execute` hook,
-//! with `cwd` beside it, `parentID` for the session of a subagent, and
-//! `last_assistant_message` where it knows that. Written after opencode 1.18's types.
+//! with `cwd` beside it, `parentID` for the session of a subagent, `last_assistant_message` where it knows that, and
+//! `ends_with_turn` where the process does. Written after opencode 1.18's types, and run with 1.18.33.
 
 use ringer_core::{AgentState, Authority, BlockedOn};
 use serde::Serialize;
@@ -62,7 +62,13 @@ pub(super) fn read(event: &str, input: &Input) -> Report {
         }
         "permission.replied" | "question.replied" | "question.rejected" => report.state(AgentState::Working),
         "session.status" => status(input, &mut report),
-        "session.idle" => report.done(input, "last_assistant_message", false),
+        "session.idle" => {
+            report.done(input, "last_assistant_message", false);
+            // `opencode run`: nobody would read what is given to it now.
+            if input.flag("ends_with_turn") {
+                report.moment = Moment::Other;
+            }
+        }
         "session.error" => failure(input, &mut report),
         "session.compacted" | "message.updated" | "message.part.updated" => report.alive(),
         "session.deleted" => report.state(AgentState::Exited),
@@ -208,6 +214,8 @@ mod tests {
         let idle = report("session.idle", &json!({"properties": {"sessionID": "s"}}));
         assert_eq!(idle.moment, Moment::Stopping { already_blocked: false });
         assert_eq!(idle.signals[0].says, Says::Is(AgentState::Done));
+        let last = report("session.idle", &json!({"session_id": "s", "ends_with_turn": true}));
+        assert_eq!((last.moment, &last.signals), (Moment::Other, &idle.signals));
         let child = report("session.idle", &json!({"properties": {"sessionID": "s"}, "parentID": "p"}));
         assert_eq!((child.subagent, child.moment), (true, Moment::Other));
         assert_eq!(child.session_id.as_deref(), Some("p"));

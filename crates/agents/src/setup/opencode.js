@@ -23,12 +23,17 @@ const EVENTS = new Set([
   "question.rejected",
 ])
 
-// What the hook answered, or an empty object if it failed in any way.
-const call = (event, input) =>
+// `opencode run` ends with its turn: what it is given to go on with then would be lost.
+const ENDS_WITH_TURN = process.argv.slice(2).find((word) => !word.startsWith("-")) === "run"
+
+// What the hook answered, or an empty object if it failed in any way. It begins when the call before it is over.
+const call = (event, input, before) =>
   new Promise((resolve) => {
     let child
     let output = ""
+    let over = false
     const finish = (text) => {
+      over = true
       clearTimeout(timer)
       try {
         resolve(text.trim() ? (JSON.parse(text) ?? {}) : {})
@@ -42,26 +47,31 @@ const call = (event, input) =>
         child?.kill("SIGKILL")
       } catch {}
     }, PATIENCE_MS)
-    try {
-      child = spawn(PROGRAM, ["hook", "opencode", event], { stdio: ["pipe", "pipe", "ignore"] })
-      child.on("error", () => finish(""))
-      child.on("close", (code) => finish(code === 0 ? output : ""))
-      child.stdout.setEncoding("utf8")
-      child.stdout.on("error", () => {})
-      child.stdout.on("data", (text) => {
-        if (output.length + text.length <= MOST_OUTPUT) output += text
-      })
-      child.stdin.on("error", () => {})
-      child.stdin.end(JSON.stringify(input))
-    } catch {
-      finish("")
+    const begin = () => {
+      if (over) return
+      try {
+        child = spawn(PROGRAM, ["hook", "opencode", event], { stdio: ["pipe", "pipe", "ignore"] })
+        child.on("error", () => finish(""))
+        child.on("close", (code) => finish(code === 0 ? output : ""))
+        child.stdout.setEncoding("utf8")
+        child.stdout.on("error", () => {})
+        child.stdout.on("data", (text) => {
+          if (output.length + text.length <= MOST_OUTPUT) output += text
+        })
+        child.stdin.on("error", () => {})
+        child.stdin.end(JSON.stringify(input))
+      } catch {
+        finish("")
+      }
     }
+    before.then(begin)
   })
 
-// What a later event of a session does not say itself: its parent, and the last text of its assistant.
+// What a later event of a session does not say itself: its parent, and the last text of its assistant. And the last call
+// for it: opencode does not wait for its events, and a `busy` must not come in after the `idle` of the same moment.
 const sessions = new Map()
 const session = (id) => {
-  const known = sessions.get(id) ?? { parent: null, message: null, text: null }
+  const known = sessions.get(id) ?? { parent: null, message: null, text: null, told: Promise.resolve({}) }
   sessions.delete(id)
   sessions.set(id, known)
   if (sessions.size > MOST_SESSIONS) sessions.delete(sessions.keys().next().value)
@@ -80,9 +90,13 @@ const remember = (type, properties) => {
 
 export const Ringer = async (context) => {
   const tell = (type, id, more) => {
-    const known = (id && sessions.get(id)) || {}
+    const known = session(id)
     const parent = known.parent ? { parentID: known.parent } : {}
-    return call(type, { type, session_id: id ?? null, cwd: context?.directory ?? process.cwd(), ...parent, ...more })
+    const cwd = context?.directory ?? process.cwd()
+    // A subagent's calls are for the session above it, and wait in the same line.
+    const line = known.parent ? session(known.parent) : known
+    line.told = call(type, { type, session_id: id ?? null, cwd, ...parent, ...more }, line.told)
+    return line.told
   }
 
   // Not waited for: it lasts as long as the turn that it begins.
@@ -100,10 +114,12 @@ export const Ringer = async (context) => {
         remember(event?.type, properties)
         if (!EVENTS.has(event?.type)) return
         const id = properties.sessionID ?? properties.info?.sessionID ?? properties.info?.id
-        const last = event.type === "session.idle" && sessions.get(id)?.text
+        const isIdle = event.type === "session.idle"
+        const last = isIdle && sessions.get(id)?.text
         const more = last ? { properties, last_assistant_message: last } : { properties }
+        if (isIdle && ENDS_WITH_TURN) more.ends_with_turn = true
         const answer = await tell(event.type, id, more)
-        if (event.type === "session.idle" && id && typeof answer.prompt === "string") prompt(id, answer.prompt)
+        if (isIdle && id && typeof answer.prompt === "string") prompt(id, answer.prompt)
         if (event.type === "session.deleted") sessions.delete(id)
       } catch {}
     },
@@ -120,10 +136,21 @@ export const Ringer = async (context) => {
     },
     "tool.execute.after": async (input, output) => {
       try {
+        // What comes from an MCP server is in parts.
+        const parts = Array.isArray(output?.content) ? output.content : null
+        // What has no place for it must not be asked for, or it is gone.
+        if (!parts && typeof output?.output !== "string") return
         const more = { tool: input?.tool, callID: input?.callID }
         const { append } = await tell("tool.execute.after", input?.sessionID, more)
-        if (typeof append === "string" && typeof output?.output === "string") output.output += append
+        if (typeof append !== "string") return
+        // At the front: of a long result opencode cuts the end off, and in a text it has done so before.
+        if (parts) parts.unshift({ type: "text", text: append.trim() })
+        else output.output += append
       } catch {}
+    },
+    // It may be the end of the process, and the last event has only just come.
+    dispose: async () => {
+      await Promise.all([...sessions.values()].map((known) => known.told))
     },
   }
 }

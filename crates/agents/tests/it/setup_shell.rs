@@ -85,13 +85,20 @@ await say("message.part.updated", { part: { type: "text", messageID: "m1", sessi
 await say("unknown.event", {})
 const output = { output: "result" }
 await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s1", callID: "c1" }, output)
+const parts = { content: [{ type: "text", text: "part" }] }
+await hooks["tool.execute.after"]({ tool: "mcp", sessionID: "s1", callID: "c2" }, parts)
+say("session.status", { sessionID: "s1" })
 await say("session.idle", { sessionID: "s1" })
 await hooks.event({})
 await hooks["tool.execute.after"](undefined, undefined)
-console.log(JSON.stringify({ output: output.output, prompts }))
+const content = parts.content.map((part) => part.text)
+console.log(JSON.stringify({ output: output.output, content, prompts: [...prompts] }))
+say("session.deleted", { info: { id: "s1" } })
+await hooks.dispose()
+process.exit()
 "#;
 
-fn plugin(program: &str) -> Option<serde_json::Value> {
+fn plugin(program: &str, words: &[&str]) -> Option<serde_json::Value> {
     let directory = tempfile::tempdir().unwrap();
     fs::write(
         directory.path().join("plugin.mjs"),
@@ -100,38 +107,58 @@ fn plugin(program: &str) -> Option<serde_json::Value> {
     .unwrap();
     fs::write(directory.path().join("driver.mjs"), DRIVER).unwrap();
     // Where there is no node there is no opencode either.
-    let output = Command::new("node").arg("driver.mjs").current_dir(directory.path()).output().ok()?;
+    let output =
+        Command::new("node").arg("driver.mjs").args(words).current_dir(directory.path()).output().ok()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-#[test]
-fn the_plugin_speaks_with_the_hook() {
+/// The output of the plugin with a hook that answers, and what the hook was told: events and inputs.
+fn told(words: &[&str]) -> Option<(serde_json::Value, Vec<(String, serde_json::Value)>)> {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
+    // It takes its time for one of them, so that the next one could overtake it.
     let body = format!(
-        "{{ echo \"$3\"; cat; echo; }} >>'{}'\ncase $3 in tool.execute.after) echo '{{\"append\": \" and more\"}}';; \
+        "[ $3 = session.status ] && while [ ${{#i}} -lt 5000 ]; do i=x$i; done\n\
+         {{ echo \"$3\"; cat; echo; }} >>'{}'\ncase $3 in tool.execute.after) echo '{{\"append\": \" and more\"}}';; \
          session.idle) echo '{{\"prompt\": \"next\"}}';; esac",
         log.display()
     );
-    let Some(seen) = plugin(&fake(directory.path(), &body)) else { return };
-    assert_eq!(seen, serde_json::json!({"output": "result and more", "prompts": ["next"]}));
+    let seen = plugin(&fake(directory.path(), &body), words)?;
     let log = fs::read_to_string(log).unwrap();
-    let lines: Vec<&str> = log.lines().collect();
-    assert_eq!(
-        lines.iter().step_by(2).copied().collect::<Vec<_>>(),
-        ["session.created", "tool.execute.after", "session.idle", "tool.execute.after"]
-    );
-    let idle: serde_json::Value = serde_json::from_str(lines[5]).unwrap();
+    let mut lines = log.lines();
+    let mut told = Vec::new();
+    while let Some(event) = lines.next() {
+        told.push((event.to_owned(), serde_json::from_str(lines.next().unwrap()).unwrap()));
+    }
+    Some((seen, told))
+}
+
+#[test]
+fn the_plugin_speaks_with_the_hook() {
+    let Some((seen, told)) = told(&[]) else { return };
+    let expect = serde_json::json!({"output": "result and more", "content": ["and more", "part"], "prompts": ["next"]});
+    assert_eq!(seen, expect);
+    let events: Vec<&str> = told.iter().map(|(event, _)| event.as_str()).collect();
+    let (created, after) = ("session.created", "tool.execute.after");
+    assert_eq!(events, [created, after, after, "session.status", "session.idle", "session.deleted"]);
     let expect = serde_json::json!({"type": "session.idle", "session_id": "s1", "cwd": "/project", "parentID": "s0",
         "properties": {"sessionID": "s1"}, "last_assistant_message": "done"});
-    assert_eq!(idle, expect);
+    assert_eq!(told[4].1, expect);
+}
+
+#[test]
+fn the_plugin_says_that_its_process_ends_with_the_turn() {
+    for (words, ends) in [(&["--print-logs", "run", "do it"][..], true), (&["serve"], false)] {
+        let Some((_, told)) = told(words) else { return };
+        assert_eq!(told[4].1["ends_with_turn"] == true, ends, "{words:?}");
+    }
 }
 
 #[test]
 fn the_plugin_survives_a_missing_a_failing_and_a_hanging_hook() {
     let directory = tempfile::tempdir().unwrap();
-    let unchanged = serde_json::json!({"output": "result", "prompts": []});
+    let unchanged = serde_json::json!({"output": "result", "content": ["part"], "prompts": []});
     for program in [
         "/nowhere/ringer".to_owned(),
         fake(&directory.path().join("a"), "echo '{\"append\": \"x\"}'; exit 1"),
@@ -142,7 +169,7 @@ fn the_plugin_survives_a_missing_a_failing_and_a_hanging_hook() {
             "[ \"$3\" = session.idle ] && exec cat /dev/zero >/dev/null; exit 0",
         ),
     ] {
-        let Some(seen) = plugin(&program) else { return };
+        let Some(seen) = plugin(&program, &[]) else { return };
         assert_eq!(seen, unchanged, "{program}");
     }
 }

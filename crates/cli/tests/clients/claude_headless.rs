@@ -83,3 +83,28 @@ fn an_error_of_the_server_is_an_error() {
         assert_eq!(world.complaints(), "");
     }
 }
+
+#[test]
+fn an_answer_to_its_question_is_in_the_next_request_and_the_person_was_asked_once() {
+    let model = Model::new(&Messages);
+    let Some(world) = World::for_claude(&model) else { return };
+    let (session, agent) = begin(&world, &model);
+    let command = "\"$RINGER\" ask --wait --timeout 60 'Which port?'";
+    model.answer(Answer::tool("Bash", json!({ "command": command, "description": "Ask" })));
+    let question = world.notified("question");
+    assert_eq!(question["msg"], format!("Agent {agent} asks: Which port?"));
+    let id = question["question_id"].as_str().expect("an id");
+    world.ringer(&["acknowledge", id, "8080"]);
+    let next = model.request();
+    assert!(next.count_new("8080") > 0, "{}", next.news());
+    model.answer(Answer::Text("it is 8080"));
+    let (printed, is_content) = session.end();
+    assert!(is_content && printed.contains("it is 8080"), "{printed}");
+    // The answer is in the log as well.
+    let kinds = world.kinds();
+    let count = |kind: &str| kinds.iter().filter(|own| *own == kind).count();
+    assert_eq!((count("question"), count("complete")), (1, 1), "{kinds:?}");
+    assert!(!model.has_request(), "it did not have to go on for the answer");
+    assert!(!world.ringer(&["questions"]).contains(id), "it is closed");
+    assert_eq!(world.complaints(), "");
+}

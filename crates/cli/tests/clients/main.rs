@@ -1,13 +1,17 @@
-//! Real clients, offline: Claude Code and Codex with Ringer's hooks, against stand-ins for their models' servers.
+//! Real clients, offline: Claude Code, Codex, Gemini CLI and opencode with Ringer's hooks, against stand-ins for their
+//! models' servers.
 //!
 //! `cargo xtask test --clients` installs the clients and runs this. Without `RINGER_CLIENTS`, the folder in which they
 //! are, every test says that it is skipped.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod chat_completions;
 mod follower;
+mod generate_content;
 mod messages;
 mod model;
+mod opencode_server;
 mod processes;
 mod responses;
 mod session;
@@ -17,3 +21,7 @@ mod world;
 mod claude_headless;
 mod claude_in_terminal;
 mod codex_exec;
+mod codex_in_terminal;
+mod gemini_headless;
+mod opencode_run;
+mod opencode_serve;

@@ -42,15 +42,15 @@ impl Wire for Messages {
         events
     }
 
-    fn aside(&self, path: &str) -> Value {
+    fn aside(&self, path: &str) -> Option<Value> {
         if path.contains("count_tokens") {
-            return json!({ "input_tokens": 100 });
+            return Some(json!({ "input_tokens": 100 }));
         }
-        json!({
+        Some(json!({
             "id": "msg_aside", "type": "message", "role": "assistant", "model": "stand-in", "usage": usage(),
             "content": [{ "type": "text", "text": "{\"title\": \"a title\"}" }],
             "stop_reason": "end_turn", "stop_sequence": null,
-        })
+        }))
     }
 
     fn news(&self, body: &Value) -> Vec<Value> {

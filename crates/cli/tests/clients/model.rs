@@ -40,10 +40,10 @@ impl Answer {
 pub(crate) trait Wire: Send + Sync {
     /// Whether a request is for the agent's own turn, and not for a title or a count.
     fn is_turn(&self, path: &str, body: &Value) -> bool;
-    /// The events of a stream. The `type` of each is its name.
+    /// The events of a stream. The `type` of each is its name, if it has one.
     fn events(&self, answer: &Answer, number: usize) -> Vec<Value>;
-    /// What to say to a request that is not for a turn.
-    fn aside(&self, path: &str) -> Value;
+    /// What to say to a request that is not for a turn. `None` for a stream of a few words.
+    fn aside(&self, path: &str) -> Option<Value>;
     /// What has come since the model's last answer.
     fn news(&self, body: &Value) -> Vec<Value>;
 }
@@ -163,7 +163,10 @@ impl Desk {
     fn talk(&self, mut stream: TcpStream) -> io::Result<()> {
         let (path, body) = read(&stream)?;
         if !self.wire.is_turn(&path, &body) {
-            return write_json(&mut stream, 200, &self.wire.aside(&path));
+            return match self.wire.aside(&path) {
+                Some(aside) => write_json(&mut stream, 200, &aside),
+                None => write_events(&mut stream, &self.wire.events(&Answer::Text("a title"), 0)),
+            };
         }
         let news = self.wire.news(&body);
         let asked = self.requests.send(Request { news });
@@ -174,13 +177,7 @@ impl Desk {
             let error = json!({ "type": kind, "code": kind, "message": "the stand-in was told to fail" });
             return write_json(&mut stream, status, &json!({ "type": "error", "error": error }));
         }
-        write_head(&mut stream, 200, "text/event-stream")?;
-        for event in self.wire.events(&answer, number) {
-            let name = event["type"].as_str().unwrap_or_default();
-            write!(stream, "event: {name}\ndata: {event}\n\n")?;
-            stream.flush()?;
-        }
-        Ok(())
+        write_events(&mut stream, &self.wire.events(&answer, number))
     }
 
     fn answer(&self) -> Option<Answer> {
@@ -216,6 +213,18 @@ fn read(stream: &TcpStream) -> io::Result<(String, Value)> {
 fn write_json(stream: &mut TcpStream, status: u16, value: &Value) -> io::Result<()> {
     write_head(stream, status, "application/json")?;
     write!(stream, "{value}")
+}
+
+fn write_events(stream: &mut TcpStream, events: &[Value]) -> io::Result<()> {
+    write_head(stream, 200, "text/event-stream")?;
+    for event in events {
+        if let Some(name) = event["type"].as_str() {
+            writeln!(stream, "event: {name}")?;
+        }
+        write!(stream, "data: {event}\n\n")?;
+        stream.flush()?;
+    }
+    Ok(())
 }
 
 fn write_head(stream: &mut TcpStream, status: u16, kind: &str) -> io::Result<()> {

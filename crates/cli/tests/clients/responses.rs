@@ -42,8 +42,8 @@ impl Wire for Responses {
         ]
     }
 
-    fn aside(&self, _path: &str) -> Value {
-        json!({ "object": "list", "data": [], "models": [] })
+    fn aside(&self, _path: &str) -> Option<Value> {
+        Some(json!({ "object": "list", "data": [], "models": [] }))
     }
 
     fn news(&self, body: &Value) -> Vec<Value> {

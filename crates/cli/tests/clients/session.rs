@@ -33,6 +33,19 @@ impl Session {
         (self.printed(), ended.is_some_and(|status| status.success()))
     }
 
+    /// Waits for a whole line with this text in what it prints. Gives it.
+    #[track_caller]
+    pub(crate) fn line_with(&self, text: &str) -> String {
+        let mut found = None;
+        until("the client prints it", || {
+            let printed = self.printed();
+            let mut whole = printed.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+            found = whole.find(|line| line.contains(text)).map(str::to_owned);
+            found.is_some()
+        });
+        found.unwrap_or_default()
+    }
+
     fn printed(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.out).unwrap_or_default()).into_owned()
     }

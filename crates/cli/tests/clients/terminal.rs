@@ -6,7 +6,9 @@ use std::thread;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-/// What is kept of what the client drew, for a test that has failed.
+use crate::processes::until;
+
+/// What is kept of what the client drew.
 const KEPT: usize = 4096;
 
 pub(crate) struct Terminal {
@@ -40,6 +42,25 @@ impl Terminal {
             }
         });
         Self { child, keyboard, drawn, _master: pty.master }
+    }
+
+    /// Waits until this text is in what the client drew last, in one go.
+    #[track_caller]
+    pub(crate) fn until_drawn(&self, text: &str) {
+        until("the client draws it", || self.has_drawn(text));
+    }
+
+    /// Presses keys that may be pressed more than once, until the client draws this text.
+    #[track_caller]
+    pub(crate) fn press_until_drawn(&mut self, keys: &str, text: &str) {
+        until("the client draws it", || {
+            self.press(keys);
+            self.has_drawn(text)
+        });
+    }
+
+    fn has_drawn(&self, text: &str) -> bool {
+        self.drawn.lock().is_ok_and(|drawn| String::from_utf8_lossy(&drawn).contains(text))
     }
 
     #[track_caller]

@@ -32,12 +32,13 @@ pub(crate) const SENDER: &str = "builder";
 const RINGER: &str = env!("CARGO_BIN_EXE_ringer");
 
 /// What is the same in every world.
-const FIXED: [(&str, &str); 11] = [
+const FIXED: [(&str, &str); 18] = [
     ("RINGER", RINGER),
     ("TERM", "xterm-256color"),
     ("LANG", "C.UTF-8"),
     ("TZ", "UTC"),
     ("ANTHROPIC_API_KEY", KEY),
+    ("GEMINI_API_KEY", KEY),
     ("MOCK_KEY", KEY),
     ("DISABLE_TELEMETRY", "1"),
     ("DISABLE_ERROR_REPORTING", "1"),
@@ -45,10 +46,17 @@ const FIXED: [(&str, &str); 11] = [
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
     // It would try an overloaded server for minutes.
     ("CLAUDE_CODE_MAX_RETRIES", "0"),
+    ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+    ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+    ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
+    ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+    ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+    ("OPENCODE_DISABLE_SHARE", "1"),
 ];
 
 /// Ringer set up for one client in a home of its own. Whatever runs there ends with it.
 pub(crate) struct World {
+    client: &'static str,
     follower: Follower,
     place: Place,
     _directory: TempDir,
@@ -75,20 +83,58 @@ impl World {
 
     /// With Ringer set up for Codex, and this model behind it.
     pub(crate) fn for_codex(model: &Model) -> Option<Self> {
-        Self::new("codex", model, |home, _| {
+        Self::new("codex", model, |home, project| {
             let config = format!(
                 "model = \"stand-in\"\nmodel_provider = \"mock\"\napproval_policy = \"never\"\n\
                  sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\n\n\
                  [analytics]\nenabled = false\n\n\
                  [model_providers.mock]\nname = \"mock\"\nbase_url = \"{}/v1\"\nwire_api = \"responses\"\n\
-                 env_key = \"MOCK_KEY\"\nrequest_max_retries = 0\nstream_max_retries = 0\n",
-                model.url()
+                 env_key = \"MOCK_KEY\"\nrequest_max_retries = 0\nstream_max_retries = 0\n\n\
+                 [projects.\"{}\"]\ntrust_level = \"trusted\"\n",
+                model.url(),
+                project.display()
             );
             write(&home.join(".codex/config.toml"), &config);
         })
     }
 
-    fn new(client: &str, model: &Model, prepare: impl FnOnce(&Path, &Path)) -> Option<Self> {
+    /// With Ringer set up for Gemini CLI, and this model behind it.
+    pub(crate) fn for_gemini(model: &Model) -> Option<Self> {
+        Self::new("gemini", model, |home, _| {
+            let settings = json!({
+                "security": { "auth": { "selectedType": "gemini-api-key" } },
+                "general": { "enableAutoUpdate": false, "enableAutoUpdateNotification": false },
+                "privacy": { "usageStatisticsEnabled": false },
+                // It would fetch the one and ask another model about the other.
+                "tools": { "useRipgrep": false },
+                "model": { "name": "gemini-2.5-flash" },
+            });
+            write(&home.join(".gemini/settings.json"), &settings.to_string());
+        })
+    }
+
+    /// With Ringer set up for opencode, and this model behind it. The shell asks first if a command says so.
+    pub(crate) fn for_opencode(model: &Model) -> Option<Self> {
+        Self::new("opencode", model, |home, _| {
+            let provider = json!({
+                "npm": "@ai-sdk/openai-compatible", "name": "stand-in",
+                "options": { "baseURL": format!("{}/v1", model.url()), "apiKey": KEY },
+                "models": { "stand-in": { "name": "stand-in" } },
+            });
+            let config = json!({
+                "model": "mock/stand-in", "small_model": "mock/stand-in", "provider": { "mock": provider },
+                "permission": { "bash": { "*": "allow", "touch *": "ask" } },
+            });
+            let folder = home.join(".config/opencode");
+            write(&folder.join("opencode.json"), &config.to_string());
+            // It would fetch this package before it loads a plugin, and Ringer's needs none.
+            let lock = json!({ "packages": { "": { "dependencies": { "@opencode-ai/plugin": "*" } } } });
+            write(&folder.join("package-lock.json"), &lock.to_string());
+            fs::create_dir(folder.join("node_modules")).expect("a folder");
+        })
+    }
+
+    fn new(client: &'static str, model: &Model, prepare: impl FnOnce(&Path, &Path)) -> Option<Self> {
         let Some(clients) = std::env::var_os(CLIENTS) else {
             let test = thread::current();
             let test = test.name().unwrap_or("a test");
@@ -109,7 +155,7 @@ impl World {
         prepare(&place.root.join("home"), &place.project());
         run(place.command(RINGER, &["setup", client, "--yes"]));
         let follower = Follower::start(place.command(RINGER, &["log", "--follow", "--json"]));
-        Some(Self { follower, place, _directory: directory })
+        Some(Self { client, follower, place, _directory: directory })
     }
 
     /// The repository that clients work in.
@@ -122,6 +168,14 @@ impl World {
         let hook = json!({ "type": "command", "command": command });
         let settings = json!({ "hooks": { event: [{ "hooks": [hook] }] } });
         write(&self.project().join(".claude/settings.json"), &settings.to_string());
+    }
+
+    /// Adds an MCP server to the project, which opencode starts.
+    pub(crate) fn add_mcp_server(&self, name: &str, source: &str) {
+        let program = self.place.root.join("mcp_server.mjs");
+        write(&program, source);
+        let server = json!({ "type": "local", "enabled": true, "command": ["node", program] });
+        write(&self.project().join("opencode.json"), &json!({ "mcp": { name: server } }).to_string());
     }
 
     /// Starts a client without a terminal.
@@ -155,6 +209,7 @@ impl World {
         let status: Value = serde_json::from_str(&self.ringer(&["status", "--json"])).expect("JSON");
         let agents = status["agents"].as_array().expect("a list");
         assert_eq!(agents.len(), 1, "{agents:?}");
+        assert_eq!(agents[0]["client"], self.client, "{agents:?}");
         agents[0]["id"].as_str().expect("an id").to_owned()
     }
 
@@ -230,6 +285,7 @@ impl Place {
             ("TMPDIR", path("tmp")),
             ("PATH", format!("{}:{programs}", self.clients.display())),
             ("ANTHROPIC_BASE_URL", self.model.clone()),
+            ("GOOGLE_GEMINI_BASE_URL", self.model.clone()),
         ];
         variables.extend(FIXED.map(set));
         variables

@@ -1,0 +1,98 @@
+//! Gemini CLI without a terminal, `gemini -p`.
+
+use serde_json::json;
+
+use crate::generate_content::GenerateContent;
+use crate::model::{Answer, Model};
+use crate::session::Session;
+use crate::world::{SENDER, World};
+
+const TEXT: &str = "please also update the docs";
+const BLOCK: &str = "<notification source=\"agent:builder\">\nplease also update the docs\n</notification>";
+
+/// A session that has asked the model for its first step, and the agent in it.
+fn begin(world: &World, model: &Model) -> (Session, String) {
+    let session = world.start("gemini", &["-p", "do it", "--approval-mode", "yolo"]);
+    let first = model.request();
+    assert_eq!(first.count_new("do it"), 1, "{}", first.news());
+    (session, world.agent())
+}
+
+/// The model calls a shell, which notifies the agent and then ends like that.
+fn check_tool(then: &str) {
+    let model = Model::new(&GenerateContent);
+    let Some(world) = World::for_gemini(&model) else { return };
+    let (session, agent) = begin(&world, &model);
+    let command = format!("echo it ran; \"$RINGER\" notify --from {SENDER} --to {agent} '{TEXT}'; {then}");
+    model.answer(Answer::tool("run_shell_command", json!({ "command": command })));
+    let next = model.request();
+    // Gemini CLI escapes what a hook adds to a tool's result.
+    let escaped = BLOCK.replace('<', "&lt;").replace('>', "&gt;");
+    assert_eq!(next.count_new(&escaped), 1, "{}", next.news());
+    assert_eq!(next.count_new("it ran"), 1, "the tool's own result is there as well: {}", next.news());
+    model.answer(Answer::Text("all done"));
+    let (printed, is_content) = session.end();
+    assert!(is_content && printed.contains("all done"), "{printed}");
+    assert_eq!(world.kinds(), ["complete"]);
+    assert!(!model.has_request(), "nothing else was to be done");
+    assert_eq!(world.complaints(), "");
+}
+
+#[test]
+fn a_notification_during_a_tool_call_is_in_the_next_request_and_the_end_is_one_complete() {
+    check_tool("true");
+}
+
+#[test]
+fn a_tool_that_fails_brings_it_as_well() {
+    check_tool("exit 3");
+}
+
+#[test]
+fn a_tool_that_cannot_run_leaves_it_for_later() {
+    let model = Model::new(&GenerateContent);
+    let Some(world) = World::for_gemini(&model) else { return };
+    let (session, agent) = begin(&world, &model);
+    world.ringer(&["notify", "--from", SENDER, "--to", &agent, TEXT]);
+    // Of such a tool the model gets the error alone, without what a hook has added.
+    model.answer(Answer::tool("read_file", json!({ "file_path": "not-there" })));
+    let next = model.request();
+    assert_eq!((next.count_new("not found"), next.count_new(TEXT)), (1, 0), "{}", next.news());
+    model.answer(Answer::Text("all done"));
+    let next = model.request();
+    assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
+    model.answer(Answer::Text("the docs are done too"));
+    assert!(session.end().1);
+    assert_eq!(world.kinds(), ["complete"]);
+    assert_eq!(world.complaints(), "");
+}
+
+#[test]
+fn what_comes_too_late_for_a_tool_makes_it_go_on_and_is_still_one_complete() {
+    let model = Model::new(&GenerateContent);
+    let Some(world) = World::for_gemini(&model) else { return };
+    let (session, agent) = begin(&world, &model);
+    world.ringer(&["notify", "--from", SENDER, "--to", &agent, TEXT]);
+    model.answer(Answer::Text("all done"));
+    let next = model.request();
+    assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
+    model.answer(Answer::Text("the docs are done too"));
+    let (printed, _) = session.end();
+    assert!(printed.contains("the docs are done too"), "{printed}");
+    assert_eq!(world.kinds(), ["complete"]);
+    assert!(!model.has_request(), "it was told once");
+    assert_eq!(world.complaints(), "");
+}
+
+#[test]
+fn an_error_of_the_server_is_an_error() {
+    let model = Model::new(&GenerateContent);
+    let Some(world) = World::for_gemini(&model) else { return };
+    let (session, _) = begin(&world, &model);
+    model.answer(Answer::Error { status: 400, kind: "INVALID_ARGUMENT" });
+    let (printed, is_content) = session.end();
+    assert!(!is_content, "{printed}");
+    world.notified("error");
+    assert_eq!(world.kinds(), ["error"]);
+    assert_eq!(world.complaints(), "");
+}

@@ -1,0 +1,88 @@
+//! opencode without a terminal, `opencode run`.
+
+use serde_json::json;
+
+use crate::chat_completions::ChatCompletions;
+use crate::model::{Answer, Model};
+use crate::session::Session;
+use crate::world::{SENDER, World};
+
+const TEXT: &str = "please also update the docs";
+const BLOCK: &str = "<notification source=\"agent:builder\">\nplease also update the docs\n</notification>";
+
+/// A session that has asked the model for its first step, and the agent in it.
+fn begin(world: &World, model: &Model) -> (Session, String) {
+    let session = world.start("opencode", &["run", "do it"]);
+    let first = model.request();
+    assert_eq!(first.count_new("do it"), 1, "{}", first.news());
+    (session, world.agent())
+}
+
+#[test]
+fn a_notification_during_a_tool_call_is_in_the_next_request_and_the_end_is_one_complete() {
+    let model = Model::new(&ChatCompletions);
+    let Some(world) = World::for_opencode(&model) else { return };
+    let (session, agent) = begin(&world, &model);
+    let command = format!("echo it ran; \"$RINGER\" notify --from {SENDER} --to {agent} '{TEXT}'");
+    model.answer(Answer::tool("bash", json!({ "command": command, "description": "Notify" })));
+    let next = model.request();
+    assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
+    assert_eq!(next.count_new("it ran"), 1, "the tool's own result is there as well: {}", next.news());
+    model.answer(Answer::Text("all done"));
+    let (printed, is_content) = session.end();
+    assert!(is_content && printed.contains("all done"), "{printed}");
+    assert_eq!(world.kinds(), ["complete"]);
+    assert!(!model.has_request(), "nothing else was to be done");
+    assert_eq!(world.complaints(), "");
+}
+
+#[test]
+fn a_tool_of_an_mcp_server_brings_it_as_well() {
+    let model = Model::new(&ChatCompletions);
+    let Some(world) = World::for_opencode(&model) else { return };
+    world.add_mcp_server("stand-in", include_str!("mcp_server.mjs"));
+    let (session, agent) = begin(&world, &model);
+    world.ringer(&["notify", "--from", SENDER, "--to", &agent, TEXT]);
+    model.answer(Answer::tool("stand-in_run", json!({})));
+    let next = model.request();
+    assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
+    assert_eq!(next.count_new("it ran"), 1, "the tool's own result is there as well: {}", next.news());
+    model.answer(Answer::Text("all done"));
+    assert!(session.end().1);
+    assert_eq!(world.kinds(), ["complete"]);
+    assert_eq!(world.complaints(), "");
+}
+
+#[test]
+fn an_error_of_the_server_is_an_error() {
+    let model = Model::new(&ChatCompletions);
+    let Some(world) = World::for_opencode(&model) else { return };
+    let (session, _) = begin(&world, &model);
+    model.answer(Answer::Error { status: 400, kind: "invalid_request_error" });
+    let (printed, _) = session.end();
+    let error = world.notified("error");
+    assert!(error["msg"].as_str().is_some_and(|text| text.contains("told to fail")), "{error}: {printed}");
+    assert_eq!(world.kinds(), ["error"]);
+    assert_eq!(world.complaints(), "");
+}
+
+#[test]
+fn what_comes_too_late_for_it_waits_until_it_is_continued() {
+    let model = Model::new(&ChatCompletions);
+    let Some(world) = World::for_opencode(&model) else { return };
+    let (session, agent) = begin(&world, &model);
+    world.ringer(&["notify", "--from", SENDER, "--to", &agent, TEXT]);
+    model.answer(Answer::Text("all done"));
+    assert!(session.end().1);
+    assert_eq!(world.kinds(), ["complete"]);
+    assert!(!model.has_request(), "it has ended");
+    let session = world.start("opencode", &["run", "--continue", "go on"]);
+    assert_eq!(model.request().count_new("go on"), 1);
+    model.answer(Answer::tool("bash", json!({ "command": "echo it ran", "description": "Run" })));
+    let next = model.request();
+    assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
+    model.answer(Answer::Text("the docs are done too"));
+    assert!(session.end().1);
+    assert_eq!(world.kinds(), ["complete"; 2]);
+    assert_eq!(world.complaints(), "");
+}
