@@ -155,6 +155,19 @@ impl Journal {
         }
     }
 
+    /// Whoever asked has read the answer where it waited for it: it need not come into its inbox as well.
+    pub fn has_read_answer(&mut self, id: &QuestionId, unix_ms: i64) -> Result<(), Error> {
+        self.write(|transaction| {
+            transaction
+                .prepare(
+                    "UPDATE receipt SET state = 'seen', seen = ?2 WHERE seen IS NULL AND seq IN (
+                         SELECT seq FROM message WHERE question_id = ?1 AND category = ?3)",
+                )?
+                .execute(params![id.as_str(), unix_ms, ANSWER])
+                .map(drop)
+        })
+    }
+
     /// A question by its id.
     pub fn question(&self, id: &QuestionId) -> Result<Option<Question>, Error> {
         self.connection
@@ -178,6 +191,9 @@ impl Journal {
     }
 }
 
+/// The category of a message that brings an answer.
+const ANSWER: &str = "answer";
+
 /// What an answer puts into the journal: the mark that closes the question everywhere, and the answer itself for the
 /// agent that asked.
 fn tell(
@@ -198,7 +214,7 @@ fn tell(
         let mut reply = Draft::tagged(scope, answerer.clone(), Tag::Notice(Kind::Status), &text);
         reply.recipient = Recipient::Agent(agent);
         reply.question_id = Some(question.id.clone());
-        reply.category = Some("answer".to_owned());
+        reply.category = Some(ANSWER.to_owned());
         drafts.push((reply, stamp.next().message_id()));
     }
     drafts

@@ -42,7 +42,10 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let id = QuestionId::parse(&arguments.id)?;
     let repository = place::repository();
     let mut journal = place::journal()?;
-    let sender = place::sender(arguments.from.as_deref(), None, &mut journal, repository.as_ref())?;
+    // Whoever answers the agent of this worktree is not that agent.
+    let question = journal.healing(|journal| journal.question(&id))?;
+    let asker = question.and_then(|question| question.asker.agent());
+    let sender = place::sender(arguments.from.as_deref(), asker.as_ref(), &mut journal, repository.as_ref())?;
     let question = journal.answer(&id, arguments.answer.as_deref(), &sender, &Stamp::now())?;
     link::start_if_alone(&journal);
     place::tell_of_repair(&journal);

@@ -81,11 +81,14 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let answer = answered.as_ref().and_then(|question| question.answer.as_deref());
     if arguments.json {
         print_json(&Report { question_id: id, answered: Some(answered.is_some()), answer })?;
+    } else if answered.is_some() {
+        print_line(answer.unwrap_or_default())?;
     }
-    match answered {
-        None => Err(Failure::new(Exit::TryAgain, format!("nobody answered {id} in time; it stays open"))
-            .hint(format!("ringer acknowledge {id} \"the answer\""))),
-        Some(_) if arguments.json => Ok(()),
-        Some(_) => print_line(answer.unwrap_or_default()),
+    if answered.is_none() {
+        return Err(Failure::new(Exit::TryAgain, format!("nobody answered {id} in time; it stays open"))
+            .hint(format!("ringer acknowledge {id} \"the answer\"")));
     }
+    // If that cannot be written, the answer comes once more, into the agent's turn.
+    let _ = journal.has_read_answer(&asked.id, Stamp::now().unix_ms);
+    Ok(())
 }

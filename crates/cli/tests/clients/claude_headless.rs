@@ -96,7 +96,7 @@ fn an_answer_to_its_question_is_in_the_next_request_and_the_person_was_asked_onc
     let id = question["question_id"].as_str().expect("an id");
     world.ringer(&["acknowledge", id, "8080"]);
     let next = model.request();
-    assert!(next.count_new("8080") > 0, "{}", next.news());
+    assert_eq!(next.count_new("8080"), 1, "{}", next.news());
     model.answer(Answer::Text("it is 8080"));
     let (printed, is_content) = session.end();
     assert!(is_content && printed.contains("it is 8080"), "{printed}");

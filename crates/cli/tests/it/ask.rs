@@ -205,6 +205,19 @@ fn the_answer_is_queued_for_the_agent_that_asked() {
     assert!(environment.drain().is_empty(), "it is not for the lead");
 }
 
+/// It has the answer in its hand: told once more in its next tool result, it would look like another one.
+#[test]
+fn an_answer_that_was_waited_for_does_not_come_into_the_inbox_as_well() {
+    let environment = TestEnvironment::new();
+    let (asking, id) = ask_and_wait(&environment, &["--from", "worker-1", "Which port?"]);
+    environment.run(&["acknowledge", &id, "8080"]);
+    assert_eq!(asking.end().0, ["8080"]);
+    let answer = environment.run(&["log", "--json", "--to", "worker-1"]);
+    let answer = lines(&answer)[0]["id"].as_str().expect("an id").to_owned();
+    let why = ringer::json(&environment.run(&["why", "--json", &answer]));
+    assert_eq!(why["receipts"][0]["state"], "seen", "{why}");
+}
+
 #[test]
 fn questions_belong_to_a_repository() {
     let environment = TestEnvironment::new();
