@@ -41,7 +41,7 @@ use std::str::FromStr;
 use ringer_core::{Agent, InvalidWord};
 
 pub use answer::{Reply, answer};
-pub use claude::CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT;
+pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER};
 pub use codex::NOTIFY as CODEX_NOTIFY;
 pub use input::{Input, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;

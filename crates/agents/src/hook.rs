@@ -110,7 +110,8 @@ impl Call<'_> {
         let takes = blocks || self.takes_context();
         // An event that names no call is one of its own: the next one confirms what it carried.
         let call_id = self.report.call_id.clone().unwrap_or_else(|| stamp.message_id().to_string());
-        let claim = Claim { call_id: Some(&call_id), choose: takes.then_some(&choose) };
+        let arrived = std::mem::take(&mut self.report.arrived);
+        let claim = Claim { call_id: Some(&call_id), choose: takes.then_some(&choose), arrived: &arrived };
         // Subagents are silent, but one that needs somebody blocks the whole session.
         let blocked = |signal: &Signal| matches!(signal.says, Says::Is(AgentState::Blocked(_)));
         let aloud = !self.report.subagent || self.report.signals.iter().any(blocked);

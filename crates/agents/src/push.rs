@@ -11,12 +11,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ringer_core::{Agent, AgentState, BlockedOn, Message, MessageId};
-use ringer_journal::{Claim, Claimed, Error as JournalError, Home, Journal, Sighting, Stamp};
+use ringer_journal::{Claim, Claimed, Error as JournalError, Home, INTO_INBOX, Journal, Sighting, Stamp};
 use ringer_turn::{Injection, escape_attribute, render};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::client::Client;
+use crate::client::{Client, FROM_RINGER};
 
 /// How long a client may take to take a message.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -57,11 +57,13 @@ pub fn push(home: &Home, reach: &Reach, agent: &Agent) -> Result<Pushed, Journal
         return Ok(Pushed::Cannot(format!("nothing is known of how to reach {}", sighting.client)));
     };
     let stamp = Stamp::now();
-    let lease = format!("push-{}", stamp.message_id());
+    // Claude Code drops messages when too many come; which ones arrived, its next prompts say.
+    let way = if client == Client::Claude { INTO_INBOX } else { "push-" };
+    let lease = format!("{way}{}", stamp.message_id());
     let everything = |pending: &[Message]| -> Vec<MessageId> {
         pending.iter().map(|message| message.id.clone()).collect()
     };
-    let claim = Claim { call_id: Some(&lease), choose: Some(&everything) };
+    let claim = Claim { call_id: Some(&lease), choose: Some(&everything), ..Claim::default() };
     let Some(claimed) = journal.claim_for(agent, &claim, &stamp)? else { return Ok(Pushed::Nothing) };
     match send(client, &sighting, reach, &claimed) {
         Ok(()) => {
@@ -125,9 +127,7 @@ fn write_to_claude(socket: &Path, ids: &str, text: &str) -> io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_write_timeout(Some(DEADLINE))?;
     let ids = escape_attribute(ids);
-    let content = format!(
-        "<cross-session-message from=\"ringer\" from-name=\"Ringer\" id=\"{ids}\">\n{text}\n</cross-session-message>"
-    );
+    let content = format!("{FROM_RINGER}{ids}\">\n{text}\n</cross-session-message>");
     let mut line = json!({ "type": "user", "message": { "role": "user", "content": content } }).to_string();
     line.push('\n');
     stream.write_all(line.as_bytes())

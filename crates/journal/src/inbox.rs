@@ -25,11 +25,25 @@ const MAX_LOOKED_AT: i64 = 512;
 pub type Choose<'a> = &'a dyn Fn(&[Message]) -> Vec<MessageId>;
 
 /// What an event of an agent's turn does to its inbox: it confirms what was handed over before, and may take more.
+#[derive(Default)]
 pub struct Claim<'a> {
     /// The tool call of this event. What was handed over with it is not confirmed by it.
     pub call_id: Option<&'a str>,
     /// Which of the pending ones enter now; `None` where nothing can.
     pub choose: Option<Choose<'a>>,
+    /// Messages that this event brought, by their ids. Only this confirms what was put [`INTO_INBOX`].
+    pub arrived: &'a [String],
+}
+
+/// How the call id of what was put into a client's own inbox begins. The client may have dropped it, so that it goes on says
+/// nothing; that it shows the message does.
+pub const INTO_INBOX: &str = "inbox-";
+
+impl Claim<'_> {
+    fn arrived(&self) -> String {
+        // Plain data: it cannot fail to be written.
+        serde_json::to_string(self.arrived).unwrap_or_default()
+    }
 }
 
 impl fmt::Debug for Claim<'_> {
@@ -64,6 +78,10 @@ pub struct ReceiptRow {
 
 /// Pending: never claimed, or claimed and not confirmed in time.
 const PENDING: &str = "(receipt.state = 'queued' OR (receipt.state <> 'seen' AND receipt.leased_until < ?2))";
+/// Handed over with another call, and confirmed by this event: because the client goes on, or because it shows it.
+const CONFIRMED: &str = "(receipt.state = 'delivered' AND receipt.call_id IS NOT ?3
+     AND (receipt.call_id IS NULL OR receipt.call_id NOT LIKE 'inbox-%'
+          OR (SELECT id FROM message WHERE message.seq = receipt.seq) IN (SELECT value FROM json_each(?4))))";
 /// Still worth showing.
 const CURRENT: &str = "(message.ttl IS NULL OR message.ts + message.ttl > ?2)";
 
@@ -147,10 +165,10 @@ pub(crate) fn waits(
     connection
         .prepare(&format!(
             "SELECT 1 FROM receipt WHERE agent = ?1
-             AND ((state = 'delivered' AND call_id IS NOT ?3) OR (?4 AND {PENDING} AND EXISTS (
+             AND ({CONFIRMED} OR (?5 AND {PENDING} AND EXISTS (
                  SELECT 1 FROM message WHERE message.seq = receipt.seq AND {CURRENT}))) LIMIT 1"
         ))?
-        .query_row(params![agent, stamp.unix_ms, claim.call_id, takes], |_| Ok(()))
+        .query_row(params![agent, stamp.unix_ms, claim.call_id, claim.arrived(), takes], |_| Ok(()))
         .optional()
         .map(|found| found.is_some())
 }
@@ -163,11 +181,10 @@ pub(crate) fn claim(
     stamp: &Stamp,
 ) -> rusqlite::Result<Option<Claimed>> {
     transaction
-        .prepare(
-            "UPDATE receipt SET state = 'seen', seen = ?2, leased_until = NULL
-             WHERE agent = ?1 AND state = 'delivered' AND call_id IS NOT ?3",
-        )?
-        .execute(params![agent, stamp.unix_ms, claim.call_id])?;
+        .prepare(&format!(
+            "UPDATE receipt SET state = 'seen', seen = ?2, leased_until = NULL WHERE agent = ?1 AND {CONFIRMED}"
+        ))?
+        .execute(params![agent, stamp.unix_ms, claim.call_id, claim.arrived()])?;
     let Some(choose) = claim.choose else { return Ok(None) };
     let pending = pending(transaction, agent, stamp.unix_ms)?;
     let chosen = if pending.is_empty() { Vec::new() } else { choose(&pending) };

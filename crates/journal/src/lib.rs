@@ -66,7 +66,7 @@ pub use error::Error;
 pub use glance::Glance;
 pub use home::Home;
 pub use hub::HubBell;
-pub use inbox::{CONFIRM_WITHIN, Choose, Claim, Claimed, LEASE, ReceiptRow};
+pub use inbox::{CONFIRM_WITHIN, Choose, Claim, Claimed, INTO_INBOX, LEASE, ReceiptRow};
 pub use inventory::{Inventory, KnownAgent, Listening, Unread};
 pub use journal::Journal;
 pub use lead::Lead;

@@ -32,7 +32,10 @@ pub(super) fn read(event: &str, input: &Input) -> Report {
     let subagent = input.text("agent_id").is_some() || event.starts_with("Subagent");
     match event {
         "SessionStart" => report.session_starts(input),
-        "UserPromptSubmit" => report.prompt_submitted(input),
+        "UserPromptSubmit" => {
+            report.prompt_submitted(input);
+            report.arrived = input.text("prompt").map(of_ringer).unwrap_or_default();
+        }
         "PreToolUse" => report.before_tool(input),
         "PostToolUse" | "PostToolBatch" | "PostToolUseFailure" => {
             // Somebody pressed Escape: the turn ends here without a Stop. The title will tell.
@@ -66,6 +69,15 @@ pub(super) fn read(event: &str, input: &Input) -> Report {
         report.observe("model-migration", &format!("model changed from {from} to {to}"), false);
     }
     if subagent { report.of_subagent() } else { report }
+}
+
+/// How a message begins that Ringer put into a session's inbox; the ids of what it carries follow.
+pub const FROM_RINGER: &str = "<cross-session-message from=\"ringer\" from-name=\"Ringer\" id=\"";
+
+/// The ids of the messages that a prompt brings, if it is one of ours.
+fn of_ringer(prompt: &str) -> Vec<String> {
+    let ids = prompt.strip_prefix(FROM_RINGER).and_then(|rest| rest.split_once('"'));
+    ids.map(|(ids, _)| ids.split(' ').map(str::to_owned).collect()).unwrap_or_default()
 }
 
 /// Its own notifications come through a hook, and are believed as notifications all the same: one may come seconds after

@@ -46,6 +46,8 @@ pub struct Report {
     pub turn_key: Option<String>,
     /// The tool call it is about.
     pub call_id: Option<String>,
+    /// Messages of ours that it brings, by their ids.
+    pub arrived: Vec<String>,
     /// What may be answered.
     pub moment: Moment,
     /// What the client said about itself: limits, models.

@@ -170,7 +170,7 @@ fn die_half_way(world: &World, milliseconds_ago: i64) {
     let stamp = Stamp::now();
     let stamp = Stamp { unix_ms: stamp.unix_ms - milliseconds_ago, ..stamp };
     let all = |pending: &[Message]| ids(pending);
-    let claim = Claim { call_id: Some("t0"), choose: Some(&all) };
+    let claim = Claim { call_id: Some("t0"), choose: Some(&all), ..Claim::default() };
     assert!(world.journal().claim_for(&agent(), &claim, &stamp).unwrap().is_some());
 }
 

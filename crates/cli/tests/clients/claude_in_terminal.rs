@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::messages::Messages;
 use crate::model::{Answer, Model};
@@ -46,10 +46,14 @@ fn an_idle_session_is_woken_through_its_inbox() {
     world.notified("complete");
     let agent = world.agent();
     for text in ["the build is red", "the build is red"] {
-        world.ringer(&["notify", "--from", SENDER, "--to", &agent, text]);
+        let sent = world.ringer(&["notify", "--json", "--from", SENDER, "--to", &agent, text]);
+        let sent: Value = serde_json::from_str(&sent).expect("JSON");
         let woken = model.request();
         let block = format!("<notification source=\"agent:{SENDER}\">\n{text}\n</notification>");
         assert_eq!(woken.count_new(&block), 1, "{}", woken.news());
+        let why = world.ringer(&["why", "--json", sent["id"].as_str().expect("an id")]);
+        let why: Value = serde_json::from_str(&why).expect("JSON");
+        assert_eq!(why["receipts"][0]["state"], "seen", "its prompt says that it arrived: {why}");
         assert_eq!(woken.count_new("</notification>"), 1, "nothing is told again: {}", woken.news());
         model.answer(Answer::Text("I will look at it"));
         world.notified("complete");

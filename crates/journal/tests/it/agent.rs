@@ -401,8 +401,8 @@ fn what_waits_for_an_agent_enters_its_turn_in_the_same_transaction() {
     let of = sighting("a");
     Scene::at(&mut journal, 0).working(&of);
     let everything = |messages: &[Message]| messages.iter().map(|message| message.id.clone()).collect();
-    let takes = |call_id| Claim { call_id, choose: Some(&everything) };
-    let only_confirms = |call_id| Claim { call_id, choose: None };
+    let takes = |call_id| Claim { call_id, choose: Some(&everything), ..Claim::default() };
+    let only_confirms = |call_id| Claim { call_id, ..Claim::default() };
     // Others have something; it has not.
     append(&mut journal, "for the lead");
     let before = version(&watcher);

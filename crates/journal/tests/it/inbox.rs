@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringer_core::{Agent, Kind, Message, MessageId, Recipient, Scope, Sender, Tag};
-use ringer_journal::{CONFIRM_WITHIN, Choose, Claim, Claimed, Journal, LEASE};
+use ringer_journal::{CONFIRM_WITHIN, Choose, Claim, Claimed, INTO_INBOX, Journal, LEASE};
 
 use crate::home::{TestHome, at, draft};
 
@@ -45,7 +45,7 @@ fn event(
     choose: Option<Choose<'_>>,
     now: i64,
 ) -> Option<Claimed> {
-    journal.claim_for(&agent("a"), &Claim { call_id, choose }, &at(now)).expect("claimed")
+    journal.claim_for(&agent("a"), &Claim { call_id, choose, ..Claim::default() }, &at(now)).expect("claimed")
 }
 
 fn texts(messages: &[Message]) -> Vec<&str> {
@@ -122,6 +122,24 @@ fn a_claim_that_was_never_written_is_pending_again_when_its_lease_is_over() {
     assert!(pending(&journal, over + 1 + ms(LEASE)).is_empty(), "with a lease of its own");
 }
 
+/// A client that drops what comes too fast goes on all the same.
+#[test]
+fn what_was_put_into_a_clients_inbox_is_confirmed_only_by_its_arrival() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let [one, two] = ["one", "two"].map(|body| send(&mut journal, body, 0));
+    let call = format!("{INTO_INBOX}1");
+    let claimed = event(&mut journal, Some(&call), Some(&everything), 1).unwrap();
+    journal.hand_over(&agent("a"), &claimed, 2).unwrap();
+    assert_eq!(event(&mut journal, Some("t1"), Some(&everything), 3), None);
+    assert_eq!([state(&journal, &one), state(&journal, &two)], ["delivered", "delivered"], "it goes on");
+    let arrived = [one.to_string()];
+    let prompt = Claim { call_id: Some("t2"), arrived: &arrived, ..Claim::default() };
+    journal.claim_for(&agent("a"), &prompt, &at(4)).unwrap();
+    assert_eq!([state(&journal, &one), state(&journal, &two)], ["seen", "delivered"]);
+    assert_eq!(pending(&journal, 3 + ms(CONFIRM_WITHIN)), ["two"], "what never arrived comes again");
+}
+
 #[test]
 fn what_no_later_event_confirms_in_time_is_pending_again() {
     let test = TestHome::new();
@@ -181,7 +199,7 @@ fn everybody_has_an_inbox_of_his_own() {
     assert_eq!(pending(&journal, 0), ["mine"]);
     let claimed = event(&mut journal, None, Some(&everything), 0).expect("one waits");
     assert_eq!(texts(&claimed.messages), ["mine"]);
-    let theirs = Claim { call_id: None, choose: Some(&everything) };
+    let theirs = Claim { choose: Some(&everything), ..Claim::default() };
     let theirs = journal.claim_for(&agent("b"), &theirs, &at(0)).unwrap().expect("one waits");
     journal.hand_over(&agent("b"), &theirs, 1).unwrap();
     event(&mut journal, Some("call-2"), None, 2);
@@ -216,7 +234,7 @@ fn a_budget_that_takes_nothing_claims_nothing() {
     assert_eq!(event(&mut journal, Some("call-2"), None, 0), None);
     assert_eq!(state(&journal, &id), "queued");
     let asked = |_: &[Message]| -> Vec<MessageId> { panic!("nothing waits, so nobody is asked") };
-    let claim = Claim { call_id: None, choose: Some(&asked) };
+    let claim = Claim { choose: Some(&asked), ..Claim::default() };
     assert_eq!(journal.claim_for(&agent("nobody"), &claim, &at(0)).unwrap(), None);
 }
 
