@@ -114,7 +114,10 @@ fn dead_letters(home: &Home) -> Vec<Row> {
         match memory.and_then(|memory| memory.map_or(Ok(Vec::new()), |memory| memory.dead_letters())) {
             Ok(letters) if letters.is_empty() => return vec![Row::ok("dead letters", "none")],
             Ok(letters) => letters,
-            Err(error) => return vec![Row::broken("dead letters", error.to_string())],
+            Err(error) => {
+                let row = Row::broken("hub memory", format!("{error}; no hub can run with it"));
+                return vec![row.fix("upgrade ringer, or move it away: only what is on the list is in it")];
+            }
         };
     let clock = Clock::local();
     let row = |letter: &ringer_journal::DeadLetter| {
