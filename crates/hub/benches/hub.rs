@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
+use ringer_core::{Draft, Kind, MessageId, Origin, Scope, Sender};
 use ringer_hub::Client;
 use ringer_journal::{Home, Journal, Stamp};
 use serde_json::{Value, json};
@@ -27,6 +27,9 @@ const PACED: usize = 2_000;
 const COMMANDS: usize = 300;
 const IDLE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_mins(5);
+
+/// Ids of notifications, with the moment of hearing of each.
+type Told = Receiver<(String, Instant)>;
 
 fn main() {
     let Some(ringer) = std::env::var_os("RINGER").map(PathBuf::from) else {
@@ -62,6 +65,7 @@ fn main() {
         late.extend(arrivals(&told, &mut HashMap::from([(id, Instant::now())])));
     }
     row("append → told, one at a time", late);
+    row("the same, from a repository with settings", hub.paced_in_a_repository(&mut journal, &told));
     row("append → the person's command runs", hub.through_a_command(&mut journal));
 
     hub.call("notification.clear", &json!({ "all": true }));
@@ -78,12 +82,15 @@ fn main() {
 }
 
 fn append(journal: &mut Journal, body: &str) -> MessageId {
-    let draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, body).expect("a message");
-    journal.append(&draft, &Stamp::now()).expect("it is appended")
+    journal.append(&draft(body), &Stamp::now()).expect("it is appended")
+}
+
+fn draft(body: &str) -> Draft {
+    Draft::new(Scope::global(), Sender::system(), Kind::Status, body).expect("a message")
 }
 
 /// Waits until all of them were told of. Gives how late each was.
-fn arrivals(told: &Receiver<(String, Instant)>, sent: &mut HashMap<MessageId, Instant>) -> Vec<Duration> {
+fn arrivals(told: &Told, sent: &mut HashMap<MessageId, Instant>) -> Vec<Duration> {
     let mut late = Vec::with_capacity(sent.len());
     while !sent.is_empty() {
         let (id, at) = told.recv_timeout(PATIENCE).expect("all of them are told of");
@@ -150,7 +157,7 @@ impl Hub {
     }
 
     /// The ids of new notifications, with the moment of hearing of each.
-    fn follow(&self) -> Receiver<(String, Instant)> {
+    fn follow(&self) -> Told {
         let (tell, told) = channel();
         let home = self.home.clone();
         thread::spawn(move || {
@@ -160,6 +167,24 @@ impl Hub {
             }
         });
         told
+    }
+
+    /// Messages that are sent one at a time from a directory, whose repository is looked at for each of them.
+    fn paced_in_a_repository(&self, journal: &mut Journal, told: &Told) -> Vec<Duration> {
+        let root = self.directory.path().join("repository");
+        fs::create_dir_all(root.join(".git")).expect("a directory");
+        fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").expect("a file");
+        fs::write(root.join(".ringer.toml"), "[notify]\nmute = [{ agent = \"nobody\" }]\n").expect("a file");
+        let scope = Scope::new("0a0a0a0a").expect("a scope");
+        let origin = Origin { cwd: root.to_str().map(str::to_owned), ..Origin::default() };
+        let mut late = Vec::with_capacity(PACED);
+        for number in 0..PACED {
+            let from =
+                Draft { scope: scope.clone(), origin: origin.clone(), ..draft(&format!("repo {number}")) };
+            let id = journal.append(&from, &Stamp::now()).expect("it is appended");
+            late.extend(arrivals(told, &mut HashMap::from([(id, Instant::now())])));
+        }
+        late
     }
 
     /// Runs a program for each of some messages that says so through a FIFO.

@@ -4,22 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringer_core::Event;
-use ringer_journal::Repository;
 
 use crate::clock::monotonic;
 use crate::dispatch::{Dispatcher, search_path};
 use crate::outfit::Outfit;
 use crate::perform::Job;
+use crate::scout::Sight;
 use crate::watch::Watcher;
 
 /// How often the settings' files are looked at, at most.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Dispatcher {
-    pub(crate) fn hear_of_repository(&mut self, scope: &str, cwd: &str) {
-        // Cheap where it is known: one look at a file.
-        let Some(repository) = Repository::around(cwd.as_ref()) else { return };
-        if self.settings.hear_of(scope, &repository.worktree) {
+    /// A repository was looked at.
+    pub(crate) fn see(&mut self, scope: &str, sight: &Sight) {
+        if self.settings.put(scope, sight) {
             self.apply_settings();
         }
     }
@@ -29,21 +28,22 @@ impl Dispatcher {
         let now = monotonic();
         if now.saturating_sub(self.looked) >= LOOK_EVERY {
             self.looked = now;
+            self.look_at_known = true;
             self.reload();
         }
     }
 
-    /// Reads the settings again if they changed. Gives whether they did.
-    pub(crate) fn reload(&mut self) -> bool {
-        let Some(told) = self.settings.refresh() else { return false };
+    /// Reads the person's settings again if they changed.
+    pub(crate) fn reload(&mut self) {
+        let Some(told) = self.settings.refresh() else { return };
         self.apply_settings();
         for observation in told {
             self.handle(Event::Observed(observation));
         }
-        true
     }
 
     pub(crate) fn apply_settings(&mut self) {
+        self.applied += 1;
         let config = self.settings.config();
         let trusted = self.settings.trusted();
         self.engine.set(config.preferences(&|hook| trusted.is_trusted(hook)));

@@ -3,16 +3,20 @@
 use ringer_core::{Caller, Event, Incoming, Message, Place, SurfaceId, WorkspaceId};
 
 use crate::dispatch::Dispatcher;
+use crate::scout::{Sight, Spot};
 
 impl Dispatcher {
-    /// A message has come: where it came from is found out, and the engine gets it.
-    pub(crate) fn arrive(&mut self, message: Message) {
+    /// A message has come: where it came from is found out, its repository's settings apply, and the engine gets it.
+    pub(crate) fn arrive(&mut self, message: Message, sights: &[(Spot, Sight)]) {
+        let scope = message.draft.scope.as_str();
+        if let Some(cwd) = &message.draft.origin.cwd
+            && let Some((_, sight)) = sights.iter().find(|(spot, _)| spot.is_around(scope, cwd))
+        {
+            self.see(scope, sight);
+        }
         let origin = &message.draft.origin;
         let surface = origin.surface.as_deref().map(SurfaceId::new);
         let (tty, pane) = (origin.tty.clone(), origin.pane.clone());
-        if let Some(cwd) = origin.cwd.clone() {
-            self.hear_of_repository(message.draft.scope.as_str(), &cwd);
-        }
         self.adopt(surface.as_ref(), &message);
         let caller = Caller {
             workspace: message.draft.origin.workspace.as_deref().map(WorkspaceId::new),

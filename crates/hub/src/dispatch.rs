@@ -1,7 +1,7 @@
 //! The loop: one thread owns the engine and the journal, and takes everything that happens in turn.
 //!
-//! It reads from its cursor, lets the engine decide, writes down what was decided in one transaction, and only then lets
-//! anything go out. Nothing it does can hang on anybody but the journal.
+//! It reads from its cursor (`feed`), lets the engine decide, writes down what was decided in one transaction, and only then
+//! lets anything go out. Nothing it does can hang on anybody but the journal.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -11,32 +11,34 @@ use std::time::Duration;
 use ringer_core::{Agent, Delivery, Engine, Event, Patience};
 use ringer_deliver::DesktopEvent;
 use ringer_journal::{Error, HubBell, Journal, Memory};
-use serde_json::Value;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 
 use crate::book::{Book, flag, unflag};
 use crate::clock::{Clock, monotonic};
 use crate::events::EventLog;
+use crate::feed::{Held, Waiting};
 use crate::host::{Host, Service};
 use crate::housekeeping::House;
-use crate::input::{Input, Reply};
+use crate::input::Input;
 use crate::log::Log;
 use crate::perform::{Job, MAX_UNDER_WAY};
+use crate::requests::Asked;
 use crate::run::{Plugs, RunError};
+use crate::scout::Scouts;
 use crate::settings::Settings;
 use crate::signals::Followed;
 use crate::titles::Titles;
 use crate::watch::Watcher;
 
 /// Messages taken at once: one transaction for all of them.
-const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 /// Notifications that may wait for hooks. The others stay in the journal until there is room.
 const MAX_UNDECIDED: usize = 256;
 /// Read notifications that are kept in memory; older ones are in the journal.
 pub(crate) const MAX_READ: usize = 10_000;
 /// How long to wait when the journal cannot be written.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
+pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// How long a hub stays without anything to do.
 pub(crate) const IDLE_AFTER: Duration = Duration::from_mins(10);
 
@@ -53,28 +55,37 @@ pub(crate) struct Dispatcher {
     pub(crate) settings: Settings,
     pub(crate) log: Log,
     pub(crate) book: Book,
-    bell: AsyncFd<HubBell>,
+    pub(crate) bell: AsyncFd<HubBell>,
     pub(crate) jobs: mpsc::Sender<Job>,
     pub(crate) inputs: mpsc::WeakSender<Input>,
     pub(crate) under_way: Arc<AtomicUsize>,
     pub(crate) watcher: Option<Watcher>,
     /// Everything up to here was taken.
-    seq: i64,
+    pub(crate) seq: i64,
     /// There may be more in the journal.
     pub(crate) hungry: bool,
+    pub(crate) scouts: Scouts,
+    /// What was taken and has not come in yet.
+    pub(crate) held: Option<Held>,
+    /// Who is answered when everything has come in that was there when they asked.
+    pub(crate) waiting: VecDeque<Waiting>,
     /// Jobs that the performer has not taken yet. As many as were just withdrawn or decided; it takes them at once.
     pub(crate) unsent: VecDeque<Job>,
     /// When an agent's time comes.
     pub(crate) agents_due: Option<Duration>,
     pub(crate) looked: Duration,
+    /// With the next batch, all repositories that are known are looked at.
+    pub(crate) look_at_known: bool,
+    /// How often other settings were applied.
+    pub(crate) applied: u64,
     pub(crate) house: House,
     pub(crate) titles: Titles,
     /// The program that brings the person to the place they asked for.
     pub(crate) leads_there: Option<Vec<String>>,
-    last_busy: Duration,
+    pub(crate) last_busy: Duration,
     idle_after: Duration,
     /// Until then the journal is left alone.
-    retry_at: Option<Duration>,
+    pub(crate) retry_at: Option<Duration>,
     pub(crate) added: usize,
     pub(crate) flash: bool,
     pub(crate) patience: Patience,
@@ -102,6 +113,8 @@ enum Next {
     Rang,
     /// The performer takes jobs again.
     Room,
+    /// Whoever looks at repositories is back.
+    Scouted,
     /// It is time for something.
     Time,
     /// Nobody can want anything any more.
@@ -125,7 +138,7 @@ pub(crate) struct Parts {
 
 impl Dispatcher {
     /// Goes on where the last hub stopped. Inside a tokio runtime.
-    pub(crate) fn begin(parts: Parts) -> Result<Self, RunError> {
+    pub(crate) async fn begin(parts: Parts) -> Result<Self, RunError> {
         let (mut journal, mut memory) = (parts.journal, parts.memory);
         let clock = Clock::local();
         let config = parts.settings.config();
@@ -139,6 +152,7 @@ impl Dispatcher {
         )]
         let bell = AsyncFd::new(parts.bell).map_err(RunError::Runtime)?;
         let now = clock.now().mono;
+        let scouts = Scouts::new(parts.settings.home(), parts.log.clone());
         let mut dispatcher = Self {
             engine,
             events: EventLog::default(),
@@ -155,9 +169,14 @@ impl Dispatcher {
             watcher: None,
             seq,
             hungry: true,
+            scouts,
+            held: None,
+            waiting: VecDeque::new(),
             unsent: VecDeque::new(),
             agents_due: None,
             looked: now,
+            look_at_known: false,
+            applied: 0,
             house: House::default(),
             titles: Titles::default(),
             leads_there: None,
@@ -174,7 +193,7 @@ impl Dispatcher {
             memory,
             clock,
         };
-        dispatcher.recover()?;
+        dispatcher.recover().await?;
         dispatcher.watch(&config.watches);
         if let Some(complaint) = dispatcher.settings.complaint() {
             dispatcher.handle(Event::Observed(complaint));
@@ -183,7 +202,7 @@ impl Dispatcher {
     }
 
     /// Brings back what the last hub remembered, had not decided, and had under way.
-    fn recover(&mut self) -> Result<(), Error> {
+    async fn recover(&mut self) -> Result<(), Error> {
         let records = self.memory.healing(|memory| memory.remembered(MAX_READ))?;
         let undecided = self.memory.healing(|memory| memory.undecided())?;
         let outbox = self.memory.healing(|memory| memory.outbox())?;
@@ -195,8 +214,10 @@ impl Dispatcher {
         self.carry_out(now, orders);
         self.check_titles();
         // Those that the journal no longer has are decided with that.
-        for message in self.journal.healing(|journal| journal.messages(&undecided))? {
-            self.arrive(message);
+        let messages = self.journal.healing(|journal| journal.messages(&undecided))?;
+        let sights = self.sights_of(&messages).await;
+        for message in messages {
+            self.arrive(message, &sights);
         }
         let known = outbox.iter().filter_map(|row| serde_json::from_str::<Delivery>(&row.delivery).ok());
         for delivery in known.collect::<Vec<_>>() {
@@ -217,6 +238,9 @@ impl Dispatcher {
     pub(crate) async fn run(mut self, mut inputs: mpsc::Receiver<Input>) -> Ended {
         while !self.stopping {
             let now = monotonic();
+            if self.held.as_ref().is_some_and(|held| held.deadline() <= now) {
+                self.scouted();
+            }
             if self.hungry && self.retry_at.is_none_or(|at| at <= now) {
                 self.feed();
             }
@@ -235,6 +259,7 @@ impl Dispatcher {
                 }
                 Next::Rang => self.hungry = true,
                 Next::Room => self.hand_on(),
+                Next::Scouted => self.scouted(),
                 Next::Time => self.tick(),
                 Next::Alone => break,
             }
@@ -244,7 +269,14 @@ impl Dispatcher {
         Ended { bell: self.bell.into_inner(), seq: self.seq, by_itself: self.by_itself }
     }
 
-    async fn next(&self, inputs: &mut mpsc::Receiver<Input>, wait: Duration) -> Next {
+    async fn next(&mut self, inputs: &mut mpsc::Receiver<Input>, wait: Duration) -> Next {
+        let held = self.held.as_mut();
+        let scouted = async {
+            match held {
+                Some(held) => held.scouted().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             input = inputs.recv() => input.map_or(Next::Alone, Next::Input),
             rang = self.bell.readable() => {
@@ -254,18 +286,20 @@ impl Dispatcher {
                 Next::Rang
             }
             _ = self.jobs.reserve(), if !self.unsent.is_empty() => Next::Room,
+            () = scouted => Next::Scouted,
             () = tokio::time::sleep(wait) => Next::Time,
         }
     }
 
     /// How long nothing has to be done.
     fn wait(&self, now: Duration) -> Duration {
-        if self.hungry && self.has_room() {
+        if self.held.is_none() && self.hungry && self.has_room() {
             return self.retry_at.map_or(Duration::ZERO, |at| at.saturating_sub(now));
         }
         let idle = self.last_busy + self.idle_after;
         let engine = self.engine.next_deadline(now);
-        [Some(idle), engine, self.agents_due, self.retry_at]
+        let scout = self.held.as_ref().map(Held::deadline);
+        [Some(idle), engine, scout, self.agents_due, self.retry_at]
             .into_iter()
             .flatten()
             .min()
@@ -273,7 +307,7 @@ impl Dispatcher {
             .saturating_sub(now)
     }
 
-    fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.engine.undecided() < MAX_UNDECIDED && self.under_way.load(Ordering::Relaxed) < MAX_UNDER_WAY
     }
 
@@ -302,20 +336,10 @@ impl Dispatcher {
             Input::Request { method, params, reply } => {
                 // Whoever wrote something and asks sees it.
                 self.hungry = true;
+                self.waiting.push_back(Waiting { asked: Asked::Call { method, params }, reply });
                 self.feed();
-                let answer = self.answer(&method, params);
-                self.settle();
-                // A client that has gone needs no answer.
-                let _ = reply.send(answer);
             }
             Input::Stop => self.stopping = true,
-        }
-    }
-
-    fn answer(&mut self, method: &str, params: Value) -> Reply {
-        match self.call(method, params) {
-            Ok(reply) => reply,
-            Err(refusal) => Reply::Result(Err(refusal)),
         }
     }
 
@@ -329,7 +353,8 @@ impl Dispatcher {
         let idle = now.saturating_sub(self.last_busy) >= self.idle_after;
         // An agent that works may get stuck, and one that is done may wait for its person.
         let connections = self.connections.load(Ordering::Relaxed);
-        let quiet = connections == 0 && self.engine.undecided() == 0 && self.agents_due.is_none();
+        let waits = self.held.is_some() || self.agents_due.is_some();
+        let quiet = connections == 0 && self.engine.undecided() == 0 && !waits;
         if idle && quiet && self.under_way.load(Ordering::Relaxed) == 0 {
             self.log.line("nothing to do for a while: ending");
             self.stopping = true;
@@ -338,41 +363,6 @@ impl Dispatcher {
             self.last_busy = now;
         }
         self.handle(Event::Tick);
-    }
-
-    /// Takes what is new in the journal, as far as there is room.
-    pub(crate) fn feed(&mut self) {
-        self.look_at_settings();
-        while self.hungry && self.has_room() {
-            if let Err(error) = self.feed_once() {
-                self.log.line(format!("cannot read the journal: {error}"));
-                self.retry_at = Some(monotonic() + RETRY_AFTER);
-                return;
-            }
-        }
-    }
-
-    fn feed_once(&mut self) -> Result<(), Error> {
-        // Emptied before the look: what comes after it rings again.
-        self.bell.get_ref().empty(self.journal.home())?;
-        self.journal.refresh()?;
-        let seq = self.seq;
-        let messages = self.journal.healing(|journal| journal.messages_after(seq, BATCH))?;
-        self.hungry = messages.len() == BATCH;
-        if !messages.is_empty() {
-            self.last_busy = monotonic();
-        }
-        let many = messages.len();
-        for message in messages {
-            self.seq = message.seq;
-            self.arrive(message);
-        }
-        self.book.take(self.seq);
-        self.agents_due = self.journal.agents_deadline(monotonic(), self.patience)?;
-        self.follow_agents()?;
-        self.settle();
-        self.after_change(many);
-        Ok(())
     }
 
     /// Lets the engine handle an event, and does what it orders.

@@ -46,3 +46,13 @@ pub(crate) enum Reply {
     /// A subscription, which goes on until the connection ends.
     Subscribed(Subscription),
 }
+
+impl Reply {
+    /// A value, and the program that has to lead the person somewhere before it is answered, if there is one.
+    pub(crate) fn leading(answer: Value, argv: Option<Vec<String>>) -> Self {
+        match argv {
+            Some(argv) => Self::Leads { argv, answer },
+            None => Self::Result(Ok(answer)),
+        }
+    }
+}

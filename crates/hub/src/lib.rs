@@ -17,13 +17,14 @@
 //! # Inside
 //!
 //! `run` takes the lock, binds the socket and starts two threads. One is the loop (`dispatch`), which owns the engine and
-//! the journal and takes every `Input` in turn; `requests`, `signals`, `settings` and `book` are parts of it. The other
-//! carries out what can hang (`perform`, `terminals`, `watch`) and serves the socket (`server`).
+//! the journal and takes every `Input` in turn; `feed`, `requests`, `signals`, `settings` and `book` are parts of it. The
+//! other carries out what can hang (`perform`, `terminals`, `watch`) and serves the socket (`server`). A third one (`scout`)
+//! looks at the repositories from which messages come.
 //!
 //! # What it never does
 //!
 //! It makes no writer wait. It shows nothing that is not in the journal. It waits for nobody on its loop: programs,
-//! terminals, the desktop, the network and clients each have a deadline and a place of their own.
+//! terminals, the desktop, the network, repositories and clients each have a deadline and a place of their own.
 //!
 //! # Bounds
 //!
@@ -40,6 +41,7 @@ mod clock;
 pub mod config;
 mod dispatch;
 mod events;
+mod feed;
 mod focus;
 mod host;
 mod housekeeping;
@@ -55,6 +57,7 @@ mod process;
 mod protocol;
 mod requests;
 mod run;
+mod scout;
 mod server;
 mod settings;
 mod signals;
@@ -64,6 +67,7 @@ mod titles;
 pub mod view;
 mod watch;
 mod why;
+mod writes;
 
 pub use client::{Client, ClientError};
 pub use clock::{Clock, monotonic};

@@ -1,18 +1,17 @@
-//! Requests: every method of the socket, one row each. `docs/protocol.md` describes them.
+//! Requests: every method of the socket, one row each; those that write are in `writes`. `docs/protocol.md` describes them.
 
 use ringer_core::{
-    Draft, Event, Kind, Looking, Mark, MessageId, Observation, Origin, Place, Priority, Recipient, Record,
-    Scope, Sender, Sign, SurfaceId, Tag, Target, Toast, WorkspaceId,
+    Event, Looking, Observation, Place, Priority, Record, Sign, SurfaceId, Toast, WorkspaceId,
 };
-use ringer_journal::Stamp;
 use serde_json::{Value, json};
 
 use crate::dispatch::Dispatcher;
 use crate::events::Wanted;
 use crate::input::Reply;
-use crate::params::{About, AddToast, Create, Hears, Key, Listing, LooksAt, Subscribe, message_id, read};
+use crate::params::{About, AddToast, Hears, Key, Listing, LooksAt, Subscribe, read};
 use crate::protocol::Refusal;
 use crate::view;
+use crate::writes::{Then, WRITES};
 
 /// Notifications that one answer holds, unless it is asked for fewer.
 const MAX_LISTED: usize = 1000;
@@ -20,32 +19,28 @@ const MAX_LISTED: usize = 1000;
 type Answer = Result<Value, Refusal>;
 type Method = fn(&mut Dispatcher, Value) -> Answer;
 
-/// Every method but `events.subscribe`, which does not end.
+/// What somebody who waits for an answer wants.
+pub(crate) enum Asked {
+    /// A method.
+    Call { method: String, params: Value },
+    /// What came of what a method wrote, once that has come in; and the program that leads the person there.
+    Outcome { then: Then, leads: Option<Vec<String>> },
+}
+
+/// What a request comes to.
+pub(crate) enum Said {
+    /// The answer.
+    Now(Reply),
+    /// Something was written; this is to be asked when that has come in.
+    Then(Asked),
+}
+
+/// Every method that writes nothing, but `events.subscribe`, which does not end.
 const METHODS: &[(&str, Method)] = &[
     ("ping", |_, _| Ok(json!({ "pong": true }))),
     ("hub.status", |hub, _| Ok(hub.status())),
-    ("hub.reload", |hub, _| Ok(json!({ "changed": hub.reload() }))),
     ("hub.methods", |_, _| Ok(json!(names()))),
-    ("notification.create", |hub, params| hub.create(read(params)?)),
-    ("notification.create_for_surface", |hub, params| {
-        let create: Create = read(params)?;
-        if create.surface_id.is_none() {
-            return Err(Refusal::params("surface_id is missing"));
-        }
-        hub.create(create)
-    }),
-    ("notification.create_for_caller", |hub, params| hub.create(read(params)?)),
     ("notification.list", |hub, params| Ok(hub.list(&read(params)?))),
-    ("notification.mark_read", |hub, params| hub.mark(Mark::Read, &read(params)?)),
-    ("notification.mark_unread", |hub, params| hub.mark(Mark::Unread, &read(params)?)),
-    ("notification.dismiss", |hub, params| hub.dismiss(&read(params)?)),
-    ("notification.clear", |hub, params| hub.mark(Mark::Clear, &read(params)?)),
-    ("notification.open", |hub, params| {
-        let About { id, .. } = read(params)?;
-        let id = id.ok_or_else(|| Refusal::params("id is missing"))?;
-        hub.open(&message_id(&id)?)
-    }),
-    ("notification.jump_to_unread", |hub, _| hub.jump()),
     ("notification.why", |hub, params| hub.why(&read(params)?)),
     ("surface.list", |hub, _| {
         Ok(json!(hub.hosts.iter().flat_map(|host| host.surfaces()).collect::<Vec<_>>()))
@@ -78,68 +73,40 @@ const METHODS: &[(&str, Method)] = &[
 
 /// The names of all methods.
 pub fn names() -> Vec<&'static str> {
-    METHODS.iter().map(|(name, _)| *name).chain(["events.subscribe", "hub.stop"]).collect()
+    let said = METHODS.iter().map(|(name, _)| *name);
+    said.chain(WRITES.iter().map(|(name, _)| *name)).chain(["events.subscribe", "hub.stop"]).collect()
 }
 
 impl Dispatcher {
-    /// Answers a request.
-    pub(crate) fn call(&mut self, method: &str, params: Value) -> Result<Reply, Refusal> {
+    /// Answers a request, or does the first half of it.
+    pub(crate) fn call(&mut self, asked: Asked) -> Said {
+        let said = match asked {
+            Asked::Call { method, params } => self.call_method(&method, params),
+            Asked::Outcome { then, leads } => Ok(Said::Now(Reply::leading(then(self), leads))),
+        };
+        said.unwrap_or_else(|refusal| Said::Now(Reply::Result(Err(refusal))))
+    }
+
+    fn call_method(&mut self, method: &str, params: Value) -> Result<Said, Refusal> {
         if method == "events.subscribe" {
             let Subscribe { after_seq, names } = read(params)?;
             let subscription = self.events.subscribe(Wanted { after_seq, names });
             return subscription
-                .map(Reply::Subscribed)
+                .map(|subscription| Said::Now(Reply::Subscribed(subscription)))
                 .ok_or_else(|| Refusal::new("busy", "too many follow already"));
+        }
+        if let Some((_, write)) = WRITES.iter().find(|(name, _)| *name == method) {
+            let written = write(self, params);
+            let leads = self.leads_there.take();
+            return written.map(|then| Said::Then(Asked::Outcome { then, leads }));
         }
         let found = METHODS.iter().find(|(name, _)| *name == method);
         let (_, method) = found.ok_or_else(|| {
             Refusal::new("unknown_method", format!("there is no method {method:?}; hub.methods lists them"))
         })?;
-        let value = method(self, params)?;
-        Ok(match self.leads_there.take() {
-            Some(argv) => Reply::Leads { argv, answer: value },
-            None => Reply::Result(Ok(value)),
-        })
-    }
-
-    fn create(&mut self, create: Create) -> Answer {
-        let invalid = |error: ringer_core::InvalidWord| Refusal::params(error.to_string());
-        let scope =
-            create.scope.as_deref().map_or_else(|| Ok(Scope::global()), Scope::new).map_err(invalid)?;
-        let sender =
-            create.from.as_deref().map_or_else(|| Ok(Sender::system()), Sender::new).map_err(invalid)?;
-        let kind: Kind = create.kind.as_deref().unwrap_or("status").parse().map_err(invalid)?;
-        // A script for another ring terminal may send a title alone.
-        let body =
-            if create.body.is_empty() { create.title.clone().unwrap_or_default() } else { create.body };
-        let mut draft = Draft::new(scope, sender, kind, &body).map_err(invalid)?;
-        draft.title = create.title;
-        draft.subtitle = create.subtitle;
-        draft.recipient =
-            create.to.as_deref().map_or_else(|| Ok(Recipient::Default), Recipient::parse).map_err(invalid)?;
-        draft.origin = Origin {
-            tty: create.caller_tty,
-            cwd: create.cwd,
-            surface: create.surface_id,
-            workspace: create.workspace_id,
-            pane: create.prefer_tty.then(String::new),
-            ..Origin::default()
-        };
-        draft.check().map_err(invalid)?;
-        let id = self.put(&draft)?;
-        Ok(json!({ "id": id }))
-    }
-
-    /// Appends, and takes what was appended.
-    fn put(&mut self, draft: &Draft) -> Result<MessageId, Refusal> {
-        let stamp = Stamp::now();
-        let id = self
-            .journal
-            .append(draft, &stamp)
-            .map_err(|error| Refusal::new("unavailable", error.to_string()))?;
-        self.wake();
-        self.feed();
-        Ok(id)
+        let answer = method(self, params);
+        let leads = self.leads_there.take();
+        answer.map(|value| Said::Now(Reply::leading(value, leads)))
     }
 
     fn list(&mut self, wanted: &Listing) -> Value {
@@ -164,7 +131,7 @@ impl Dispatcher {
     }
 
     /// The place that is meant. A surface alone is enough where it is known in which workspace it stands.
-    fn place(&self, about: &About) -> Result<Place, Refusal> {
+    pub(crate) fn place(&self, about: &About) -> Result<Place, Refusal> {
         let surface = about.surface_id.as_deref().map(SurfaceId::new);
         let standing = |surface: &SurfaceId| {
             let hosted = self.hosts.iter().flat_map(|host| host.surfaces());
@@ -184,65 +151,6 @@ impl Dispatcher {
             Some(workspace) => Ok(Place { workspace, surface }),
             None if surface.is_some() => Err(Refusal::new("not_found", "no such surface is known")),
             None => Err(Refusal::params("id, workspace_id, surface_id or all is missing")),
-        }
-    }
-
-    /// Marks are messages: this one writes it, and every reader of the journal applies it.
-    fn mark(&mut self, mark: Mark, about: &About) -> Answer {
-        let target = match (&about.id, about.all) {
-            (Some(id), _) => {
-                let id = message_id(id)?;
-                if self.engine.attention().store().get(&id).is_none() {
-                    return Err(Refusal::new("not_found", format!("there is no notification {id}")));
-                }
-                Target::Message(id)
-            }
-            (None, true) => Target::All,
-            (None, false) => Target::Place(self.place(about)?),
-        };
-        let before = self.engine.attention().store().total_unread();
-        let listed = self.engine.attention().store().len();
-        self.put_mark(mark, &target)?;
-        let store = self.engine.attention().store();
-        Ok(json!({
-            "read": before.saturating_sub(store.total_unread()),
-            "removed": listed.saturating_sub(store.len()),
-            "unread": store.total_unread(),
-        }))
-    }
-
-    fn put_mark(&mut self, mark: Mark, target: &Target) -> Result<(), Refusal> {
-        let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), "");
-        draft.key = Some(target.to_string());
-        self.put(&draft).map(drop)
-    }
-
-    fn dismiss(&mut self, about: &About) -> Answer {
-        let listed = self.engine.attention().store().len();
-        match (&about.id, about.all_read) {
-            (Some(_), _) => return self.mark(Mark::Clear, about),
-            (None, true) => self.put_mark(Mark::Clear, &Target::AllRead)?,
-            (None, false) => return Err(Refusal::params("id or all_read is missing")),
-        }
-        Ok(json!({ "removed": listed.saturating_sub(self.engine.attention().store().len()) }))
-    }
-
-    /// Goes to where a notification rang, and reads it.
-    pub(crate) fn open(&mut self, id: &MessageId) -> Answer {
-        let found = self.engine.attention().store().get(id);
-        let record = found
-            .cloned()
-            .ok_or_else(|| Refusal::new("not_found", format!("there is no notification {id}")))?;
-        let focused = self.focus(&record.place);
-        self.put_mark(Mark::Read, &Target::Message(id.clone()))?;
-        Ok(json!({ "notification": view::notification(&record, &self.clock), "focus": focused }))
-    }
-
-    fn jump(&mut self) -> Answer {
-        let newest = self.engine.attention().store().newest_unread().next().map(|record| record.id.clone());
-        match newest {
-            Some(id) => self.open(&id),
-            None => Ok(Value::Null),
         }
     }
 

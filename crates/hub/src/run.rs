@@ -195,7 +195,7 @@ fn dispatch(parts: Parts, heard: mpsc::Receiver<Input>) -> Result<Ended, RunErro
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(RunError::Runtime)?;
     runtime.block_on(async {
-        let dispatcher = Dispatcher::begin(parts)?;
+        let dispatcher = Dispatcher::begin(parts).await?;
         Ok(dispatcher.run(heard).await)
     })
 }

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use ringer_core::Observation;
 use ringer_journal::Home;
 
-use crate::config::{
-    Change, Config, Environment, LastGood, REPOSITORY_FILE, Repository, Trusted, load, load_repository,
-    user_path,
-};
+use crate::config::{Change, Config, Environment, LastGood, Trusted, load, user_path};
+use crate::scout::{Own, Sight};
 
-/// Repositories whose settings are kept. With more, those that have none of their own are forgotten first.
+/// Repositories whose settings are kept. With more, some are forgotten until they are heard of again.
 const MAX_REPOSITORIES: usize = 256;
 
 /// When a file was changed and how long it is: enough to see that it is another one.
@@ -29,15 +28,8 @@ pub(crate) struct Settings {
     trust_path: PathBuf,
     trust_look: Look,
     trusted: Trusted,
-    repositories: BTreeMap<String, Own>,
-}
-
-/// A repository's own settings.
-#[derive(Debug)]
-struct Own {
-    root: PathBuf,
-    look: Look,
-    settings: Repository,
+    /// Those that set something, by their scopes. The scout reads them.
+    repositories: BTreeMap<String, Arc<Own>>,
 }
 
 /// The file that remembers what was trusted.
@@ -75,24 +67,40 @@ impl Settings {
         &self.trusted
     }
 
-    /// A repository is heard of. Gives whether the settings changed by it.
-    pub(crate) fn hear_of(&mut self, scope: &str, root: &Path) -> bool {
-        let seen = look(&root.join(REPOSITORY_FILE));
-        match self.repositories.get(scope) {
-            Some(own) if own.root == root && own.look == seen => return false,
-            None if seen.is_none() => return false,
-            _ => {}
+    /// The person's own directory.
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        self.environment.home.clone()
+    }
+
+    /// What is known of a repository.
+    pub(crate) fn repository(&self, scope: &str) -> Option<Arc<Own>> {
+        self.repositories.get(scope).cloned()
+    }
+
+    /// Every repository that sets something.
+    pub(crate) fn repositories(&self) -> impl Iterator<Item = (&String, &Arc<Own>)> {
+        self.repositories.iter()
+    }
+
+    /// A repository was looked at. Gives whether the settings changed by it.
+    pub(crate) fn put(&mut self, scope: &str, sight: &Sight) -> bool {
+        let own = match sight {
+            Sight::Nothing => return false,
+            Sight::Bare => return self.repositories.remove(scope).is_some(),
+            Sight::Set(own) => own,
+        };
+        let known = self.repositories.get(scope);
+        if known.is_some_and(|known| known.is(own)) {
+            return false;
         }
-        if self.repositories.len() >= MAX_REPOSITORIES {
+        if known.is_none() && self.repositories.len() >= MAX_REPOSITORIES {
             self.repositories.pop_first();
         }
-        // A broken file of a repository sets nothing; `ringer config check` says what is wrong with it.
-        let settings = load_repository(root, self.environment.home.as_deref()).unwrap_or_default();
-        self.repositories.insert(scope.to_owned(), Own { root: root.to_owned(), look: seen, settings });
+        self.repositories.insert(scope.to_owned(), Arc::clone(own));
         true
     }
 
-    /// Looks whether a file changed, and reads it again if so. Gives what to tell the person, if anything did.
+    /// Looks whether the person's file or what was trusted changed, and reads it again if so. Gives what to tell the person, if anything did.
     pub(crate) fn refresh(&mut self) -> Option<Vec<Observation>> {
         let mut changed = false;
         let mut told = Vec::new();
@@ -109,11 +117,6 @@ impl Settings {
             self.trust_look = seen;
             self.trusted = Trusted::load(&self.trust_path).unwrap_or_default();
             changed = true;
-        }
-        let known: Vec<(String, PathBuf)> =
-            self.repositories.iter().map(|(scope, own)| (scope.clone(), own.root.clone())).collect();
-        for (scope, root) in known {
-            changed |= self.hear_of(&scope, &root);
         }
         changed.then_some(told)
     }
@@ -136,7 +139,8 @@ fn read(path: Option<&Path>, environment: &Environment) -> Result<Config, crate:
     path.map_or_else(|| Ok(Config::default()), |path| load(path, environment.home.as_deref()))
 }
 
-fn look(path: &Path) -> Look {
+/// Looks at a file. `None` if there is none.
+pub(crate) fn look(path: &Path) -> Look {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.modified().ok()?, metadata.len()))
 }
@@ -144,6 +148,7 @@ fn look(path: &Path) -> Look {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::REPOSITORY_FILE;
 
     fn settings(directory: &Path) -> (Settings, PathBuf) {
         let path = directory.join("config.toml");
@@ -169,19 +174,37 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_adds_its_own_until_its_file_goes() {
+    fn a_repository_adds_its_own_until_it_sets_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let (mut settings, _) = settings(directory.path());
-        let root = directory.path().join("repo");
-        fs::create_dir(&root).unwrap();
-        assert!(!settings.hear_of("0a0a0a0a", &root), "it sets nothing");
-        fs::write(root.join(REPOSITORY_FILE), "[[hook]]\nid = \"x\"\ncommand = [\"true\"]\n").unwrap();
-        assert!(settings.hear_of("0a0a0a0a", &root));
+        let own = |id: &str| {
+            let text = format!("[[hook]]\nid = \"{id}\"\ncommand = [\"true\"]\n");
+            fs::write(directory.path().join(REPOSITORY_FILE), text).unwrap();
+            Sight::Set(Arc::new(Own::read(directory.path(), None).unwrap()))
+        };
+        let (first, second) = (own("x"), own("yy"));
+        assert!(!settings.put("0a0a0a0a", &Sight::Bare), "it sets nothing");
+        assert!(settings.put("0a0a0a0a", &first));
+        assert!(!settings.put("0a0a0a0a", &first), "it is known");
         let config = settings.config();
         assert_eq!(config.hooks[0].scope.as_deref(), Some("0a0a0a0a"));
         assert!(!settings.trusted().is_trusted(&config.hooks[0]));
-        fs::remove_file(root.join(REPOSITORY_FILE)).unwrap();
-        assert!(settings.refresh().is_some());
+        assert!(settings.put("0a0a0a0a", &second));
+        assert!(!settings.put("0a0a0a0a", &Sight::Nothing), "that says nothing about it");
+        assert_eq!(settings.config().hooks[0].id, "yy");
+        assert!(settings.put("0a0a0a0a", &Sight::Bare));
         assert!(settings.config().hooks.is_empty());
+    }
+
+    #[test]
+    fn so_many_repositories_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut settings, _) = settings(directory.path());
+        fs::write(directory.path().join(REPOSITORY_FILE), "").unwrap();
+        let own = Sight::Set(Arc::new(Own::read(directory.path(), None).unwrap()));
+        for number in 0..MAX_REPOSITORIES + 5 {
+            assert!(settings.put(&format!("{number:08x}"), &own));
+        }
+        assert_eq!(settings.repositories().count(), MAX_REPOSITORIES);
     }
 }

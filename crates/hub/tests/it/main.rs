@@ -12,6 +12,7 @@ mod desktop;
 mod hooks;
 mod isolation;
 mod programs;
+mod repositories;
 mod restart;
 mod settings;
 mod socket;

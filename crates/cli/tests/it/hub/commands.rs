@@ -171,6 +171,14 @@ fn what_claude_code_says_of_its_model_is_told_when_it_changes() {
         let status = json!({"session_id": session, "model": {"display_name": model}, "fast_mode": fast});
         check_with_input(&mut world.ringer(&["statusline", "claude"]), status.to_string().as_bytes());
     };
+    // Notes are kept about agents that are known.
+    for session in ["aaaaaaaa", "bbbbbbbb"] {
+        let begins = json!({"session_id": session, "hook_event_name": "SessionStart", "source": "startup"});
+        check_with_input(
+            &mut world.ringer(&["hook", "claude", "SessionStart"]),
+            begins.to_string().as_bytes(),
+        );
+    }
     world.run(&["hub", "start"]);
     redraw("aaaaaaaa", "Opus", false);
     world.run(&["hub", "stop"]);

@@ -1,0 +1,151 @@
+//! Requests that write: what they write is a message like any other, and they are answered when it has come in.
+
+use ringer_core::{Draft, Kind, Mark, MessageId, Origin, Recipient, Scope, Sender, Tag, Target};
+use ringer_journal::Stamp;
+use serde_json::{Value, json};
+
+use crate::dispatch::Dispatcher;
+use crate::params::{About, Create, message_id, read};
+use crate::protocol::Refusal;
+use crate::view;
+
+/// The answer, once what was written has come in.
+pub(crate) type Then = Box<dyn FnOnce(&Dispatcher) -> Value>;
+type Written = Result<Then, Refusal>;
+type Write = fn(&mut Dispatcher, Value) -> Written;
+
+/// Every method that is answered in two steps.
+pub(crate) const WRITES: &[(&str, Write)] = &[
+    ("hub.reload", |hub, _| Ok(hub.reload_all())),
+    ("notification.create", |hub, params| hub.create(read(params)?)),
+    ("notification.create_for_surface", |hub, params| {
+        let create: Create = read(params)?;
+        if create.surface_id.is_none() {
+            return Err(Refusal::params("surface_id is missing"));
+        }
+        hub.create(create)
+    }),
+    ("notification.create_for_caller", |hub, params| hub.create(read(params)?)),
+    ("notification.mark_read", |hub, params| hub.mark(Mark::Read, &read(params)?)),
+    ("notification.mark_unread", |hub, params| hub.mark(Mark::Unread, &read(params)?)),
+    ("notification.dismiss", |hub, params| hub.dismiss(&read(params)?)),
+    ("notification.clear", |hub, params| hub.mark(Mark::Clear, &read(params)?)),
+    ("notification.open", |hub, params| {
+        let About { id, .. } = read(params)?;
+        let id = id.ok_or_else(|| Refusal::params("id is missing"))?;
+        hub.open(&message_id(&id)?)
+    }),
+    ("notification.jump_to_unread", |hub, _| hub.jump()),
+];
+
+impl Dispatcher {
+    /// Looks at all settings. Those of repositories are a scout's, and come with the next batch.
+    fn reload_all(&mut self) -> Then {
+        let before = self.applied;
+        self.reload();
+        self.look_at_known = true;
+        Box::new(move |hub| json!({ "changed": hub.applied != before }))
+    }
+
+    fn create(&mut self, create: Create) -> Written {
+        let invalid = |error: ringer_core::InvalidWord| Refusal::params(error.to_string());
+        let scope =
+            create.scope.as_deref().map_or_else(|| Ok(Scope::global()), Scope::new).map_err(invalid)?;
+        let sender =
+            create.from.as_deref().map_or_else(|| Ok(Sender::system()), Sender::new).map_err(invalid)?;
+        let kind: Kind = create.kind.as_deref().unwrap_or("status").parse().map_err(invalid)?;
+        // A script for another ring terminal may send a title alone.
+        let body =
+            if create.body.is_empty() { create.title.clone().unwrap_or_default() } else { create.body };
+        let mut draft = Draft::new(scope, sender, kind, &body).map_err(invalid)?;
+        draft.title = create.title;
+        draft.subtitle = create.subtitle;
+        draft.recipient =
+            create.to.as_deref().map_or_else(|| Ok(Recipient::Default), Recipient::parse).map_err(invalid)?;
+        draft.origin = Origin {
+            tty: create.caller_tty,
+            cwd: create.cwd,
+            surface: create.surface_id,
+            workspace: create.workspace_id,
+            pane: create.prefer_tty.then(String::new),
+            ..Origin::default()
+        };
+        draft.check().map_err(invalid)?;
+        let id = self.put(&draft)?;
+        Ok(Box::new(move |_| json!({ "id": id })))
+    }
+
+    fn put(&mut self, draft: &Draft) -> Result<MessageId, Refusal> {
+        let stamp = Stamp::now();
+        let id = self
+            .journal
+            .append(draft, &stamp)
+            .map_err(|error| Refusal::new("unavailable", error.to_string()))?;
+        self.wake();
+        Ok(id)
+    }
+
+    /// Marks are messages: this one writes it, and every reader of the journal applies it.
+    fn mark(&mut self, mark: Mark, about: &About) -> Written {
+        let target = match (&about.id, about.all) {
+            (Some(id), _) => {
+                let id = message_id(id)?;
+                if self.engine.attention().store().get(&id).is_none() {
+                    return Err(Refusal::new("not_found", format!("there is no notification {id}")));
+                }
+                Target::Message(id)
+            }
+            (None, true) => Target::All,
+            (None, false) => Target::Place(self.place(about)?),
+        };
+        let before = self.engine.attention().store().total_unread();
+        let listed = self.engine.attention().store().len();
+        self.put_mark(mark, &target)?;
+        Ok(Box::new(move |hub| {
+            let store = hub.engine.attention().store();
+            json!({
+                "read": before.saturating_sub(store.total_unread()),
+                "removed": listed.saturating_sub(store.len()),
+                "unread": store.total_unread(),
+            })
+        }))
+    }
+
+    fn put_mark(&mut self, mark: Mark, target: &Target) -> Result<(), Refusal> {
+        let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), "");
+        draft.key = Some(target.to_string());
+        self.put(&draft).map(drop)
+    }
+
+    fn dismiss(&mut self, about: &About) -> Written {
+        let listed = self.engine.attention().store().len();
+        match (&about.id, about.all_read) {
+            (Some(_), _) => return self.mark(Mark::Clear, about),
+            (None, true) => self.put_mark(Mark::Clear, &Target::AllRead)?,
+            (None, false) => return Err(Refusal::params("id or all_read is missing")),
+        }
+        Ok(Box::new(
+            move |hub| json!({ "removed": listed.saturating_sub(hub.engine.attention().store().len()) }),
+        ))
+    }
+
+    /// Goes to where a notification rang, and reads it.
+    pub(crate) fn open(&mut self, id: &MessageId) -> Written {
+        let found = self.engine.attention().store().get(id);
+        let record = found
+            .cloned()
+            .ok_or_else(|| Refusal::new("not_found", format!("there is no notification {id}")))?;
+        let focused = self.focus(&record.place);
+        self.put_mark(Mark::Read, &Target::Message(id.clone()))?;
+        let answer = json!({ "notification": view::notification(&record, &self.clock), "focus": focused });
+        Ok(Box::new(move |_| answer))
+    }
+
+    fn jump(&mut self) -> Written {
+        let newest = self.engine.attention().store().newest_unread().next().map(|record| record.id.clone());
+        match newest {
+            Some(id) => self.open(&id),
+            None => Ok(Box::new(|_| Value::Null)),
+        }
+    }
+}
