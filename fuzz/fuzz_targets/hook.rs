@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use ringer_agents::client::{Client, MAX_LINE, Moment, Reply, agent_id, answer, read_bytes};
 
 /// Every event that is read differently, and one that nobody knows.
-const EVENTS: [&str; 32] = [
+const EVENTS: [&str; 39] = [
     "SessionStart",
     "UserPromptSubmit",
     "PreToolUse",
@@ -37,6 +37,13 @@ const EVENTS: [&str; 32] = [
     "permission.asked",
     "question.asked",
     "question.replied",
+    "sessionStart",
+    "postToolUse",
+    "notification",
+    "stop",
+    "agentStop",
+    "errorOccurred",
+    "sessionEnd",
     "never.heard.of",
 ];
 

@@ -24,6 +24,8 @@
 mod answer;
 mod claude;
 mod codex;
+mod copilot;
+mod cursor;
 mod gemini;
 mod input;
 mod json;
@@ -65,11 +67,18 @@ pub enum Client {
     Gemini,
     /// opencode.
     Opencode,
+    /// Cursor: the editor and `cursor-agent`.
+    Cursor,
+    /// GitHub Copilot CLI.
+    Copilot,
+    /// aider. It has no hooks: it runs one command when it waits, and that command is `ringer notify`.
+    Aider,
 }
 
 impl Client {
     /// Every client, in the order in which documents list them.
-    pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode];
+    pub const ALL: [Self; 7] =
+        [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Cursor, Self::Copilot, Self::Aider];
 
     /// The word for it.
     pub fn as_str(self) -> &'static str {
@@ -78,14 +87,37 @@ impl Client {
             Self::Codex => "codex",
             Self::Gemini => "gemini",
             Self::Opencode => "opencode",
+            Self::Cursor => "cursor",
+            Self::Copilot => "copilot",
+            Self::Aider => "aider",
         }
+    }
+
+    /// The names of its programs; each stands for it where a client is named.
+    pub fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &["claude"],
+            Self::Codex => &["codex"],
+            Self::Gemini => &["gemini"],
+            Self::Opencode => &["opencode"],
+            Self::Cursor => &["cursor-agent", "cursor"],
+            Self::Copilot => &["copilot"],
+            Self::Aider => &["aider"],
+        }
+    }
+
+    /// Whether Ringer was ever run with it. The others are made from their documents alone, and people are told so.
+    pub fn is_tested(self) -> bool {
+        !matches!(self, Self::Cursor | Self::Copilot | Self::Aider)
     }
 
     /// How many characters of context it takes from one hook, if that is known.
     pub fn context_limit(self) -> Option<usize> {
         match self {
             Self::Claude => Some(CLAUDE_CONTEXT_LIMIT),
-            Self::Codex | Self::Gemini | Self::Opencode => None,
+            // "Capped at 10 KB"; of all hooks together, so what others say counts, too.
+            Self::Copilot => Some(copilot::CONTEXT_LIMIT),
+            Self::Codex | Self::Gemini | Self::Opencode | Self::Cursor | Self::Aider => None,
         }
     }
 }
@@ -100,23 +132,26 @@ impl FromStr for Client {
     type Err = InvalidWord;
 
     fn from_str(word: &str) -> Result<Self, InvalidWord> {
-        Self::ALL.into_iter().find(|client| client.as_str() == word).ok_or_else(|| InvalidWord::Unknown {
-            what: "client",
-            word: word.to_owned(),
-            known: Self::ALL.map(Self::as_str).join(", "),
-        })
+        Self::ALL
+            .into_iter()
+            .find(|client| client.as_str() == word || client.programs().contains(&word))
+            .ok_or_else(|| InvalidWord::Unknown {
+                what: "client",
+                word: word.to_owned(),
+                known: Self::ALL.map(Self::as_str).join(", "),
+            })
     }
 }
 
 /// The id of the agent in a session: the client and eight letters and digits of the session's id. `None` if it has none.
 ///
 /// The first eight, but the last eight of Codex and opencode: their ids begin with the time, and two sessions of one
-/// minute would be one agent.
+/// minute would be one agent. Of the others the documents do not say how an id begins.
 pub fn agent_id(client: Client, session_id: &str) -> Option<Agent> {
     let usable: Vec<char> = session_id.chars().filter(char::is_ascii_alphanumeric).collect();
     let begin = match client {
-        Client::Codex | Client::Opencode => usable.len().saturating_sub(ID_LENGTH),
         Client::Claude | Client::Gemini => 0,
+        _ => usable.len().saturating_sub(ID_LENGTH),
     };
     let short: String = usable[begin..].iter().take(ID_LENGTH).collect();
     if short.is_empty() {
@@ -132,6 +167,9 @@ pub fn read(client: Client, event: &str, input: &Input) -> Report {
         Client::Codex => codex::read(event, input),
         Client::Gemini => gemini::read(event, input),
         Client::Opencode => opencode::read(event, input),
+        Client::Cursor => cursor::read(event, input),
+        Client::Copilot => copilot::read(event, input),
+        Client::Aider => Report::default(),
     }
 }
 
@@ -154,9 +192,10 @@ mod tests {
         for client in Client::ALL {
             assert_eq!(client.to_string().parse(), Ok(client));
         }
+        assert_eq!("cursor-agent".parse(), Ok(Client::Cursor));
         assert_eq!(
             "emacs".parse::<Client>().unwrap_err().to_string(),
-            "there is no client \"emacs\"; there are claude, codex, gemini, opencode"
+            "there is no client \"emacs\"; there are claude, codex, gemini, opencode, cursor, copilot, aider"
         );
     }
 
@@ -169,6 +208,7 @@ mod tests {
         check(Client::Claude, "6be1e699-d2b2-442c-995b-a5ac36193cd6", Some("claude-6be1e699"));
         check(Client::Opencode, "ses_66b3c4d5", Some("opencode-66b3c4d5"));
         check(Client::Codex, "abc", Some("codex-abc"));
+        check(Client::Cursor, "cdefee2d-2727-4b73-bf77-d9d830f31d2a", Some("cursor-30f31d2a"));
         check(Client::Gemini, "../../\n\u{e4}", None);
         check(Client::Gemini, "", None);
     }

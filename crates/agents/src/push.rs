@@ -97,6 +97,9 @@ fn send(client: Client, sighting: &Sighting, reach: &Reach, claimed: &Claimed) -
         Client::Codex => queue_for_codex(reach, &sighting.session_id, &text),
         Client::Gemini => Err("Gemini CLI takes messages only while it works".to_owned()),
         Client::Opencode => Err("opencode takes messages only through its plugin".to_owned()),
+        Client::Cursor => Err("Cursor takes messages only while it works".to_owned()),
+        Client::Copilot => Err("Copilot CLI takes messages only while it works".to_owned()),
+        Client::Aider => Err("aider takes no messages".to_owned()),
     }
 }
 

@@ -22,12 +22,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What it never does: write a file that it could not read wholly, change a byte that is not ours, overwrite a `notify` or
-//! plugin of somebody else, read the clock or the environment, run a program.
+//! What it never does: write a file that it could not read wholly, change a byte that is not ours, overwrite a `notify`, a
+//! plugin or a notification command of somebody else, read the clock or the environment, run a program.
 //!
 //! Bounds: files up to [`MAX_FILE`], nesting up to 128 levels, [`MAX_BACKUPS`] backups per file.
 
 mod apply;
+mod conf;
 mod entries;
 mod error;
 mod find;

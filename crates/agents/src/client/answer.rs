@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Client, claude, codex, gemini, opencode};
+use super::{Client, claude, codex, copilot, cursor, gemini, opencode};
 
 /// What Ringer wants to say back. Each client is told what it can take of it; the rest is left out, never refused, so
 /// nothing that does not fit may be counted as delivered: ask [`Report::moment`](super::Report::moment) first.
@@ -71,6 +71,9 @@ pub fn answer(client: Client, event: &str, reply: &Reply) -> Option<String> {
         Client::Codex => written(&codex::answer(event, reply)),
         Client::Gemini => written(&gemini::answer(event, reply)),
         Client::Opencode => written(&opencode::answer(event, reply)),
+        Client::Cursor => written(&cursor::answer(event, reply)),
+        Client::Copilot => written(&copilot::answer(event, reply)),
+        Client::Aider => None,
     }
 }
 
@@ -112,9 +115,13 @@ mod tests {
         check(Client::Codex, "Stop", &reply, r#"{"decision":"block","reason":"look"}"#);
         check(Client::Gemini, "AfterAgent", &reply, r#"{"decision":"deny","reason":"look"}"#);
         check(Client::Opencode, "session.idle", &reply, r#"{"prompt":"look"}"#);
+        check(Client::Cursor, "stop", &reply, r#"{"followup_message":"look"}"#);
+        check(Client::Copilot, "agentStop", &reply, r#"{"decision":"block","reason":"look"}"#);
         // In Codex it would take the place of the tool's output.
         for client in Client::ALL {
-            for event in ["PostToolUse", "AfterTool", "tool.execute.after", "SubagentStop", "notify"] {
+            for event in
+                ["PostToolUse", "AfterTool", "tool.execute.after", "postToolUse", "SubagentStop", "notify"]
+            {
                 check(client, event, &reply, "");
             }
         }
@@ -132,6 +139,8 @@ mod tests {
             check(client, "SessionStart", &Reply::with_context("hello"), &expected("hello"));
         }
         check(Client::Opencode, "session.created", &reply, "");
+        check(Client::Cursor, "sessionStart", &reply, r#"{"additional_context":"listen\n\nhello"}"#);
+        check(Client::Copilot, "sessionStart", &reply, r#"{"additionalContext":"listen\n\nhello"}"#);
     }
 
     #[test]
@@ -140,8 +149,10 @@ mod tests {
         let bell = reply("\x1b]9;done\x07");
         check(Client::Claude, "Stop", &bell, "{\"terminalSequence\":\"\\u001b]9;done\\u0007\"}");
         check(Client::Claude, "Stop", &reply("\x1b[2J"), "");
-        for client in [Client::Codex, Client::Gemini, Client::Opencode] {
-            check(client, "Stop", &bell, "");
+        for client in Client::ALL.into_iter().filter(|client| *client != Client::Claude) {
+            for event in ["Stop", "stop", "agentStop"] {
+                check(client, event, &bell, "");
+            }
         }
     }
 
@@ -154,7 +165,17 @@ mod tests {
             session_context: Some(String::new()),
         };
         for client in Client::ALL {
-            for event in ["Stop", "PostToolUse", "SessionStart", "AfterAgent", "session.idle", "", "x"] {
+            for event in [
+                "Stop",
+                "PostToolUse",
+                "SessionStart",
+                "AfterAgent",
+                "session.idle",
+                "stop",
+                "agentStop",
+                "",
+                "x",
+            ] {
                 check(client, event, &Reply::default(), "");
                 check(client, event, &blank, "");
             }

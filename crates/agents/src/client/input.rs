@@ -18,6 +18,7 @@ const LIMITS: Limits =
 const KNOWN: &[&str] = &[
     // Who, where, which turn.
     "session_id",
+    "conversation_id",
     "sessionID",
     "sessionId",
     "thread-id",
@@ -26,6 +27,7 @@ const KNOWN: &[&str] = &[
     "agent_id",
     "agent_type",
     "cwd",
+    "workspace_roots",
     "directory",
     "worktree",
     "transcript_path",
@@ -33,6 +35,7 @@ const KNOWN: &[&str] = &[
     "prompt_id",
     "turn_id",
     "turn-id",
+    "generation_id",
     "id",
     "type",
     "hook_event_name",
@@ -48,6 +51,7 @@ const KNOWN: &[&str] = &[
     "from_model",
     "to_model",
     "stop_hook_active",
+    "loop_count",
     "background_tasks",
     "session_crons",
     "is_interrupt",
@@ -64,6 +68,8 @@ const KNOWN: &[&str] = &[
     "details",
     "error",
     "error_details",
+    "error_message",
+    "recoverable",
     "name",
     "data",
     // Tools, and what they are to do.

@@ -17,7 +17,7 @@ pub(crate) const MARKER: &str = "# ringer-hook";
 const TIMEOUT_SECONDS: u32 = 5;
 
 impl Client {
-    /// The events of its hook file; none for opencode, which has a plugin file.
+    /// The events of its hook file; none for opencode, which has a plugin file, and aider, which has no hooks.
     pub fn hook_events(self) -> &'static [&'static str] {
         match self {
             Self::Claude => &[
@@ -52,18 +52,59 @@ impl Client {
                 "SessionEnd",
                 "PreCompress",
             ],
-            Self::Opencode => &[],
+            Self::Cursor => &[
+                "sessionStart",
+                "beforeSubmitPrompt",
+                "postToolUse",
+                "postToolUseFailure",
+                "stop",
+                "sessionEnd",
+            ],
+            Self::Copilot => &[
+                "sessionStart",
+                "userPromptSubmitted",
+                "postToolUse",
+                "postToolUseFailure",
+                "notification",
+                "agentStop",
+                "errorOccurred",
+                "sessionEnd",
+            ],
+            Self::Opencode | Self::Aider => &[],
         }
     }
 
-    /// The group that an event's array gets: one handler, for every tool.
-    pub(crate) fn group(self, program: &Program, event: &str) -> Fresh {
+    /// Whether an event's array has the handlers themselves, in a file with a version, and not groups of them.
+    pub(crate) fn is_flat(self) -> bool {
+        matches!(self, Self::Cursor | Self::Copilot)
+    }
+
+    /// The member of a handler that has the shell line.
+    pub(crate) fn line_key(self) -> &'static str {
+        if self == Self::Copilot { "bash" } else { "command" }
+    }
+
+    /// The entry that an event's array gets: one handler, for every tool, in a group where the client has them.
+    pub(crate) fn entry(self, program: &Program, event: &str) -> Fresh {
+        let line = Fresh::Text(program.shell_line(self, event));
+        let timeout = Fresh::Number(TIMEOUT_SECONDS);
+        match self {
+            Self::Cursor => Fresh::Object(vec![("command", line), ("timeout", timeout)]),
+            Self::Copilot => {
+                let kind = Fresh::Text("command".to_owned());
+                Fresh::Object(vec![("type", kind), ("bash", line), ("timeoutSec", timeout)])
+            }
+            _ => self.group(line),
+        }
+    }
+
+    fn group(self, line: Fresh) -> Fresh {
         let mut handler = vec![("type", Fresh::Text("command".to_owned()))];
         if self == Self::Gemini {
             // Gemini shows this name in its hook panel; without it, the whole shell line.
             handler.push(("name", Fresh::Text("ringer".to_owned())));
         }
-        handler.push(("command", Fresh::Text(program.shell_line(self, event))));
+        handler.push(("command", line));
         // Gemini counts milliseconds, the others seconds.
         let timeout = if self == Self::Gemini { TIMEOUT_SECONDS * 1000 } else { TIMEOUT_SECONDS };
         handler.push(("timeout", Fresh::Number(timeout)));
@@ -130,13 +171,23 @@ impl Program {
     /// so the exit code is the hook's own. A missing program is exit 0 without a word. Only words that sh, bash, zsh
     /// and fish read alike are used, for Codex runs the person's own shell.
     pub(crate) fn shell_line(&self, client: Client, event: &str) -> String {
+        self.line(&format!("hook {client} {event}"))
+    }
+
+    /// The line that aider runs, with `sh`, when it waits. It says nothing of a session, so this is a message, and no
+    /// state. What goes wrong is kept from aider, which would show it.
+    pub(crate) fn waiting_line(&self) -> String {
+        self.line("notify --from \"${RINGER_AGENT:-aider}\" --type waiting 'aider waits for you' 2>/dev/null")
+    }
+
+    fn line(&self, arguments: &str) -> String {
         let program = self.shell_word();
         let test = if self.0.starts_with('/') {
             format!("[ -x {program} ]")
         } else {
             format!("command -v {program} >/dev/null 2>&1")
         };
-        format!("{test} && exec {program} hook {client} {event} || exit 0 {MARKER}")
+        format!("{test} && exec {program} {arguments} || exit 0 {MARKER}")
     }
 
     fn shell_word(&self) -> String {

@@ -36,6 +36,17 @@ pub enum SetupError {
         /// What the TOML library says, with line and column.
         message: String,
     },
+    /// aider's settings are not plain lines, so that none can be put before them.
+    #[error("{} does not begin with a line of the form `name: value`", .0.display())]
+    Yaml(PathBuf),
+    /// The person has set what we would set. There is only one of it.
+    #[error("{} has {name} of its own, which stays", path.display())]
+    Taken {
+        /// The file.
+        path: PathBuf,
+        /// The name of the setting.
+        name: &'static str,
+    },
     /// The file is not text.
     #[error("{} is not UTF-8 text", .0.display())]
     NotText(PathBuf),

@@ -28,6 +28,8 @@ pub struct Places {
     pub claude_dir: Option<PathBuf>,
     /// `$CODEX_HOME`; else `.codex` in the home.
     pub codex_home: Option<PathBuf>,
+    /// `$COPILOT_HOME`; else `.copilot` in the home.
+    pub copilot_home: Option<PathBuf>,
     /// The root of the repository, for [`Scope::Project`].
     pub project: Option<PathBuf>,
 }
@@ -35,20 +37,35 @@ pub struct Places {
 impl Places {
     /// The usual places below a home.
     pub fn new(home: impl Into<PathBuf>) -> Self {
-        Self { home: home.into(), config_home: None, claude_dir: None, codex_home: None, project: None }
+        let home = home.into();
+        Self {
+            home,
+            config_home: None,
+            claude_dir: None,
+            codex_home: None,
+            copilot_home: None,
+            project: None,
+        }
     }
 
     /// The directory of a client's settings.
     pub fn directory(&self, client: Client, scope: Scope) -> Result<PathBuf, SetupError> {
         if scope == Scope::Project {
             let project = self.project.as_ref().ok_or(SetupError::NoProject)?;
-            return Ok(project.join(format!(".{client}")));
+            return Ok(match client {
+                Client::Copilot => project.join(".github"),
+                _ => project.join(format!(".{client}")),
+            });
         }
         let below_home = |name: &str| self.home.join(name);
         Ok(match client {
             Client::Claude => self.claude_dir.clone().unwrap_or_else(|| below_home(".claude")),
             Client::Codex => self.codex_home.clone().unwrap_or_else(|| below_home(".codex")),
             Client::Gemini => below_home(".gemini"),
+            Client::Cursor => below_home(".cursor"),
+            Client::Copilot => self.copilot_home.clone().unwrap_or_else(|| below_home(".copilot")),
+            // What it keeps for itself; its settings lie beside it.
+            Client::Aider => below_home(".aider"),
             Client::Opencode => {
                 self.config_home.clone().unwrap_or_else(|| below_home(".config")).join("opencode")
             }
@@ -62,11 +79,19 @@ impl Places {
         Ok(match (client, scope) {
             (Client::Claude | Client::Gemini, _) => vec![target("settings.json", Format::Hooks)],
             // Codex reads `notify` from the person's own file only.
-            (Client::Codex, Scope::Project) => vec![target("hooks.json", Format::Hooks)],
+            (Client::Codex, Scope::Project) | (Client::Cursor, _) => {
+                vec![target("hooks.json", Format::Hooks)]
+            }
             (Client::Codex, Scope::User) => {
                 vec![target("hooks.json", Format::Hooks), target("config.toml", Format::CodexConfig)]
             }
             (Client::Opencode, _) => vec![target("plugins/ringer.js", Format::OpencodePlugin)],
+            // It reads every file of that directory; this one has our name.
+            (Client::Copilot, _) => vec![target("hooks/ringer.json", Format::Hooks)],
+            (Client::Aider, _) => {
+                let path = directory.with_file_name(".aider.conf.yml");
+                vec![Target { client, scope, format: Format::AiderConf, path }]
+            }
         })
     }
 }
@@ -81,6 +106,8 @@ pub enum Format {
     CodexConfig,
     /// opencode's plugin, a file that is wholly ours.
     OpencodePlugin,
+    /// aider's `.aider.conf.yml`, of which the notifications concern us.
+    AiderConf,
 }
 
 /// One file of one client.
@@ -121,7 +148,8 @@ pub fn find(search: &OsStr, places: &Places) -> Vec<Found> {
     let found = Client::ALL.into_iter().filter_map(|client| {
         let directory = places.directory(client, Scope::User).ok()?;
         let has_directory = directory.is_dir();
-        Some(Found { client, program: find_program(client.as_str(), search), directory, has_directory })
+        let program = client.programs().iter().find_map(|name| find_program(name, search));
+        Some(Found { client, program, directory, has_directory })
     });
     found.collect()
 }

@@ -1,4 +1,5 @@
-//! The hook file of Claude Code, Codex and Gemini: `{"hooks": {EVENT: [{"hooks": [{"command": …}]}]}}`.
+//! The hook file of Claude Code, Codex and Gemini: `{"hooks": {EVENT: [{"hooks": [{"command": …}]}]}}`; and the flat one
+//! of Cursor and Copilot CLI: `{"version": 1, "hooks": {EVENT: [{"command": …}]}}`.
 //!
 //! Both directions look for the *next* thing that is not as it should be, change that, and look again until there is
 //! none: what is right already is never written, so a second run finds nothing to do.
@@ -13,12 +14,16 @@ use crate::client::Client;
 /// Far more steps than any file needs; reaching it means that a step did not do what it should.
 const MAX_STEPS: usize = 10_000;
 
-/// Where one handler of ours stands: indices into the event members, its groups and their handlers.
+/// The version of a flat hook file, the only one there is.
+const VERSION: u32 = 1;
+
+/// Where one handler of ours stands: indices into the event members, its groups and their handlers. In a flat file the
+/// group is the handler.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     event: usize,
     group: usize,
-    handler: usize,
+    handler: Option<usize>,
 }
 
 /// The parts of a hook file that were there before us and therefore stay, even when they are empty.
@@ -56,9 +61,10 @@ pub(crate) fn strip(client: Client, text: &str, kept: &Kept) -> Result<String, J
     })
 }
 
-/// Whether a text has nothing in it but an empty object, so that the file is of no use to anybody.
-pub(crate) fn is_bare(text: &str) -> bool {
-    text.trim_start_matches('\u{feff}').split_whitespace().collect::<String>() == "{}"
+/// Whether a text has nothing in it but an empty object, or one with a version, so that the file is of no use to anybody.
+pub(crate) fn is_bare(client: Client, text: &str) -> bool {
+    let solid: String = text.trim_start_matches('\u{feff}').split_whitespace().collect();
+    solid == "{}" || (client.is_flat() && solid == format!("{{\"version\":{VERSION}}}"))
 }
 
 fn repeat(
@@ -82,19 +88,23 @@ fn install_step(client: Client, program: &Program, text: &str) -> Result<Option<
     let all = || {
         let events = client.hook_events().iter();
         Fresh::Object(
-            events.map(|event| (*event, Fresh::Array(vec![client.group(program, event)]))).collect(),
+            events.map(|event| (*event, Fresh::Array(vec![client.entry(program, event)]))).collect(),
         )
     };
     let Some(root) = &document.root else {
         let gap =
             if text.is_empty() || text.ends_with(['\n', '\u{feff}']) { "" } else { splice::newline_of(text) };
-        return Ok(Some(format!(
-            "{text}{gap}{}",
-            splice::document(&Fresh::Object(vec![("hooks", all())]), &manner)
-        )));
+        let version = client.is_flat().then_some(("version", Fresh::Number(VERSION)));
+        let members = version.into_iter().chain([("hooks", all())]).collect();
+        return Ok(Some(format!("{text}{gap}{}", splice::document(&Fresh::Object(members), &manner))));
     };
     if root.object().is_none() {
         return Err(JsoncError::at(text, root.span.start, "the document is not an object"));
+    }
+    // A missing one counts as the first; what another one means, nobody here knows.
+    let version = root.member("version").filter(|_| client.is_flat()).map(|(_, version)| version);
+    if let Some(version) = version.filter(|version| text[version.span.clone()] != VERSION.to_string()) {
+        return Err(JsoncError::at(text, version.span.start, "the version of this file is not known"));
     }
     let Some((_, hooks)) = root.member("hooks") else {
         return Ok(splice::append(text, root, &manner, Some("hooks"), &all()));
@@ -105,7 +115,7 @@ fn install_step(client: Client, program: &Program, text: &str) -> Result<Option<
 
     let mut seen = BTreeSet::new();
     for place in ours(client, hooks) {
-        let (name, command) = entry(hooks, place).unwrap_or_default();
+        let (name, command) = entry(client, hooks, place).unwrap_or_default();
         // Of an event named twice the client reads the last one only, so ours must be there.
         let unread = hooks.member(name).is_none_or(|(last, _)| last != place.event);
         if unread || !client.hook_events().contains(&name) || !seen.insert(name) {
@@ -118,27 +128,33 @@ fn install_step(client: Client, program: &Program, text: &str) -> Result<Option<
     }
     let missing = client.hook_events().iter().find(|event| !seen.contains(**event));
     let Some(event) = missing else { return Ok(None) };
-    let group = client.group(program, event);
+    let fresh = client.entry(program, event);
     let Some((_, array)) = hooks.member(event) else {
-        return Ok(splice::append(text, hooks, &manner, Some(event), &Fresh::Array(vec![group])));
+        return Ok(splice::append(text, hooks, &manner, Some(event), &Fresh::Array(vec![fresh])));
     };
     if array.array().is_none() {
         return Err(JsoncError::at(text, array.span.start, "the hooks of this event are not an array"));
     }
-    Ok(splice::append(text, array, &manner, None, &group))
+    Ok(splice::append(text, array, &manner, None, &fresh))
 }
 
 /// Every handler of ours, in the order of the file.
 fn ours(client: Client, hooks: &Node) -> Vec<Place> {
+    let is_ours = |handler: &Node| {
+        let line = handler.member(client.line_key()).and_then(|(_, line)| line.text());
+        line.is_some_and(|line| client.owns(line))
+    };
     let mut places = Vec::new();
     for (event, slot) in slots(hooks.object()).iter().enumerate() {
         for (group, slot) in slots(slot.value.array()).iter().enumerate() {
+            if client.is_flat() {
+                places.extend(is_ours(&slot.value).then_some(Place { event, group, handler: None }));
+                continue;
+            }
             let handlers = slot.value.member("hooks").and_then(|(_, handlers)| handlers.array());
             for (handler, slot) in slots(handlers).iter().enumerate() {
-                let line = slot.value.member("command").and_then(|(_, command)| command.text());
-                if line.is_some_and(|line| client.owns(line)) {
-                    places.push(Place { event, group, handler });
-                }
+                let place = Place { event, group, handler: Some(handler) };
+                places.extend(is_ours(&slot.value).then_some(place));
             }
         }
     }
@@ -149,12 +165,15 @@ fn slots(body: Option<&Body>) -> &[Slot] {
     body.map(|body| body.slots.as_slice()).unwrap_or_default()
 }
 
-/// The event's name and the command of a handler.
-fn entry(hooks: &Node, place: Place) -> Option<(&str, Option<&Node>)> {
+/// The event's name and the shell line of a handler.
+fn entry(client: Client, hooks: &Node, place: Place) -> Option<(&str, Option<&Node>)> {
     let event = hooks.object()?.slots.get(place.event)?;
     let group = &event.value.array()?.slots.get(place.group)?.value;
-    let handler = &group.member("hooks")?.1.array()?.slots.get(place.handler)?.value;
-    Some((event.key.as_deref()?, handler.member("command").map(|(_, command)| command)))
+    let handler = match place.handler {
+        Some(handler) => &group.member("hooks")?.1.array()?.slots.get(handler)?.value,
+        None => group,
+    };
+    Some((event.key.as_deref()?, handler.member(client.line_key()).map(|(_, line)| line)))
 }
 
 /// Takes one handler out, and with it every level that held nothing else; a comment is something else.
@@ -166,12 +185,17 @@ fn without(text: &str, document: &Document, place: Place, kept: &Kept) -> Option
     let event = hooks.slots.get(place.event)?;
     let groups = event.value.array()?;
     let group = groups.slots.get(place.group)?;
-    let handlers = group.value.member("hooks")?.1.array()?;
-    let handler = handlers.slots.get(place.handler)?.span();
+    let handlers = group.value.member("hooks").and_then(|(_, handlers)| handlers.array());
+    let handler = match place.handler {
+        Some(handler) => handlers?.slots.get(handler)?.span(),
+        None => group.span(),
+    };
 
     let held_more = |slot: &Slot| document.has_comment_around(&slot.span(), &handler);
-    if handlers.slots.len() > 1 || held_more(group) {
-        return splice::remove(text, handlers, place.handler);
+    if let (Some(index), Some(handlers)) = (place.handler, handlers)
+        && (handlers.slots.len() > 1 || held_more(group))
+    {
+        return splice::remove(text, handlers, index);
     }
     let kept_event = event.key.as_ref().is_some_and(|name| kept.events.contains(name));
     if groups.slots.len() > 1 || kept_event || held_more(event) {
@@ -210,6 +234,31 @@ mod tests {
         let out = install(Client::Codex, &program(), text).unwrap();
         assert!(out.contains("hook codex Stop || exit 0 # ringer-hook\", \"timeout\": 9 /* mine */}, {\"command\": \"foreign\"}"));
         assert!(!out.contains("Gone") && !out.contains("/old/"));
+    }
+
+    #[test]
+    fn a_flat_file_from_documents() {
+        // As Cursor's page shows it, with a hook of somebody else.
+        let text = "{\n  \"version\": 1,\n  \"hooks\": {\n    \"stop\": [{ \"command\": \"./audit.sh\", \"loop_limit\": 10 }]\n  }\n}\n";
+        for client in [Client::Cursor, Client::Copilot] {
+            let out = install(client, &program(), text).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+            for event in client.hook_events() {
+                let own = value["hooks"][event].as_array().unwrap().last().unwrap();
+                let line = program().shell_line(client, event);
+                let expected = match client {
+                    Client::Cursor => serde_json::json!({"command": line, "timeout": 5}),
+                    _ => serde_json::json!({"type": "command", "bash": line, "timeoutSec": 5}),
+                };
+                assert_eq!(*own, expected);
+            }
+            assert_eq!(install(client, &program(), &out).unwrap(), out);
+            assert_eq!(strip(client, &out, &Kept::default()).unwrap(), text);
+            let new = install(client, &program(), "").unwrap();
+            assert!(new.starts_with("{\n  \"version\": 1,\n  \"hooks\": {"), "{new}");
+            assert!(is_bare(client, &strip(client, &new, &Kept::default()).unwrap()));
+            assert!(install(client, &program(), "{\"version\": 2}").is_err());
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::ops::Range;
 use toml_edit::{Document, Item, Table, TomlError};
 
 use super::entries::{Program, is_ringer};
-use super::splice::newline_of;
+use super::splice::{newline_of, split_bom};
 
 /// The name of the key.
 const KEY: &str = "notify";
@@ -108,10 +108,6 @@ fn last_root_value(table: &Table) -> Option<usize> {
 /// The end of the line of `at`, line end included.
 fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |newline| at + newline + 1)
-}
-
-fn split_bom(text: &str) -> (&str, &str) {
-    text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
 }
 
 fn basic_string(word: &str) -> String {

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use similar::TextDiff;
 
+use super::conf;
 use super::entries::Program;
 use super::error::SetupError;
 use super::find::{Format, Places, Scope, Target};
@@ -204,8 +205,12 @@ fn setup(file: OnDisk, program: &Program) -> Result<FileChange, SetupError> {
             return Err(SetupError::Foreign(target.path));
         }
         Format::OpencodePlugin => plugin::source(program),
+        Format::AiderConf => conf::install(program, text).map_err(|error| conf_error(&target.path, error))?,
     };
     let after = Some(after.into_bytes());
+    if !target.client.is_tested() && before != after {
+        notes.push(untested(target.client));
+    }
     if target.client == Client::Codex && target.format == Format::Hooks && before != after {
         notes.push(Note {
             what: "Codex runs new or changed hooks only after you trust them".to_owned(),
@@ -231,6 +236,9 @@ fn stripped(target: &Target, bytes: &[u8], original: Option<&Before>) -> Result<
     let created_by_us = original == Some(&Before::Absent);
     let left = match target.format {
         Format::OpencodePlugin => (!plugin::is_ours(text)).then(|| text.to_owned()),
+        Format::AiderConf => {
+            Some(conf::strip(text)).filter(|left| !(created_by_us && left.trim().is_empty()))
+        }
         Format::CodexConfig => {
             let left = notify::strip(text).map_err(|error| toml_error(&target.path, &error))?;
             Some(left).filter(|left| !(created_by_us && left.trim().is_empty()))
@@ -242,7 +250,7 @@ fn stripped(target: &Target, bytes: &[u8], original: Option<&Before>) -> Result<
             };
             let left = hooks::strip(target.client, text, &kept);
             let left = left.map_err(|source| jsonc_error(&target.path, source))?;
-            Some(left).filter(|left| !(created_by_us && hooks::is_bare(left)))
+            Some(left).filter(|left| !(created_by_us && hooks::is_bare(target.client, left)))
         }
     };
     Ok(left.map(String::into_bytes))
@@ -258,6 +266,21 @@ fn jsonc_error(path: &Path, source: JsoncError) -> SetupError {
 
 fn toml_error(path: &Path, error: &toml_edit::TomlError) -> SetupError {
     SetupError::Toml { path: path.to_path_buf(), message: error.to_string().trim_end().to_owned() }
+}
+
+fn conf_error(path: &Path, error: conf::Refused) -> SetupError {
+    let path = path.to_path_buf();
+    match error {
+        conf::Refused::Shape => SetupError::Yaml(path),
+        conf::Refused::Taken(name) => SetupError::Taken { path, name },
+    }
+}
+
+fn untested(client: Client) -> Note {
+    Note {
+        what: format!("{client} is untested: this is made from its documents, and was never run"),
+        hint: format!("if it does no good: ringer setup {client} --remove"),
+    }
 }
 
 fn foreign_notify(value: &str) -> Note {

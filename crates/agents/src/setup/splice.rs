@@ -44,6 +44,11 @@ pub(crate) fn newline_of(text: &str) -> &'static str {
     }
 }
 
+/// A text's byte order mark, if it has one, and the rest.
+pub(crate) fn split_bom(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
+}
+
 /// A whole new document.
 pub(crate) fn document(fresh: &Fresh, manner: &Manner) -> String {
     let mut out = String::new();

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use ringer_agents::client::{Client, Input, MAX_LINE, Moment, Reply, agent_id, answer, read, read_bytes};
 use ringer_core::{Sources, source_names};
 
-const EVENTS: [&str; 32] = [
+const EVENTS: [&str; 43] = [
     "SessionStart",
     "UserPromptSubmit",
     "PreToolUse",
@@ -37,6 +37,17 @@ const EVENTS: [&str; 32] = [
     "question.asked",
     "tool.execute.before",
     "tool.execute.after",
+    "sessionStart",
+    "beforeSubmitPrompt",
+    "userPromptSubmitted",
+    "postToolUse",
+    "postToolUseFailure",
+    "notification",
+    "stop",
+    "agentStop",
+    "errorOccurred",
+    "sessionEnd",
+    "waiting",
     "",
     "weather",
 ];
@@ -59,7 +70,10 @@ fn closed_set(client: Client) -> BTreeSet<String> {
     let keys: Vec<&str> = match client {
         Client::Claude => [&context[..], &block, &["terminalSequence"]].concat(),
         Client::Codex | Client::Gemini => [context, block].concat(),
-        _ => vec!["append", "prompt"],
+        Client::Opencode => vec!["append", "prompt"],
+        Client::Cursor => vec!["additional_context", "followup_message"],
+        Client::Copilot => [&block[..], &["additionalContext"]].concat(),
+        _ => Vec::new(),
     };
     keys.into_iter().map(str::to_owned).collect()
 }
@@ -117,6 +131,12 @@ fn fields() -> impl Strategy<Value = serde_json::Value> {
     use serde_json::Value;
     let names = [
         "session_id",
+        "conversation_id",
+        "sessionId",
+        "workspace_roots",
+        "loop_count",
+        "recoverable",
+        "error_message",
         "agent_id",
         "tool_name",
         "tool_input",
@@ -153,7 +173,10 @@ fn fields() -> impl Strategy<Value = serde_json::Value> {
             "auto",
             "retry",
             "rate_limit",
-            "AskUserQuestion"
+            "AskUserQuestion",
+            "permission_prompt",
+            "elicitation_dialog",
+            "aborted"
         ])
         .prop_map(Value::from),
     ];

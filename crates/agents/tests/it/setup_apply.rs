@@ -201,6 +201,10 @@ fn a_broken_file_is_refused_and_nothing_is_touched() {
         (Client::Codex, ".codex/config.toml", "a = \n[b"),
         (Client::Codex, ".codex/hooks.json", "not json"),
         (Client::Opencode, ".config/opencode/plugins/ringer.js", "export const Mine = 1\n"),
+        (Client::Cursor, ".cursor/hooks.json", "{\"version\": 2, \"hooks\": {}}"),
+        (Client::Copilot, ".copilot/hooks/ringer.json", "{\"hooks\": {\"agentStop\": {}}}"),
+        (Client::Aider, ".aider.conf.yml", "{model: x}\n"),
+        (Client::Aider, ".aider.conf.yml", "model: x\nnotifications-command: say done\n"),
     ] {
         let home = Home::new();
         let path = home.write(name, text);
@@ -224,6 +228,21 @@ fn somebody_elses_notify_stays_with_a_note() {
     let config = plan.changes.iter().find(|change| change.path() == path).unwrap();
     assert!(!config.is_change() && config.notes[0].what.contains("[\"mine\"]"));
     assert!(plan.changes[0].is_change() && plan.changes[0].notes[0].hint.contains("/hooks"));
+}
+
+#[test]
+fn what_was_never_run_says_so() {
+    for client in Client::ALL {
+        let home = Home::new();
+        let says = |plan: &Plan| {
+            let mut notes = plan.changes.iter().flat_map(|change| &change.notes);
+            notes.any(|note| note.what.contains("untested"))
+        };
+        assert_eq!(says(&home.plan(client, &setup("ringer")).unwrap()), !client.is_tested(), "{client}");
+        home.run(client, &setup("ringer"), T1).unwrap();
+        assert!(!says(&home.plan(client, &setup("ringer")).unwrap()), "nothing changes");
+        assert!(!says(&home.plan(client, &Action::Remove).unwrap()));
+    }
 }
 
 #[test]
@@ -278,6 +297,9 @@ fn a_project_has_its_own_files() {
         (Client::Codex, "/p/.codex/hooks.json"),
         (Client::Gemini, "/p/.gemini/settings.json"),
         (Client::Opencode, "/p/.opencode/plugins/ringer.js"),
+        (Client::Cursor, "/p/.cursor/hooks.json"),
+        (Client::Copilot, "/p/.github/hooks/ringer.json"),
+        (Client::Aider, "/p/.aider.conf.yml"),
     ] {
         let targets = home.places.targets(client, Scope::Project).unwrap();
         assert_eq!(
@@ -293,6 +315,9 @@ fn what_is_installed_is_found() {
     let codex = home.write("bin/codex", "#!/bin/sh\n");
     fs::set_permissions(&codex, fs::Permissions::from_mode(0o755)).unwrap();
     home.write("bin/gemini", "not executable");
+    let agent = home.write("bin/cursor-agent", "#!/bin/sh\n");
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    home.write(".copilot/config.json", "{}");
     home.write(".claude/settings.json", "{}");
     let search = OsString::from(format!("relative:/nowhere:{}", codex.parent().unwrap().display()));
     let found = find(&search, &home.places);
@@ -305,6 +330,9 @@ fn what_is_installed_is_found() {
         (Client::Codex, Some(codex), false, true),
         (Client::Gemini, None, false, false),
         (Client::Opencode, None, false, false),
+        (Client::Cursor, Some(agent), false, true),
+        (Client::Copilot, None, true, true),
+        (Client::Aider, None, false, false),
     ];
     assert_eq!(short, expect);
 }

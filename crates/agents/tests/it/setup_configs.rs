@@ -19,7 +19,8 @@ pub(crate) struct Config {
 
 /// Any settings file of a client with hooks.
 pub(crate) fn any_config() -> impl Strategy<Value = Config> {
-    let client = prop_oneof![Just(Client::Claude), Just(Client::Codex), Just(Client::Gemini)];
+    let with_hooks = Client::ALL.into_iter().filter(|client| !client.hook_events().is_empty());
+    let client = prop::sample::select(with_hooks.collect::<Vec<_>>());
     (client, proptest::collection::vec(any::<u8>(), 200..600))
         .prop_map(|(client, dice)| Writer::config(client, dice))
 }
@@ -127,6 +128,9 @@ impl Writer {
             let value = value[usize::from(self.roll(7))];
             members.push(format!("\"{mark}-{index}\": {value}"));
         }
+        if self.is_flat() && self.roll(3) > 0 {
+            members.push("\"version\": 1".to_owned());
+        }
         if self.roll(4) > 0 {
             let hooks = self.hooks();
             let at = usize::from(self.roll(4)).min(members.len());
@@ -146,7 +150,15 @@ impl Writer {
         self.body(['{', '}'], &members, 1)
     }
 
+    /// Cursor and Copilot CLI have no groups.
+    fn is_flat(&self) -> bool {
+        matches!(self.client, Client::Cursor | Client::Copilot)
+    }
+
     fn group(&mut self, event: &str) -> String {
+        if self.is_flat() {
+            return self.handler(event);
+        }
         let handlers: Vec<String> = (0..=self.roll(2)).map(|_| self.handler(event)).collect();
         let mut members = Vec::new();
         if self.roll(2) == 0 {
@@ -170,7 +182,8 @@ impl Writer {
             let mark = self.mark();
             format!("echo {mark} \\\"ringer hook {client} {event}\\\" \\u0041")
         };
-        let members = ["\"type\": \"command\"".to_owned(), format!("\"command\": \"{command}\"")];
+        let key = if client == Client::Copilot { "bash" } else { "command" };
+        let members = ["\"type\": \"command\"".to_owned(), format!("\"{key}\": \"{command}\"")];
         // A comment inside an entry of ours goes with the entry.
         let comments = self.comments;
         self.comments &= command.starts_with("echo");

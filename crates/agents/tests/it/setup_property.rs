@@ -43,8 +43,11 @@ fn commands(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (event, groups) in events {
         for group in groups.as_array().unwrap() {
-            for handler in group["hooks"].as_array().unwrap() {
-                found.push((event.clone(), handler["command"].as_str().unwrap().to_owned()));
+            // In a flat file the group is the handler.
+            let handlers = group["hooks"].as_array().cloned().unwrap_or_else(|| vec![group.clone()]);
+            for handler in handlers {
+                let line = handler.get("bash").unwrap_or(&handler["command"]);
+                found.push((event.clone(), line.as_str().unwrap().to_owned()));
             }
         }
     }
@@ -178,11 +181,17 @@ proptest! {
     ) {
         let action = Action::Setup(Program::new(Path::new(PROGRAM)).unwrap());
         for bytes in [bytes.as_slice(), text.as_bytes()] {
-            for format in [Format::Hooks, Format::CodexConfig, Format::OpencodePlugin] {
+            for (client, format) in [
+                (Client::Codex, Format::Hooks),
+                (Client::Cursor, Format::Hooks),
+                (Client::Codex, Format::CodexConfig),
+                (Client::Opencode, Format::OpencodePlugin),
+                (Client::Aider, Format::AiderConf),
+            ] {
                 for action in [&action, &Action::Remove] {
-                    let target = target(Client::Codex, format);
+                    let target = target(client, format);
                     let file = OnDisk { target, bytes: Some(bytes.to_vec()), past: Past::default() };
-                    drop(plan(Client::Codex, action, vec![file]));
+                    drop(plan(client, action, vec![file]));
                 }
             }
         }

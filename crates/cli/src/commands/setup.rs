@@ -19,6 +19,10 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{print, print_json, print_line, say};
 use crate::{caller, link, place};
 
+/// What can be done where the person has set aider's notifications themselves.
+pub(crate) const TAKEN: &str = "take that line out, or let your notifications-command run: \
+     ringer notify --from aider --type waiting \"aider waits for you\"";
+
 /// Connect agents: show the change, ask, back up, write
 ///
 /// Without a name it connects every client that is installed here. Entries of others stay as they are.
@@ -31,7 +35,7 @@ use crate::{caller, link, place};
 #[command(verbatim_doc_comment)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Args {
-    /// claude, codex, gemini, opencode [default: those that are installed]
+    /// claude, codex, gemini, opencode; untested: cursor, copilot, aider [default: those that are installed]
     #[arg(value_name = "AGENT")]
     clients: Vec<String>,
     /// Do not ask
@@ -61,8 +65,16 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let mut plans = Vec::new();
     for client in &clients {
         let files = survey(*client, scope, &places, &receipts).map_err(|error| failure(&error))?;
-        plans.push(plan(*client, &action, files).map_err(|error| failure(&error))?);
+        match plan(*client, &action, files) {
+            Ok(plan) => plans.push(plan),
+            // Nobody asked for this one by name, so it does not keep the others back.
+            Err(error @ SetupError::Taken { .. }) if arguments.clients.is_empty() => {
+                say(&format!("note: {}\n  try: {TAKEN}", sanitise_line(&error.to_string())));
+            }
+            Err(error) => return Err(failure(&error)),
+        }
     }
+    let clients: Vec<Client> = plans.iter().map(|plan| plan.client).collect();
     let changes: Vec<&FileChange> =
         plans.iter().flat_map(|plan| &plan.changes).filter(|change| change.is_change()).collect();
     if !arguments.json {
@@ -121,6 +133,7 @@ pub(crate) fn places(project: bool) -> Result<Places, Failure> {
         config_home: set("XDG_CONFIG_HOME"),
         claude_dir: set("CLAUDE_CONFIG_DIR"),
         codex_home: set("CODEX_HOME"),
+        copilot_home: set("COPILOT_HOME"),
         project: root,
         ..Places::new(home)
     })
@@ -203,10 +216,15 @@ fn report(clients: &[Client], plans: &[Plan], written: &[PathBuf]) -> Value {
 
 fn failure(error: &SetupError) -> Failure {
     let exit = match error {
-        SetupError::Jsonc { .. } | SetupError::Toml { .. } | SetupError::NotText(_) => Exit::Config,
+        SetupError::Jsonc { .. }
+        | SetupError::Toml { .. }
+        | SetupError::Yaml(_)
+        | SetupError::Taken { .. }
+        | SetupError::NotText(_) => Exit::Config,
         _ => Exit::CannotCreate,
     };
     let hint = match exit {
+        Exit::Config if matches!(error, SetupError::Taken { .. }) => TAKEN,
         Exit::Config => "mend the file, then run it again; it was not touched",
         _ => "ringer setup --dry-run",
     };

@@ -14,6 +14,7 @@ mod completions;
 mod doctor;
 mod durable;
 mod faults;
+mod from_documents;
 mod help;
 mod hook;
 mod hub;

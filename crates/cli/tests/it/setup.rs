@@ -23,12 +23,12 @@ const SETTINGS: &str = r#"{
 "#;
 
 /// A person's home, in which some clients are installed.
-struct Person {
-    environment: TestEnvironment,
+pub(crate) struct Person {
+    pub(crate) environment: TestEnvironment,
 }
 
 impl Person {
-    fn with(clients: &[&str]) -> Self {
+    pub(crate) fn with(clients: &[&str]) -> Self {
         let person = Self { environment: TestEnvironment::new() };
         for folder in ["user", "bin"] {
             fs::create_dir(person.environment.path().join(folder)).expect("it is ours");
@@ -41,20 +41,20 @@ impl Person {
         person
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.environment.path().join("user").join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         fs::create_dir_all(self.file(name).parent().expect("a folder")).expect("it is ours");
         fs::write(self.file(name), text).expect("it is ours");
     }
 
-    fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.file(name)).unwrap_or_default()
     }
 
-    fn variables(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
         let path = |name: &str| self.environment.path().join(name).display().to_string();
         let home = self.environment.home().display().to_string();
         vec![
@@ -65,7 +65,7 @@ impl Person {
         ]
     }
 
-    fn setup(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn setup(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ringer"));
         command.arg("setup").args(arguments).env_clear().envs(self.variables()).stdin(Stdio::null());
         command.current_dir(self.environment.repository());
@@ -223,7 +223,7 @@ fn a_broken_file_is_refused_and_left_alone() {
 fn names_that_are_wrong_and_machines_without_agents() {
     let person = Person::with(&[]);
     let (_, err) = check(&mut person.setup(&["emacs", "--yes"]), 64);
-    assert!(err.contains("there are claude, codex, gemini, opencode"), "{err}");
+    assert!(err.contains("there are claude, codex, gemini, opencode, cursor, copilot, aider"), "{err}");
     let (_, err) = check(&mut person.setup(&["--yes"]), 69);
     assert!(err.contains("ringer setup claude"), "{err}");
     check(&mut person.setup(&["claude", "--yes"]), 0);

@@ -1,9 +1,9 @@
 //! How agents are connected.
 
-use ringer_agents::setup::{Action, Client, Receipts, Scope, find, plan, survey};
+use ringer_agents::setup::{Action, Client, Receipts, Scope, SetupError, find, plan, survey};
 
 use super::row::Row;
-use crate::commands::setup::{places, program};
+use crate::commands::setup::{TAKEN, places, program};
 use crate::place;
 
 /// One row for each agent that is installed: whether its hooks call us, and the `ringer setup` that makes them.
@@ -17,26 +17,46 @@ fn row(client: Client) -> Row {
     let part = format!("agent {client}");
     let setup = format!("ringer setup {client}");
     match looked_at(client) {
-        Ok((true, _)) => Row::warn(part, "its hooks do not call this ringer").fix(setup),
-        Ok((false, notes)) if client == Client::Codex => {
+        Ok(Look::Elsewhere) => Row::warn(part, "its hooks do not call this ringer").fix(setup),
+        // Somebody wants it otherwise, and nothing is broken by that.
+        Ok(Look::Taken(what)) => Row::warn(part, what).fix(TAKEN),
+        Ok(Look::SetUp(notes)) if client == Client::Codex => {
             let what = format!("set up{notes}; Codex runs hooks only once they are trusted");
             Row::ok(part, what).fix("type /hooks in codex")
         }
-        Ok((false, notes)) => Row::ok(part, format!("set up{notes}")),
+        Ok(Look::SetUp(notes)) if !client.is_tested() => {
+            Row::ok(part, format!("set up{notes}; untested, made from its documents"))
+        }
+        Ok(Look::SetUp(notes)) => Row::ok(part, format!("set up{notes}")),
         Err(why) => Row::broken(part, why).fix(setup),
     }
 }
 
-/// Whether a setup would change something, and what it would note.
-fn looked_at(client: Client) -> Result<(bool, String), String> {
+/// How an agent's settings are.
+enum Look {
+    /// A setup would change something.
+    Elsewhere,
+    /// It would change nothing, and note this.
+    SetUp(String),
+    /// The person has set something else, in these words.
+    Taken(String),
+}
+
+fn looked_at(client: Client) -> Result<Look, String> {
     let words = |failure: crate::failure::Failure| failure.to_string();
     let places = places(false).map_err(words)?;
     let home = place::home().map_err(words)?;
     let action = Action::Setup(program(false).map_err(words)?);
     let receipts = Receipts::load(home.path()).map_err(|error| error.to_string())?;
     let files = survey(client, Scope::User, &places, &receipts).map_err(|error| error.to_string())?;
-    let plan = plan(client, &action, files).map_err(|error| error.to_string())?;
-    let notes: String =
-        plan.changes.iter().flat_map(|change| &change.notes).map(|note| format!("; {}", note.what)).collect();
-    Ok((!plan.is_empty(), notes))
+    let plan = match plan(client, &action, files) {
+        Ok(plan) => plan,
+        Err(error @ SetupError::Taken { .. }) => return Ok(Look::Taken(error.to_string())),
+        Err(error) => return Err(error.to_string()),
+    };
+    if !plan.is_empty() {
+        return Ok(Look::Elsewhere);
+    }
+    let notes = plan.changes.iter().flat_map(|change| &change.notes);
+    Ok(Look::SetUp(notes.map(|note| format!("; {}", note.what)).collect()))
 }

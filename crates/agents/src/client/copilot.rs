@@ -1,0 +1,179 @@
+//! GitHub Copilot CLI: from its documents, never run. The inputs of its hooks, in camel case, and what it takes back are
+//! those of the page "GitHub Copilot hooks reference" (docs.github.com, a copy of 2026).
+//!
+//! Two hooks are not asked for. `preToolUse` denies the tool when a hook of it fails, and nothing of ours may do that.
+//! `permissionRequest` comes before the rules decide whether the person is asked at all; the `notification` of the type
+//! `permission_prompt` comes when they are. An `agentStop` has no last message, so the end of a turn is told without one.
+
+use ringer_core::{AgentState, Authority, BlockedOn};
+use serde::Serialize;
+
+use super::answer::Reply;
+use super::input::Input;
+use super::report::{Moment, Report};
+use super::request;
+
+/// What it appends to a tool's result at most, of all hooks together.
+pub(super) const CONTEXT_LIMIT: usize = 10_000;
+
+pub(super) fn read(event: &str, input: &Input) -> Report {
+    let mut report = Report::new(input.text("sessionId"), input.text("cwd"));
+    match event {
+        "sessionStart" => report.session_starts(input),
+        "userPromptSubmitted" => report.prompt_submitted(input),
+        "postToolUse" | "postToolUseFailure" => {
+            report.state(AgentState::Working);
+            report.moment = Moment::AfterTool;
+        }
+        "notification" => notification(input, &mut report),
+        "agentStop" => {
+            report.state(AgentState::Done);
+            report.moment = Moment::Stopping { already_blocked: input.flag("stop_hook_active") };
+        }
+        // It goes on by itself.
+        "errorOccurred" if input.flag("recoverable") => report.alive(),
+        "errorOccurred" => failure(input, &mut report),
+        "sessionEnd" => report.state(AgentState::Exited),
+        _ => {}
+    }
+    report
+}
+
+/// It has no other hook that says that it waits: believed like a hook, or the `working` of the moment before would hold
+/// against it. The other types are about shells and agents in the background, which are silent.
+fn notification(input: &Input, report: &mut Report) {
+    let on = match input.text("notification_type") {
+        Some("permission_prompt") => BlockedOn::Permission,
+        Some("elicitation_dialog") => BlockedOn::Question,
+        _ => return report.alive(),
+    };
+    let text = input.text("message").and_then(request::shorten);
+    report.state_with(Authority::Hook, AgentState::Blocked(on), text);
+}
+
+fn failure(input: &Input, report: &mut Report) {
+    let words = [input.text("error.name"), input.text("error.message")];
+    let text = words.into_iter().flatten().collect::<Vec<_>>().join(": ");
+    report.state_with(Authority::Hook, AgentState::Error, request::shorten(&text));
+}
+
+/// What it takes back.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Output {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// After a tool, behind its result; when a session begins, in the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_context: Option<String>,
+}
+
+pub(super) fn answer(event: &str, reply: &Reply) -> Output {
+    // What a hook of `userPromptSubmitted` says is dropped. After a tool that failed, only exit code 2 is heard.
+    let additional_context = match event {
+        "sessionStart" => reply.start_context(),
+        "postToolUse" => reply.turn_context(),
+        _ => None,
+    };
+    let reason = reply.reason().filter(|_| event == "agentStop");
+    Output { decision: reason.is_some().then_some("block"), reason, additional_context }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::Says;
+    use serde_json::json;
+
+    /// The fields that the documents show for every event, and those of one.
+    fn report(event: &str, own: serde_json::Value) -> Report {
+        let mut input =
+            json!({"sessionId": "0e4f7c12-9ab3", "timestamp": 1_763_000_000_000_u64, "cwd": "/p"});
+        let (Some(all), serde_json::Value::Object(own)) = (input.as_object_mut(), own) else { panic!() };
+        all.extend(own);
+        let report = read(event, &Input::read(input.to_string().as_bytes()).unwrap());
+        assert_eq!(
+            (report.session_id.as_deref(), report.cwd.as_deref()),
+            (Some("0e4f7c12-9ab3"), Some("/p"))
+        );
+        report
+    }
+
+    #[track_caller]
+    fn check(event: &str, own: serde_json::Value, state: AgentState, moment: Moment, text: Option<&str>) {
+        let found = report(event, own);
+        assert_eq!(
+            (&found.signals[0].says, found.moment, found.text.as_deref()),
+            (&Says::Is(state), moment, text)
+        );
+        assert!(found.signals.len() == 1 && !found.subagent && found.observations.is_empty());
+    }
+
+    #[test]
+    fn a_session_from_documents() {
+        use AgentState::{Done, Exited, Ready, Working};
+        let start = json!({"source": "startup", "initialPrompt": "say hello"});
+        check("sessionStart", start, Ready, Moment::SessionStarts, None);
+        let prompt = json!({"prompt": "say hello"});
+        check("userPromptSubmitted", prompt, Working, Moment::PromptSubmitted, Some("say hello"));
+        let after = json!({"toolName": "bash", "toolArgs": {"command": "make"},
+            "toolResult": {"resultType": "success", "textResultForLlm": "a lot"}});
+        check("postToolUse", after, Working, Moment::AfterTool, None);
+        let failed = json!({"toolName": "bash", "toolArgs": {"command": "make"}, "error": "exit 2"});
+        check("postToolUseFailure", failed, Working, Moment::AfterTool, None);
+        for active in [false, true] {
+            let stop = json!({"transcriptPath": "/t", "stopReason": "end_turn", "stop_hook_active": active});
+            check("agentStop", stop, Done, Moment::Stopping { already_blocked: active }, None);
+        }
+        check("sessionEnd", json!({"reason": "user_exit"}), Exited, Moment::Other, None);
+    }
+
+    #[test]
+    fn notifications_from_documents() {
+        use BlockedOn::{Permission, Question};
+        let notice = |kind: &str| {
+            json!({"hook_event_name": "Notification", "message": "Run make?", "title": "Permission needed",
+                "notification_type": kind})
+        };
+        for (kind, on) in [("permission_prompt", Permission), ("elicitation_dialog", Question)] {
+            let blocked = AgentState::Blocked(on);
+            check("notification", notice(kind), blocked, Moment::Other, Some("Run make?"));
+        }
+        for kind in ["shell_completed", "shell_detached_completed", "agent_completed", "agent_idle"] {
+            assert_eq!(report("notification", notice(kind)).signals[0].says, Says::Alive, "{kind}");
+        }
+    }
+
+    #[test]
+    fn errors_from_documents() {
+        let error = |recoverable: bool| {
+            json!({"error": {"message": "429 Too Many Requests", "name": "ModelError", "stack": "at x"},
+                "errorContext": "model_call", "recoverable": recoverable})
+        };
+        let text = Some("ModelError: 429 Too Many Requests");
+        check("errorOccurred", error(false), AgentState::Error, Moment::Other, text);
+        assert_eq!(report("errorOccurred", error(true)).signals[0].says, Says::Alive);
+    }
+
+    #[test]
+    fn what_it_takes_from_documents() {
+        let said = |event: &str, reply: &Reply| serde_json::to_value(answer(event, reply)).unwrap();
+        let context = Reply::with_context("hello");
+        assert_eq!(said("postToolUse", &context), json!({"additionalContext": "hello"}));
+        let block = json!({"decision": "block", "reason": "go"});
+        assert_eq!(said("agentStop", &Reply::with_block("go")), block);
+        for event in ["userPromptSubmitted", "postToolUseFailure", "notification", "agentStop", "sessionEnd"]
+        {
+            assert_eq!(said(event, &context), json!({}), "{event}");
+        }
+    }
+
+    #[test]
+    fn an_event_that_setup_does_not_ask_for_says_nothing() {
+        for event in ["preToolUse", "permissionRequest", "subagentStop", "preCompact", "Stop"] {
+            assert_eq!(report(event, json!({"stopReason": "end_turn"})).signals, [], "{event}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Cursor, the editor and its CLI: from its documents, never run. The inputs of its hooks and what it takes back are those
+//! of its page "Hooks" (cursor.com/docs/hooks, a copy of 2026).
+//!
+//! What the page leaves open is left out. No hook says that Cursor waits for a permission, so nothing here does. A `stop`
+//! has no last message, so the end of a turn is told without one. It does not say in which conversation the tools of a
+//! subagent run, so the hooks of subagents are not asked for.
+
+use ringer_core::{AgentState, Authority};
+use serde::Serialize;
+
+use super::answer::Reply;
+use super::input::Input;
+use super::json::Value;
+use super::report::{Moment, Report};
+use super::request;
+
+/// How often it takes a follow-up of a `stop` hook in one conversation, unless the hook's entry says otherwise; ours does
+/// not.
+const LOOP_LIMIT: u32 = 5;
+
+pub(super) fn read(event: &str, input: &Input) -> Report {
+    // The person's own hooks run in `~/.cursor`, so only the workspace says where the agent is.
+    let cwd = input.first_text(&["workspace_roots.0", "cwd"]);
+    let mut report = Report::new(input.first_text(&["conversation_id", "session_id"]), cwd);
+    report.turn_key = input.text("generation_id").map(str::to_owned);
+    report.call_id = input.text("tool_use_id").map(str::to_owned);
+    match event {
+        "sessionStart" => report.session_starts(input),
+        "beforeSubmitPrompt" => report.prompt_submitted(input),
+        "postToolUse" | "postToolUseFailure" => {
+            // Somebody stopped it: the `stop` that follows says how the turn ended.
+            if input.flag("is_interrupt") {
+                report.alive();
+            } else {
+                report.state(AgentState::Working);
+            }
+            report.moment = Moment::AfterTool;
+        }
+        "stop" => stop(input, &mut report),
+        "sessionEnd" => {
+            let text = input.text("error_message").and_then(request::shorten);
+            report.state_with(Authority::Hook, AgentState::Exited, text);
+        }
+        _ => {}
+    }
+    report
+}
+
+/// Only a turn that completed is made to go on: somebody who stopped it wants it stopped.
+fn stop(input: &Input, report: &mut Report) {
+    let why = |text: &str| Some(text.to_owned());
+    match input.text("status") {
+        Some("aborted") => report.state_with(Authority::Hook, AgentState::Ready, why("aborted")),
+        Some("error") => report.state(AgentState::Error),
+        _ => {
+            let followed = followed(input);
+            report.state(AgentState::Done);
+            // One more would be passed over, and what it carries would be lost.
+            if followed < LOOP_LIMIT {
+                report.moment = Moment::Stopping { already_blocked: followed > 0 };
+            }
+        }
+    }
+}
+
+/// How often a follow-up made it go on already.
+fn followed(input: &Input) -> u32 {
+    match input.get("loop_count") {
+        Some(Value::Number(count)) => count.parse().unwrap_or(LOOP_LIMIT),
+        _ => 0,
+    }
+}
+
+/// What it takes back.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Output {
+    /// After a tool, behind its result; when a session begins, in its first context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_context: Option<String>,
+    /// After a turn: the next message, as if the person had sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    followup_message: Option<String>,
+}
+
+pub(super) fn answer(event: &str, reply: &Reply) -> Output {
+    // A prompt can be held back there, but nothing can be said with it; nor with a tool that failed.
+    let additional_context = match event {
+        "sessionStart" => reply.start_context(),
+        "postToolUse" => reply.turn_context(),
+        _ => None,
+    };
+    Output { additional_context, followup_message: reply.reason().filter(|_| event == "stop") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::Says;
+    use serde_json::json;
+
+    /// The fields that the documents show for every event, and those of one.
+    fn report(event: &str, own: serde_json::Value) -> Report {
+        let mut input = json!({
+            "conversation_id": "cdefee2d-2727-4b73-bf77-d9d830f31d2a",
+            "generation_id": "26b45fb6-bdea-439c-b2dc-5e97ee00ecea",
+            "model": "claude-opus-4-7-thinking-max",
+            "model_id": "claude-opus-4-7",
+            "model_params": [{"id": "effort", "value": "max"}],
+            "hook_event_name": event,
+            "cursor_version": "1.7.2",
+            "workspace_roots": ["/project"],
+            "user_email": null,
+            "transcript_path": null,
+        });
+        let (Some(all), serde_json::Value::Object(own)) = (input.as_object_mut(), own) else { panic!() };
+        all.extend(own);
+        let report = read(event, &Input::read(input.to_string().as_bytes()).unwrap());
+        assert_eq!(report.session_id.as_deref(), Some("cdefee2d-2727-4b73-bf77-d9d830f31d2a"));
+        assert_eq!(report.turn_key.as_deref(), Some("26b45fb6-bdea-439c-b2dc-5e97ee00ecea"));
+        assert_eq!(report.cwd.as_deref(), Some("/project"));
+        report
+    }
+
+    #[track_caller]
+    fn check(event: &str, own: serde_json::Value, state: AgentState, moment: Moment, text: Option<&str>) {
+        let found = report(event, own);
+        assert_eq!(
+            (&found.signals[0].says, found.moment, found.text.as_deref()),
+            (&Says::Is(state), moment, text)
+        );
+        assert!(found.signals.len() == 1 && !found.subagent && found.observations.is_empty());
+    }
+
+    #[test]
+    fn a_session_from_documents() {
+        use AgentState::{Exited, Ready, Working};
+        let start = json!({"session_id": "cdefee2d-2727-4b73-bf77-d9d830f31d2a",
+            "is_background_agent": false, "composer_mode": "agent"});
+        check("sessionStart", start, Ready, Moment::SessionStarts, None);
+        let prompt = json!({"prompt": "make the tests pass",
+            "attachments": [{"type": "file", "file_path": "/project/a.rs"}]});
+        check("beforeSubmitPrompt", prompt, Working, Moment::PromptSubmitted, Some("make the tests pass"));
+        let end = json!({"session_id": "cdefee2d-2727-4b73-bf77-d9d830f31d2a", "reason": "user_close",
+            "duration_ms": 45000, "is_background_agent": false, "final_status": "completed"});
+        check("sessionEnd", end, Exited, Moment::Other, None);
+        let end = json!({"reason": "error", "duration_ms": 45000, "error_message": "no\nnetwork"});
+        check("sessionEnd", end, Exited, Moment::Other, Some("no network"));
+    }
+
+    #[test]
+    fn a_tool_from_documents() {
+        let after = json!({"tool_name": "Shell", "tool_input": {"command": "npm test"},
+            "tool_output": "{\"exitCode\":0,\"stdout\":\"All tests passed\"}", "tool_use_id": "abc123",
+            "cwd": "/project/web", "duration": 5432});
+        check("postToolUse", after.clone(), AgentState::Working, Moment::AfterTool, None);
+        assert_eq!(report("postToolUse", after).call_id.as_deref(), Some("abc123"));
+        let failed = |interrupt: bool| {
+            json!({"tool_name": "Shell", "tool_input": {"command": "npm test"}, "tool_use_id": "abc123",
+                "cwd": "/project", "error_message": "Command timed out after 30s",
+                "failure_type": "timeout", "duration": 5000, "is_interrupt": interrupt})
+        };
+        check("postToolUseFailure", failed(false), AgentState::Working, Moment::AfterTool, None);
+        assert_eq!(report("postToolUseFailure", failed(true)).signals[0].says, Says::Alive);
+    }
+
+    #[test]
+    fn the_end_of_a_turn_from_documents() {
+        use AgentState::{Done, Error, Ready};
+        let stop = |status: &str, count: u32| json!({"status": status, "loop_count": count});
+        let stopping = |already_blocked| Moment::Stopping { already_blocked };
+        check("stop", stop("completed", 0), Done, stopping(false), None);
+        check("stop", stop("completed", 4), Done, stopping(true), None);
+        check("stop", stop("completed", 5), Done, Moment::Other, None);
+        check("stop", stop("aborted", 0), Ready, Moment::Other, Some("aborted"));
+        check("stop", stop("error", 0), Error, Moment::Other, None);
+    }
+
+    #[test]
+    fn what_it_takes_from_documents() {
+        let said = |event: &str, reply: &Reply| serde_json::to_value(answer(event, reply)).unwrap();
+        let context = Reply::with_context("hello");
+        assert_eq!(said("postToolUse", &context), json!({"additional_context": "hello"}));
+        assert_eq!(said("stop", &Reply::with_block("go")), json!({"followup_message": "go"}));
+        for event in ["beforeSubmitPrompt", "postToolUseFailure", "stop", "sessionEnd"] {
+            assert_eq!(said(event, &context), json!({}), "{event}");
+        }
+    }
+
+    #[test]
+    fn an_event_that_setup_does_not_ask_for_says_nothing() {
+        for event in ["preToolUse", "subagentStop", "afterAgentThought", "workspaceOpen", "Stop"] {
+            assert_eq!(report(event, json!({"status": "completed"})).signals, [], "{event}");
+        }
+    }
+}

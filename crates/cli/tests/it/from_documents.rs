@@ -1,0 +1,165 @@
+//! Cursor, Copilot CLI and aider, which were never run: what their documents say, played by hand.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::home::TestEnvironment;
+use crate::ringer::{check, json};
+use crate::setup::Person;
+
+const FILES: [(&str, &str); 3] = [
+    ("cursor-agent", ".cursor/hooks.json"),
+    ("copilot", ".copilot/hooks/ringer.json"),
+    ("aider", ".aider.conf.yml"),
+];
+
+#[test]
+fn only_what_is_installed_is_offered_and_it_is_said_to_be_untested() {
+    for (program, file) in FILES {
+        let person = Person::with(&["claude", program]);
+        let (out, err) = check(&mut person.setup(&["--dry-run"]), 0);
+        assert!(out.contains(file) && out.contains("ringer-hook"), "{out}");
+        assert_eq!(err.matches("untested").count(), 1, "{err}");
+        for (_, other) in FILES.iter().filter(|(other, _)| *other != program) {
+            assert!(!out.contains(other), "{out}");
+        }
+        check(&mut person.setup(&["--yes"]), 0);
+        assert!(person.read(file).contains("ringer-hook"));
+        let (out, err) = check(&mut person.setup(&["--yes"]), 0);
+        assert!(out.contains("everything is set up already") && !err.contains("untested"), "{out}{err}");
+        check(&mut person.setup(&["--remove", "--yes"]), 0);
+        assert!(!person.file(file).exists());
+    }
+    let person = Person::with(&["claude"]);
+    let (out, err) = check(&mut person.setup(&["--dry-run"]), 0);
+    assert!(!err.contains("untested") && FILES.iter().all(|(_, file)| !out.contains(file)), "{out}{err}");
+}
+
+#[test]
+fn a_notification_command_of_the_person_stays() {
+    let person = Person::with(&["claude", "aider"]);
+    let mine = "model: x\nnotifications-command: say done\n";
+    person.write(".aider.conf.yml", mine);
+    let (_, err) = check(&mut person.setup(&["aider", "--yes"]), 78);
+    assert!(err.contains("notifications-command of its own") && err.contains("ringer notify"), "{err}");
+    // It does not keep the others back.
+    let (_, err) = check(&mut person.setup(&["--yes"]), 0);
+    assert!(err.contains("notifications-command of its own"), "{err}");
+    assert!(person.read(".claude/settings.json").contains("ringer-hook"));
+    assert_eq!(person.read(".aider.conf.yml"), mine);
+    let rows = doctor(&person);
+    assert_eq!(row(&rows, "agent aider")["verdict"], "warn", "{rows:?}");
+}
+
+#[test]
+fn the_doctor_says_which_are_untested() {
+    let person = Person::with(&["cursor", "copilot", "aider"]);
+    let rows = doctor(&person);
+    for client in ["cursor", "copilot", "aider"] {
+        let row = row(&rows, &format!("agent {client}"));
+        assert_eq!(
+            (&row["verdict"], &row["fix"]),
+            (&json!("warn"), &json!(format!("ringer setup {client}")))
+        );
+    }
+    check(&mut person.setup(&["--yes"]), 0);
+    let rows = doctor(&person);
+    for client in ["cursor", "copilot", "aider"] {
+        let row = row(&rows, &format!("agent {client}"));
+        assert_eq!(row["verdict"], "ok");
+        assert_eq!(row["what"], "set up; untested, made from its documents");
+    }
+}
+
+#[track_caller]
+fn doctor(person: &Person) -> Vec<Value> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ringer"));
+    command.args(["doctor", "--json"]).env_clear().envs(person.variables());
+    let output = command.stdin(Stdio::null()).output().expect("it runs");
+    json(&String::from_utf8_lossy(&output.stdout))["rows"].as_array().expect("rows").clone()
+}
+
+#[track_caller]
+fn row<'a>(rows: &'a [Value], part: &str) -> &'a Value {
+    rows.iter().find(|row| row["part"] == part).expect(part)
+}
+
+#[track_caller]
+fn hook(environment: &TestEnvironment, client: &str, event: &str, input: &Value) -> String {
+    let mut command = environment.ringer(&["hook", client, event]);
+    let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = streams.spawn().expect("the hook starts");
+    child.stdin.take().expect("piped").write_all(input.to_string().as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// One turn: a prompt, a tool whose result takes a message, and an end that the next message holds back once.
+#[track_caller]
+fn turn(client: &str, agent: &str, common: &Value, [prompt, after, end]: [(&str, Value); 3]) -> [String; 2] {
+    let environment = TestEnvironment::new();
+    let place = environment.repository();
+    let call = |(event, own): &(&str, Value)| {
+        let mut input = common.clone();
+        let all = input.as_object_mut().expect("an object");
+        all.extend(own.as_object().expect("an object").clone());
+        // Cursor says where it is in the one, Copilot CLI in the other.
+        let (name, value) =
+            if client == "cursor" { ("workspace_roots", json!([place])) } else { ("cwd", json!(place)) };
+        all.insert(name.to_owned(), value);
+        hook(&environment, client, event, &input)
+    };
+    let send = |text: &str| environment.run(&["notify", "--from", "w1", "--to", agent, text]);
+    assert_eq!(call(&prompt), "");
+    send("one");
+    let entered = call(&after);
+    assert_eq!(call(&after), "", "once");
+    send("two");
+    let held_back = call(&end);
+    let state = || json(&environment.run(&["status", "--json"]))["agents"][0]["state"].clone();
+    assert_eq!(state(), "working");
+    assert_eq!(call(&end), "");
+    assert_eq!(state(), "done");
+    let log = environment.run(&["log"]);
+    assert_eq!(log.matches("completed").count(), 1, "{log}");
+    [entered, held_back]
+}
+
+fn block(text: &str) -> String {
+    format!("<notification source=\"agent:w1\">\n{text}\n</notification>")
+}
+
+#[test]
+fn a_turn_of_cursor() {
+    let common = json!({"conversation_id": "cdefee2d-2727-4b73-bf77-d9d830f31d2a", "generation_id": "g1",
+        "cursor_version": "1.7.2", "user_email": null, "transcript_path": null});
+    let tool = json!({"tool_name": "Shell", "tool_input": {"command": "npm test"}, "tool_output": "{}",
+        "tool_use_id": "abc123", "cwd": "/project", "duration": 5432});
+    let steps = [
+        ("beforeSubmitPrompt", json!({"prompt": "go", "attachments": []})),
+        ("postToolUse", tool),
+        ("stop", json!({"status": "completed", "loop_count": 0})),
+    ];
+    let [entered, held_back] = turn("cursor", "cursor-30f31d2a", &common, steps);
+    assert_eq!(json(&entered), json!({"additional_context": block("one")}));
+    assert_eq!(json(&held_back), json!({"followup_message": block("two")}));
+}
+
+#[test]
+fn a_turn_of_copilot() {
+    let common =
+        json!({"sessionId": "0e4f7c12-9ab3-4c1d-8e2f-5a6b7c8d9e0f", "timestamp": 1_763_000_000_000_u64});
+    let tool = json!({"toolName": "bash", "toolArgs": {"command": "make"},
+        "toolResult": {"resultType": "success", "textResultForLlm": "a lot"}});
+    let steps = [
+        ("userPromptSubmitted", json!({"prompt": "go"})),
+        ("postToolUse", tool),
+        ("agentStop", json!({"transcriptPath": "/t", "stopReason": "end_turn", "stop_hook_active": false})),
+    ];
+    let [entered, held_back] = turn("copilot", "copilot-7c8d9e0f", &common, steps);
+    assert_eq!(json(&entered), json!({"additionalContext": block("one")}));
+    assert_eq!(json(&held_back), json!({"decision": "block", "reason": block("two")}));
+}
