@@ -188,13 +188,17 @@ impl Engine {
         orders
     }
 
-    /// Goes on with a delivery that was under way when everything ended.
-    pub fn resume(&mut self, delivery: Delivery) -> Vec<Order> {
+    /// Goes on with a delivery that was under way when everything ended. The older ones are those whose popup it was to
+    /// replace.
+    pub fn resume(&mut self, delivery: Delivery, older: Vec<MessageId>) -> Vec<Order> {
         let rest = match (self.preferences.popup, delivery.way) {
             (Popup::Auto, Way::Desktop) => vec![Way::Terminal],
             _ => Vec::new(),
         };
         let mut orders = Vec::new();
+        if !older.is_empty() && self.superseded.len() < MAX_OUT {
+            self.superseded.insert(delivery.id.clone(), older);
+        }
         self.send_out(delivery, rest, &mut orders);
         orders
     }

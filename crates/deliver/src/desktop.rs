@@ -36,7 +36,8 @@ use macos as worker;
 
 pub use popup::Popup;
 
-/// How many requests may wait for the worker. One more is answered with [`Error::Busy`] at once.
+/// How many requests may wait for the worker. One more waits for room, and is answered with [`Error::Busy`] when its time
+/// is over.
 pub const MAX_QUEUED: usize = 256;
 /// How many events may wait for the hub. Further ones are dropped: the popup is gone, its notification stays unread.
 pub const MAX_EVENTS: usize = 256;
@@ -86,7 +87,11 @@ enum Errand {
         answer: oneshot::Sender<Result<Shown, Error>>,
     },
     #[cfg_attr(target_os = "macos", expect(dead_code, reason = "nothing can be taken back there"))]
-    Withdraw(MessageId),
+    Withdraw {
+        id: MessageId,
+        /// Told when it is gone; perhaps nobody wants to know.
+        answer: oneshot::Sender<Result<(), Error>>,
+    },
 }
 
 /// A handle to the desktop. Clones share one worker, which ends with the last of them.
@@ -133,7 +138,11 @@ impl Desktop {
     pub async fn show(&self, popup: Popup) -> Result<Shown, Error> {
         let by = Instant::now() + self.deadline;
         let (answer, answered) = oneshot::channel();
-        self.queue(Errand::Show { popup, by, answer })?;
+        match timeout_at(by, self.errands.send(Errand::Show { popup, by, answer })).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return Err(Error::Desktop("its worker has ended".to_owned())),
+            Err(_) => return Err(Error::Busy(MAX_QUEUED)),
+        }
         match timeout_at(by, answered).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(Error::Desktop("its worker has ended".to_owned())),
@@ -141,19 +150,24 @@ impl Desktop {
         }
     }
 
-    /// Takes a popup back, after everything that was asked for before. Unknown ones are none of our business; only a
-    /// full queue is told, and that macOS cannot do it.
-    pub fn withdraw(&self, id: MessageId) -> Result<(), Error> {
-        if cfg!(target_os = "macos") {
-            return Err(Error::CannotWithdraw);
+    /// Takes a popup back, after everything that was asked for before, even if nobody waits for the answer: it is gone, as
+    /// unknown ones and those of another server are, or it could not be taken back, as on macOS. A caller who waits also
+    /// waits for room in the queue.
+    pub fn withdraw(&self, id: MessageId) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let (answer, answered) = oneshot::channel();
+        let refused = self.errands.try_send(Errand::Withdraw { id, answer }).err();
+        let errands = self.errands.clone();
+        async move {
+            let sent = match refused {
+                Some(errand) => errands.send(errand.into_inner()).await.is_ok(),
+                None => true,
+            };
+            let unanswered = if cfg!(target_os = "macos") {
+                Error::CannotWithdraw
+            } else {
+                Error::Desktop("its worker has ended".to_owned())
+            };
+            if sent { answered.await.unwrap_or(Err(unanswered)) } else { Err(unanswered) }
         }
-        self.queue(Errand::Withdraw(id))
-    }
-
-    fn queue(&self, errand: Errand) -> Result<(), Error> {
-        self.errands.try_send(errand).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Error::Busy(MAX_QUEUED),
-            mpsc::error::TrySendError::Closed(_) => Error::Desktop("its worker has ended".to_owned()),
-        })
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Book {
     undecided: HashSet<MessageId>,
     /// Flags that are up, according to the memory.
     flags: HashSet<Flag>,
+    /// Popups that may be on the screen, according to the memory.
+    popups: HashSet<MessageId>,
     /// Deliveries to begin once they are entered.
     begin: Vec<Delivery>,
 }
@@ -27,10 +29,12 @@ impl Book {
     pub(crate) fn begin(
         undecided: impl IntoIterator<Item = MessageId>,
         flags: impl IntoIterator<Item = Flag>,
+        popups: impl IntoIterator<Item = MessageId>,
     ) -> Self {
         Self {
             undecided: undecided.into_iter().collect(),
             flags: flags.into_iter().collect(),
+            popups: popups.into_iter().collect(),
             ..Self::default()
         }
     }
@@ -58,6 +62,8 @@ impl Book {
             self.records = numbered.map(|(at, record)| (record.id.clone(), at)).collect();
         }
         self.next.forgotten.push(id.clone());
+        // Nobody could tell later whether its popup was meant to stay.
+        self.gone(id);
     }
 
     /// Something happened to a message that is no notification.
@@ -81,6 +87,7 @@ impl Book {
 
     /// A popup is on the screen.
     pub(crate) fn shown(&mut self, popup: ShownPopup) {
+        self.popups.insert(popup.id.clone());
         self.next.shown.push(popup);
     }
 
@@ -89,12 +96,26 @@ impl Book {
         self.next.dead.push(letter);
     }
 
-    /// What was shown of a notification is taken back, and what has not begun never begins.
+    /// What was shown of a notification is to be taken back, and what has not begun never begins. Its popup stays written
+    /// down until it is gone: should this hub die before that, the next one takes it back.
     pub(crate) fn withdraw(&mut self, id: &MessageId) {
         self.begin.retain(|delivery| delivery.id != *id);
         self.next.outgoing.retain(|outgoing| outgoing.id != *id);
+        if self.popups.contains(id) {
+            for way in Way::ALL {
+                self.settle(id, way);
+            }
+        } else {
+            self.next.withdrawn.push(id.clone());
+        }
+    }
+
+    /// The popup of a notification is gone.
+    pub(crate) fn gone(&mut self, id: &MessageId) {
         self.next.shown.retain(|popup| popup.id != *id);
-        self.next.withdrawn.push(id.clone());
+        if self.popups.remove(id) {
+            self.next.withdrawn.push(id.clone());
+        }
     }
 
     /// These are undecided now; those that were and are no longer, are decided.
@@ -197,8 +218,34 @@ mod tests {
     }
 
     #[test]
+    fn a_popup_stays_written_down_until_it_is_gone() {
+        let shown = |number| ShownPopup {
+            key: "s".to_owned(),
+            id: id(number),
+            number: 7,
+            server: "bus :1.1".to_owned(),
+        };
+        let mut book = Book::begin([], [], [id(1)]);
+        book.shown(shown(2));
+        book.withdraw(&id(1));
+        book.withdraw(&id(2));
+        assert_eq!((book.settlement().withdrawn.len(), book.settlement().shown.len()), (0, 1));
+        assert!(book.settlement().settled.contains(&(id(1), "desktop".to_owned())), "nothing begins again");
+        book.written();
+        book.gone(&id(1));
+        book.gone(&id(1));
+        book.shown(shown(3));
+        book.gone(&id(3));
+        assert_eq!(book.settlement().withdrawn, [id(1), id(3)]);
+        assert!(book.settlement().shown.is_empty());
+        book.written();
+        book.forget(&id(2));
+        assert_eq!(book.settlement().withdrawn, [id(2)]);
+    }
+
+    #[test]
     fn the_undecided_are_entered_once_and_struck_out_once() {
-        let mut book = Book::begin([id(1)], []);
+        let mut book = Book::begin([id(1)], [], []);
         book.set_undecided([id(1), id(2)].iter());
         assert_eq!(
             (book.settlement().undecided.as_slice(), book.settlement().decided.len()),

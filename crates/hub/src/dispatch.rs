@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ringer_core::{Agent, Delivery, Engine, Event, Patience};
+use ringer_core::{Agent, Delivery, Engine, Event, MessageId, Order, Patience, Way};
 use ringer_deliver::DesktopEvent;
 use ringer_journal::{Error, HubBell, Journal, Memory};
 use tokio::io::unix::AsyncFd;
@@ -210,7 +210,9 @@ impl Dispatcher {
         let now = self.clock.now();
         let orders = self.engine.put_back(now, records, flags.iter().filter_map(unflag));
         self.titles = Titles::put_back(&flags);
-        self.book = Book::begin(undecided.iter().cloned(), flags);
+        let mut popups = self.memory.healing(|memory| memory.popups())?;
+        self.book =
+            Book::begin(undecided.iter().cloned(), flags, popups.iter().map(|popup| popup.id.clone()));
         self.carry_out(now, orders);
         self.check_titles();
         // Those that the journal no longer has are decided with that.
@@ -222,16 +224,32 @@ impl Dispatcher {
         let known = outbox.iter().filter_map(|row| serde_json::from_str::<Delivery>(&row.delivery).ok());
         for delivery in known.collect::<Vec<_>>() {
             self.log.line(format!("going on with {} of {}", delivery.way, delivery.id));
-            let record = self.engine.attention().store().get(&delivery.id);
-            if record.is_some_and(|record| record.is_read) {
+            if self.is_read(&delivery.id) {
                 // The person has seen it in the meantime, or something newer took its place.
                 self.book.settle(&delivery.id, delivery.way);
                 continue;
             }
-            let orders = self.engine.resume(delivery);
+            // It takes the place of its surface's popup.
+            let surface = delivery.place.surface.as_ref().filter(|_| delivery.way == Way::Desktop);
+            let older = popups.extract_if(.., |popup| {
+                surface.is_some_and(|surface| popup.key == surface.as_str()) && popup.id != delivery.id
+            });
+            let older = older.map(|popup| popup.id).collect();
+            let orders = self.engine.resume(delivery, older);
             self.carry_out(now, orders);
         }
+        // What the last hub was to take back, and did not come to.
+        for popup in popups {
+            if self.is_read(&popup.id) {
+                self.obey(now, Order::Withdraw(popup.id));
+            }
+        }
         Ok(())
+    }
+
+    /// Whether it was remembered and is read. What is not remembered cannot be.
+    fn is_read(&self, id: &MessageId) -> bool {
+        self.engine.attention().store().get(id).is_some_and(|record| record.is_read)
     }
 
     /// Takes what happens until there is nothing to do any more.
@@ -319,6 +337,7 @@ impl Dispatcher {
                 self.hungry = true;
             }
             Input::Delivered { id, way, report } => self.delivered(id, way, report),
+            Input::Withdrawn(id) => self.book.gone(&id),
             Input::Desktop(DesktopEvent::Dismissed(id)) => {
                 self.handle(Event::Mark { id, read: true });
             }

@@ -19,6 +19,8 @@ pub(crate) enum Input {
     Answered { ticket: Ticket, answer: Answer },
     /// A delivery is over.
     Delivered { id: MessageId, way: Way, report: Report },
+    /// A popup is gone that was to be withdrawn.
+    Withdrawn(MessageId),
     /// The person did something to a popup.
     Desktop(DesktopEvent),
     /// A file that is watched changed, and its command ran.

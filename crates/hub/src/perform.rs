@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringer_core::{Answer, Delivery, Envelope, MessageId, Ticket, Way};
-use ringer_deliver::{Desktop, DesktopEvent, Note, Popup, Shown};
+use ringer_deliver::{Desktop, DesktopEvent, Error as DesktopError, MAX_QUEUED, Note, Popup, Shown};
 use ringer_term::Channel;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
@@ -21,6 +21,8 @@ use crate::terminals::{InTerminal, Terminal};
 pub(crate) const MAX_UNDER_WAY: usize = 1024;
 /// Programs of one kind that may run at once. The others wait for their turn.
 const MAX_AT_ONCE: usize = 16;
+/// Popups that may be asked for at once. The others wait for their turn, and the queue keeps room for what is taken back.
+const MAX_POPUPS_AT_ONCE: usize = MAX_QUEUED / 2;
 /// How long a popup or a terminal may take before the next way out is tried.
 const POPUP_DEADLINE: Duration = Duration::from_millis(4500);
 /// Notifications in terminals that can still be taken back; the oldest are forgotten.
@@ -83,6 +85,7 @@ pub(crate) struct Performer {
     desktop: Desktop,
     inputs: mpsc::Sender<Input>,
     at_once: Arc<Semaphore>,
+    popups_at_once: Arc<Semaphore>,
     tasks: JoinSet<()>,
     /// What can be stopped: deliveries that have not reached anybody yet.
     on_their_way: HashMap<MessageId, Vec<AbortHandle>>,
@@ -100,6 +103,7 @@ impl Performer {
             desktop,
             inputs,
             at_once: Arc::new(Semaphore::new(MAX_AT_ONCE)),
+            popups_at_once: Arc::new(Semaphore::new(MAX_POPUPS_AT_ONCE)),
             tasks,
             titles,
             on_their_way: HashMap::new(),
@@ -190,8 +194,13 @@ impl Performer {
         for handle in self.on_their_way.remove(id).into_iter().flatten() {
             handle.abort();
         }
-        // Busy, or no bus: the popup goes by itself some day.
-        let _ = self.desktop.withdraw(id.clone());
+        let (withdrawal, inputs, told) = (self.desktop.withdraw(id.clone()), self.inputs.clone(), id.clone());
+        self.tasks.spawn(async move {
+            // Otherwise, as without a bus, it stays written down, and the next hub tries again.
+            if matches!(withdrawal.await, Ok(()) | Err(DesktopError::CannotWithdraw)) {
+                let _ = inputs.send(Input::Withdrawn(told)).await;
+            }
+        });
         let shown = std::mem::take(&mut self.in_terminals);
         let (gone, kept): (VecDeque<_>, VecDeque<_>) = shown.into_iter().partition(|(own, _)| own == id);
         self.in_terminals = kept;
@@ -210,10 +219,13 @@ impl Performer {
         let note = Note::from(delivery);
         let way = delivery.way;
         let (outfit, desktop) = (Arc::clone(&self.outfit), self.desktop.clone());
-        let at_once = Arc::clone(&self.at_once);
+        let (at_once, popups_at_once) = (Arc::clone(&self.at_once), Arc::clone(&self.popups_at_once));
         async move {
             match way {
-                Way::Desktop => within(POPUP_DEADLINE, show_on_desktop(&desktop, &note)).await,
+                Way::Desktop => {
+                    let _turn = popups_at_once.acquire().await;
+                    within(POPUP_DEADLINE, show_on_desktop(&desktop, &note)).await
+                }
                 Way::Terminal => {
                     within(POPUP_DEADLINE, show_in_terminal(terminal, &note, outfit.channel)).await
                 }

@@ -110,9 +110,9 @@ impl Journal {
             .map_err(|error| self.error(error))
     }
 
-    /// The oldest message that is kept.
+    /// The oldest message that is kept, by when it was made: that is not the order in which they came.
     pub fn oldest(&self) -> Result<Option<MessageId>, Error> {
-        let query = "SELECT id FROM message ORDER BY seq LIMIT 1";
+        let query = "SELECT id FROM message ORDER BY id LIMIT 1";
         let id: Option<String> = self
             .connection
             .query_row(query, [], |row| row.get(0))

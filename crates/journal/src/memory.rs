@@ -163,9 +163,9 @@ impl Memory {
         })
     }
 
-    /// The popups that were on the screen when the hub ended.
+    /// The popups that were on the screen when the hub ended, oldest first.
     pub fn popups(&self) -> Result<Vec<ShownPopup>, Error> {
-        self.rows("SELECT id, key, number, server FROM popup ORDER BY key", |row| {
+        self.rows("SELECT id, key, number, server FROM popup ORDER BY id", |row| {
             let Some(id) = message_id(row)? else { return Ok(None) };
             Ok(Some(ShownPopup { id, key: row.get(1)?, number: row.get(2)?, server: row.get(3)? }))
         })

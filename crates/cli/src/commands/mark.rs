@@ -1,6 +1,7 @@
 //! `ringer read`, `ringer unread`, `ringer clear`: marks, which work with the hub down, too.
 
 use ringer_core::{Draft, Mark, MessageId, Place, Scope, Sender, SurfaceId, Tag, Target, WorkspaceId};
+use ringer_hub::ClientError;
 use ringer_journal::{Journal, Stamp};
 use serde_json::{Value, json};
 
@@ -115,9 +116,13 @@ fn requests(about: &About, all: Option<Value>, hint: &str) -> Result<Vec<Value>,
 fn perform(method: &str, mark: Mark, requests: &[Value], as_json: bool, counted: &str) -> Outcome {
     let Some(mut client) = link::connect()? else { return mark_alone(mark, requests) };
     let mut count = 0;
-    for request in requests {
-        let answer = client.call(method, request).map_err(link::failure)?;
-        count += answer[counted].as_i64().unwrap_or(0);
+    for (done, request) in requests.iter().enumerate() {
+        match client.call(method, request) {
+            Ok(answer) => count += answer[counted].as_i64().unwrap_or(0),
+            // It ended while it was asked. Whether it got to this one or not: to mark it again changes nothing.
+            Err(ClientError::NoHub | ClientError::Silent(_)) => return mark_alone(mark, &requests[done..]),
+            Err(error) => return Err(link::failure(error)),
+        }
     }
     if as_json { print_json(&json!({ counted: count })) } else { print_line(&format!("{count} {counted}")) }
 }

@@ -37,8 +37,8 @@ pub(super) async fn run(
             },
             Some(answered) = worker.late.join_next(), if !worker.late.is_empty() => {
                 if let Ok(Some(shown)) = answered {
-                    // Shown at last, when its caller had long taken another way.
-                    worker.close(&shown).await;
+                    // Shown at last, when its caller had long taken another way. There is nobody to tell.
+                    let _ = worker.close(&shown).await;
                 }
             }
             errand = errands.recv() => match errand {
@@ -49,10 +49,13 @@ pub(super) async fn run(
                     let id = popup.id.clone();
                     if let Err(Ok(_)) = answer.send(worker.show(popup, by).await) {
                         // The caller gave up meanwhile and takes another way: two popups would be one too many.
-                        worker.withdraw(&id).await;
+                        let _ = worker.withdraw(&id).await;
                     }
                 }
-                Some(Errand::Withdraw(id)) => worker.withdraw(&id).await,
+                Some(Errand::Withdraw { id, answer }) => {
+                    // Perhaps nobody waits.
+                    let _ = answer.send(worker.withdraw(&id).await);
+                }
                 None => return,
             },
         }
@@ -133,14 +136,15 @@ impl Worker {
         answered
     }
 
-    /// Fire and forget: a popup that cannot be taken back runs out of time by itself.
-    async fn withdraw(&mut self, id: &MessageId) {
-        if let Some(shown) = self.table.take(id) {
-            self.close(&shown).await;
+    /// One that cannot be taken back runs out of time by itself, or the next hub tries again.
+    async fn withdraw(&mut self, id: &MessageId) -> Result<(), Error> {
+        match self.table.take(id) {
+            Some(shown) => self.close(&shown).await,
+            None => Ok(()),
         }
     }
 
-    async fn close(&mut self, shown: &Shown) {
+    async fn close(&mut self, shown: &Shown) -> Result<(), Error> {
         let deadline = self.deadline;
         let close = async {
             self.link().await?;
@@ -151,8 +155,7 @@ impl Worker {
             }
             Ok::<(), Error>(())
         };
-        // There is nobody to tell.
-        let _ = timeout(deadline, close).await;
+        timeout(deadline, close).await.unwrap_or(Err(Error::NoAnswer(deadline)))
     }
 
     /// Makes sure that there is a connection, and that what it has heard is known.

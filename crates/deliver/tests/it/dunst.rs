@@ -93,7 +93,7 @@ async fn dunst_replaces_withdraws_and_tells() {
     forgetful.show(popup("e", "s1")).await.expect("shown");
     displayed(&bus, "2").await;
 
-    forgetful.withdraw(id("e")).expect("queued");
+    forgetful.withdraw(id("e")).await.expect("told");
     displayed(&bus, "1").await;
     // As if the person had closed it.
     dunstctl(&bus, &["close"]);

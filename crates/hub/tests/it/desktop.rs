@@ -1,6 +1,7 @@
 //! Popups on a desktop, from the message in the journal to the server on the bus.
 
 use ringer_core::{Draft, Kind};
+use ringer_journal::Settlement;
 use serde_json::json;
 
 use crate::bus::Bus;
@@ -77,6 +78,48 @@ fn a_popup_of_a_hub_that_is_gone_can_still_be_withdrawn() {
     hub.begin();
     hub.mark_read(&id);
     assert!(matches!(server.told(), Call::Close(1)));
+}
+
+#[test]
+fn what_a_hub_did_not_come_to_close_the_next_one_closes() {
+    let (_bus, server, mut hub) = with_server(Manner::Well);
+    let (read, unread) = (hub.send("hello"), hub.send("stays"));
+    for id in [&read, &unread] {
+        server.popup();
+        hub.wait_for_step(id, "desktop: ");
+    }
+    let popups = hub.memory().popups().expect("popups");
+    let number = popups.iter().find(|popup| popup.id == read).expect("written down").number;
+    hub.end();
+    // As if it had been killed between writing this down and doing it.
+    let mut record = hub.memory().notification(read.as_str()).expect("a memory").expect("a notification");
+    record.is_read = true;
+    let settlement = Settlement { records: vec![record], ..Settlement::default() };
+    hub.memory().settle(&settlement).expect("settled");
+    hub.begin();
+    assert!(matches!(server.told(), Call::Close(closed) if closed == number));
+    until("it is written down", || hub.memory().popups().expect("popups").len() == 1);
+}
+
+#[test]
+fn many_at_once_are_all_shown() {
+    const MANY: usize = 300;
+    let bus = Bus::start();
+    let server = Server::start(&bus.address(), Manner::Well);
+    let mut hub = TestHub::with_bus("[notify]\nrate_limit = \"off\"\n", Some(bus.address()));
+    hub.end();
+    let sent: Vec<_> = (0..MANY).map(|number| hub.send_from(&format!("ws:{number}"), "hello")).collect();
+    hub.begin();
+    for _ in &sent {
+        server.popup();
+    }
+    for id in &sent {
+        hub.wait_for_step(id, "desktop: ");
+    }
+    hub.call("notification.mark_read", &json!({ "all": true }));
+    for _ in &sent {
+        assert!(matches!(server.told(), Call::Close(_)));
+    }
 }
 
 #[test]

@@ -260,7 +260,7 @@ fn a_popup_takes_the_place_of_the_last_one_of_its_key_and_is_forgotten_when_with
     let mut memory = test.memory();
     let shown = vec![popup("a", &id(1), 1), popup("b", &id(2), 2), popup("a", &id(3), 3)];
     settle(&mut memory, &Settlement { shown, ..Settlement::default() });
-    assert_eq!(memory.popups().unwrap(), [popup("a", &id(3), 3), popup("b", &id(2), 2)]);
+    assert_eq!(memory.popups().unwrap(), [popup("b", &id(2), 2), popup("a", &id(3), 3)]);
     settle(&mut memory, &Settlement { withdrawn: vec![id(1), id(2)], ..Settlement::default() });
     assert_eq!(memory.popups().unwrap(), [popup("a", &id(3), 3)]);
 }

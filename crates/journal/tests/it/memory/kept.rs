@@ -45,6 +45,19 @@ fn what_the_hub_has_not_taken_stays_in_every_scope() {
 }
 
 #[test]
+fn one_that_was_made_first_and_came_second_is_the_oldest() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    // Whoever waits for its turn has its id already.
+    let [_, waited] = [DAY + 7, DAY].map(|made| send(&mut journal, &Scope::global(), "hello", made));
+    assert_eq!(journal.oldest().unwrap(), Some(waited.clone()));
+    let mut memory = test.memory();
+    settle(&mut memory, &Settlement { records: vec![record(&waited, true, 0..2)], ..Settlement::default() });
+    memory.prune(&journal.oldest().unwrap().expect("two are there")).unwrap();
+    assert!(memory.notification(waited.as_str()).unwrap().is_some(), "the journal still has it");
+}
+
+#[test]
 fn what_is_read_goes_with_its_message_and_what_is_unread_stays() {
     let test = TestHome::new();
     let mut journal = test.open();
