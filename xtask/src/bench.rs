@@ -11,7 +11,6 @@ mod measure;
 mod notify;
 mod options;
 mod redis;
-mod service;
 mod shell;
 mod start;
 mod store;

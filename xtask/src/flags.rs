@@ -1,8 +1,76 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::slice;
 use std::str::FromStr;
+use std::time::Duration;
 
+use crate::binary::Profile;
 use crate::failure::Failure;
+
+/// The words of a command line that is nothing but flags, one after the other.
+pub(crate) struct Flags<'a> {
+    words: slice::Iter<'a, String>,
+    /// The flag that is looked at.
+    name: &'a str,
+    /// Those that the command has beside [`Frame`]'s.
+    known: &'static str,
+}
+
+impl<'a> Flags<'a> {
+    pub(crate) fn of(arguments: &'a [String], known: &'static str) -> Self {
+        Self { words: arguments.iter(), name: "", known }
+    }
+
+    /// The next flag.
+    pub(crate) fn another(&mut self) -> Option<&'a str> {
+        self.name = self.words.next()?;
+        Some(self.name)
+    }
+
+    /// The number after the flag.
+    pub(crate) fn number<T>(&mut self, bounds: RangeInclusive<T>) -> Result<T, Failure>
+    where
+        T: FromStr + PartialOrd + Display,
+    {
+        value(self.name, self.words.next(), bounds)
+    }
+}
+
+/// What every run has that draws lots and takes its time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Frame {
+    /// The same seed gives the same messages and the same victims.
+    pub(crate) seed: u64,
+    /// After this, nothing new is begun.
+    pub(crate) limit: Duration,
+    pub(crate) profile: Profile,
+}
+
+impl Frame {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { seed, limit: Duration::from_mins(10), profile: Profile::Release }
+    }
+
+    /// Takes a flag that is none of the command's own.
+    pub(crate) fn take(&mut self, flags: &mut Flags<'_>) -> Result<(), Failure> {
+        match flags.name {
+            "--seed" => self.seed = flags.number(0..=u64::MAX)?,
+            "--seconds-limit" => self.limit = Duration::from_secs(flags.number(1..=86_400)?),
+            "--profile" => self.profile = profile(flags.words.next())?,
+            name => {
+                let known = format!("{}, --seed N, --seconds-limit N, --profile NAME", flags.known);
+                return Err(unknown(name, &known));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The value of `--profile`.
+pub(crate) fn profile(word: Option<&String>) -> Result<Profile, Failure> {
+    let named = word.and_then(|word| Profile::named(word));
+    named.ok_or_else(|| Failure::usage("--profile takes dev, release or dist".into()))
+}
 
 /// The value of `--name value`, checked against what makes sense: a typing mistake should not start a million processes.
 pub(crate) fn value<T>(name: &str, word: Option<&String>, bounds: RangeInclusive<T>) -> Result<T, Failure>
@@ -26,7 +94,9 @@ pub(crate) fn unknown(word: &str, known: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::value;
+    use super::{Flags, Frame, value};
+    use crate::binary::Profile;
+    use std::time::Duration;
 
     #[test]
     fn numbers_have_bounds() {
@@ -39,5 +109,26 @@ mod tests {
         check(Some("10"), Err("--writers takes a number from 1 to 9, not 10"));
         check(Some("-1"), Err("--writers takes a number from 1 to 9, not `-1`"));
         check(None, Err("--writers takes a number from 1 to 9"));
+    }
+    #[test]
+    fn the_frame_takes_what_is_left() {
+        fn check(line: &str, expect: Result<Frame, u8>) {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let mut flags = Flags::of(&words, "--kill");
+            let mut frame = Frame::new(3);
+            let mut taken = Ok(());
+            while taken.is_ok() && flags.another().is_some() {
+                taken = frame.take(&mut flags);
+            }
+            assert_eq!(taken.map(|()| frame).map_err(|failure| failure.code()), expect, "{line}");
+        }
+        check("", Ok(Frame::new(3)));
+        let chosen = Frame { seed: 9, limit: Duration::from_secs(5), profile: Profile::Dev };
+        check("--seed 9 --profile dev --seconds-limit 5", Ok(chosen));
+        for wrong in
+            ["--seed", "--seed x", "--seconds-limit 0", "--profile fast", "--profile", "--sed 9", "9"]
+        {
+            check(wrong, Err(64));
+        }
     }
 }

@@ -1,19 +1,25 @@
 //! A hub that is killed at random moments under constant load, hubs that race to be the one, and hubs that end just
-//! when something comes: whatever `notify` acknowledged is in the journal, reaches the person's command or has a cause
-//! written down, and never needs another message to get there.
+//! when something comes: whatever `notify` acknowledged is in the journal, reaches the person's command and desktop or
+//! has a cause written down, and never needs another message to get there. A command may run twice, a popup is replaced.
 //!
-//! Bounds: writers begin nothing new after `--seconds-limit`; of a message only its id and its writer are kept.
+//! Bounds: writers begin nothing new after `--seconds-limit`; of a message only its id and its text are kept, of a popup
+//! what happened to it.
 
 mod course;
+mod desktop;
 mod endings;
 mod hubs;
 mod plan;
+mod popups;
 mod races;
 mod stage;
 mod verdict;
+mod writer;
 
 use crate::binary;
+use crate::bus;
 use crate::failure::Failure;
+use crate::parts::{self, Missing};
 use crate::timetable::Timetable;
 use plan::Plan;
 use verdict::Verdict;
@@ -29,11 +35,13 @@ pub(crate) fn short(times: &mut Timetable) -> Result<(), Failure> {
 }
 
 fn carry_out(plan: &Plan, times: &mut Timetable) -> Result<(), Failure> {
-    let ringer = binary::ringer(plan.profile, times)?;
+    let ringer = binary::ringer(plan.frame.profile, times)?;
     let mut verdict = Verdict::default();
     eprintln!("{plan}");
     if plan.kills > 0 {
-        times.time("hub, killed", || course::run(plan, &ringer, &mut verdict))?;
+        parts::ensure_these(&[bus::PART], Missing::Report, times)?;
+        let server = desktop::server(times)?;
+        times.time("hub, killed", || course::run(plan, &ringer, &server, &mut verdict))?;
     }
     if plan.races > 0 {
         times.time("hubs, racing", || races::run(plan, &ringer, &mut verdict))?;

@@ -29,6 +29,14 @@ impl Value {
         }
     }
 
+    /// The list in a field of an object; empty when there is none.
+    pub(crate) fn list(&self, field: &str) -> &[Self] {
+        match self.field(field) {
+            Some(Self::List(items)) => items,
+            _ => &[],
+        }
+    }
+
     fn field(&self, field: &str) -> Option<&Self> {
         let Self::Object(fields) = self else { return None };
         fields.iter().find(|(name, _)| name == field).map(|(_, value)| value)

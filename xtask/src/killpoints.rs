@@ -39,8 +39,7 @@ const SCENARIOS: &[Scenario] = &[
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let profile = match arguments {
         [] => Profile::Release,
-        [flag, name] if flag == "--profile" => Profile::named(name)
-            .ok_or_else(|| Failure::usage("--profile takes dev, release or dist".into()))?,
+        [flag, rest @ ..] if flag == "--profile" && rest.len() <= 1 => flags::profile(rest.first())?,
         [word, ..] => return Err(flags::unknown(word, "--profile NAME")),
     };
     Timetable::around(|times| carry_out(profile, times))

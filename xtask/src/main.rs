@@ -15,6 +15,7 @@
 mod asleep;
 mod bench;
 mod binary;
+mod bus;
 mod chance;
 mod ci;
 mod clients;
@@ -28,6 +29,7 @@ mod killpoints;
 mod macos;
 mod parts;
 mod scene;
+mod service;
 mod simulate;
 mod step;
 mod stress;

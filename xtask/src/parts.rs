@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::bus;
 use crate::failure::Failure;
 use crate::step::Step;
 use crate::timetable::Timetable;
@@ -35,6 +36,7 @@ const PARTS: &[Part] = &[
         package: "strace",
         purpose: "so notify and listen are killed before every system call they make",
     },
+    bus::PART,
 ];
 
 /// What to do about a part that is not there.

@@ -42,7 +42,7 @@ pub(crate) fn short(times: &mut Timetable) -> Result<(), Failure> {
 }
 
 fn carry_out(plan: &Plan, times: &mut Timetable) -> Result<(), Failure> {
-    let ringer = binary::ringer(plan.profile, times)?;
+    let ringer = binary::ringer(plan.frame.profile, times)?;
     times.time("stress", || {
         eprintln!("{plan}");
         let course = Course::new(plan, Scene::new("stress", &ringer)?);
@@ -76,7 +76,7 @@ impl<'a> Course<'a> {
         Self {
             plan,
             scene,
-            ledger: Mutex::new(Ledger::new(plan.seed)),
+            ledger: Mutex::new(Ledger::new(plan.frame.seed)),
             writers_are_done: AtomicBool::new(false),
             deaths: Mutex::new(Deaths::default()),
         }
@@ -84,7 +84,7 @@ impl<'a> Course<'a> {
 
     fn run(&self) -> Result<Verdict, Failure> {
         let start = Instant::now();
-        let over = start + self.plan.limit;
+        let over = start + self.plan.frame.limit;
         let wrote = thread::scope(|scope| {
             let listeners: Vec<_> = self
                 .plan

@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::service::Service;
 use crate::failure::Failure;
+use crate::service::Service;
 
 /// Somebody who waits for a message, again before each that is sent: those who listen end with the first they get.
 pub(super) struct Audience {

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::service::{PATIENCE, Service, until};
+use crate::bus::Bus;
 use crate::failure::Failure;
 use crate::parts::{self, Part};
 use crate::scene::{Scene, failed};
+use crate::service::{PATIENCE, Service, until};
 
 const PURPOSE: &str = "a desktop to notify";
 
@@ -27,7 +28,7 @@ pub(super) struct Desktop {
     pub(super) command: Command,
     _daemon: Service,
     _screen: Service,
-    _bus: Service,
+    _bus: Bus,
 }
 
 pub(super) fn start(scene: &Scene, text: &str) -> Result<Desktop, Failure> {
@@ -37,15 +38,18 @@ pub(super) fn start(scene: &Scene, text: &str) -> Result<Desktop, Failure> {
     let folder = scene.path("desktop");
     fs::create_dir(&folder).map_err(|error| failed(&folder, &error))?;
     let log = scene.path("desktop.log");
-    let (bus, address) = start_bus(&folder, &log)?;
+    let bus = Bus::start(&folder, &log)?;
     let (screen, display) = start_screen()?;
     let settings = write(folder.join("dunstrc"), DUNST)?;
     let mut daemon = Command::new("dunst");
-    daemon.arg("-conf").arg(settings).env("DISPLAY", display).env("DBUS_SESSION_BUS_ADDRESS", &address);
+    daemon.arg("-conf").arg(settings).env("DISPLAY", display).env("DBUS_SESSION_BUS_ADDRESS", bus.address());
     daemon.env("HOME", &folder).env_remove("WAYLAND_DISPLAY");
     let daemon = Service::start(&mut daemon, &log)?;
     let mut command = Command::new("notify-send");
-    command.arg("--app-name=worker-1").args(["worker-1", text]).env("DBUS_SESSION_BUS_ADDRESS", address);
+    command
+        .arg("--app-name=worker-1")
+        .args(["worker-1", text])
+        .env("DBUS_SESSION_BUS_ADDRESS", bus.address());
     let mut greet = || {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
@@ -55,30 +59,6 @@ pub(super) fn start(scene: &Scene, text: &str) -> Result<Desktop, Failure> {
         return Err(Failure::unavailable(format!("no notification daemon came up: {}", log.trim())));
     }
     Ok(Desktop { command, _daemon: daemon, _screen: screen, _bus: bus })
-}
-
-/// With a configuration of our own: the system's would start whatever daemon the machine has.
-fn start_bus(folder: &Path, log: &Path) -> Result<(Service, String), Failure> {
-    let socket = folder.join("bus");
-    let address = format!("unix:path={}", socket.display());
-    let settings = write(folder.join("bus.conf"), &bus_settings(&address))?;
-    let mut bus = Command::new("dbus-daemon");
-    bus.args(["--nofork", "--nopidfile", "--nosyslog", "--config-file"]).arg(settings);
-    let bus = Service::start(&mut bus, log)?;
-    if !until(PATIENCE, || socket.exists()) {
-        return Err(Failure::unavailable("the bus did not come up".into()));
-    }
-    Ok((bus, address))
-}
-
-fn bus_settings(address: &str) -> String {
-    format!(
-        "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\"\n \
-         \"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">\n\
-         <busconfig><type>session</type><listen>{address}</listen><policy context=\"default\">\
-         <allow send_destination=\"*\"/><allow receive_sender=\"*\"/><allow own=\"*\"/>\
-         </policy></busconfig>\n"
-    )
 }
 
 /// It chooses a number that is free and says which.
@@ -101,14 +81,4 @@ fn start_screen() -> Result<(Service, String), Failure> {
 fn write(path: PathBuf, text: &str) -> Result<PathBuf, Failure> {
     fs::write(&path, text).map_err(|error| failed(&path, &error))?;
     Ok(path)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_bus_starts_nobody() {
-        let settings = super::bus_settings("unix:path=x/bus");
-        assert!(settings.contains("<listen>unix:path=x/bus</listen>"), "{settings}");
-        assert!(!settings.contains("servicedir"), "{settings}");
-    }
 }

@@ -2,10 +2,10 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use super::service::Service;
 use crate::asleep::Activity;
 use crate::failure::Failure;
 use crate::scene::Scene;
+use crate::service::Service;
 
 /// A listener that waits and has nothing to do: how often is it woken?
 pub(super) fn run(scene: &Scene, watched: Duration) -> Result<(), Failure> {

@@ -6,13 +6,13 @@ use std::time::Duration;
 use super::audience::Audience;
 use super::measure::{Contender, Rounds, interleave, table};
 use super::options::Options;
-use super::service::{PATIENCE, Service, until};
 use super::shell::Shell;
 use super::{baseline, desktop, idle, redis, wake};
 use crate::binary::{self, Profile};
 use crate::failure::Failure;
 use crate::parts;
 use crate::scene::{Scene, failed};
+use crate::service::{PATIENCE, Service, until};
 use crate::timetable::Timetable;
 
 /// What everybody sends.

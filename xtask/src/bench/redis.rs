@@ -3,10 +3,10 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 
-use super::service::{PATIENCE, Service, until};
 use crate::failure::Failure;
 use crate::parts::{self, Part};
 use crate::scene::{Scene, failed};
+use crate::service::{PATIENCE, Service, until};
 
 pub(super) const PARTS: [Part; 2] = [
     Part { program: "redis-server", package: "redis-server", purpose: "a durable message of somebody else" },

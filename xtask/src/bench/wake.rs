@@ -4,10 +4,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::measure::{Samples, order, table};
-use super::service::Service;
 use super::shell::{Shell, make_fifo};
 use crate::failure::Failure;
 use crate::scene::Scene;
+use crate::service::Service;
 
 const WARM_UPS: usize = 5;
 

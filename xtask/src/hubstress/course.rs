@@ -1,36 +1,43 @@
 //! Kills, under load.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::desktop::{Deed, Event};
 use super::hubs;
 use super::plan::Plan;
-use super::stage::Stage;
+use super::popups::{Message, Reading};
+use super::stage::{PATIENCE, Server, Stage};
 use super::verdict::Verdict;
+use super::writer::{self, Acknowledged, Sent};
 use crate::chance::Chance;
 use crate::failure::Failure;
 use crate::json::Value;
+use crate::service::until;
 
 /// A hub lives this long at most before it is killed: from before its first system call to well into its work.
 const LONGEST_LIFE_MS: u64 = 80;
+/// One in so many lives so much longer: the young never get all the work done that is there.
+const OLD_AGE: u64 = 8;
 
-/// The ids that were acknowledged, each with whether its surface said more than that.
-type Acknowledged = Mutex<HashMap<String, bool>>;
+/// When its popup is there, everything that was asked of the desktop before has been done.
+const THE_END: &str = "the end";
 
-pub(super) fn run(plan: &Plan, ringer: &Path, verdict: &mut Verdict) -> Result<(), Failure> {
-    let stage = Stage::new("hubstress", ringer)?;
+pub(super) fn run(plan: &Plan, ringer: &Path, server: &Path, verdict: &mut Verdict) -> Result<(), Failure> {
+    let server = Server { program: server, by_tag: plan.by_tag };
+    let stage = Stage::new("hubstress", ringer, Some(server))?;
     let acknowledged = Acknowledged::default();
     let over = AtomicBool::new(false);
     let begun = Instant::now();
     let (kills, unacknowledged) = thread::scope(|scope| {
         let writers: Vec<_> = (0..plan.writers)
-            .map(|writer| {
+            .map(|number| {
                 let (stage, acknowledged, over) = (&stage, &acknowledged, &over);
-                scope.spawn(move || write(writer, stage, acknowledged, over))
+                scope.spawn(move || writer::run(number, stage, acknowledged, over))
             })
             .collect();
         let kills = kill(plan, &stage, begun);
@@ -46,48 +53,24 @@ pub(super) fn run(plan: &Plan, ringer: &Path, verdict: &mut Verdict) -> Result<(
     verdict.unacknowledged = unacknowledged;
     let acknowledged = acknowledged.into_inner().unwrap_or_else(PoisonError::into_inner);
     verdict.acknowledged = acknowledged.len() as u64;
-    // The last hub may have been killed after the last message.
-    stage.notify("the last one", "last")?;
-    if !stage.settles()? {
-        return Err(Failure::complaints(format!("the hub never settled\n{}", stage.complaints())));
-    }
-    stage.alone(["hub", "stop"])?.status().map_err(|error| Failure::io("ringer hub stop", &error))?;
-    judge(&stage, &acknowledged, verdict)
-}
-
-/// Sends one message after the other until it is over. Gives how many were not acknowledged.
-fn write(writer: u32, stage: &Stage, acknowledged: &Acknowledged, over: &AtomicBool) -> Result<u64, Failure> {
-    // Half of them speak from one surface all the time: what is shown of those may be the latest only.
-    let speaks_from_one = writer % 2 == 1;
-    let mut missing = 0;
-    for number in 0_u64.. {
-        if over.load(Ordering::Relaxed) {
-            break;
-        }
-        let body = format!("{writer}-{number}");
-        let surface = if speaks_from_one { format!("{writer}-all") } else { body.clone() };
-        match stage.notify(&body, &surface)? {
-            Some(id) => {
-                acknowledged.lock().unwrap_or_else(PoisonError::into_inner).insert(id, speaks_from_one);
-            }
-            None => missing += 1,
-        }
-    }
-    Ok(missing)
+    let events = finish(&stage)?;
+    judge(&stage, &acknowledged, &events, verdict)
 }
 
 /// Kills whoever is, or is about to be, the hub; again and again.
 fn kill(plan: &Plan, stage: &Stage, begun: Instant) -> Result<u64, Failure> {
-    let mut chance = Chance::new(plan.seed, 0);
+    let mut chance = Chance::new(plan.frame.seed, 0);
+    let limit = plan.frame.limit;
     let mut kills = 0;
     let home = stage.home();
-    while kills < u64::from(plan.kills) && begun.elapsed() < plan.limit {
+    while kills < u64::from(plan.kills) && begun.elapsed() < limit {
         let mut found = Vec::new();
-        hubs::until(plan.limit, || {
+        until(limit, || {
             found = hubs::of(&home);
-            !found.is_empty() || begun.elapsed() >= plan.limit
+            !found.is_empty() || begun.elapsed() >= limit
         });
-        thread::sleep(Duration::from_millis(chance.below(LONGEST_LIFE_MS)));
+        let longer = if chance.one_in(OLD_AGE) { OLD_AGE } else { 1 };
+        thread::sleep(Duration::from_millis(chance.below(LONGEST_LIFE_MS * longer)));
         for pid in found {
             kills += u64::from(hubs::kill(pid)?);
         }
@@ -95,31 +78,129 @@ fn kill(plan: &Plan, stage: &Stage, begun: Instant) -> Result<u64, Failure> {
     Ok(kills)
 }
 
-fn judge(stage: &Stage, acknowledged: &HashMap<String, bool>, verdict: &mut Verdict) -> Result<(), Failure> {
-    let ids = |answer: Option<Value>| -> Vec<String> {
-        let Some(Value::List(rows)) = answer else { return Vec::new() };
-        rows.iter().filter_map(|row| row.text("id")).map(str::to_owned).collect()
-    };
-    let kept: HashSet<String> =
-        ids(stage.ask(["list", "--all", "--json", "--limit", "10000000"])?).into_iter().collect();
-    let shown = ids(stage.ask(["list", "--json", "--limit", "10000000"])?);
-    let distinct: HashSet<&String> = shown.iter().collect();
-    verdict.doubled = (shown.len() - distinct.len()) as u64;
+/// Lets the last hub finish, reads everything, and gives what happened on the desktop until all of that was done.
+fn finish(stage: &Stage) -> Result<Vec<Event>, Failure> {
+    let wrong = |what: &str| Failure::complaints(format!("{what}\n{}", stage.complaints()));
+    // The last hub may have been killed after the last message.
+    stage.notify("the last one", "last")?;
+    if !stage.settles()? {
+        return Err(wrong("the hub never settled"));
+    }
+    if !stage.read(&["--all"])? {
+        return Err(wrong("ringer read --all failed"));
+    }
+    stage.notify(THE_END, "end")?;
+    if !until(PATIENCE, || stage.has_shown(THE_END)) || !stage.settles()? {
+        return Err(wrong("the hub never came to the end"));
+    }
+    stage.alone(["hub", "stop"])?.status().map_err(|error| Failure::io("ringer hub stop", &error))?;
+    let is_end = |event: &Event| matches!(&event.deed, Deed::Shown { body, .. } if body == THE_END);
+    Ok(stage.events().into_iter().take_while(|event| !is_end(event)).collect())
+}
+
+fn judge(
+    stage: &Stage,
+    acknowledged: &HashMap<String, Sent>,
+    events: &[Event],
+    verdict: &mut Verdict,
+) -> Result<(), Failure> {
+    let rows = |answer: Option<Value>| if let Some(Value::List(rows)) = answer { rows } else { Vec::new() };
+    let kept = rows(stage.ask(["list", "--all", "--json", "--limit", "10000000"])?);
+    let kept: HashMap<&str, &Value> = kept.iter().filter_map(|row| Some((row.text("id")?, row))).collect();
+    let listed = rows(stage.ask(["list", "--json", "--limit", "10000000"])?);
+    let mut ids: Vec<&str> = listed.iter().filter_map(|row| row.text("id")).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    verdict.doubled = (all - ids.len()) as u64;
     let recorded = stage.recorded();
     verdict.ran_twice = recorded.values().filter(|times| **times > 1).count() as u64;
-    verdict.strangers = recorded.keys().filter(|id| !kept.contains(*id)).count() as u64;
-    for (id, may_be_superseded) in acknowledged {
-        verdict.lost += u64::from(!kept.contains(id));
-        verdict.recorded += u64::from(recorded.contains_key(id));
-        if recorded.contains_key(id) {
+    verdict.strangers = recorded.keys().filter(|id| !kept.contains_key(id.as_str())).count() as u64;
+
+    let mut asked: HashMap<String, Vec<String>> = HashMap::new();
+    let mut trails = |id: &str| -> Result<Vec<String>, Failure> {
+        if let Some(steps) = asked.get(id) {
+            return Ok(steps.clone());
+        }
+        let steps = stage.trail(id)?;
+        asked.insert(id.to_owned(), steps.clone());
+        Ok(steps)
+    };
+    let message = |(id, row): (&&str, &&Value)| {
+        let surface = row.text("surface").map(str::to_owned);
+        Some((row.text("body")?.to_owned(), Message { id: (*id).to_owned(), surface }))
+    };
+    let messages: HashMap<String, Message> = kept.iter().filter_map(message).collect();
+    verdict.popups = Reading::of(&messages, events, &mut trails)?;
+
+    for (id, sent) in acknowledged {
+        verdict.lost += u64::from(!kept.contains_key(id.as_str()));
+        let (ran, shown) = (recorded.contains_key(id), stage.has_shown(&sent.body));
+        verdict.recorded += u64::from(ran);
+        verdict.shown += u64::from(shown);
+        if ran && shown {
             continue;
         }
-        // A newer one of its surface may have taken its place; any other has to reach the command.
-        if *may_be_superseded && stage.has_trail(id)? {
-            verdict.superseded += 1;
-        } else {
-            verdict.undelivered += 1;
+        let steps = trails(id)?;
+        let why = Why::of(&steps, sent);
+        if why != Why::Unneeded {
+            verdict.details.push(format!("{}: {}", sent.body, steps.join("; ")));
+        }
+        if !ran {
+            *(if why == Why::Unneeded { &mut verdict.superseded } else { &mut verdict.undelivered }) += 1;
+        }
+        if !shown {
+            *(match why {
+                Why::Unneeded => &mut verdict.unneeded,
+                Why::Refused => &mut verdict.refused,
+                Why::Unexplained => &mut verdict.unshown,
+            }) += 1;
         }
     }
     Ok(())
+}
+
+/// Why a message was not shown, by its trail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Why {
+    /// A newer one of its surface took its place, or it was read.
+    Unneeded,
+    /// The desktop did not take it.
+    Refused,
+    /// Nobody knows.
+    Unexplained,
+}
+
+impl Why {
+    fn of(steps: &[String], sent: &Sent) -> Self {
+        let has = |word: &str| steps.iter().any(|step| step.starts_with(word));
+        let is_superseded = has("marked read: superseded by ") || has("a newer one of the same surface");
+        // The patient read only what was shown.
+        if is_superseded || !sent.is_patient && has("marked read: ") {
+            Self::Unneeded
+        } else if has("desktop failed: ") {
+            Self::Refused
+        } else {
+            Self::Unexplained
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sent, Why};
+
+    #[test]
+    fn only_what_was_shown_may_be_read_by_the_patient() {
+        fn check(is_patient: bool, step: &str, expect: Why) {
+            let steps = ["decided: desktop".to_owned(), step.to_owned()];
+            let sent = Sent { body: String::new(), is_patient };
+            assert_eq!(Why::of(&steps, &sent), expect, "{step}");
+        }
+        check(true, "marked read: superseded by x", Why::Unneeded);
+        check(false, "marked read: by hand", Why::Unneeded);
+        check(true, "marked read: by hand", Why::Unexplained);
+        check(true, "desktop failed: busy", Why::Refused);
+        check(false, "command: ran", Why::Unexplained);
+    }
 }

@@ -11,6 +11,7 @@ use super::stage::{PATIENCE, Stage};
 use super::verdict::Verdict;
 use crate::chance::Chance;
 use crate::failure::Failure;
+use crate::service::until;
 
 /// How long these hubs stay.
 const IDLE_MS: u64 = 20;
@@ -18,11 +19,11 @@ const IDLE_MS: u64 = 20;
 const GRACE: Duration = Duration::from_secs(2);
 
 pub(super) fn run(plan: &Plan, ringer: &Path, verdict: &mut Verdict) -> Result<(), Failure> {
-    let stage = Stage::new("hubendings", ringer)?.idle_after(IDLE_MS);
-    let mut chance = Chance::new(plan.seed, 1);
+    let stage = Stage::new("hubendings", ringer, None)?.idle_after(IDLE_MS);
+    let mut chance = Chance::new(plan.frame.seed, 1);
     let begun = Instant::now();
     for number in 0..plan.endings {
-        if begun.elapsed() >= plan.limit {
+        if begun.elapsed() >= plan.frame.limit {
             break;
         }
         let body = format!("number {number}");
@@ -32,7 +33,7 @@ pub(super) fn run(plan: &Plan, ringer: &Path, verdict: &mut Verdict) -> Result<(
         };
         verdict.endings += 1;
         let mut alone_since: Option<Instant> = None;
-        let arrived = hubs::until(PATIENCE, || {
+        let arrived = until(PATIENCE, || {
             let nobody = hubs::of(&stage.home()).is_empty();
             alone_since = if nobody { alone_since.or(Some(Instant::now())) } else { None };
             stage.has_recorded(&id) || alone_since.is_some_and(|since| since.elapsed() > GRACE)

@@ -3,13 +3,8 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-
-/// Between two looks at something that tells nobody when it changes.
-const PAUSE: Duration = Duration::from_millis(2);
 
 /// The processes that are, or try to become, the hub of that home.
 pub(super) fn of(home: &Path) -> Vec<u32> {
@@ -36,18 +31,4 @@ pub(super) fn kill(pid: u32) -> Result<bool, Failure> {
         .status()
         .map_err(|error| Failure::io("kill", &error))?;
     Ok(status.success())
-}
-
-/// Waits until something is so. `false` when it took too long.
-pub(super) fn until(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
-    let over = Instant::now() + patience;
-    loop {
-        if is_so() {
-            return true;
-        }
-        if Instant::now() >= over {
-            return false;
-        }
-        thread::sleep(PAUSE);
-    }
 }

@@ -1,12 +1,13 @@
 use std::fmt;
-use std::time::Duration;
 
 use crate::binary::Profile;
 use crate::failure::Failure;
-use crate::flags;
+use crate::flags::{Flags, Frame};
 
-const FLAGS: &str =
-    "--kills N, --writers N, --races N, --endings N, --seed N, --seconds-limit N, --profile NAME";
+const FLAGS: &str = "--kills N, --writers N, --races N, --endings N, --tags";
+
+/// When nobody says another.
+const SEED: u64 = 1;
 
 /// What the developer asked for.
 #[derive(PartialEq, Debug)]
@@ -19,37 +20,28 @@ pub(super) struct Plan {
     pub(super) races: u32,
     /// How often a message comes about when a hub ends by itself.
     pub(super) endings: u32,
-    pub(super) seed: u64,
-    /// After this, nothing new is begun.
-    pub(super) limit: Duration,
-    pub(super) profile: Profile,
+    /// Whether the notification server replaces by tags, too.
+    pub(super) by_tag: bool,
+    pub(super) frame: Frame,
 }
 
 impl Plan {
     pub(super) fn short() -> Self {
-        Self { kills: 20, writers: 4, races: 4, endings: 10, profile: Profile::Dev, ..Self::default() }
+        let frame = Frame { profile: Profile::Dev, ..Frame::new(SEED) };
+        Self { kills: 20, writers: 4, races: 4, endings: 10, by_tag: false, frame }
     }
 
     pub(super) fn parse(arguments: &[String]) -> Result<Self, Failure> {
         let mut plan = Self::default();
-        let mut words = arguments.iter();
-        while let Some(word) = words.next() {
-            let name = word.as_str();
+        let mut flags = Flags::of(arguments, FLAGS);
+        while let Some(name) = flags.another() {
             match name {
-                "--kills" => plan.kills = flags::value(name, words.next(), 0..=100_000)?,
-                "--writers" => plan.writers = flags::value(name, words.next(), 1..=256)?,
-                "--races" => plan.races = flags::value(name, words.next(), 0..=100_000)?,
-                "--endings" => plan.endings = flags::value(name, words.next(), 0..=100_000)?,
-                "--seed" => plan.seed = flags::value(name, words.next(), 0..=u64::MAX)?,
-                "--seconds-limit" => {
-                    plan.limit = Duration::from_secs(flags::value(name, words.next(), 1..=86_400)?);
-                }
-                "--profile" => {
-                    let profile = words.next().and_then(|word| Profile::named(word));
-                    plan.profile = profile
-                        .ok_or_else(|| Failure::usage("--profile takes dev, release or dist".into()))?;
-                }
-                _ => return Err(flags::unknown(name, FLAGS)),
+                "--kills" => plan.kills = flags.number(0..=100_000)?,
+                "--writers" => plan.writers = flags.number(1..=256)?,
+                "--races" => plan.races = flags.number(0..=100_000)?,
+                "--endings" => plan.endings = flags.number(0..=100_000)?,
+                "--tags" => plan.by_tag = true,
+                _ => plan.frame.take(&mut flags)?,
             }
         }
         Ok(plan)
@@ -58,28 +50,24 @@ impl Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self {
-            kills: 1000,
-            writers: 8,
-            races: 200,
-            endings: 200,
-            seed: 1,
-            limit: Duration::from_mins(10),
-            profile: Profile::Release,
-        }
+        Self { kills: 1000, writers: 8, races: 200, endings: 200, by_tag: false, frame: Frame::new(SEED) }
     }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kills, writers, races, endings, seed, .. } = self;
-        write!(f, "{kills} kills under {writers} writers, {races} races, {endings} endings; --seed {seed}")
+        let Self { kills, writers, races, endings, by_tag, frame: Frame { seed, .. } } = self;
+        let server = if *by_tag { ", popups by tag" } else { "" };
+        write!(
+            f,
+            "{kills} kills under {writers} writers{server}, {races} races, {endings} endings; --seed {seed}"
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Plan;
+    use super::{Frame, Plan};
     use crate::binary::Profile;
     use std::time::Duration;
 
@@ -90,15 +78,15 @@ mod tests {
 
     #[test]
     fn everything_can_be_chosen() {
-        let line = "--kills 2 --writers 3 --races 0 --endings 4 --seed 9 --seconds-limit 5 --profile dev";
+        let line =
+            "--kills 2 --writers 3 --races 0 --endings 4 --tags --seed 9 --seconds-limit 5 --profile dev";
         let expect = Plan {
             kills: 2,
             writers: 3,
             races: 0,
             endings: 4,
-            seed: 9,
-            limit: Duration::from_secs(5),
-            profile: Profile::Dev,
+            by_tag: true,
+            frame: Frame { seed: 9, limit: Duration::from_secs(5), profile: Profile::Dev },
         };
         assert_eq!(parse(line), Ok(expect));
         assert_eq!(parse("").map(|plan| (plan.kills, plan.races)), Ok((1000, 200)));

@@ -4,20 +4,20 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Instant;
 
-use super::hubs;
 use super::plan::Plan;
 use super::stage::{PATIENCE, Stage};
 use super::verdict::Verdict;
 use crate::failure::Failure;
+use crate::service::until;
 
 /// The exit code of the one that was too late.
 const TRY_AGAIN: i32 = 75;
 
 pub(super) fn run(plan: &Plan, ringer: &Path, verdict: &mut Verdict) -> Result<(), Failure> {
-    let stage = Stage::new("hubraces", ringer)?;
+    let stage = Stage::new("hubraces", ringer, None)?;
     let begun = Instant::now();
     for _ in 0..plan.races {
-        if begun.elapsed() >= plan.limit {
+        if begun.elapsed() >= plan.frame.limit {
             break;
         }
         let mut two = [begin(&stage)?, begin(&stage)?];
@@ -42,7 +42,7 @@ fn begin(stage: &Stage) -> Result<Child, Failure> {
 /// Whether one of them goes, and the other one answers.
 fn decide(stage: &Stage, two: &mut [Child; 2]) -> Result<bool, Failure> {
     let mut ended: Vec<(usize, Option<i32>)> = Vec::new();
-    hubs::until(PATIENCE, || {
+    until(PATIENCE, || {
         let end = |(place, child): (usize, &mut Child)| Some((place, child.try_wait().ok()??.code()));
         ended = two.iter_mut().enumerate().filter_map(end).collect();
         !ended.is_empty()
@@ -51,7 +51,7 @@ fn decide(stage: &Stage, two: &mut [Child; 2]) -> Result<bool, Failure> {
     let winner = two[1 - loser].id().to_string();
     let mut answers = false;
     let mut failed = None;
-    hubs::until(PATIENCE, || match stage.ask(["hub", "status", "--json"]) {
+    until(PATIENCE, || match stage.ask(["hub", "status", "--json"]) {
         Ok(status) => {
             answers = status.is_some_and(|status| {
                 status.word("running") == Some("true") && status.word("pid") == Some(winner.as_str())

@@ -1,6 +1,10 @@
 use std::fmt;
 
+use super::popups::Popups;
 use crate::failure::Failure;
+
+/// So many wrongs are told one by one.
+const MOST_DETAILS: usize = 20;
 
 /// The figures of a run.
 #[derive(Default)]
@@ -13,7 +17,7 @@ pub(super) struct Verdict {
     pub(super) lost: u64,
     /// Acknowledged, and the command ran.
     pub(super) recorded: u64,
-    /// Acknowledged, and a newer one of its surface took its place; the trail says so.
+    /// Acknowledged, and a newer one of its surface took its place, or it was read first; the trail says so.
     pub(super) superseded: u64,
     /// Acknowledged, and the command never ran though it had to.
     pub(super) undelivered: u64,
@@ -23,6 +27,17 @@ pub(super) struct Verdict {
     pub(super) strangers: u64,
     /// Notifications that are on the list twice.
     pub(super) doubled: u64,
+    /// Acknowledged, and the desktop showed it.
+    pub(super) shown: u64,
+    /// The same as `superseded`, for the desktop.
+    pub(super) unneeded: u64,
+    /// Acknowledged, and the desktop did not take it; the trail says so.
+    pub(super) refused: u64,
+    /// Acknowledged, and the desktop never showed it though it had to.
+    pub(super) unshown: u64,
+    pub(super) popups: Popups,
+    /// Messages that were not shown, and why.
+    pub(super) details: Vec<String>,
     pub(super) races: u64,
     /// Races without one winner and one that gave way.
     pub(super) undecided: u64,
@@ -34,12 +49,20 @@ pub(super) struct Verdict {
 impl Verdict {
     /// Fails when anything is wrong that no death explains.
     pub(super) fn judge(&self) -> Result<(), Failure> {
+        let popups = &self.popups;
         let wrongs = [
             (self.unacknowledged, "not acknowledged though nobody killed them"),
             (self.lost, "lost"),
             (self.undelivered, "acknowledged and never shown"),
             (self.strangers, "shown but never sent"),
             (self.doubled, "twice on the list"),
+            (self.refused, "not taken by the desktop"),
+            (self.unshown, "without a popup"),
+            (popups.twice.known, "in two popups though the first was known"),
+            (popups.beside.known, "beside a popup of their surface that was known"),
+            (popups.left.known, "popups left over that were known"),
+            (popups.usurped, "popups in a stranger's place"),
+            (popups.strangers, "popups of nobody"),
             (self.undecided, "races without exactly one winner"),
             (self.stranded, "left by a hub that ended"),
         ];
@@ -48,23 +71,48 @@ impl Verdict {
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
-        if wrongs.is_empty() { Ok(()) } else { Err(Failure::complaints(wrongs.join(", "))) }
+        if wrongs.is_empty() {
+            return Ok(());
+        }
+        let details = popups
+            .details
+            .iter()
+            .chain(&self.details)
+            .take(MOST_DETAILS)
+            .map(|detail| format!("\n  {detail}"));
+        Err(Failure::complaints(wrongs.join(", ") + &details.collect::<String>()))
     }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let popups = &self.popups;
         let rows = [
             ("kills", self.kills),
             ("acknowledged", self.acknowledged),
             ("not acknowledged", self.unacknowledged),
             ("lost", self.lost),
             ("the command ran", self.recorded),
-            ("superseded, with a trail", self.superseded),
-            ("never shown", self.undelivered),
+            ("superseded or read first, with a trail", self.superseded),
+            ("the command never ran", self.undelivered),
             ("the command ran twice", self.ran_twice),
-            ("shown but never sent", self.strangers),
+            ("the command ran, never sent", self.strangers),
             ("twice on the list", self.doubled),
+            ("shown on the desktop", self.shown),
+            ("superseded or read before that, with a trail", self.unneeded),
+            ("not taken by the desktop, with a trail", self.refused),
+            ("never shown", self.unshown),
+            ("popups opened", popups.opened),
+            ("popups replaced in place", popups.replaced),
+            ("of those, by the same message", popups.again),
+            ("popups closed", popups.closed),
+            ("shown twice, the number known", popups.twice.known),
+            ("shown twice, killed before the number was written", popups.twice.unknown),
+            ("two of one surface, the number known", popups.beside.known),
+            ("two of one surface, killed before the number was written", popups.beside.unknown),
+            ("left over, the number known", popups.left.known),
+            ("left over, killed before the number was written", popups.left.unknown),
+            ("in a stranger's place, or nobody's", popups.usurped + popups.strangers),
             ("races", self.races),
             ("races without one winner", self.undecided),
             ("endings", self.endings),

@@ -12,7 +12,7 @@ const TIMEOUT: &str = "0.5";
 
 /// Listens again and again under one name until the writers are done.
 pub(super) fn run(course: &Course<'_>, place: u32, consumer: Consumer) -> Result<(), Failure> {
-    let mut chance = Chance::new(course.plan.seed, u64::from(place) | 1 << 62);
+    let mut chance = Chance::new(course.plan.frame.seed, u64::from(place) | 1 << 62);
     let mut fate = Fate::default();
     while !course.is_over() {
         let time = fate.draw(course.plan.kill && chance.one_in(DOOMED_ONE_IN), &mut chance);

@@ -1,13 +1,12 @@
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::ledger::Consumer;
 use crate::binary::Profile;
 use crate::failure::Failure;
-use crate::flags;
+use crate::flags::{Flags, Frame};
 
-const FLAGS: &str =
-    "--writers N, --messages N, --listeners N, --kill, --seed N, --seconds-limit N, --profile NAME";
+const FLAGS: &str = "--writers N, --messages N, --listeners N, --kill";
 
 /// What the developer asked for.
 #[derive(PartialEq, Debug)]
@@ -18,37 +17,26 @@ pub(super) struct Plan {
     /// That share one name; one more listens under another.
     pub(super) listeners: u32,
     pub(super) kill: bool,
-    pub(super) seed: u64,
-    /// After this, writers begin nothing new.
-    pub(super) limit: Duration,
-    pub(super) profile: Profile,
+    /// Writers begin nothing new after its limit.
+    pub(super) frame: Frame,
 }
 
 impl Plan {
     pub(super) fn short() -> Self {
-        Self { writers: 16, messages: 10, listeners: 3, kill: true, profile: Profile::Dev, ..Self::default() }
+        let frame = Frame { profile: Profile::Dev, ..Frame::new(fresh_seed()) };
+        Self { writers: 16, messages: 10, listeners: 3, kill: true, frame }
     }
 
     pub(super) fn parse(arguments: &[String]) -> Result<Self, Failure> {
         let mut plan = Self::default();
-        let mut words = arguments.iter();
-        while let Some(word) = words.next() {
-            let name = word.as_str();
+        let mut flags = Flags::of(arguments, FLAGS);
+        while let Some(name) = flags.another() {
             match name {
-                "--writers" => plan.writers = flags::value(name, words.next(), 1..=4096)?,
-                "--messages" => plan.messages = flags::value(name, words.next(), 1..=100_000)?,
-                "--listeners" => plan.listeners = flags::value(name, words.next(), 1..=256)?,
-                "--seed" => plan.seed = flags::value(name, words.next(), 0..=u64::MAX)?,
-                "--seconds-limit" => {
-                    plan.limit = Duration::from_secs(flags::value(name, words.next(), 1..=86_400)?);
-                }
+                "--writers" => plan.writers = flags.number(1..=4096)?,
+                "--messages" => plan.messages = flags.number(1..=100_000)?,
+                "--listeners" => plan.listeners = flags.number(1..=256)?,
                 "--kill" => plan.kill = true,
-                "--profile" => {
-                    let profile = words.next().and_then(|word| Profile::named(word));
-                    plan.profile = profile
-                        .ok_or_else(|| Failure::usage("--profile takes dev, release or dist".into()))?;
-                }
-                _ => return Err(flags::unknown(name, FLAGS)),
+                _ => plan.frame.take(&mut flags)?,
             }
         }
         Ok(plan)
@@ -63,15 +51,7 @@ impl Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self {
-            writers: 64,
-            messages: 200,
-            listeners: 4,
-            kill: false,
-            seed: fresh_seed(),
-            limit: Duration::from_mins(10),
-            profile: Profile::Release,
-        }
+        Self { writers: 64, messages: 200, listeners: 4, kill: false, frame: Frame::new(fresh_seed()) }
     }
 }
 
@@ -83,7 +63,7 @@ fn fresh_seed() -> u64 {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { writers, messages, listeners, seed, .. } = self;
+        let Self { writers, messages, listeners, frame: Frame { seed, .. }, .. } = self;
         let kill = if self.kill { ", killed at random" } else { "" };
         write!(
             f,
@@ -94,7 +74,7 @@ impl fmt::Display for Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::Plan;
+    use super::{Frame, Plan};
     use crate::binary::Profile;
     use std::time::Duration;
 
@@ -111,13 +91,11 @@ mod tests {
             messages: 3,
             listeners: 1,
             kill: true,
-            seed: 9,
-            limit: Duration::from_secs(5),
-            profile: Profile::Dev,
+            frame: Frame { seed: 9, limit: Duration::from_secs(5), profile: Profile::Dev },
         };
         assert_eq!(parse(line), Ok(expect));
         assert_eq!(
-            parse("").map(|plan| (plan.writers, plan.kill, plan.profile)),
+            parse("").map(|plan| (plan.writers, plan.kill, plan.frame.profile)),
             Ok((64, false, Profile::Release))
         );
     }

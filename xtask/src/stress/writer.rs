@@ -11,7 +11,7 @@ const DOOMED_ONE_IN: u64 = 4;
 
 /// Sends its messages one after the other, each with a process of its own.
 pub(super) fn run(course: &Course<'_>, writer: u32, over: Instant) -> Result<(), Failure> {
-    let mut chance = Chance::new(course.plan.seed, u64::from(writer) | 1 << 63);
+    let mut chance = Chance::new(course.plan.frame.seed, u64::from(writer) | 1 << 63);
     let mut fate = Fate::default();
     for number in 0..course.plan.messages {
         if Instant::now() >= over {
@@ -19,7 +19,7 @@ pub(super) fn run(course: &Course<'_>, writer: u32, over: Instant) -> Result<(),
         }
         let label = Label { writer, number };
         course.ledger().send(label);
-        let text = label.text(course.plan.seed);
+        let text = label.text(course.plan.frame.seed);
         let time = fate.draw(course.plan.kill && chance.one_in(DOOMED_ONE_IN), &mut chance);
         let mut command = course.scene.ringer(["notify", "--json", "--from", &label.sender(), &text]);
         let ending = Ending::of(command.stderr(course.scene.complaints()?), time)?;

@@ -9,16 +9,19 @@ use crate::failure::Failure;
 use crate::scene::failed;
 
 /// For something to come up on a busy machine.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A program that runs beside what is measured, and ends when this is dropped.
-pub(super) struct Service {
+/// Between two looks at something that tells nobody when it changes.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A program that runs beside what is tried or measured, and ends when this is dropped.
+pub(crate) struct Service {
     child: Child,
 }
 
 impl Service {
     /// What it says goes to a file: it may say a lot, and nobody may have to wait for it to be read.
-    pub(super) fn start(command: &mut Command, log: &Path) -> Result<Self, Failure> {
+    pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self, Failure> {
         let file =
             || File::options().create(true).append(true).open(log).map_err(|error| failed(log, &error));
         let (out, err) = (file()?, file()?);
@@ -26,23 +29,23 @@ impl Service {
     }
 
     /// With the streams that the command has.
-    pub(super) fn spawn(command: &mut Command) -> Result<Self, Failure> {
+    pub(crate) fn spawn(command: &mut Command) -> Result<Self, Failure> {
         let name = command.get_program().to_string_lossy().into_owned();
         let child =
             command.env_remove("LD_LIBRARY_PATH").spawn().map_err(|error| Failure::io(&name, &error))?;
         Ok(Self { child })
     }
 
-    pub(super) fn child(&mut self) -> &mut Child {
+    pub(crate) fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits until it sleeps at a FIFO below a folder.
-    pub(super) fn settle(&self, folder: &Path) -> Result<(), Failure> {
+    pub(crate) fn settle(&self, folder: &Path) -> Result<(), Failure> {
         if asleep::at_fifo(self.pid(), folder, Instant::now() + PATIENCE) {
             return Ok(());
         }
@@ -50,7 +53,7 @@ impl Service {
     }
 
     /// Waits until it has ended by itself; kills it when it does not.
-    pub(super) fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         // The kill is in the drop.
         until(PATIENCE, || !matches!(self.child.try_wait(), Ok(None)));
     }
@@ -65,7 +68,7 @@ impl Drop for Service {
 }
 
 /// Waits for something to be so. `false` when it took too long.
-pub(super) fn until(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+pub(crate) fn until(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + time;
     loop {
         if is_so() {
@@ -74,7 +77,7 @@ pub(super) fn until(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
         if Instant::now() >= deadline {
             return false;
         }
-        thread::sleep(Duration::from_millis(2));
+        thread::sleep(PAUSE);
     }
 }
 

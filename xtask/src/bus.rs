@@ -1,0 +1,70 @@
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::failure::Failure;
+use crate::parts::Part;
+use crate::scene::failed;
+use crate::service::Service;
+
+/// What a bus of our own is made of.
+pub(crate) const PART: Part =
+    Part { program: "dbus-daemon", package: "dbus", purpose: "a bus for popups that nobody's desktop shows" };
+
+/// A session bus of our own, which ends with this.
+pub(crate) struct Bus {
+    address: String,
+    _daemon: Service,
+}
+
+impl Bus {
+    /// In a folder that is there already, with a configuration of our own: the system's would start whatever
+    /// notification server the machine has.
+    pub(crate) fn start(folder: &Path, log: &Path) -> Result<Self, Failure> {
+        let address = format!("unix:path={}", folder.join("bus").display());
+        let file = folder.join("bus.conf");
+        fs::write(&file, settings(&address)).map_err(|error| failed(&file, &error))?;
+        let mut daemon = Command::new(PART.program);
+        daemon
+            .args(["--nofork", "--nopidfile", "--nosyslog", "--print-address=1", "--config-file"])
+            .arg(file);
+        let complaints = File::create(log).map_err(|error| failed(log, &error))?;
+        daemon.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(complaints);
+        let mut daemon = Service::spawn(&mut daemon)?;
+        // It says its address when it listens, and ends without a word when it cannot.
+        let mut said = String::new();
+        if let Some(stdout) = daemon.child().stdout.take() {
+            BufReader::new(stdout).read_line(&mut said).map_err(|error| Failure::io("the bus", &error))?;
+        }
+        if said.is_empty() {
+            return Err(Failure::unavailable("the bus did not come up".into()));
+        }
+        Ok(Self { address, _daemon: daemon })
+    }
+
+    /// What `DBUS_SESSION_BUS_ADDRESS` has to be.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+}
+
+fn settings(address: &str) -> String {
+    format!(
+        "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\"\n \
+         \"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">\n\
+         <busconfig><type>session</type><listen>{address}</listen><policy context=\"default\">\
+         <allow send_destination=\"*\"/><allow receive_sender=\"*\"/><allow own=\"*\"/>\
+         </policy></busconfig>\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_bus_starts_nobody() {
+        let settings = super::settings("unix:path=x/bus");
+        assert!(settings.contains("<listen>unix:path=x/bus</listen>"), "{settings}");
+        assert!(!settings.contains("servicedir"), "{settings}");
+    }
+}
