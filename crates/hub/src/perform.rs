@@ -90,11 +90,19 @@ pub(crate) struct Performer {
     /// What can be stopped: deliveries that have not reached anybody yet.
     on_their_way: HashMap<MessageId, Vec<AbortHandle>>,
     in_terminals: VecDeque<(MessageId, InTerminal)>,
+    /// What the desktop was asked to show and was not asked to take back: all others it need not be told of.
+    on_desktop: HashSet<MessageId>,
     titles: mpsc::Sender<(Terminal, Option<String>)>,
 }
 
 impl Performer {
-    pub(crate) fn new(outfit: Outfit, desktop: Desktop, inputs: mpsc::Sender<Input>) -> Self {
+    /// The desktop may show popups of an earlier hub.
+    pub(crate) fn new(
+        outfit: Outfit,
+        desktop: Desktop,
+        inputs: mpsc::Sender<Input>,
+        on_desktop: HashSet<MessageId>,
+    ) -> Self {
         let (titles, to_write) = mpsc::channel(MAX_IN_TERMINALS);
         let mut tasks = JoinSet::new();
         tasks.spawn(write_titles(to_write));
@@ -106,6 +114,7 @@ impl Performer {
             popups_at_once: Arc::new(Semaphore::new(MAX_POPUPS_AT_ONCE)),
             tasks,
             titles,
+            on_desktop,
             on_their_way: HashMap::new(),
             in_terminals: VecDeque::new(),
         }
@@ -160,6 +169,9 @@ impl Performer {
             }
             Job::Deliver { delivery, terminal, under_way } => {
                 let (id, way) = (delivery.id.clone(), delivery.way);
+                if way == Way::Desktop {
+                    self.on_desktop.insert(id.clone());
+                }
                 let work = self.deliver(&delivery, terminal);
                 let (inputs, terminals) = (self.inputs.clone(), terminals.clone());
                 let told = id.clone();
@@ -194,13 +206,16 @@ impl Performer {
         for handle in self.on_their_way.remove(id).into_iter().flatten() {
             handle.abort();
         }
-        let (withdrawal, inputs, told) = (self.desktop.withdraw(id.clone()), self.inputs.clone(), id.clone());
-        self.tasks.spawn(async move {
-            // Otherwise, as without a bus, it stays written down, and the next hub tries again.
-            if matches!(withdrawal.await, Ok(()) | Err(DesktopError::CannotWithdraw)) {
-                let _ = inputs.send(Input::Withdrawn(told)).await;
-            }
-        });
+        if self.on_desktop.remove(id) {
+            let (withdrawal, inputs) = (self.desktop.withdraw(id.clone()), self.inputs.clone());
+            let told = id.clone();
+            self.tasks.spawn(async move {
+                // Otherwise, as without a bus, it stays written down, and the next hub tries again.
+                if matches!(withdrawal.await, Ok(()) | Err(DesktopError::CannotWithdraw)) {
+                    let _ = inputs.send(Input::Withdrawn(told)).await;
+                }
+            });
+        }
         let shown = std::mem::take(&mut self.in_terminals);
         let (gone, kept): (VecDeque<_>, VecDeque<_>) = shown.into_iter().partition(|(own, _)| own == id);
         self.in_terminals = kept;

@@ -151,12 +151,14 @@ async fn serve(
         id: popup.id,
         shown: Shown { number: popup.number, server: popup.server },
     });
-    let (desktop, clicks) = Desktop::new(surroundings.bus.clone(), known.collect(), REPLY_DEADLINE);
+    let known: Vec<Known> = known.collect();
+    let on_desktop = known.iter().map(|popup| popup.id.clone()).collect();
+    let (desktop, clicks) = Desktop::new(surroundings.bus.clone(), known, REPLY_DEADLINE);
     let connections = Arc::new(AtomicUsize::new(0));
     let (inputs, heard) = mpsc::channel(MAX_INPUTS);
     let (jobs, to_do) = mpsc::channel(MAX_JOBS);
     let outfit = Outfit::of(&settings.config(), search_path());
-    let performer = Performer::new(outfit, desktop, inputs.clone());
+    let performer = Performer::new(outfit, desktop, inputs.clone(), on_desktop);
     let parts = Parts {
         journal,
         memory,
