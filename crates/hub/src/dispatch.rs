@@ -30,6 +30,7 @@ use crate::settings::Settings;
 use crate::signals::Followed;
 use crate::titles::Titles;
 use crate::watch::Watcher;
+use crate::writes::Outcome;
 
 /// Messages taken at once: one transaction for all of them.
 pub(crate) const BATCH: usize = 64;
@@ -80,8 +81,6 @@ pub(crate) struct Dispatcher {
     pub(crate) applied: u64,
     pub(crate) house: House,
     pub(crate) titles: Titles,
-    /// The program that brings the person to the place they asked for.
-    pub(crate) leads_there: Option<Vec<String>>,
     pub(crate) last_busy: Duration,
     idle_after: Duration,
     /// Until then the journal is left alone.
@@ -179,7 +178,6 @@ impl Dispatcher {
             applied: 0,
             house: House::default(),
             titles: Titles::default(),
-            leads_there: None,
             last_busy: now,
             idle_after: parts.idle_after,
             retry_at: None,
@@ -341,14 +339,11 @@ impl Dispatcher {
             Input::Desktop(DesktopEvent::Dismissed(id)) => {
                 self.handle(Event::Mark { id, read: true });
             }
-            Input::Desktop(DesktopEvent::Show(id, _)) => {
-                if let Err(why) = self.open(&id) {
-                    self.log.line(format!("cannot show {id}: {}", why.message));
-                }
-                if let Some(argv) = self.leads_there.take() {
-                    self.perform(Job::Lead(argv));
-                }
-            }
+            Input::Desktop(DesktopEvent::Show(id, _)) => match self.open(&id) {
+                Ok(Outcome::Leads { argv, .. }) => self.perform(Job::Lead(argv)),
+                Ok(Outcome::Then(_)) => {}
+                Err(why) => self.log.line(format!("cannot show {id}: {}", why.message)),
+            },
             Input::Desktop(_) => {}
             Input::Watched(outcome) => self.watched(&outcome),
             Input::ProcessEnded(agent) => self.agent_ended(&agent),

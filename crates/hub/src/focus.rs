@@ -13,27 +13,34 @@ use crate::host::Focused;
 /// How long such a program may take.
 const DEADLINE: Duration = Duration::from_secs(2);
 
+/// What came of wanting to go somewhere.
+pub(crate) enum Went {
+    /// This.
+    So(Value),
+    /// It takes this program; see [`bring`].
+    By(Vec<String>),
+}
+
 impl Dispatcher {
-    /// Goes to a place. What takes a program is left in `leads_there`, for whoever can wait for it.
-    pub(crate) fn focus(&mut self, place: &Place) -> Value {
+    /// Goes to a place.
+    pub(crate) fn focus(&mut self, place: &Place) -> Went {
         for host in &mut self.hosts {
             let name = host.name();
             match host.focus(place) {
-                Focused::Done => return json!({ "focused": true, "host": name }),
-                Focused::Cannot(why) => return json!({ "focused": false, "host": name, "why": why }),
-                Focused::By(argv) => {
-                    self.leads_there = Some(argv);
-                    return json!({ "focused": false, "host": name, "why": "nobody waited for it" });
+                Focused::Done => return Went::So(json!({ "focused": true, "host": name })),
+                Focused::Cannot(why) => {
+                    return Went::So(json!({ "focused": false, "host": name, "why": why }));
                 }
+                Focused::By(argv) => return Went::By(argv),
                 Focused::NotMine => {}
             }
         }
-        json!({ "focused": false, "why": "it came from no terminal that is known" })
+        Went::So(json!({ "focused": false, "why": "it came from no terminal that is known" }))
     }
 }
 
-/// Runs the program that brings the person there, and says in the answer what came of it.
-pub(crate) async fn bring(argv: Vec<String>, answer: &mut Value) {
+/// Runs the program that brings the person there, and says what came of it.
+pub(crate) async fn bring(argv: Vec<String>) -> Value {
     let name = argv.first().cloned().unwrap_or_default();
     let program = Program {
         argv,
@@ -48,9 +55,9 @@ pub(crate) async fn bring(argv: Vec<String>, answer: &mut Value) {
         Ok(said) => sanitise_line(String::from_utf8_lossy(&said).trim()),
         Err(why) => why,
     };
-    answer["focus"] = if why.is_empty() {
+    if why.is_empty() {
         json!({ "focused": true, "host": name })
     } else {
         json!({ "focused": false, "host": name, "why": why })
-    };
+    }
 }

@@ -8,12 +8,12 @@ use tokio::sync::oneshot;
 use crate::events::Subscription;
 use crate::perform::Report;
 use crate::protocol::Refusal;
+use crate::writes::Finish;
 
 /// Inputs that may wait for the loop. Whoever brings another waits with it; the doorbell is rung only once.
 pub(crate) const MAX_INPUTS: usize = 1024;
 
 /// Something the loop has to deal with, in the order in which it came.
-#[derive(Debug)]
 pub(crate) enum Input {
     /// A hook answered.
     Answered { ticket: Ticket, answer: Answer },
@@ -34,7 +34,6 @@ pub(crate) enum Input {
 }
 
 /// What a request is answered with.
-#[derive(Debug)]
 pub(crate) enum Reply {
     /// A value, or why not.
     Result(Result<Value, Refusal>),
@@ -42,19 +41,9 @@ pub(crate) enum Reply {
     Leads {
         /// The program.
         argv: Vec<String>,
-        /// What is answered, with what came of it.
-        answer: Value,
+        /// Makes the answer of what came of it.
+        answer: Finish,
     },
     /// A subscription, which goes on until the connection ends.
     Subscribed(Subscription),
-}
-
-impl Reply {
-    /// A value, and the program that has to lead the person somewhere before it is answered, if there is one.
-    pub(crate) fn leading(answer: Value, argv: Option<Vec<String>>) -> Self {
-        match argv {
-            Some(argv) => Self::Leads { argv, answer },
-            None => Self::Result(Ok(answer)),
-        }
-    }
 }

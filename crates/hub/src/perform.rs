@@ -165,7 +165,7 @@ impl Performer {
                 }
             }
             Job::Lead(argv) => {
-                self.tasks.spawn(async move { bring(argv, &mut serde_json::Value::Null).await });
+                self.tasks.spawn(async move { drop(bring(argv).await) });
             }
             Job::Deliver { delivery, terminal, under_way } => {
                 let (id, way) = (delivery.id.clone(), delivery.way);

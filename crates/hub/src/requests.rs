@@ -1,4 +1,4 @@
-//! Requests: every method of the socket, one row each; those that write are in `writes`. `docs/protocol.md` describes them.
+//! Requests: every method of the socket, one row each; those in two steps are in `writes`. `docs/protocol.md` describes them.
 
 use ringer_core::{
     Event, Looking, Observation, Place, Priority, Record, Sign, SurfaceId, Toast, WorkspaceId,
@@ -11,7 +11,7 @@ use crate::input::Reply;
 use crate::params::{About, AddToast, Hears, Key, Listing, LooksAt, Subscribe, read};
 use crate::protocol::Refusal;
 use crate::view;
-use crate::writes::{Then, WRITES};
+use crate::writes::{Outcome, WRITES};
 
 /// Notifications that one answer holds, unless it is asked for fewer.
 const MAX_LISTED: usize = 1000;
@@ -23,8 +23,8 @@ type Method = fn(&mut Dispatcher, Value) -> Answer;
 pub(crate) enum Asked {
     /// A method.
     Call { method: String, params: Value },
-    /// What came of what a method wrote, once that has come in; and the program that leads the person there.
-    Outcome { then: Then, leads: Option<Vec<String>> },
+    /// What came of a method's first step, once what it wrote has come in.
+    Outcome(Outcome),
 }
 
 /// What a request comes to.
@@ -35,7 +35,7 @@ pub(crate) enum Said {
     Then(Asked),
 }
 
-/// Every method that writes nothing, but `events.subscribe`, which does not end.
+/// Every method that is answered at once, but `events.subscribe`, which does not end.
 const METHODS: &[(&str, Method)] = &[
     ("ping", |_, _| Ok(json!({ "pong": true }))),
     ("hub.status", |hub, _| Ok(hub.status())),
@@ -44,10 +44,6 @@ const METHODS: &[(&str, Method)] = &[
     ("notification.why", |hub, params| hub.why(&read(params)?)),
     ("surface.list", |hub, _| {
         Ok(json!(hub.hosts.iter().flat_map(|host| host.surfaces()).collect::<Vec<_>>()))
-    }),
-    ("surface.focus", |hub, params| {
-        let place = hub.place(&read(params)?)?;
-        Ok(hub.focus(&place))
     }),
     ("surface.looks", |hub, params| Ok(hub.looks(&read(params)?))),
     ("surface.heard", |hub, params| hub.heard(read(params)?)),
@@ -82,7 +78,8 @@ impl Dispatcher {
     pub(crate) fn call(&mut self, asked: Asked) -> Said {
         let said = match asked {
             Asked::Call { method, params } => self.call_method(&method, params),
-            Asked::Outcome { then, leads } => Ok(Said::Now(Reply::leading(then(self), leads))),
+            Asked::Outcome(Outcome::Then(then)) => Ok(Said::Now(Reply::Result(Ok(then(self))))),
+            Asked::Outcome(Outcome::Leads { argv, answer }) => Ok(Said::Now(Reply::Leads { argv, answer })),
         };
         said.unwrap_or_else(|refusal| Said::Now(Reply::Result(Err(refusal))))
     }
@@ -96,17 +93,13 @@ impl Dispatcher {
                 .ok_or_else(|| Refusal::new("busy", "too many follow already"));
         }
         if let Some((_, write)) = WRITES.iter().find(|(name, _)| *name == method) {
-            let written = write(self, params);
-            let leads = self.leads_there.take();
-            return written.map(|then| Said::Then(Asked::Outcome { then, leads }));
+            return write(self, params).map(|outcome| Said::Then(Asked::Outcome(outcome)));
         }
         let found = METHODS.iter().find(|(name, _)| *name == method);
         let (_, method) = found.ok_or_else(|| {
             Refusal::new("unknown_method", format!("there is no method {method:?}; hub.methods lists them"))
         })?;
-        let answer = method(self, params);
-        let leads = self.leads_there.take();
-        answer.map(|value| Said::Now(Reply::leading(value, leads)))
+        method(self, params).map(|value| Said::Now(Reply::Result(Ok(value))))
     }
 
     fn list(&mut self, wanted: &Listing) -> Value {

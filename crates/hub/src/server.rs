@@ -167,9 +167,9 @@ impl Connection {
         self.inputs.send(input).await.map_err(|_| Over)?;
         match answered.await.map_err(|_| Over)? {
             Reply::Result(result) => self.write(&Response::to(id, result).line()).await,
-            Reply::Leads { argv, mut answer } => {
-                bring(argv, &mut answer).await;
-                self.write(&Response::to(id, Ok(answer)).line()).await
+            Reply::Leads { argv, answer } => {
+                let went = bring(argv).await;
+                self.write(&Response::to(id, Ok(answer(went))).line()).await
             }
             Reply::Subscribed(subscription) => self.follow(id, subscription).await,
         }

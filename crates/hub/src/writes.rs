@@ -1,17 +1,41 @@
-//! Requests that write: what they write is a message like any other, and they are answered when it has come in.
+//! Requests that are answered in two steps: those that write, when what they wrote has come in, a message like any other; and
+//! those that go somewhere, when the person is there.
 
 use ringer_core::{Draft, Kind, Mark, MessageId, Origin, Recipient, Scope, Sender, Tag, Target};
 use ringer_journal::Stamp;
 use serde_json::{Value, json};
 
 use crate::dispatch::Dispatcher;
+use crate::focus::Went;
 use crate::params::{About, Create, message_id, read};
 use crate::protocol::Refusal;
 use crate::view;
 
-/// The answer, once what was written has come in.
-pub(crate) type Then = Box<dyn FnOnce(&Dispatcher) -> Value>;
-type Written = Result<Then, Refusal>;
+/// The second step.
+pub(crate) enum Outcome {
+    /// The answer, once what was written has come in.
+    Then(Box<dyn FnOnce(&Dispatcher) -> Value>),
+    /// After that, this program brings the person somewhere; the answer says what came of it.
+    Leads { argv: Vec<String>, answer: Finish },
+}
+
+/// Makes an answer of what came of going somewhere.
+pub(crate) type Finish = Box<dyn FnOnce(Value) -> Value + Send>;
+
+impl Outcome {
+    fn then(answer: impl FnOnce(&Dispatcher) -> Value + 'static) -> Self {
+        Self::Then(Box::new(answer))
+    }
+
+    fn went(went: Went, answer: impl FnOnce(Value) -> Value + Send + 'static) -> Self {
+        match went {
+            Went::So(went) => Self::then(move |_| answer(went)),
+            Went::By(argv) => Self::Leads { argv, answer: Box::new(answer) },
+        }
+    }
+}
+
+type Written = Result<Outcome, Refusal>;
 type Write = fn(&mut Dispatcher, Value) -> Written;
 
 /// Every method that is answered in two steps.
@@ -36,15 +60,19 @@ pub(crate) const WRITES: &[(&str, Write)] = &[
         hub.open(&message_id(&id)?)
     }),
     ("notification.jump_to_unread", |hub, _| hub.jump()),
+    ("surface.focus", |hub, params| {
+        let place = hub.place(&read(params)?)?;
+        Ok(Outcome::went(hub.focus(&place), |went| went))
+    }),
 ];
 
 impl Dispatcher {
     /// Looks at all settings. Those of repositories are a scout's, and come with the next batch.
-    fn reload_all(&mut self) -> Then {
+    fn reload_all(&mut self) -> Outcome {
         let before = self.applied;
         self.reload();
         self.look_at_known = true;
-        Box::new(move |hub| json!({ "changed": hub.applied != before }))
+        Outcome::then(move |hub| json!({ "changed": hub.applied != before }))
     }
 
     fn create(&mut self, create: Create) -> Written {
@@ -72,7 +100,7 @@ impl Dispatcher {
         };
         draft.check().map_err(invalid)?;
         let id = self.put(&draft)?;
-        Ok(Box::new(move |_| json!({ "id": id })))
+        Ok(Outcome::then(move |_| json!({ "id": id })))
     }
 
     fn put(&mut self, draft: &Draft) -> Result<MessageId, Refusal> {
@@ -101,7 +129,7 @@ impl Dispatcher {
         let before = self.engine.attention().store().total_unread();
         let listed = self.engine.attention().store().len();
         self.put_mark(mark, &target)?;
-        Ok(Box::new(move |hub| {
+        Ok(Outcome::then(move |hub| {
             let store = hub.engine.attention().store();
             json!({
                 "read": before.saturating_sub(store.total_unread()),
@@ -124,7 +152,7 @@ impl Dispatcher {
             (None, true) => self.put_mark(Mark::Clear, &Target::AllRead)?,
             (None, false) => return Err(Refusal::params("id or all_read is missing")),
         }
-        Ok(Box::new(
+        Ok(Outcome::then(
             move |hub| json!({ "removed": listed.saturating_sub(hub.engine.attention().store().len()) }),
         ))
     }
@@ -135,17 +163,17 @@ impl Dispatcher {
         let record = found
             .cloned()
             .ok_or_else(|| Refusal::new("not_found", format!("there is no notification {id}")))?;
-        let focused = self.focus(&record.place);
+        let went = self.focus(&record.place);
         self.put_mark(Mark::Read, &Target::Message(id.clone()))?;
-        let answer = json!({ "notification": view::notification(&record, &self.clock), "focus": focused });
-        Ok(Box::new(move |_| answer))
+        let notification = view::notification(&record, &self.clock);
+        Ok(Outcome::went(went, move |went| json!({ "notification": notification, "focus": went })))
     }
 
     fn jump(&mut self) -> Written {
         let newest = self.engine.attention().store().newest_unread().next().map(|record| record.id.clone());
         match newest {
             Some(id) => self.open(&id),
-            None => Ok(Box::new(|_| Value::Null)),
+            None => Ok(Outcome::then(|_| Value::Null)),
         }
     }
 }

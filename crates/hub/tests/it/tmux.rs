@@ -75,6 +75,10 @@ fn going_to_a_pane_selects_its_session_its_window_and_itself() {
     assert_eq!(opened["focus"], json!({ "focused": true, "host": "tmux" }));
     assert_eq!(tmux.looked_at(), format!("two {pane}"));
     assert!(hub.is_read(&id));
+    tmux.tell(&["switch-client", "-t", "one"]);
+    let surface = format!("tmux:{}:{server}:{pane}", tmux.socket.display());
+    let went = hub.call("surface.focus", &json!({ "surface_id": surface }));
+    assert_eq!((went, tmux.looked_at()), (json!({ "focused": true, "host": "tmux" }), format!("two {pane}")));
     // Another server may have that socket now, and its panes the same numbers.
     let first = here.split(' ').next_back().expect("a pane");
     let id = hub.append(&tmux.says(first, "1"));
