@@ -4,12 +4,9 @@ use serde_json::json;
 
 use crate::messages::Messages;
 use crate::model::{Answer, Model};
+use crate::scenes::{BLOCK, TEXT, check_after_tool, notifying};
 use crate::session::Session;
 use crate::world::{SENDER, World};
-
-/// What somebody sends in these tests, and how the model should see it.
-const TEXT: &str = "please also update the docs";
-const BLOCK: &str = "<notification source=\"agent:builder\">\nplease also update the docs\n</notification>";
 
 /// A session that has asked the model for its first step, and the agent in it.
 fn begin(world: &World, model: &Model) -> (Session, String) {
@@ -19,35 +16,23 @@ fn begin(world: &World, model: &Model) -> (Session, String) {
 }
 
 /// The model calls a shell, which notifies the agent and then ends like that.
-fn notify_and(agent: &str, then: &str) -> Answer {
-    let command = format!("echo it ran; \"$RINGER\" notify --from {SENDER} --to {agent} '{TEXT}'; {then}");
-    Answer::tool("Bash", json!({ "command": command, "description": "Notify" }))
-}
-
-fn check_tool(then: &str, shown: &str) {
+fn check_tool(then: &str) {
     let model = Model::new(&Messages);
     let Some(world) = World::for_claude(&model) else { return };
     let (session, agent) = begin(&world, &model);
-    model.answer(notify_and(&agent, then));
-    let next = model.request();
-    assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
-    assert_eq!(next.count_new(shown), 1, "the tool's own result is there as well: {}", next.news());
-    model.answer(Answer::Text("all done"));
-    let (printed, is_content) = session.end();
-    assert!(is_content && printed.contains("all done"), "{printed}");
-    assert_eq!(world.kinds(), ["complete"]);
-    assert!(!model.has_request(), "nothing else was to be done");
-    assert_eq!(world.complaints(), "");
+    let command = format!("{}; {then}", notifying(&agent));
+    model.answer(Answer::tool("Bash", json!({ "command": command, "description": "Notify" })));
+    check_after_tool(&world, &model, session, BLOCK);
 }
 
 #[test]
 fn a_notification_during_a_tool_call_is_in_the_next_request_and_a_stop_is_one_complete() {
-    check_tool("true", "it ran");
+    check_tool("true");
 }
 
 #[test]
 fn a_tool_that_fails_brings_it_as_well() {
-    check_tool("exit 3", "it ran");
+    check_tool("exit 3");
 }
 
 #[test]

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::messages::Messages;
 use crate::model::{Answer, Model};
 use crate::processes::until;
-use crate::world::{SENDER, World};
+use crate::scenes::check_waking;
+use crate::world::World;
 
 #[test]
 fn a_permission_prompt_is_one_waiting_however_often_the_client_tells_it() {
@@ -41,26 +42,12 @@ fn an_idle_session_is_woken_through_its_inbox() {
     let model = Model::new(&Messages);
     let Some(world) = World::for_claude(&model) else { return };
     let _terminal = world.start_in_terminal("claude", &["hello"]);
-    assert_eq!(model.request().count_new("hello"), 1);
-    model.answer(Answer::Text("good morning"));
-    world.notified("complete");
-    let agent = world.agent();
-    for text in ["the build is red", "the build is red"] {
-        let sent = world.ringer(&["notify", "--json", "--from", SENDER, "--to", &agent, text]);
-        let sent: Value = serde_json::from_str(&sent).expect("JSON");
-        let woken = model.request();
-        let block = format!("<notification source=\"agent:{SENDER}\">\n{text}\n</notification>");
-        assert_eq!(woken.count_new(&block), 1, "{}", woken.news());
+    check_waking(&world, &model, |sent| {
+        let sent: Value = serde_json::from_str(sent).expect("JSON");
         let why = world.ringer(&["why", "--json", sent["id"].as_str().expect("an id")]);
         let why: Value = serde_json::from_str(&why).expect("JSON");
         assert_eq!(why["receipts"][0]["state"], "seen", "its prompt says that it arrived: {why}");
-        assert_eq!(woken.count_new("</notification>"), 1, "nothing is told again: {}", woken.news());
-        model.answer(Answer::Text("I will look at it"));
-        world.notified("complete");
-    }
-    assert_eq!(world.kinds(), ["complete"; 3]);
-    assert!(!model.has_request(), "each was told once");
-    assert_eq!(world.complaints(), "");
+    });
 }
 
 #[test]

@@ -4,10 +4,8 @@ use serde_json::json;
 
 use crate::model::{Answer, Model};
 use crate::responses::Responses;
+use crate::scenes::{BLOCK, TEXT, check_after_tool, escaped_block, notifying};
 use crate::world::{SENDER, World};
-
-const TEXT: &str = "please also update the docs";
-const BLOCK: &str = "<notification source=\"agent:builder\">\nplease also update the docs\n</notification>";
 
 /// Runs hooks that no person has looked at.
 const TRUST: &str = "--dangerously-bypass-hook-trust";
@@ -19,19 +17,10 @@ fn a_notification_during_a_tool_call_is_in_the_next_request_and_a_stop_is_one_co
     let session = world.start("codex", &["exec", "--skip-git-repo-check", TRUST, "do it"]);
     assert_eq!(model.request().count_new("do it"), 1);
     let agent = world.agent();
-    let command = format!("echo it ran; \"$RINGER\" notify --from {SENDER} --to {agent} '{TEXT}'");
-    model.answer(Answer::tool("exec_command", json!({ "cmd": command })));
-    let next = model.request();
-    assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
-    assert_eq!(next.count_new("it ran"), 1, "the tool's own result is there as well: {}", next.news());
-    model.answer(Answer::Text("all done"));
-    let (printed, is_content) = session.end();
-    assert!(is_content && printed.contains("all done"), "{printed}");
+    model.answer(Answer::tool("exec_command", json!({ "cmd": notifying(&agent) })));
+    // Its notify program says of the end what its hook has said.
+    let printed = check_after_tool(&world, &model, session, BLOCK);
     assert!(printed.contains("hook: Stop Completed"), "{printed}");
-    // Its notify program has said the same.
-    assert_eq!(world.kinds(), ["complete"]);
-    assert!(!model.has_request(), "nothing else was to be done");
-    assert_eq!(world.complaints(), "");
 }
 
 #[test]
@@ -44,8 +33,7 @@ fn what_comes_too_late_for_a_tool_makes_it_go_on_and_is_still_one_complete() {
     model.answer(Answer::Text("all done"));
     let next = model.request();
     // Codex puts a hook's reason into a block of its own, and escapes it for that.
-    let escaped = BLOCK.replace('<', "&lt;").replace('>', "&gt;");
-    assert_eq!(next.count_new(&escaped), 1, "{}", next.news());
+    assert_eq!(next.count_new(&escaped_block()), 1, "{}", next.news());
     model.answer(Answer::Text("the docs are done too"));
     assert!(session.end().0.contains("the docs are done too"));
     assert_eq!(world.kinds(), ["complete"]);

@@ -4,11 +4,9 @@ use serde_json::json;
 
 use crate::generate_content::GenerateContent;
 use crate::model::{Answer, Model};
+use crate::scenes::{BLOCK, TEXT, check_after_tool, escaped_block, notifying};
 use crate::session::Session;
 use crate::world::{SENDER, World};
-
-const TEXT: &str = "please also update the docs";
-const BLOCK: &str = "<notification source=\"agent:builder\">\nplease also update the docs\n</notification>";
 
 /// A session that has asked the model for its first step, and the agent in it.
 fn begin(world: &World, model: &Model) -> (Session, String) {
@@ -23,19 +21,10 @@ fn check_tool(then: &str) {
     let model = Model::new(&GenerateContent);
     let Some(world) = World::for_gemini(&model) else { return };
     let (session, agent) = begin(&world, &model);
-    let command = format!("echo it ran; \"$RINGER\" notify --from {SENDER} --to {agent} '{TEXT}'; {then}");
+    let command = format!("{}; {then}", notifying(&agent));
     model.answer(Answer::tool("run_shell_command", json!({ "command": command })));
-    let next = model.request();
     // Gemini CLI escapes what a hook adds to a tool's result.
-    let escaped = BLOCK.replace('<', "&lt;").replace('>', "&gt;");
-    assert_eq!(next.count_new(&escaped), 1, "{}", next.news());
-    assert_eq!(next.count_new("it ran"), 1, "the tool's own result is there as well: {}", next.news());
-    model.answer(Answer::Text("all done"));
-    let (printed, is_content) = session.end();
-    assert!(is_content && printed.contains("all done"), "{printed}");
-    assert_eq!(world.kinds(), ["complete"]);
-    assert!(!model.has_request(), "nothing else was to be done");
-    assert_eq!(world.complaints(), "");
+    check_after_tool(&world, &model, session, &escaped_block());
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod model;
 mod opencode_server;
 mod processes;
 mod responses;
+mod scenes;
 mod session;
 mod terminal;
 mod world;

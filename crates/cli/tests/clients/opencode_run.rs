@@ -4,11 +4,9 @@ use serde_json::json;
 
 use crate::chat_completions::ChatCompletions;
 use crate::model::{Answer, Model};
+use crate::scenes::{BLOCK, TEXT, check_after_tool, notifying};
 use crate::session::Session;
 use crate::world::{SENDER, World};
-
-const TEXT: &str = "please also update the docs";
-const BLOCK: &str = "<notification source=\"agent:builder\">\nplease also update the docs\n</notification>";
 
 /// A session that has asked the model for its first step, and the agent in it.
 fn begin(world: &World, model: &Model) -> (Session, String) {
@@ -23,17 +21,9 @@ fn a_notification_during_a_tool_call_is_in_the_next_request_and_the_end_is_one_c
     let model = Model::new(&ChatCompletions);
     let Some(world) = World::for_opencode(&model) else { return };
     let (session, agent) = begin(&world, &model);
-    let command = format!("echo it ran; \"$RINGER\" notify --from {SENDER} --to {agent} '{TEXT}'");
+    let command = notifying(&agent);
     model.answer(Answer::tool("bash", json!({ "command": command, "description": "Notify" })));
-    let next = model.request();
-    assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
-    assert_eq!(next.count_new("it ran"), 1, "the tool's own result is there as well: {}", next.news());
-    model.answer(Answer::Text("all done"));
-    let (printed, is_content) = session.end();
-    assert!(is_content && printed.contains("all done"), "{printed}");
-    assert_eq!(world.kinds(), ["complete"]);
-    assert!(!model.has_request(), "nothing else was to be done");
-    assert_eq!(world.complaints(), "");
+    check_after_tool(&world, &model, session, BLOCK);
 }
 
 #[test]
@@ -44,13 +34,7 @@ fn a_tool_of_an_mcp_server_brings_it_as_well() {
     let (session, agent) = begin(&world, &model);
     world.ringer(&["notify", "--from", SENDER, "--to", &agent, TEXT]);
     model.answer(Answer::tool("stand-in_run", json!({})));
-    let next = model.request();
-    assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
-    assert_eq!(next.count_new("it ran"), 1, "the tool's own result is there as well: {}", next.news());
-    model.answer(Answer::Text("all done"));
-    assert!(session.end().1);
-    assert_eq!(world.kinds(), ["complete"]);
-    assert_eq!(world.complaints(), "");
+    check_after_tool(&world, &model, session, BLOCK);
 }
 
 #[test]
