@@ -123,12 +123,7 @@ mod tests {
 
     #[track_caller]
     fn check(event: &str, own: serde_json::Value, state: AgentState, moment: Moment, text: Option<&str>) {
-        let found = report(event, own);
-        assert_eq!(
-            (&found.signals[0].says, found.moment, found.text.as_deref()),
-            (&Says::Is(state), moment, text)
-        );
-        assert!(found.signals.len() == 1 && !found.subagent && found.observations.is_empty());
+        report(event, own).assert_says_only(state, moment, text);
     }
 
     #[test]

@@ -173,6 +173,19 @@ impl Report {
 }
 
 #[cfg(test)]
+impl Report {
+    /// It says that the agent is in this state, and nothing else.
+    #[track_caller]
+    pub(super) fn assert_says_only(&self, state: AgentState, moment: Moment, text: Option<&str>) {
+        assert_eq!(
+            (&self.signals[0].says, self.moment, self.text.as_deref()),
+            (&Says::Is(state), moment, text)
+        );
+        assert!(self.signals.len() == 1 && !self.subagent && self.observations.is_empty());
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
