@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use ringer_core::{
-    Agent, AgentMachine, AgentState, BlockedOn, Draft, Kind, Notice, Patience as AgentPatience, Scope,
-    Sender, Signal, Tag, Telling, Tier, tell,
-};
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use ringer_core::{Agent, AgentMachine, AgentState, Patience as AgentPatience, Scope, Signal};
+use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::append::put;
 use crate::error::Error;
 use crate::inbox::{self, Claim, Claimed};
 use crate::journal::Journal;
-use crate::prompt;
 use crate::stamp::Stamp;
+
+mod apply;
+mod notice;
+
+use apply::{hear, row};
 
 /// How often a sign of life alone is written down. Far less than the time after which an agent counts as stuck.
 const ALIVE_EVERY: Duration = Duration::from_mins(1);
@@ -259,184 +259,4 @@ fn sighting(row: &Row<'_>) -> rusqlite::Result<Sighting> {
         process: process.0.zip(process.1.and_then(|started| started.try_into().ok())),
         by_hooks: row.get(11)?,
     })
-}
-
-/// What is known of an agent, and whether it is somewhere else by now.
-struct Known {
-    machine: AgentMachine,
-    since_ms: i64,
-    moved: bool,
-}
-
-fn row(connection: &Connection, heard: &Signals<'_>) -> rusqlite::Result<Option<Known>> {
-    let of = heard.of;
-    let found = connection
-        .prepare("SELECT machine, since, scope, surface, cwd FROM agent WHERE id = ?1")?
-        .query_row([of.agent.as_str()], |row| {
-            let (machine, since_ms): (String, i64) = (row.get(0)?, row.get(1)?);
-            let place: (String, Option<String>, Option<String>) = (row.get(2)?, row.get(3)?, row.get(4)?);
-            let differs = |seen: &Option<String>, known: &Option<String>| seen.is_some() && seen != known;
-            let moved =
-                place.0 != of.scope.as_str() || differs(&of.surface, &place.1) || differs(&of.cwd, &place.2);
-            Ok((machine, since_ms, moved))
-        })
-        .optional()?;
-    Ok(found.and_then(|(machine, since_ms, moved)| {
-        let machine: AgentMachine = serde_json::from_str(&machine).ok()?;
-        Some(Known { machine: machine.resume(heard.mono, heard.patience), since_ms, moved })
-    }))
-}
-
-fn hear(
-    transaction: &Transaction<'_>,
-    heard: &Signals<'_>,
-    stamp: &mut Stamp,
-) -> rusqlite::Result<(usize, Vec<String>)> {
-    let known = row(transaction, heard)?;
-    let (mut machine, since_ms) = match known {
-        Some(known) => (known.machine, known.since_ms),
-        None => (AgentMachine::new(heard.mono, heard.patience), stamp.unix_ms),
-    };
-    let before = machine.state();
-    // What time alone has to tell is the agent's own, also when a subagent's signal finds it.
-    let mut notices = machine.tick(heard.mono);
-    for signal in heard.signals {
-        let told = machine.apply(heard.mono, signal);
-        notices.extend(told.into_iter().filter(|_| heard.aloud));
-    }
-    let since_ms = if machine.state() == before { since_ms } else { stamp.unix_ms };
-    // Time that passed is no sighting.
-    let seen_ms = (!heard.signals.is_empty()).then_some(stamp.unix_ms);
-    save(transaction, heard.of, &machine, since_ms, seen_ms)?;
-    let (mut told, mut bells) = (0, Vec::new());
-    let asks = |state| state == AgentState::Blocked(BlockedOn::Question);
-    if asks(before) && !asks(machine.state()) {
-        bells = prompt::close(transaction, &heard.of.agent, &heard.of.scope, stamp)?;
-    }
-    if notices.is_empty() {
-        return Ok((told, bells));
-    }
-    // As the row has it by now: this look may have seen less of the agent than an earlier one.
-    let of = transaction
-        .prepare(&format!("SELECT {SIGHTING} FROM agent WHERE id = ?1"))?
-        .query_row([heard.of.agent.as_str()], sighting)?;
-    let of = Sighting { tty: heard.of.tty.clone(), ..of };
-    for notice in &notices {
-        let mut question = None;
-        for mut draft in drafts(transaction, &of, notice)? {
-            let stamp = stamp.next();
-            if notice.kind == Kind::Question {
-                // One question, whoever is told of it.
-                let id = question.take().map_or_else(|| prompt::open(transaction, &draft, &stamp), Ok)?;
-                draft.question_id = Some(id.clone());
-                question = Some(id);
-            }
-            bells.extend(put(transaction, &draft, &stamp.message_id(), stamp.unix_ms)?);
-            told += 1;
-        }
-    }
-    Ok((told, bells))
-}
-
-fn save(
-    transaction: &Transaction<'_>,
-    of: &Sighting,
-    machine: &AgentMachine,
-    since_ms: i64,
-    seen_ms: Option<i64>,
-) -> rusqlite::Result<()> {
-    // Plain data: it cannot fail to be written.
-    let written = serde_json::to_string(machine).unwrap_or_default();
-    let (pid, started) = of.process.unzip();
-    transaction
-        .prepare(
-            "INSERT INTO agent (id, client, session_id, scope, worktree, cwd, surface, manager, name, pid, started,
-                                by_hooks, state, since, seen, machine, blocks)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, coalesce(?15, ?14), ?16, 0)
-             ON CONFLICT (id) DO UPDATE SET
-                 scope = excluded.scope, worktree = coalesce(excluded.worktree, worktree),
-                 cwd = coalesce(excluded.cwd, cwd), surface = coalesce(excluded.surface, surface),
-                 manager = coalesce(excluded.manager, manager), name = coalesce(excluded.name, name),
-                 pid = coalesce(excluded.pid, pid), started = coalesce(excluded.started, started),
-                 by_hooks = max(by_hooks, excluded.by_hooks), state = excluded.state, since = excluded.since,
-                 seen = coalesce(?15, seen), machine = excluded.machine",
-        )?
-        .execute(params![
-            of.agent.as_str(),
-            of.client,
-            of.session_id,
-            of.scope.as_str(),
-            of.worktree,
-            of.cwd,
-            of.surface,
-            of.manager.as_ref().map(Agent::as_str),
-            of.name,
-            pid,
-            started.and_then(|started| i64::try_from(started).ok()),
-            of.by_hooks,
-            word(machine.state()),
-            since_ms,
-            seen_ms,
-            written,
-        ])
-        .map(drop)
-}
-
-/// The word of a state in the table and in output: one word for each, as programs like it.
-fn word(state: AgentState) -> &'static str {
-    match state {
-        AgentState::Blocked(_) => "blocked",
-        AgentState::RateLimited => "rate_limited",
-        state => state.as_str(),
-    }
-}
-
-/// The messages that tell of a notice.
-fn drafts(transaction: &Transaction<'_>, of: &Sighting, notice: &Notice) -> rusqlite::Result<Vec<Draft>> {
-    let lead = lead_of(transaction, &of.scope)?;
-    let manager = of.manager.clone().or_else(|| lead.clone().filter(|lead| *lead != of.agent));
-    let tier = match manager {
-        Some(manager) => Tier::Worker { manager },
-        None => Tier::Manager { unfinished: unfinished(transaction, &of.agent)? },
-    };
-    let tellings = tell(&of.agent, &tier, lead.as_ref(), notice);
-    Ok(tellings.into_iter().map(|telling| draft(of, notice, telling)).collect())
-}
-
-fn draft(of: &Sighting, notice: &Notice, telling: Telling) -> Draft {
-    let sender = Sender::new(of.agent.as_str()).unwrap_or_else(|_| Sender::system());
-    let mut draft = Draft::tagged(of.scope.clone(), sender, Tag::Notice(notice.kind), &telling.text);
-    draft.recipient = telling.recipient;
-    draft.category = notice.category.map(str::to_owned);
-    draft.key = Some(format!("{}-{}", of.agent.as_str(), notice.episode.number()));
-    draft.title = title(of);
-    draft.origin.cwd.clone_from(&of.cwd);
-    draft.origin.surface.clone_from(&of.surface);
-    draft.origin.tty.clone_from(&of.tty);
-    draft
-}
-
-/// Which agent, and where it works.
-fn title(of: &Sighting) -> Option<String> {
-    let place = of.worktree.as_deref().or(of.cwd.as_deref())?;
-    let name = std::path::Path::new(place).file_name()?.to_string_lossy();
-    Some(format!("{} in {name}", of.name.as_deref().unwrap_or(&of.client)))
-}
-
-fn unfinished(transaction: &Transaction<'_>, manager: &Agent) -> rusqlite::Result<usize> {
-    let count: i64 = transaction
-        .prepare(
-            "SELECT count(*) FROM agent WHERE manager = ?1 AND state NOT IN ('done', 'exited', 'error')",
-        )?
-        .query_row([manager.as_str()], |row| row.get(0))?;
-    Ok(usize::try_from(count).unwrap_or(0))
-}
-
-/// The lead of a scope.
-pub(crate) fn lead_of(connection: &Connection, scope: &Scope) -> rusqlite::Result<Option<Agent>> {
-    let found: Option<Option<String>> = connection
-        .prepare("SELECT agent FROM lead WHERE scope = ?1")?
-        .query_row([scope.as_str()], |row| row.get(0))
-        .optional()?;
-    Ok(found.flatten().and_then(|id| Agent::new(&id).ok()))
 }

@@ -1,0 +1,60 @@
+//! The messages that tell of an agent's notice: for whom they are, and what they say.
+
+use ringer_core::{Agent, Draft, Notice, Scope, Sender, Tag, Telling, Tier, tell};
+use rusqlite::{Connection, OptionalExtension, Transaction};
+
+use super::Sighting;
+
+/// The messages that tell of a notice.
+pub(super) fn drafts(
+    transaction: &Transaction<'_>,
+    of: &Sighting,
+    notice: &Notice,
+) -> rusqlite::Result<Vec<Draft>> {
+    let lead = lead_of(transaction, &of.scope)?;
+    let manager = of.manager.clone().or_else(|| lead.clone().filter(|lead| *lead != of.agent));
+    let tier = match manager {
+        Some(manager) => Tier::Worker { manager },
+        None => Tier::Manager { unfinished: unfinished(transaction, &of.agent)? },
+    };
+    let tellings = tell(&of.agent, &tier, lead.as_ref(), notice);
+    Ok(tellings.into_iter().map(|telling| draft(of, notice, telling)).collect())
+}
+
+fn draft(of: &Sighting, notice: &Notice, telling: Telling) -> Draft {
+    let sender = Sender::new(of.agent.as_str()).unwrap_or_else(|_| Sender::system());
+    let mut draft = Draft::tagged(of.scope.clone(), sender, Tag::Notice(notice.kind), &telling.text);
+    draft.recipient = telling.recipient;
+    draft.category = notice.category.map(str::to_owned);
+    draft.key = Some(format!("{}-{}", of.agent.as_str(), notice.episode.number()));
+    draft.title = title(of);
+    draft.origin.cwd.clone_from(&of.cwd);
+    draft.origin.surface.clone_from(&of.surface);
+    draft.origin.tty.clone_from(&of.tty);
+    draft
+}
+
+/// Which agent, and where it works.
+fn title(of: &Sighting) -> Option<String> {
+    let place = of.worktree.as_deref().or(of.cwd.as_deref())?;
+    let name = std::path::Path::new(place).file_name()?.to_string_lossy();
+    Some(format!("{} in {name}", of.name.as_deref().unwrap_or(&of.client)))
+}
+
+fn unfinished(transaction: &Transaction<'_>, manager: &Agent) -> rusqlite::Result<usize> {
+    let count: i64 = transaction
+        .prepare(
+            "SELECT count(*) FROM agent WHERE manager = ?1 AND state NOT IN ('done', 'exited', 'error')",
+        )?
+        .query_row([manager.as_str()], |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
+/// The lead of a scope.
+fn lead_of(connection: &Connection, scope: &Scope) -> rusqlite::Result<Option<Agent>> {
+    let found: Option<Option<String>> = connection
+        .prepare("SELECT agent FROM lead WHERE scope = ?1")?
+        .query_row([scope.as_str()], |row| row.get(0))
+        .optional()?;
+    Ok(found.flatten().and_then(|id| Agent::new(&id).ok()))
+}
