@@ -10,7 +10,7 @@ use crate::service::Service;
 
 /// What a bus of our own is made of.
 pub(crate) const PART: Part =
-    Part { program: "dbus-daemon", package: "dbus", purpose: "a bus for popups that nobody's desktop shows" };
+    Part::new("dbus-daemon", "dbus", "a bus for popups that nobody's desktop shows");
 
 /// A session bus of our own, which ends with this.
 pub(crate) struct Bus {
@@ -25,7 +25,7 @@ impl Bus {
         let address = format!("unix:path={}", folder.join("bus").display());
         let file = folder.join("bus.conf");
         fs::write(&file, settings(&address)).map_err(|error| failed(&file, &error))?;
-        let mut daemon = Command::new(PART.program);
+        let mut daemon = Command::new(PART.program());
         daemon
             .args(["--nofork", "--nopidfile", "--nosyslog", "--print-address=1", "--config-file"])
             .arg(file);

@@ -23,11 +23,7 @@ const CLIENTS: &[Client] = &[
     Client { package: "opencode-ai", version: "1.18.33", program: "opencode" },
 ];
 
-const NPM: &[Part] = &[Part {
-    program: "npm",
-    package: "npm",
-    purpose: "so the real clients can be installed for their tests",
-}];
+const NPM: &[Part] = &[Part::new("npm", "npm", "so the real clients can be installed for their tests")];
 
 /// Runs the tests with real clients. They talk to stand-in servers on loopback; only installing needs the network.
 pub(crate) fn test(missing: Missing, arguments: &[String], times: &mut Timetable) -> Result<(), Failure> {

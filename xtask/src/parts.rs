@@ -13,30 +13,53 @@ use crate::timetable::Timetable;
 
 /// A program of the system that tests or benchmarks run for real.
 pub(crate) struct Part {
-    pub(crate) program: &'static str,
+    program: &'static str,
     /// The Debian package that brings it.
-    pub(crate) package: &'static str,
-    pub(crate) purpose: &'static str,
+    package: &'static str,
+    purpose: &'static str,
+    /// With these the program succeeds only if the part is there. None: a program on the PATH is enough.
+    proof: &'static [&'static str],
 }
 
-/// What the tests talk to.
+impl Part {
+    pub(crate) const fn new(program: &'static str, package: &'static str, purpose: &'static str) -> Self {
+        Self { program, package, purpose, proof: &[] }
+    }
+
+    const fn proven_by(self, proof: &'static [&'static str]) -> Self {
+        Self { proof, ..self }
+    }
+
+    pub(crate) const fn program(&self) -> &'static str {
+        self.program
+    }
+
+    fn is_here(&self, path: &OsStr) -> bool {
+        is_on_path(self.program, path) && (self.proof.is_empty() || succeeds(self.program, self.proof))
+    }
+}
+
+const IN_A_MULTIPLEXER: &str = "so the wrapped sequences are tried in the real multiplexer";
+const IN_A_SHELL: &str = "so hook lines and completions are read by the real shell";
+
+/// Every program that a test starts and that a bare Debian with git and a C compiler lacks. `cargo xtask fresh` runs the
+/// tests on such a machine, so that a program which is missing here is missed there.
 const PARTS: &[Part] = &[
-    Part {
-        program: "tmux",
-        package: "tmux",
-        purpose: "so the wrapped sequences are tried in the real multiplexer",
-    },
-    Part {
-        program: "screen",
-        package: "screen",
-        purpose: "so the wrapped sequences are tried in the real multiplexer",
-    },
-    Part {
-        program: "strace",
-        package: "strace",
-        purpose: "so notify and listen are killed before every system call they make",
-    },
+    Part::new("tmux", "tmux", IN_A_MULTIPLEXER),
+    Part::new("screen", "screen", IN_A_MULTIPLEXER),
+    Part::new("strace", "strace", "so notify and listen are killed before every system call they make"),
     bus::PART,
+    Part::new("dunst", "dunst", "so popups are shown by a real notification server"),
+    Part::new("dunstctl", "dunst", "so the notification server is asked what it shows"),
+    Part::new("Xvfb", "xvfb", "so the notification server has a screen"),
+    Part::new("zsh", "zsh", IN_A_SHELL),
+    Part::new("fish", "fish", IN_A_SHELL),
+    Part::new("man", "man-db", "so the manual pages are read as people read them"),
+    Part::new("node", "nodejs", "so the plugin for opencode is run"),
+    // Debian's own Python, which the package is for; the PATH may name another one first.
+    Part::new("/usr/bin/python3", "python3-yaml", "so the settings for aider are read as YAML")
+        .proven_by(&["-c", "import yaml"]),
+    Part::new("kill", "procps", "so hubs are killed under load"),
 ];
 
 /// What to do about a part that is not there.
@@ -84,7 +107,7 @@ pub(crate) fn ensure_these(parts: &[Part], policy: Missing, times: &mut Timetabl
 
 fn lacking(parts: &[Part]) -> Vec<&Part> {
     let path = env::var_os("PATH").unwrap_or_default();
-    parts.iter().filter(|part| !is_on_path(part.program, &path)).collect()
+    parts.iter().filter(|part| !part.is_here(&path)).collect()
 }
 
 /// Whether a program is here.
@@ -167,9 +190,9 @@ mod tests {
     use super::{Part, instructions, is_on_path};
     use std::ffi::OsStr;
 
-    const DBUS: Part = Part { program: "dbus-daemon", package: "dbus", purpose: "a private bus" };
-    const DBUS_SEND: Part = Part { program: "dbus-send", package: "dbus", purpose: "to look at it" };
-    const SCREEN: Part = Part { program: "screen", package: "screen", purpose: "the real one" };
+    const DBUS: Part = Part::new("dbus-daemon", "dbus", "a private bus");
+    const DBUS_SEND: Part = Part::new("dbus-send", "dbus", "to look at it");
+    const SCREEN: Part = Part::new("screen", "screen", "the real one");
 
     #[test]
     fn says_exactly_what_to_install() {
@@ -185,6 +208,19 @@ mod tests {
     fn says_what_each_part_is_for() {
         let text = instructions(&[&SCREEN, &DBUS]);
         assert!(text.contains("  screen: the real one\n  dbus-daemon: a private bus\n"), "{text}");
+    }
+
+    #[test]
+    fn a_part_is_here_when_its_program_is_and_proves_it() {
+        fn check(part: &Part, expect: bool) {
+            assert_eq!(part.is_here(OsStr::new("/nowhere:/bin")), expect, "{}", part.program);
+        }
+        check(&Part::new("sh", "dash", ""), true);
+        check(&Part::new("ringer-no-such-program", "none", ""), false);
+        check(&Part::new("sh", "dash", "").proven_by(&["-c", "exit 0"]), true);
+        check(&Part::new("sh", "dash", "").proven_by(&["-c", "exit 1"]), false);
+        // A path is itself, wherever the PATH leads.
+        check(&Part::new("/bin/sh", "dash", ""), true);
     }
 
     #[test]

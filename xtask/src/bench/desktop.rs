@@ -14,10 +14,10 @@ use crate::service::{PATIENCE, Service, until};
 const PURPOSE: &str = "a desktop to notify";
 
 pub(super) const PARTS: [Part; 4] = [
-    Part { program: "notify-send", package: "libnotify-bin", purpose: PURPOSE },
-    Part { program: "dbus-daemon", package: "dbus", purpose: PURPOSE },
-    Part { program: "dunst", package: "dunst", purpose: PURPOSE },
-    Part { program: "Xvfb", package: "xvfb", purpose: PURPOSE },
+    Part::new("notify-send", "libnotify-bin", PURPOSE),
+    Part::new("dbus-daemon", "dbus", PURPOSE),
+    Part::new("dunst", "dunst", PURPOSE),
+    Part::new("Xvfb", "xvfb", PURPOSE),
 ];
 
 /// It shows nothing and keeps nothing: drawing would be paid by whoever is measured next.
@@ -32,8 +32,8 @@ pub(super) struct Desktop {
 }
 
 pub(super) fn start(scene: &Scene, text: &str) -> Result<Desktop, Failure> {
-    if let Some(part) = PARTS.iter().find(|part| !parts::is_here(part.program)) {
-        return Err(Failure::unavailable(format!("{} is not here", part.program)));
+    if let Some(part) = PARTS.iter().find(|part| !parts::is_here(part.program())) {
+        return Err(Failure::unavailable(format!("{} is not here", part.program())));
     }
     let folder = scene.path("desktop");
     fs::create_dir(&folder).map_err(|error| failed(&folder, &error))?;

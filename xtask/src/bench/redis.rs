@@ -9,14 +9,14 @@ use crate::scene::{Scene, failed};
 use crate::service::{PATIENCE, Service, until};
 
 pub(super) const PARTS: [Part; 2] = [
-    Part { program: "redis-server", package: "redis-server", purpose: "a durable message of somebody else" },
-    Part { program: "redis-cli", package: "redis-tools", purpose: "a durable message of somebody else" },
+    Part::new("redis-server", "redis-server", "a durable message of somebody else"),
+    Part::new("redis-cli", "redis-tools", "a durable message of somebody else"),
 ];
 
 /// The server, and a command that adds a message to it.
 pub(super) fn start(scene: &Scene, text: &str) -> Result<(Service, Command), Failure> {
-    if let Some(part) = PARTS.iter().find(|part| !parts::is_here(part.program)) {
-        return Err(Failure::unavailable(format!("{} is not here", part.program)));
+    if let Some(part) = PARTS.iter().find(|part| !parts::is_here(part.program())) {
+        return Err(Failure::unavailable(format!("{} is not here", part.program())));
     }
     let folder = scene.path("redis");
     std::fs::create_dir(&folder).map_err(|error| failed(&folder, &error))?;

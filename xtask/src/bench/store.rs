@@ -19,11 +19,7 @@ const OPERATIONS: [(&str, u64); 4] = [("add", 1_000), ("read", 10_000), ("clear"
 /// The largest may cost so much of the smallest.
 const BAR: f64 = 1.2;
 
-const VALGRIND: Part = Part {
-    program: "valgrind",
-    package: "valgrind",
-    purpose: "so the instructions of the store are counted",
-};
+const VALGRIND: Part = Part::new("valgrind", "valgrind", "so the instructions of the store are counted");
 
 /// What an operation on the store costs, in instructions, the same on every machine: with the operations less without
 /// them. Never a failure; what is above the bar says so.

@@ -204,11 +204,19 @@ fn a_writer_that_stands_still_holds_nobody_up() {
     assert_eq!(environment.texts(), ["late"]);
 }
 
+/// A listener that begins with every signal at its default, whatever the process that runs the tests ignores: `nohup`
+/// ignores SIGHUP, a shell without job control SIGINT, and children inherit that.
+fn listen_with_default_signals(environment: &TestEnvironment) -> Background {
+    let mut command = environment.program("env");
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_ringer"), "listen"]);
+    environment.start(command)
+}
+
 #[test]
 fn a_listener_ended_by_a_signal_loses_nothing() {
     let environment = TestEnvironment::new();
     for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::KILL] {
-        let listener = environment.listen(&[]);
+        let listener = listen_with_default_signals(&environment);
         listener.signal(signal);
         let (printed, exit) = listener.end();
         assert_eq!((printed.len(), exit), (0, None), "{signal:?}");

@@ -10,8 +10,13 @@ use crate::home::{TestEnvironment, is_listening, texts};
 
 /// A session that listens in the background, as a lead agent does, and the number of its listener.
 fn session(environment: &TestEnvironment, options: &str) -> (Background, u32) {
+    session_after(environment, "", options)
+}
+
+/// The same for a shell that does something else first.
+fn session_after(environment: &TestEnvironment, first: &str, options: &str) -> (Background, u32) {
     let mut shell = environment.program("sh");
-    shell.args(["-c", &format!("\"$RINGER\" listen {options} & echo $!; wait")]);
+    shell.args(["-c", &format!("{first} \"$RINGER\" listen {options} & echo $!; wait")]);
     let session = Background::start(shell);
     let listener = session.line().expect("a number").parse().expect("a number");
     (session, listener)
@@ -66,6 +71,27 @@ fn it_does_not_read_either_when_it_waited_for_another_listener() {
     first.kill();
     assert!(session.line().is_none(), "it printed the first one's batch, and its own session has ended");
     assert!(environment.texts() == [HalfPrinted::text()]);
+}
+
+/// What `nohup` asks for is kept, and only that: a hangup does not end the listener, the end of its session does.
+#[test]
+fn under_nohup_a_hangup_does_not_end_it_but_the_end_of_its_session_does() {
+    let environment = TestEnvironment::new();
+    let (session, listener) = session_after(&environment, "trap '' HUP;", "");
+    environment.wait_until_asleep(listener);
+    signal(listener, Signal::HUP);
+    environment.notify("hello");
+    assert_eq!(texts(&[session.message()]), ["hello"]);
+    assert_eq!(session.line(), None);
+
+    let (mut session, listener) = session_after(&environment, "trap '' HUP;", "");
+    environment.wait_until_asleep(listener);
+    signal(listener, Signal::HUP);
+    session.kill();
+    assert_eq!(session.line(), None, "its output has ended, so it has");
+    environment.wait_until_gone(listener);
+    environment.notify("again");
+    assert_eq!(environment.texts(), ["again"]);
 }
 
 #[test]
