@@ -4,11 +4,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_hub::{Client, ClientError, start_and_wait, start_detached};
-use ringer_journal::{Home, Journal};
+use ringer_journal::{Home, HubBell, Journal};
 use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output::say;
 use crate::place;
 
 /// How long a hub may take to start.
@@ -76,9 +77,27 @@ pub(crate) fn start_one(home: &Home) -> Result<Client, Failure> {
     }
 }
 
-/// Asks the hub for something.
+/// Asks the hub for something, starting one if there is none.
 pub(crate) fn call(method: &str, params: &Value) -> Result<Value, Failure> {
-    hub()?.call(method, params).map_err(failure)
+    ask(&mut hub()?, method, params)
+}
+
+/// Asks this hub for something. If it still reads older messages, the person is told that the answer lacks them.
+pub(crate) fn ask(hub: &mut Client, method: &str, params: &Value) -> Result<Value, Failure> {
+    let answer = hub.call(method, params).map_err(failure)?;
+    tell_behind(hub);
+    Ok(answer)
+}
+
+/// Tells the person if the hub's last answer lacks messages that it has not read yet.
+pub(crate) fn tell_behind(hub: &Client) {
+    match hub.behind() {
+        0 => {}
+        1 => say("ringer: the hub is still reading an older message; this does not show it yet"),
+        many => say(&format!(
+            "ringer: the hub is still reading {many} older messages; this does not show them yet"
+        )),
+    }
 }
 
 /// What a failed request means for the person.
@@ -97,6 +116,16 @@ pub(crate) fn failure(error: ClientError) -> Failure {
         }
         ClientError::NoHub => {
             Failure::new(Exit::Unavailable, "no hub runs").hint("ringer hub start --foreground")
+        }
+        ClientError::Late { .. } => {
+            let failure = Failure::new(Exit::TryAgain, error.to_string());
+            match place::home().ok().and_then(|home| HubBell::holder(&home)) {
+                Some(hub) => failure.hint(format!(
+                    "try again; if it never answers: kill -9 {}   # the next message starts a new hub, nothing is lost",
+                    hub.pid
+                )),
+                None => failure.hint("ringer hub status"),
+            }
         }
         error => Failure::new(Exit::TryAgain, error.to_string()).hint("ringer hub status"),
     }

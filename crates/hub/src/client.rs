@@ -1,6 +1,6 @@
 //! The other end of the socket: what commands use. No runtime, and never for long.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
 pub struct Client {
     stream: BufReader<UnixStream>,
     version: String,
+    behind: u64,
 }
 
 /// Why there is no answer.
@@ -27,6 +28,12 @@ pub enum ClientError {
     /// Nobody is there.
     #[error("no hub runs")]
     NoHub,
+    /// It does not answer in time.
+    #[error("the hub took longer than {} s to answer", waited.as_secs())]
+    Late {
+        /// How long it was waited for.
+        waited: Duration,
+    },
     /// It does not answer.
     #[error("the hub does not answer: {0}")]
     Silent(std::io::Error),
@@ -38,6 +45,16 @@ pub enum ClientError {
     Refused(#[from] Refusal),
 }
 
+impl ClientError {
+    fn of(error: std::io::Error) -> Self {
+        match error.kind() {
+            // The system has either word for the end of a socket's time.
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => Self::Late { waited: ANSWER_DEADLINE },
+            _ => Self::Silent(error),
+        }
+    }
+}
+
 impl Client {
     /// Connects to the hub of a home.
     pub fn connect(home: &Home) -> Result<Self, ClientError> {
@@ -47,7 +64,7 @@ impl Client {
             .set_read_timeout(Some(ANSWER_DEADLINE))
             .and_then(|()| stream.set_write_timeout(Some(ANSWER_DEADLINE)));
         limited.map_err(ClientError::Silent)?;
-        Ok(Self { stream: BufReader::new(stream), version: presence.version })
+        Ok(Self { stream: BufReader::new(stream), version: presence.version, behind: 0 })
     }
 
     /// The hub's version: another one than ours after an upgrade.
@@ -55,13 +72,19 @@ impl Client {
         &self.version
     }
 
+    /// About how many older messages the last answer did not take into account: the hub was still reading them.
+    pub fn behind(&self) -> u64 {
+        self.behind
+    }
+
     /// Asks, and waits for the answer.
     pub fn call(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
         let mut request = json!({ "id": 1, "method": method, "params": params }).to_string();
         request.push('\n');
-        self.stream.get_mut().write_all(request.as_bytes()).map_err(ClientError::Silent)?;
+        self.stream.get_mut().write_all(request.as_bytes()).map_err(ClientError::of)?;
         let line = self.next_line()?.ok_or(ClientError::NoHub)?;
         let response: Response = serde_json::from_str(&line).map_err(|_| ClientError::Nonsense)?;
+        self.behind = response.behind;
         match (response.result, response.error) {
             (Some(result), _) => Ok(result),
             (None, Some(refusal)) => Err(refusal.into()),
@@ -74,7 +97,7 @@ impl Client {
         let mut line = Vec::new();
         // Answers may be longer than requests: a list holds many notifications.
         let most = u64::try_from(MAX_LINE).unwrap_or(u64::MAX).saturating_mul(64);
-        let read = (&mut self.stream).take(most).read_until(b'\n', &mut line).map_err(ClientError::Silent)?;
+        let read = (&mut self.stream).take(most).read_until(b'\n', &mut line).map_err(ClientError::of)?;
         if read == 0 {
             return Ok(None);
         }

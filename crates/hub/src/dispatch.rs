@@ -68,7 +68,7 @@ pub(crate) struct Dispatcher {
     pub(crate) scouts: Scouts,
     /// What was taken and has not come in yet.
     pub(crate) held: Option<Held>,
-    /// Who is answered when everything has come in that was there when they asked.
+    /// The requests that have not been answered yet.
     pub(crate) waiting: VecDeque<Waiting>,
     /// Jobs that the performer has not taken yet. As many as were just withdrawn or decided; it takes them at once.
     pub(crate) unsent: VecDeque<Job>,
@@ -114,6 +114,8 @@ enum Next {
     Room,
     /// Whoever looks at repositories is back.
     Scouted,
+    /// The journal can be read on at once.
+    More,
     /// It is time for something.
     Time,
     /// Nobody can want anything any more.
@@ -257,12 +259,11 @@ impl Dispatcher {
             if self.held.as_ref().is_some_and(|held| held.deadline() <= now) {
                 self.scouted();
             }
-            if self.hungry && self.retry_at.is_none_or(|at| at <= now) {
+            if self.can_read(now) || !self.waiting.is_empty() {
                 self.feed();
             }
             self.settle();
-            let wait = self.wait(monotonic());
-            match self.next(&mut inputs, wait).await {
+            match self.next(&mut inputs).await {
                 Next::Input(input) => {
                     self.take(input);
                     // What came together is taken together: one transaction for all of it.
@@ -276,6 +277,9 @@ impl Dispatcher {
                 Next::Rang => self.hungry = true,
                 Next::Room => self.hand_on(),
                 Next::Scouted => self.scouted(),
+                // Deadlines pass also while there is much to read.
+                Next::More if self.wait(monotonic()).is_zero() => self.tick(),
+                Next::More => {}
                 Next::Time => self.tick(),
                 Next::Alone => break,
             }
@@ -285,7 +289,9 @@ impl Dispatcher {
         Ended { bell: self.bell.into_inner(), seq: self.seq, by_itself: self.by_itself }
     }
 
-    async fn next(&mut self, inputs: &mut mpsc::Receiver<Input>, wait: Duration) -> Next {
+    async fn next(&mut self, inputs: &mut mpsc::Receiver<Input>) -> Next {
+        let now = monotonic();
+        let (more, wait) = (self.can_read(now), self.wait(now));
         let held = self.held.as_mut();
         let scouted = async {
             match held {
@@ -303,19 +309,24 @@ impl Dispatcher {
             }
             _ = self.jobs.reserve(), if !self.unsent.is_empty() => Next::Room,
             () = scouted => Next::Scouted,
-            () = tokio::time::sleep(wait) => Next::Time,
+            // Ready only when it is polled again, so everything else that is ready comes first.
+            () = tokio::task::yield_now(), if more => Next::More,
+            () = tokio::time::sleep(wait), if !more => Next::Time,
         }
     }
 
-    /// How long nothing has to be done.
+    /// Whether there is more in the journal, and nothing keeps us from reading it.
+    fn can_read(&self, now: Duration) -> bool {
+        self.held.is_none() && self.hungry && self.has_room() && self.retry_at.is_none_or(|at| at <= now)
+    }
+
+    /// How long nothing has to be done, besides reading the journal.
     fn wait(&self, now: Duration) -> Duration {
-        if self.held.is_none() && self.hungry && self.has_room() {
-            return self.retry_at.map_or(Duration::ZERO, |at| at.saturating_sub(now));
-        }
         let idle = self.last_busy + self.idle_after;
         let engine = self.engine.next_deadline(now);
         let scout = self.held.as_ref().map(Held::deadline);
-        [Some(idle), engine, scout, self.agents_due, self.retry_at]
+        let answer = self.waiting.front().map(Waiting::deadline);
+        [Some(idle), engine, scout, answer, self.agents_due, self.retry_at]
             .into_iter()
             .flatten()
             .min()
@@ -348,10 +359,7 @@ impl Dispatcher {
             Input::Watched(outcome) => self.watched(&outcome),
             Input::ProcessEnded(agent) => self.agent_ended(&agent),
             Input::Request { method, params, reply } => {
-                // Whoever wrote something and asks sees it.
-                self.hungry = true;
-                self.waiting.push_back(Waiting { asked: Asked::Call { method, params }, reply });
-                self.feed();
+                self.ask(Asked::Call { method, params }, reply);
             }
             Input::Stop => self.stopping = true,
         }

@@ -20,10 +20,16 @@ pub(crate) struct House {
     kept: Option<Duration>,
 }
 
+impl House {
+    /// The journal was found changed, so many times.
+    pub(crate) fn add_changes(&mut self, changes: usize) {
+        self.changes += changes;
+    }
+}
+
 impl Dispatcher {
-    /// The journal changed, by so many messages or in another way.
-    pub(crate) fn after_change(&mut self, messages: usize) {
-        self.house.changes += messages.max(1);
+    /// The journal was read.
+    pub(crate) fn after_change(&mut self) {
         if self.house.changes >= MANY_CHANGES {
             self.house.changes = 0;
             // If it cannot be done now, then another time.

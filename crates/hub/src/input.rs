@@ -28,9 +28,15 @@ pub(crate) enum Input {
     /// The process of an agent ended.
     ProcessEnded(Agent),
     /// Somebody asks for something.
-    Request { method: String, params: Value, reply: oneshot::Sender<Reply> },
+    Request { method: String, params: Value, reply: oneshot::Sender<Answered> },
     /// It is time to end.
     Stop,
+}
+
+/// An answer, and how many of the messages that were in the journal before the request it does not take into account.
+pub(crate) struct Answered {
+    pub(crate) reply: Reply,
+    pub(crate) behind: u64,
 }
 
 /// What a request is answered with.

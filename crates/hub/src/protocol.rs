@@ -32,6 +32,15 @@ pub struct Response {
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Refusal>,
+    /// How many messages, about, were in the journal when this was asked and are not taken into account, because the hub
+    /// still reads them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub behind: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Why something was not done.
@@ -67,7 +76,12 @@ impl Response {
             Ok(result) => (Some(result), None),
             Err(error) => (None, Some(error)),
         };
-        Self { id, ok, result, error }
+        Self { id, ok, result, error, behind: 0 }
+    }
+
+    /// The same, without so many messages.
+    pub(crate) fn without(self, behind: u64) -> Self {
+        Self { behind, ..self }
     }
 
     /// As a line.

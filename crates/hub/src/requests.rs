@@ -227,6 +227,7 @@ impl Dispatcher {
             "under_way": self.under_way(),
             "followers": self.events.followers(),
             "cursor": self.cursor(),
+            "behind": self.behind(),
             "toast": self.engine.toast().map(Toast::text),
         })
     }

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::events::{HubEvent, Subscription};
 use crate::focus::bring;
-use crate::input::{Input, Reply};
+use crate::input::{Answered, Input, Reply};
 use crate::protocol::{MAX_LINE, Refusal, Response, read_request};
 
 /// Connections at once. One more is told so, and closed.
@@ -165,11 +165,12 @@ impl Connection {
         let (reply, answered) = oneshot::channel();
         let input = Input::Request { method: request.method, params: request.params, reply };
         self.inputs.send(input).await.map_err(|_| Over)?;
-        match answered.await.map_err(|_| Over)? {
-            Reply::Result(result) => self.write(&Response::to(id, result).line()).await,
+        let Answered { reply, behind } = answered.await.map_err(|_| Over)?;
+        match reply {
+            Reply::Result(result) => self.write(&Response::to(id, result).without(behind).line()).await,
             Reply::Leads { argv, answer } => {
                 let went = bring(argv).await;
-                self.write(&Response::to(id, Ok(answer(went))).line()).await
+                self.write(&Response::to(id, Ok(answer(went))).without(behind).line()).await
             }
             Reply::Subscribed(subscription) => self.follow(id, subscription).await,
         }

@@ -118,7 +118,7 @@ impl Dispatcher {
         let target = match (&about.id, about.all) {
             (Some(id), _) => {
                 let id = message_id(id)?;
-                if self.engine.attention().store().get(&id).is_none() {
+                if self.engine.attention().store().get(&id).is_none() && !self.is_to_be_read(&id) {
                     return Err(Refusal::new("not_found", format!("there is no notification {id}")));
                 }
                 Target::Message(id)
@@ -137,6 +137,12 @@ impl Dispatcher {
                 "unread": store.total_unread(),
             })
         }))
+    }
+
+    /// Whether a message is in the journal and the hub has not come to it yet. A mark comes after it, so it counts.
+    fn is_to_be_read(&self, id: &MessageId) -> bool {
+        let message = self.journal.message(id.as_str()).ok().flatten();
+        message.is_some_and(|message| message.seq > self.cursor())
     }
 
     fn put_mark(&mut self, mark: Mark, target: &Target) -> Result<(), Refusal> {
@@ -160,9 +166,13 @@ impl Dispatcher {
     /// Goes to where a notification rang, and reads it.
     pub(crate) fn open(&mut self, id: &MessageId) -> Written {
         let found = self.engine.attention().store().get(id);
-        let record = found
-            .cloned()
-            .ok_or_else(|| Refusal::new("not_found", format!("there is no notification {id}")))?;
+        let record = found.cloned().ok_or_else(|| {
+            if self.is_to_be_read(id) {
+                Refusal::new("busy", "the hub is still reading older messages, and has not come to this one")
+            } else {
+                Refusal::new("not_found", format!("there is no notification {id}"))
+            }
+        })?;
         let went = self.focus(&record.place);
         self.put_mark(Mark::Read, &Target::Message(id.clone()))?;
         let notification = view::notification(&record, &self.clock);

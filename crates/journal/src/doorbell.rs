@@ -68,13 +68,15 @@ impl Doorbell {
         &self.name
     }
 
-    /// Forgets the rings so far. To be done *before* looking in the journal: what comes after rings again.
-    pub(crate) fn empty(&self) -> io::Result<()> {
+    /// Forgets the rings so far, and gives whether there were any. To be done *before* looking in the journal: what comes
+    /// after rings again.
+    pub(crate) fn empty(&self) -> io::Result<bool> {
         let mut rings = [0; 512];
+        let mut rang = false;
         loop {
             match (&self.fifo).read(&mut rings) {
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Ok(_) => rang = true,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(rang),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -219,8 +221,8 @@ mod tests {
             ring(&bell.path);
         }
         assert!(rings(&bell));
-        bell.empty().unwrap();
-        assert!(!rings(&bell));
+        assert!(bell.empty().unwrap());
+        assert!(!rings(&bell) && !bell.empty().unwrap());
     }
 
     /// R2: in the plan the shell created a regular file here, and every later listener died of it.

@@ -44,8 +44,8 @@ impl HubBell {
         }
     }
 
-    /// Forgets the rings so far. To be done before looking in the journal.
-    pub fn empty(&self, home: &Home) -> Result<(), Error> {
+    /// Forgets the rings so far, and gives whether there were any. To be done before looking in the journal.
+    pub fn empty(&self, home: &Home) -> Result<bool, Error> {
         self.0.empty().map_err(|error| home.error("emptying the hub's doorbell", error))
     }
 

@@ -127,8 +127,12 @@ fn status(as_json: bool) -> Outcome {
         ));
     }
     let number = |name: &str| status[name].as_i64().unwrap_or(0);
+    let behind = match number("behind") {
+        0 => String::new(),
+        many => format!(", {many} messages not read yet"),
+    };
     print_line(&format!(
-        "the hub runs: pid {}, version {version}, {} unread, {} undecided, {} on their way out",
+        "the hub runs: pid {}, version {version}, {} unread, {} undecided, {} on their way out{behind}",
         number("pid"),
         number("unread"),
         number("undecided"),

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
                 "limit": arguments.limit,
                 "scope": scope.as_ref().map(ringer_core::Scope::as_str),
             });
-            client.call("notification.list", &params).map_err(link::failure)?
+            link::ask(&mut client, "notification.list", &params)?
         }
         None => without_hub(arguments, scope.as_ref())?,
     };

@@ -119,11 +119,14 @@ fn perform(method: &str, mark: Mark, requests: &[Value], as_json: bool, counted:
     for (done, request) in requests.iter().enumerate() {
         match client.call(method, request) {
             Ok(answer) => count += answer[counted].as_i64().unwrap_or(0),
-            // It ended while it was asked. Whether it got to this one or not: to mark it again changes nothing.
-            Err(ClientError::NoHub | ClientError::Silent(_)) => return mark_alone(mark, &requests[done..]),
+            // It ended or stopped while it was asked. Whether it got to this one or not: to mark it again changes nothing.
+            Err(ClientError::NoHub | ClientError::Silent(_) | ClientError::Late { .. }) => {
+                return mark_alone(mark, &requests[done..]);
+            }
             Err(error) => return Err(link::failure(error)),
         }
     }
+    link::tell_behind(&client);
     if as_json { print_json(&json!({ counted: count })) } else { print_line(&format!("{count} {counted}")) }
 }
 

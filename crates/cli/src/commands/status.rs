@@ -26,6 +26,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// A hub reads so many messages at once: they are not worth a word.
+const SOON_READ: i64 = 64;
+
 #[derive(Serialize)]
 struct Report {
     home: String,
@@ -36,6 +39,8 @@ struct Report {
     unread: Vec<UnreadView>,
     agents: Vec<Value>,
     hub: Option<u32>,
+    /// About how many messages the hub has not read yet.
+    hub_behind: i64,
     unread_notifications: i64,
     open_questions: i64,
 }
@@ -85,6 +90,7 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
         inventory.as_ref().map_or((0, 0), |inventory| (inventory.messages, inventory.open_questions));
     let agents = inventory.as_ref().map(|inventory| agents(inventory, &clock)).unwrap_or_default();
     let (listeners, unread) = inventory.map(|inventory| views(inventory, &clock)).unwrap_or_default();
+    let (unread_notifications, hub_behind) = hub_numbers(&home, now)?;
     Ok(Report {
         home: home.path().display().to_string(),
         scope: scope.to_string(),
@@ -95,13 +101,18 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
         agents,
         open_questions,
         hub: HubBell::holder(&home).map(|holder| holder.pid),
-        unread_notifications: unread_notifications(&home, now)?,
+        hub_behind,
+        unread_notifications,
     })
 }
 
-fn unread_notifications(home: &Home, now: i64) -> Result<i64, Failure> {
-    let Some(journal) = Journal::open_existing(home)? else { return Ok(0) };
-    Ok(journal.glance(Memory::open_existing(home)?.as_ref(), now)?.unread)
+/// How many notifications are unread, and how many messages the hub has not read yet.
+fn hub_numbers(home: &Home, now: i64) -> Result<(i64, i64), Failure> {
+    let Some(journal) = Journal::open_existing(home)? else { return Ok((0, 0)) };
+    let memory = Memory::open_existing(home)?;
+    let unread = journal.glance(memory.as_ref(), now)?.unread;
+    let behind = journal.last_seq()?.saturating_sub(journal.taken_by_hub(memory.as_ref())?);
+    Ok((unread, behind.max(0)))
 }
 
 fn views(inventory: Inventory, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadView>) {
@@ -133,7 +144,11 @@ fn words(report: &Report) -> String {
             None => text(agent, "id"),
         }
     });
-    let hub = report.hub.map_or_else(|| "not running".to_owned(), |pid| format!("pid {pid}"));
+    let hub = match report.hub {
+        None => "not running".to_owned(),
+        Some(pid) if report.hub_behind <= SOON_READ => format!("pid {pid}"),
+        Some(pid) => format!("pid {pid}, still reading {} older messages", report.hub_behind),
+    };
     [
         ("journal", format!("{} messages in {}", report.messages, report.home)),
         ("scope", format!("{}{place}", report.scope)),

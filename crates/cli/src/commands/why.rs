@@ -61,7 +61,7 @@ fn explain_message(id: &str, as_json: bool) -> Outcome {
     let home = place::home()?;
     // A hub that runs may know more than is written down yet; starting one would change nothing.
     let answer = match Client::connect(&home) {
-        Ok(mut client) => Some(client.call("notification.why", &json!({ "id": id })).map_err(link::failure)?),
+        Ok(mut client) => Some(link::ask(&mut client, "notification.why", &json!({ "id": id }))?),
         Err(_) => match Journal::open_existing(&home)? {
             Some(journal) => {
                 let memory = Memory::open_existing(&home)?;

@@ -312,7 +312,7 @@ fn what_never_answers_is_given_up() {
     command.env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}", bus.display()));
     let report = json(&check(command.args(["--json", "--send"]), 1).0);
     let rows = report["rows"].as_array().expect("rows");
-    says(rows, "hub", "broken", "does not answer", "ringer hub");
+    says(rows, "hub", "broken", "took longer than 5 s to answer", "ringer hub");
     says(rows, "desktop", "warn", "no answer within", "");
 }
 

@@ -1,5 +1,6 @@
 //! The hub as people meet it: through the real program, with a real process in the background.
 
+mod backlog;
 mod callers;
 mod commands;
 mod down;

@@ -136,6 +136,7 @@ fn status_has_every_field() {
             "agents",
             "home",
             "hub",
+            "hub_behind",
             "listeners",
             "messages",
             "open_questions",

@@ -202,3 +202,23 @@ fn strangers_are_refused() {
     assert_eq!(answer["error"]["code"], "no_permission", "{answer}");
     assert_eq!(hub.call("ping", &Value::Null)["pong"], true);
 }
+
+/// The journal's log is copied into the database when much was written, not when much was asked.
+#[test]
+fn requests_alone_do_not_touch_the_database() {
+    let hub = TestHub::start("");
+    let id = hub.send("hello");
+    hub.wait_for_step(&id, "decided: ");
+    let database = || fs::read(hub.home().database()).expect("a database");
+    let before = database();
+    for _ in 0..100 {
+        hub.call("notification.list", &Value::Null);
+    }
+    assert!(database() == before, "the log was copied into it");
+    let rings: Vec<_> = (0..20).map(|number| hub.send(&number.to_string())).collect();
+    hub.wait_for_step(rings.last().expect("one"), "decided: ");
+    until("the log is copied into it", || {
+        hub.call("ping", &Value::Null);
+        database() != before
+    });
+}

@@ -22,7 +22,10 @@ pub(super) fn hub(home: &Home) -> Row {
         Err(error) => return Row::broken(part, error.to_string()).fix("ringer hub status"),
     };
     if let Err(error) = client.call("ping", &Value::Null) {
-        return Row::broken(part, error.to_string()).fix("ringer hub stop");
+        // One that does not answer hears no request to end either.
+        let stuck = HubBell::holder(home).filter(|_| matches!(error, ClientError::Late { .. }));
+        let fix = stuck.map_or_else(|| "ringer hub stop".to_owned(), |hub| format!("kill -9 {}", hub.pid));
+        return Row::broken(part, error.to_string()).fix(fix);
     }
     let (version, own) = (client.version(), env!("CARGO_PKG_VERSION"));
     if version != own {

@@ -33,8 +33,17 @@ impl HubWorld {
     }
 
     pub(super) fn with_settings(settings: &str) -> Self {
+        Self::of(TestEnvironment::new(), settings)
+    }
+
+    /// The same in memory, for tests that write a great deal.
+    pub(super) fn in_memory() -> Self {
+        Self::of(TestEnvironment::in_memory(), "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n")
+    }
+
+    fn of(environment: TestEnvironment, settings: &str) -> Self {
         let runtime = tempfile::tempdir().expect("a temporary directory");
-        let world = Self { environment: TestEnvironment::new(), runtime };
+        let world = Self { environment, runtime };
         fs::write(world.config(), settings).expect("a file");
         world
     }
