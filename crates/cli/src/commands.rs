@@ -33,6 +33,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use ringer_term::sanitise_text;
 
 use crate::exit::Exit;
 use crate::failure::Outcome;
@@ -160,7 +161,13 @@ fn leave(outcome: Outcome) -> ExitCode {
 
 /// Help and version are no failures; anything else is wrong usage.
 fn refuse(error: &clap::Error) -> ExitCode {
-    // If even this cannot be written, there is nobody to tell.
-    let _ = error.print();
+    // The colours are clap's; the arguments that it repeats may hold anything.
+    let plain = error.render().to_string();
+    if sanitise_text(&plain) == plain {
+        // A standard error that cannot be written is ignored.
+        let _ = error.print();
+    } else {
+        say(plain.trim_end());
+    }
     if error.use_stderr() { ExitCode::from(Exit::Usage as u8) } else { ExitCode::SUCCESS }
 }

@@ -1,36 +1,53 @@
-//! Standard output: data for programs and people, ended quietly when the reader goes away.
+//! Standard output and standard error: data for programs and people, ended quietly when the reader goes away.
+//!
+//! Both may be a terminal, so nothing that Ringer did not write itself leaves here as it came: JSON is escaped, text is
+//! sanitised, also into pipes, because a pipe often ends at a terminal too.
 
 use std::io::{self, ErrorKind, Write};
 
+use ringer_term::{escape_json, sanitise_text};
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 
-/// Writes to standard output and flushes. A reader that has gone (`ringer … | head`) is no failure.
-pub(crate) fn print(bytes: &[u8]) -> Outcome {
+/// Writes bytes that Ringer made itself, such as an encoded sequence or a script, to standard output and flushes. A reader
+/// that has gone (`ringer … | head`) is no failure.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Outcome {
     let mut out = io::stdout().lock();
     settle(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
-/// Says a line to the person, on standard error. If nobody reads that, there is nobody to tell; a panic would be worse.
+/// Says a line to the person, on standard error. A standard error that cannot be written is ignored; a panic would be
+/// worse.
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", sanitise_text(line));
+}
+
+/// Writes text of one or several lines.
+pub(crate) fn print_text(text: &str) -> Outcome {
+    print_bytes(sanitise_text(text).as_bytes())
 }
 
 /// Writes a line of text.
 pub(crate) fn print_line(line: &str) -> Outcome {
-    print(format!("{line}\n").as_bytes())
+    print_text(&format!("{line}\n"))
 }
 
 /// Writes a value as one line of JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
-    print_line(&json(value)?)
+    print_json_text(&json(value)?)
 }
 
-/// A value as JSON.
+/// Writes a line that is JSON already.
+pub(crate) fn print_json_text(line: &str) -> Outcome {
+    print_bytes(format!("{}\n", escape_json(line.trim_end())).as_bytes())
+}
+
+/// A value as JSON that may be printed.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string(value)
+        .map(|json| escape_json(&json).into_owned())
         .map_err(|error| Failure::new(Exit::InputOutput, "cannot write JSON").because(error))
 }
 

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ringer_term::escape_json;
+
 use crate::environment::Variables;
 use crate::error::Error;
 use crate::note::Note;
@@ -30,7 +32,8 @@ impl PersonCommand {
             program: ringer_term::sanitise_line(self.argv.first().map_or("the command", String::as_str)),
             why,
         };
-        let input = serde_json::to_vec(note).map_err(|error| failed(error.to_string()))?;
+        let input = serde_json::to_string(note).map_err(|error| failed(error.to_string()))?;
+        let input = escape_json(&input).into_owned().into_bytes();
         let program = Program {
             argv: self.argv.clone(),
             directory: self.directory.clone(),

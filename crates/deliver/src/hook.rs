@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ringer_core::{Answer, Envelope, Patch};
+use ringer_term::escape_json;
 
 use crate::environment::Variables;
 use crate::program::{Output, Program};
@@ -31,7 +32,7 @@ impl HookProgram {
     /// Asks the hook about a notification. Whatever it does, there is an answer, and within its time.
     pub async fn run(&self, envelope: &Envelope) -> Answer {
         let input = match serde_json::to_string(envelope) {
-            Ok(json) => json,
+            Ok(json) => escape_json(&json).into_owned(),
             Err(error) => return Answer::Failed(format!("cannot be asked: {error}")),
         };
         let program = Program {

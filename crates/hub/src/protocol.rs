@@ -1,5 +1,6 @@
 //! The lines on the socket: one JSON object each way.
 
+use ringer_term::escape_json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -86,11 +87,16 @@ impl Response {
 
     /// As a line.
     pub(crate) fn line(&self) -> Vec<u8> {
-        // Plain data: it cannot fail to be written.
-        let mut line = serde_json::to_vec(self).unwrap_or_default();
-        line.push(b'\n');
-        line
+        json_line(self)
     }
+}
+
+/// A value as one line of JSON, safe to print: people read the socket with `nc`, and some readers of lines end one at
+/// U+0085 or U+2028.
+pub(crate) fn json_line(value: &impl Serialize) -> Vec<u8> {
+    // Plain data: it cannot fail to be written.
+    let json = serde_json::to_string(value).unwrap_or_default();
+    format!("{}\n", escape_json(&json)).into_bytes()
 }
 
 /// Reads a line.

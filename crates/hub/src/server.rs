@@ -13,10 +13,10 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use crate::events::{HubEvent, Subscription};
+use crate::events::Subscription;
 use crate::focus::bring;
 use crate::input::{Answered, Input, Reply};
-use crate::protocol::{MAX_LINE, Refusal, Response, read_request};
+use crate::protocol::{MAX_LINE, Refusal, Response, json_line, read_request};
 
 /// Connections at once. One more is told so, and closed.
 pub const MAX_CONNECTIONS: usize = 256;
@@ -182,14 +182,14 @@ impl Connection {
         let begun = json!({ "subscribed": true, "gap": gap, "last_seq": last_seq });
         self.write(&Response::to(id, Ok(begun)).line()).await?;
         for event in replay {
-            self.write(&line(&event)).await?;
+            self.write(&json_line(&event)).await?;
         }
         let mut heartbeat = tokio::time::interval(HEARTBEAT);
         heartbeat.reset();
         loop {
             tokio::select! {
                 event = coming.recv() => match event {
-                    Some(event) => self.write(&line(&event)).await?,
+                    Some(event) => self.write(&json_line(&event)).await?,
                     None => return Err(Over),
                 },
                 _ = heartbeat.tick() => self.write(b"{\"event\":\"heartbeat\"}\n").await?,
@@ -208,12 +208,6 @@ impl Connection {
             _ => Err(Over),
         }
     }
-}
-
-fn line(event: &HubEvent) -> Vec<u8> {
-    let mut line = serde_json::to_vec(event).unwrap_or_default();
-    line.push(b'\n');
-    line
 }
 
 /// A line was longer than anybody needs.

@@ -4,6 +4,8 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::hidden::{JOINER, is_hidden};
+
 /// The longest text put into a sequence, in characters. More would be cut by the notification daemon anyway.
 pub const MAX_CHARS: usize = 1024;
 
@@ -14,22 +16,46 @@ pub const MAX_CHARS: usize = 1024;
 /// assert_eq!(ringer_term::sanitise_line("done\x1b]0;gotcha\x07\nnext"), "done]0;gotcha next");
 /// ```
 pub fn sanitise_line(text: &str) -> String {
-    cut(&clean(text, ' '))
+    cut(&clean(text, ' ', ' '))
+}
+
+/// As [`sanitise_line`], with an end that is never cut off: where both do not fit, the text gives way and ends in `…`.
+///
+/// ```
+/// assert_eq!(ringer_term::sanitise_line_before("done\n", "  [id]"), "done   [id]");
+/// assert!(ringer_term::sanitise_line_before(&"x".repeat(5000), "  [id]").ends_with("x…  [id]"));
+/// ```
+pub fn sanitise_line_before(text: &str, end: &str) -> String {
+    let (text, end) = (clean(text, ' ', ' '), sanitise_line(end));
+    let room = MAX_CHARS.saturating_sub(end.chars().count());
+    if text.chars().count() <= room {
+        return text + &end;
+    }
+    format!("{}…{end}", fitting(&text, room.saturating_sub(1), |grapheme| grapheme.chars().count()))
 }
 
 /// Safe text of several lines: as [`sanitise_line`], but `\n` stays. Only for payloads that are base64 encoded.
 pub fn sanitise_block(text: &str) -> String {
-    cut(&clean(text, '\n'))
+    cut(&clean(text, '\n', ' '))
 }
 
-fn clean(text: &str, line_break: char) -> String {
+/// A whole text made safe to print: as [`sanitise_block`], but tabs stay too, and nothing is cut off.
+///
+/// ```
+/// assert_eq!(ringer_term::sanitise_text("yes\x1b]52;c;eA==\x07\n\tbut\u{9d}"), "yes]52;c;eA==\n\tbut");
+/// ```
+pub fn sanitise_text(text: &str) -> String {
+    clean(text, '\n', '\t')
+}
+
+fn clean(text: &str, line_break: char, tab: char) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(character) = rest.next() {
         match character {
             '\r' if rest.peek() == Some(&'\n') => {}
-            '\n' | '\r' | '\u{2028}' | '\u{2029}' => kept.push(line_break),
-            '\t' => kept.push(' '),
+            '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => kept.push(line_break),
+            '\t' => kept.push(tab),
             JOINER => {
                 let joins = kept.chars().next_back().is_some_and(ends_emoji)
                     && rest.peek().is_some_and(|next| is_pictograph(*next));
@@ -37,7 +63,7 @@ fn clean(text: &str, line_break: char) -> String {
                     kept.push(character);
                 }
             }
-            _ if character.is_control() || is_invisible(character) => {}
+            _ if is_hidden(character) => {}
             _ => kept.push(character),
         }
     }
@@ -65,25 +91,6 @@ fn fitting(text: &str, room: usize, size: fn(&str) -> usize) -> &str {
         used > room
     });
     end.map_or(text, |(end, _)| &text[..end])
-}
-
-/// The zero-width joiner: it makes 👩‍🚀 out of 👩 and 🚀, and hides things everywhere else.
-const JOINER: char = '\u{200d}';
-
-/// Characters that take no room but change what the eye sees or the machine reads: bidirectional controls,
-/// zero-width characters, tags, annotation marks.
-fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\u{061c}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
 }
 
 /// Whether an emoji sequence may go on after this character: a pictograph, its colour variant, or its skin tone.
@@ -115,7 +122,7 @@ mod tests {
         let check = |input, expected| assert_eq!(sanitise_line(input), expected, "{input:?}");
         check("plain text", "plain text");
         check("a\x1b[31mb\x07c\x7fd\u{9b}e", "a[31mbcde");
-        check("one\ntwo\r\nthree\u{2028}four\tfive", "one two three four five");
+        check("one\ntwo\r\nthree\u{2028}four\tfive\u{85}six", "one two three four five six");
         check("user\u{202e}txt.exe", "usertxt.exe");
         check("in\u{200b}visi\u{feff}ble\u{e0041}", "invisible");
         check("👩\u{200d}🚀 and a\u{200d}b", "👩\u{200d}🚀 and ab");
@@ -130,6 +137,21 @@ mod tests {
     }
 
     #[test]
+    fn a_text_keeps_lines_tabs_and_length() {
+        assert_eq!(sanitise_text("a\tb\r\nc\u{2028}d\u{9b}31m\u{202e}e"), "a\tb\nc\nd31me");
+        let long = "é".repeat(3 * MAX_CHARS);
+        assert_eq!(sanitise_text(&long), long);
+    }
+
+    #[test]
+    fn the_end_of_a_line_is_kept_whole() {
+        let check = |text: &str, expected: &str| assert_eq!(sanitise_line_before(text, " [7]"), expected);
+        check("short", "short [7]");
+        check(&"x".repeat(MAX_CHARS - 4), &format!("{} [7]", "x".repeat(MAX_CHARS - 4)));
+        check(&"x".repeat(MAX_CHARS - 3), &format!("{}… [7]", "x".repeat(MAX_CHARS - 5)));
+    }
+
+    #[test]
     fn cut_between_graphemes() {
         let family = "👩\u{200d}👩\u{200d}👧";
         let text = format!("{}{family}", "x".repeat(MAX_CHARS - 2));
@@ -139,7 +161,7 @@ mod tests {
     }
 
     fn is_harmless(text: &str) -> bool {
-        !text.chars().any(|c| (c.is_control() && c != '\n') || (is_invisible(c) && c != JOINER))
+        !text.chars().any(|c| is_hidden(c) && c != '\n' && c != JOINER)
     }
 
     proptest! {
@@ -148,6 +170,15 @@ mod tests {
             let line = sanitise_line(&text);
             prop_assert!(is_harmless(&line) && !line.contains('\n'));
             prop_assert!(is_harmless(&sanitise_block(&text)));
+            prop_assert!(line.chars().count() <= MAX_CHARS);
+        }
+
+        #[test]
+        fn whole_classes_are_taken_out(text in r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{L}👩🚀]{0,40}", end in "[ -~]{0,9}") {
+            prop_assert!(is_harmless(&sanitise_line(&text)) && is_harmless(&sanitise_block(&text)));
+            prop_assert!(is_harmless(&sanitise_text(&text).replace('\t', " ")));
+            let line = sanitise_line_before(&text, &end);
+            prop_assert!(is_harmless(&line) && !line.contains('\n') && line.ends_with(&end));
             prop_assert!(line.chars().count() <= MAX_CHARS);
         }
 

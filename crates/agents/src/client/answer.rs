@@ -1,5 +1,6 @@
 //! What may be said back to a client.
 
+use ringer_term::escape_json;
 use serde::Serialize;
 
 use super::{Client, claude, codex, copilot, cursor, gemini, opencode};
@@ -82,7 +83,7 @@ fn written<T: Serialize + Default + PartialEq>(output: &T) -> Option<String> {
         return None;
     }
     // Structs of texts cannot fail to be written; should they ever, silence is right.
-    serde_json::to_string(output).ok()
+    serde_json::to_string(output).ok().map(|json| escape_json(&json).into_owned())
 }
 
 /// `hookSpecificOutput`, which three clients share.

@@ -5,7 +5,7 @@ use clap_complete::{Shell as Known, generate};
 use clap_complete_nushell::Nushell;
 
 use crate::failure::Outcome;
-use crate::output::print;
+use crate::output::print_bytes;
 
 /// Print what makes a shell complete ringer's commands and options
 ///
@@ -39,5 +39,5 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         Shell::Fish => write(Known::Fish),
         Shell::Nushell => generate(Nushell, &mut command, "ringer", &mut script),
     }
-    print(&script)
+    print_bytes(&script)
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print, print_json, print_line, say};
+use crate::output::{print_json, print_line, print_text, say};
 use crate::place;
 
 /// Check the settings, show those in force, print their schema
@@ -70,10 +70,10 @@ enum Command {
 pub(crate) fn run(arguments: &Args) -> Outcome {
     match &arguments.command {
         Command::Check { file, json } => check(file.as_deref(), *json),
-        Command::Show { default: true, json: false } => print(example().as_bytes()),
+        Command::Show { default: true, json: false } => print_text(example()),
         Command::Show { default: true, json: true } => print_json(&Config::default()),
         Command::Show { default: false, json } => show(*json),
-        Command::Schema => print(schema_text().as_bytes()),
+        Command::Schema => print_text(&schema_text()),
     }
 }
 
@@ -210,7 +210,7 @@ fn show(as_json: bool) -> Outcome {
     let text = config
         .to_toml()
         .map_err(|error| Failure::new(Exit::InputOutput, "cannot write the settings").because(error))?;
-    print(text.as_bytes())
+    print_text(&text)
 }
 
 /// The settings with those of the repository around us: what it mutes, and what of its programs is trusted.

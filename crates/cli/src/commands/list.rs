@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::line::word_line;
-use crate::output::{print, print_json};
+use crate::output::{print_json, print_text};
 use crate::{link, place};
 
 /// List notifications, newest first
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         }
         None => without_hub(arguments, scope.as_ref())?,
     };
-    if arguments.json { print_json(&rows) } else { print(words(&rows).as_bytes()) }
+    if arguments.json { print_json(&rows) } else { print_text(&words(&rows)) }
 }
 
 /// What the last hub wrote down, and what has come since.
@@ -97,7 +97,7 @@ fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome
     messages.truncate(arguments.limit);
     if !arguments.json {
         let lines: String = messages.iter().map(|message| word_line(message, &clock) + "\n").collect();
-        return print(lines.as_bytes());
+        return print_text(&lines);
     }
     let memory = Memory::open_existing(&home)?;
     let mut rows = Vec::new();

@@ -8,7 +8,7 @@ use ringer_term::sanitise_line;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print, say};
+use crate::output::{print_bytes, say};
 
 /// Print the manual page, or write those of every command into a directory
 ///
@@ -35,7 +35,7 @@ fn print_main() -> Outcome {
     Man::new(super::Ringer::command())
         .render(&mut page)
         .map_err(|error| Failure::new(Exit::InputOutput, "cannot write the page").because(error))?;
-    print(&page)
+    print_bytes(&page)
 }
 
 fn write_all(directory: &Path) -> Outcome {

@@ -4,7 +4,7 @@ use ringer_term::{Detection, Percent, Progress, Terminator, sanitise_line, shows
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{json, print, print_json, say};
+use crate::output::{json, print_bytes, print_json, say};
 use crate::terminal::{detect_here, write_to_terminal};
 
 /// Show progress in the terminal's tab, title or task bar
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let sequence = wrap(progress.encode(Terminator::inside(layers)).as_bytes(), layers);
     let unseen = unseen(&detection).filter(|_| !arguments.force && !arguments.stdout);
     if arguments.stdout {
-        print(&sequence)?;
+        print_bytes(&sequence)?;
     } else if let Some(why) = &unseen {
         // Nothing to send, but a missing terminal is told in any case.
         write_to_terminal(b"")?;

@@ -6,7 +6,7 @@ use ringer_term::sanitise_line;
 use serde::Serialize;
 
 use crate::failure::Outcome;
-use crate::output::{print, print_json, say};
+use crate::output::{print_json, print_text, say};
 use crate::place;
 
 /// List the open questions of this repository
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         say("no open questions");
         return Ok(());
     }
-    print(questions.iter().map(|question| words(question, &clock)).collect::<String>().as_bytes())
+    print_text(&questions.iter().map(|question| words(question, &clock)).collect::<String>())
 }
 
 fn view<'a>(question: &'a Question, clock: &Clock) -> View<'a> {

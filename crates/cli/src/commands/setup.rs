@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::consent::agrees;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print, print_json, print_line, say};
+use crate::output::{print_json, print_line, print_text, say};
 use crate::{caller, link, place};
 
 /// What can be done where the person has set aider's notifications themselves.
@@ -155,7 +155,7 @@ fn show(plans: &[Plan]) -> Outcome {
         if change.is_change() {
             // Line by line: what is in a file may not reach the terminal as it is.
             let diff: String = change.diff().lines().map(|line| sanitise_line(line) + "\n").collect();
-            print(diff.as_bytes())?;
+            print_text(&diff)?;
         }
         for note in &change.notes {
             say(&format!("note: {}\n  try: {}", sanitise_line(&note.what), sanitise_line(&note.hint)));

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{print, print_json};
+use crate::output::{print_json, print_text};
 use crate::place;
 
 /// Say who listens, what is unread, which agents are known
@@ -62,7 +62,7 @@ struct UnreadView {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let report = take(arguments.everywhere)?;
-    if arguments.json { print_json(&report) } else { print(words(&report).as_bytes()) }
+    if arguments.json { print_json(&report) } else { print_text(&words(&report)) }
 }
 
 /// The lines about the journal that `ringer` alone shows, too. Empty when there is no journal yet.

@@ -1,10 +1,11 @@
 //! `ringer watch`.
 
+use ringer_hub::ClientError;
 use serde_json::{Value, json};
 
 use crate::failure::Outcome;
 use crate::link;
-use crate::output::{print, say};
+use crate::output::{print_json_text, say};
 
 /// Follow everything that happens, as JSON lines
 ///
@@ -37,11 +38,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     while left > 0
         && let Some(line) = client.next_line().map_err(link::failure)?
     {
-        // They only keep the connection alive.
-        let is_heartbeat =
-            serde_json::from_str::<Value>(&line).is_ok_and(|event| event["event"] == "heartbeat");
-        if !is_heartbeat {
-            print(line.as_bytes())?;
+        let Ok(event) = serde_json::from_str::<Value>(&line) else {
+            return Err(link::failure(ClientError::Nonsense));
+        };
+        // Heartbeats only keep the connection alive.
+        if event["event"] != "heartbeat" {
+            print_json_text(&line)?;
             left -= 1;
         }
     }

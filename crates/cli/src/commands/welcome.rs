@@ -3,7 +3,7 @@
 use ringer_term::{Channel, choose, sanitise_line};
 
 use crate::failure::Outcome;
-use crate::output::print;
+use crate::output::print_text;
 use crate::terminal::{apple_bell, detect_here};
 
 /// Says what this terminal is, what the journal holds, and what to try. The workspace will open here once it exists.
@@ -14,9 +14,8 @@ pub(crate) fn run() -> Outcome {
         Some(name) => format!("{} ({})", sanitise_line(name), sanitise_line(&detection.evidence)),
         None => "unknown".to_owned(),
     };
-    print(
-        format!(
-            "Ringer {version}: the notification system for coding agents.\n\
+    print_text(&format!(
+        "Ringer {version}: the notification system for coding agents.\n\
              \n\
              this terminal     {terminal}\n\
              notified through  {method}: {reason}\n\
@@ -29,11 +28,9 @@ pub(crate) fn run() -> Outcome {
              \x20 ringer term notify \"hello\"    tell yourself something through this terminal\n\
              \x20 ringer term scan RECORDING    what a recorded program told its terminal\n\
              \x20 ringer --help                 every command\n",
-            version = env!("CARGO_PKG_VERSION"),
-            method = choice.method.as_str(),
-            reason = sanitise_line(&choice.reason),
-            journal = super::status::summary()?,
-        )
-        .as_bytes(),
-    )
+        version = env!("CARGO_PKG_VERSION"),
+        method = choice.method.as_str(),
+        reason = sanitise_line(&choice.reason),
+        journal = super::status::summary()?,
+    ))
 }

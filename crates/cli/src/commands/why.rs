@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print, print_json};
+use crate::output::{print_json, print_line, print_text};
 use crate::{link, place};
 
 /// Say what became of a message, step by step, and why
@@ -54,7 +54,7 @@ fn explain_agent(name: &str, as_json: bool) -> Outcome {
         let seconds = since.as_secs();
         return print_json(&json!({ "agent": id, "state": state, "for_seconds": seconds, "decided_by": by }));
     }
-    print(format!("{id} is {state} since {} s, because {by} said so\n", since.as_secs()).as_bytes())
+    print_line(&format!("{id} is {state} since {} s, because {by} said so", since.as_secs()))
 }
 
 fn explain_message(id: &str, as_json: bool) -> Outcome {
@@ -74,7 +74,7 @@ fn explain_message(id: &str, as_json: bool) -> Outcome {
         let what = format!("the journal has no message {}", sanitise_line(id));
         return Err(Failure::new(Exit::Data, what).hint("ringer list --all"));
     };
-    if as_json { print_json(&answer) } else { print(words(&answer).as_bytes()) }
+    if as_json { print_json(&answer) } else { print_text(&words(&answer)) }
 }
 
 fn words(answer: &Value) -> String {

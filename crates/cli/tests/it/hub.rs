@@ -5,6 +5,7 @@ mod callers;
 mod commands;
 mod down;
 mod following;
+mod hostile_text;
 mod protocol;
 mod starting;
 mod world;

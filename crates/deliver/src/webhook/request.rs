@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use ringer_core::Kind;
+use ringer_term::escape_json;
 use serde_json::{Value, json};
 use ureq::http::Uri;
 
@@ -64,7 +65,7 @@ impl Request {
         };
         // A receiver that was reached twice can tell by this that it was one notification.
         let headers = vec![("X-Ringer-Id", header_safe(note.id.as_str()))];
-        Ok(Self { url, host: host.to_owned(), headers, body: body.to_string() })
+        Ok(Self { url, host: host.to_owned(), headers, body: escape_json(&body.to_string()).into_owned() })
     }
 
     /// Whether it stays on this machine.

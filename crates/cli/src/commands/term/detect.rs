@@ -4,7 +4,7 @@ use ringer_term::{Channel, Choice, Detection, Passthrough, choose, sanitise_line
 use serde::Serialize;
 
 use crate::failure::Outcome;
-use crate::output::{print, print_json};
+use crate::output::{print_json, print_text};
 use crate::terminal::{apple_bell, detect_here};
 
 /// Say which terminal this is, what tells so, and how it would be notified
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let choice = choose(Channel::Auto, &detection, bell);
     let compatible = choose(Channel::Compatible, &detection, bell);
     let report = report(&detection, &choice, &compatible);
-    if arguments.json { print_json(&report) } else { print(words(&report).as_bytes()) }
+    if arguments.json { print_json(&report) } else { print_text(&words(&report)) }
 }
 
 fn report<'a>(detection: &'a Detection, choice: &'a Choice, compatible: &Choice) -> Report<'a> {

@@ -4,7 +4,7 @@ use ringer_term::{CHANNELS, Channel, Method, Notice, NotificationId, Urgency, ch
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{json, print, print_line, say};
+use crate::output::{json, print_bytes, print_line, say};
 use crate::terminal::{apple_bell, detect_here, random_id, write_to_terminal};
 
 /// Tell the person at this terminal something, through the terminal itself
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     };
     let bytes = notice.encode(choice.method, &detection.multiplexers);
     if arguments.stdout {
-        print(&bytes)?;
+        print_bytes(&bytes)?;
     } else if !bytes.is_empty() {
         write_to_terminal(&bytes)?;
     }

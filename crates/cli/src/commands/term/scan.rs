@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-use ringer_term::{Event, Scanner};
+use ringer_term::{Event, Scanner, escape_json};
 
 use super::view::{EventView, words};
 use crate::exit::Exit;
@@ -78,8 +78,8 @@ fn scan(mut input: impl Read, name: &str, json: bool) -> Outcome {
 
 fn write_event(out: &mut impl Write, event: &Event, json: bool) -> io::Result<()> {
     if json {
-        serde_json::to_writer(&mut *out, &EventView::of(event))?;
-        out.write_all(b"\n")
+        let json = serde_json::to_string(&EventView::of(event))?;
+        writeln!(out, "{}", escape_json(&json))
     } else {
         writeln!(out, "{:>10}  {}", event.offset, words(&event.kind))
     }

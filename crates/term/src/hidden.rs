@@ -1,0 +1,128 @@
+//! Which characters are not text: they move the cursor, turn the reading direction, or cannot be seen at all.
+//!
+//! The ranges are those of Unicode 16: the general categories Cc, Cf, Zl, Zp and Co, the noncharacters, and the property
+//! `Default_Ignorable_Code_Point`. They stand here because the crate needs no other table of Unicode's categories.
+
+/// The zero-width joiner: it makes 👩‍🚀 out of 👩 and 🚀, and hides things everywhere else.
+pub(crate) const JOINER: char = '\u{200d}';
+
+/// A character that no text sink lets through: a control, or one that takes no room but changes what the eye sees or a
+/// program reads. `\n` and `\t` are controls too; the caller handles those first, and [`JOINER`] inside emoji.
+pub(crate) fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || is_line_separator(character)
+        || (is_format(character) && !is_visible_format(character))
+        || is_ignorable(character)
+        || is_noncharacter(character)
+        || is_distant_private(character)
+}
+
+/// A character that JSON output carries as `\uXXXX`: everything hidden, and what looks different from font to font. Nothing
+/// is lost by an escape, so this is the wider set.
+pub(crate) fn is_escaped_in_json(character: char) -> bool {
+    is_hidden(character) || is_format(character) || matches!(character, '\u{e000}'..='\u{f8ff}')
+}
+
+/// U+2028 and U+2029. Many readers of lines, JavaScript and Python's `splitlines` among them, end a line there.
+fn is_line_separator(character: char) -> bool {
+    matches!(character, '\u{2028}' | '\u{2029}')
+}
+
+/// The category Cf: bidirectional controls, zero-width characters, tags, annotation marks.
+fn is_format(character: char) -> bool {
+    is_visible_format(character)
+        || matches!(
+            character,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{13430}'..='\u{1343f}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0001}'
+                | '\u{e0020}'..='\u{e007f}'
+        )
+}
+
+/// The characters of Cf that are drawn: Arabic, Syriac and Kaithi number signs (`Prepended_Concatenation_Mark`).
+fn is_visible_format(character: char) -> bool {
+    matches!(
+        character,
+        '\u{600}'..='\u{605}'
+            | '\u{6dd}'
+            | '\u{70f}'
+            | '\u{890}'..='\u{891}'
+            | '\u{8e2}'
+            | '\u{110bd}'
+            | '\u{110cd}'
+    )
+}
+
+/// `Default_Ignorable_Code_Point` beyond Cf: fillers and variation selectors. Texts have been smuggled in selectors; only
+/// the two that ordinary emoji need (U+FE0E, U+FE0F) count as text.
+fn is_ignorable(character: char) -> bool {
+    matches!(
+        character,
+        '\u{34f}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0d}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+fn is_noncharacter(character: char) -> bool {
+    matches!(character, '\u{fdd0}'..='\u{fdef}') || u32::from(character) & 0xfffe == 0xfffe
+}
+
+/// The private-use planes 15 and 16. kitty draws a part of an image, which another program may have sent, at U+10EEEE. The
+/// private-use area of plane 0 holds the icons of prompts and status bars, which are text to people.
+fn is_distant_private(character: char) -> bool {
+    character >= '\u{f0000}'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Joiner and visible signs are the only format characters that may stand in a line of text.
+    #[test]
+    fn text_stays_text() {
+        for character in "plain é 日本 👩🚀❤\u{fe0f}\u{e0b0}\u{600}".chars() {
+            assert!(!is_hidden(character), "{character:?}");
+        }
+        for character in
+            ['\u{1b}', '\u{7f}', '\u{85}', '\u{9d}', '\u{202e}', '\u{fffe}', '\u{10eeee}', '\u{10ffff}']
+        {
+            assert!(is_hidden(character), "{character:?}");
+        }
+    }
+
+    // The generator knows Unicode's categories by itself, so the tables above are checked against it.
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        #[test]
+        fn whole_categories_are_known(text in r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}]") {
+            let character = text.chars().next().unwrap_or_default();
+            prop_assert!(is_escaped_in_json(character) , "{character:?}");
+            prop_assert!(is_hidden(character) || is_visible_format(character)
+                || matches!(character, '\u{e000}'..='\u{f8ff}'), "{character:?}");
+        }
+
+        #[test]
+        fn letters_and_symbols_are_text(text in r"[\p{L}\p{N}\p{P}\p{S}\p{Zs}--\p{Default_Ignorable_Code_Point}]") {
+            prop_assert!(!text.chars().any(is_escaped_in_json), "{text:?}");
+        }
+    }
+}
