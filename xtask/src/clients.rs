@@ -30,9 +30,19 @@ pub(crate) fn test(missing: Missing, arguments: &[String], times: &mut Timetable
     let folder = binary::artifacts()?.join("clients");
     install(missing, &folder, times)?;
     Step::cargo("clients", &["test", "-p", "ringer", "--test", "clients"])
-        .args(arguments)
+        .args(with_ignored(arguments))
         .env("RINGER_CLIENTS", &programs(&folder).to_string_lossy())
         .run(times)
+}
+
+/// Every other run ignores these tests. What follows `--` is for the test program.
+fn with_ignored(arguments: &[String]) -> Vec<String> {
+    let mut arguments = arguments.to_vec();
+    if !arguments.iter().any(|argument| argument == "--") {
+        arguments.push("--".to_owned());
+    }
+    arguments.push("--ignored".to_owned());
+    arguments
 }
 
 fn install(missing: Missing, folder: &Path, times: &mut Timetable) -> Result<(), Failure> {
@@ -77,7 +87,7 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
-    use super::{CLIENTS, Client, install};
+    use super::{CLIENTS, Client, install, with_ignored};
     use crate::parts::Missing;
     use crate::timetable::Timetable;
     use std::fs;
@@ -90,6 +100,17 @@ mod tests {
         fs::write(package.join("package.json"), manifest).expect("a file");
         fs::create_dir_all(folder.join("node_modules/.bin")).expect("a folder");
         fs::write(folder.join("node_modules/.bin").join(client.program), "").expect("a file");
+    }
+
+    #[test]
+    fn the_tests_that_others_ignore_are_run() {
+        fn check(arguments: &str, expect: &str) {
+            let arguments: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(with_ignored(&arguments).join(" "), expect, "{arguments:?}");
+        }
+        check("", "-- --ignored");
+        check("codex", "codex -- --ignored");
+        check("codex -- --nocapture", "codex -- --nocapture --ignored");
     }
 
     #[test]

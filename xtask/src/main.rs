@@ -31,6 +31,7 @@ mod parts;
 mod scene;
 mod service;
 mod simulate;
+mod skips;
 mod step;
 mod stress;
 mod test;

@@ -3,6 +3,7 @@ use crate::failure::Failure;
 use crate::hubstress;
 use crate::killpoints;
 use crate::parts::{self, Missing};
+use crate::skips;
 use crate::step::{self, Step};
 use crate::stress;
 use crate::timetable::Timetable;
@@ -40,7 +41,7 @@ pub(crate) fn all(missing: Missing, arguments: &[String], times: &mut Timetable)
         &["test"]
     };
     let scope = Scope::of(arguments);
-    Step::cargo("tests", runner).args(scope.flags()).args(arguments).run(times)?;
+    skips::run_listing(Step::cargo("tests", runner).args(scope.flags()).args(arguments), times)?;
     if !scope.is_everything() {
         eprintln!("doctests, stress and kill points left out: the arguments choose packages or targets");
         return Ok(());
@@ -54,7 +55,7 @@ pub(crate) fn all(missing: Missing, arguments: &[String], times: &mut Timetable)
     stress::short(times)?;
     hubstress::short(times)?;
     killpoints::with_dev_binary(times)?;
-    eprintln!("real clients left out: cargo xtask test --clients");
+    eprintln!("tests with real clients left out: cargo xtask test --clients");
     Ok(())
 }
 

@@ -18,7 +18,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("agents", &["core", "turn", "term", "journal"]),
     ("mcp", &["core", "turn", "journal"]),
     ("relay", &["core", "journal"]),
+    (TESTS_ONLY, &[]),
 ];
+
+/// What the tests of all crates share.
+const TESTS_ONLY: &str = "test-support";
 
 /// The program on top of the house, which may use everything.
 const TOP: &str = "cli";
@@ -33,6 +37,10 @@ pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
         complaints.extend(wrong_arrows(&file.path, room, &dependencies));
     }
     for ((_, name), dependency) in &dependencies {
+        if dependency.kind == Kind::Shipped && dependency.package(name) == TESTS_ONLY {
+            let message = format!("`{TESTS_ONLY}` is for tests: it belongs into `[dev-dependencies]`");
+            complaints.push(Complaint::new(&file.path, dependency.line, message));
+        }
         if dependency.has("git") {
             complaints.push(Complaint::new(
                 &file.path,
@@ -207,6 +215,20 @@ mod tests {
     fn a_new_room_says_what_it_may_use() {
         check("crates/attic/Cargo.toml", "[package]\nname = \"ringer-attic\"\n", &[1]);
         check("crates/term/fuzz/Cargo.toml", "[package]\nname = \"fuzz\"\n", &[]);
+    }
+
+    #[test]
+    fn what_tests_share_is_shipped_nowhere() {
+        for path in ["crates/term/Cargo.toml", "crates/cli/Cargo.toml", "xtask/Cargo.toml"] {
+            check(path, "[dependencies]\ntest-support.workspace = true\n", &[2]);
+            check(path, "[build-dependencies]\ntest-support.workspace = true\n", &[2]);
+            check(path, "[dev-dependencies]\ntest-support.workspace = true\n", &[]);
+        }
+        check(
+            "Cargo.toml",
+            "[workspace.dependencies]\ntest-support = { path = \"crates/test-support\" }\n",
+            &[],
+        );
     }
 
     #[test]

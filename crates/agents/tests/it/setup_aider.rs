@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use ringer_agents::setup::{
     Action, Before, Client, Format, OnDisk, Past, Program, Scope, SetupError, Target, plan,
 };
+use test_support::started;
 
 const PROGRAM: &str = "/opt/ringer é \"1\"/it's\\/ringer";
 
@@ -100,24 +101,24 @@ proptest! {
 /// What of the program's path is in the line as it is.
 const PROGRAM_WORD: &str = "/opt/ringer ";
 
-/// What a reader of YAML makes of a text, as JSON; `None` where there is none to ask.
-fn read_as_yaml(text: &str) -> Option<serde_json::Value> {
+/// What a reader of YAML makes of a text, as JSON. It is Debian's own Python: the one that `python3-yaml` is for.
+#[track_caller]
+fn read_as_yaml(text: &str) -> serde_json::Value {
     let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.argv[1])))";
-    let output = Command::new("python3").args(["-c", script, text]).output().ok()?;
-    serde_json::from_slice(&output.stdout).ok()
+    let output = started("python3", Command::new("/usr/bin/python3").args(["-c", script, text]).output());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "python3-yaml is needed (cargo xtask test installs it): {said}");
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]
 fn a_reader_of_yaml_finds_the_settings_of_both() {
-    if read_as_yaml("a: 1").is_none() {
-        return;
-    }
     for text in [
         "model: x\nread:\n- A.md\n",
         "# mine\r\n---\r\nmodel: x\r\nread: [A.md,\r\n]\r\n",
         "model: |\n  x\nread: [A.md]",
     ] {
-        let after = read_as_yaml(&set_up(PROGRAM, text).unwrap()).unwrap();
+        let after = read_as_yaml(&set_up(PROGRAM, text).unwrap());
         assert_eq!(after["notifications"], true, "{after}");
         assert!(
             after["notifications-command"].as_str().unwrap().contains("it'\\''s\\/ringer' notify"),

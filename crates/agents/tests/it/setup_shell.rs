@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use ringer_agents::setup::{Client, Format, OnDisk, Past, Scope, Target, plan};
+use test_support::started;
 
 use crate::setup_apply::setup;
 
@@ -35,7 +36,8 @@ fn fake(directory: &Path, body: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-fn run(shell: &str, line: &str, search: &str) -> Option<Output> {
+#[track_caller]
+fn run(shell: &str, line: &str, search: &str) -> Output {
     let mut command = Command::new(shell);
     command
         .args(["-c", line])
@@ -43,10 +45,10 @@ fn run(shell: &str, line: &str, search: &str) -> Option<Output> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut child = command.spawn().ok()?;
+    let mut child = started(shell, command.spawn());
     // A hook that is not there does not read; the pipe may be closed already.
     drop(child.stdin.take().unwrap().write_all(b"{}"));
-    Some(child.wait_with_output().unwrap())
+    child.wait_with_output().unwrap()
 }
 
 #[test]
@@ -57,13 +59,13 @@ fn every_shell_runs_the_line() {
     let search = odd.to_str().unwrap();
     for shell in ["/bin/sh", "/bin/bash", "/usr/bin/dash", "/usr/bin/zsh", "/usr/bin/fish"] {
         for (line, search) in [(line(&program), "/bin"), (line("ringer"), search)] {
-            let Some(output) = run(shell, &line, search) else { continue };
+            let output = run(shell, &line, search);
             assert_eq!(String::from_utf8_lossy(&output.stdout), "hook|claude|Stop|{}|", "{shell}: {line}");
             assert_eq!(output.status.code(), Some(3), "the exit code is the hook's own");
             assert!(output.stderr.is_empty());
         }
         for line in [line("/nowhere at all/ringer"), line("ringer")] {
-            let Some(output) = run(shell, &line, "/nowhere") else { continue };
+            let output = run(shell, &line, "/nowhere");
             assert!(
                 output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(),
                 "{shell}: {line}"
@@ -98,7 +100,8 @@ await hooks.dispose()
 process.exit()
 "#;
 
-fn plugin(program: &str, words: &[&str]) -> Option<serde_json::Value> {
+#[track_caller]
+fn plugin(program: &str, words: &[&str]) -> serde_json::Value {
     let directory = tempfile::tempdir().unwrap();
     fs::write(
         directory.path().join("plugin.mjs"),
@@ -106,15 +109,16 @@ fn plugin(program: &str, words: &[&str]) -> Option<serde_json::Value> {
     )
     .unwrap();
     fs::write(directory.path().join("driver.mjs"), DRIVER).unwrap();
-    // Where there is no node there is no opencode either.
-    let output =
-        Command::new("node").arg("driver.mjs").args(words).current_dir(directory.path()).output().ok()?;
+    let mut node = Command::new("node");
+    node.arg("driver.mjs").args(words).current_dir(directory.path());
+    let output = started("node", node.output());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(serde_json::from_slice(&output.stdout).unwrap())
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// The output of the plugin with a hook that answers, and what the hook was told: events and inputs.
-fn told(words: &[&str]) -> Option<(serde_json::Value, Vec<(String, serde_json::Value)>)> {
+#[track_caller]
+fn told(words: &[&str]) -> (serde_json::Value, Vec<(String, serde_json::Value)>) {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
     // It takes its time for one of them, so that the next one could overtake it.
@@ -124,19 +128,19 @@ fn told(words: &[&str]) -> Option<(serde_json::Value, Vec<(String, serde_json::V
          session.idle) echo '{{\"prompt\": \"next\"}}';; esac",
         log.display()
     );
-    let seen = plugin(&fake(directory.path(), &body), words)?;
+    let seen = plugin(&fake(directory.path(), &body), words);
     let log = fs::read_to_string(log).unwrap();
     let mut lines = log.lines();
     let mut told = Vec::new();
     while let Some(event) = lines.next() {
         told.push((event.to_owned(), serde_json::from_str(lines.next().unwrap()).unwrap()));
     }
-    Some((seen, told))
+    (seen, told)
 }
 
 #[test]
 fn the_plugin_speaks_with_the_hook() {
-    let Some((seen, told)) = told(&[]) else { return };
+    let (seen, told) = told(&[]);
     let expect = serde_json::json!({"output": "result and more", "content": ["and more", "part"], "prompts": ["next"]});
     assert_eq!(seen, expect);
     let events: Vec<&str> = told.iter().map(|(event, _)| event.as_str()).collect();
@@ -150,7 +154,7 @@ fn the_plugin_speaks_with_the_hook() {
 #[test]
 fn the_plugin_says_that_its_process_ends_with_the_turn() {
     for (words, ends) in [(&["--print-logs", "run", "do it"][..], true), (&["serve"], false)] {
-        let Some((_, told)) = told(words) else { return };
+        let (_, told) = told(words);
         assert_eq!(told[4].1["ends_with_turn"] == true, ends, "{words:?}");
     }
 }
@@ -169,7 +173,7 @@ fn the_plugin_survives_a_missing_a_failing_and_a_hanging_hook() {
             "[ \"$3\" = session.idle ] && exec cat /dev/zero >/dev/null; exit 0",
         ),
     ] {
-        let Some(seen) = plugin(&program, &[]) else { return };
+        let seen = plugin(&program, &[]);
         assert_eq!(seen, unchanged, "{program}");
     }
 }

@@ -11,9 +11,10 @@ use crate::scenes::check_waking;
 use crate::world::World;
 
 #[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
 fn a_permission_prompt_is_one_waiting_however_often_the_client_tells_it() {
     let model = Model::new(&Messages);
-    let Some(world) = World::for_claude(&model) else { return };
+    let world = World::for_claude(&model);
     let told = world.project().join("told");
     world.add_hook("Notification", &format!("cat >> '{}'", told.display()));
     let mut terminal =
@@ -38,9 +39,10 @@ fn a_permission_prompt_is_one_waiting_however_often_the_client_tells_it() {
 }
 
 #[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
 fn an_idle_session_is_woken_through_its_inbox() {
     let model = Model::new(&Messages);
-    let Some(world) = World::for_claude(&model) else { return };
+    let world = World::for_claude(&model);
     let _terminal = world.start_in_terminal("claude", &["hello"]);
     check_waking(&world, &model, |sent| {
         let sent: Value = serde_json::from_str(sent).expect("JSON");
@@ -51,9 +53,10 @@ fn an_idle_session_is_woken_through_its_inbox() {
 }
 
 #[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
 fn an_error_of_the_server_is_one_error_that_says_which() {
     let model = Model::new(&Messages);
-    let Some(world) = World::for_claude(&model) else { return };
+    let world = World::for_claude(&model);
     let _terminal = world.start_in_terminal("claude", &["hello"]);
     assert_eq!(model.request().count_new("hello"), 1);
     model.answer(Answer::Error { status: 529, kind: "overloaded_error" });

@@ -1,8 +1,8 @@
 //! Real clients, offline: Claude Code, Codex, Gemini CLI and opencode with Ringer's hooks, against stand-ins for their
 //! models' servers.
 //!
-//! `cargo xtask test --clients` installs the clients and runs this. Without `RINGER_CLIENTS`, the folder in which they
-//! are, every test says that it is skipped.
+//! `cargo xtask test --clients` installs the clients, names their folder in `RINGER_CLIENTS` and runs these tests; every
+//! other run shows them as ignored.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 

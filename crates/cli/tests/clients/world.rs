@@ -1,7 +1,6 @@
 //! A world of its own for each test: a home in which a client opens without a dialog, a repository, Ringer set up.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -63,9 +62,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// With Ringer set up for Claude Code, and this model behind it. `None`, and a word about it, where there are no
-    /// clients.
-    pub(crate) fn for_claude(model: &Model) -> Option<Self> {
+    /// With Ringer set up for Claude Code, and this model behind it.
+    pub(crate) fn for_claude(model: &Model) -> Self {
         Self::new("claude", model, |home, project| {
             let seen = json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true,
                 "projectOnboardingSeenCount": 4, "allowedTools": [] });
@@ -82,7 +80,7 @@ impl World {
     }
 
     /// With Ringer set up for Codex, and this model behind it.
-    pub(crate) fn for_codex(model: &Model) -> Option<Self> {
+    pub(crate) fn for_codex(model: &Model) -> Self {
         Self::new("codex", model, |home, project| {
             let config = format!(
                 "model = \"stand-in\"\nmodel_provider = \"mock\"\napproval_policy = \"never\"\n\
@@ -99,7 +97,7 @@ impl World {
     }
 
     /// With Ringer set up for Gemini CLI, and this model behind it.
-    pub(crate) fn for_gemini(model: &Model) -> Option<Self> {
+    pub(crate) fn for_gemini(model: &Model) -> Self {
         Self::new("gemini", model, |home, _| {
             let settings = json!({
                 "security": { "auth": { "selectedType": "gemini-api-key" } },
@@ -114,7 +112,7 @@ impl World {
     }
 
     /// With Ringer set up for opencode, and this model behind it. The shell asks first if a command says so.
-    pub(crate) fn for_opencode(model: &Model) -> Option<Self> {
+    pub(crate) fn for_opencode(model: &Model) -> Self {
         Self::new("opencode", model, |home, _| {
             let provider = json!({
                 "npm": "@ai-sdk/openai-compatible", "name": "stand-in",
@@ -134,15 +132,10 @@ impl World {
         })
     }
 
-    fn new(client: &'static str, model: &Model, prepare: impl FnOnce(&Path, &Path)) -> Option<Self> {
-        let Some(clients) = std::env::var_os(CLIENTS) else {
-            let test = thread::current();
-            let test = test.name().unwrap_or("a test");
-            let skipped = format!("{test}: skipped, {CLIENTS} is not set; cargo xtask test --clients\n");
-            // Not with the macro: what a test that passes prints with it is not shown.
-            let _ = io::stderr().write_all(skipped.as_bytes());
-            return None;
-        };
+    fn new(client: &'static str, model: &Model, prepare: impl FnOnce(&Path, &Path)) -> Self {
+        let clients = std::env::var_os(CLIENTS).unwrap_or_else(|| {
+            panic!("{CLIENTS} does not say where the clients are: cargo xtask test --clients installs and names them")
+        });
         let clients = fs::canonicalize(&clients).expect("the folder of the clients");
         let directory = tempfile::tempdir().expect("a temporary directory");
         let place = Place { root: directory.path().to_owned(), clients, model: model.url() };
@@ -155,7 +148,7 @@ impl World {
         prepare(&place.root.join("home"), &place.project());
         run(place.command(RINGER, &["setup", client, "--yes"]));
         let follower = Follower::start(place.command(RINGER, &["log", "--follow", "--json"]));
-        Some(Self { client, follower, place, _directory: directory })
+        Self { client, follower, place, _directory: directory }
     }
 
     /// The repository that clients work in.

@@ -4,21 +4,20 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use test_support::{skip, started};
+
 use crate::ringer::{check, ringer};
 
-/// What a program of this machine says to a script on its standard input; `None` if it is not installed.
-fn fed(program: &str, arguments: &[&str], input: &[u8]) -> Option<(bool, String)> {
-    let mut child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .ok()?;
+/// What a program says to a script on its standard input.
+#[track_caller]
+fn fed(program: &str, arguments: &[&str], input: &[u8]) -> (bool, String) {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = started(program, command.spawn());
     child.stdin.take().expect("piped").write_all(input).expect("it reads its input");
     let output = child.wait_with_output().expect("it ends");
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    Some((output.status.success(), text.into_owned()))
+    (output.status.success(), text.into_owned())
 }
 
 #[test]
@@ -29,17 +28,15 @@ fn every_shell_learns_every_command() {
         for word in ["notify", "listen", "doctor", "config", "trust", "json"] {
             assert!(script.contains(word), "{shell} does not know {word}");
         }
-        let checker = match shell {
-            "bash" => Some(("bash", &["-n"][..])),
-            "zsh" => Some(("zsh", &["-n", "/dev/stdin"][..])),
-            "fish" => Some(("fish", &["--no-execute"][..])),
-            _ => None,
+        let check_only = match shell {
+            "bash" => &["-n"][..],
+            "zsh" => &["-n", "/dev/stdin"],
+            "fish" => &["--no-execute"],
+            // Debian has no package of it.
+            _ => continue,
         };
-        if let Some((good, said)) =
-            checker.and_then(|(program, flags)| fed(program, flags, script.as_bytes()))
-        {
-            assert!(good, "{shell}: {said}");
-        }
+        let (good, said) = fed(shell, check_only, script.as_bytes());
+        assert!(good, "{shell}: {said}");
     }
     let (_, err) = check(&mut ringer(&["completions", "tcsh"]), 64);
     assert!(err.contains("nushell"), "{err}");
@@ -50,12 +47,12 @@ fn the_manual_page_can_be_read() {
     let (page, _) = check(&mut ringer(&["man"]), 0);
     assert!(page.contains(".TH ringer 1"), "{page}");
     assert!(page.contains("ringer\\-notify(1)"), "{page}");
-    if let Some((good, text)) = fed("man", &["-P", "cat", "-l", "-"], page.as_bytes())
-        // Small images come with a `man` that only says that there are no pages.
-        && !text.contains("minimized")
-    {
-        assert!(good && text.contains("SUBCOMMANDS") && text.contains("coding agents"), "{text}");
+    let (good, text) = fed("man", &["-P", "cat", "-l", "-"], page.as_bytes());
+    if text.contains("minimized") {
+        skip("it needs a `man` that shows pages; the one of this system only says that it is minimized");
+        return;
     }
+    assert!(good && text.contains("SUBCOMMANDS") && text.contains("coding agents"), "{text}");
 }
 
 #[test]

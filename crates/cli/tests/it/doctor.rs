@@ -333,10 +333,6 @@ fn a_desktop_without_a_server_is_found_out() {
     let mut bus = Command::new("dbus-daemon");
     bus.args(["--nofork", "--print-address=1"]).arg(format!("--config-file={}", config.display()));
     bus.stderr(Stdio::null());
-    if Command::new("dbus-daemon").arg("--version").output().is_err() {
-        eprintln!("skipped: dbus-daemon is not installed");
-        return;
-    }
     let bus = Background::start(bus);
     bus.line().expect("its address");
     let asked = |arguments: &[&str], exit| {

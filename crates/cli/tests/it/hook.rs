@@ -338,17 +338,16 @@ fn without_an_input_or_a_place_it_ends_well() {
 
 #[test]
 fn a_read_only_home_is_nothing_to_an_agent() {
+    if !test_support::can_mount() {
+        return;
+    }
     let environment = TestEnvironment::new();
     play(&environment, "claude_UserPromptSubmit");
     let mut command = environment.program("unshare");
-    let script = "mount --bind \"$RINGER_HOME\" \"$RINGER_HOME\" 2>/dev/null || exit 99
+    let script = "mount --bind \"$RINGER_HOME\" \"$RINGER_HOME\"
         mount -o remount,bind,ro \"$RINGER_HOME\"; exec \"$RINGER\" hook claude Stop";
-    command.args(["--mount", "sh", "-c", script]);
+    command.args(["--mount", "sh", "-ec", script]);
     let output = feed(command, recorded(&environment, "claude_Stop").to_string().as_bytes());
-    if output.status.code() == Some(99) || String::from_utf8_lossy(&output.stderr).contains("unshare") {
-        eprintln!("SKIPPED: no right to mount here");
-        return;
-    }
     assert_eq!(settle(&output), "");
     assert_eq!(environment.status()["agents"][0]["state"], "working");
 }

@@ -73,8 +73,7 @@ fn daemon(home: &TempDir) -> Child {
         // It complains about limits that nobody here needs.
         .stderr(Stdio::null())
         .spawn();
-    let mut daemon = daemon
-        .unwrap_or_else(|error| panic!("dbus-daemon is needed (cargo xtask test installs it): {error}"));
+    let mut daemon = test_support::started("dbus-daemon", daemon);
     // It prints its address when it listens.
     first_line(&mut daemon, "dbus-daemon");
     daemon

@@ -3,6 +3,7 @@
 use std::process::{Child, Command, Stdio};
 
 use ringer_deliver::{Desktop, DesktopEvent, Error, Known};
+use test_support::started;
 
 use crate::bus::{Bus, first_line};
 use crate::server::{id, popup};
@@ -22,15 +23,13 @@ impl Drop for Running {
 fn start(command: &mut Command) -> Running {
     let name = command.get_program().to_string_lossy().into_owned();
     let child = command.stderr(Stdio::null()).spawn();
-    Running(child.unwrap_or_else(|error| panic!("{name} is needed (cargo xtask test installs it): {error}")))
+    Running(started(&name, child))
 }
 
 fn dunstctl(bus: &Bus, arguments: &[&str]) -> String {
-    let output = Command::new("dunstctl")
-        .args(arguments)
-        .env("DBUS_SESSION_BUS_ADDRESS", bus.address())
-        .output()
-        .unwrap_or_else(|error| panic!("dunstctl is needed (cargo xtask test installs it): {error}"));
+    let output =
+        Command::new("dunstctl").args(arguments).env("DBUS_SESSION_BUS_ADDRESS", bus.address()).output();
+    let output = started("dunstctl", output);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }

@@ -80,6 +80,17 @@ async fn a_terminal_that_is_gone_is_an_error() {
 }
 
 #[tokio::test]
+async fn the_terminal_of_another_user_is_left_alone() {
+    if !test_support::is_root() {
+        return;
+    }
+    let (_pair, path) = pty();
+    rustix::fs::chown(&path, Some(rustix::fs::Uid::from_raw(1)), None).expect("given away");
+    let error = write(&path, b"\x07", SHORT).await.expect_err("another user's");
+    assert!(matches!(error, Error::NotOurs { owner: 1, own: 0, .. }), "{error}");
+}
+
+#[tokio::test]
 async fn what_is_no_terminal_of_ours_is_left_alone() {
     let home = tempfile::tempdir().expect("a directory");
     let file = home.path().join("file");
@@ -93,12 +104,6 @@ async fn what_is_no_terminal_of_ours_is_left_alone() {
         assert!(matches!(error, Error::NotATerminal { .. }), "{error}");
     }
     assert_eq!(fs::read_to_string(&file).expect("the file"), "precious");
-    if rustix::process::geteuid().is_root() {
-        let (_pair, path) = pty();
-        rustix::fs::chown(&path, Some(rustix::fs::Uid::from_raw(1)), None).expect("given away");
-        let error = write(&path, b"\x07", SHORT).await.expect_err("another user's");
-        assert!(matches!(error, Error::NotOurs { owner: 1, own: 0, .. }), "{error}");
-    }
     // A character device, but no terminal; and root's, for everybody else.
     let error = write(Path::new("/dev/null"), b"\x07", SHORT).await.expect_err("no terminal");
     assert!(matches!(error, Error::NotATerminal { .. } | Error::NotOurs { .. }), "{error}");

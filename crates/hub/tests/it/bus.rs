@@ -32,8 +32,7 @@ impl Bus {
             // It complains about limits that nobody here needs.
             .stderr(Stdio::null())
             .spawn();
-        let mut daemon = daemon
-            .unwrap_or_else(|error| panic!("dbus-daemon is needed (cargo xtask test installs it): {error}"));
+        let mut daemon = test_support::started("dbus-daemon", daemon);
         // It prints its address when it listens.
         let mut line = String::new();
         BufReader::new(daemon.stdout.as_mut().expect("its output")).read_line(&mut line).expect("a line");

@@ -12,16 +12,10 @@ pub(super) struct Mounts<'a> {
 }
 
 impl<'a> Mounts<'a> {
-    /// Runs a script that mounts; it finds the home as `$RINGER_HOME`. `None`, told to whoever looks, where mounting is
-    /// not possible.
+    /// Runs a script that mounts; it finds the home as `$RINGER_HOME`. `None` where mounting is not possible: the test is
+    /// reported as skipped and has to return.
     pub(super) fn new(environment: &'a TestEnvironment, script: &str) -> Option<Self> {
-        let possible = super::is_root("mounting") && {
-            let tried =
-                Command::new("unshare").args(["--mount", "mount", "-t", "tmpfs", "none", "/mnt"]).output();
-            tried.is_ok_and(|output| output.status.success())
-        };
-        if !possible {
-            eprintln!("SKIPPED: no right to mount here");
+        if !test_support::can_mount() {
             return None;
         }
         let mut command = environment.program("unshare");

@@ -5,6 +5,8 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use test_support::is_root;
+
 use crate::home::{TestEnvironment, lines, texts};
 use crate::ringer::check;
 
@@ -20,7 +22,7 @@ fn check_owner(command: &mut Command) {
 
 #[test]
 fn the_home_of_another_user_is_refused_even_by_root() {
-    if !super::is_root("another user's home") {
+    if !is_root() {
         return;
     }
     let environment = TestEnvironment::new();
@@ -68,7 +70,7 @@ fn theirs(environment: &TestEnvironment, name: &str, mode: u32) -> PathBuf {
 
 #[test]
 fn another_users_home_is_refused() {
-    if !super::is_root("running as another user") {
+    if !is_root() {
         return;
     }
     let environment = TestEnvironment::new();
@@ -83,7 +85,7 @@ fn another_users_home_is_refused() {
 
 #[test]
 fn what_may_not_be_written_is_77_with_the_remedy() {
-    if !super::is_root("running as another user") {
+    if !is_root() {
         return;
     }
     let environment = TestEnvironment::new();
@@ -102,7 +104,7 @@ fn what_may_not_be_written_is_77_with_the_remedy() {
 
 #[test]
 fn nobody_else_may_look_in() {
-    if !super::is_root("running as another user") {
+    if !is_root() {
         return;
     }
     let environment = TestEnvironment::new();
@@ -131,7 +133,7 @@ fn nobody_else_may_look_in() {
 
 #[test]
 fn a_foreign_repository_still_has_a_scope() {
-    if !super::is_root("running as another user") {
+    if !is_root() {
         return;
     }
     let environment = TestEnvironment::new();

@@ -1,0 +1,225 @@
+//! OSC 99 in one piece: `99;KEYS;PAYLOAD`. Several pieces are in the properties and in the recordings.
+
+use ringer_term::{
+    Actions, EventKind, Keys, MAX_ENCODED, MAX_PLAIN, Notification, NotificationId, Occasion, Protocol,
+    Query, Urgency,
+};
+
+use super::{check, check_silent, notification};
+
+/// "Ringer" and "Claude" in base64.
+const RINGER: &str = "UmluZ2Vy";
+const CLAUDE: &str = "Q2xhdWRl";
+
+fn id(text: &str) -> NotificationId {
+    NotificationId::new(text).expect("a valid id")
+}
+
+/// Checks a notification with the title "done" and these keys.
+#[track_caller]
+fn check_keys(metadata: &str, keys: Keys) {
+    check_done(metadata, None, keys);
+}
+
+/// Checks a notification with the title "done" and this id.
+#[track_caller]
+fn check_id(metadata: &str, expect: Option<&str>) {
+    check_done(metadata, expect.map(id), Keys::default());
+}
+
+#[track_caller]
+fn check_done(metadata: &str, id: Option<NotificationId>, keys: Keys) {
+    let (title, body) = ("done".to_owned(), String::new());
+    let done = EventKind::Notification(Notification { protocol: Protocol::Osc99, id, title, body, keys });
+    check(&format!("99;{metadata};done"), &[done]);
+}
+
+#[test]
+fn without_keys_the_payload_is_the_title() {
+    for title in ["done", "a;b", "a=b:c=d", "é 🔔", " "] {
+        check(&format!("99;;{title}"), &[notification(Protocol::Osc99, title, "")]);
+    }
+}
+
+#[test]
+fn parts() {
+    check("99;p=title;done", &[notification(Protocol::Osc99, "done", "")]);
+    check("99;p=body;done", &[notification(Protocol::Osc99, "", "done")]);
+    check("99;p=?;x", &[EventKind::Query(Query::Osc99 { id: None })]);
+    check("99;i=q1:p=?;", &[EventKind::Query(Query::Osc99 { id: Some(id("q1")) })]);
+    check("99;p=alive;x", &[EventKind::Query(Query::Alive { id: None })]);
+    check("99;i=q1:p=alive;", &[EventKind::Query(Query::Alive { id: Some(id("q1")) })]);
+    check("99;i=n1:p=close;x", &[EventKind::Close { id: id("n1") }]);
+}
+
+/// A notification needs a title or a body, and a close needs to say of what.
+#[test]
+fn parts_that_show_nothing_by_themselves() {
+    check_silent(&[
+        "99;;",
+        "99;p=body;",
+        "99;p=buttons;yes",
+        "99;p=icon;AAAA",
+        "99;p=close;x",
+        "99",
+        "99;",
+        "99;i=n1",
+    ]);
+}
+
+#[test]
+fn parts_that_we_do_not_know_say_nothing() {
+    check_silent(&["99;p=query;x", "99;p=Title;x", "99;p=footer;x", "99;i=n1:p=footer;x"]);
+}
+
+#[test]
+fn a_piece_that_is_not_the_last_waits() {
+    check_silent(&["99;d=0;done", "99;i=n1:d=0;done", "99;i=n1:d=0:p=body;done"]);
+    for last in ["d=1", "d=2", "d=", "d=maybe"] {
+        check_keys(last, Keys::default());
+    }
+}
+
+#[test]
+fn ids() {
+    check_id("i=n1", Some("n1"));
+    check_id("i=a.B_c+d-9", Some("a.B_c+d-9"));
+    check_id("i= n1 ", Some("n1"));
+    check_id("other=x:i=n1", Some("n1"));
+    // The first one counts, as with every key that stands for one value.
+    check_id("i=n1:i=n2", Some("n1"));
+    check_id(" i = n1 : i=n2 ", Some("n1"));
+}
+
+#[test]
+fn what_is_no_id_is_none() {
+    for metadata in ["", "i=", "i= :", "i", "i=a*b", "i=a b", "I=n1"] {
+        check_id(metadata, None);
+    }
+}
+
+#[test]
+fn what_a_click_does() {
+    for (metadata, focus, report) in [
+        ("a=focus", true, false),
+        ("a=report", true, true),
+        ("a=report,focus", true, true),
+        ("a=focus,report", true, true),
+        ("a=report,-focus", false, true),
+        ("a=-report,focus", true, false),
+        ("a=-focus,-report", false, false),
+        ("a=dance", true, false),
+    ] {
+        check_keys(metadata, Keys { actions: Actions { focus, report }, ..Keys::default() });
+    }
+}
+
+#[test]
+fn whether_a_close_is_reported() {
+    for (metadata, report_close) in [("c=1", true), ("c=0", false), ("c=", false), ("c=yes", false)] {
+        check_keys(metadata, Keys { report_close, ..Keys::default() });
+    }
+}
+
+#[test]
+fn a_payload_in_base64() {
+    check(&format!("99;e=1;{RINGER}"), &[notification(Protocol::Osc99, "Ringer", "")]);
+    check(&format!("99;e=1:p=body;{RINGER}"), &[notification(Protocol::Osc99, "", "Ringer")]);
+    // Bytes that are no UTF-8 are shown as such, as in every other text.
+    check("99;e=1;//4=", &[notification(Protocol::Osc99, "\u{fffd}\u{fffd}", "")]);
+    for plain in ["e=0", "e=", "e=yes"] {
+        check_keys(plain, Keys::default());
+    }
+}
+
+#[test]
+fn names_in_base64() {
+    let ringer = || Some("Ringer".to_owned());
+    check_keys(&format!("f={RINGER}"), Keys { application: ringer(), ..Keys::default() });
+    check_keys(&format!("c=0:f= {RINGER} "), Keys { application: ringer(), ..Keys::default() });
+    check_keys(&format!("s={RINGER}"), Keys { sound: ringer(), ..Keys::default() });
+}
+
+#[test]
+fn names_that_may_come_several_times() {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    for (values, expect) in [
+        (vec![RINGER], names(&["Ringer"])),
+        (vec![RINGER, CLAUDE], names(&["Ringer", "Claude"])),
+        (vec![RINGER, RINGER], names(&["Ringer", "Ringer"])),
+    ] {
+        let keys =
+            |key: &str| values.iter().map(|value| format!("{key}={value}")).collect::<Vec<_>>().join(":");
+        check_keys(&keys("n"), Keys { icons: expect.clone(), ..Keys::default() });
+        check_keys(&keys("t"), Keys { types: expect, ..Keys::default() });
+    }
+    // Types are often sent as they are, with blanks around.
+    check_keys(
+        "t=chat: t = mail : t=alert ",
+        Keys { types: names(&["chat", "mail", "alert"]), ..Keys::default() },
+    );
+}
+
+#[test]
+fn the_key_of_an_icon() {
+    let key = "0b2e6c0a-5f3d-4a8e-9c1b-77d1f0a3e5c2";
+    check_keys(&format!("g={key}"), Keys { icon_key: Some(id(key)), ..Keys::default() });
+    check_keys("g=a*b", Keys::default());
+    check_keys("g=", Keys::default());
+}
+
+#[test]
+fn when_it_is_shown() {
+    for (metadata, occasion) in [
+        ("o=always", Occasion::Always),
+        ("o=unfocused", Occasion::Unfocused),
+        ("o=invisible", Occasion::Invisible),
+        ("o= ", Occasion::Always),
+        ("o=never", Occasion::Always),
+    ] {
+        check_keys(metadata, Keys { occasion, ..Keys::default() });
+    }
+}
+
+#[test]
+fn how_urgent_it_is() {
+    for (metadata, urgency) in [
+        ("u=0", Urgency::Low),
+        ("u=1", Urgency::Normal),
+        ("u=2", Urgency::Critical),
+        ("u=3", Urgency::Normal),
+        ("u=high", Urgency::Normal),
+        ("u=", Urgency::Normal),
+    ] {
+        check_keys(metadata, Keys { urgency, ..Keys::default() });
+    }
+}
+
+#[test]
+fn how_long_it_is_shown() {
+    for (metadata, expires_ms) in [
+        ("w=0", Some(0)),
+        ("w=5000", Some(5000)),
+        ("w=4294967295", Some(u32::MAX)),
+        // Left to the system.
+        ("w=-1", None),
+        ("w=-7", None),
+        ("w=4294967296", None),
+        ("w=soon", None),
+        ("w=", None),
+    ] {
+        check_keys(metadata, Keys { expires_ms, ..Keys::default() });
+    }
+}
+
+#[test]
+fn a_payload_has_a_greatest_length() {
+    let longest = "a".repeat(MAX_PLAIN);
+    check(&format!("99;;{longest}"), &[notification(Protocol::Osc99, &longest, "")]);
+    check_silent(&[&format!("99;;{longest}a")]);
+    // Four letters stand for three bytes.
+    let encoded = "YWFh".repeat(MAX_ENCODED / 4);
+    let decoded = "a".repeat(MAX_ENCODED / 4 * 3);
+    check(&format!("99;e=1;{encoded}"), &[notification(Protocol::Osc99, &decoded, "")]);
+    check_silent(&[&format!("99;e=1;{encoded}Y"), &format!("99;e=1;{encoded}YWFh")]);
+}

@@ -1,0 +1,87 @@
+//! Tests that could not run where they are: they write it into a file, and it is listed when the run is over.
+//!
+//! The other side is `crates/test-support`, which has the same two variables.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use crate::binary;
+use crate::failure::Failure;
+use crate::step::Step;
+use crate::timetable::Timetable;
+
+const FILE: &str = "RINGER_SKIPS";
+const TESTS: &str = "RINGER_TESTS";
+
+/// Runs a step of tests, and lists what was skipped however the step ended.
+pub(crate) fn run_listing(step: Step, times: &mut Timetable) -> Result<(), Failure> {
+    let path = file()?;
+    remove(&path)?;
+    let step = step.env(FILE, &path.to_string_lossy());
+    // On a machine that decides, what can be had has to be there.
+    let on_ci = env::var_os("CI").is_some_and(|value| !value.is_empty());
+    let step = if on_ci && env::var_os(TESTS).is_none() { step.env(TESTS, "all") } else { step };
+    let outcome = step.run(times);
+    match fs::read_to_string(&path) {
+        Ok(text) => eprint!("{}", listing(&text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(Failure::io(&path.display().to_string(), &error)),
+    }
+    remove(&path)?;
+    outcome
+}
+
+/// One for each run: two may go on at the same time.
+fn file() -> Result<PathBuf, Failure> {
+    let path = binary::artifacts()?.join(format!("skipped-tests-{}", std::process::id()));
+    // Tests run in the folders of their packages.
+    std::path::absolute(&path).map_err(|error| Failure::io(&path.display().to_string(), &error))
+}
+
+fn remove(path: &PathBuf) -> Result<(), Failure> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Failure::io(&path.display().to_string(), &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Each test and reason once, although a test may ask several times.
+fn listing(text: &str) -> String {
+    let skips: BTreeSet<(&str, &str)> =
+        text.lines().map(|line| line.split_once('\t').unwrap_or((line, "no reason"))).collect();
+    let mut listing = match skips.len() {
+        0 => return String::new(),
+        1 => String::from("\n1 test was skipped, or a part of it:\n"),
+        many => format!("\n{many} tests were skipped, or parts of them:\n"),
+    };
+    for (test, reason) in skips {
+        // Writing into a String cannot fail.
+        let _ = writeln!(listing, "  {test}: {reason}");
+    }
+    listing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listing;
+
+    #[test]
+    fn each_skip_is_listed_once_with_its_reason() {
+        fn check(text: &str, expect: &str) {
+            assert_eq!(listing(text), expect, "{text:?}");
+        }
+        check("", "");
+        check(
+            "ringer a::b\tit needs root\n",
+            "\n1 test was skipped, or a part of it:\n  ringer a::b: it needs root\n",
+        );
+        check("b\tx\na\ty\nb\tx\n", "\n2 tests were skipped, or parts of them:\n  a: y\n  b: x\n");
+        check("torn", "\n1 test was skipped, or a part of it:\n  torn: no reason\n");
+    }
+}
