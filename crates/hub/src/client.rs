@@ -2,9 +2,13 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use ringer_journal::Home;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::FdFlags;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use serde_json::{Value, json};
 
 use crate::presence::Presence;
@@ -12,6 +16,53 @@ use crate::protocol::{MAX_LINE, Refusal, Response};
 
 /// How long a hub may take to answer.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How long [`tell`] may take in all, whatever the hub does. A hook waits as long for the journal's lock.
+const TELL_WITHIN: Duration = Duration::from_millis(50);
+
+/// Sends a request to the hub of a home, and does not wait for its answer: for hooks, which must not make an agent wait
+/// for a hub that is stopped or busy. What was sent is read when the hub goes on.
+pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), ClientError> {
+    let presence = Presence::read(home).ok_or(ClientError::NoHub)?;
+    let mut stream = connect_at_once(&presence.socket).map_err(|_| ClientError::NoHub)?;
+    let line = request(method, params);
+    let end = Instant::now() + TELL_WITHIN;
+    let mut left = line.as_bytes();
+    while !left.is_empty() {
+        match stream.write(left) {
+            Ok(written) => left = left.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let rest = end.saturating_duration_since(Instant::now());
+                let rest = Timespec { tv_sec: 0, tv_nsec: rest.subsec_nanos().into() };
+                // Its buffer is full of what it has not read.
+                let ready = poll(&mut [PollFd::new(&stream, PollFlags::OUT)], Some(&rest));
+                if ready.is_ok_and(|ready| ready == 0) {
+                    return Err(ClientError::Late { waited: TELL_WITHIN });
+                }
+            }
+            Err(error) => return Err(ClientError::Silent(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Connects without waiting: a hub that is stopped takes no connection, and those that wait for it are limited.
+fn connect_at_once(socket: &Path) -> std::io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(socket)?;
+    let stream = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    rustix::io::fcntl_setfd(&stream, FdFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&stream, true)?;
+    rustix::net::connect(&stream, &address)?;
+    Ok(stream.into())
+}
+
+/// A request, as a line.
+fn request(method: &str, params: &Value) -> String {
+    let mut request = json!({ "id": 1, "method": method, "params": params }).to_string();
+    request.push('\n');
+    request
+}
 
 /// A connection to the hub.
 #[derive(Debug)]
@@ -29,7 +80,7 @@ pub enum ClientError {
     #[error("no hub runs")]
     NoHub,
     /// It does not answer in time.
-    #[error("the hub took longer than {} s to answer", waited.as_secs())]
+    #[error("the hub took longer than {} s to answer", waited.as_secs_f64())]
     Late {
         /// How long it was waited for.
         waited: Duration,
@@ -79,8 +130,7 @@ impl Client {
 
     /// Asks, and waits for the answer.
     pub fn call(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
-        let mut request = json!({ "id": 1, "method": method, "params": params }).to_string();
-        request.push('\n');
+        let request = request(method, params);
         self.stream.get_mut().write_all(request.as_bytes()).map_err(ClientError::of)?;
         let line = self.next_line()?.ok_or(ClientError::NoHub)?;
         let response: Response = serde_json::from_str(&line).map_err(|_| ClientError::Nonsense)?;

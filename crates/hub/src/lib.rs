@@ -69,7 +69,7 @@ mod watch;
 mod why;
 mod writes;
 
-pub use client::{Client, ClientError};
+pub use client::{Client, ClientError, tell};
 pub use clock::{Clock, monotonic};
 pub use events::HubEvent;
 pub use host::{Focused, Host, Service, SurfaceInfo};

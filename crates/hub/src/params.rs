@@ -1,6 +1,6 @@
 //! The parameters of requests, as they come over the socket. Unknown ones are ignored.
 
-use ringer_core::{MessageId, Signal};
+use ringer_core::{MessageId, Observation, Signal};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -93,6 +93,14 @@ pub(crate) struct Subscribe {
 pub(crate) fn read<T: DeserializeOwned>(params: Value) -> Result<T, Refusal> {
     let params = if params.is_null() { json!({}) } else { params };
     serde_json::from_value(params).map_err(|error| Refusal::params(error.to_string()))
+}
+
+/// One observation, or several in one request: a client that does not wait for answers can send only one.
+pub(crate) fn observations(mut params: Value) -> Result<Vec<Observation>, Refusal> {
+    match params.get_mut("observations") {
+        Some(several) => read(several.take()),
+        None => Ok(vec![read(params)?]),
+    }
 }
 
 pub(crate) fn message_id(text: &str) -> Result<MessageId, Refusal> {

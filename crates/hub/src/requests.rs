@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::dispatch::Dispatcher;
 use crate::events::Wanted;
 use crate::input::Reply;
-use crate::params::{About, AddToast, Hears, Key, Listing, LooksAt, Subscribe, read};
+use crate::params::{About, AddToast, Hears, Key, Listing, LooksAt, Subscribe, observations, read};
 use crate::protocol::Refusal;
 use crate::view;
 use crate::writes::{Outcome, WRITES};
@@ -55,16 +55,7 @@ const METHODS: &[(&str, Method)] = &[
         hub.handle(Event::RemoveToast(key));
         Ok(json!({}))
     }),
-    ("observe", |hub, params| {
-        let observation: Observation = read(params)?;
-        if !ringer_core::source_names().any(|name| name == observation.source) {
-            let known: Vec<&str> = ringer_core::source_names().collect();
-            let why = format!("there is no source {:?}; there are {}", observation.source, known.join(", "));
-            return Err(Refusal::params(why));
-        }
-        hub.handle(Event::Observed(observation));
-        Ok(json!({}))
-    }),
+    ("observe", |hub, params| hub.observe(observations(params)?)),
 ];
 
 /// The names of all methods.
@@ -212,6 +203,19 @@ impl Dispatcher {
             toast.timeout = std::time::Duration::from_millis(ms);
         }
         self.handle(Event::Toast(toast));
+        Ok(json!({}))
+    }
+
+    fn observe(&mut self, observations: Vec<Observation>) -> Answer {
+        let is_known = |wanted: &Observation| ringer_core::source_names().any(|name| name == wanted.source);
+        if let Some(unknown) = observations.iter().find(|observation| !is_known(observation)) {
+            let known: Vec<&str> = ringer_core::source_names().collect();
+            let why = format!("there is no source {:?}; there are {}", unknown.source, known.join(", "));
+            return Err(Refusal::params(why));
+        }
+        for observation in observations {
+            self.handle(Event::Observed(observation));
+        }
         Ok(json!({}))
     }
 

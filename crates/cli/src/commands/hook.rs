@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Read, Write};
 
 use ringer_agents::client::{CODEX_NOTIFY, Client};
 use ringer_agents::hook::{Done, Whereabouts, call};
-use ringer_hub::{Client as Hub, Log, monotonic};
+use ringer_hub::{Log, monotonic, tell};
 use ringer_journal::Home;
 use serde_json::json;
 
@@ -98,10 +98,6 @@ fn tell_hub(done: &Done, home: &Home) {
     if done.observations.is_empty() {
         return;
     }
-    // Only toasts: without a hub nobody would see them.
-    if let Ok(mut hub) = Hub::connect(home) {
-        for observation in &done.observations {
-            let _ = hub.call("observe", &json!(observation));
-        }
-    }
+    // Only toasts: without a hub nobody would see them. The agent does not wait for a hub that is stopped or busy.
+    let _ = tell(home, "observe", &json!({ "observations": done.observations }));
 }

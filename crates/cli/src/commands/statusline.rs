@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Read};
 
 use ringer_agents::client::{Client, Status, agent_id};
-use ringer_hub::Client as Hub;
+use ringer_hub::tell;
 use ringer_journal::{Glance, Journal, Memory, Patience, Stamp};
 use serde_json::{Value, json};
 
@@ -93,10 +93,7 @@ fn pass_on(journal: &mut Journal) -> Option<()> {
     }
     let told = status.since(before.as_ref(), agent.as_str());
     if !told.is_empty() {
-        let mut hub = Hub::connect(journal.home()).ok()?;
-        for observation in told {
-            hub.call("observe", &json!(observation)).ok()?;
-        }
+        tell(journal.home(), "observe", &json!({ "observations": told })).ok()?;
     }
     // Only what was told, or was nothing to tell, is not worth telling again.
     journal.set_note_about(&agent, &json!(status).to_string()).ok()

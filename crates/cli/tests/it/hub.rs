@@ -8,4 +8,5 @@ mod following;
 mod hostile_text;
 mod protocol;
 mod starting;
+mod stopped;
 mod world;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::world::HubWorld;
+use super::world::{HubWorld, until};
 use crate::ringer::check_with_input;
 
 #[test]
@@ -187,13 +187,15 @@ fn what_claude_code_says_of_its_model_is_told_when_it_changes() {
     world.run(&["hub", "start"]);
     assert_eq!(toast(), Value::Null);
     redraw("aaaaaaaa", "Haiku", false);
-    assert_eq!(toast(), "claude-aaaaaaaa: the model changed from Opus to Haiku");
+    // The status line does not wait until the hub has heard it.
+    let becomes = |text: &str| until(text, || toast() == text);
+    becomes("claude-aaaaaaaa: the model changed from Opus to Haiku");
     world.run(&["toast", "--remove", "model-migration"]);
     redraw("aaaaaaaa", "Haiku", false);
     redraw("bbbbbbbb", "Opus", false);
     assert_eq!(toast(), Value::Null, "nothing changed");
     redraw("bbbbbbbb", "Opus", true);
-    assert_eq!(toast(), "claude-bbbbbbbb is in fast mode");
+    becomes("claude-bbbbbbbb is in fast mode");
 }
 
 #[test]

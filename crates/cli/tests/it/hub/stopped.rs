@@ -1,0 +1,112 @@
+//! A hub that is stopped, or takes nothing: the hooks of agents do not wait for it.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use super::world::{HubWorld, until};
+use crate::ringer::check_with_input;
+
+/// A limit that ended a turn: the hook tells the hub of it, besides the journal.
+fn hook(world: &HubWorld) {
+    let input = json!({
+        "session_id": "aaaaaaaa", "hook_event_name": "StopFailure", "error": "rate_limit",
+        "last_assistant_message": "try again at noon",
+    });
+    check_with_input(&mut world.ringer(&["hook", "claude", "StopFailure"]), input.to_string().as_bytes());
+}
+
+/// Another model: the status line tells the hub of it.
+fn statusline(world: &HubWorld, model: &str) {
+    let status = json!({"session_id": "aaaaaaaa", "model": {"display_name": model}});
+    check_with_input(&mut world.ringer(&["statusline", "claude"]), status.to_string().as_bytes());
+}
+
+fn begin_session(world: &HubWorld) {
+    let begins = json!({"session_id": "aaaaaaaa", "hook_event_name": "SessionStart", "source": "startup"});
+    check_with_input(&mut world.ringer(&["hook", "claude", "SessionStart"]), begins.to_string().as_bytes());
+}
+
+/// Puts a socket of the test's own in the place of the hub's.
+fn pretend(world: &HubWorld) -> std::path::PathBuf {
+    let socket = world.environment.path().join("pretended.sock");
+    let presence = json!({ "socket": socket, "pid": std::process::id(), "version": "0" });
+    fs::write(world.environment.home().join("hub.json"), presence.to_string()).expect("a file");
+    socket
+}
+
+#[test]
+fn hooks_end_while_the_hub_is_stopped_and_it_hears_of_them_later() {
+    let world = HubWorld::new();
+    begin_session(&world);
+    let hub = world.settled_hub();
+    statusline(&world, "Opus");
+    let signal =
+        |signal| kill_process(Pid::from_raw(hub.cast_signed()).expect("a pid"), signal).expect("it runs");
+    let state = || {
+        let stat = fs::read_to_string(format!("/proc/{hub}/stat")).expect("it runs");
+        stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
+    };
+    signal(Signal::STOP);
+    until("it is stopped", || state() == Some('T'));
+    statusline(&world, "Haiku");
+    hook(&world);
+    assert_eq!(state(), Some('T'), "they ended while it was stopped");
+    signal(Signal::CONT);
+    // The first is the more important one, and hides the other.
+    for (text, key) in [("try again at noon", "limit-reached"), ("from Opus to Haiku", "model-migration")] {
+        until(text, || {
+            let status = world.json(&["hub", "status", "--json"]);
+            status["toast"].as_str().is_some_and(|toast| toast.contains(text))
+        });
+        world.run(&["toast", "--remove", key]);
+    }
+}
+
+#[test]
+fn hooks_do_not_wait_for_an_answer_that_never_ends() {
+    let world = HubWorld::new();
+    begin_session(&world);
+    let listener = UnixListener::bind(pretend(&world)).expect("a socket");
+    let (tell, heard) = channel();
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut line = vec![0; 65536];
+            let read = (&stream).read(&mut line).unwrap_or_default();
+            let _ = tell.send(String::from_utf8_lossy(&line[..read]).into_owned());
+            // Longer than any single read waits for, and for as long as the other side is there.
+            thread::spawn(move || trickle(&stream));
+        }
+    });
+    hook(&world);
+    let request = heard.recv_timeout(crate::home::DEADLINE).expect("it was told");
+    assert!(request.contains("try again at noon") && request.ends_with('\n'), "{request}");
+}
+
+fn trickle(mut stream: &UnixStream) {
+    while stream.write_all(b" ").is_ok() {
+        thread::park_timeout(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn hooks_do_not_wait_for_a_hub_that_takes_no_connection() {
+    let world = HubWorld::new();
+    begin_session(&world);
+    let socket = pretend(&world);
+    let address = SocketAddrUnix::new(&socket).expect("an address");
+    let listener = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
+    rustix::net::bind(&listener, &address).expect("a place");
+    rustix::net::listen(&listener, 0).expect("it listens");
+    // The only one that may wait to be taken.
+    let waiting = UnixStream::connect(&socket).expect("there is room for one");
+    hook(&world);
+    drop(waiting);
+}
