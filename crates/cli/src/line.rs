@@ -2,7 +2,7 @@
 
 use ringer_core::{Message, Origin, QuestionId, Recipient};
 use ringer_hub::Clock;
-use ringer_term::sanitise_line;
+use ringer_term::sanitise_line_before;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -60,11 +60,12 @@ pub(crate) fn word_line(message: &Message, clock: &Clock) -> String {
     let title = draft.title.as_ref().map(|title| format!("{title}: ")).unwrap_or_default();
     let question = draft.question_id.as_ref().map(|id| format!(" [{id}]")).unwrap_or_default();
     let line = format!(
-        "{}  {:<8}  {}  {title}{}{question}",
+        "{}  {:<8}  {}  {title}{}",
         clock.short(message.unix_ms),
         draft.tag.as_str(),
         draft.sender,
         draft.body
     );
-    sanitise_line(&line)
+    // The id is what `ringer acknowledge` takes, so a long text gives way to it.
+    sanitise_line_before(&line, &question)
 }

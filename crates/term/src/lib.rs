@@ -87,7 +87,9 @@ pub use osc99::{
 };
 pub use outer::{AppleBell, Outer, Passthrough};
 pub use progress::{Percent, Progress, shows_progress};
-pub use sanitise::{MAX_CHARS, sanitise_block, sanitise_line, sanitise_line_before, sanitise_text};
+pub use sanitise::{
+    MAX_CHARS, sanitise_block, sanitise_line, sanitise_line_before, sanitise_text, tmux_text,
+};
 pub use scanner::Scanner;
 pub use spawn::{Flavour, Place, spawn_env};
 pub use status::{BlockedKind, MAX_STATUS, ProgramStatus, StatusState};

@@ -55,24 +55,25 @@ impl Progress {
     }
 
     /// The sequence. It ends in ST except inside GNU screen, because VTE ignores a progress sequence that ends in
-    /// BEL; the states that have a value always carry one.
+    /// BEL. The states that have a value always carry one, and the others end after the state: kitty rejects `9;4;0;`,
+    /// whose value is empty, while kitty, Ghostty, WezTerm, VS Code, Windows Terminal and ConEmu all take `9;4;0`.
     ///
     /// ```
     /// use ringer_term::{Percent, Progress, Terminator};
     ///
     /// assert_eq!(Progress::Set(Percent::new(42)).encode(Terminator::St), "\x1b]9;4;1;42\x1b\\");
-    /// assert_eq!(Progress::Clear.encode(Terminator::St), "\x1b]9;4;0;\x1b\\");
+    /// assert_eq!(Progress::Clear.encode(Terminator::St), "\x1b]9;4;0\x1b\\");
     /// ```
     pub fn encode(self, terminator: Terminator) -> String {
-        let number = |value: Option<Percent>| value.map_or(0, Percent::get).to_string();
-        let (state, value) = match self {
-            Self::Clear => (0, String::new()),
-            Self::Set(value) => (1, number(value)),
-            Self::Error(value) => (2, number(value)),
-            Self::Indeterminate => (3, String::new()),
-            Self::Paused(value) => (4, number(value)),
+        let number = |value: Option<Percent>| value.map_or(0, Percent::get);
+        let parameters = match self {
+            Self::Clear => "0".to_owned(),
+            Self::Set(value) => format!("1;{}", number(value)),
+            Self::Error(value) => format!("2;{}", number(value)),
+            Self::Indeterminate => "3".to_owned(),
+            Self::Paused(value) => format!("4;{}", number(value)),
         };
-        osc(&format!("9;4;{state};{value}"), terminator)
+        osc(&format!("9;4;{parameters}"), terminator)
     }
 
     /// Reads what follows `9;4;`. `None` where that is no progress.
@@ -125,9 +126,9 @@ mod tests {
         for (progress, sequence) in [
             (Progress::Set(percent), "\x1b]9;4;1;80\x1b\\"),
             (Progress::Error(percent), "\x1b]9;4;2;80\x1b\\"),
-            (Progress::Indeterminate, "\x1b]9;4;3;\x1b\\"),
+            (Progress::Indeterminate, "\x1b]9;4;3\x1b\\"),
             (Progress::Paused(percent), "\x1b]9;4;4;80\x1b\\"),
-            (Progress::Clear, "\x1b]9;4;0;\x1b\\"),
+            (Progress::Clear, "\x1b]9;4;0\x1b\\"),
         ] {
             let encoded = progress.encode(Terminator::St);
             assert_eq!(encoded, sequence);

@@ -48,6 +48,17 @@ pub fn sanitise_text(text: &str) -> String {
     clean(text, '\n', '\t')
 }
 
+/// One line of safe text for a place where tmux expands formats: titles, names, status lines, messages. tmux reads
+/// `#[…]` as a style, `#{…}` as a variable and runs `#(…)` as a command, so no `#` is left: `＃` (U+FF03) stands for it.
+/// Doubling it would not do: how often a text is expanded depends on the person's own formats.
+///
+/// ```
+/// assert_eq!(ringer_term::tmux_text("#1: #(reboot)"), "＃1: ＃(reboot)");
+/// ```
+pub fn tmux_text(text: &str) -> String {
+    sanitise_line(text).replace('#', "＃")
+}
+
 fn clean(text: &str, line_break: char, tab: char) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -180,6 +191,13 @@ mod tests {
             let line = sanitise_line_before(&text, &end);
             prop_assert!(is_harmless(&line) && !line.contains('\n') && line.ends_with(&end));
             prop_assert!(line.chars().count() <= MAX_CHARS);
+        }
+
+        #[test]
+        fn nothing_is_left_for_tmux_to_expand(text in r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}#{}()\[\]a-zA-Z,:?]{0,40}") {
+            let safe = tmux_text(&text);
+            prop_assert!(!safe.contains('#') && is_harmless(&safe));
+            prop_assert_eq!(safe.replace('＃', "#"), sanitise_line(&text));
         }
 
         #[test]

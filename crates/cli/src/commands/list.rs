@@ -3,7 +3,7 @@
 use ringer_core::{Record, Tag, Target, apply_mark};
 use ringer_hub::{Clock, view};
 use ringer_journal::{Filter, Journal, Memory};
-use ringer_term::sanitise_line;
+use ringer_term::sanitise_line_before;
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
@@ -121,13 +121,13 @@ fn words(rows: &Value) -> String {
         // The date and the zone are for programs.
         let time = text(row, "ts").get(5..19).map(|time| time.replace('T', " ")).unwrap_or_default();
         let line = format!(
-            "{dot} {time}  {:<8}  {}  {title}{}  [{}]",
+            "{dot} {time}  {:<8}  {}  {title}{}",
             text(row, "kind"),
             text(row, "from"),
-            text(row, "body"),
-            text(row, "id")
+            text(row, "body")
         );
-        sanitise_line(&line) + "\n"
+        // The id is what other commands take, so a long text gives way to it.
+        sanitise_line_before(&line, &format!("  [{}]", text(row, "id"))) + "\n"
     });
     let lines: String = lines.collect();
     if lines.is_empty() { "nothing to see\n".to_owned() } else { lines }

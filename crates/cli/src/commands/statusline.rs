@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Read};
 use ringer_agents::client::{Client, Status, agent_id};
 use ringer_hub::tell;
 use ringer_journal::{Glance, Journal, Memory, Patience, Stamp};
+use ringer_term::tmux_text;
 use serde_json::{Value, json};
 
 use crate::failure::Outcome;
@@ -54,6 +55,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         })),
         // A prompt or a bar with nothing to say shows nothing.
         "tmux" | "starship" if line.is_empty() => Ok(()),
+        "tmux" => print_line(&tmux_text(&line)),
         _ => print_line(&line),
     }
 }

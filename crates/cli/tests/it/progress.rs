@@ -9,10 +9,10 @@ const KITTY: (&str, &str) = ("TERM", "xterm-kitty");
 fn every_form_reaches_the_terminal() {
     for (arguments, sequence) in [
         (&["progress", "42"][..], "\x1b]9;4;1;42\x1b\\"),
-        (&["progress", "indeterminate"], "\x1b]9;4;3;\x1b\\"),
+        (&["progress", "indeterminate"], "\x1b]9;4;3\x1b\\"),
         (&["progress", "error", "80"], "\x1b]9;4;2;80\x1b\\"),
         (&["progress", "paused", "10"], "\x1b]9;4;4;10\x1b\\"),
-        (&["progress", "done"], "\x1b]9;4;0;\x1b\\"),
+        (&["progress", "done"], "\x1b]9;4;0\x1b\\"),
     ] {
         assert_eq!(ringer_in_terminal(arguments, &[KITTY]), (sequence.to_owned(), 0), "{arguments:?}");
     }

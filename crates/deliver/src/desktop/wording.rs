@@ -15,8 +15,8 @@ impl Popup {
         if !able.body && !body.is_empty() {
             summary = sanitise_line(&format!("{summary}: {body}"));
             body.clear();
-        } else if able.markup {
-            body = body.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        } else {
+            body = able.markup.neutralise(body);
         }
         Wording {
             summary,
@@ -40,8 +40,8 @@ impl Popup {
 pub(super) struct Abilities {
     /// It can show a text below the heading.
     pub(super) body: bool,
-    /// It reads `<b>` and the like in that text, so those characters have to be escaped.
-    pub(super) markup: bool,
+    /// Whether it reads `<b>` and the like in that text.
+    pub(super) markup: Markup,
     /// It tells when somebody clicks.
     pub(super) actions: bool,
 }
@@ -50,7 +50,39 @@ impl Abilities {
     /// From what the server lists.
     pub(super) fn of(listed: &[String]) -> Self {
         let has = |name: &str| listed.iter().any(|listed| listed == name);
-        Self { body: has("body"), markup: has("body-markup"), actions: has("actions") }
+        let markup = if has("body-markup") {
+            Markup::Rendered
+        } else if has("body-hyperlinks") || has("body-images") {
+            Markup::Unclear
+        } else {
+            Markup::Plain
+        };
+        Self { body: has("body"), markup, actions: has("actions") }
+    }
+}
+
+/// What a server makes of markup in the text below the heading.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Markup {
+    /// It shows every character as it is.
+    #[default]
+    Plain,
+    /// It renders markup, so `&`, `<` and `>` are escaped.
+    Rendered,
+    /// It does not say. dunst lists `body-hyperlinks` and no `body-markup` both where its configuration has `markup = no`
+    /// and where that line is missing, and renders markup in the second case only. An escape would be visible in the first
+    /// case, so other characters stand for those of markup.
+    Unclear,
+}
+
+impl Markup {
+    /// The text with nothing in it that the server could take for markup.
+    fn neutralise(self, text: String) -> String {
+        match self {
+            Self::Plain => text,
+            Self::Rendered => text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"),
+            Self::Unclear => text.replace('&', "＆").replace('<', "‹").replace('>', "›"),
+        }
     }
 }
 
@@ -77,8 +109,9 @@ pub(super) struct Wording {
 mod tests {
     use super::*;
     use crate::note::example;
+    use proptest::prelude::*;
 
-    const ALL: Abilities = Abilities { body: true, markup: true, actions: true };
+    const ALL: Abilities = Abilities { body: true, markup: Markup::Rendered, actions: true };
 
     fn popup(title: &str, subtitle: &str, body: &str) -> Popup {
         let (title, subtitle, body) = (title.to_owned(), subtitle.to_owned(), body.to_owned());
@@ -90,14 +123,21 @@ mod tests {
         let wording = popup("a\x1b[31m\nb & <c>", "sub", "<b>1 & 2</b>\x07\nnext").wording(ALL);
         assert_eq!(wording.summary, "a[31m b & <c>", "a heading is never markup");
         assert_eq!(wording.body, "sub\n&lt;b&gt;1 &amp; 2&lt;/b&gt;\nnext");
-        let plain = popup("t", "", "<b>").wording(Abilities { markup: false, ..ALL });
-        assert_eq!(plain.body, "<b>");
+        let body = |markup| popup("t", "", "<b>&amp;").wording(Abilities { markup, ..ALL }).body;
+        assert_eq!(body(Markup::Plain), "<b>&amp;");
+        assert_eq!(body(Markup::Unclear), "‹b›＆amp;");
     }
 
     #[test]
     fn only_what_the_server_can_do() {
         let able = Abilities::of(&["body".to_owned(), "persistence".to_owned()]);
-        assert_eq!(able, Abilities { body: true, markup: false, actions: false });
+        assert_eq!(able, Abilities { body: true, markup: Markup::Plain, actions: false });
+        let markup = |names: &[&str]| {
+            Abilities::of(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).markup
+        };
+        assert_eq!(markup(&["body", "body-hyperlinks", "actions"]), Markup::Unclear, "dunst");
+        assert_eq!(markup(&["body", "body-images"]), Markup::Unclear);
+        assert_eq!(markup(&["body", "body-hyperlinks", "body-markup"]), Markup::Rendered);
         assert!(popup("t", "", "b").wording(able).actions.is_empty());
         let headings_only = popup("t", "s", "b").wording(Abilities::default());
         assert_eq!((headings_only.summary.as_str(), headings_only.body.as_str()), ("t: s b", ""));
@@ -116,5 +156,25 @@ mod tests {
         check(Kind::Stuck, 1, -1);
         check(Kind::Complete, 1, -1);
         check(Kind::Status, 0, -1);
+    }
+
+    proptest! {
+        /// Control, format, separator and private characters, markup and letters in every field.
+        #[test]
+        fn no_field_holds_what_is_no_text_or_markup(
+            text in proptest::collection::vec(r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}a-z<>&;👩]{0,30}", 4),
+            unclear in any::<bool>(),
+        ) {
+            let markup = if unclear { Markup::Unclear } else { Markup::Rendered };
+            let popup = Popup { key: text[3].clone(), ..popup(&text[0], &text[1], &text[2]) };
+            let wording = popup.wording(Abilities { markup, ..ALL });
+            for field in [&wording.summary, &wording.body, &wording.tag, &wording.category] {
+                prop_assert_eq!(&sanitise_block(field), field);
+            }
+            prop_assert!(!wording.summary.is_empty() && !wording.body.contains(['<', '>']), "{wording:?}");
+            let entities = wording.body.replace("&amp;", "").replace("&lt;", "").replace("&gt;", "");
+            prop_assert!(!entities.contains('&'), "{}", wording.body);
+            prop_assert_eq!(wording.actions, ["default", "Show"]);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use ringer_deliver::{Desktop, DesktopEvent, Error, Known};
+use ringer_deliver::{Desktop, DesktopEvent, Error, Known, Popup, Shown};
 use test_support::started;
 
 use crate::bus::{Bus, first_line};
@@ -42,17 +42,17 @@ async fn displayed(bus: &Bus, expected: &str) {
     .await;
 }
 
-#[tokio::test]
-async fn dunst_replaces_withdraws_and_tells() {
-    let bus = Bus::start();
+/// Starts dunst on a screen of its own, with this in its `[global]` section.
+fn dunst(bus: &Bus, global: &str) -> [Running; 2] {
     let mut screen = start(
         Command::new("Xvfb")
             .args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0", "640x480x24"])
             .stdout(Stdio::piped()),
     );
     let display = format!(":{}", first_line(&mut screen.0, "Xvfb"));
-    let config = bus.file("dunstrc", "[global]\nidle_threshold = 0\n[urgency_normal]\ntimeout = 0\n");
-    let _dunst = start(
+    let config = bus
+        .file("dunstrc", &format!("[global]\nidle_threshold = 0\n{global}[urgency_normal]\ntimeout = 0\n"));
+    let dunst = start(
         Command::new("dunst")
             .arg("-config")
             .arg(config)
@@ -61,10 +61,14 @@ async fn dunst_replaces_withdraws_and_tells() {
             .env("DBUS_SESSION_BUS_ADDRESS", bus.address())
             .stdout(Stdio::null()),
     );
-    let (desktop, mut events) = Desktop::new(Some(bus.address()), Vec::new(), PATIENCE);
+    [dunst, screen]
+}
+
+/// Shows a popup as soon as dunst is there.
+async fn show_first(desktop: &Desktop, popup: Popup) -> Shown {
     let mut first = None;
     until("dunst is there", async || {
-        match soon("an answer", desktop.show(popup("a", "s1"))).await {
+        match soon("an answer", desktop.show(popup.clone())).await {
             Ok(shown) => first = Some(shown),
             Err(Error::Desktop(_)) => {}
             Err(error) => panic!("{error}"),
@@ -72,7 +76,40 @@ async fn dunst_replaces_withdraws_and_tells() {
         first.is_some()
     })
     .await;
-    let first = first.expect("shown");
+    first.expect("shown")
+}
+
+/// What dunst hands to Pango to be drawn, and what of it Pango would show as text, for the newest popup.
+fn drawn(bus: &Bus) -> String {
+    let history: serde_json::Value = serde_json::from_str(&dunstctl(bus, &["history"])).expect("JSON");
+    history["data"][0][0]["message"]["data"].as_str().expect("a text").to_owned()
+}
+
+#[tokio::test]
+async fn markup_is_text_whatever_dunst_is_told_to_make_of_it() {
+    for (global, expected) in [
+        ("markup = full\n", "&lt;b&gt;1 &amp; 2&lt;/b&gt; &amp;lt;"),
+        ("markup = no\n", "‹b›1 ＆ 2‹/b› ＆lt;"),
+        ("", "‹b›1 ＆ 2‹/b› ＆lt;"),
+    ] {
+        let bus = Bus::start();
+        let _running = dunst(&bus, global);
+        let (desktop, _events) = Desktop::new(Some(bus.address()), Vec::new(), PATIENCE);
+        show_first(&desktop, Popup { body: "<b>1 & 2</b> &lt;".to_owned(), ..popup("a", "s1") }).await;
+        displayed(&bus, "1").await;
+        dunstctl(&bus, &["close"]);
+        displayed(&bus, "0").await;
+        let drawn = drawn(&bus);
+        assert!(drawn.ends_with(&format!("\n{expected}")), "{global:?}: {drawn}");
+    }
+}
+
+#[tokio::test]
+async fn dunst_replaces_withdraws_and_tells() {
+    let bus = Bus::start();
+    let _running = dunst(&bus, "");
+    let (desktop, mut events) = Desktop::new(Some(bus.address()), Vec::new(), PATIENCE);
+    let first = show_first(&desktop, popup("a", "s1")).await;
     displayed(&bus, "1").await;
     let described = Desktop::describe(&bus.address(), PATIENCE).await.expect("somebody");
     assert!(described.starts_with("dunst ") && described.ends_with(" shows popups"), "{described}");

@@ -3,7 +3,9 @@
 pub(crate) mod server;
 
 use ringer_term::outer::tmux_query;
-use ringer_term::{EventKind, Identity, Method, Multiplexer, Outer, Passthrough, Program, Version};
+use ringer_term::{
+    EventKind, Identity, Method, Multiplexer, Outer, Passthrough, Program, Version, tmux_text,
+};
 
 use crate::stage::{METHODS, Sent, Stage, long, short, unicode};
 use crate::terminal::Terminal;
@@ -176,4 +178,26 @@ fn tmux_lets_through_what_its_answer_says() {
 #[test]
 fn tmux_answers_for_the_current_pane_too() {
     assert_eq!(Tmux::start("").outer(None).identity, OURS);
+}
+
+/// A text for tmux stays what it is, however often a person's formats expand it, and no command in it is run.
+#[test]
+fn a_text_for_tmux_is_expanded_to_itself() {
+    let tmux = Tmux::start("");
+    let ran = tmux.stage.path().join("ran");
+    let hostile =
+        format!("#1 #[fg=red]x#{{pid}} #(touch {}) ##[bold] #S #{{E:#{{pane_title}}}} #", ran.display());
+    let safe = tmux_text(&hostile);
+    tmux.server.answer(&["set-option", "-g", "@text", &safe]);
+    for format in ["#{@text}", "#{E:@text}", "#{T:@text}"] {
+        let expanded = tmux.server.answer(&["display-message", "-p", format]);
+        assert_eq!(expanded.trim_end_matches('\n'), safe, "{format}");
+    }
+    // As a title, which `select-pane -T` expands, and as a part of what the person's own format shows.
+    tmux.server.answer(&["select-pane", "-t", "%0", "-T", &safe]);
+    let shown = tmux.server.answer(&["display-message", "-p", "-t", "%0", "#{pane_title}|#{E:pane_title}"]);
+    assert_eq!(shown.trim_end_matches('\n'), format!("{safe}|{safe}"));
+    // tmux runs commands in the background; one of its own, asked for later, is done after those.
+    tmux.server.answer(&["run-shell", "true"]);
+    assert!(!ran.exists());
 }

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_term::sanitise_line;
+use ringer_term::sanitise_line_before;
 use serde::Serialize;
 
 /// How a part is.
@@ -62,8 +62,8 @@ impl Row {
     /// As one safe line: what is told may come from files, programs and servers.
     pub(super) fn line(&self) -> String {
         let fix = self.fix.as_ref().map(|fix| format!("; fix: {fix}")).unwrap_or_default();
-        let line = format!("{:<6}  {:<12}  {}{fix}", self.verdict.word(), self.part, self.what);
-        sanitise_line(&line)
+        let line = format!("{:<6}  {:<12}  {}", self.verdict.word(), self.part, self.what);
+        sanitise_line_before(&line, &fix)
     }
 }
 

@@ -58,6 +58,19 @@ fn what_was_sent_is_shown_without_what_could_hurt() {
 }
 
 #[test]
+fn a_long_message_keeps_its_id_in_the_list() {
+    let world = HubWorld::new();
+    let id = world.notify(&["--title", &"t".repeat(200), &"x".repeat(5000)]);
+    let words = world.run(&["list"]);
+    assert!(words.ends_with(&format!("x…  [{id}]\n")), "{words}");
+    let question = world.run(&["ask", &"y".repeat(5000)]);
+    let log = world.run(&["log"]);
+    assert!(log.ends_with(&format!("y… [{}]\n", question.trim())), "{log}");
+    let all = world.run(&["list", "--all"]);
+    assert!(all.contains(&format!("y… [{}]\n", question.trim())), "{all}");
+}
+
+#[test]
 fn reading_unreading_and_clearing() {
     let world = HubWorld::new();
     let ids: Vec<String> = ["a", "b", "c"].iter().map(|body| world.notify(&[body])).collect();

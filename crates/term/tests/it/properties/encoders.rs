@@ -52,6 +52,13 @@ impl vte::Perform for Parsed {
 /// The payloads of an output that is nothing but sequences and harmless text, for our own eyes and for those of a
 /// terminal.
 fn opened(output: &str) -> Vec<&str> {
+    // Terminals that take the UTF-8 form of a C1 control for the control itself exist: kitty 0.26 is one.
+    let no_text =
+        |c: &char| ('\u{7f}'..='\u{9f}').contains(c) || "\u{ad}\u{61c}\u{feff}\u{10eeee}".contains(*c);
+    let turns =
+        |c: &char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
+    let hidden = |c: &char| (no_text(c) || turns(c)) && *c != '\u{200d}';
+    assert_eq!(output.chars().find(hidden), None, "{output:?}");
     let (payloads, plain) = payloads(output);
     let (mut parser, mut parsed) = (vte::Parser::new(), Parsed::default());
     parser.advance(&mut parsed, output.as_bytes());

@@ -64,6 +64,7 @@ pub(super) fn text() -> impl Strategy<Value = String> {
         12 => prop::sample::select(FRAGMENTS).prop_map(str::to_owned),
         4 => "[a-z ]{1,12}",
         2 => any::<String>(),
+        2 => r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}]{1,6}",
         1 => run,
     ];
     prop::collection::vec(fragment, 0..16).prop_map(|fragments| fragments.concat())
