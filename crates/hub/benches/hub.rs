@@ -172,7 +172,8 @@ impl Hub {
     /// Messages that are sent one at a time from a directory, whose repository is looked at for each of them.
     fn paced_in_a_repository(&self, journal: &mut Journal, told: &Told) -> Vec<Duration> {
         let root = self.directory.path().join("repository");
-        fs::create_dir_all(root.join(".git")).expect("a directory");
+        fs::create_dir_all(root.join(".git/objects")).expect("a directory");
+        fs::create_dir_all(root.join(".git/refs")).expect("a directory");
         fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").expect("a file");
         fs::write(root.join(".ringer.toml"), "[notify]\nmute = [{ agent = \"nobody\" }]\n").expect("a file");
         let scope = Scope::new("0a0a0a0a").expect("a scope");

@@ -252,6 +252,8 @@ impl Round {
 mod tests {
     use std::fs;
 
+    use test_support::HangingDirectory;
+
     use super::*;
 
     const NOW: Duration = Duration::from_hours(1);
@@ -263,7 +265,8 @@ mod tests {
     /// A repository, and a directory in it.
     fn repository(directory: &Path, name: &str) -> PathBuf {
         let root = directory.join(name);
-        fs::create_dir_all(root.join(".git")).unwrap();
+        fs::create_dir_all(root.join(".git/objects")).unwrap();
+        fs::create_dir_all(root.join(".git/refs")).unwrap();
         fs::create_dir_all(root.join("deep")).unwrap();
         fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         root
@@ -272,28 +275,6 @@ mod tests {
     fn set(root: &Path, hook: &str) {
         let text = format!("[[hook]]\nid = \"{hook}\"\ncommand = [\"true\"]\n");
         fs::write(root.join(REPOSITORY_FILE), text).unwrap();
-    }
-
-    /// A repository in which whoever looks is held until this is dropped.
-    struct Swamp(PathBuf);
-
-    impl Swamp {
-        fn new(directory: &Path, name: &str) -> Self {
-            use rustix::fs::{CWD, FileType, Mode, mknodat};
-            let root = directory.join(name);
-            fs::create_dir(&root).unwrap();
-            mknodat(CWD, root.join(".git"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-            Self(root)
-        }
-    }
-
-    impl Drop for Swamp {
-        fn drop(&mut self) {
-            // Whoever waits for the other end gets it, and then an end without a word; whoever comes later finds nothing.
-            let other_end = fs::File::options().read(true).write(true).open(self.0.join(".git"));
-            let _ = fs::remove_file(self.0.join(".git"));
-            drop(other_end);
-        }
     }
 
     fn around(path: &Path, known: Option<&Arc<Own>>) -> Spot {
@@ -385,9 +366,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut scouts = scouts(directory.path());
         let root = repository(directory.path(), "one");
-        let swamp = Swamp::new(directory.path(), "swamp");
+        let Some(hanging) = HangingDirectory::new() else { return };
         set(&root, "x");
-        let spots = vec![around(&root, None), around(&swamp.0, None), around(&root.join("deep"), None)];
+        let spots =
+            vec![around(&root, None), around(&hanging.path(), None), around(&root.join("deep"), None)];
         let (found, left) = ask(&mut scouts, spots.clone()).await;
         assert!(matches!(found.as_slice(), [Sight::Set(_)]), "{found:?}");
         assert_eq!(left, 1, "what is behind it was not looked at");
@@ -395,11 +377,11 @@ mod tests {
         let (found, left) = ask(&mut scouts, spots).await;
         assert!(matches!(found.as_slice(), [Sight::Set(_), Sight::Set(_)]) && left == 0, "{found:?}");
         let later = NOW + LEFT_ALONE * 2;
-        assert!(scouts.send([around(&swamp.0, None)], later).is_none(), "it is still out there");
+        assert!(scouts.send([around(&hanging.path(), None)], later).is_none(), "it is still out there");
         // It comes back, and goes nowhere else.
         let alive = scouts.missing[0].alive.clone();
-        let path = swamp.0.clone();
-        drop(swamp);
+        let path = hanging.path();
+        hanging.release();
         until(|| alive.strong_count() == 0);
         assert!(scouts.send([around(&path, None)], NOW + LEFT_ALONE / 2).is_none(), "not so soon");
         assert!(scouts.send([around(&path, None)], later).is_some());
@@ -409,17 +391,16 @@ mod tests {
     async fn so_many_may_be_missing() {
         let directory = tempfile::tempdir().unwrap();
         let mut scouts = scouts(directory.path());
-        let name = |number: usize| format!("swamp {number}");
-        let mut swamps: Vec<Swamp> =
-            (0..MAX_MISSING).map(|number| Swamp::new(directory.path(), &name(number))).collect();
-        for swamp in &swamps {
-            let round = scouts.send([around(&swamp.0, None)], NOW).expect("one more");
+        let hanging: Option<Vec<_>> = (0..MAX_MISSING).map(|_| HangingDirectory::new()).collect();
+        let Some(mut hanging) = hanging else { return };
+        for directory in &hanging {
+            let round = scouts.send([around(&directory.path(), None)], NOW).expect("one more");
             let (found, _) = scouts.end(round, NOW);
             assert!(found.is_empty());
         }
         let root = repository(directory.path(), "one");
         assert!(scouts.send([around(&root, None)], NOW).is_none());
-        swamps.pop();
+        hanging.pop();
         until(|| !scouts.are_too_many_missing());
         assert!(matches!(look_at(&mut scouts, around(&root, None)).await, Sight::Bare));
     }

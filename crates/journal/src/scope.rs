@@ -1,92 +1,153 @@
 //! Which repository is this? Found by looking at files, because starting git costs more than everything else we do.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use ringer_core::Scope;
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, linkat, mkdirat, openat, unlinkat};
+use rustix::io::Errno;
 
+use crate::git::{GitDirectory, of_worktree, read_bounded};
 use crate::home::sync_directory;
+
+/// The directory that Ringer makes in a git directory, and the file in it that holds the repository's id.
+const FOLDER: &str = "ringer";
+const ID: &str = "id";
+/// An id has 8 characters and the end of a line; a longer file is not one of ours.
+const MAX_ID: u64 = 64;
 
 /// A place in a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
     /// The root of the worktree.
     pub worktree: PathBuf,
-    /// The directory that all worktrees of the repository share.
-    pub common: PathBuf,
+    git: GitDirectory,
+}
+
+/// What [`Repository::remove_files`] left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remains {
+    /// Nothing that belongs to Ringer is there.
+    Nothing,
+    /// This directory stays, because it holds files that Ringer did not make.
+    Foreign(PathBuf),
 }
 
 impl Repository {
     /// The repository around a directory, if there is one.
     pub fn around(directory: &Path) -> Option<Self> {
-        directory.ancestors().find_map(|worktree| {
-            let git = git_directory(&worktree.join(".git"))?;
-            let common = match fs::read_to_string(git.join("commondir")) {
-                Ok(relative) => fs::canonicalize(git.join(relative.trim())).ok()?,
-                Err(_) => git,
-            };
-            Some(Self { worktree: worktree.to_owned(), common })
-        })
+        directory
+            .ancestors()
+            .find_map(|root| Some(Self { git: of_worktree(root)?, worktree: root.to_owned() }))
     }
 
-    /// Where Ringer keeps what belongs to the repository.
-    pub fn folder(&self) -> PathBuf {
-        self.common.join("ringer")
+    /// Whether the git directory that `.git` names belongs to this worktree. If not, the worktree has a scope of its own
+    /// and nothing is written.
+    pub fn is_proven(&self) -> bool {
+        matches!(self.git, GitDirectory::Own(_))
     }
 
     /// The repository's id. Made on first use, out of the caller's randomness; where it cannot be written, a hash of
     /// the path, which is the same for every worktree too.
     pub fn scope(&self, random: u32) -> Scope {
-        let id = self.read_id().or_else(|| self.make_id(random)).unwrap_or_else(|| hash_of(&self.common));
+        let id = match &self.git {
+            GitDirectory::Own(common) => {
+                read_id(common).or_else(|| make_id(common, random)).unwrap_or_else(|| hash_of(common))
+            }
+            GitDirectory::Unproven(path) => hash_of(path),
+        };
         Scope::new(&id).unwrap_or_else(|_| Scope::global())
     }
 
-    fn read_id(&self) -> Option<String> {
-        let id = fs::read_to_string(self.folder().join("id")).ok()?;
-        let id = id.trim();
-        let valid = id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        valid.then(|| id.to_owned())
-    }
-
-    /// Makes the id under another name and links it in place, so that nobody ever reads half of it and the first one
-    /// wins.
-    fn make_id(&self, random: u32) -> Option<String> {
-        let folder = self.folder();
-        match DirBuilder::new().mode(0o700).create(&folder) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => return None,
-            _ => {}
+    /// Removes the files that Ringer made in the git directory, by their names, and their directory if it is empty then.
+    pub fn remove_files(&self) -> io::Result<Remains> {
+        let GitDirectory::Own(common) = &self.git else { return Ok(Remains::Nothing) };
+        let path = common.join(FOLDER);
+        let folder = match open_folder(&path) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT) => return Ok(Remains::Nothing),
+            // Ringer makes neither links nor files of this name.
+            Err(Errno::LOOP | Errno::NOTDIR) => return Ok(Remains::Foreign(path)),
+            Err(error) => return Err(error.into()),
+        };
+        for entry in Dir::read_from(&folder)? {
+            let entry = entry?;
+            let is_ours = entry.file_name().to_str().is_ok_and(|name| name == ID || is_draft(name));
+            if is_ours && matches!(entry.file_type(), FileType::RegularFile | FileType::Unknown) {
+                match unlinkat(&folder, entry.file_name(), AtFlags::empty()) {
+                    // A directory, on a file system that does not tell: not ours.
+                    Ok(()) | Err(Errno::NOENT | Errno::ISDIR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
         }
-        let draft = folder.join(format!("id.{:08x}.{}", random, std::process::id()));
-        let written =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).and_then(|mut file| {
-                writeln!(file, "{random:08x}")?;
-                file.sync_all()
-            });
-        // Whether ours or somebody else's got the name, what is there now counts.
-        let linked = written.and_then(|()| fs::hard_link(&draft, folder.join("id")));
-        let _ = fs::remove_file(&draft);
-        // An id that is lost with the power would be another one afterwards; where this fails, that is still rare.
-        let _ = sync_directory(&folder).and_then(|()| sync_directory(&self.common));
-        match linked {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => None,
-            _ => self.read_id(),
+        match unlinkat(CWD, &path, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(Remains::Nothing),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Remains::Foreign(path)),
+            Err(error) => Err(error.into()),
         }
     }
 }
 
-/// `.git` is a directory, or in a worktree or submodule a file that names one.
-fn git_directory(git: &Path) -> Option<PathBuf> {
-    let metadata = fs::metadata(git).ok()?;
-    if metadata.is_dir() {
-        // An empty `.git` is no repository.
-        return git.join("HEAD").exists().then(|| fs::canonicalize(git).ok())?;
+/// Opens the directory of this name. A link is refused.
+fn open_folder(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(CWD, path, flags, Mode::empty())
+}
+
+fn read_id(common: &Path) -> Option<String> {
+    read_id_in(&open_folder(&common.join(FOLDER)).ok()?)
+}
+
+fn read_id_in(folder: &OwnedFd) -> Option<String> {
+    let id = String::from_utf8(read_bounded(folder, Path::new(ID), MAX_ID)?).ok()?;
+    let id = id.trim();
+    let valid = id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    valid.then(|| id.to_owned())
+}
+
+/// Makes the id under another name and links it in place, so that half of it is never read and the first one wins.
+fn make_id(common: &Path, random: u32) -> Option<String> {
+    let path = common.join(FOLDER);
+    match mkdirat(CWD, &path, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(_) => return None,
     }
-    let text = fs::read_to_string(git).ok()?;
-    let named = text.strip_prefix("gitdir:")?.trim();
-    fs::canonicalize(git.parent()?.join(named)).ok()
+    let folder = open_folder(&path).ok()?;
+    let draft = draft_name(random, std::process::id());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let written = openat(&folder, &draft, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from);
+    let written = written.map(File::from).and_then(|mut file| {
+        writeln!(file, "{random:08x}")?;
+        file.sync_all()
+    });
+    // Whether this process's id or another's got the name, the one that is there counts.
+    let linked = written.and_then(|()| Ok(linkat(&folder, &draft, &folder, ID, AtFlags::empty())?));
+    let _ = unlinkat(&folder, &draft, AtFlags::empty());
+    // An id that is lost with the power would be another one afterwards; where this fails, that is still rare.
+    let _ = rustix::fs::fsync(&folder).map_err(io::Error::from).and_then(|()| sync_directory(common));
+    match linked {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => None,
+        _ => read_id_in(&folder),
+    }
+}
+
+fn draft_name(random: u32, pid: u32) -> String {
+    format!("{ID}.{random:08x}.{pid}")
+}
+
+/// Whether a file has the name of an unfinished id, which a process that was killed leaves.
+fn is_draft(name: &str) -> bool {
+    let mut parts = name.split('.');
+    let (id, random, pid) = (parts.next(), parts.next(), parts.next());
+    let random = random.and_then(|random| u32::from_str_radix(random, 16).ok());
+    let pid = pid.and_then(|pid| pid.parse().ok());
+    id == Some(ID)
+        && parts.next().is_none()
+        && random.zip(pid).is_some_and(|(random, pid)| draft_name(random, pid) == name)
 }
 
 /// FNV-1a: only has to be the same everywhere and always.
@@ -101,49 +162,46 @@ fn hash_of(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
-    fn repository() -> (tempfile::TempDir, Repository) {
+    fn make_git_directory(git: &Path) {
+        fs::create_dir_all(git.join("objects")).unwrap();
+        fs::create_dir_all(git.join("refs")).unwrap();
+        fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    }
+
+    fn repository() -> (tempfile::TempDir, Repository, PathBuf) {
         let directory = tempfile::tempdir().unwrap();
-        fs::create_dir_all(directory.path().join(".git")).unwrap();
-        fs::write(directory.path().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        make_git_directory(&directory.path().join(".git"));
         let repository = Repository::around(directory.path()).unwrap();
-        (directory, repository)
+        let folder = directory.path().canonicalize().unwrap().join(".git/ringer");
+        (directory, repository, folder)
     }
 
     #[test]
     fn the_id_is_made_once() {
-        let (directory, repository) = repository();
+        let (directory, repository, folder) = repository();
         let scope = repository.scope(0x00c0_ffee);
         assert_eq!(scope.as_str(), "00c0ffee");
         assert_eq!(repository.scope(1), scope);
         fs::create_dir(directory.path().join("deep")).unwrap();
         let deep = Repository::around(&directory.path().join("deep")).unwrap();
         assert_eq!(deep.scope(2), scope);
-        let names: Vec<_> =
-            fs::read_dir(repository.folder()).unwrap().flatten().map(|e| e.file_name()).collect();
+        let names: Vec<_> = fs::read_dir(&folder).unwrap().flatten().map(|e| e.file_name()).collect();
         assert_eq!(names, ["id"], "no drafts are left");
-    }
-
-    #[test]
-    fn worktrees_share_it() {
-        let (directory, repository) = repository();
-        let worktree = tempfile::tempdir().unwrap();
-        let git = directory.path().join(".git/worktrees/w");
-        fs::create_dir_all(&git).unwrap();
-        fs::write(git.join("commondir"), "../..\n").unwrap();
-        fs::write(worktree.path().join(".git"), format!("gitdir: {}\n", git.display())).unwrap();
-        let other = Repository::around(worktree.path()).unwrap();
-        assert_eq!(other.worktree, worktree.path());
-        assert_eq!(other.scope(1), repository.scope(2));
+        assert_eq!(repository.remove_files().unwrap(), Remains::Nothing);
+        assert!(!folder.exists());
+        assert_eq!(repository.remove_files().unwrap(), Remains::Nothing, "twice is no failure");
     }
 
     #[test]
     fn a_broken_id_or_an_unwritable_place_still_has_one() {
-        let (_directory, repository) = repository();
-        fs::create_dir(repository.folder()).unwrap();
-        fs::write(repository.folder().join("id"), "../../etc").unwrap();
-        assert_eq!(repository.scope(7).as_str(), hash_of(&repository.common));
+        let (_directory, repository, folder) = repository();
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("id"), "../../etc").unwrap();
+        assert_eq!(repository.scope(7).as_str(), hash_of(folder.parent().unwrap()));
         assert_eq!(hash_of(Path::new("/a")), hash_of(Path::new("/a")));
         assert_ne!(hash_of(Path::new("/a")), hash_of(Path::new("/b")));
     }
@@ -156,8 +214,20 @@ mod tests {
     }
 
     #[test]
+    fn names_of_drafts() {
+        for name in [draft_name(0, 1), draft_name(u32::MAX, u32::MAX), "id.0badf00d.77".to_owned()] {
+            assert!(is_draft(&name), "{name}");
+        }
+        for name in
+            ["id", "id.", "id.txt", "id.0badf00d", "id.0BADF00D.1", "id.0badf00d.+1", "id.0badf00d.1.bak"]
+        {
+            assert!(!is_draft(name), "{name}");
+        }
+    }
+
+    #[test]
     fn twenty_at_once_agree() {
-        let (_directory, repository) = repository();
+        let (_directory, repository, _) = repository();
         let scopes: Vec<Scope> = std::thread::scope(|threads| {
             let racers: Vec<_> = (0..20)
                 .map(|n| {

@@ -1,4 +1,5 @@
-//! What the tests of all crates share: a test that cannot run where it is says so, and never passes.
+//! What the tests of all crates share: a test that cannot run where it is says so, and never passes. And a directory that
+//! hangs.
 //!
 //! Rust's test runner has no result for a test that finds out while it runs that something is missing: a right, a
 //! version, a program. Such a test asks here, and returns if the answer is no:
@@ -20,11 +21,17 @@
 
 #![expect(clippy::panic, reason = "a test that can neither run nor be reported as skipped has failed")]
 
+#[cfg(target_os = "linux")]
+mod hanging;
+
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, thread};
+
+#[cfg(target_os = "linux")]
+pub use hanging::HangingDirectory;
 
 /// Names the file in which `cargo xtask test` wants to find what was skipped: a line for each, name, tab, reason.
 pub const SKIPS: &str = "RINGER_SKIPS";

@@ -1,10 +1,9 @@
 //! `ringer nuke`.
 
-use std::io;
-
 use ringer_core::Message;
 use ringer_hub::Clock;
-use ringer_journal::{Journal, Listening, Memory};
+use ringer_journal::{Journal, Listening, Memory, Remains};
+use ringer_term::sanitise_line;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 
@@ -17,9 +16,9 @@ use crate::place;
 
 /// Remove what Ringer left in this repository and stop its listeners
 ///
-/// Shows what nobody has read, asks, and then removes the repository's
+/// Lists the unread messages, asks, and then removes the repository's
 /// messages, questions and places, its id in the git directory, and ends
-/// whoever listens.
+/// its listeners. Files that Ringer did not make stay.
 ///
 /// Examples:
 ///   ringer nuke
@@ -59,7 +58,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if let Some(journal) = &journal {
         place::tell_of_repair(journal);
     }
-    show(&unread, listeners.len(), &repository.worktree.display().to_string());
+    show(&unread, listeners.len(), &sanitise_line(&repository.worktree.display().to_string()));
     if !arguments.yes && !agrees("really?", "ringer nuke --yes")? {
         say("nothing was removed");
         return Ok(());
@@ -70,12 +69,15 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         memory.forget(&removed)?;
     }
     let removed = removed.len();
-    match std::fs::remove_dir_all(repository.folder()) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            let what = format!("cannot remove {}", repository.folder().display());
-            return Err(Failure::new(Exit::NoPermission, what).because(error));
-        }
-        _ => {}
+    let remains = repository.remove_files().map_err(|error| {
+        let what = format!("cannot remove the repository's id below {}", repository.worktree.display());
+        Failure::new(Exit::NoPermission, what).because(error).hint("ringer nuke --yes")
+    })?;
+    if let Remains::Foreign(path) = remains {
+        say(&format!(
+            "{} stays: Ringer did not make what is in it",
+            sanitise_line(&path.display().to_string())
+        ));
     }
     if arguments.json {
         return print_json(&Report {

@@ -9,3 +9,4 @@ mod mounts;
 mod mutation;
 mod owner;
 mod refusal;
+mod repository;

@@ -66,7 +66,8 @@ impl TestEnvironment {
     /// Makes another repository, by hand: starting git costs more than everything else here.
     pub(crate) fn make_repository(&self, name: &str) -> PathBuf {
         let repository = self.path().join(name);
-        fs::create_dir_all(repository.join(".git")).expect("a directory");
+        fs::create_dir_all(repository.join(".git/objects")).expect("a directory");
+        fs::create_dir_all(repository.join(".git/refs")).expect("a directory");
         fs::write(repository.join(".git/HEAD"), "ref: refs/heads/main\n").expect("a file");
         repository
     }

@@ -108,7 +108,8 @@ fn a_repositorys_hook_runs_once_it_is_trusted() {
     let hub = hub(&[]);
     let toasts = hub.follow("toast");
     let repository = hub.path("checkout");
-    fs::create_dir_all(repository.join(".git")).expect("a directory");
+    fs::create_dir_all(repository.join(".git/objects")).expect("a directory");
+    fs::create_dir_all(repository.join(".git/refs")).expect("a directory");
     fs::write(repository.join(".git/HEAD"), "ref: refs/heads/main\n").expect("a file");
     let script = r#"echo '{"notification":{"title":"by the repository"}}'"#;
     fs::write(repository.join(".ringer.toml"), hook("theirs", script, "")).expect("a file");

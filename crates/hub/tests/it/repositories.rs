@@ -1,7 +1,9 @@
 //! Repositories: their settings hold for the first message from them, and one that hangs costs nobody anything.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,8 +11,8 @@ use std::time::{Duration, Instant};
 use ringer_core::{Draft, Mark, MessageId, Origin, Scope, Sender, Tag, Target};
 use ringer_hub::config::{Trusted, load_repository};
 use ringer_hub::trust_file;
-use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
+use test_support::HangingDirectory;
 
 use crate::hub::{Sink, TestHub, draft, until};
 
@@ -29,7 +31,8 @@ fn from(directory: &Path, body: &str) -> Draft {
 
 fn worktree(hub: &TestHub, name: &str) -> PathBuf {
     let root = hub.path(name);
-    fs::create_dir_all(root.join(".git")).expect("a directory");
+    fs::create_dir_all(root.join(".git/objects")).expect("a directory");
+    fs::create_dir_all(root.join(".git/refs")).expect("a directory");
     fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").expect("a file");
     root
 }
@@ -45,40 +48,15 @@ fn trust(hub: &TestHub, root: &Path) {
     trusted.save(&trust_file(hub.home())).expect("it is written");
 }
 
-/// A worktree that hangs for whoever looks which repository it belongs to, until this is dropped.
-struct Swamp(PathBuf);
-
-impl Swamp {
-    fn new(hub: &TestHub, name: &str) -> Self {
-        let root = hub.path(name);
-        fs::create_dir(&root).expect("a directory");
-        mknodat(CWD, root.join(".git"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a FIFO");
-        Self(root)
-    }
-}
-
-impl Drop for Swamp {
-    fn drop(&mut self) {
-        drain(&self.0);
-    }
-}
-
-/// Whoever waits for the other end gets it, and then an end without a word; whoever comes later finds nothing.
-fn drain(swamp: &Path) {
-    let other_end = fs::File::options().read(true).write(true).open(swamp.join(".git"));
-    let _ = fs::remove_file(swamp.join(".git"));
-    drop(other_end);
-}
-
-/// Ends a hub while the swamp hangs.
+/// Ends a hub while the directory hangs.
 #[track_caller]
-fn end_promptly(hub: &mut TestHub, swamp: &Swamp) {
+fn end_promptly(hub: &mut TestHub, hanging: &Arc<HangingDirectory>) {
     let (ended, waits) = channel::<()>();
-    let root = swamp.0.clone();
+    let directory = Arc::clone(hanging);
     // A hub that hangs with it must not take the test along.
     let rescue = thread::spawn(move || {
         if waits.recv_timeout(PROMPTLY) == Err(RecvTimeoutError::Timeout) {
-            drain(&root);
+            directory.release();
         }
     });
     let begun = Instant::now();
@@ -120,12 +98,12 @@ fn one_that_hangs_costs_nobody_anything() {
     let directory = tempfile::tempdir().expect("a directory");
     let sink = Sink::new(directory.path());
     let mut hub = hub(&sink.command());
-    let swamp = Swamp::new(&hub, "swamp");
-    hub.append(&from(&swamp.0, "from the swamp"));
+    let Some(hanging) = HangingDirectory::new().map(Arc::new) else { return };
+    hub.append(&from(&hanging.path(), "from where it hangs"));
     let begun = Instant::now();
     assert_eq!(hub.call("ping", &Value::Null)["pong"], true);
-    assert_eq!(listed(&hub), ["from the swamp"], "whoever wrote something and asks sees it");
-    sink.wait_for(&["from the swamp"]);
+    assert_eq!(listed(&hub), ["from where it hangs"], "whoever wrote something and asks sees it");
+    sink.wait_for(&["from where it hangs"]);
     assert!(begun.elapsed() < PROMPTLY, "{:?}", begun.elapsed());
     assert_eq!(given_up(&hub), 1);
     let others: Vec<String> = (0..20).map(|number| format!("number {number}")).collect();
@@ -135,22 +113,46 @@ fn one_that_hangs_costs_nobody_anything() {
     sink.wait_for(&others.iter().map(String::as_str).collect::<Vec<_>>());
     // It is known by now: nobody waits for it again.
     for number in 0..3 {
-        hub.append(&from(&swamp.0, &format!("again {number}")));
+        hub.append(&from(&hanging.path(), &format!("again {number}")));
         assert!(listed(&hub).contains(&format!("again {number}")));
     }
     assert_eq!((listed(&hub).len(), given_up(&hub)), (24, 1));
-    end_promptly(&mut hub, &swamp);
+    end_promptly(&mut hub, &hanging);
+}
+
+/// A FIFO made a probe wait, and a link to a device without an end filled the memory.
+#[test]
+fn what_is_no_git_directory_is_passed_over_at_once() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let hub = hub("");
+    let fifo = |path: &Path| mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a FIFO");
+    let zero = |path: &Path| symlink("/dev/zero", path).expect("a link");
+    let mut expected = Vec::new();
+    for (kind, make) in [("fifo", &fifo as &dyn Fn(&Path)), ("zero", &zero)] {
+        for name in [".git", ".git/commondir", ".git/ringer", ".git/config"] {
+            let root = hub.path(&format!("{kind}{}", expected.len()));
+            match name {
+                ".git" => fs::create_dir(&root).expect("a directory"),
+                _ => drop(worktree(&hub, root.to_str().expect("text"))),
+            }
+            make(&root.join(name));
+            expected.push(format!("{kind} at {name}"));
+            hub.append(&from(&root, &expected[expected.len() - 1]));
+        }
+    }
+    until("all have come", || listed(&hub).len() == expected.len());
+    assert_eq!(given_up(&hub), 0);
 }
 
 #[test]
 fn what_is_behind_a_held_message_stays_behind_it() {
     let hub = hub("");
-    let (swamp, other) = (Swamp::new(&hub, "swamp"), Swamp::new(&hub, "other"));
-    hub.append(&from(&swamp.0, "first"));
+    let (Some(one), Some(two)) = (HangingDirectory::new(), HangingDirectory::new()) else { return };
+    hub.append(&from(&one.path(), "first"));
     hub.append(&clear_all());
     assert!(listed(&hub).is_empty(), "it was cleared after it came");
     // The same by a request, which answers with what came of it.
-    hub.append(&from(&other.0, "second"));
+    hub.append(&from(&two.path(), "second"));
     let cleared = hub.call("notification.clear", &json!({ "all": true }));
     assert_eq!(cleared, json!({ "read": 1, "removed": 1, "unread": 0 }));
     assert_eq!(given_up(&hub), 2);
@@ -159,9 +161,9 @@ fn what_is_behind_a_held_message_stays_behind_it() {
 #[test]
 fn what_was_held_when_a_hub_ended_is_taken_by_the_next() {
     let mut hub = hub("");
-    let swamp = Swamp::new(&hub, "swamp");
-    hub.append(&from(&swamp.0, "held"));
-    end_promptly(&mut hub, &swamp);
+    let Some(hanging) = HangingDirectory::new().map(Arc::new) else { return };
+    hub.append(&from(&hanging.path(), "held"));
+    end_promptly(&mut hub, &hanging);
     hub.begin();
     assert_eq!(listed(&hub), ["held"]);
 }
@@ -171,9 +173,9 @@ fn one_that_hangs_does_not_hide_the_settings_of_another() {
     let mut hub = hub("");
     let good = worktree(&hub, "good");
     set_hook(&good, "theirs", "true");
-    let swamp = Swamp::new(&hub, "swamp");
+    let Some(hanging) = HangingDirectory::new().map(Arc::new) else { return };
     hub.end();
-    hub.append(&from(&swamp.0, "one batch"));
+    hub.append(&from(&hanging.path(), "one batch"));
     let id = hub.append(&from(&good, "for both"));
     hub.begin();
     was_passed_over(&hub, &id, "theirs");

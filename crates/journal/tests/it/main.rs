@@ -6,6 +6,8 @@ mod home;
 
 mod agent;
 mod clock;
+mod git;
+mod hostile;
 mod hub;
 mod inbox;
 mod lead;

@@ -1,0 +1,188 @@
+//! Which git directory belongs to a worktree, judged by files alone.
+//!
+//! A checkout may come from anywhere, so every file in it may be hostile: nothing here waits (a FIFO, a device), reads
+//! without a bound, or believes that a directory belongs to this worktree only because a file in the worktree says so.
+//! Git itself writes the proof into the git directory: `gitdir` for a linked worktree, `core.worktree` for a submodule.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+/// The longest file that holds a path: a path has at most 4096 bytes (`PATH_MAX`), and `gitdir: ` stands before it.
+const MAX_POINTER: u64 = 4200;
+/// How much of a `config` is read. Git writes `[core]` first; real files have a few KiB.
+const MAX_CONFIG: u64 = 64 * 1024;
+
+/// What `.git` in a directory says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum GitDirectory {
+    /// The directory that all worktrees of the repository share. It belongs to this worktree: files may be kept in it.
+    Own(PathBuf),
+    /// `.git` names a real git directory that does not name this worktree. Git works with it, but it may be another
+    /// repository's. Holds the path of `.git` itself.
+    Unproven(PathBuf),
+}
+
+/// The git directory of the worktree with this root. `None` where no repository has its root.
+pub(crate) fn of_worktree(root: &Path) -> Option<GitDirectory> {
+    let git = root.join(".git");
+    let kind = fs::symlink_metadata(&git).ok()?.file_type();
+    if kind.is_dir() {
+        // `commondir` is not followed here: git writes that file only below `worktrees/`.
+        return if is_git_directory(&git) { fs::canonicalize(git).ok().map(GitDirectory::Own) } else { None };
+    }
+    let named = if kind.is_symlink() {
+        fs::canonicalize(&git).ok()?
+    } else {
+        let text = read_bounded(CWD, &git, MAX_POINTER)?;
+        fs::canonicalize(root.join(path_in(text.strip_prefix(b"gitdir:")?))).ok()?
+    };
+    let root = fs::canonicalize(root).ok()?;
+    let (common, is_own) = match read_bounded(CWD, &named.join("commondir"), MAX_POINTER) {
+        Some(common) => {
+            let common = fs::canonicalize(named.join(path_in(&common))).ok()?;
+            let is_listed = named.parent() == Some(&common.join("worktrees"));
+            (common, is_listed && names_worktree(&named, &root))
+        }
+        // A bare repository beside its worktrees (`gitdir: ./.bare`) lies in the directory that names it.
+        None => (named.clone(), named.parent() == Some(&root) || is_submodule_at(&named, &root)),
+    };
+    if !is_git_directory(&common) {
+        return None;
+    }
+    Some(if is_own { GitDirectory::Own(common) } else { GitDirectory::Unproven(root.join(".git")) })
+}
+
+/// What git asks of a git directory as well: HEAD, objects, refs.
+fn is_git_directory(path: &Path) -> bool {
+    // HEAD was a link in old repositories, to a branch that may not be born. It is never read here.
+    let has_head =
+        fs::symlink_metadata(path.join("HEAD")).is_ok_and(|head| head.is_file() || head.is_symlink());
+    has_head && path.join("objects").is_dir() && path.join("refs").is_dir()
+}
+
+/// Whether the private directory of a linked worktree says that the worktree is here. A relative path (git 2.48) counts
+/// from that directory.
+fn names_worktree(private: &Path, root: &Path) -> bool {
+    let Some(text) = read_bounded(CWD, &private.join("gitdir"), MAX_POINTER) else { return false };
+    let named = private.join(path_in(&text));
+    named.file_name() == Some(OsStr::new(".git"))
+        && named.parent().is_some_and(|parent| fs::canonicalize(parent).is_ok_and(|parent| parent == root))
+}
+
+/// Whether a git directory says by `core.worktree` that its worktree is here, as git writes it for submodules.
+fn is_submodule_at(git: &Path, root: &Path) -> bool {
+    // `config.worktree` comes second, as with git: it overrides `config`.
+    let texts = ["config", "config.worktree"].map(|name| read_start(&git.join(name), MAX_CONFIG));
+    let worktree = texts.iter().flatten().filter_map(|text| core_worktree(text)).next_back();
+    worktree.is_some_and(|path| fs::canonicalize(git.join(path)).is_ok_and(|path| path == root))
+}
+
+/// The last `worktree` of the sections `[core]` in a git configuration.
+fn core_worktree(config: &[u8]) -> Option<PathBuf> {
+    let mut in_core = false;
+    let mut found = None;
+    for line in config.split(|byte| *byte == b'\n') {
+        let mut line = line.trim_ascii();
+        if let Some(header) = line.strip_prefix(b"[") {
+            let Some(end) = header.iter().position(|byte| *byte == b']') else { continue };
+            in_core = header[..end].trim_ascii().eq_ignore_ascii_case(b"core");
+            line = header[end + 1..].trim_ascii();
+        }
+        let Some(equals) = line.iter().position(|byte| *byte == b'=') else { continue };
+        if in_core && line[..equals].trim_ascii().eq_ignore_ascii_case(b"worktree") {
+            found = Some(PathBuf::from(OsStr::from_bytes(&value(&line[equals + 1..]))));
+        }
+    }
+    found
+}
+
+/// A value of a git configuration without quotes, escapes and comment.
+fn value(raw: &[u8]) -> Vec<u8> {
+    let mut bytes = raw.trim_ascii().iter();
+    let (mut value, mut is_quoted) = (Vec::new(), false);
+    // Spaces before a comment are not part of the value.
+    let mut end = 0;
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => is_quoted = !is_quoted,
+            b'\\' => value.extend(bytes.next().map(|escaped| match escaped {
+                b'n' => b'\n',
+                b't' => b'\t',
+                b'b' => 8,
+                other => *other,
+            })),
+            b'#' | b';' if !is_quoted => break,
+            other => value.push(*other),
+        }
+        if is_quoted || !byte.is_ascii_whitespace() {
+            end = value.len();
+        }
+    }
+    value.truncate(end);
+    value
+}
+
+/// A path as git writes it into a file of its own: spaces before it and line ends after it are not part of it.
+fn path_in(text: &[u8]) -> &Path {
+    let text = text.trim_ascii_start();
+    let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+    Path::new(OsStr::from_bytes(&text[..end]))
+}
+
+/// A regular file of at most so many bytes. Never waits: a FIFO or a device is opened without blocking, seen for what it
+/// is, and closed. A link is not followed.
+pub(crate) fn read_bounded(directory: impl AsFd, path: &Path, most: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(directory, path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)).ok()?;
+    (bytes.len() as u64 <= most).then_some(bytes)
+}
+
+/// The first so many bytes of a regular file.
+fn read_start(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(CWD, path).and_then(|file| file.take(most).read_to_end(&mut bytes)).ok()?;
+    Some(bytes)
+}
+
+fn open_regular(directory: impl AsFd, path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(openat(directory, path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worktree_of_a_configuration() {
+        let check = |config: &str, expected: Option<&str>| {
+            assert_eq!(core_worktree(config.as_bytes()), expected.map(PathBuf::from), "{config}");
+        };
+        check("[core]\n\tbare = false\n\tworktree = ../../../mod\n", Some("../../../mod"));
+        check("[core] worktree=/a b/c  # there\n", Some("/a b/c"));
+        check("[CORE]\nWorkTree = \"/a;b \" ; no\n", Some("/a;b "));
+        check("[core]\nworktree = \"a\\\"b\\\\c\"\n", Some("a\"b\\c"));
+        check("[core]\nworktree = one\n[core]\nworktree = two\n", Some("two"));
+        check("[core \"x\"]\nworktree = one\n[remote]\nworktree = two\n", None);
+        check("[core\nworktree = one\n= \n[core]\nworktree\n", None);
+        check("", None);
+    }
+
+    #[test]
+    fn paths_in_files_of_git() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(path_in(text.as_bytes()), Path::new(expected), "{text:?}");
+        };
+        check(" ../a b \r\n", "../a b ");
+        check("x", "x");
+        check("\n", "");
+        check("", "");
+    }
+}

@@ -1,0 +1,187 @@
+//! Any tree of files under any name that git knows: looking at it ends, and changes nothing outside of the worktree's own.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use ringer_journal::Repository;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use crate::git::names;
+
+/// A read that hangs would take for ever; this is far more than any of them needs.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// What lies at a path of the tree.
+#[derive(Debug, Clone)]
+enum Item {
+    Directory,
+    Fifo,
+    /// More than a memory holds.
+    Huge,
+    Link(String),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+/// Where it lies: everything that git, or Ringer, gives a meaning.
+const PLACES: [&str; 18] = [
+    ".git",
+    ".git/HEAD",
+    ".git/objects",
+    ".git/refs",
+    ".git/commondir",
+    ".git/gitdir",
+    ".git/config",
+    ".git/ringer",
+    ".git/ringer/id",
+    "other",
+    "other/HEAD",
+    "other/objects",
+    "other/refs",
+    "other/commondir",
+    "other/gitdir",
+    "other/config",
+    "other/config.worktree",
+    "other/ringer/id",
+];
+
+/// Where a link or a file may lead: to the victim's in every form, and to what never ends.
+const TARGETS: [&str; 16] = [
+    "../victim/.git",
+    "../victim",
+    "../victim/.git/worktrees/side",
+    "../victim/.git/worktrees",
+    "../../victim/.git",
+    "../victim/.git/ringer",
+    "../../../victim/.git/ringer/id",
+    "other",
+    "./.git",
+    "..",
+    ".",
+    "/",
+    "/dev/zero",
+    "/dev/tty",
+    "/proc/self/mem",
+    "",
+];
+
+fn item() -> impl Strategy<Value = Item> {
+    let target = prop::sample::select(TARGETS.to_vec());
+    prop_oneof![
+        3 => Just(Item::Directory),
+        1 => Just(Item::Fifo),
+        1 => Just(Item::Huge),
+        3 => target.clone().prop_map(|target| Item::Link(target.to_owned())),
+        3 => target.clone().prop_map(|target| Item::Text(format!("gitdir: {target}\n"))),
+        2 => target.clone().prop_map(|target| Item::Text(format!("{target}\n"))),
+        2 => target.prop_map(|target| Item::Text(format!("[core]\nworktree = {target}\n"))),
+        2 => Just(Item::Text("ref: refs/heads/main\n".to_owned())),
+        1 => prop::collection::vec(any::<u8>(), 0..64).prop_map(Item::Bytes),
+    ]
+}
+
+fn put(path: &Path, item: &Item) {
+    // A parent that is a file stays one: then this item is not there.
+    let _ = path.parent().map(fs::create_dir_all);
+    let _ = match item {
+        Item::Directory => fs::create_dir(path),
+        Item::Fifo => mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(Into::into),
+        Item::Huge => fs::File::create_new(path).and_then(|file| file.set_len(1 << 40)),
+        Item::Link(target) => symlink(target, path),
+        Item::Text(text) => fs::write(path, text),
+        Item::Bytes(bytes) => fs::write(path, bytes),
+    };
+}
+
+fn make_git_directory(git: &Path) {
+    for part in ["objects", "refs", "worktrees/side"] {
+        fs::create_dir_all(git.join(part)).expect("a directory");
+    }
+    fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("a file");
+}
+
+/// A repository with a worktree and an id, beside the hostile one.
+fn victim(root: &Path) -> PathBuf {
+    let git = root.join("victim/.git");
+    make_git_directory(&git);
+    fs::create_dir_all(root.join("side")).expect("a directory");
+    fs::write(root.join("side/.git"), format!("gitdir: {}\n", git.join("worktrees/side").display()))
+        .expect("a file");
+    for (name, text) in [
+        ("worktrees/side/HEAD", "ref: refs/heads/side\n".to_owned()),
+        ("worktrees/side/commondir", "../..\n".to_owned()),
+        ("worktrees/side/gitdir", format!("{}\n", root.join("side/.git").display())),
+    ] {
+        fs::write(git.join(name), text).expect("a file");
+    }
+    root.join("victim")
+}
+
+/// What `.git` in the worktree is at first, before hostile things are put into it.
+#[derive(Debug, Clone, Copy)]
+enum Begin {
+    Nothing,
+    Real,
+    /// A file that names `other`, which is a real git directory.
+    Named,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #[test]
+    fn a_hostile_tree_ends_and_changes_nothing_outside(
+        begin in prop::sample::select(vec![Begin::Nothing, Begin::Real, Begin::Named]),
+        items in prop::collection::vec((prop::sample::select(PLACES.to_vec()), item()), 0..8),
+        replace in any::<bool>(),
+    ) {
+        // In memory where the system has a place for that: an id is put on disk in every case.
+        let memory = Path::new("/dev/shm");
+        let below = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let directory = tempfile::tempdir_in(below).expect("a directory");
+        let root = directory.path().canonicalize().expect("a path");
+        let victim = victim(&root);
+        let scope = Repository::around(&victim).expect("a repository").scope(0x00c0_ffee);
+        let (outside, worktree) = (names(&victim), root.join("worktree"));
+        fs::create_dir(&worktree).expect("a directory");
+        match begin {
+            Begin::Nothing => {}
+            Begin::Real => make_git_directory(&worktree.join(".git")),
+            Begin::Named => {
+                make_git_directory(&worktree.join("other"));
+                fs::write(worktree.join(".git"), "gitdir: other\n").expect("a file");
+            }
+        }
+        for (place, item) in &items {
+            let path = worktree.join(place);
+            // Never through a link: the tree is the attacker's, what is around it is not.
+            if path.ancestors().skip(1).any(|parent| parent.starts_with(&worktree) && parent.is_symlink()) {
+                continue;
+            }
+            if replace {
+                let _ = fs::remove_file(&path);
+                let _ = fs::remove_dir_all(&path);
+            }
+            if fs::symlink_metadata(&path).is_err() {
+                put(&path, item);
+            }
+        }
+        let (done, waits) = channel();
+        std::thread::spawn(move || {
+            let repository = Repository::around(&worktree);
+            let scope = repository.as_ref().map(|repository| repository.scope(7));
+            let removed = repository.as_ref().map(Repository::remove_files);
+            let _ = done.send((repository, scope, removed));
+        });
+        let Ok((repository, found, _)) = waits.recv_timeout(DEADLINE) else {
+            return Err(TestCaseError::fail("it hangs"));
+        };
+        prop_assert_eq!(names(&victim), outside, "{:?}", repository);
+        prop_assert_ne!(found, Some(scope.clone()), "{:?}", repository);
+        let after = Repository::around(&root.join("side")).expect("a repository");
+        prop_assert_eq!(after.scope(9), scope);
+    }
+}
