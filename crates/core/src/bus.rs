@@ -93,13 +93,13 @@ impl<T> Bus<T> {
         replaced.map(|arrival| (arrival.item, Displaced::ByNewer))
     }
 
-    /// Takes the next ones out, of places that are ready for one. What is not waits on, and a newer one of its surface
-    /// may still take its place.
-    pub fn drain(&mut self, mut ready: impl FnMut(&Place) -> bool) -> Drained<T> {
+    /// Takes the next ones out that are ready. What is not waits on, and a newer one of its surface may still take its
+    /// place.
+    pub fn drain(&mut self, mut ready: impl FnMut(&Arrival<T>) -> bool) -> Drained<T> {
         let numbers: Vec<u64> = self
             .pending
             .iter()
-            .filter(|(_, arrival)| ready(&arrival.place))
+            .filter(|(_, arrival)| ready(arrival))
             .map(|(number, _)| *number)
             .take(MAX_DRAIN + 1)
             .collect();
@@ -234,7 +234,7 @@ mod tests {
         let (mut bus, fence) = (Bus::default(), Fence::default());
         bus.push(pane("a"), 1, &fence);
         bus.push(pane("b"), 2, &fence);
-        let taken = bus.drain(|place| *place != pane("a"));
+        let taken = bus.drain(|arrival| arrival.place != pane("a"));
         assert_eq!((taken.arrivals[0].item, taken.more), (2, false));
         assert_eq!(bus.push(pane("a"), 3, &fence), Some((1, Displaced::ByNewer)));
         assert_eq!(items(&mut bus), [3]);

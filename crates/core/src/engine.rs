@@ -9,7 +9,8 @@ mod draw;
 mod hear;
 mod remember;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::attention::{Attention, Badge, Reason};
@@ -19,6 +20,7 @@ use crate::duplicate::DuplicateWindow;
 use crate::fence::Fence;
 use crate::hooks::{Chain, FailureNotices, Hook};
 use crate::id::MessageId;
+use crate::in_force::HooksInForce;
 use crate::kind::{Kind, Tag};
 use crate::now::Now;
 use crate::order::{Delivery, Event, Incoming, Looking, Order, Ticket};
@@ -48,9 +50,19 @@ pub struct Preferences {
     /// Whether rings are drawn at all.
     pub no_rings: bool,
     /// The hook programs, in order.
-    pub hooks: Vec<Hook>,
+    pub hooks: Arc<[Hook]>,
+    /// Digests of repositories' hooks that the person trusts, whether or not `hooks` has them.
+    pub trusted_hooks: HashSet<String>,
+    /// The files whose hooks are all among `hooks`.
+    pub read_files: HashSet<String>,
     /// Ways out that lead nowhere, because the person has set up nothing there.
     pub closed: Vec<Way>,
+}
+
+impl Preferences {
+    fn hooks_in_force(&self) -> HooksInForce {
+        HooksInForce::new(&self.hooks, self.trusted_hooks.clone(), self.read_files.clone())
+    }
 }
 
 /// A notification between its arrival and its decision.
@@ -59,6 +71,8 @@ struct Candidate {
     incoming: Incoming,
     replaces: Option<MessageId>,
     steps: Vec<String>,
+    /// Those of the settings that held when it arrived, which may be its own worktree's only then.
+    hooks: Arc<[Hook]>,
 }
 
 #[derive(Debug, Clone)]
@@ -80,13 +94,14 @@ struct WithHooks {
 /// let message = Message { seq: 1, id: MessageId::new(0, [0; 10]), unix_ms: 0, draft, machine: None };
 /// let incoming = Incoming { message, caller: Caller::default(), is_subagent: false, pending: false };
 /// let orders = engine.handle(now, Event::Message(Box::new(incoming)));
-/// assert!(orders.iter().any(|order| matches!(order, Order::Remember(record) if !record.is_read)));
+/// assert!(orders.iter().any(|order| matches!(order, Order::Remember { record, is_new: true } if !record.is_read)));
 /// assert!(orders.iter().any(|order| matches!(order, Order::Deliver(_))));
 /// # Ok::<(), ringer_core::InvalidWord>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Engine {
     preferences: Preferences,
+    hooks_in_force: HooksInForce,
     rules: Rules,
     surfaces: Surfaces,
     looking: Looking,
@@ -117,6 +132,7 @@ impl Engine {
     pub fn new(preferences: Preferences, remote: bool) -> Self {
         Self {
             rules: Rules::new(preferences.rules.clone()),
+            hooks_in_force: preferences.hooks_in_force(),
             preferences,
             surfaces: Surfaces::default(),
             looking: Looking::default(),
@@ -138,9 +154,10 @@ impl Engine {
         }
     }
 
-    /// New preferences. What is with the hooks goes on with the old ones.
+    /// New preferences. What has arrived goes on with the hooks of the old ones, as far as the new ones allow them.
     pub fn set(&mut self, preferences: Preferences) {
         self.rules.set(preferences.rules.clone());
+        self.hooks_in_force = preferences.hooks_in_force();
         self.preferences = preferences;
     }
 
@@ -163,6 +180,14 @@ impl Engine {
     pub fn undecided_ids(&self) -> impl Iterator<Item = &MessageId> {
         let with_hooks = self.with_hooks.values().map(|with| &with.arrival.item);
         self.bus.pending().chain(with_hooks).map(|candidate| &candidate.incoming.message.id)
+    }
+
+    /// The revisions of settings whose hooks may still be ordered: whoever runs hooks has to keep their programs.
+    pub fn hook_revisions(&self) -> HashSet<u64> {
+        let waiting = self.bus.pending().map(|candidate| candidate.hooks.as_ref());
+        let waiting = waiting.chain([self.preferences.hooks.as_ref()]).filter_map(<[Hook]>::first);
+        let waiting = waiting.map(|hook| hook.identity.revision);
+        waiting.chain(self.with_hooks.values().filter_map(|with| with.chain.revision())).collect()
     }
 
     /// The session, to be written down.
@@ -255,7 +280,7 @@ impl Engine {
             Event::Message(incoming) => self.arrive(now, *incoming, orders),
             Event::HooksAnswered { ticket, answer } => {
                 if let Some(mut with) = self.with_hooks.remove(&ticket) {
-                    let next = with.chain.answered(answer);
+                    let next = with.chain.answered(answer, &self.hooks_in_force);
                     self.go_on(now, ticket, with, next, orders);
                 }
             }

@@ -3,8 +3,10 @@
 //! Nothing is run here. The chain says which hook comes next and with what, and is told what came of it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::in_force::HooksInForce;
 use crate::policy::{Effects, Envelope, Patch};
 
 /// How often the person is told that a hook fails.
@@ -20,16 +22,28 @@ pub enum OnFailure {
     Suppress,
 }
 
+/// Which program a hook is. An order names a hook by this and never by its position: the settings may have changed
+/// since the chain began, and another program may stand in the same position under the same id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HookIdentity {
+    /// Its name.
+    pub id: String,
+    /// A digest of what decides which program runs: the id, the arguments, the file that names them.
+    pub digest: String,
+    /// The revision of the settings in which it stands.
+    pub revision: u64,
+}
+
 /// A hook program, as far as the rules care.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
-    /// Its name.
-    pub id: String,
+    /// Which program it is.
+    pub identity: HookIdentity,
     /// The file that names it.
     pub config_path: Option<String>,
     /// What its failure means.
     pub on_failure: OnFailure,
-    /// Whether the person has trusted what it runs. One that is not trusted is passed over.
+    /// Whether the person had trusted what it runs in that revision. One that is not trusted is passed over.
     pub trusted: bool,
     /// The repository whose own it is: it runs for that one's notifications only.
     pub scope: Option<String>,
@@ -47,10 +61,10 @@ pub enum Answer {
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// Run the hook at this index, with this on its standard input.
+    /// Run this hook, with this on its standard input.
     Run {
-        /// Which one.
-        index: usize,
+        /// Which program.
+        hook: HookIdentity,
         /// What it reads.
         envelope: Envelope,
     },
@@ -65,10 +79,11 @@ pub enum Next {
     },
 }
 
-/// One notification on its way through the hooks.
+/// One notification on its way through the hooks. It keeps the hooks it began with; each is checked against the settings
+/// that hold when its turn comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chain {
-    hooks: Vec<Hook>,
+    hooks: Arc<[Hook]>,
     scope: String,
     at: usize,
     envelope: Envelope,
@@ -78,15 +93,25 @@ pub struct Chain {
 
 impl Chain {
     /// Begins with the first hook, for a notification of that scope.
-    pub fn begin(hooks: Vec<Hook>, scope: &str, envelope: Envelope) -> (Self, Next) {
+    pub fn begin(
+        hooks: Arc<[Hook]>,
+        scope: &str,
+        envelope: Envelope,
+        in_force: &HooksInForce,
+    ) -> (Self, Next) {
         let scope = scope.to_owned();
         let mut chain = Self { hooks, scope, at: 0, envelope, steps: Vec::new(), failures: Vec::new() };
-        let next = chain.next();
+        let next = chain.next(in_force);
         (chain, next)
     }
 
+    /// The revision of the settings whose hooks it runs, if there are any.
+    pub fn revision(&self) -> Option<u64> {
+        self.hooks.first().map(|hook| hook.identity.revision)
+    }
+
     /// Takes what came of the hook that was to run.
-    pub fn answered(&mut self, answer: Answer) -> Next {
+    pub fn answered(&mut self, answer: Answer, in_force: &HooksInForce) -> Next {
         if let Some(hook) = self.hooks.get(self.at).cloned() {
             self.at += 1;
             match answer {
@@ -94,7 +119,7 @@ impl Chain {
                 Answer::Failed(why) => self.fail(&hook, why),
             }
         }
-        self.next()
+        self.next(in_force)
     }
 
     fn patch(&mut self, hook: &Hook, patch: Patch) {
@@ -103,50 +128,46 @@ impl Chain {
         self.envelope.apply(patch);
         let did = if self.envelope == before { "changed nothing" } else { "changed it" };
         let switches = self.envelope.effects.names().join(", ");
-        self.steps.push(format!("hook {} {did}; on: {switches}", hook.id));
+        self.steps.push(format!("hook {} {did}; on: {switches}", hook.identity.id));
         if stop {
-            self.steps.push(format!("hook {} ended the chain", hook.id));
+            self.steps.push(format!("hook {} ended the chain", hook.identity.id));
             self.at = self.hooks.len();
         }
     }
 
     /// Its own patch is lost, and nothing else. A hook that fails closed takes the notification with it.
     fn fail(&mut self, hook: &Hook, why: String) {
-        self.steps.push(format!("hook {} failed: {why}", hook.id));
-        self.failures.push((hook.id.clone(), why));
+        self.steps.push(format!("hook {} failed: {why}", hook.identity.id));
+        self.failures.push((hook.identity.id.clone(), why));
         if hook.on_failure == OnFailure::Suppress {
-            self.steps.push(format!("suppressed, because hook {} fails closed", hook.id));
+            self.steps.push(format!("suppressed, because hook {} fails closed", hook.identity.id));
             self.envelope.effects = Effects::NONE;
             self.at = self.hooks.len();
         }
     }
 
-    fn next(&mut self) -> Next {
-        loop {
-            let elsewhere = |hook: &Hook| hook.scope.as_ref().is_some_and(|scope| *scope != self.scope);
-            let Some(hook) = self.hooks.get(self.at).filter(|hook| !hook.trusted || elsewhere(hook)) else {
-                break;
-            };
-            if elsewhere(hook) {
-                self.at += 1;
-                continue;
+    fn next(&mut self, in_force: &HooksInForce) -> Next {
+        while let Some(hook) = self.hooks.get(self.at) {
+            let id = &hook.identity.id;
+            if hook.scope.as_ref().is_some_and(|scope| *scope != self.scope) {
+                // Another repository's own.
+            } else if !hook.trusted {
+                self.steps.push(format!("hook {id} is not trusted and was passed over"));
+                self.failures.push((id.clone(), "waits to be trusted: ringer trust".to_owned()));
+            } else if let Some(why) = in_force.refusal(hook) {
+                self.steps.push(format!("hook {id} was not run: {why}"));
+            } else {
+                let mut envelope = self.envelope.clone();
+                envelope.context.hook_id = Some(id.clone());
+                envelope.context.config_path.clone_from(&hook.config_path);
+                return Next::Run { hook: hook.identity.clone(), envelope };
             }
-            self.steps.push(format!("hook {} is not trusted and was passed over", hook.id));
-            self.failures.push((hook.id.clone(), "waits to be trusted: ringer trust".to_owned()));
             self.at += 1;
         }
-        match self.hooks.get(self.at) {
-            Some(hook) => {
-                let mut envelope = self.envelope.clone();
-                envelope.context.hook_id = Some(hook.id.clone());
-                envelope.context.config_path.clone_from(&hook.config_path);
-                Next::Run { index: self.at, envelope }
-            }
-            None => Next::Decided {
-                envelope: self.envelope.clone(),
-                steps: std::mem::take(&mut self.steps),
-                failures: std::mem::take(&mut self.failures),
-            },
+        Next::Decided {
+            envelope: self.envelope.clone(),
+            steps: std::mem::take(&mut self.steps),
+            failures: std::mem::take(&mut self.failures),
         }
     }
 }
@@ -175,7 +196,14 @@ mod tests {
     use crate::policy::{AgentContext, Context, Text};
 
     fn hook(id: &str) -> Hook {
-        Hook { id: id.to_owned(), config_path: None, on_failure: OnFailure::Keep, trusted: true, scope: None }
+        let identity = HookIdentity { id: id.to_owned(), digest: format!("digest of {id}"), revision: 1 };
+        Hook { identity, config_path: None, on_failure: OnFailure::Keep, trusted: true, scope: None }
+    }
+
+    /// These hooks, under settings that trust all of them.
+    fn in_force(hooks: &[Hook]) -> HooksInForce {
+        let trusted = hooks.iter().map(|hook| hook.identity.digest.clone()).collect();
+        HooksInForce::new(hooks, trusted, std::collections::HashSet::new())
     }
 
     fn patch(json: &str) -> Answer {
@@ -183,16 +211,17 @@ mod tests {
     }
 
     /// Runs a chain with these answers. Gives what was decided and which hooks ran.
-    fn run(hooks: Vec<Hook>, answers: Vec<Answer>) -> (Envelope, Vec<(String, String)>, Vec<usize>) {
+    fn run(hooks: Vec<Hook>, answers: Vec<Answer>) -> (Envelope, Vec<(String, String)>, Vec<String>) {
         let text = Text { body: "b".into(), ..Text::default() };
         let envelope = Envelope::new(text, Context::default(), AgentContext::default());
-        let (mut chain, mut next) = Chain::begin(hooks, "here", envelope);
+        let in_force = in_force(&hooks);
+        let (mut chain, mut next) = Chain::begin(hooks.into(), "here", envelope, &in_force);
         let (mut answers, mut ran) = (answers.into_iter(), Vec::new());
         loop {
             match next {
-                Next::Run { index, .. } => {
-                    ran.push(index);
-                    next = chain.answered(answers.next().unwrap());
+                Next::Run { hook, .. } => {
+                    ran.push(hook.id);
+                    next = chain.answered(answers.next().unwrap(), &in_force);
                 }
                 Next::Decided { envelope, failures, .. } => return (envelope, failures, ran),
             }
@@ -203,8 +232,11 @@ mod tests {
     fn each_hook_reads_what_the_one_before_it_left() {
         let text = Text { body: "b".into(), ..Text::default() };
         let envelope = Envelope::new(text, Context::default(), AgentContext::default());
-        let (mut chain, _) = Chain::begin(vec![hook("a"), hook("b")], "here", envelope);
-        let Next::Run { envelope, .. } = chain.answered(patch(r#"{"notification":{"body":"new"}}"#)) else {
+        let hooks = [hook("a"), hook("b")];
+        let in_force = in_force(&hooks);
+        let (mut chain, _) = Chain::begin(hooks.into(), "here", envelope, &in_force);
+        let answer = patch(r#"{"notification":{"body":"new"}}"#);
+        let Next::Run { envelope, .. } = chain.answered(answer, &in_force) else {
             panic!("the second comes next");
         };
         assert_eq!(
@@ -217,7 +249,7 @@ mod tests {
     fn stop_ends_the_chain() {
         let answers = vec![patch(r#"{"stop":true,"effects":{"sound":false}}"#)];
         let (envelope, _, ran) = run(vec![hook("a"), hook("b")], answers);
-        assert_eq!((envelope.effects.sound, ran), (false, vec![0]));
+        assert_eq!((envelope.effects.sound, ran), (false, vec!["a".to_owned()]));
     }
 
     #[test]
@@ -229,21 +261,22 @@ mod tests {
         ];
         let (envelope, failures, ran) = run(vec![hook("a"), hook("b"), hook("c")], answers);
         assert!(!envelope.effects.sound && !envelope.effects.desktop && envelope.effects.record);
-        assert_eq!((failures, ran), (vec![("b".into(), "exit code 1".into())], vec![0, 1, 2]));
+        assert_eq!(failures, [("b".into(), "exit code 1".into())]);
+        assert_eq!(ran, ["a", "b", "c"]);
     }
 
     #[test]
     fn one_may_fail_closed() {
         let closed = Hook { on_failure: OnFailure::Suppress, ..hook("a") };
         let (envelope, _, ran) = run(vec![closed, hook("b")], vec![Answer::Failed("timeout".into())]);
-        assert_eq!((envelope.effects, ran), (Effects::NONE, vec![0]));
+        assert_eq!((envelope.effects, ran), (Effects::NONE, vec!["a".to_owned()]));
     }
 
     #[test]
     fn what_is_not_trusted_is_passed_over_and_said_so() {
         let untrusted = Hook { trusted: false, ..hook("a") };
         let (envelope, failures, ran) = run(vec![untrusted, hook("b")], vec![patch("{}")]);
-        assert_eq!((envelope.effects, ran), (Effects::default(), vec![1]));
+        assert_eq!((envelope.effects, ran), (Effects::default(), vec!["b".to_owned()]));
         assert!(failures[0].1.contains("ringer trust"));
     }
 
@@ -252,7 +285,27 @@ mod tests {
         let of = |scope: &str| Hook { scope: Some(scope.to_owned()), ..hook(scope) };
         let (_, failures, ran) =
             run(vec![of("elsewhere"), of("here"), hook("b")], vec![patch("{}"), patch("{}")]);
-        assert_eq!((failures.len(), ran), (0, vec![1, 2]));
+        assert_eq!((failures.len(), ran), (0, vec!["here".to_owned(), "b".to_owned()]));
+    }
+
+    #[test]
+    fn what_the_settings_withdrew_since_it_began_is_not_run_and_the_notification_kept() {
+        let text = Text { body: "b".into(), ..Text::default() };
+        let envelope = Envelope::new(text, Context::default(), AgentContext::default());
+        let closed = Hook { on_failure: OnFailure::Suppress, ..hook("b") };
+        let hooks = [hook("a"), closed.clone(), hook("c")];
+        let (mut chain, next) = Chain::begin(hooks.clone().into(), "here", envelope, &in_force(&hooks));
+        assert!(matches!(next, Next::Run { hook, .. } if hook.id == "a"));
+        let now = in_force(&[hook("a"), hook("c")]);
+        let Next::Run { hook, .. } = chain.answered(patch("{}"), &now) else {
+            panic!("the third comes next")
+        };
+        assert_eq!(hook.id, "c");
+        let Next::Decided { envelope, steps, .. } = chain.answered(patch("{}"), &now) else {
+            panic!("all ran")
+        };
+        assert_eq!(envelope.effects, Effects::default(), "its failing closed holds for what it was asked");
+        assert!(steps.iter().any(|step| step.starts_with("hook b was not run: ")), "{steps:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::Agent;
 use crate::attention::Badge;
 use crate::delivery::Way;
-use crate::hooks::Answer;
+use crate::hooks::{Answer, HookIdentity};
 use crate::id::{MessageId, QuestionId};
 use crate::kind::Kind;
 use crate::message::Message;
@@ -151,13 +151,18 @@ pub enum Order {
     RunHook {
         /// To answer with.
         ticket: Ticket,
-        /// Which of the hooks.
-        index: usize,
+        /// Which program. No other may run in its place.
+        hook: HookIdentity,
         /// What it reads.
         envelope: Box<Envelope>,
     },
-    /// Write a notification down, new or changed.
-    Remember(Box<Record>),
+    /// Write a notification down.
+    Remember {
+        /// What is known of it now.
+        record: Box<Record>,
+        /// Whether it was not in the store before.
+        is_new: bool,
+    },
     /// It was taken off the list.
     Forget(MessageId),
     /// Add a step to the trail of a message that is not in the store.

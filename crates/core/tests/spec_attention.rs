@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use ringer_core::{
-    Answer, Caller, DailySpan, Draft, Effects, Engine, Envelope, Event, Hook, Incoming, Kind, Looking,
-    Message, MessageId, Mute, Now, OnFailure, Order, Patch, Place, Preferences, Scope, Sender, Settings,
-    SurfaceId, Ticket, TimeOfDay, Way, WorkspaceId,
+    Answer, Caller, DailySpan, Draft, Effects, Engine, Envelope, Event, Hook, HookIdentity, Incoming, Kind,
+    Looking, Message, MessageId, Mute, Now, OnFailure, Order, Patch, Place, Preferences, Scope, Sender,
+    Settings, SurfaceId, Ticket, TimeOfDay, Way, WorkspaceId,
 };
 
 fn at(ms: u64) -> Now {
@@ -41,7 +41,8 @@ fn looking(app: bool, surface: &str) -> Event {
 }
 
 fn hook(id: &str) -> Hook {
-    Hook { id: id.to_owned(), config_path: None, on_failure: OnFailure::Keep, trusted: true, scope: None }
+    let identity = HookIdentity { id: id.to_owned(), digest: format!("digest of {id}"), revision: 1 };
+    Hook { identity, config_path: None, on_failure: OnFailure::Keep, trusted: true, scope: None }
 }
 
 fn engine(preferences: Preferences) -> Engine {
@@ -54,7 +55,7 @@ fn engine(preferences: Preferences) -> Engine {
 }
 
 fn with_hooks(hooks: Vec<Hook>) -> Engine {
-    engine(Preferences { hooks, ..Preferences::default() })
+    engine(Preferences { hooks: hooks.into(), ..Preferences::default() })
 }
 
 fn asked(orders: &[Order]) -> Vec<(Ticket, Envelope)> {
@@ -143,7 +144,8 @@ fn built_in_rules_come_first_then_the_hook_programs() {
         quiet_hours: vec![DailySpan::parse("00:00-01:00").expect("a span")],
         ..Settings::default()
     };
-    let mut engine = engine(Preferences { rules, hooks: vec![hook("triage")], ..Preferences::default() });
+    let mut engine =
+        engine(Preferences { rules, hooks: vec![hook("triage")].into(), ..Preferences::default() });
     let (ticket, envelope) = asked(&engine.handle(at(0), message(1, "a", "x"))).remove(0);
     assert_eq!(envelope.effects, Effects { record: true, ..Effects::NONE });
     // A hook has the last word.
@@ -310,7 +312,8 @@ fn every_decision_is_appended_to_the_trail() {
         quiet_hours: vec![DailySpan::parse("00:00-01:00").expect("a span")],
         ..Settings::default()
     };
-    let mut engine = engine(Preferences { rules, hooks: vec![hook("triage")], ..Preferences::default() });
+    let mut engine =
+        engine(Preferences { rules, hooks: vec![hook("triage")].into(), ..Preferences::default() });
     engine.handle(at(0), looking(true, "a"));
     let (ticket, _) = asked(&engine.handle(at(1), message(1, "a", "x"))).remove(0);
     engine.handle(at(2), patched(ticket, r#"{"effects":{"desktop":false,"command":true}}"#));

@@ -12,7 +12,7 @@ use crate::perform::Job;
 use crate::scout::Sight;
 use crate::watch::Watcher;
 
-/// How often the settings' files are looked at, at most.
+/// How often the settings' files are looked at, at most, when no message comes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Dispatcher {
@@ -45,8 +45,9 @@ impl Dispatcher {
     pub(crate) fn apply_settings(&mut self) {
         self.applied += 1;
         let config = self.settings.config();
-        let trusted = self.settings.trusted();
-        self.engine.set(config.preferences(&|hook| trusted.is_trusted(hook)));
+        self.hook_programs.add(self.applied, &config, self.settings.trusted());
+        self.engine.set(self.settings.preferences(&config, self.applied));
+        self.hook_programs.keep_only(&self.engine.hook_revisions());
         self.flash = config.notify.flash;
         self.patience = config.patience();
         self.perform(Job::Equip(Arc::new(Outfit::of(&config, search_path()))));

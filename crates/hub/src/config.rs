@@ -34,7 +34,7 @@ mod word;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -137,13 +137,13 @@ impl Config {
         self
     }
 
-    /// The hooks that are not switched off, in the order (and under the indexes) of [`Config::preferences`].
+    /// The hooks that are not switched off, in order.
     pub fn enabled_hooks(&self) -> impl Iterator<Item = &HookEntry> {
         self.hooks.iter().filter(|hook| hook.enabled)
     }
 
-    /// What the engine has to know. `trusted` is asked about hooks of repositories only; the person's own always are.
-    pub fn preferences(&self, trusted: &dyn Fn(&HookEntry) -> bool) -> Preferences {
+    /// What the engine has to know of these settings, under their revision. Which files they were read from is left out.
+    pub fn preferences(&self, revision: u64, trusted: &Trusted) -> Preferences {
         let notify = &self.notify;
         Preferences {
             rules: Settings {
@@ -155,7 +155,12 @@ impl Config {
             popup: notify.popup,
             reorder: notify.reorder,
             no_rings: !notify.ring,
-            hooks: self.enabled_hooks().map(|hook| hook.to_rule(hook.is_own() || trusted(hook))).collect(),
+            hooks: self
+                .enabled_hooks()
+                .map(|hook| hook.to_rule(revision, trusted.is_trusted(hook)))
+                .collect(),
+            trusted_hooks: trusted.digests().map(str::to_owned).collect(),
+            read_files: HashSet::new(),
             closed: self.closed_ways(),
         }
     }

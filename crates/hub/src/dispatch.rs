@@ -18,6 +18,7 @@ use crate::book::{Book, flag, unflag};
 use crate::clock::{Clock, monotonic};
 use crate::events::EventLog;
 use crate::feed::{Held, Waiting};
+use crate::hook_programs::HookPrograms;
 use crate::host::{Host, Service};
 use crate::housekeeping::House;
 use crate::input::Input;
@@ -54,6 +55,7 @@ pub(crate) struct Dispatcher {
     pub(crate) services: Vec<Box<dyn Service>>,
     pub(crate) clock: Clock,
     pub(crate) settings: Settings,
+    pub(crate) hook_programs: HookPrograms,
     pub(crate) log: Log,
     pub(crate) book: Book,
     pub(crate) bell: AsyncFd<HubBell>,
@@ -77,7 +79,7 @@ pub(crate) struct Dispatcher {
     pub(crate) looked: Duration,
     /// With the next batch, all repositories that are known are looked at.
     pub(crate) look_at_known: bool,
-    /// How often other settings were applied.
+    /// How often other settings were applied: the revision of those that hold.
     pub(crate) applied: u64,
     pub(crate) house: House,
     pub(crate) titles: Titles,
@@ -143,8 +145,9 @@ impl Dispatcher {
         let (mut journal, mut memory) = (parts.journal, parts.memory);
         let clock = Clock::local();
         let config = parts.settings.config();
-        let trusted = parts.settings.trusted();
-        let engine = Engine::new(config.preferences(&|hook| trusted.is_trusted(hook)), false);
+        let engine = Engine::new(parts.settings.preferences(&config, 0), false);
+        let mut hook_programs = HookPrograms::default();
+        hook_programs.add(0, &config, parts.settings.trusted());
         memory.healing(|memory| memory.taken())?;
         let seq = journal.healing(|journal| journal.taken_by_hub(Some(&memory)))?;
         #[expect(
@@ -161,6 +164,7 @@ impl Dispatcher {
             services: parts.plugs.services,
             followed: HashMap::new(),
             settings: parts.settings,
+            hook_programs,
             log: parts.log,
             book: Book::default(),
             bell,
@@ -342,6 +346,8 @@ impl Dispatcher {
         self.last_busy = monotonic();
         match input {
             Input::Answered { ticket, answer } => {
+                // The next hook is ordered by it, and may be no longer trusted.
+                self.reload();
                 self.handle(Event::HooksAnswered { ticket, answer });
                 self.hungry = true;
             }

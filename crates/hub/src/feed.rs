@@ -176,6 +176,8 @@ impl Dispatcher {
         // With nothing new the cursor stays, and nothing has to reach the disk before a request is answered.
         if let Some(last) = messages.last() {
             self.book.take(last.seq);
+            // Trust that was withdrawn before a message came counts for it.
+            self.reload();
         }
         for message in messages {
             self.seq = message.seq;

@@ -43,6 +43,7 @@ mod dispatch;
 mod events;
 mod feed;
 mod focus;
+mod hook_programs;
 mod host;
 mod housekeeping;
 mod input;

@@ -25,10 +25,11 @@ impl Dispatcher {
 
     pub(crate) fn obey(&mut self, now: Now, order: Order) {
         match order {
-            Order::RunHook { ticket, index, envelope } => {
-                self.perform(Job::Hook { ticket, index, envelope });
+            Order::RunHook { ticket, hook, envelope } => {
+                let program = self.hook_programs.get(&hook);
+                self.perform(Job::Hook { ticket, program, envelope });
             }
-            Order::Remember(record) => self.remember(now, *record),
+            Order::Remember { record, is_new } => self.remember(now, *record, is_new),
             Order::Forget(id) => {
                 self.book.forget(&id);
                 self.events.add(now.wall_ms, "notification.removed", json!({ "id": id }));
@@ -71,10 +72,8 @@ impl Dispatcher {
         }
     }
 
-    pub(crate) fn remember(&mut self, now: Now, record: Record) {
+    pub(crate) fn remember(&mut self, now: Now, record: Record, is_new: bool) {
         let data = view::notification(&record, &self.clock);
-        // The decision is the last step of a new one; whatever happens to it later is a step after that.
-        let is_new = record.trail.steps().next_back().is_some_and(|step| step.text.starts_with("decided: "));
         let name = if is_new { "notification.created" } else { "notification.updated" };
         self.events.add(now.wall_ms, name, data);
         self.book.remember(record);

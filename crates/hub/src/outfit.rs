@@ -24,8 +24,6 @@ pub(crate) struct Outfit {
     pub(crate) command: Option<PersonCommand>,
     /// Who is called, each under its name.
     pub(crate) webhooks: Vec<(String, Webhook)>,
-    /// The hook programs, under the indexes that the engine uses.
-    pub(crate) hooks: Vec<HookProgram>,
     /// Where players are looked for.
     pub(crate) search_path: OsString,
 }
@@ -42,7 +40,6 @@ impl Outfit {
                 .iter()
                 .map(|entry| (entry.name().to_owned(), entry.way_out()))
                 .collect(),
-            hooks: config.enabled_hooks().map(config::HookEntry::program).collect(),
             search_path,
         }
     }

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringer_core::{Answer, Delivery, Envelope, MessageId, Ticket, Way};
-use ringer_deliver::{Desktop, DesktopEvent, Error as DesktopError, MAX_QUEUED, Note, Popup, Shown};
+use ringer_deliver::{
+    Desktop, DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note, Popup, Shown,
+};
 use ringer_term::Channel;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
@@ -31,8 +33,8 @@ const MAX_IN_TERMINALS: usize = 256;
 /// Something to carry out.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// Run a hook.
-    Hook { ticket: Ticket, index: usize, envelope: Box<Envelope> },
+    /// Run a hook. Without a program nothing runs, and the hook has failed.
+    Hook { ticket: Ticket, program: Option<Arc<HookProgram>>, envelope: Box<Envelope> },
     /// Send a notification out; to that terminal, if that is the way.
     Deliver { delivery: Box<Delivery>, terminal: Option<Terminal>, under_way: UnderWay },
     /// Take back what was shown of one, and stop what is on its way.
@@ -156,7 +158,7 @@ impl Performer {
     fn take(&mut self, job: Job, terminals: &mpsc::Sender<(MessageId, InTerminal)>) {
         match job {
             Job::Equip(outfit) => self.outfit = outfit,
-            Job::Hook { ticket, index, envelope } => self.run_hook(ticket, index, envelope),
+            Job::Hook { ticket, program, envelope } => self.run_hook(ticket, program, envelope),
             Job::Withdraw(id) => self.withdraw(&id),
             // The writer takes them in order; more than it holds are too many to matter.
             Job::Title { terminal, text } => {
@@ -191,12 +193,12 @@ impl Performer {
         }
     }
 
-    fn run_hook(&mut self, ticket: Ticket, index: usize, envelope: Box<Envelope>) {
-        let (inputs, outfit) = (self.inputs.clone(), Arc::clone(&self.outfit));
+    fn run_hook(&mut self, ticket: Ticket, program: Option<Arc<HookProgram>>, envelope: Box<Envelope>) {
+        let inputs = self.inputs.clone();
         self.tasks.spawn(async move {
-            let answer = match outfit.hooks.get(index) {
-                Some(hook) => hook.run(&envelope).await,
-                None => Answer::Failed("the hook is no longer there".to_owned()),
+            let answer = match program {
+                Some(program) => program.run(&envelope).await,
+                None => Answer::Failed("no trusted program is known under its identity".to_owned()),
             };
             let _ = inputs.send(Input::Answered { ticket, answer }).await;
         });

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ringer_core::Observation;
+use ringer_core::{Observation, Preferences};
 use ringer_journal::Home;
 
-use crate::config::{Change, Config, Environment, LastGood, Trusted, load, user_path};
+use crate::config::{Change, Config, Environment, LastGood, REPOSITORY_FILE, Trusted, load, user_path};
 use crate::scout::{Own, Sight};
 
 /// Repositories whose settings are kept. With more, some are forgotten until they are heard of again.
@@ -60,6 +60,14 @@ impl Settings {
         self.repositories.iter().fold(self.last.config().clone(), |config, (scope, own)| {
             config.with_repository(&own.settings, scope)
         })
+    }
+
+    /// What the engine has to know of them, under their revision.
+    pub(crate) fn preferences(&self, config: &Config, revision: u64) -> Preferences {
+        let files =
+            self.repositories.values().map(|own| own.root.join(REPOSITORY_FILE)).chain(self.path.clone());
+        let read_files = files.map(|path| path.to_string_lossy().into_owned()).collect();
+        Preferences { read_files, ..config.preferences(revision, &self.trusted) }
     }
 
     /// What was trusted.
@@ -148,7 +156,6 @@ pub(crate) fn look(path: &Path) -> Look {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::REPOSITORY_FILE;
 
     fn settings(directory: &Path) -> (Settings, PathBuf) {
         let path = directory.join("config.toml");

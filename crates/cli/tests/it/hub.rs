@@ -9,4 +9,5 @@ mod hostile_text;
 mod protocol;
 mod starting;
 mod stopped;
+mod trust;
 mod world;

@@ -1,7 +1,7 @@
 //! `ringer listen`: who gets what, and when it ends.
 
 mod orphan;
-mod repository;
+pub(crate) mod repository;
 
 use std::fs;
 use std::io::Write;

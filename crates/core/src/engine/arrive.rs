@@ -1,6 +1,7 @@
 //! Arriving: which surface rang, is it news, and its place in the queue.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::hear::BELL;
 use super::{Candidate, Engine, MAX_WITH_HOOKS};
@@ -53,7 +54,8 @@ impl Engine {
                 Some(older)
             }
         };
-        let displaced = self.bus.push(place, Candidate { incoming, replaces, steps }, &self.fence);
+        let hooks = Arc::clone(&self.preferences.hooks);
+        let displaced = self.bus.push(place, Candidate { incoming, replaces, steps, hooks }, &self.fence);
         if let Some((older, why)) = displaced {
             let text = match why {
                 Displaced::ByNewer => {
@@ -94,11 +96,10 @@ impl Engine {
     pub(super) fn drain(&mut self, now: Now, orders: &mut Vec<Order>) {
         let mut held: HashSet<Place> =
             self.with_hooks.values().map(|with| with.arrival.place.clone()).collect();
-        let with_hooks = !self.preferences.hooks.is_empty();
-        let drained = self.bus.drain(|place| {
-            let ready = held.len() < MAX_WITH_HOOKS && !held.contains(place);
-            if ready && with_hooks {
-                held.insert(place.clone());
+        let drained = self.bus.drain(|arrival| {
+            let ready = held.len() < MAX_WITH_HOOKS && !held.contains(&arrival.place);
+            if ready && !arrival.item.hooks.is_empty() {
+                held.insert(arrival.place.clone());
             }
             ready
         });

@@ -1,5 +1,7 @@
 //! Deciding: the built-in rules, then the hooks, and whether anybody still wants to know.
 
+use std::sync::Arc;
+
 use super::{Candidate, Engine, WithHooks, kind_of};
 use crate::bus::Arrival;
 use crate::delivery::Focus;
@@ -29,8 +31,8 @@ impl Engine {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         // What the rules silenced for good is not worth a program.
-        let hooks = if effects == Effects::NONE { Vec::new() } else { self.preferences.hooks.clone() };
-        let (chain, next) = Chain::begin(hooks, scope.as_str(), envelope);
+        let hooks = if effects == Effects::NONE { Arc::default() } else { Arc::clone(&arrival.item.hooks) };
+        let (chain, next) = Chain::begin(hooks, scope.as_str(), envelope, &self.hooks_in_force);
         self.go_on(now, ticket, WithHooks { arrival, chain }, next, orders);
     }
 
@@ -43,8 +45,8 @@ impl Engine {
         orders: &mut Vec<Order>,
     ) {
         match next {
-            Next::Run { index, envelope } => {
-                orders.push(Order::RunHook { ticket, index, envelope: Box::new(envelope) });
+            Next::Run { hook, envelope } => {
+                orders.push(Order::RunHook { ticket, hook, envelope: Box::new(envelope) });
                 self.with_hooks.insert(ticket, with);
             }
             Next::Decided { envelope, steps, failures } => {

@@ -68,18 +68,33 @@ impl Engine {
         }
     }
 
+    /// A notification was added: write it down, and take back what was shown of it if it is read already.
+    pub(super) fn added(&mut self, id: &MessageId, orders: &mut Vec<Order>) {
+        self.write_down(id, true, orders);
+        self.withdraw_if_read(id, orders);
+    }
+
     /// Notifications changed: write them down, and take back what was shown of those that are read now.
     pub(super) fn changed(&mut self, ids: &[MessageId], orders: &mut Vec<Order>) {
         for id in ids {
             self.changed_without_withdrawing(id, orders);
-            if self.attention.store().get(id).is_some_and(|record| record.is_read) {
-                self.withdraw(id, orders);
-            }
+            self.withdraw_if_read(id, orders);
         }
     }
 
     pub(super) fn changed_without_withdrawing(&self, id: &MessageId, orders: &mut Vec<Order>) {
-        orders.extend(self.attention.store().get(id).map(|record| Order::Remember(Box::new(record.clone()))));
+        self.write_down(id, false, orders);
+    }
+
+    fn write_down(&self, id: &MessageId, is_new: bool, orders: &mut Vec<Order>) {
+        let record = self.attention.store().get(id).map(|record| Box::new(record.clone()));
+        orders.extend(record.map(|record| Order::Remember { record, is_new }));
+    }
+
+    fn withdraw_if_read(&mut self, id: &MessageId, orders: &mut Vec<Order>) {
+        if self.attention.store().get(id).is_some_and(|record| record.is_read) {
+            self.withdraw(id, orders);
+        }
     }
 
     pub(super) fn withdraw(&mut self, id: &MessageId, orders: &mut Vec<Order>) {

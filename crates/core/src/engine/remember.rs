@@ -26,7 +26,7 @@ impl Engine {
         envelope: &Envelope,
         orders: &mut Vec<Order>,
     ) {
-        let Arrival { place, item: Candidate { incoming, replaces, steps }, .. } = arrival;
+        let Arrival { place, item: Candidate { incoming, replaces, steps, .. }, .. } = arrival;
         let message = incoming.message;
         let mut plan =
             plan(envelope.effects, self.focus(&place), self.preferences.popup, self.preferences.reorder);
@@ -62,7 +62,7 @@ impl Engine {
         } else if self.attention.store().get(&message.id).is_none() {
             let added = self.attention.add(record, now.wall_ms);
             self.supersede(&message.id, added.superseded, &plan.purposes, orders);
-            self.changed(std::slice::from_ref(&message.id), orders);
+            self.added(&message.id, orders);
         } else {
             // Told twice, as after a restart: once is enough.
             return;

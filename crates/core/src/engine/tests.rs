@@ -1,10 +1,12 @@
 //! The rules of the assembly line, one by one.
 
+mod hooks;
+
 use std::time::Duration;
 
 use super::*;
 use crate::address::{Scope, Sender};
-use crate::hooks::{Answer, OnFailure};
+use crate::hooks::{Answer, HookIdentity, OnFailure};
 use crate::message::{Draft, Message};
 use crate::now::TimeOfDay;
 use crate::order::Sign;
@@ -36,16 +38,20 @@ fn message(number: u64, surface: &str, body: &str) -> Event {
     Event::Message(Box::new(incoming(number, surface, body)))
 }
 
-fn engine(hooks: &[&str]) -> Engine {
+/// Settings of a revision with hooks of the person's own.
+fn preferences(revision: u64, hooks: &[&str]) -> Preferences {
     let hook = |id: &&str| Hook {
-        id: (*id).to_owned(),
+        identity: HookIdentity { id: (*id).to_owned(), digest: format!("digest of {id}"), revision },
         config_path: None,
         on_failure: OnFailure::Keep,
         trusted: true,
         scope: None,
     };
-    let preferences = Preferences { hooks: hooks.iter().map(hook).collect(), ..Preferences::default() };
-    let mut engine = Engine::new(preferences, false);
+    Preferences { hooks: hooks.iter().map(hook).collect(), ..Preferences::default() }
+}
+
+fn engine(hooks: &[&str]) -> Engine {
+    let mut engine = Engine::new(preferences(1, hooks), false);
     for surface in ["a", "b", "c"] {
         let event =
             Event::Surface { surface: SurfaceId::new(surface), workspace: WorkspaceId::new("w"), tty: None };
@@ -60,8 +66,8 @@ fn words(orders: &[Order]) -> Vec<String> {
         .iter()
         .filter_map(|order| {
             Some(match order {
-                Order::RunHook { index, .. } => format!("hook {index}"),
-                Order::Remember(_) | Order::Trail { .. } | Order::Flash(_) | Order::ShowToast(_) => {
+                Order::RunHook { hook, .. } => format!("hook {} of {}", hook.id, hook.revision),
+                Order::Remember { .. } | Order::Trail { .. } | Order::Flash(_) | Order::ShowToast(_) => {
                     return None;
                 }
                 Order::Append { surface, body, .. } => format!("append {surface} {body}"),
@@ -146,51 +152,6 @@ fn a_duplicate_within_the_window_is_absorbed_or_takes_the_place() {
 }
 
 #[test]
-fn a_late_answer_for_a_cleared_place_is_dropped() {
-    let mut engine = engine(&["slow"]);
-    let ticket = tickets(&engine.handle(at(0), message(1, "a", "needs you")))[0];
-    engine.handle(at(1), Event::Clear(place("a")));
-    let orders =
-        engine.handle(at(20_000), Event::HooksAnswered { ticket, answer: Answer::Failed("late".into()) });
-    assert!(words(&orders).is_empty() && engine.attention().store().is_empty());
-    assert!(
-        orders.iter().any(|order| matches!(order, Order::Trail { text, .. } if text.contains("cleared")))
-    );
-}
-
-#[test]
-fn hooks_are_asked_in_order_within_a_surface_and_at_once_across() {
-    let mut engine = engine(&["triage"]);
-    let first = tickets(&engine.handle(at(0), message(1, "a", "one")))[0];
-    assert_eq!(
-        tickets(&engine.handle(at(1), message(2, "b", "two"))).len(),
-        1,
-        "another surface does not wait"
-    );
-    assert!(tickets(&engine.handle(at(600), message(3, "a", "three"))).is_empty(), "the same one does");
-    let orders = engine.handle(
-        at(700),
-        Event::HooksAnswered { ticket: first, answer: Answer::Patched(crate::policy::Patch::default()) },
-    );
-    assert_eq!(tickets(&orders).len(), 1, "and is asked when its turn comes");
-    assert!(engine.attention().store().get(&id(1)).is_some());
-}
-
-#[test]
-fn at_most_64_are_with_the_hooks() {
-    let mut engine = engine(&["slow"]);
-    let mut asked = 0;
-    for number in 0..90 {
-        let surface = format!("s{number}");
-        let event =
-            Event::Surface { surface: SurfaceId::new(&surface), workspace: WorkspaceId::new("w"), tty: None };
-        engine.handle(at(0), event);
-        asked += tickets(&engine.handle(at(0), message(number, &surface, "x"))).len();
-    }
-    assert_eq!((asked, engine.undecided()), (MAX_WITH_HOOKS, 90));
-}
-
-#[test]
 fn a_way_that_fails_falls_through_to_the_next() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "a", "needs you"));
@@ -269,20 +230,6 @@ fn an_answer_closes_its_question() {
 }
 
 #[test]
-fn a_failing_hook_is_told_once_in_five_minutes() {
-    let mut engine = engine(&["bad"]);
-    let mut fail = |ms, number| {
-        let ticket = tickets(&engine.handle(at(ms), message(number, "a", &number.to_string())))[0];
-        let answer = Answer::Failed("exit code 1".into());
-        engine.handle(at(ms), Event::HooksAnswered { ticket, answer });
-        let told = engine.toasts.waiting().chain(engine.toast()).any(|toast| toast.key == "hook-failed-bad");
-        engine.handle(at(ms), Event::RemoveToast("hook-failed-bad".into()));
-        told
-    };
-    assert!(fail(0, 1) && !fail(1000, 2) && fail(400_000, 3));
-}
-
-#[test]
 fn a_session_comes_back() {
     let mut before = engine(&[]);
     before.handle(at(0), message(1, "a", "needs you"));
@@ -302,7 +249,7 @@ fn a_burst_is_taken_sixteen_at_a_time() {
         one.caller = Caller::default();
         engine.bus.push(
             Place::workspace(WorkspaceId::new("w")),
-            Candidate { incoming: one, replaces: None, steps: Vec::new() },
+            Candidate { incoming: one, replaces: None, steps: Vec::new(), hooks: Arc::default() },
             &engine.fence.clone(),
         );
     }
@@ -404,17 +351,6 @@ fn marks_reach_one_a_place_or_everything() {
     assert_eq!(after(Clear, "all"), (0, 0));
     assert_eq!(after(Clear, "all-read"), (2, 2));
     assert_eq!(after(Clear, "place:oops"), (2, 2));
-}
-
-#[test]
-fn clearing_everything_fences_what_is_with_the_hooks_too() {
-    let mut engine = engine(&["slow"]);
-    let orders = engine.handle(at(0), message(1, "a", "needs you"));
-    engine.handle(at(1), Event::ClearAll);
-    let answer = Answer::Patched(crate::policy::Patch::default());
-    let ticket = tickets(&orders)[0];
-    engine.handle(at(2), Event::HooksAnswered { ticket, answer });
-    assert!(engine.attention.store().is_empty());
 }
 
 #[test]

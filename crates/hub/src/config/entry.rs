@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_core::{Hook, Kind, OnFailure};
+use ringer_core::{Hook, HookIdentity, Kind, OnFailure};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::trust::Trustable;
 use super::{schema, word};
 
 /// How long a program may take, unless the person says otherwise.
@@ -81,10 +82,15 @@ impl HookEntry {
         self.source.origin == Origin::User
     }
 
+    /// Which program it is, in the settings of this revision.
+    pub(crate) fn identity(&self, revision: u64) -> HookIdentity {
+        HookIdentity { id: self.id.clone(), digest: self.digest(), revision }
+    }
+
     /// The hook of the engine.
-    pub(crate) fn to_rule(&self, trusted: bool) -> Hook {
+    pub(crate) fn to_rule(&self, revision: u64, trusted: bool) -> Hook {
         Hook {
-            id: self.id.clone(),
+            identity: self.identity(revision),
             config_path: Some(self.source.path.to_string_lossy().into_owned()),
             on_failure: self.on_failure,
             trusted,

@@ -226,8 +226,12 @@ fn a_repository_mutes_only_itself() {
     let config = Config::default().with_repository(&repository, "abcd1234");
     let expected = Matcher { scope: Some("abcd1234".into()), kind: Some(Kind::Status), agent: None };
     assert_eq!(config.notify.mute, [expected]);
-    let trust = |answer: bool| config.preferences(&|_| answer).hooks[0].trusted;
-    assert!(trust(true) && !trust(false));
+    let mut trusted = Trusted::default();
+    assert!(!config.preferences(1, &trusted).hooks[0].trusted);
+    trusted.trust(&config.hooks[0]);
+    let preferences = config.preferences(1, &trusted);
+    assert!(preferences.hooks[0].trusted);
+    assert!(preferences.trusted_hooks.contains(&preferences.hooks[0].identity.digest));
 }
 
 #[test]
@@ -256,13 +260,14 @@ fn what_the_engine_is_told() {
                 [[hook]]\nid = \"off\"\ncommand = [\"x\"]\nenabled = false\n\
                 [[hook]]\nid = \"b\"\ncommand = [\"x\"]\n";
     let config = read(text).unwrap();
-    let preferences = config.preferences(&|_| false);
+    let preferences = config.preferences(1, &Trusted::default());
     assert_eq!(preferences.popup, Popup::Both);
     assert!(preferences.no_rings && preferences.reorder && preferences.rules.subagents);
     assert_eq!(preferences.rules.rate_limit, None);
     assert_eq!(preferences.rules.quiet_hours.len(), 1);
     assert_eq!(preferences.rules.mute[0].agent.as_deref(), Some("noisy"));
-    let hooks: Vec<_> = preferences.hooks.iter().map(|hook| (hook.id.as_str(), hook.on_failure)).collect();
+    let hooks: Vec<_> =
+        preferences.hooks.iter().map(|hook| (hook.identity.id.as_str(), hook.on_failure)).collect();
     assert_eq!(hooks, [("a", OnFailure::Suppress), ("b", OnFailure::Keep)]);
     assert!(preferences.hooks.iter().all(|hook| hook.trusted && hook.config_path.as_deref() == Some(PATH)));
     assert_eq!(config.enabled_hooks().map(|hook| hook.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
@@ -271,7 +276,7 @@ fn what_the_engine_is_told() {
 #[test]
 fn ways_with_nothing_behind_them_are_closed() {
     let check = |text: &str, expected: &[Way]| {
-        assert_eq!(read(text).unwrap().preferences(&|_| true).closed, expected, "{text}");
+        assert_eq!(read(text).unwrap().preferences(1, &Trusted::default()).closed, expected, "{text}");
     };
     check("", &[Way::Sound, Way::Command, Way::Webhook]);
     check("notify.sound = true", &[Way::Command, Way::Webhook]);

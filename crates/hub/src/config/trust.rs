@@ -198,6 +198,11 @@ impl Trusted {
         self.entries.iter().map(|(digest, note)| (digest.as_str(), note.what.as_str(), note.path.as_str()))
     }
 
+    /// The digests of everything that is trusted.
+    pub(crate) fn digests(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
     /// Forgets it. Gives whether it was trusted.
     pub fn distrust(&mut self, entry: &impl Trustable) -> bool {
         self.entries.remove(&entry.digest()).is_some()

@@ -9,6 +9,7 @@ mod server;
 mod terminal;
 
 mod desktop;
+mod hook_trust;
 mod hooks;
 mod isolation;
 mod programs;

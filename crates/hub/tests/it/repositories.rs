@@ -24,12 +24,12 @@ fn hub(more: &str) -> TestHub {
 }
 
 /// A message from a directory.
-fn from(directory: &Path, body: &str) -> Draft {
+pub(crate) fn from(directory: &Path, body: &str) -> Draft {
     let origin = Origin { cwd: directory.to_str().map(str::to_owned), ..Origin::default() };
     Draft { scope: Scope::new("0a0a0a0a").expect("a scope"), origin, ..draft(body) }
 }
 
-fn worktree(hub: &TestHub, name: &str) -> PathBuf {
+pub(crate) fn worktree(hub: &TestHub, name: &str) -> PathBuf {
     let root = hub.path(name);
     fs::create_dir_all(root.join(".git/objects")).expect("a directory");
     fs::create_dir_all(root.join(".git/refs")).expect("a directory");
@@ -37,12 +37,12 @@ fn worktree(hub: &TestHub, name: &str) -> PathBuf {
     root
 }
 
-fn set_hook(root: &Path, id: &str, script: &str) {
+pub(crate) fn set_hook(root: &Path, id: &str, script: &str) {
     let hook = format!("[[hook]]\nid = \"{id}\"\ncommand = {}\n", json!(["sh", "-c", script]));
     fs::write(root.join(".ringer.toml"), hook).expect("a file");
 }
 
-fn trust(hub: &TestHub, root: &Path) {
+pub(crate) fn trust(hub: &TestHub, root: &Path) {
     let mut trusted = Trusted::default();
     trusted.trust(&load_repository(root, None).expect("settings").hooks[0]);
     trusted.save(&trust_file(hub.home())).expect("it is written");

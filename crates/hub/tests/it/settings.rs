@@ -50,7 +50,8 @@ fn new_settings_hold_without_a_restart() {
     let directory = tempfile::tempdir().expect("a directory");
     let sink = Sink::new(directory.path());
     let hub = TestHub::start("[notify]\npopup = \"off\"\n");
-    hub.send("before");
+    let before = hub.send("before");
+    hub.wait_for_step(&before, "decided: ");
     hub.set(&format!("[notify]\npopup = \"off\"\nmute = [{{ agent = \"noisy\" }}]\n{}", sink.command()));
     hub.send("after");
     sink.wait_for(&["after"]);

@@ -19,7 +19,7 @@ fn drain(environment: &TestEnvironment, directory: &Path) -> Vec<String> {
 }
 
 /// A repository made by git, with a commit, so that it can have worktrees.
-fn committed(environment: &TestEnvironment) -> PathBuf {
+pub(crate) fn committed(environment: &TestEnvironment) -> PathBuf {
     let path = environment.path().join("project");
     git(environment, &["init", "--quiet", path.to_str().expect("text")]);
     let in_project = ["-C", path.to_str().expect("text"), "-c", "user.name=t", "-c", "user.email=t@t"];
@@ -28,7 +28,7 @@ fn committed(environment: &TestEnvironment) -> PathBuf {
 }
 
 #[track_caller]
-fn git(environment: &TestEnvironment, arguments: &[&str]) {
+pub(crate) fn git(environment: &TestEnvironment, arguments: &[&str]) {
     let mut command = environment.program("git");
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").args(arguments);
     let output = command.output().expect("git runs");

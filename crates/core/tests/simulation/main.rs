@@ -1,19 +1,24 @@
 //! A seeded simulation of the engine: random agents, messages, hooks that are slow, fail or answer late, focus changes,
-//! clears, restarts from a session, clock jumps. After every step the invariants are checked.
+//! clears, restarts from a session, clock jumps, settings and trust that change. After every step the invariants are
+//! checked.
 //!
 //! `cargo xtask simulate --seeds 10000` plays more of them; a failing seed says how to play it again.
 
 #![expect(clippy::expect_used, reason = "a simulation that cannot go on has failed")]
 
+mod settings;
+
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use ringer_core::{
-    Agent, AgentState, Answer, Attention, Authority, Caller, Draft, Engine, Event, Hook, Incoming, Kind,
-    Looking, MAX_WITH_HOOKS, Message, MessageId, Mute, Now, Observation, OnFailure, Order, Place,
-    Preferences, Priority, QuestionId, RateLimit, Reason, Scope, Sender, Settings, Sign, Signal, SurfaceId,
-    Tag, Ticket, TimeOfDay, Toast, Way, WorkspaceId, source_names,
+    Agent, AgentState, Answer, Attention, Authority, Caller, Draft, Engine, Event, Incoming, Kind, Looking,
+    MAX_WITH_HOOKS, Message, MessageId, Mute, Now, Observation, Order, Place, Preferences, Priority,
+    QuestionId, RateLimit, Reason, Scope, Sender, Settings, Sign, Signal, SurfaceId, Tag, Ticket, TimeOfDay,
+    Toast, Way, WorkspaceId, source_names,
 };
+
+use settings::HookFiles;
 
 /// Steps of one seed.
 const STEPS: usize = 120;
@@ -73,6 +78,8 @@ struct World {
     mono: Duration,
     wall_ms: i64,
     sent: u64,
+    files: HookFiles,
+    rules: Settings,
     /// Hooks that run.
     running: Vec<Ticket>,
     /// Deliveries under way.
@@ -84,6 +91,8 @@ struct World {
     from: HashMap<MessageId, Place>,
     /// Messages whose place was cleared after they were sent: they must never come back.
     fenced: HashSet<MessageId>,
+    /// What was ever remembered.
+    created: HashSet<MessageId>,
     lit: HashMap<Place, bool>,
     badges: HashMap<WorkspaceId, usize>,
     /// What terminals told, and what of it became a message or a signal for an agent.
@@ -101,22 +110,14 @@ impl World {
                 Place::surface(WorkspaceId::new(&format!("w{}", n % 3)), SurfaceId::new(&format!("s{n}")))
             })
             .collect();
-        let hooks = (0..random.below(3)).map(|n| Hook {
-            id: format!("hook{n}"),
-            config_path: None,
-            on_failure: if random.below(4) == 0 { OnFailure::Suppress } else { OnFailure::Keep },
-            trusted: random.below(5) > 0,
-            scope: None,
-        });
-        let hooks = hooks.collect();
         let mute = Mute { agent: Some("agent0".into()), ..Mute::default() };
         let rules = Settings {
             mute: if random.below(3) == 0 { vec![mute] } else { Vec::new() },
             rate_limit: RateLimit::parse("5/s").filter(|_| random.below(2) == 0),
             ..Settings::default()
         };
-        let mut engine =
-            Engine::new(Preferences { hooks, rules, ..Preferences::default() }, random.below(2) == 0);
+        let mut files = HookFiles::default();
+        let mut engine = Engine::new(preferences(&mut files, &rules), random.below(2) == 0);
         let now = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
         for place in &places {
             let surface = place.surface.clone().expect("they are surfaces");
@@ -125,6 +126,8 @@ impl World {
         Self {
             random,
             engine,
+            files,
+            rules,
             mono: Duration::ZERO,
             wall_ms: 1_800_000_000_000,
             sent: 0,
@@ -134,6 +137,7 @@ impl World {
             told: HashMap::new(),
             from: HashMap::new(),
             fenced: HashSet::new(),
+            created: HashSet::new(),
             lit: HashMap::new(),
             badges: HashMap::new(),
             heard: 0,
@@ -155,6 +159,12 @@ impl World {
 
     fn step(&mut self) {
         let now = self.now();
+        // A chain of hooks takes a few steps, so this comes at every point of one.
+        if self.random.below(4) == 0 {
+            self.files.change(&mut self.random);
+            self.engine.set(preferences(&mut self.files, &self.rules));
+            self.files.keep_programs_of(&self.engine.hook_revisions());
+        }
         let place = self.random.pick(&self.places).clone();
         let event = match self.random.below(20) {
             0..7 => self.message(&place),
@@ -288,7 +298,8 @@ impl World {
     fn restart(&mut self, now: Now) {
         let session = self.engine.session(1000);
         let before = picture(self.engine.attention());
-        let mut engine = Engine::new(Preferences::default(), false);
+        self.files.restart();
+        let mut engine = Engine::new(preferences(&mut self.files, &Settings::default()), false);
         for place in &self.places {
             let surface = place.surface.clone().expect("they are surfaces");
             engine.handle(now, Event::Surface { surface, workspace: place.workspace.clone(), tty: None });
@@ -321,12 +332,14 @@ impl World {
     fn obey(&mut self, orders: Vec<Order>) {
         for order in orders {
             match order {
-                Order::RunHook { ticket, .. } => {
+                Order::RunHook { ticket, hook, envelope } => {
                     assert!(!self.running.contains(&ticket), "a ticket is given once");
+                    self.files.check_order(ticket, &hook, &envelope);
                     self.running.push(ticket);
                 }
-                Order::Remember(record) => {
+                Order::Remember { record, is_new } => {
                     assert!(!self.fenced.contains(&record.id), "a cleared notification came back");
+                    assert_eq!(is_new, self.created.insert(record.id.clone()), "it is new once");
                     self.told.insert(record.id, true);
                 }
                 Order::Trail { id, .. } | Order::Forget(id) => _ = self.told.insert(id, true),
@@ -402,6 +415,10 @@ impl World {
             self.told.iter().filter(|(_, told)| !**told).map(|(id, _)| id).collect();
         assert!(silent.is_empty(), "every end has a recorded cause: {silent:?}");
     }
+}
+
+fn preferences(files: &mut HookFiles, rules: &Settings) -> Preferences {
+    Preferences { rules: rules.clone(), ..files.next_revision() }
 }
 
 /// What the person sees: each workspace's number, and the reasons behind it.
