@@ -1,18 +1,16 @@
 //! One call of an agent's hook: what it says is written down, and what waits for the agent enters its turn.
 //!
-//! It never makes the agent fail or wait: whoever calls this ends well whatever comes of it, and writing waits for its
-//! turn only for a moment.
+//! It never makes the agent fail or wait, and loses no event: what cannot be written at once is spooled, and taken in by
+//! the next hook of the session, the hub or a command.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ringer_core::{
-    Agent, AgentState, Authority, Message, MessageId, Observation, Origin, Patience, Says, Scope, Signal,
-};
+use ringer_core::{Agent, AgentState, Message, MessageId, Observation, Origin, Says, Scope, Signal};
 use ringer_journal::{
-    AgentChange, Claim, Claimed, Consumer, Error as JournalError, Home, Journal, Patience as WritePatience,
-    Repository, Sighting, Signals, Stamp,
+    AgentEvent, Claimed, Confirms, Consumer, Error as JournalError, EventOutcome, Home, Journal,
+    Patience as WritePatience, Repository, Sighting, Stamp, Wanted, spool_event,
 };
 use ringer_turn::{Injection, Rates, Source, Storm, render};
 
@@ -32,8 +30,8 @@ const LEAD_PATIENCE: Duration = Duration::from_millis(20);
 pub struct Whereabouts<'a> {
     /// The home.
     pub home: Home,
-    /// The time on the clock that never jumps.
-    pub mono: Duration,
+    /// Reads the clock that never jumps.
+    pub clock: &'a dyn Fn() -> Duration,
     /// Terminal and surface.
     pub origin: &'a dyn Fn() -> Origin,
     /// The agent's process, and when it started.
@@ -81,10 +79,21 @@ pub fn call(
     let Some(agent) = report.session_id.as_deref().and_then(|session| agent_id(client, session)) else {
         return Ok(Done { observations, hub_is_missing: false });
     };
-    let journal = Journal::open_with(&at.home, WritePatience::HOOK)?;
-    let mut call = Call { client, event, agent, report, journal, at };
-    let change = call.run(out)?;
-    let hub_is_missing = change.written && !call.journal.hub_heard();
+    let mut call = Call { client, event, agent, report, at };
+    let hub_is_missing = match Journal::open_without_repair(&at.home, WritePatience::HOOK) {
+        Ok(mut journal) => {
+            let outcome = call.run(&mut journal, out)?;
+            (outcome.spooled || outcome.change.written) && !journal.hub_heard()
+        }
+        // Not ours, or no place at all: nothing would ever take the event in.
+        Err(error @ (JournalError::WrongOwner { .. } | JournalError::NoHome { .. })) => {
+            return Err(error.into());
+        }
+        Err(error) => {
+            let event = call.agent_event(None, &Stamp::now());
+            !spool_event(&at.home, &event, at.clock).map_err(|_| error)?
+        }
+    };
     Ok(Done { observations, hub_is_missing })
 }
 
@@ -93,62 +102,66 @@ struct Call<'a> {
     event: &'a str,
     agent: Agent,
     report: Report,
-    journal: Journal,
     at: &'a Whereabouts<'a>,
 }
 
 impl Call<'_> {
-    fn run(&mut self, out: &mut impl Write) -> Result<AgentChange, HookError> {
+    fn run(&mut self, journal: &mut Journal, out: &mut impl Write) -> Result<EventOutcome, HookError> {
         let stamp = Stamp::now();
-        let sighting = self.sighting()?;
-        let lead = self.lead(&sighting)?;
-        let blocks = self.may_block(&stamp)?;
-        // It goes on: its turn has not ended.
-        let goes_on = [Signal::state(Authority::Hook, AgentState::Working)];
-        let (budget, mono) = (self.budget(), self.at.mono);
+        let event = self.agent_event(Some(journal), &stamp);
+        // What cannot be read now cannot enter the turn now: the event itself is not lost by that.
+        let holds_turn = self.may_block(journal, &stamp).unwrap_or(false);
+        let (budget, mono) = (self.budget(), event.mono);
         let choose = move |pending: &[Message]| choose(pending, &budget, mono);
-        let takes = blocks || self.takes_context();
-        // An event that names no call is one of its own: the next one confirms what it carried.
-        let call_id = self.report.call_id.clone().unwrap_or_else(|| stamp.message_id().to_string());
-        let arrived = std::mem::take(&mut self.report.arrived);
-        let claim = Claim { call_id: Some(&call_id), choose: takes.then_some(&choose), arrived: &arrived };
-        // Subagents are silent, but one that needs somebody blocks the whole session.
-        let blocked = |signal: &Signal| matches!(signal.says, Says::Is(AgentState::Blocked(_)));
-        let aloud = !self.report.subagent || self.report.signals.iter().any(blocked);
-        let ending = self.report.signals.clone();
-        let signals = if blocks { &goes_on[..] } else { &ending };
-        let heard = Signals { of: &sighting, signals, mono, patience: Patience::default(), aloud };
-        // A subagent's events are not its agent's turn.
-        let claim = (!self.report.subagent).then_some(&claim);
-        let mut change = self.journal.hear_agent(&heard, claim, &stamp)?;
-        let claimed = change.claimed.take();
-        let blocked = blocks && claimed.is_some();
-        if blocks && !blocked {
-            // What waited has gone another way since we looked: the turn ends after all.
-            let ends = Signals { signals: &ending, ..heard };
-            change = self.journal.hear_agent(&ends, None, &stamp)?;
-        }
-        let answered = if lead && takes && !self.report.subagent {
-            self.answer_lead(out, &sighting.scope, claimed.as_ref())
+        let takes = holds_turn || self.takes_context();
+        let wanted = Wanted { choose: takes.then_some(&choose), holds_turn };
+        let mut outcome = journal.hear_event(&event, wanted, self.at.clock)?;
+        let claimed = outcome.change.claimed.take();
+        let is_lead = self.is_lead(journal, &event, outcome.spooled).unwrap_or(false);
+        let answered = if is_lead && takes && !self.report.subagent && !outcome.spooled {
+            self.answer_lead(journal, out, &event.of.scope, claimed.as_ref())
         } else {
-            self.answer(out, claimed.as_ref())
+            self.answer(out, claimed.as_ref(), is_lead)
         };
         if let Err(error) = answered {
-            // Nobody read it: it waits on, and a stop that was not held back is one.
+            // The client did not read it: it waits on, and a turn that was not held back has ended.
             if let Some(claimed) = &claimed {
-                self.journal.give_back(&self.agent, claimed)?;
+                journal.give_back(&self.agent, claimed)?;
             }
-            if blocked {
-                let ends = Signals { signals: &ending, ..heard };
-                self.journal.hear_agent(&ends, None, &stamp)?;
+            if outcome.held {
+                let ends = AgentEvent { mono: (self.at.clock)(), stamp: Stamp::now(), ..event };
+                journal.hear_event(&ends, Wanted::default(), self.at.clock)?;
             }
             return Err(error);
         }
         if let Some(claimed) = &claimed {
-            self.journal.hand_over(&self.agent, claimed, Stamp::now().unix_ms)?;
+            journal.hand_over(&self.agent, claimed, Stamp::now().unix_ms)?;
         }
-        self.count(blocked)?;
-        Ok(change)
+        Ok(outcome)
+    }
+
+    /// What the call reports, complete: another process may take it in later.
+    fn agent_event(&mut self, journal: Option<&mut Journal>, stamp: &Stamp) -> AgentEvent {
+        let mono = (self.at.clock)();
+        let of = self.sighting(journal);
+        // Subagents are silent, but one that needs the person blocks the whole session.
+        let blocked = |signal: &Signal| matches!(signal.says, Says::Is(AgentState::Blocked(_)));
+        let notify = !self.report.subagent || self.report.signals.iter().any(blocked);
+        // An event that names no call is one of its own: the next one confirms what it carried.
+        let call_id = self.report.call_id.clone().unwrap_or_else(|| stamp.message_id().to_string());
+        let confirms = Confirms { call_id: Some(call_id), arrived: std::mem::take(&mut self.report.arrived) };
+        let moment = self.report.moment;
+        AgentEvent {
+            of,
+            signals: self.report.signals.clone(),
+            notify,
+            mono,
+            stamp: *stamp,
+            session_starts: moment == Moment::SessionStarts && !self.report.subagent,
+            turn_changes: matches!(moment, Moment::PromptSubmitted | Moment::Stopping { .. })
+                && !self.report.subagent,
+            confirms: (!self.report.subagent).then_some(confirms),
+        }
     }
 
     /// Whether the answer to this event can carry something. What a client does not take stays where it is.
@@ -168,26 +181,28 @@ impl Call<'_> {
         let injections: Vec<Injection> =
             claimed.into_iter().flat_map(|claimed| &claimed.messages).filter_map(Injection::of).collect();
         // As they were chosen: what says the same says it once, and how often.
-        let chosen =
-            self.budget().choose(self.at.mono, &injections.iter().collect::<Vec<_>>(), &mut Rates::default());
+        let chosen = self.budget().choose(
+            (self.at.clock)(),
+            &injections.iter().collect::<Vec<_>>(),
+            &mut Rates::default(),
+        );
         chosen.into_iter().map(|chosen| chosen.injection).collect()
     }
 
     /// Where the agent is. In the middle of a turn it is where it was.
-    fn sighting(&mut self) -> Result<Sighting, HookError> {
+    fn sighting(&self, journal: Option<&mut Journal>) -> Sighting {
         let mid_turn = matches!(self.report.moment, Moment::BeforeTool | Moment::AfterTool);
-        if mid_turn || self.report.subagent {
-            let agent = self.agent.clone();
-            if let Some(known) = self.journal.healing(|journal| journal.sighting(&agent))? {
-                return Ok(Sighting { by_hooks: true, ..known });
-            }
+        if (mid_turn || self.report.subagent)
+            && let Some(known) = journal.and_then(|journal| journal.sighting(&self.agent).ok().flatten())
+        {
+            return Sighting { by_hooks: true, ..known };
         }
         let cwd = self.report.cwd.clone().map(PathBuf::from).or_else(|| std::env::current_dir().ok());
         let repository = cwd.as_deref().and_then(Repository::around);
         let scope =
             repository.as_ref().map_or_else(Scope::global, |found| found.scope(Stamp::now().number()));
         let origin = (self.at.origin)();
-        Ok(Sighting {
+        Sighting {
             agent: self.agent.clone(),
             client: self.client.to_string(),
             session_id: self.report.session_id.clone().unwrap_or_default(),
@@ -200,66 +215,62 @@ impl Call<'_> {
             name: self.at.name.clone(),
             process: self.at.process,
             by_hooks: true,
-        })
+        }
     }
 
-    /// Whether this agent is the lead of its scope. A session that begins may become it.
-    fn lead(&mut self, sighting: &Sighting) -> Result<bool, HookError> {
+    /// Whether this agent is the lead of its scope, or will be when its spooled session start is taken in.
+    fn is_lead(&self, journal: &Journal, event: &AgentEvent, spooled: bool) -> Result<bool, JournalError> {
         if self.report.subagent {
             return Ok(false);
         }
-        if self.report.moment == Moment::SessionStarts && sighting.manager.is_none() {
-            return Ok(self.journal.claim_lead(&sighting.scope, &self.agent)?);
+        let lead = journal.lead(&event.of.scope)?;
+        let holder = lead.agent.and_then(|id| Agent::new(&id).ok());
+        if !(spooled && event.session_starts && event.of.manager.is_none()) {
+            return Ok(holder.as_ref() == Some(&self.agent));
         }
-        let scope = &sighting.scope;
-        let lead = self.journal.healing(|journal| journal.lead(scope))?;
-        Ok(lead.agent.as_deref() == Some(self.agent.as_str()))
+        let holder_lives = match &holder {
+            Some(holder) => journal.agent_state(holder)?.is_some_and(|state| state != AgentState::Exited),
+            None => false,
+        };
+        Ok(lead.wanted && (holder.as_ref() == Some(&self.agent) || !holder_lives))
     }
 
-    /// Whether a stop is blocked, because something waits that has not entered the turn.
-    fn may_block(&mut self, stamp: &Stamp) -> Result<bool, HookError> {
+    /// Whether a stop may be held back, because something waits that has not entered the turn.
+    fn may_block(&self, journal: &Journal, stamp: &Stamp) -> Result<bool, JournalError> {
         let Moment::Stopping { already_blocked } = self.report.moment else { return Ok(false) };
         if self.report.subagent {
             return Ok(false);
         }
-        let agent = self.agent.clone();
-        let blocks = self.journal.healing(|journal| journal.blocks(&agent))?;
+        let blocks = journal.blocks(&self.agent)?;
         // A client that says it was not blocked has begun anew since we counted.
         if already_blocked && blocks >= MAX_BLOCKS {
             return Ok(false);
         }
-        let waits = !self.journal.pending_for(&agent, stamp.unix_ms)?.is_empty();
+        let waits = !journal.pending_for(&self.agent, stamp.unix_ms)?.is_empty();
         Ok(waits && blocks < MAX_BLOCKS)
-    }
-
-    fn count(&mut self, blocked: bool) -> Result<(), HookError> {
-        let begins = matches!(self.report.moment, Moment::PromptSubmitted | Moment::Stopping { .. });
-        if blocked || (begins && self.journal.blocks(&self.agent)? > 0) {
-            self.journal.count_block(&self.agent, blocked)?;
-        }
-        Ok(())
     }
 
     /// Answers with what is for the lead as well: it shares one cursor with the lead's listener, so that nothing reaches
     /// it twice.
     fn answer_lead(
-        &mut self,
+        &self,
+        journal: &mut Journal,
         out: &mut impl Write,
         scope: &Scope,
         claimed: Option<&Claimed>,
     ) -> Result<(), HookError> {
         let Ok(consumer) = Consumer::new(Consumer::LEAD, scope.clone()) else { return Ok(()) };
         let own = self.agent.as_str().to_owned();
-        let unread = self.journal.unread(&consumer, Some(&own), Stamp::now().unix_ms, 1)?;
+        let unread = journal.unread(&consumer, Some(&own), Stamp::now().unix_ms, 1)?;
         if unread.is_empty() {
-            return self.answer(out, claimed);
+            return self.answer(out, claimed, true);
         }
         let (client, event, agent) = (self.client, self.event, self.agent.clone());
         let name = self.at.name.clone();
         let (moment, mine, budget) = (self.report.moment, self.own(claimed), self.budget().budget);
         let deadline = Some(Instant::now() + LEAD_PATIENCE);
         let mut answered = false;
-        self.journal.hand_out(
+        journal.hand_out(
             &consumer,
             Some(&own),
             deadline,
@@ -282,25 +293,20 @@ impl Call<'_> {
                 write(out, client, event, &reply(moment, &all, None)).map(|()| taken)
             },
         )?;
-        if answered { Ok(()) } else { self.answer(out, claimed) }
+        if answered { Ok(()) } else { self.answer(out, claimed, true) }
     }
 
-    fn answer(&mut self, out: &mut impl Write, claimed: Option<&Claimed>) -> Result<(), HookError> {
-        let instructions = self.instructions()?;
+    /// Answers with what was claimed, and tells a lead whose session begins what it has to know.
+    fn answer(
+        &self,
+        out: &mut impl Write,
+        claimed: Option<&Claimed>,
+        is_lead: bool,
+    ) -> Result<(), HookError> {
+        let begins = self.report.moment == Moment::SessionStarts && !self.report.subagent;
+        let instructions = (begins && is_lead).then(|| bootstrap::instructions(&self.agent));
         let reply = reply(self.report.moment, &self.own(claimed), instructions);
         write(out, self.client, self.event, &reply)
-    }
-
-    /// What a lead has to know when its session begins.
-    fn instructions(&mut self) -> Result<Option<String>, HookError> {
-        if self.report.moment != Moment::SessionStarts || self.report.subagent {
-            return Ok(None);
-        }
-        let agent = self.agent.clone();
-        let sighting = self.journal.healing(|journal| journal.sighting(&agent))?;
-        let Some(sighting) = sighting else { return Ok(None) };
-        let lead = self.journal.healing(|journal| journal.lead(&sighting.scope))?;
-        Ok((lead.agent.as_deref() == Some(agent.as_str())).then(|| bootstrap::instructions(&agent)))
     }
 }
 

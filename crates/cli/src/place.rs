@@ -24,7 +24,7 @@ pub(crate) fn home() -> Result<Home, Failure> {
     // Doorbells are registered by their path, and others look from elsewhere.
     let path = std::path::absolute(&path)
         .map_err(|error| Failure::new(Exit::CannotCreate, "the home has no absolute path").because(error))?;
-    Ok(Home::new(path))
+    Ok(Home::new(path).with_runtime(set("XDG_RUNTIME_DIR")))
 }
 
 /// Opens the journal, and says so if a damaged one had to be set aside.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ringer_core::{Agent, AgentMachine, AgentState, Patience as AgentPatience, Scope, Signal};
 use rusqlite::{Connection, OptionalExtension, Row};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::inbox::{self, Claim, Claimed};
@@ -13,13 +14,14 @@ use crate::stamp::Stamp;
 mod apply;
 mod notice;
 
-use apply::{hear, row};
+use apply::row;
+pub(crate) use apply::{EventTime, hear};
 
 /// How often a sign of life alone is written down. Far less than the time after which an agent counts as stuck.
 const ALIVE_EVERY: Duration = Duration::from_mins(1);
 
 /// An agent, as whoever gives a signal sees it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sighting {
     /// Its id.
     pub agent: Agent,
@@ -89,7 +91,7 @@ impl Journal {
             return Ok(AgentChange::default());
         }
         let (change, bells) = self.write(|transaction| {
-            let (told, bells) = hear(transaction, heard, &mut { *stamp })?;
+            let (told, bells) = hear(transaction, heard, &mut { *stamp }, None)?;
             let agent = heard.of.agent.as_str();
             let claimed =
                 claim.map(|claim| inbox::claim(transaction, agent, claim, stamp)).transpose()?.flatten();
@@ -100,7 +102,7 @@ impl Journal {
     }
 
     /// Whether a look is enough: the state stays, nothing waits, and a sign of life was written down not long ago.
-    fn nothing_changes(
+    pub(crate) fn nothing_changes(
         &self,
         heard: &Signals<'_>,
         claim: Option<&Claim<'_>>,
@@ -132,7 +134,7 @@ impl Journal {
             let mut stamp = *stamp;
             for (of, _) in due {
                 let heard = Signals { of: &of, signals: &[], mono, patience, aloud: true };
-                let (more, rung) = hear(transaction, &heard, &mut stamp)?;
+                let (more, rung) = hear(transaction, &heard, &mut stamp, None)?;
                 told += more;
                 bells.extend(rung);
             }

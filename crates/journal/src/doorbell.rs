@@ -115,6 +115,15 @@ pub(crate) fn ring_all(home: &Home, names: &[String]) {
     }
 }
 
+/// Rings every doorbell of a home, registered or not. Gives whether a hub is there.
+pub(crate) fn ring_everything(home: &Home) -> bool {
+    let hub = named(home, HUB);
+    all(home).iter().filter(|bell| **bell != hub).for_each(|bell| {
+        ring(bell);
+    });
+    ring(&hub)
+}
+
 /// The doorbell of that name.
 pub(crate) fn named(home: &Home, name: &str) -> PathBuf {
     home.bells().join(name).with_extension("fifo")

@@ -13,12 +13,24 @@ use crate::store::Form;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     path: PathBuf,
+    runtime: Option<PathBuf>,
 }
 
 impl Home {
     /// The home at a path; nothing is made yet. It has to be absolute, because doorbells are found by their path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), runtime: None }
+    }
+
+    /// The same home with the person's runtime directory (`XDG_RUNTIME_DIR`), where events are spooled that cannot be
+    /// written to the database at once.
+    pub fn with_runtime(self, runtime: Option<PathBuf>) -> Self {
+        Self { runtime: runtime.filter(|path| path.is_absolute()), ..self }
+    }
+
+    /// The person's runtime directory, where one is known.
+    pub(crate) fn runtime(&self) -> Option<&Path> {
+        self.runtime.as_deref()
     }
 
     /// The directory.

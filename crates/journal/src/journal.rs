@@ -20,8 +20,19 @@ pub struct Messages {
 impl Form for Messages {
     const FILE: &'static str = "ringer.db";
     const LOCK: &'static str = "write.lock";
-    const TABLES: &'static [&'static str] =
-        &[MESSAGE, MESSAGE_SCOPE, CURSOR, WAITER, QUESTION, AGENT, RECEIPT, NOTE, LEAD];
+    const TABLES: &'static [&'static str] = &[
+        MESSAGE,
+        MESSAGE_SCOPE,
+        CURSOR,
+        WAITER,
+        QUESTION,
+        AGENT,
+        RECEIPT,
+        NOTE,
+        LEAD,
+        NEWEST_EVENT,
+        SPOOLED,
+    ];
     const STEPS: &'static [&'static [&'static str]] = &[
         // Agents whose state any process can go on from.
         &["DROP TABLE agent", AGENT, LEAD],
@@ -35,6 +46,8 @@ impl Form for Messages {
             "DROP TABLE IF EXISTS popup",
             "DROP TABLE IF EXISTS dead_letter",
         ],
+        // Events of hooks can be spooled, and taken in late.
+        &[NEWEST_EVENT, SPOOLED],
     ];
     /// Who waits is not among them: they register again.
     const SAVED: &'static [&'static str] = &["message", "cursor", "question", "agent", "receipt", "lead"];
@@ -61,9 +74,7 @@ impl Form for Messages {
 
     /// Whoever sleeps has the old file open and is registered nowhere now: all are woken, and look.
     fn after_repair(home: &Home) {
-        for bell in doorbell::all(home) {
-            doorbell::ring(&bell);
-        }
+        doorbell::ring_everything(home);
     }
 }
 
@@ -77,6 +88,11 @@ impl Journal {
     /// Rings the hub alone: something changed that only it looks at.
     pub(crate) fn ring_hub(&mut self) {
         self.own.hub_heard = doorbell::ring(&doorbell::named(&self.home, doorbell::HUB));
+    }
+
+    /// Rings everything that waits: something was spooled, and each of them can take it in.
+    pub(crate) fn ring_everything(&mut self) {
+        self.own.hub_heard = doorbell::ring_everything(&self.home);
     }
 
     /// Whether a hub was there to hear of the last change. If not, somebody has to start one.
@@ -169,6 +185,12 @@ const NOTE: &str = "CREATE TABLE note (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID";
+
+/// When an agent's newest event happened, in nanoseconds on the clock that never jumps. Beside the table, because that is
+/// what version 2 made.
+const NEWEST_EVENT: &str = "ALTER TABLE agent ADD COLUMN newest INTEGER NOT NULL DEFAULT 0";
+
+const SPOOLED: &str = "CREATE TABLE spooled (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID";
 
 const LEAD: &str = "CREATE TABLE lead (
     scope TEXT PRIMARY KEY,

@@ -1,7 +1,7 @@
 //! The lead: the role of a scope, for which the person opted in, bound to one agent session at a time.
 
 use ringer_core::{Agent, Scope};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::error::Error;
 use crate::journal::Journal;
@@ -45,14 +45,17 @@ impl Journal {
         if !lead.wanted || lead.agent.as_deref() == Some(agent.as_str()) {
             return Ok(lead.wanted);
         }
-        self.write(|transaction| {
-            let changed = transaction
-                .prepare(
-                    "UPDATE lead SET agent = ?2 WHERE scope = ?1 AND (agent IS NULL OR agent NOT IN (
-                         SELECT id FROM agent WHERE scope = ?1 AND state <> 'exited'))",
-                )?
-                .execute(params![scope.as_str(), agent.as_str()])?;
-            Ok(changed == 1)
-        })
+        self.write(|transaction| claim(transaction, scope, agent))
     }
+}
+
+/// Makes an agent the lead of a scope if one is wanted there and no live agent has the role. Gives whether it became it.
+pub(crate) fn claim(transaction: &Transaction<'_>, scope: &Scope, agent: &Agent) -> rusqlite::Result<bool> {
+    let changed = transaction
+        .prepare(
+            "UPDATE lead SET agent = ?2 WHERE scope = ?1 AND (agent IS NULL OR agent NOT IN (
+                 SELECT id FROM agent WHERE scope = ?1 AND state <> 'exited'))",
+        )?
+        .execute(params![scope.as_str(), agent.as_str()])?;
+    Ok(changed == 1)
 }

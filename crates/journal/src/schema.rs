@@ -74,10 +74,12 @@ mod tests {
         let (mut old, mut new) =
             (Connection::open_in_memory().unwrap(), Connection::open_in_memory().unwrap());
         migrate::<Messages>(&mut new).unwrap();
-        // Version 1 had no table for leads, and a smaller one for agents.
+        // Version 1 had no tables for leads and spooled events, and a smaller one for agents.
         migrate::<Messages>(&mut old).unwrap();
-        old.execute_batch("DROP TABLE lead; DROP TABLE agent; CREATE TABLE agent (id TEXT PRIMARY KEY)")
-            .unwrap();
+        old.execute_batch(
+            "DROP TABLE spooled; DROP TABLE lead; DROP TABLE agent; CREATE TABLE agent (id TEXT PRIMARY KEY)",
+        )
+        .unwrap();
         old.execute_batch("PRAGMA user_version = 1; INSERT INTO note VALUES ('a', 'b')").unwrap();
         migrate::<Messages>(&mut old).unwrap();
         let note: String = old.query_row("SELECT value FROM note", [], |row| row.get(0)).unwrap();

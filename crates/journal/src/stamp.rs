@@ -4,9 +4,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringer_core::{MessageId, QuestionId};
+use serde::{Deserialize, Serialize};
 
 /// A moment and some randomness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// Milliseconds since 1970.
     pub unix_ms: i64,

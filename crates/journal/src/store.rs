@@ -53,6 +53,8 @@ pub struct Store<F> {
     /// closing one would drop the locks that SQLite holds on the file.
     file: FileNumber,
     patience: Patience,
+    /// Whether a damaged file is set aside. A hook does not: that takes longer than its agent may wait.
+    repairs: bool,
     repair: Option<Repair>,
     /// What an open file of this form knows besides.
     pub(crate) own: F,
@@ -76,6 +78,13 @@ impl<F: Form> Store<F> {
             Err(error) if error.is_corruption() => Self::open_repaired(home, patience, file),
             opened => opened,
         }
+    }
+
+    /// Opens the file for a hook: a damaged one stays as it is, for a process that has the time to repair it.
+    pub fn open_without_repair(home: &Home, patience: Patience) -> Result<Self, Error> {
+        let mut store = Self::open_sound(home, patience)?;
+        store.repairs = false;
+        Ok(store)
     }
 
     /// Sets the damaged file aside, unless somebody has done it already, and opens what is there then.
@@ -132,8 +141,21 @@ impl<F: Form> Store<F> {
         if self.is_current() {
             return Ok(());
         }
-        *self = Self::open_with(&self.home, self.patience)?;
+        self.reopen()
+    }
+
+    fn reopen(&mut self) -> Result<(), Error> {
+        let open = if self.repairs { Self::open_with } else { Self::open_without_repair };
+        *self = open(&self.home, self.patience)?;
         Ok(())
+    }
+
+    /// Does something while waiting for the write lock for another time.
+    pub(crate) fn within<T>(&mut self, patience: Patience, work: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.patience, patience);
+        let done = work(self);
+        self.patience = before;
+        done
     }
 
     fn open_sound(home: &Home, patience: Patience) -> Result<Self, Error> {
@@ -155,7 +177,8 @@ impl<F: Form> Store<F> {
                 break (file, connection);
             }
         };
-        let mut store = Self { home: home.clone(), connection, file, patience, repair, own: F::default() };
+        let mut store =
+            Self { home: home.clone(), connection, file, patience, repairs: true, repair, own: F::default() };
         let version = schema::version(&store.connection).map_err(|error| store.error(error))?;
         let known = schema::newest::<F>();
         if version > known {
@@ -175,7 +198,7 @@ impl<F: Form> Store<F> {
     /// with the fresh one.
     pub fn healing<T>(&mut self, mut work: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         match work(self) {
-            Err(error) if error.is_corruption() => {
+            Err(error) if error.is_corruption() && self.repairs => {
                 *self = Self::open_repaired(&self.home, self.patience, Some(self.file))?;
                 work(self)
             }
@@ -199,7 +222,7 @@ impl<F: Form> Store<F> {
         // Under the lock: nobody sets the file aside now.
         if repair::is_pending::<F>(&self.home) || !self.is_current() {
             drop(turn);
-            *self = Self::open_with(&self.home, self.patience)?;
+            self.reopen()?;
             return self.write_once(change);
         }
         let path = Self::path(&self.home);

@@ -69,7 +69,7 @@ impl World {
     ) -> Result<(), HookError> {
         let at = Whereabouts {
             home: self.home(),
-            mono: self.mono.get(),
+            clock: &|| self.mono.get(),
             origin: &Origin::default,
             process: None,
             manager: self.manager.map(str::to_owned),

@@ -213,7 +213,7 @@ fn of_many_hooks_at_once_one_gets_it() {
             move || {
                 let at = ringer_agents::hook::Whereabouts {
                     home,
-                    mono: std::time::Duration::from_secs(2000),
+                    clock: &|| std::time::Duration::from_secs(2000),
                     origin: &ringer_core::Origin::default,
                     process: None,
                     manager: None,

@@ -55,7 +55,7 @@ fn take(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let at = Whereabouts {
         home: home.clone(),
-        mono: monotonic(),
+        clock: &monotonic,
         origin: &caller::origin,
         // The shell that the client started has become this process, so its parent is the client. Where that was never
         // seen, a process in between would end with the hook, and look like the end of the agent.

@@ -1,0 +1,223 @@
+//! Events of agents' hooks: written to the database at once, or spooled and taken in later. None is lost.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use ringer_core::{AgentState, Authority, Patience as AgentPatience, Signal};
+use rusqlite::Transaction;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::{AgentChange, EventTime, Sighting, Signals, hear};
+use crate::doorbell;
+use crate::error::Error;
+use crate::home::Home;
+use crate::inbox::{self, Choose, Claim};
+use crate::journal::Journal;
+use crate::lead;
+use crate::spool::Spool;
+use crate::stamp::Stamp;
+use crate::turn::Patience;
+
+mod take_in;
+#[cfg(test)]
+mod tests;
+
+pub use take_in::{SpoolStatus, TakenIn};
+
+/// One event of an agent, as its hook reports it. Complete: another process can take it in later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentEvent {
+    /// Which agent, and where it is.
+    pub of: Sighting,
+    /// What the event says of its state, in order.
+    pub signals: Vec<Signal>,
+    /// Whether anything is told of it. Subagents are silent.
+    pub notify: bool,
+    /// When it happened, on the clock that never jumps.
+    pub mono: Duration,
+    /// When it happened, and randomness for the ids of the messages it makes: taken in twice, they are the same messages.
+    pub stamp: Stamp,
+    /// A session begins: it may become the lead of its scope.
+    pub session_starts: bool,
+    /// A turn begins or ends: stops that were held back are counted anew.
+    pub turn_changes: bool,
+    /// Which messages it confirms. `None` for a subagent: its events are not its agent's turn.
+    pub confirms: Option<Confirms>,
+}
+
+/// What an event confirms: whatever was handed over with an earlier call, and messages that it brings itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confirms {
+    /// The tool call of the event. What was handed over with this one is not confirmed by it.
+    pub call_id: Option<String>,
+    /// Messages that the event brought, by their ids.
+    pub arrived: Vec<String>,
+}
+
+/// What may enter the agent's turn with the answer to its event.
+#[derive(Default, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Which of the pending messages enter; `None` where nothing can.
+    pub choose: Option<Choose<'a>>,
+    /// The turn ends, and goes on if something enters.
+    pub holds_turn: bool,
+}
+
+impl fmt::Debug for Wanted<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let takes = self.choose.is_some();
+        formatter.debug_struct("Wanted").field("takes", &takes).field("holds_turn", &self.holds_turn).finish()
+    }
+}
+
+/// What became of an event.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventOutcome {
+    /// What it changed in the database.
+    pub change: AgentChange,
+    /// The turn goes on with what entered it.
+    pub held: bool,
+    /// It is in the spool: the database could not be written in time.
+    pub spooled: bool,
+}
+
+impl Journal {
+    /// Takes an event of a hook. When this returns, it is in the database or in the spool, or changed nothing.
+    ///
+    /// The write lock is tried once. If another writer has it, the event is spooled first and then taken in with
+    /// everything else of its session, if the lock comes free in time; a kill in between loses nothing.
+    pub fn hear_event(
+        &mut self,
+        event: &AgentEvent,
+        wanted: Wanted<'_>,
+        clock: &dyn Fn() -> Duration,
+    ) -> Result<EventOutcome, Error> {
+        let spool = Spool::of(&self.home);
+        let mut failure = None;
+        // Looked at before the state: an event of this session that is spooled later happened later.
+        if !spool.has_any_of(&event.of.agent) {
+            if self.changes_nothing(event, wanted).unwrap_or(false) {
+                return Ok(EventOutcome::default());
+            }
+            match self.within(Patience::NONE, |journal| journal.write_event(event, wanted)) {
+                Ok(outcome) => return Ok(outcome),
+                Err(error) => failure = Some(error),
+            }
+        }
+        let may_wait = matches!(failure, None | Some(Error::Busy { .. }));
+        match put(&spool, event, clock) {
+            Ok(name) if may_wait => {
+                let taken = self.take_in_own(&spool, &event.of.agent, (&name, wanted), clock());
+                if let Ok(outcome) = taken {
+                    return Ok(outcome);
+                }
+            }
+            Ok(_) => {}
+            // It can be spooled nowhere, so waiting for the lock is all that is left.
+            Err(unspooled) => {
+                let written = if may_wait {
+                    self.write_event(event, wanted)
+                } else {
+                    Err(failure.unwrap_or(Error::Busy { waited: Duration::ZERO }))
+                };
+                return written.inspect_err(|error| {
+                    spool.count_lost(event.stamp.unix_ms, &format!("{error}; spooling: {unspooled}"));
+                });
+            }
+        }
+        self.ring_everything();
+        Ok(EventOutcome { spooled: true, ..EventOutcome::default() })
+    }
+
+    fn changes_nothing(&self, event: &AgentEvent, wanted: Wanted<'_>) -> Result<bool, Error> {
+        if event.session_starts || (event.turn_changes && self.blocks(&event.of.agent)? > 0) {
+            return Ok(false);
+        }
+        let claim = event.claim(wanted.choose);
+        self.nothing_changes(&event.signals_at(event.mono), claim.as_ref(), &event.stamp)
+            .map_err(|error| self.error(error))
+    }
+
+    fn write_event(&mut self, event: &AgentEvent, wanted: Wanted<'_>) -> Result<EventOutcome, Error> {
+        let time = EventTime { mono: event.mono, now: event.mono, earlier_boot_ms: None };
+        let (outcome, bells) = self.write(|transaction| event.apply(transaction, wanted, time))?;
+        self.ring(&bells);
+        Ok(outcome)
+    }
+}
+
+/// Spools an event without a database: it cannot even be opened. Gives whether a hub was there to hear of it.
+pub fn spool_event(home: &Home, event: &AgentEvent, clock: &dyn Fn() -> Duration) -> io::Result<bool> {
+    let spool = Spool::of(home);
+    match put(&spool, event, clock) {
+        Ok(_) => Ok(doorbell::ring_everything(home)),
+        Err(error) => {
+            spool.count_lost(event.stamp.unix_ms, &error.to_string());
+            Err(error)
+        }
+    }
+}
+
+/// Puts an event into the spool. Gives the name of its file.
+fn put(spool: &Spool, event: &AgentEvent, clock: &dyn Fn() -> Duration) -> io::Result<String> {
+    let unfinished = spool.begin(&event.of.agent, event.stamp.number())?;
+    // Later than the look of every hook of this session that has not seen this file.
+    let event = AgentEvent { mono: clock(), ..event.clone() };
+    unfinished.finish(event.mono, &serde_json::to_vec(&SpooledEvent { version: VERSION, event })?)
+}
+
+impl AgentEvent {
+    fn signals_at(&self, mono: Duration) -> Signals<'_> {
+        let patience = AgentPatience::default();
+        Signals { of: &self.of, signals: &self.signals, mono, patience, aloud: self.notify }
+    }
+
+    fn claim<'a>(&'a self, choose: Option<Choose<'a>>) -> Option<Claim<'a>> {
+        let confirms = self.confirms.as_ref()?;
+        Some(Claim { call_id: confirms.call_id.as_deref(), choose, arrived: &confirms.arrived })
+    }
+
+    /// Applies it in a transaction. Gives the doorbells to ring once that is on disk.
+    fn apply(
+        &self,
+        transaction: &Transaction<'_>,
+        wanted: Wanted<'_>,
+        time: EventTime,
+    ) -> rusqlite::Result<(EventOutcome, Vec<String>)> {
+        let agent = self.of.agent.as_str();
+        let claimed = match self.claim(wanted.choose) {
+            Some(claim) => inbox::claim(transaction, agent, &claim, &self.stamp)?,
+            None => None,
+        };
+        let held = wanted.holds_turn && claimed.is_some();
+        // A turn that is held back has not ended: the agent goes on.
+        let goes_on = [Signal::state(Authority::Hook, AgentState::Working)];
+        let mut heard = self.signals_at(time.mono);
+        if held {
+            heard.signals = &goes_on;
+        }
+        let (told, bells) = hear(transaction, &heard, &mut { self.stamp }, Some(time))?;
+        if self.session_starts && self.of.manager.is_none() {
+            lead::claim(transaction, &self.of.scope, &self.of.agent)?;
+        }
+        if held || self.turn_changes {
+            let count = if held { "blocks + 1" } else { "0" };
+            transaction
+                .prepare(&format!("UPDATE agent SET blocks = {count} WHERE id = ?1"))?
+                .execute([agent])?;
+        }
+        let change = AgentChange { written: true, told, claimed };
+        Ok((EventOutcome { change, held, spooled: false }, bells))
+    }
+}
+
+/// What a file of the spool holds.
+#[derive(Debug, Serialize, Deserialize)]
+struct SpooledEvent {
+    version: u32,
+    event: AgentEvent,
+}
+
+/// The version of the files. One of a newer version is left for that version to take in.
+const VERSION: u32 = 1;
