@@ -4,7 +4,8 @@ use std::env;
 use std::path::PathBuf;
 
 use ringer_core::{Agent, Scope, Sender};
-use ringer_journal::{Home, Journal, Repair, Repository, Stamp};
+use ringer_hub::Clock;
+use ringer_journal::{Home, Journal, Patience, Repair, Repository, SpoolStatus, Stamp, monotonic};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -32,6 +33,35 @@ pub(crate) fn journal() -> Result<Journal, Failure> {
     let journal = Journal::open(&home()?)?;
     tell_of_repair(&journal);
     Ok(journal)
+}
+
+/// Opens the journal if there is one, to read it: with what hooks could not write themselves.
+pub(crate) fn existing_journal() -> Result<Option<Journal>, Failure> {
+    let mut journal = Journal::open_existing(&home()?)?;
+    if let Some(journal) = &mut journal {
+        take_in_spool(journal);
+    }
+    Ok(journal)
+}
+
+/// Takes in what hooks spooled. What cannot be taken in now stays in the spool, and `ringer status` counts it.
+pub(crate) fn take_in_spool(journal: &mut Journal) {
+    while journal.take_in_spool(monotonic(), Patience::HOOK).is_ok_and(|taken| taken.more) {}
+}
+
+/// What there is to say of the spool, or nothing if all is well.
+pub(crate) fn spool_words(status: &SpoolStatus, clock: &Clock) -> Option<String> {
+    let mut words = Vec::new();
+    if status.waiting > 0 {
+        words.push(format!("{} wait until the journal can be written", status.waiting));
+    }
+    if status.unreadable > 0 {
+        words.push(format!("{} could not be read and were set aside", status.unreadable));
+    }
+    if let Some(lost) = &status.lost {
+        words.push(format!("{} lost since {} ({})", lost.count, clock.short(lost.since_ms), lost.why));
+    }
+    (!words.is_empty()).then(|| words.join("; "))
 }
 
 /// Says what was done to a damaged database, if something was.

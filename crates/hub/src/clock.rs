@@ -1,11 +1,9 @@
 //! What time it is: the three clocks that the rules need, and moments as people read them.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ringer_core::{Now, TimeOfDay};
-use rustix::time::{ClockId, clock_gettime};
+pub use ringer_journal::monotonic;
 
 /// Reads the clocks.
 #[derive(Debug, Clone)]
@@ -53,22 +51,9 @@ impl Clock {
     }
 }
 
-/// Time that never jumps, on a clock that all processes of the machine share.
-pub fn monotonic() -> Duration {
-    let time = clock_gettime(ClockId::Monotonic);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_shared_clock_goes_forward() {
-        let before = monotonic();
-        assert!(monotonic() >= before && before > Duration::ZERO);
-    }
 
     #[test]
     fn a_moment_no_calendar_knows_is_shown_all_the_same() {

@@ -87,6 +87,8 @@ pub(crate) struct Dispatcher {
     idle_after: Duration,
     /// Until then the journal is left alone.
     pub(crate) retry_at: Option<Duration>,
+    /// When what hooks spooled is looked at again: there was more, or it could not be taken in.
+    pub(crate) spool_retry_at: Option<Duration>,
     pub(crate) added: usize,
     pub(crate) flash: bool,
     pub(crate) patience: Patience,
@@ -187,6 +189,7 @@ impl Dispatcher {
             last_busy: now,
             idle_after: parts.idle_after,
             retry_at: None,
+            spool_retry_at: None,
             added: 0,
             flash: config.notify.flash,
             patience: config.patience(),
@@ -197,6 +200,7 @@ impl Dispatcher {
             memory,
             clock,
         };
+        dispatcher.journal.prepare_to_count_lost_events();
         dispatcher.recover().await?;
         dispatcher.watch(&config.watches);
         if let Some(complaint) = dispatcher.settings.complaint() {
@@ -330,7 +334,7 @@ impl Dispatcher {
         let engine = self.engine.next_deadline(now);
         let scout = self.held.as_ref().map(Held::deadline);
         let answer = self.waiting.front().map(Waiting::deadline);
-        [Some(idle), engine, scout, answer, self.agents_due, self.retry_at]
+        [Some(idle), engine, scout, answer, self.agents_due, self.retry_at, self.spool_retry_at]
             .into_iter()
             .flatten()
             .min()
@@ -378,10 +382,11 @@ impl Dispatcher {
             self.tick_agents(now);
         }
         self.retry_at = self.retry_at.filter(|at| *at > now);
+        self.retry_spool(now);
         let idle = now.saturating_sub(self.last_busy) >= self.idle_after;
         // An agent that works may get stuck, and one that is done may wait for its person.
         let connections = self.connections.load(Ordering::Relaxed);
-        let waits = self.held.is_some() || self.agents_due.is_some();
+        let waits = self.held.is_some() || self.agents_due.is_some() || self.spool_retry_at.is_some();
         let quiet = connections == 0 && self.engine.undecided() == 0 && !waits;
         if idle && quiet && self.under_way.load(Ordering::Relaxed) == 0 {
             self.log.line("nothing to do for a while: ending");

@@ -105,6 +105,7 @@ impl Dispatcher {
         // Emptied before the look: what comes after it rings again.
         let rang = self.bell.get_ref().empty(self.journal.home())?;
         self.journal.refresh()?;
+        self.take_in_spool();
         let seq = self.seq;
         let messages = self.journal.healing(|journal| journal.messages_after(seq, BATCH))?;
         self.hungry = messages.len() == BATCH;

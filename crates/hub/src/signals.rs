@@ -153,6 +153,10 @@ impl Dispatcher {
 
     /// An agent's process ended. If it has not said goodbye, that is told.
     pub(crate) fn agent_ended(&mut self, agent: &Agent) {
+        // Its last event may be in the spool: an agent that said goodbye did not end in the middle of a turn.
+        if !self.take_in_spool() {
+            return self.end_later(agent);
+        }
         self.followed.remove(agent);
         let Ok(Some(sighting)) = self.journal.sighting(agent) else { return };
         let was = self.journal.agent_state(agent).ok().flatten();

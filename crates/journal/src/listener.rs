@@ -1,6 +1,6 @@
 //! Listening: sleep until there is something to read, hand it over, and only then move the cursor.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ringer_core::Message;
 
@@ -9,9 +9,13 @@ use crate::error::Error;
 use crate::journal::Journal;
 use crate::lock::Lock;
 use crate::repair::Repair;
-use crate::stamp::Stamp;
+use crate::stamp::{Stamp, monotonic};
+use crate::turn::Patience;
 use crate::vigil::{Parent, Vigil, Woke};
 use crate::waiter::Topic;
+
+/// How long what is spooled waits for another try when the database could not be written.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// How listening ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,12 +72,15 @@ impl<'a> Listener<'a> {
             if self.vigil.is_orphaned() {
                 return Ok(Heard::Orphaned);
             }
+            let look_again = self.take_in_spool();
             let taken = self.deliver(deadline, most, &mut hand_over)?;
             if taken > 0 {
                 return Ok(Heard::Messages(taken));
             }
-            match self.vigil.sleep(self.journal, deadline)? {
+            let until = [deadline, look_again].into_iter().flatten().min();
+            match self.vigil.sleep(self.journal, until)? {
                 Woke::Rang => {}
+                Woke::TimedOut if until != deadline => {}
                 Woke::TimedOut => return Ok(Heard::Nothing),
                 Woke::Orphaned => return Ok(Heard::Orphaned),
             }
@@ -83,6 +90,15 @@ impl<'a> Listener<'a> {
     /// What was done to a damaged database since the last time.
     pub fn take_repair(&mut self) -> Option<Repair> {
         self.journal.take_repair()
+    }
+
+    /// Takes in what hooks spooled. Gives when to look again, if something is left: no ring announces that the write lock
+    /// came free.
+    fn take_in_spool(&mut self) -> Option<Instant> {
+        match self.journal.take_in_spool(monotonic(), Patience::HOOK) {
+            Ok(taken) => taken.more.then(Instant::now),
+            Err(_) => Some(Instant::now() + LOOK_AGAIN_AFTER),
+        }
     }
 
     fn deliver<E: From<Error>>(

@@ -1,9 +1,10 @@
 //! When, and with which random bytes: what a message needs from the outside.
 
 use std::hash::{BuildHasher, RandomState};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringer_core::{MessageId, QuestionId};
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 /// A moment and some randomness.
@@ -58,6 +59,13 @@ impl Stamp {
     }
 }
 
+/// Time that never jumps, on a clock that all processes of the machine share.
+pub fn monotonic() -> Duration {
+    let time = clock_gettime(ClockId::Monotonic);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
 fn random_bytes() -> [u8; 16] {
     let mut bytes = [0; 16];
     if !fill(&mut bytes) {
@@ -88,6 +96,12 @@ fn fill(bytes: &mut [u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_shared_clock_goes_forward() {
+        let before = monotonic();
+        assert!(monotonic() >= before && before > Duration::ZERO);
+    }
 
     #[test]
     fn stamps_differ() {

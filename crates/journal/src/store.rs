@@ -60,6 +60,9 @@ pub struct Store<F> {
     pub(crate) own: F,
 }
 
+/// No version of Ringer will have so many schemas: a number above it is damage.
+const IMPLAUSIBLE: i64 = 1000;
+
 /// The size of the log from which on it is copied into the database and emptied. Whoever opens the file when nobody
 /// else has it open reads the whole log, so it is kept short.
 const LONG_LOG: u64 = 512 * 1024;
@@ -181,6 +184,9 @@ impl<F: Form> Store<F> {
             Self { home: home.clone(), connection, file, patience, repairs: true, repair, own: F::default() };
         let version = schema::version(&store.connection).map_err(|error| store.error(error))?;
         let known = schema::newest::<F>();
+        if version > IMPLAUSIBLE {
+            return Err(Error::Corrupt { path });
+        }
         if version > known {
             return Err(Error::Newer { path, found: version, known });
         }

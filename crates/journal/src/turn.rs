@@ -17,6 +17,8 @@ pub struct Patience(pub Duration);
 impl Patience {
     /// A person or a script can wait a little.
     pub const COMMAND: Self = Self(Duration::from_secs(5));
+    /// The hub's loop must not stand still: what it cannot write it tries again later.
+    pub const LOOP: Self = Self(Duration::from_millis(100));
     /// One try.
     pub const NONE: Self = Self(Duration::ZERO);
     /// An agent must not be held up.

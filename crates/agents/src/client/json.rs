@@ -102,9 +102,18 @@ impl<R: Read> Reader<R> {
     }
 
     /// The whole document. `None` where its one value was too much to keep.
+    ///
+    /// An object or array that is complete is taken without waiting for the end of the input: a client may keep the pipe
+    /// open. What was read together with it still has to be white space.
     pub(super) fn document(mut self) -> Result<Option<Value>> {
         let mut room = self.room;
+        self.skip_space()?;
+        let ends_itself = matches!(self.need()?, b'{' | b'[');
         let value = self.value(0, Some(&mut room))?;
+        let rest = &self.buffer[self.at..self.end];
+        if ends_itself && rest.iter().all(|byte| b" \t\n\r".contains(byte)) {
+            return Ok(value);
+        }
         self.skip_space()?;
         match self.peek()? {
             None => Ok(value),

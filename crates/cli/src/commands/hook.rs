@@ -6,6 +6,7 @@ use ringer_agents::client::{CODEX_NOTIFY, Client};
 use ringer_agents::hook::{Done, Whereabouts, call};
 use ringer_hub::{Log, monotonic, tell};
 use ringer_journal::Home;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -67,7 +68,7 @@ fn take(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
         Some(input) if arguments.event == CODEX_NOTIFY => {
             Box::new(io::Cursor::new(input.clone().into_bytes()))
         }
-        _ => Box::new(io::stdin().lock()),
+        _ => Box::new(PatientInput),
     };
     let mut out: Box<dyn Write> =
         if leads_nowhere() { Box::new(Nobody) } else { Box::new(io::stdout().lock()) };
@@ -76,6 +77,25 @@ fn take(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
     tell_hub(&done, home);
     Ok(())
 }
+
+/// Standard input, which counts as ended when nothing comes for a while: a client that keeps the pipe open and writes
+/// nothing must not leave a process behind for every event.
+struct PatientInput;
+
+impl Read for PatientInput {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let stdin = io::stdin();
+        let readable = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&SILENCE));
+        match readable {
+            Ok(0) => Ok(0),
+            // Also when polling failed: reading says what is wrong.
+            _ => stdin.lock().read(buffer),
+        }
+    }
+}
+
+/// How long a client may be silent in the middle of its input. Clients write it at once; a busy machine may take a while.
+const SILENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
 /// In place of a standard output that is not there: what nobody can read was not handed over.
 struct Nobody;

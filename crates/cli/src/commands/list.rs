@@ -2,7 +2,7 @@
 
 use ringer_core::{Record, Tag, Target, apply_mark};
 use ringer_hub::{Clock, view};
-use ringer_journal::{Filter, Journal, Memory};
+use ringer_journal::{Filter, Memory};
 use ringer_term::sanitise_line_before;
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<Value, Failure> {
     let clock = Clock::local();
     let home = place::home()?;
-    let Some(journal) = Journal::open_existing(&home)? else { return Ok(json!([])) };
+    let Some(journal) = place::existing_journal()? else { return Ok(json!([])) };
     let memory = Memory::open_existing(&home)?;
     let mut records = match &memory {
         Some(memory) => memory.remembered(arguments.limit)?,
@@ -88,7 +88,7 @@ fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<V
 fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome {
     let clock = Clock::local();
     let home = place::home()?;
-    let Some(journal) = Journal::open_existing(&home)? else {
+    let Some(journal) = place::existing_journal()? else {
         return if arguments.json { print_json(&json!([])) } else { Ok(()) };
     };
     let filter = Filter { scope, ..Filter::default() };

@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let mut journal = if arguments.follow {
         place::journal()?
     } else {
-        match Journal::open_existing(&place::home()?)? {
+        match place::existing_journal()? {
             Some(journal) => journal,
             None => return Ok(()),
         }

@@ -1,7 +1,7 @@
 //! `ringer questions`.
 
 use ringer_hub::Clock;
-use ringer_journal::{Journal, Question};
+use ringer_journal::Question;
 use ringer_term::sanitise_line;
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ struct View<'a> {
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let scope = place::scope(place::repository().as_ref());
     let scope = (!arguments.everywhere).then_some(&scope);
-    let questions = match Journal::open_existing(&place::home()?)? {
+    let questions = match place::existing_journal()? {
         Some(mut journal) => {
             let questions = journal.healing(|journal| journal.questions(scope, arguments.all))?;
             place::tell_of_repair(&journal);

@@ -1,7 +1,7 @@
 //! `ringer status`.
 
 use ringer_hub::{Clock, agents};
-use ringer_journal::{Home, HubBell, Inventory, Journal, Memory, Stamp};
+use ringer_journal::{Home, HubBell, Inventory, Journal, Memory, SpoolStatus, Stamp};
 use ringer_term::sanitise_line;
 use serde::Serialize;
 use serde_json::Value;
@@ -43,6 +43,19 @@ struct Report {
     hub_behind: i64,
     unread_notifications: i64,
     open_questions: i64,
+    /// What became of events that hooks could not write themselves; absent where there is nothing to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spool: Option<SpoolView>,
+}
+
+#[derive(Serialize)]
+struct SpoolView {
+    waiting: usize,
+    unreadable: usize,
+    lost: usize,
+    lost_since: Option<String>,
+    #[serde(skip)]
+    words: String,
 }
 
 #[derive(Serialize)]
@@ -76,7 +89,7 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
     let repository = place::repository();
     let scope = place::scope(repository.as_ref());
     let now = Stamp::now().unix_ms;
-    let inventory = match Journal::open_existing(&home)? {
+    let inventory = match place::existing_journal()? {
         Some(mut journal) => {
             let inventory =
                 journal.healing(|journal| journal.inventory((!everywhere).then_some(&scope), now))?;
@@ -103,6 +116,7 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
         hub: HubBell::holder(&home).map(|holder| holder.pid),
         hub_behind,
         unread_notifications,
+        spool: spool(&SpoolStatus::of(&home, now), &clock),
     })
 }
 
@@ -113,6 +127,17 @@ fn hub_numbers(home: &Home, now: i64) -> Result<(i64, i64), Failure> {
     let unread = journal.glance(memory.as_ref(), now)?.unread;
     let behind = journal.last_seq()?.saturating_sub(journal.taken_by_hub(memory.as_ref())?);
     Ok((unread, behind.max(0)))
+}
+
+fn spool(status: &SpoolStatus, clock: &Clock) -> Option<SpoolView> {
+    let words = place::spool_words(status, clock)?;
+    Some(SpoolView {
+        waiting: status.waiting,
+        unreadable: status.unreadable,
+        lost: status.lost.as_ref().map_or(0, |lost| lost.count),
+        lost_since: status.lost.as_ref().map(|lost| clock.stamp(lost.since_ms)),
+        words,
+    })
 }
 
 fn views(inventory: Inventory, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadView>) {
@@ -159,7 +184,8 @@ fn words(report: &Report) -> String {
         ("questions", format!("{} open", report.open_questions)),
         ("agents", listed(agents.collect())),
     ]
-    .iter()
-    .map(|(name, value)| format!("{name:<17} {}\n", sanitise_line(value)))
+    .into_iter()
+    .chain(report.spool.iter().map(|spool| ("hook events", spool.words.clone())))
+    .map(|(name, value)| format!("{name:<17} {}\n", sanitise_line(&value)))
     .collect()
 }

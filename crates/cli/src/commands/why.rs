@@ -2,7 +2,7 @@
 
 use ringer_core::Agent;
 use ringer_hub::{Client, Clock, explain, monotonic};
-use ringer_journal::{Journal, Memory};
+use ringer_journal::Memory;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ fn explain_agent(name: &str, as_json: bool) -> Outcome {
         let what = format!("there is no agent {}", sanitise_line(name));
         Failure::new(Exit::Data, what).hint("ringer status")
     };
-    let journal = Journal::open_existing(&place::home()?)?.ok_or_else(unknown)?;
+    let journal = place::existing_journal()?.ok_or_else(unknown)?;
     let id = journal.agent_named(name)?.ok_or_else(unknown)?;
     let agent = Agent::new(&id)?;
     let machine = journal.agent_machine(&agent)?.ok_or_else(unknown)?;
@@ -62,7 +62,7 @@ fn explain_message(id: &str, as_json: bool) -> Outcome {
     // A hub that runs may know more than is written down yet; starting one would change nothing.
     let answer = match Client::connect(&home) {
         Ok(mut client) => Some(link::ask(&mut client, "notification.why", &json!({ "id": id }))?),
-        Err(_) => match Journal::open_existing(&home)? {
+        Err(_) => match place::existing_journal()? {
             Some(journal) => {
                 let memory = Memory::open_existing(&home)?;
                 explain(&journal, memory.as_ref(), id, &Clock::local())?

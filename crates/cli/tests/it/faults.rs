@@ -10,3 +10,5 @@ mod mutation;
 mod owner;
 mod refusal;
 mod repository;
+
+pub(crate) use mounts::Mounts;

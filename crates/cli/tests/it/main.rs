@@ -17,6 +17,7 @@ mod faults;
 mod from_documents;
 mod help;
 mod hook;
+mod hook_spool;
 mod hub;
 mod lead_statusline;
 mod listen;

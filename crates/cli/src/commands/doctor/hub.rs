@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use ringer_hub::{Client, ClientError, Clock};
-use ringer_journal::{Home, HubBell, Journal, Memory, Stamp};
+use ringer_journal::{Home, HubBell, Journal, Memory, SpoolStatus, Stamp};
 use rustix::fs::{Access, access};
 use serde_json::Value;
 
 use super::row::Row;
-use crate::link;
+use crate::{link, place};
 
 /// The dead letters that are shown; older ones say the same.
 const MAX_LETTERS: usize = 5;
@@ -87,8 +87,21 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
         ),
     };
     let mut rows = vec![row];
+    rows.extend(spool(home));
     rows.extend(dead_letters(home));
     rows
+}
+
+/// Events of hooks that are not in the journal, if there are any.
+fn spool(home: &Home) -> Option<Row> {
+    let status = SpoolStatus::of(home, Stamp::now().unix_ms);
+    let words = place::spool_words(&status, &Clock::local())?;
+    let row = if status.lost.is_some() {
+        Row::broken("hook events", words)
+    } else {
+        Row::warn("hook events", words)
+    };
+    Some(row.fix("ringer status   # takes in what waits, or says why it cannot"))
 }
 
 fn listeners(names: &[&str]) -> String {

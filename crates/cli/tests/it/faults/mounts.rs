@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::background::Background;
 use crate::home::TestEnvironment;
 
-pub(super) struct Mounts<'a> {
+pub(crate) struct Mounts<'a> {
     environment: &'a TestEnvironment,
     /// Holds the namespace open.
     holder: Background,
@@ -14,7 +14,7 @@ pub(super) struct Mounts<'a> {
 impl<'a> Mounts<'a> {
     /// Runs a script that mounts; it finds the home as `$RINGER_HOME`. `None` where mounting is not possible: the test is
     /// reported as skipped and has to return.
-    pub(super) fn new(environment: &'a TestEnvironment, script: &str) -> Option<Self> {
+    pub(crate) fn new(environment: &'a TestEnvironment, script: &str) -> Option<Self> {
         if !test_support::can_mount() {
             return None;
         }
@@ -29,7 +29,7 @@ impl<'a> Mounts<'a> {
     }
 
     /// A program inside.
-    pub(super) fn program(&self, program: &str) -> Command {
+    pub(crate) fn program(&self, program: &str) -> Command {
         let mut command = self.environment.program("nsenter");
         command.args(["--target", &self.holder.pid().to_string(), "--mount", "--", "env", "-C"]);
         command.arg(self.environment.repository()).arg(program);
@@ -37,7 +37,7 @@ impl<'a> Mounts<'a> {
     }
 
     /// The binary inside.
-    pub(super) fn ringer(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn ringer(&self, arguments: &[&str]) -> Command {
         let mut command = self.program(env!("CARGO_BIN_EXE_ringer"));
         command.args(arguments);
         command
@@ -45,7 +45,7 @@ impl<'a> Mounts<'a> {
 
     /// Runs a script inside that has to succeed.
     #[track_caller]
-    pub(super) fn sh(&self, script: &str) {
+    pub(crate) fn sh(&self, script: &str) {
         let output = self.program("sh").args(["-ec", script]).output().expect("sh runs");
         assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
     }
