@@ -1,11 +1,55 @@
 //! A message arrives: where it came from is found out before the engine gets it.
 
-use ringer_core::{Caller, Event, Incoming, Message, Place, SurfaceId, WorkspaceId};
+use ringer_core::{Caller, Event, Incoming, Message, Place, Record, SurfaceId, WorkspaceId};
+use ringer_journal::{Age, Error};
 
 use crate::dispatch::Dispatcher;
 use crate::scout::{Sight, Spot};
 
 impl Dispatcher {
+    /// Looks whether the journal is still the one in which we are so far. If it was removed, damaged, or replaced by an
+    /// older copy, it is read again from its beginning.
+    pub(crate) fn go_on(&mut self) -> Result<(), Error> {
+        let taken = &self.taken;
+        let here = self.journal.healing(|journal| journal.go_on(taken))?;
+        if here.cursor.seq != self.taken.cursor.seq {
+            self.log.line(format!(
+                "the journal is not the one that was read up to {}: reading it from its beginning",
+                self.taken.cursor.seq
+            ));
+        }
+        if here != self.taken {
+            self.taken = here;
+            self.book.take(self.taken.clone());
+        }
+        Ok(())
+    }
+
+    /// Takes a message behind our place. What an exchanged journal brings again is known by its id. What it brings from
+    /// before, and was never taken, is listed as read: it is too late to ring for it, and its marks are about what the
+    /// list was then.
+    pub(crate) fn take_message(&mut self, message: Message, sights: &[(Spot, Sight)]) -> Result<(), Error> {
+        let age = self.taken.age(&message);
+        let is_known = age != Age::New && self.memory.healing(|memory| memory.knows(&message.id))?;
+        self.taken.take(message.seq, &message.id);
+        match age {
+            _ if is_known => {}
+            Age::New | Age::Perhaps => self.arrive(message, sights),
+            Age::Old => self.list_as_read(&message),
+        }
+        Ok(())
+    }
+
+    fn list_as_read(&mut self, message: &Message) {
+        let Some(record) = Record::of(message) else { return };
+        let now = self.clock.now();
+        let mut record = Record { is_read: true, open_question: None, ..record };
+        record.trail.add(now.wall_ms, "found in a journal that took the place of another: listed as read");
+        let orders = self.engine.put_back(now, [record.clone()], []);
+        self.carry_out(now, orders);
+        self.remember(now, record, true);
+    }
+
     /// A message has come: where it came from is found out, its repository's settings apply, and the engine gets it.
     pub(crate) fn arrive(&mut self, message: Message, sights: &[(Spot, Sight)]) {
         let scope = message.draft.scope.as_str();

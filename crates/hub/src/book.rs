@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ringer_core::{Delivery, MessageId, Place, Reason, Record, Step, Way};
-use ringer_journal::{DeadLetter, Flag, Outgoing, Settlement, ShownPopup};
+use ringer_journal::{DeadLetter, Flag, Outgoing, Settlement, ShownPopup, Taken};
 
 /// What is to be written next, and what was written of the undecided.
 #[derive(Debug, Default)]
@@ -40,8 +40,8 @@ impl Book {
     }
 
     /// The messages up to here are taken.
-    pub(crate) fn take(&mut self, seq: i64) {
-        self.next.cursor = self.next.cursor.max(Some(seq));
+    pub(crate) fn take(&mut self, taken: Taken) {
+        self.next.taken = Some(taken);
     }
 
     /// A notification is new, or changed.

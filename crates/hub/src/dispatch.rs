@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ringer_core::{Agent, Delivery, Engine, Event, MessageId, Order, Patience, Way};
 use ringer_deliver::DesktopEvent;
-use ringer_journal::{Error, HubBell, Journal, Memory};
+use ringer_journal::{Error, HubBell, Journal, Memory, Taken};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 
@@ -64,7 +64,7 @@ pub(crate) struct Dispatcher {
     pub(crate) under_way: Arc<AtomicUsize>,
     pub(crate) watcher: Option<Watcher>,
     /// Everything up to here was taken.
-    pub(crate) seq: i64,
+    pub(crate) taken: Taken,
     /// There may be more in the journal.
     pub(crate) hungry: bool,
     pub(crate) scouts: Scouts,
@@ -103,7 +103,7 @@ pub(crate) struct Dispatcher {
 pub(crate) struct Ended {
     pub(crate) bell: HubBell,
     /// How far the journal was taken.
-    pub(crate) seq: i64,
+    pub(crate) taken: Taken,
     /// Nobody told it to end.
     pub(crate) by_itself: bool,
 }
@@ -151,7 +151,7 @@ impl Dispatcher {
         let mut hook_programs = HookPrograms::default();
         hook_programs.add(0, &config, parts.settings.trusted());
         memory.healing(|memory| memory.taken())?;
-        let seq = journal.healing(|journal| journal.taken_by_hub(Some(&memory)))?;
+        let taken = journal.healing(|journal| journal.taken_by_hub(Some(&memory)))?;
         #[expect(
             deprecated,
             reason = "the other way is unsafe, for types that may close their descriptor; this cannot"
@@ -174,7 +174,7 @@ impl Dispatcher {
             inputs: parts.inputs,
             under_way: parts.under_way,
             watcher: None,
-            seq,
+            taken,
             hungry: true,
             scouts,
             held: None,
@@ -294,7 +294,7 @@ impl Dispatcher {
         }
         self.settle();
         self.say_where();
-        Ended { bell: self.bell.into_inner(), seq: self.seq, by_itself: self.by_itself }
+        Ended { bell: self.bell.into_inner(), taken: self.taken, by_itself: self.by_itself }
     }
 
     async fn next(&mut self, inputs: &mut mpsc::Receiver<Input>) -> Next {
@@ -439,7 +439,7 @@ impl Dispatcher {
 
     /// How far the journal was taken.
     pub(crate) fn cursor(&self) -> i64 {
-        self.seq
+        self.taken.cursor.seq
     }
 }
 

@@ -106,7 +106,8 @@ impl Dispatcher {
         let rang = self.bell.get_ref().empty(self.journal.home())?;
         self.journal.refresh()?;
         self.take_in_spool();
-        let seq = self.seq;
+        self.go_on()?;
+        let seq = self.cursor();
         let messages = self.journal.healing(|journal| journal.messages_after(seq, BATCH))?;
         self.hungry = messages.len() == BATCH;
         // A ring without a message is a change, too: that of an agent's state.
@@ -175,19 +176,19 @@ impl Dispatcher {
             self.see(spot.scope(), sight);
         }
         // With nothing new the cursor stays, and nothing has to reach the disk before a request is answered.
-        if let Some(last) = messages.last() {
-            self.book.take(last.seq);
+        if !messages.is_empty() {
             // Trust that was withdrawn before a message came counts for it.
             self.reload();
         }
-        for message in messages {
-            self.seq = message.seq;
-            self.arrive(message, sights);
-        }
+        let taken = messages.into_iter().try_for_each(|message| {
+            self.take_message(message, sights)?;
+            self.book.take(self.taken.clone());
+            Ok(())
+        });
         let followed = self.follow();
         self.settle();
         self.after_change();
-        followed
+        taken.and(followed)
     }
 
     /// The agents may have changed with what came in.
@@ -212,7 +213,7 @@ impl Dispatcher {
                 }
                 Said::Then(asked) => {
                     // What it wrote, if it wrote something; and in any case the journal is read once more before.
-                    let up_to = self.journal.last_seq().unwrap_or(i64::MAX).max(self.seq + 1);
+                    let up_to = self.journal.last_seq().unwrap_or(i64::MAX).max(self.cursor() + 1);
                     self.waiting.push_front(Waiting { asked, reply, up_to, deadline });
                     self.wake();
                 }
@@ -224,7 +225,7 @@ impl Dispatcher {
     /// nothing more can be read now, so that it would wait in vain.
     fn can_answer(&self, waiting: &Waiting) -> bool {
         let now = monotonic();
-        if self.seq >= waiting.up_to || waiting.deadline <= now {
+        if self.cursor() >= waiting.up_to || waiting.deadline <= now {
             return true;
         }
         self.held.is_none() && (!self.hungry || !self.has_room() || self.retry_at.is_some_and(|at| at > now))
@@ -235,8 +236,11 @@ impl Dispatcher {
         if !self.hungry && self.held.is_none() {
             return 0;
         }
-        let next =
-            self.journal.messages_after(self.seq, 1).ok().and_then(|next| next.first().map(|next| next.seq));
+        let next = self
+            .journal
+            .messages_after(self.cursor(), 1)
+            .ok()
+            .and_then(|next| next.first().map(|next| next.seq));
         let missing = next.map_or(0, |next| up_to.saturating_sub(next).saturating_add(1));
         u64::try_from(missing).unwrap_or(0)
     }

@@ -57,6 +57,6 @@ impl Dispatcher {
     /// Says in the journal how far we are.
     pub(crate) fn say_where(&mut self) {
         // If it cannot be said, what it is for comes later: the journal keeps more than it has to.
-        let _ = self.journal.advance_hub(self.cursor(), Stamp::now().unix_ms);
+        let _ = self.journal.advance_hub(&self.taken.cursor, Stamp::now().unix_ms);
     }
 }

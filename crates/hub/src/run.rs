@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use ringer_deliver::{Desktop, Known, REPLY_DEADLINE, Shown};
-use ringer_journal::{Error as JournalError, Home, HubBell, Journal, Memory};
+use ringer_journal::{Error as JournalError, Home, HubBell, Journal, Memory, Taken};
 use tokio::sync::mpsc;
 
 use crate::config::Environment;
@@ -113,18 +113,21 @@ pub fn run(surroundings: &Surroundings, plugs: Plugs) -> Result<(), RunError> {
     // Before the bell: from then on another hub may write its own.
     presence.remove(home);
     log.line("the hub ends");
-    if let Some(Ended { bell, seq, by_itself: true }) = ended? {
+    if let Some(Ended { bell, taken, by_itself: true }) = ended? {
         drop(bell);
-        start_again_if_behind(surroundings, seq, &log);
+        start_again_if_behind(surroundings, &taken, &log);
     }
     Ok(())
 }
 
 /// Somebody may have rung between our decision to end and our end, and believes that a hub has heard it.
-fn start_again_if_behind(surroundings: &Surroundings, seq: i64, log: &Log) {
-    let last =
-        Journal::open_existing(&surroundings.home).ok().flatten().and_then(|journal| journal.last_seq().ok());
-    if last.is_some_and(|last| last > seq) && !surroundings.aloud {
+fn start_again_if_behind(surroundings: &Surroundings, taken: &Taken, log: &Log) {
+    let journal = Journal::open_existing(&surroundings.home).ok().flatten();
+    let is_behind = |journal: Journal| {
+        let taken = journal.go_on(taken)?;
+        Ok::<bool, JournalError>(journal.last_seq()? > taken.cursor.seq)
+    };
+    if journal.is_some_and(|journal| is_behind(journal).unwrap_or(false)) && !surroundings.aloud {
         log.line("something came in the last moment: starting again");
         if let Ok(program) = std::env::current_exe() {
             let _ = start::start_detached(&program);

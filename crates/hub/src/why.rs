@@ -1,6 +1,6 @@
 //! Explaining: what became of a message, out of what is written down alone. So it works with the hub down, too.
 
-use ringer_journal::{Error, Inventory, Journal, Memory};
+use ringer_journal::{Age, Error, Inventory, Journal, Memory};
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
@@ -34,8 +34,12 @@ pub fn explain(
         })
         .collect();
     let taken = match &message {
-        Some(message) => message.seq <= journal.taken_by_hub(memory)?,
-        None => true,
+        Some(message) if record.is_none() && trail.is_empty() => {
+            let taken = journal.taken_by_hub(memory)?;
+            message.seq <= taken.cursor.seq || taken.age(message) == Age::Old
+        }
+        // What is written down about it is from a hub.
+        _ => true,
     };
     Ok(Some(json!({
         "id": id,

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use ringer_core::{InvalidWord, Message, Recipient, Scope};
-use rusqlite::{OptionalExtension, Transaction, params};
+use ringer_core::{InvalidWord, Message, MessageId, Recipient, Scope};
+use rusqlite::{OptionalExtension, ToSql, Transaction, params};
 
+use crate::cursor::POSITION;
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::row::COLUMNS;
@@ -61,12 +62,15 @@ impl Journal {
         from_now: bool,
         unix_ms: i64,
     ) -> rusqlite::Result<()> {
-        let start = if from_now { "(SELECT coalesce(max(seq), 0) FROM message)" } else { "0" };
-        let on_conflict = if from_now { "seq = excluded.seq, touched" } else { "touched" };
+        let last =
+            "SELECT ?1, ?2, coalesce(max(seq), 0), (SELECT id FROM message ORDER BY seq DESC LIMIT 1), ?3, 0
+                    FROM message WHERE true";
+        let start = if from_now { last } else { "VALUES (?1, ?2, 0, NULL, ?3, 0)" };
+        let moved = if from_now { "seq = excluded.seq, id = excluded.id," } else { "" };
         transaction
             .prepare(&format!(
-                "INSERT INTO cursor (consumer, scope, seq, touched) VALUES (?1, ?2, {start}, ?3)
-                 ON CONFLICT (consumer, scope) DO UPDATE SET {on_conflict} = excluded.touched"
+                "INSERT INTO cursor (consumer, scope, seq, id, touched, idle) {start}
+                 ON CONFLICT (consumer, scope) DO UPDATE SET {moved} touched = excluded.touched, idle = 0"
             ))?
             .execute(params![consumer.name, consumer.scope.as_str(), unix_ms])?;
         Ok(())
@@ -76,7 +80,7 @@ impl Journal {
     pub fn cursor(&self, consumer: &Consumer) -> Result<i64, Error> {
         self.connection
             .query_row(
-                "SELECT seq FROM cursor WHERE consumer = ?1 AND scope = ?2",
+                &format!("SELECT {POSITION} FROM cursor WHERE consumer = ?1 AND scope = ?2"),
                 params![consumer.name, consumer.scope.as_str()],
                 |row| row.get(0),
             )
@@ -85,9 +89,19 @@ impl Journal {
             .map_err(|error| self.error(error))
     }
 
-    /// Moves a cursor forward. It never moves back.
-    pub fn advance(&mut self, consumer: &Consumer, seq: i64, unix_ms: i64) -> Result<(), Error> {
-        self.write(|transaction| advance(transaction, &consumer.name, consumer.scope.as_str(), seq, unix_ms))
+    /// Moves a cursor behind a message. It never moves back. If this journal has no such message, because the one that
+    /// it was read from was set aside since, it stays: the next reader is given what this journal has.
+    pub fn advance(
+        &mut self,
+        consumer: &Consumer,
+        last: (i64, &MessageId),
+        unix_ms: i64,
+    ) -> Result<(), Error> {
+        let (name, scope, (seq, id)) = (consumer.name.as_str(), consumer.scope.as_str(), last);
+        self.write(|transaction| {
+            let found = "SELECT ?1, ?2, seq, id, ?5, 0 FROM message WHERE seq = ?3 AND id = ?4";
+            advance(transaction, found, params![name, scope, seq, id.as_str(), unix_ms])
+        })
     }
 
     /// What a consumer has not read yet, in order: what is for the lead of its scope, not sent by itself, and still
@@ -103,7 +117,7 @@ impl Journal {
         self.select(
             &format!(
                 "SELECT {COLUMNS} FROM message
-                 WHERE scope = ?1 AND seq > coalesce((SELECT seq FROM cursor WHERE consumer = ?2 AND scope = ?1), 0)
+                 WHERE scope = ?1 AND seq > coalesce((SELECT {POSITION} FROM cursor WHERE consumer = ?2 AND scope = ?1), 0)
                    AND recipient IN (?3, ?4, ?5) AND kind NOT LIKE 'mark-%' AND sender IS NOT ?6
                    AND (ttl IS NULL OR ts + ttl > ?7)
                  ORDER BY seq"
@@ -122,20 +136,20 @@ impl Journal {
     }
 }
 
-/// Moves a cursor forward, or makes it. It never moves back.
+/// Moves a cursor forward, or makes it. It never moves back, unless it is no place in this journal.
 pub(crate) fn advance(
     transaction: &Transaction<'_>,
-    consumer: &str,
-    scope: &str,
-    seq: i64,
-    unix_ms: i64,
+    row: &str,
+    parameters: &[&dyn ToSql],
 ) -> rusqlite::Result<()> {
     transaction
-        .prepare(
-            "INSERT INTO cursor (consumer, scope, seq, touched) VALUES (?1, ?2, ?3, ?4)
+        .prepare(&format!(
+            "INSERT INTO cursor (consumer, scope, seq, id, touched, idle) {row}
              ON CONFLICT (consumer, scope) DO UPDATE
-             SET seq = max(seq, excluded.seq), touched = excluded.touched",
-        )?
-        .execute(params![consumer, scope, seq, unix_ms])
+             SET seq = max({POSITION}, excluded.seq),
+                 id = iif({POSITION} < excluded.seq, excluded.id, id),
+                 touched = excluded.touched, idle = 0"
+        ))?
+        .execute(parameters)
         .map(drop)
 }

@@ -149,12 +149,13 @@ pub(crate) fn clear_if_dead(path: &Path) -> bool {
             }
             true
         }
-        Ok(_) => false,
-        // The lock is made first and removed last: without it, there is nobody.
-        Err(_) => {
+        // The lock is made first and removed last: without it, no process waits there.
+        Err(error) if error.kind() == ErrorKind::NotFound => {
             take_down(path);
             true
         }
+        // Its owner lives. An error says nothing about that: too many open files, for example.
+        _ => false,
     }
 }
 
@@ -211,7 +212,7 @@ mod tests {
     fn hung() -> (tempfile::TempDir, Home, Doorbell) {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path());
-        home.create(&home.database()).unwrap();
+        home.make_directories().unwrap();
         let holder = Holder { pid: 1, started: None, consumer: "lead".into(), scope: "global".into() };
         let bell = Doorbell::hang(&home, "a", &holder, None).unwrap();
         (directory, home, bell)

@@ -20,18 +20,22 @@ impl Journal {
     /// Takes a glance. What no hub has taken yet is unread, too.
     pub fn glance(&self, memory: Option<&Memory>, unix_ms: i64) -> Result<Glance, Error> {
         let taken = self.taken_by_hub(memory)?;
+        let (newest, until) = taken.catch_up.map(|catch_up| (catch_up.newest, catch_up.until)).unzip();
+        let until = until.unwrap_or_default();
         let remembered = memory.map(Memory::unread).transpose()?.unwrap_or_default();
         let take = || -> rusqlite::Result<Glance> {
             let waiting: i64 = self.connection.query_row(
                 "SELECT count(*) FROM message
                  WHERE seq > ?1 AND kind NOT LIKE 'mark-%' AND recipient IN (?2, ?3, ?4)
-                   AND (ttl IS NULL OR ts + ttl > ?5)",
+                   AND (ttl IS NULL OR ts + ttl > ?5) AND (seq > ?6 OR id > ?7)",
                 params![
-                    taken,
+                    taken.cursor.seq,
                     Recipient::Default.to_string(),
                     Recipient::Person.to_string(),
                     Recipient::All.to_string(),
-                    unix_ms
+                    unix_ms,
+                    until,
+                    newest
                 ],
                 |row| row.get(0),
             )?;

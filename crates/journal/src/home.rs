@@ -1,8 +1,8 @@
 //! The home: the directory that holds the database, the doorbells and the locks.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
@@ -67,15 +67,6 @@ impl Home {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(error) => Err(self.error("looking at the home", error)),
         }
-    }
-
-    /// Makes the home and an empty file in it, on disk when this returns. What is there already stays.
-    pub(crate) fn create(&self, file: &Path) -> Result<(), Error> {
-        let made = self.make_directories().and_then(|()| {
-            OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(file)?;
-            sync_directory(&self.path)
-        });
-        made.map_err(|error| self.error("making the home", error))
     }
 
     /// Makes what is missing of the home.

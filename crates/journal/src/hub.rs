@@ -4,9 +4,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use ringer_core::{Message, MessageId};
-use rusqlite::OptionalExtension;
+use rusqlite::{OptionalExtension, params};
 
 use crate::consumer::advance;
+use crate::cursor::{self, Age, CatchUp, Cursor, POSITION, Taken};
 use crate::doorbell::{self, Doorbell, Holder};
 use crate::error::Error;
 use crate::home::Home;
@@ -69,37 +70,54 @@ impl AsRawFd for HubBell {
 }
 
 impl Journal {
-    /// How far the hub has come. What counts is its memory; if that is lost, or is that of another journal, which had more
-    /// messages than this one ever got, it is what the hub said last.
-    pub fn taken_by_hub(&self, memory: Option<&Memory>) -> Result<i64, Error> {
-        let remembered = memory.map(Memory::taken).transpose()?.unwrap_or_default();
-        let select = || -> rusqlite::Result<i64> {
-            let given: Option<i64> = self
-                .connection
-                .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'message'", [], |row| row.get(0))
-                .optional()?;
-            if remembered > 0 && remembered <= given.unwrap_or_default() {
-                return Ok(remembered);
-            }
-            let said = self.connection.query_row(
-                "SELECT seq FROM cursor WHERE consumer = ?1 AND scope = ?2",
-                [CONSUMER, EVERYWHERE],
-                |row| row.get(0),
-            );
-            said.optional().map(Option::unwrap_or_default)
-        };
-        select().map_err(|error| self.error(error))
+    /// How far the hub has come in this journal. What counts is its memory. If that is lost, it is what the hub said
+    /// last: it has taken more since, and knows those by their ids if its memory has them.
+    pub fn taken_by_hub(&self, memory: Option<&Memory>) -> Result<Taken, Error> {
+        if let Some(taken) = memory.map(Memory::taken).transpose()?.flatten() {
+            return self.go_on(&taken);
+        }
+        let said = self.said_by_hub().map_err(|error| self.error(error))?;
+        let catch_up = CatchUp { newest: String::new(), until: self.highest()? };
+        let catch_up = Some(catch_up).filter(|catch_up| said.seq < catch_up.until);
+        Ok(Taken { cursor: said, catch_up })
+    }
+
+    /// Where the hub was when it last said so in the journal.
+    fn said_by_hub(&self) -> rusqlite::Result<Cursor> {
+        let generation = Some(cursor::generation(&self.connection)?);
+        let said = self.connection.query_row(
+            &format!("SELECT {POSITION}, id FROM cursor WHERE consumer = ?1 AND scope = ?2"),
+            [CONSUMER, EVERYWHERE],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        );
+        let (seq, id) = said.optional()?.unwrap_or_default();
+        Ok(Cursor { generation, seq, id })
     }
 
     /// The hub has come this far. Said now and then, so that nothing is forgotten that it has not taken.
-    pub fn advance_hub(&mut self, seq: i64, unix_ms: i64) -> Result<(), Error> {
-        self.write(|transaction| advance(transaction, CONSUMER, EVERYWHERE, seq, unix_ms))
+    pub fn advance_hub(&mut self, cursor: &Cursor, unix_ms: i64) -> Result<(), Error> {
+        self.write(|transaction| {
+            let place = "VALUES (?1, ?2, ?3, ?4, ?5, 0)";
+            advance(transaction, place, params![CONSUMER, EVERYWHERE, cursor.seq, cursor.id, unix_ms])
+        })
     }
 
-    /// The messages after the hub's place, in order; the last thousand of them.
+    /// The messages that no hub has taken, in order; of the last thousand.
     pub fn not_taken(&self, memory: Option<&Memory>) -> Result<Vec<Message>, Error> {
         let taken = self.taken_by_hub(memory)?;
-        self.messages_after(taken.max(self.last_seq()?.saturating_sub(1000)), usize::MAX)
+        let from = taken.cursor.seq.max(self.last_seq()?.saturating_sub(1000));
+        let mut messages = Vec::new();
+        for message in self.messages_after(from, usize::MAX)? {
+            let is_known = match (taken.age(&message), memory) {
+                (Age::New, _) | (Age::Perhaps, None) => false,
+                (Age::Old, _) => true,
+                (Age::Perhaps, Some(memory)) => memory.knows(&message.id)?,
+            };
+            if !is_known {
+                messages.push(message);
+            }
+        }
+        Ok(messages)
     }
 
     /// Copies the log into the database as far as nobody reads it, so that the next writer begins it anew: it then writes

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ringer_core::{Message, MessageId, Recipient, Scope};
 use rusqlite::{OptionalExtension, Row, params};
 
+use crate::cursor::POSITION;
 use crate::doorbell::{self, Holder};
 use crate::error::Error;
 use crate::journal::Journal;
@@ -95,11 +96,11 @@ impl Journal {
                 unread: self
                     .connection
                     .prepare(
-                        "SELECT consumer, cursor.scope, touched,
+                        &format!("SELECT consumer, cursor.scope, touched,
                                 (SELECT count(*) FROM message WHERE message.scope = cursor.scope
-                                 AND message.seq > cursor.seq AND recipient IN (?2, ?3, ?4)
+                                 AND message.seq > {POSITION} AND recipient IN (?2, ?3, ?4)
                                  AND kind NOT LIKE 'mark-%' AND (ttl IS NULL OR ts + ttl > ?5))
-                         FROM cursor WHERE scope <> '*' AND (?1 IS NULL OR scope = ?1) ORDER BY consumer, cursor.scope",
+                         FROM cursor WHERE scope <> '*' AND (?1 IS NULL OR scope = ?1) ORDER BY consumer, cursor.scope"),
                     )?
                     .query_map(params![name, default, lead, all, unix_ms], unread)?
                     .collect::<rusqlite::Result<_>>()?,
@@ -168,7 +169,7 @@ impl Journal {
         self.select(
             &format!(
                 "SELECT {COLUMNS} FROM message WHERE scope = ?1 AND kind NOT LIKE 'mark-%'
-                 AND seq > coalesce((SELECT max(seq) FROM cursor WHERE scope = ?1), 0) ORDER BY seq"
+                 AND seq > coalesce((SELECT max({POSITION}) FROM cursor WHERE scope = ?1), 0) ORDER BY seq"
             ),
             &[&scope.as_str()],
             usize::MAX,

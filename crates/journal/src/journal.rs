@@ -2,10 +2,12 @@
 
 use rusqlite::{Connection, Transaction};
 
+use crate::cursor;
 use crate::doorbell;
 use crate::error::Error;
 use crate::home::Home;
 use crate::memory;
+use crate::repair::REPAIR;
 use crate::store::{Form, Store};
 
 /// An open journal.
@@ -32,6 +34,8 @@ impl Form for Messages {
         LEAD,
         NEWEST_EVENT,
         SPOOLED,
+        REPAIR,
+        GENERATION,
     ];
     const STEPS: &'static [&'static [&'static str]] = &[
         // Agents whose state any process can go on from.
@@ -46,29 +50,49 @@ impl Form for Messages {
             "DROP TABLE IF EXISTS popup",
             "DROP TABLE IF EXISTS dead_letter",
         ],
-        // Events of hooks can be spooled, and taken in late.
-        &[NEWEST_EVENT, SPOOLED],
+        // Events of hooks can be spooled, and taken in late. A cursor names the message of its number, the file has a
+        // generation, and what was repaired is noted.
+        &[
+            NEWEST_EVENT,
+            SPOOLED,
+            "ALTER TABLE cursor RENAME TO cursor_3",
+            CURSOR,
+            "INSERT INTO cursor (consumer, scope, seq, id, touched, idle)
+             SELECT consumer, scope, seq, (SELECT id FROM message WHERE message.seq = cursor_3.seq), touched, 0
+             FROM cursor_3",
+            "DROP TABLE cursor_3",
+            REPAIR,
+            GENERATION,
+        ],
     ];
     /// Who waits is not among them: they register again.
-    const SAVED: &'static [&'static str] = &["message", "cursor", "question", "agent", "receipt", "lead"];
+    const SAVED: &'static [&'static str] =
+        &["message", "cursor", "question", "agent", "receipt", "lead", "note", "spooled", "repair"];
 
     fn before_migration(home: &Home, connection: &Connection, version: i64) -> Result<(), Error> {
         // Only version 2 had the hub's memory in this file.
         if version == 2 { memory::move_out(home, connection) } else { Ok(()) }
     }
 
-    /// Numbers must not be given again, or cursors would skip new messages; also where no message could be read.
+    /// Numbers must not be given again, or cursors would skip new messages; also where no message could be read. The
+    /// messages are the same under the same numbers, so cursors into the damaged file are cursors into this one.
     fn after_rescue(fresh: &Transaction<'_>, damaged: &Connection) -> rusqlite::Result<()> {
         let highest: i64 = damaged
             .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'message'", [], |row| row.get(0))
             .unwrap_or(0);
         let floor: i64 = fresh.query_row(
-            "SELECT max(?1, coalesce((SELECT max(seq) FROM message), 0), coalesce((SELECT max(seq) FROM cursor), 0))",
+            "SELECT max(?1, coalesce((SELECT max(seq) FROM message), 0), coalesce((SELECT max(seq) FROM cursor), 0),
+                        coalesce((SELECT max(seq) FROM receipt), 0))",
             [highest],
             |row| row.get(0),
         )?;
         fresh.execute("DELETE FROM sqlite_sequence WHERE name = 'message'", [])?;
         fresh.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('message', ?1)", [floor])?;
+        if let Ok(generation) = cursor::generation(damaged)
+            && is_generation(&generation)
+        {
+            fresh.execute("UPDATE note SET value = ?1 WHERE name = 'generation'", [generation])?;
+        }
         Ok(())
     }
 
@@ -122,11 +146,14 @@ const MESSAGE: &str = "CREATE TABLE message (
 
 const MESSAGE_SCOPE: &str = "CREATE INDEX message_scope ON message (scope)";
 
+/// `id` is that of the message `seq`. `touched` is for people; `idle` counts the prunings since, because clocks jump.
 const CURSOR: &str = "CREATE TABLE cursor (
     consumer TEXT NOT NULL,
     scope TEXT NOT NULL,
     seq INTEGER NOT NULL,
+    id TEXT,
     touched INTEGER NOT NULL,
+    idle INTEGER NOT NULL,
     PRIMARY KEY (consumer, scope)
 ) STRICT, WITHOUT ROWID";
 
@@ -196,3 +223,12 @@ const LEAD: &str = "CREATE TABLE lead (
     scope TEXT PRIMARY KEY,
     agent TEXT
 ) STRICT, WITHOUT ROWID";
+
+/// Another file gets another one, so that a cursor into this one is no cursor into that one.
+const GENERATION: &str =
+    "INSERT OR REPLACE INTO note (name, value) VALUES ('generation', lower(hex(randomblob(8))))";
+
+/// Whether a word can be what [`GENERATION`] makes: 8 random bytes in hexadecimal.
+fn is_generation(word: &str) -> bool {
+    word.len() == 16 && word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}

@@ -30,6 +30,7 @@
 mod agent;
 mod append;
 mod consumer;
+mod cursor;
 mod doorbell;
 mod error;
 mod event;
@@ -64,6 +65,7 @@ mod waiter;
 
 pub use agent::{AgentChange, Sighting, Signals};
 pub use consumer::Consumer;
+pub use cursor::{Age, CatchUp, Cursor, Taken};
 pub use doorbell::Holder;
 pub use error::Error;
 pub use event::{AgentEvent, Confirms, EventOutcome, SpoolStatus, TakenIn, Wanted, spool_event};

@@ -141,7 +141,7 @@ impl Journal {
         }
         let taken = hand_over(&messages)?.min(messages.len());
         if let Some(last) = messages[..taken].last() {
-            self.advance(consumer, last.seq, now)?;
+            self.advance(consumer, (last.seq, &last.id), now)?;
         }
         Ok(taken)
     }

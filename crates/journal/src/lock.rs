@@ -1,6 +1,6 @@
 //! Locks between processes: flock on files of their own, which the kernel drops when their holder dies.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -64,30 +64,50 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Which file it is, whatever its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct FileNumber {
     device: u64,
     inode: u64,
+    length: u64,
 }
 
 impl FileNumber {
     /// The file of that name.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        path.metadata().map(|metadata| Self { device: metadata.dev(), inode: metadata.ino() })
+        path.metadata().map(|metadata| Self::read(&metadata))
+    }
+
+    fn read(metadata: &Metadata) -> Self {
+        Self { device: metadata.dev(), inode: metadata.ino(), length: metadata.len() }
+    }
+
+    /// Whether nothing was in it when it was looked at.
+    pub(crate) fn is_empty(self) -> bool {
+        self.length == 0
     }
 }
 
+/// A file that grew is the same file.
+impl PartialEq for FileNumber {
+    fn eq(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
+
+impl Eq for FileNumber {}
+
 /// Whether an open file is still the one of that name.
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
-    let open = file.metadata().map(|metadata| FileNumber { device: metadata.dev(), inode: metadata.ino() });
+    let open = file.metadata().map(|metadata| FileNumber::read(&metadata));
     matches!((open, FileNumber::of(path)), (Ok(open), Ok(named)) if open == named)
 }
 
-/// Whether somebody holds the lock on a file that is there.
+/// Whether a process holds the lock on a file. Only of a file that is not there it is known that none does: any other
+/// error, such as too many open files, says nothing, and the lock of a process that lives must not be taken away.
 pub(crate) fn is_held(path: &Path) -> bool {
     match File::open(path) {
-        Ok(file) => matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)),
-        Err(_) => false,
+        Ok(file) => file.try_lock_shared().is_err(),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
 
@@ -105,6 +125,16 @@ mod tests {
         drop(held);
         assert!(!is_held(&path));
         assert!(Lock::take(&path, Some(Instant::now())).unwrap().is_some());
+    }
+
+    /// The file cannot be opened, and not because it is not there: its directory is a file, or its name is too long.
+    #[test]
+    fn a_lock_that_cannot_be_looked_at_counts_as_held() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(is_held(&file.join("lock")) && is_held(&directory.path().join("x".repeat(300))));
+        assert!(!is_held(&directory.path().join("lock")), "there is none");
     }
 
     #[test]

@@ -6,8 +6,10 @@
 use ringer_core::{MessageId, Record, Trail};
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use crate::cursor::{CatchUp, Cursor, Taken};
 use crate::error::Error;
 use crate::home::Home;
+use crate::repair::REPAIR;
 use crate::settlement::{DeadLetter, Flag, Outgoing, ShownPopup};
 use crate::store::{Form, Store};
 
@@ -30,11 +32,21 @@ impl Form for Notices {
         POPUP,
         DEAD_LETTER,
         "CREATE TABLE flag (reason TEXT NOT NULL, place TEXT NOT NULL, PRIMARY KEY (reason, place)) STRICT, WITHOUT ROWID",
-        "CREATE TABLE taken (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL) STRICT",
+        TAKEN,
+        REPAIR,
     ];
-    const STEPS: &'static [&'static [&'static str]] = &[];
+    const STEPS: &'static [&'static [&'static str]] = &[
+        // The hub's place names the journal and the message, and what was repaired is noted.
+        &[
+            "ALTER TABLE taken RENAME TO taken_1",
+            TAKEN,
+            "INSERT INTO taken (one, seq) SELECT one, seq FROM taken_1",
+            "DROP TABLE taken_1",
+            REPAIR,
+        ],
+    ];
     const SAVED: &'static [&'static str] =
-        &["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "taken"];
+        &["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "taken", "repair"];
 }
 
 const NOTIFICATION: &str = "CREATE TABLE notification (
@@ -74,11 +86,40 @@ const DEAD_LETTER: &str = "CREATE TABLE dead_letter (
     ts INTEGER NOT NULL
 ) STRICT";
 
+/// A [`Taken`]: one row.
+const TAKEN: &str = "CREATE TABLE taken (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    generation TEXT,
+    seq INTEGER NOT NULL,
+    id TEXT,
+    newest TEXT,
+    until INTEGER
+) STRICT";
+
 impl Memory {
-    /// How far in the journal the hub has come.
-    pub fn taken(&self) -> Result<i64, Error> {
-        let taken = self.connection.query_row("SELECT seq FROM taken", [], |row| row.get(0)).optional();
-        taken.map(Option::unwrap_or_default).map_err(|error| self.error(error))
+    /// How far in the journal the hub has come. `None` if it never wrote that down.
+    pub fn taken(&self) -> Result<Option<Taken>, Error> {
+        let taken =
+            self.connection.query_row("SELECT generation, seq, id, newest, until FROM taken", [], |row| {
+                let (newest, until): (Option<String>, Option<i64>) = (row.get(3)?, row.get(4)?);
+                Ok(Taken {
+                    cursor: Cursor { generation: row.get(0)?, seq: row.get(1)?, id: row.get(2)? },
+                    catch_up: newest.zip(until).map(|(newest, until)| CatchUp { newest, until }),
+                })
+            });
+        taken.optional().map_err(|error| self.error(error))
+    }
+
+    /// Whether the hub took that message before: it is a notification, or something is written down about it.
+    pub fn knows(&self, id: &MessageId) -> Result<bool, Error> {
+        self.connection
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM notification WHERE id = ?1)
+                     OR EXISTS (SELECT 1 FROM trail WHERE id = ?1)
+                     OR EXISTS (SELECT 1 FROM undecided WHERE id = ?1)",
+            )
+            .and_then(|mut statement| statement.query_row([id.as_str()], |row| row.get(0)))
+            .map_err(|error| self.error(error))
     }
 
     /// The messages that the hub took and had not decided when it ended.
@@ -248,7 +289,7 @@ pub(crate) fn move_out(home: &Home, journal: &Connection) -> Result<(), Error> {
          INSERT OR IGNORE INTO memory.outbox SELECT id, way, delivery FROM main.outbox;
          INSERT OR IGNORE INTO memory.popup SELECT key, id, number, server FROM main.popup;
          INSERT OR IGNORE INTO memory.dead_letter SELECT number, id, target, why, ts FROM main.dead_letter;
-         INSERT OR IGNORE INTO memory.taken
+         INSERT OR IGNORE INTO memory.taken (one, seq)
              SELECT 1, seq FROM main.cursor WHERE consumer = 'hub' AND scope = '*';
          COMMIT;",
     );

@@ -5,6 +5,7 @@ use std::time::Instant;
 use ringer_core::{Kind, Message, MessageId, Scope};
 use rusqlite::{ToSql, params};
 
+use crate::cursor::{Age, Taken};
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::row::{COLUMNS, read};
@@ -107,15 +108,20 @@ impl Journal {
 pub struct Watch<'a> {
     journal: &'a mut Journal,
     vigil: Vigil,
-    seq: i64,
+    taken: Taken,
 }
 
 impl<'a> Watch<'a> {
-    /// Begins to follow after a place.
-    pub fn begin(journal: &'a mut Journal, seq: i64, parent: Parent) -> Result<Self, Error> {
+    /// Begins to follow after a message, or at the beginning.
+    pub fn begin(journal: &'a mut Journal, after: Option<&Message>, parent: Parent) -> Result<Self, Error> {
         let (vigil, ()) =
             Vigil::keep(journal, Topic::Everything, &Scope::global(), "watch", parent, |_| Ok(()))?;
-        Ok(Self { journal, vigil, seq })
+        let mut taken = Taken::default();
+        if let Some(message) = after {
+            taken.cursor.generation = Some(journal.generation()?);
+            taken.take(message.seq, &message.id);
+        }
+        Ok(Self { journal, vigil, taken })
     }
 
     /// The next messages that match, once there are some. Empty when the deadline passed or the parent ended.
@@ -127,14 +133,31 @@ impl<'a> Watch<'a> {
     ) -> Result<Vec<Message>, Error> {
         loop {
             self.vigil.prepare(self.journal)?;
-            let seq = self.seq;
-            let messages = self.journal.healing(|journal| journal.matching_after(filter, seq, most))?;
-            if let Some(last) = messages.last() {
-                self.seq = last.seq;
+            let messages = self.read(filter, most)?;
+            if !messages.is_empty() {
                 return Ok(messages);
             }
             if self.vigil.sleep(self.journal, deadline)? != Woke::Rang {
                 return Ok(Vec::new());
+            }
+        }
+    }
+    /// What matches behind our place. If the journal was exchanged, it starts over, without what was sent before the last
+    /// message that it gave.
+    fn read(&mut self, filter: &Filter, most: usize) -> Result<Vec<Message>, Error> {
+        let taken = &self.taken;
+        self.taken = self.journal.healing(|journal| journal.go_on(taken))?;
+        loop {
+            let seq = self.taken.cursor.seq;
+            let mut messages = self.journal.healing(|journal| journal.matching_after(filter, seq, most))?;
+            let is_end = messages.is_empty();
+            messages.retain(|message| {
+                let is_old = self.taken.age(message) == Age::Old;
+                self.taken.take(message.seq, &message.id);
+                !is_old
+            });
+            if is_end || !messages.is_empty() {
+                return Ok(messages);
             }
         }
     }

@@ -14,6 +14,22 @@ use crate::schema;
 use crate::store::Form;
 use crate::turn::{self, Patience};
 
+/// The table of repairs, which both files have. `what` is `file`, or the table of a row that was taken out; `aside` is
+/// where a damaged file is now, and `bytes` is such a row. `id` is the message that tells the person of it, and `told`
+/// whether that was sent.
+pub(crate) const REPAIR: &str = "CREATE TABLE repair (
+    id TEXT PRIMARY KEY,
+    ts INTEGER NOT NULL,
+    what TEXT NOT NULL,
+    aside TEXT,
+    saved INTEGER NOT NULL,
+    bytes BLOB,
+    told INTEGER NOT NULL
+) STRICT, WITHOUT ROWID";
+
+/// The endings of the files of a database: the log, the index of the log, and the database itself.
+const FILES: [&str; 3] = ["-wal", "-shm", ""];
+
 /// What was done to a damaged database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
@@ -40,20 +56,30 @@ pub(crate) fn set_aside<F: Form>(
     let aside = swap::<F>(home)?;
     drop(turn);
     F::after_repair(home);
-    Ok(Some(Repair { aside, saved }))
+    Ok(aside.map(|aside| Repair { aside, saved }))
 }
 
-/// Puts a finished fresh database in place, if somebody was killed before he could.
+/// Begins a database where there is none. What another one left behind, whose file was removed, is set aside: to SQLite its
+/// log would be that of the new one.
+pub(crate) fn begin<F: Form>(home: &Home, patience: Patience) -> Result<Option<Repair>, Error> {
+    home.make_directories().map_err(|error| home.error("making the home", error))?;
+    set_aside::<F>(home, patience, None)
+}
+
+/// Puts a finished fresh database in place, if its maker was killed before it could.
 pub(crate) fn finish<F: Form>(home: &Home, patience: Patience) -> Result<Option<Repair>, Error> {
     if !is_pending::<F>(home) {
         return Ok(None);
     }
-    let _turn = turn::take::<F>(home, patience)?;
+    let turn = turn::take::<F>(home, patience)?;
     if !is_pending::<F>(home) {
         return Ok(None);
     }
     let saved = count::<F>(&fresh::<F>(home));
-    Ok(Some(Repair { aside: swap::<F>(home)?, saved }))
+    let aside = swap::<F>(home)?;
+    drop(turn);
+    F::after_repair(home);
+    Ok(aside.map(|aside| Repair { aside, saved }))
 }
 
 /// Whether a finished fresh database waits to be put in place.
@@ -90,34 +116,41 @@ fn build<F: Form>(home: &Home) -> Result<usize, Error> {
     Ok(saved)
 }
 
-/// Moves the damaged database aside and the fresh one in its place.
-fn swap<F: Form>(home: &Home) -> Result<PathBuf, Error> {
+/// Moves the damaged database aside and the fresh one in its place. Gives where the damaged one is, if there was one.
+fn swap<F: Form>(home: &Home) -> Result<Option<PathBuf>, Error> {
     let (aside, file) = (free_name::<F>(home), home.path().join(F::FILE));
-    move_database(&file, &aside)
-        .and_then(|()| fs::rename(fresh::<F>(home), &file))
-        .and_then(|()| sync_directory(home.path()))
-        .map_err(|error| home.error("setting the database aside", error))?;
-    Ok(aside)
+    let swap = || {
+        let moved = move_database(&file, &aside)?;
+        fs::rename(fresh::<F>(home), &file)?;
+        sync_directory(home.path())?;
+        Ok(moved)
+    };
+    let moved = swap().map_err(|error| home.error("setting the database aside", error))?;
+    Ok(moved.then_some(aside))
 }
 
 fn free_name<F: Form>(home: &Home) -> PathBuf {
     let named = |number: u32| home.path().join(format!("{}.damaged-{number}", F::FILE));
-    (1..u32::MAX).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(u32::MAX))
+    let is_free = |path: &PathBuf| FILES.iter().all(|ending| !beside(path, ending).exists());
+    (1..u32::MAX).map(named).find(is_free).unwrap_or_else(|| named(u32::MAX))
 }
 
-/// The log and its index go along: the newest messages may be in them alone.
-fn move_database(from: &Path, to: &Path) -> std::io::Result<()> {
-    for ending in ["-wal", "-shm", ""] {
+/// Moves whichever of the files are there. The log and its index go along: the newest messages may be in them alone.
+/// Gives whether something was moved.
+fn move_database(from: &Path, to: &Path) -> std::io::Result<bool> {
+    let mut moved = false;
+    for ending in FILES {
         match fs::rename(beside(from, ending), beside(to, ending)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+            Ok(()) => moved = true,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
     }
-    Ok(())
+    Ok(moved)
 }
 
 fn remove_database(path: &Path) {
-    for ending in ["-wal", "-shm", ""] {
+    for ending in FILES {
         // Mostly there is none.
         let _ = fs::remove_file(beside(path, ending));
     }
@@ -127,7 +160,9 @@ fn remove_database(path: &Path) {
 fn carry_over<F: Form>(fresh: &mut Connection, damaged: &Path) -> rusqlite::Result<usize> {
     let transaction = Transaction::new(fresh, TransactionBehavior::Immediate)?;
     let mut saved = Vec::new();
-    if let Ok(old) = Connection::open_with_flags(damaged, OpenFlags::SQLITE_OPEN_READ_WRITE) {
+    // SQLite removes the log of an empty file, so that one is not opened.
+    let has_content = FileNumber::of(damaged).is_ok_and(|file| !file.is_empty());
+    if has_content && let Ok(old) = Connection::open_with_flags(damaged, OpenFlags::SQLITE_OPEN_READ_WRITE) {
         saved.extend(F::SAVED.iter().map(|table| copy_table(&old, &transaction, table)));
         F::after_rescue(&transaction, &old)?;
     }

@@ -28,6 +28,22 @@ pub(crate) fn migrate<F: Form>(connection: &mut Connection) -> rusqlite::Result<
     transaction.commit()
 }
 
+/// Whether the tables are exactly those that this program makes. Then the file is of its version, whatever its number says.
+pub(crate) fn is_own<F: Form>(connection: &Connection) -> rusqlite::Result<bool> {
+    let mut own = Connection::open_in_memory()?;
+    let transaction = own.transaction()?;
+    execute(&transaction, F::TABLES)?;
+    Ok(definitions(connection)? == definitions(&transaction)?)
+}
+
+/// Every definition in a file.
+fn definitions(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    connection
+        .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")?
+        .query_map([], |row| row.get(0))?
+        .collect()
+}
+
 fn execute(transaction: &Transaction<'_>, statements: &[&str]) -> rusqlite::Result<()> {
     statements.iter().try_for_each(|statement| {
         // SQLite keeps and reads the text of every table as it was written. Without its indentation all of it fits into
@@ -42,13 +58,6 @@ mod tests {
     use super::*;
     use crate::journal::Messages;
     use crate::memory::Notices;
-
-    /// Every definition in a file.
-    fn definitions(connection: &Connection) -> Vec<String> {
-        let query = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name";
-        let mut statement = connection.prepare(query).unwrap();
-        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
-    }
 
     fn pages_of_definitions<F: Form>() -> i64 {
         let directory = tempfile::tempdir().unwrap();
@@ -77,22 +86,41 @@ mod tests {
         // Version 1 had no tables for leads and spooled events, and a smaller one for agents.
         migrate::<Messages>(&mut old).unwrap();
         old.execute_batch(
-            "DROP TABLE spooled; DROP TABLE lead; DROP TABLE agent; CREATE TABLE agent (id TEXT PRIMARY KEY)",
+            "DROP TABLE spooled; DROP TABLE lead; DROP TABLE agent; CREATE TABLE agent (id TEXT PRIMARY KEY);
+             DROP TABLE repair; ALTER TABLE cursor DROP COLUMN id; ALTER TABLE cursor DROP COLUMN idle;
+             DELETE FROM note",
         )
         .unwrap();
         old.execute_batch("PRAGMA user_version = 1; INSERT INTO note VALUES ('a', 'b')").unwrap();
         migrate::<Messages>(&mut old).unwrap();
-        let note: String = old.query_row("SELECT value FROM note", [], |row| row.get(0)).unwrap();
+        let query = "SELECT value FROM note WHERE name = 'a'";
+        let note: String = old.query_row(query, [], |row| row.get(0)).unwrap();
         assert_eq!((note.as_str(), version(&old).unwrap()), ("b", newest::<Messages>()));
-        assert_eq!(definitions(&old), definitions(&new));
+        assert_eq!(definitions(&old).unwrap(), definitions(&new).unwrap());
+    }
+
+    #[test]
+    fn a_file_of_this_version_is_known_by_its_tables() {
+        fn check<F: Form>() {
+            let mut connection = Connection::open_in_memory().unwrap();
+            migrate::<F>(&mut connection).unwrap();
+            assert!(is_own::<F>(&connection).unwrap());
+            connection.execute_batch("CREATE TABLE another (a)").unwrap();
+            assert!(!is_own::<F>(&connection).unwrap());
+        }
+        check::<Messages>();
+        check::<Notices>();
     }
 
     #[test]
     fn migrating_twice_changes_nothing() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate::<Messages>(&mut connection).unwrap();
-        let before = definitions(&connection);
+        let before = definitions(&connection).unwrap();
         migrate::<Messages>(&mut connection).unwrap();
-        assert_eq!((version(&connection).unwrap(), definitions(&connection)), (newest::<Messages>(), before));
+        assert_eq!(
+            (version(&connection).unwrap(), definitions(&connection).unwrap()),
+            (newest::<Messages>(), before)
+        );
     }
 }

@@ -4,6 +4,7 @@
 use ringer_core::{MAX_STEPS, MessageId, Record, Step, Trail};
 use rusqlite::{Transaction, params};
 
+use crate::cursor::Taken;
 use crate::error::Error;
 use crate::memory::Memory;
 
@@ -61,7 +62,7 @@ const MAX_DEAD: i64 = 100;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settlement {
     /// The hub has taken everything up to here.
-    pub cursor: Option<i64>,
+    pub taken: Option<Taken>,
     /// Messages that were taken and are not decided.
     pub undecided: Vec<MessageId>,
     /// Messages that are decided now.
@@ -103,8 +104,14 @@ impl Memory {
 }
 
 fn settle(transaction: &Transaction<'_>, done: &Settlement) -> rusqlite::Result<()> {
-    if let Some(seq) = done.cursor {
-        transaction.prepare_cached("INSERT OR REPLACE INTO taken VALUES (1, ?1)")?.execute([seq])?;
+    if let Some(Taken { cursor, catch_up }) = &done.taken {
+        let (newest, until) = catch_up.as_ref().map(|catch_up| (&catch_up.newest, catch_up.until)).unzip();
+        transaction
+            .prepare_cached(
+                "INSERT OR REPLACE INTO taken (one, generation, seq, id, newest, until)
+                 VALUES (1, ?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![cursor.generation, cursor.seq, cursor.id, newest, until])?;
     }
     for (ids, change) in [
         (&done.undecided, "INSERT OR IGNORE INTO undecided VALUES (?1)"),

@@ -25,7 +25,7 @@ pub trait Form: Debug + Default {
     /// The definitions of its tables, as an empty file gets them.
     const TABLES: &'static [&'static str];
     /// What makes the next version out of an older file, beginning with version 1. A step is never changed once it was
-    /// released; a new version adds one.
+    /// released; a new version adds one, and changes a table: by its tables a newer file is told from a damaged number.
     const STEPS: &'static [&'static [&'static str]];
     /// The tables worth saving from a damaged file, the one whose rows are counted first.
     const SAVED: &'static [&'static str];
@@ -164,12 +164,14 @@ impl<F: Form> Store<F> {
     fn open_sound(home: &Home, patience: Patience) -> Result<Self, Error> {
         home.check_owner()?;
         let path = Self::path(home);
-        let repair = repair::finish::<F>(home, patience)?;
+        let mut repair = repair::finish::<F>(home, patience)?;
         let (file, connection) = loop {
             let file = match FileNumber::of(&path) {
+                // A new file is given its name when its tables are in it, so this one was emptied.
+                Ok(file) if file.is_empty() => return Err(Error::Corrupt { path }),
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    home.create(&path)?;
+                    repair = repair::begin::<F>(home, patience)?.or(repair);
                     continue;
                 }
                 Err(error) => return Err(home.error("looking for the database", error)),
@@ -188,7 +190,13 @@ impl<F: Form> Store<F> {
             return Err(Error::Corrupt { path });
         }
         if version > known {
-            return Err(Error::Newer { path, found: version, known });
+            // Every step changes a table, so one of these versions with these tables has a damaged number.
+            let own = schema::is_own::<F>(&store.connection).map_err(|error| store.error(error))?;
+            return Err(if own {
+                Error::Corrupt { path }
+            } else {
+                Error::Newer { path, found: version, known }
+            });
         }
         if version < known {
             let turn = turn::take::<F>(home, patience)?;

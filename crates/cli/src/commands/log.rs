@@ -71,11 +71,11 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     };
     let printed = print_all(&mut journal, &filter, arguments.json, &clock)?;
     place::tell_of_repair(&journal);
-    let Some(seq) = printed else { return Ok(()) };
+    let Printed::All(last) = printed else { return Ok(()) };
     if !arguments.follow {
         return Ok(());
     }
-    let mut watch = Watch::begin(&mut journal, seq, Parent::Ignore)?;
+    let mut watch = Watch::begin(&mut journal, last.as_deref(), Parent::Ignore)?;
     loop {
         let messages = watch.next(&filter, None, PAGE)?;
         if messages.is_empty() || !print_page(&messages, arguments.json, &clock)? {
@@ -84,21 +84,27 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     }
 }
 
-/// Prints what is there. Gives the last place, or `None` when the reader has gone.
-fn print_all(
-    journal: &mut Journal,
-    filter: &Filter,
-    json: bool,
-    clock: &Clock,
-) -> Result<Option<i64>, Failure> {
-    let mut seq = 0;
+/// What was printed.
+enum Printed {
+    /// All that is there. The last message, if there was one.
+    All(Option<Box<Message>>),
+    /// The reader has gone.
+    Part,
+}
+
+/// Prints what is there.
+fn print_all(journal: &mut Journal, filter: &Filter, json: bool, clock: &Clock) -> Result<Printed, Failure> {
+    let mut last: Option<Message> = None;
     loop {
-        let messages = journal.healing(|journal| journal.matching_after(filter, seq, PAGE))?;
-        let Some(last) = messages.last() else { return Ok(Some(seq)) };
-        seq = last.seq;
-        if !print_page(&messages, json, clock)? {
-            return Ok(None);
+        let seq = last.as_ref().map_or(0, |last| last.seq);
+        let mut messages = journal.healing(|journal| journal.matching_after(filter, seq, PAGE))?;
+        if messages.is_empty() {
+            return Ok(Printed::All(last.map(Box::new)));
         }
+        if !print_page(&messages, json, clock)? {
+            return Ok(Printed::Part);
+        }
+        last = messages.pop();
     }
 }
 

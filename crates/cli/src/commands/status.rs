@@ -125,7 +125,7 @@ fn hub_numbers(home: &Home, now: i64) -> Result<(i64, i64), Failure> {
     let Some(journal) = Journal::open_existing(home)? else { return Ok((0, 0)) };
     let memory = Memory::open_existing(home)?;
     let unread = journal.glance(memory.as_ref(), now)?.unread;
-    let behind = journal.last_seq()?.saturating_sub(journal.taken_by_hub(memory.as_ref())?);
+    let behind = journal.last_seq()?.saturating_sub(journal.taken_by_hub(memory.as_ref())?.cursor.seq);
     Ok((unread, behind.max(0)))
 }
 

@@ -4,6 +4,7 @@ mod backlog;
 mod callers;
 mod commands;
 mod down;
+mod exchanged;
 mod following;
 mod hostile_text;
 mod protocol;

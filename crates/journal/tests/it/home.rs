@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
-use ringer_journal::{Consumer, Home, Journal, Listener, Memory, Parent, Stamp};
+use ringer_journal::{Consumer, Cursor, Home, Journal, Listener, Memory, Parent, Stamp};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -106,3 +106,38 @@ pub(crate) fn next(listener: &mut Listener<'_>, time: Duration, most: usize) -> 
         .expect("it listens");
     bodies
 }
+
+/// Lets a consumer have read up to a number; with 0, it begins to read.
+pub(crate) fn read_to(journal: &mut Journal, consumer: &Consumer, seq: i64, unix_ms: i64) {
+    if seq == 0 {
+        drop(Listener::begin(journal, consumer.clone(), None, false, Parent::Ignore).expect("it listens"));
+        return;
+    }
+    let last = journal.messages_after(seq - 1, 1).expect("readable").remove(0);
+    assert_eq!(last.seq, seq, "there is such a message");
+    journal.advance(consumer, (seq, &last.id), unix_ms).expect("advanced");
+}
+
+/// The place in the journal behind the message of a number, as a reader outside its file notes it.
+pub(crate) fn place(journal: &Journal, seq: i64) -> Cursor {
+    let found = journal.messages_after(seq - 1, 1).expect("readable");
+    let id = found.iter().find(|message| message.seq == seq).map(|message| message.id.to_string());
+    Cursor { generation: Some(journal.generation().expect("readable")), seq, id }
+}
+
+/// Makes a journal of schema 3 out of today's.
+pub(crate) const TO_SCHEMA_3: &str = "DROP TABLE repair;
+    DROP TABLE spooled;
+    ALTER TABLE agent DROP COLUMN newest;
+    ALTER TABLE cursor DROP COLUMN id;
+    ALTER TABLE cursor DROP COLUMN idle;
+    DELETE FROM note WHERE name = 'generation';
+    PRAGMA user_version = 3;";
+
+/// Makes a hub's memory of schema 1 out of today's.
+pub(crate) const MEMORY_TO_SCHEMA_1: &str = "DROP TABLE repair;
+    ALTER TABLE taken DROP COLUMN generation;
+    ALTER TABLE taken DROP COLUMN id;
+    ALTER TABLE taken DROP COLUMN newest;
+    ALTER TABLE taken DROP COLUMN until;
+    PRAGMA user_version = 1;";

@@ -3,10 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use ringer_journal::{Home, HubBell, Journal, Listener, Memory, Parent, Settlement};
+use ringer_journal::{Age, Home, HubBell, Journal, Listener, Memory, Parent, Settlement, Taken};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::home::{TestHome, append, lead};
+use crate::home::{TestHome, append, lead, place};
 
 fn has_rung(bell: &HubBell) -> bool {
     let mut waits = [PollFd::new(bell, PollFlags::IN)];
@@ -95,8 +95,9 @@ fn every_message_rings_the_hub_until_it_empties_its_bell() {
     assert!(journal.hub_heard() && has_rung(&bell));
 }
 
-fn take(memory: &mut Memory, seq: i64) {
-    memory.settle(&Settlement { cursor: Some(seq), ..Settlement::default() }).expect("settled");
+fn take(memory: &mut Memory, journal: &Journal, seq: i64) {
+    let taken = Some(Taken { cursor: place(journal, seq), catch_up: None });
+    memory.settle(&Settlement { taken, ..Settlement::default() }).expect("settled");
 }
 
 #[test]
@@ -104,31 +105,21 @@ fn the_hub_is_where_its_memory_says_and_else_where_it_said_last() {
     let test = TestHome::new();
     let mut journal = test.open();
     (0..5).for_each(|number| drop(append(&mut journal, &number.to_string())));
-    assert_eq!(journal.taken_by_hub(None).unwrap(), 0);
+    let taken = |journal: &Journal, memory: Option<&Memory>| journal.taken_by_hub(memory).unwrap();
+    assert_eq!(taken(&journal, None).cursor, place(&journal, 0));
     for (seq, expect) in [(3, 3), (2, 3)] {
-        journal.advance_hub(seq, seq * 10).unwrap();
-        assert_eq!(journal.taken_by_hub(None).unwrap(), expect, "it never goes back");
+        journal.advance_hub(&place(&journal, seq), seq * 10).unwrap();
+        assert_eq!(taken(&journal, None).cursor, place(&journal, expect), "it never goes back");
     }
     let touched = test.connection().query_row("SELECT touched FROM cursor", [], |row| row.get(0));
     assert_eq!(touched, Ok(20));
     let mut memory = test.memory();
-    assert_eq!(journal.taken_by_hub(Some(&memory)).unwrap(), 3, "a memory that knows nothing yet");
-    take(&mut memory, 5);
-    assert_eq!(journal.taken_by_hub(Some(&memory)).unwrap(), 5);
-}
-
-/// Somebody removed the journal and left the memory. The new one begins at 1, and nothing of it may be missed.
-#[test]
-fn the_memory_of_another_journal_does_not_count() {
-    let test = TestHome::new();
-    let mut memory = test.memory();
-    take(&mut memory, 1000);
-    let mut journal = test.open();
-    append(&mut journal, "one");
-    assert_eq!(journal.taken_by_hub(Some(&memory)).unwrap(), 0);
-    take(&mut memory, 1);
-    append(&mut journal, "two");
-    assert_eq!(journal.taken_by_hub(Some(&memory)).unwrap(), 1);
+    let said = taken(&journal, Some(&memory));
+    assert_eq!(said.cursor, place(&journal, 3), "a memory that knows nothing yet");
+    let last = journal.messages_after(4, 1).unwrap().remove(0);
+    assert_eq!(said.age(&last), Age::Perhaps, "it has taken more since");
+    take(&mut memory, &journal, 5);
+    assert_eq!(taken(&journal, Some(&memory)), Taken { cursor: place(&journal, 5), catch_up: None });
 }
 
 #[test]
@@ -144,7 +135,7 @@ fn what_no_hub_has_taken_comes_in_order_and_only_the_last_thousand_of_it() {
         journal.not_taken(memory).unwrap().iter().map(|message| message.seq).collect()
     };
     assert_eq!(seqs(&journal, None), (3..=1002).collect::<Vec<_>>());
-    take(&mut memory, 1000);
+    take(&mut memory, &journal, 1000);
     assert_eq!(seqs(&journal, Some(&memory)), [1001, 1002]);
 }
 
@@ -165,7 +156,8 @@ fn a_log_that_was_copied_is_begun_anew_and_nothing_is_lost() {
             longest = length();
         }
     }
-    assert_eq!(length(), longest, "it grew");
+    // Not begun anew, it would be ten times as long. A message that needs a page of its own makes it a little longer.
+    assert!(length() < longest * 2, "it grew from {longest} to {}", length());
     drop((hub, journal));
     assert_eq!(
         crate::home::bodies(&test.open()),

@@ -6,6 +6,7 @@ mod home;
 
 mod agent;
 mod clock;
+mod cursor;
 mod git;
 mod hostile;
 mod hub;

@@ -1,7 +1,7 @@
 //! The hub's memory: what is written down in one transaction, and what comes back.
 
 use ringer_core::{Kind, MAX_STEPS, MessageId, Place, Record, Step, WorkspaceId};
-use ringer_journal::{DeadLetter, Flag, Memory, Outgoing, Settlement, ShownPopup};
+use ringer_journal::{CatchUp, Cursor, DeadLetter, Flag, Memory, Outgoing, Settlement, ShownPopup, Taken};
 use rusqlite::params;
 
 use crate::home::{TestHome, append};
@@ -46,10 +46,16 @@ fn flag(reason: &str, place: &str) -> Flag {
     Flag { reason: reason.to_owned(), place: place.to_owned() }
 }
 
+/// A place in the journal, in the middle of catching up.
+fn taken(seq: i64) -> Taken {
+    let cursor = Cursor { generation: Some("0a".to_owned()), seq, id: Some(id(2).to_string()) };
+    Taken { cursor, catch_up: Some(CatchUp { newest: id(1).to_string(), until: 9 }) }
+}
+
 /// Everything at once, for two messages.
 fn everything(one: &MessageId, two: &MessageId) -> Settlement {
     Settlement {
-        cursor: Some(2),
+        taken: Some(taken(2)),
         undecided: vec![one.clone()],
         decided: vec![two.clone()],
         records: vec![record(one, false, 0..2)],
@@ -110,7 +116,7 @@ fn a_settlement_is_all_or_nothing() {
         assert_eq!(rows(&test), written, "{table} could not be written, and something else was");
         test.memory_connection().execute_batch("DROP TRIGGER no").unwrap();
         settle(&mut memory, &everything(&one, &two));
-        assert_eq!(memory.taken().unwrap(), 2);
+        assert_eq!(memory.taken().unwrap(), Some(taken(2)));
         assert!(!rows(&test).iter().any(|row| row.contains("sound") || row.starts_with("popup: v")));
         assert_eq!(memory.flags().unwrap(), [flag("manual", "w")]);
     }

@@ -4,21 +4,9 @@ use std::fs;
 use std::sync::Barrier;
 use std::thread;
 
-use ringer_journal::{Error, Journal};
+use ringer_journal::{Cursor, Error, Journal, Settlement, Taken};
 
-use crate::home::{TestHome, append, bodies};
-
-#[test]
-fn an_empty_file_becomes_a_journal() {
-    let test = TestHome::new();
-    fs::create_dir_all(test.home.path().join("bells")).unwrap();
-    fs::create_dir_all(test.home.path().join("locks")).unwrap();
-    fs::write(test.home.database(), "").unwrap();
-    let mut journal = test.open();
-    assert_eq!(journal.repair(), None);
-    append(&mut journal, "hello");
-    assert_eq!(bodies(&journal), ["hello"]);
-}
+use crate::home::{MEMORY_TO_SCHEMA_1, TO_SCHEMA_3, TestHome, append, bodies, heard, lead, place, read_to};
 
 #[test]
 fn a_database_of_version_0_becomes_a_journal() {
@@ -30,12 +18,51 @@ fn a_database_of_version_0_becomes_a_journal() {
     assert_eq!(bodies(&journal), ["hello"]);
 }
 
+/// Schema 3 had a number alone in its cursors, and nothing that names the file.
+#[test]
+fn cursors_of_schema_3_are_where_they_were() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    for number in 0..3 {
+        append(&mut journal, &number.to_string());
+    }
+    read_to(&mut journal, &lead(), 2, 7);
+    journal.advance_hub(&place(&journal, 3), 8).unwrap();
+    drop(journal);
+    test.connection().execute_batch(TO_SCHEMA_3).unwrap();
+    test.connection().execute("UPDATE cursor SET seq = 30 WHERE consumer = 'hub'", []).unwrap();
+    let mut journal = test.open();
+    assert_eq!(journal.generation().unwrap().len(), 16);
+    assert_eq!((journal.cursor(&lead()).unwrap(), heard(&mut journal, lead(), 9)), (2, vec!["2".to_owned()]));
+    assert_eq!(journal.taken_by_hub(None).unwrap().cursor.seq, 0, "that was no place in this journal");
+}
+
+#[test]
+fn the_place_in_a_memory_of_schema_1_is_kept_and_named() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    for number in 0..3 {
+        append(&mut journal, &number.to_string());
+    }
+    for (noted, expect) in [(2, 2), (30, 0)] {
+        let cursor = Cursor { seq: noted, ..place(&journal, 0) };
+        let settlement =
+            Settlement { taken: Some(Taken { cursor, catch_up: None }), ..Settlement::default() };
+        test.memory().settle(&settlement).unwrap();
+        test.memory_connection().execute_batch(MEMORY_TO_SCHEMA_1).unwrap();
+        let memory = test.memory();
+        let taken = memory.taken().unwrap().expect("it is kept").cursor;
+        assert_eq!(taken, Cursor { generation: None, seq: noted, id: None });
+        assert_eq!(journal.taken_by_hub(Some(&memory)).unwrap().cursor, place(&journal, expect));
+    }
+}
+
 #[test]
 fn a_newer_one_is_refused_and_not_touched() {
     let test = TestHome::new();
     append(&mut test.open(), "hello");
     let ours: i64 = test.connection().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
-    test.connection().pragma_update(None, "user_version", 99).unwrap();
+    test.connection().execute_batch("CREATE TABLE newer (a); PRAGMA user_version = 99").unwrap();
     test.flatten();
     let before = fs::read(test.home.database()).unwrap();
     for opened in [Journal::open(&test.home).map(Some), Journal::open_existing(&test.home)] {
@@ -50,6 +77,7 @@ fn a_newer_one_is_refused_and_not_touched() {
     assert!(fs::read(test.home.database()).unwrap() == before);
     assert!(test.files("ringer.db.").is_empty(), "nothing is set aside");
     // Whoever knows it finds everything.
+    test.connection().execute_batch("DROP TABLE newer").unwrap();
     test.connection().pragma_update(None, "user_version", ours).unwrap();
     assert_eq!(bodies(&test.open()), ["hello"]);
 }
@@ -60,12 +88,26 @@ fn a_newer_one_in_use_is_refused_too() {
     let test = TestHome::new();
     append(&mut test.open(), "hello");
     let newer = test.connection();
-    newer.pragma_update(None, "user_version", 99).unwrap();
+    newer.execute_batch("CREATE TABLE newer (a); PRAGMA user_version = 99").unwrap();
     let files = ["ringer.db", "ringer.db-wal"].map(|name| test.home.path().join(name));
     let before = files.clone().map(|path| fs::read(path).unwrap());
     assert!(matches!(Journal::open(&test.home), Err(Error::Newer { found: 99, .. })));
     assert!(files.map(|path| fs::read(path).unwrap()) == before);
     drop(newer);
+}
+
+/// One bit of the header is enough for that, and would be an outage for ever.
+#[test]
+fn a_damaged_version_is_no_newer_one() {
+    for version in [0, 5, 6, 12, 67_108_868, -4] {
+        let test = TestHome::new();
+        append(&mut test.open(), "hello");
+        test.connection().pragma_update(None, "user_version", version).unwrap();
+        let mut journal = test.open();
+        assert!(journal.repair().is_some(), "version {version}");
+        append(&mut journal, "after");
+        assert_eq!(bodies(&journal), ["hello", "after"], "version {version}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringer_journal::{Journal, Listener, Parent};
 
-use crate::home::{TestHome, append, bodies, heard, lead, next};
+use crate::home::{TestHome, append, bodies, heard, lead, next, read_to};
 
 const PAGE: usize = 4096;
 
@@ -92,7 +92,7 @@ fn one_bad_page_costs_only_itself() {
 fn numbers_go_on_where_the_damaged_one_had_them() {
     let test = journal_of(20);
     let mut journal = test.open();
-    journal.advance(&lead(), 20, 1).unwrap();
+    read_to(&mut journal, &lead(), 20, 1);
     drop(journal);
     test.flatten();
     zero(&test.home.database(), root(&test, "message"));
@@ -124,6 +124,46 @@ fn a_repair_that_was_cut_off_is_finished() {
         let aside = fs::read(test.home.path().join("ringer.db.damaged-1")).ok();
         assert!(aside == damaged_is_there.then(|| b"damaged".repeat(1000)), "never deleted");
     }
+}
+
+/// A journal gets its name when its tables are in it. One without anything was emptied.
+#[test]
+fn an_emptied_journal_is_set_aside_with_its_log() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    append(&mut journal, "before");
+    let log = fs::read(test.home.path().join("ringer.db-wal")).unwrap();
+    fs::write(test.home.database(), "").unwrap();
+    let mut other = test.open();
+    let repair = other.repair().expect("it was noticed").clone();
+    assert_eq!((repair.saved, repair.aside), (0, test.home.path().join("ringer.db.damaged-1")));
+    assert!(fs::read(test.home.path().join("ringer.db.damaged-1-wal")).unwrap() == log, "never deleted");
+    append(&mut other, "after");
+    append(&mut journal, "later");
+    assert_eq!(bodies(&journal), ["after", "later"]);
+}
+
+/// To SQLite the log of a removed journal would be that of the new one.
+#[test]
+fn what_a_removed_journal_left_is_set_aside() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    append(&mut journal, "before");
+    fs::remove_file(test.home.database()).unwrap();
+    append(&mut journal, "after");
+    assert_eq!(bodies(&test.open()), ["after"]);
+    assert_eq!(test.files("ringer.db.damaged-1"), ["ringer.db.damaged-1-shm", "ringer.db.damaged-1-wal"]);
+}
+
+#[test]
+fn the_first_journal_of_a_home_repairs_nothing() {
+    let test = TestHome::new();
+    assert_eq!(test.open().repair(), None);
+    // Killed when the first one was finished and had not got its name.
+    fs::rename(test.home.database(), fresh(&test)).unwrap();
+    test.files("ringer.db-").iter().for_each(|name| fs::remove_file(test.home.path().join(name)).unwrap());
+    assert_eq!(test.open().repair(), None);
+    assert_eq!(test.files("ringer.db."), Vec::<String>::new());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ringer_core::{Agent, Recipient, Scope, Sender};
 use ringer_journal::{Consumer, Journal, Limits, Pruned};
 
-use crate::home::{TestHome, at, bodies, draft, draft_in, lead, scope};
+use crate::home::{TestHome, at, bodies, draft, draft_in, lead, read_to, scope};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
@@ -35,7 +35,7 @@ fn old_messages_that_everybody_has_read_go() {
     let mut journal = test.open();
     journal.append(&draft("old"), &at(0)).unwrap();
     journal.append(&draft("new"), &at(20 * DAY)).unwrap();
-    journal.advance(&lead(), 2, 20 * DAY).unwrap();
+    read_to(&mut journal, &lead(), 2, 20 * DAY);
     let pruned = journal.prune(limits(100), &at(20 * DAY)).unwrap();
     assert_eq!(pruned, Pruned { messages: 1, unread: 0 });
     assert_eq!(bodies(&journal), ["new"]);
@@ -47,9 +47,9 @@ fn what_a_cursor_in_use_has_not_read_stays() {
     let test = TestHome::new();
     let mut journal = test.open();
     send(&mut journal, &Scope::global(), 0..4, 0);
-    journal.advance(&lead(), 4, 20 * DAY).unwrap();
+    read_to(&mut journal, &lead(), 4, 20 * DAY);
     let slow = Consumer::new("slow", Scope::global()).unwrap();
-    journal.advance(&slow, 2, 20 * DAY).unwrap();
+    read_to(&mut journal, &slow, 2, 20 * DAY);
     assert_eq!(journal.prune(limits(2), &at(20 * DAY)).unwrap(), Pruned { messages: 2, unread: 0 });
     assert_eq!(bodies(&journal), ["2", "3"]);
 }
@@ -59,8 +59,8 @@ fn a_cursor_that_nobody_uses_holds_nothing_back() {
     let test = TestHome::new();
     let mut journal = test.open();
     send(&mut journal, &Scope::global(), 0..4, 0);
-    journal.advance(&lead(), 4, 20 * DAY).unwrap();
-    journal.advance(&Consumer::new("gone", Scope::global()).unwrap(), 1, 5 * DAY).unwrap();
+    read_to(&mut journal, &lead(), 4, 20 * DAY);
+    read_to(&mut journal, &Consumer::new("gone", Scope::global()).unwrap(), 1, 5 * DAY);
     assert_eq!(journal.prune(limits(100), &at(20 * DAY)).unwrap(), Pruned { messages: 4, unread: 0 });
     assert!(told(&journal).is_empty());
 }
@@ -70,7 +70,7 @@ fn more_than_the_limit_goes_once_it_was_read() {
     let test = TestHome::new();
     let mut journal = test.open();
     send(&mut journal, &Scope::global(), 0..5, 0);
-    journal.advance(&lead(), 5, 0).unwrap();
+    read_to(&mut journal, &lead(), 5, 0);
     assert_eq!(journal.prune(limits(3), &at(1)).unwrap(), Pruned { messages: 2, unread: 0 });
     assert_eq!(bodies(&journal), ["2", "3", "4"]);
 }
@@ -79,7 +79,7 @@ fn more_than_the_limit_goes_once_it_was_read() {
 fn at_twice_the_limit_unread_ones_go_and_the_person_is_told_once() {
     let test = TestHome::new();
     let mut journal = test.open();
-    journal.advance(&lead(), 0, 0).unwrap();
+    read_to(&mut journal, &lead(), 0, 0);
     send(&mut journal, &Scope::global(), 0..4, 0);
     assert_eq!(journal.prune(limits(2), &at(1)).unwrap(), Pruned::default(), "twice as many may wait");
     send(&mut journal, &Scope::global(), 4..7, 0);
@@ -99,9 +99,9 @@ fn a_quiet_repository_holds_nothing_of_another_back() {
     let mut journal = test.open();
     let (quiet, busy) = (scope("aaaaaaaa"), scope("bbbbbbbb"));
     send(&mut journal, &quiet, 0..1, 0);
-    journal.advance(&Consumer::new("lead", quiet).unwrap(), 1, 0).unwrap();
+    read_to(&mut journal, &Consumer::new("lead", quiet).unwrap(), 1, 0);
     send(&mut journal, &busy, 1..11, 0);
-    journal.advance(&Consumer::new("lead", busy).unwrap(), 11, 0).unwrap();
+    read_to(&mut journal, &Consumer::new("lead", busy).unwrap(), 11, 0);
     let pruned = journal.prune(limits(2), &at(1)).unwrap();
     assert_eq!(told(&journal), Vec::<String>::new(), "everybody had read everything");
     assert_eq!(pruned, Pruned { messages: 9, unread: 0 });
@@ -113,7 +113,7 @@ fn few_messages_with_a_gap_are_not_too_many() {
     let test = TestHome::new();
     let mut journal = test.open();
     let (kept, removed) = (scope("aaaaaaaa"), scope("bbbbbbbb"));
-    journal.advance(&Consumer::new("lead", kept.clone()).unwrap(), 0, 0).unwrap();
+    read_to(&mut journal, &Consumer::new("lead", kept.clone()).unwrap(), 0, 0);
     send(&mut journal, &kept, 0..1, 0);
     send(&mut journal, &removed, 1..20, 0);
     journal.remove_scope(&removed).unwrap();
@@ -127,7 +127,7 @@ fn numbers_are_never_given_twice() {
     let test = TestHome::new();
     let mut journal = test.open();
     send(&mut journal, &Scope::global(), 0..3, 0);
-    journal.advance(&lead(), 3, 20 * DAY).unwrap();
+    read_to(&mut journal, &lead(), 3, 20 * DAY);
     journal.prune(limits(100), &at(20 * DAY)).unwrap();
     assert!(bodies(&journal).is_empty());
     journal.append(&draft("after"), &at(20 * DAY)).unwrap();

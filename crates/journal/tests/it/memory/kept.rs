@@ -4,12 +4,12 @@ use std::fs;
 use std::time::Duration;
 
 use ringer_core::{Agent, MessageId, Recipient, Scope, Step};
-use ringer_journal::{Consumer, Journal, Limits, Pruned, Settlement};
+use ringer_journal::{Consumer, Journal, Limits, Pruned, Settlement, Taken};
 use rusqlite::Connection;
 
 use super::{dead, flag, outgoing, popup, record, settle};
 use crate::agent::{Scene, sighting};
-use crate::home::{TestHome, at, bodies, draft_in, scope};
+use crate::home::{TO_SCHEMA_3, TestHome, at, bodies, draft_in, place, read_to, scope};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
@@ -32,9 +32,9 @@ fn what_the_hub_has_not_taken_stays_in_every_scope() {
         send(&mut journal, &scope(name), body, 0);
     }
     for name in ["aaaaaaaa", "bbbbbbbb"] {
-        journal.advance(&Consumer::new("lead", scope(name)).unwrap(), 3, 20 * DAY).unwrap();
+        read_to(&mut journal, &Consumer::new("lead", scope(name)).unwrap(), 3, 20 * DAY);
     }
-    journal.advance_hub(1, 20 * DAY).unwrap();
+    journal.advance_hub(&place(&journal, 1), 20 * DAY).unwrap();
     assert_eq!(prune(&mut journal, 20 * DAY), Pruned { messages: 1, unread: 0 });
     assert_eq!(bodies(&journal), ["two", "three"]);
     assert_eq!(
@@ -94,7 +94,7 @@ fn fill(test: &TestHome, scope: &Scope, agent: &str) -> MessageId {
     to_agent.recipient = Recipient::Agent(Agent::new("worker").expect("a name"));
     journal.append(&to_agent, &at(0)).expect("appended");
     journal.ask(&draft_in(scope.clone(), "why?"), "why?", &[], &at(0), None).expect("asked");
-    journal.advance(&Consumer::new("lead", scope.clone()).expect("a name"), 1, 0).expect("advanced");
+    read_to(&mut journal, &Consumer::new("lead", scope.clone()).expect("a name"), 1, 0);
     journal.want_lead(scope, true).expect("wanted");
     let mut of = sighting(agent);
     of.scope = scope.clone();
@@ -105,7 +105,7 @@ fn fill(test: &TestHome, scope: &Scope, agent: &str) -> MessageId {
         outgoing: vec![outgoing(&id, "desktop", "{}")],
         shown: vec![popup(scope.as_str(), &id, 1)],
         dead: vec![dead(&id, 1)],
-        cursor: Some(1),
+        taken: Some(Taken { cursor: place(&journal, 1), catch_up: None }),
         raised: vec![flag("manual", scope.as_str())],
         ..Settlement::default()
     };
@@ -183,6 +183,7 @@ fn an_older_journal_hands_the_hubs_memory_over() {
     let before = counts(&test);
     let id = test.memory().undecided().unwrap().remove(0);
     let connection = test.connection();
+    connection.execute_batch(TO_SCHEMA_3).unwrap();
     connection
         .execute_batch(
             "CREATE TABLE notification (id TEXT PRIMARY KEY, seq INTEGER, is_read INTEGER, record TEXT);
@@ -214,9 +215,10 @@ fn an_older_journal_hands_the_hubs_memory_over() {
     }
     let journal = test.open();
     let memory = test.memory();
-    assert_eq!((memory.undecided().unwrap(), memory.taken().unwrap()), (vec![id.clone()], 1));
+    let taken = memory.taken().unwrap().map(|taken| taken.cursor.seq);
+    assert_eq!((memory.undecided().unwrap(), taken), (vec![id.clone()], Some(1)));
     assert_eq!(memory.notification(id.as_str()).unwrap(), Some(record(&id, false, 0..2)));
-    assert_eq!(journal.taken_by_hub(Some(&memory)).unwrap(), 1);
+    assert_eq!(journal.taken_by_hub(Some(&memory)).unwrap().cursor, place(&journal, 1));
     // It had no flags, and its own place for the hub's.
     let mut after = counts(&test);
     let at = |name: &str| before.iter().position(|(table, _)| *table == name).unwrap();

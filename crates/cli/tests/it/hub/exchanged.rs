@@ -1,0 +1,80 @@
+//! The journal is exchanged under a hub that runs: what is sent afterwards is shown, and what was sent before is not shown
+//! again.
+
+use std::fs;
+use std::path::Path;
+
+use super::world::HubWorld;
+
+/// What became of the journal. The paths are the database and a copy of it that was made earlier.
+type Exchange = fn(database: &Path, copy: &Path);
+
+fn remove_with_log(database: &Path) {
+    for ending in ["", "-wal", "-shm"] {
+        fs::remove_file(format!("{}{ending}", database.display())).expect("removed");
+    }
+}
+
+/// Writes into the very file that the hub has open.
+fn overwrite(database: &Path, byte: u8) {
+    let length = fs::metadata(database).expect("a file").len();
+    let file = fs::OpenOptions::new().write(true).open(database).expect("a file");
+    let bytes = vec![byte; length.try_into().expect("small")];
+    std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 0).expect("written");
+}
+
+#[track_caller]
+fn check(what: &str, exchange: Exchange) {
+    let world = HubWorld::new();
+    let send = |name: &str, count: u32| -> Vec<String> {
+        (1..=count).map(|number| world.notify(&[&format!("{name} {number}")])).collect()
+    };
+    send("before", 3);
+    world.settled_hub();
+    let (database, copy) = (world.environment.database(), world.environment.path().join("copy.db"));
+    rusqlite::Connection::open(&database)
+        .and_then(|connection| connection.execute("VACUUM INTO ?1", [copy.to_str()]))
+        .expect("copied");
+    send("between", 3);
+    assert_eq!(world.bodies(&[]).len(), 6, "{what}");
+    world.run(&["read", "--all"]);
+    exchange(&database, &copy);
+    // The hub's own look at what was removed must not be what brings it back.
+    let ids = send("after", 3);
+    let unread: Vec<String> =
+        world.bodies(&["--unread"]).into_iter().filter(|body| !body.contains("damaged")).collect();
+    assert_eq!(unread, ["after 3", "after 2", "after 1"], "{what}");
+    let listed = world.bodies(&[]);
+    for body in ["before 1", "between 3"] {
+        assert_eq!(listed.iter().filter(|listed| *listed == body).count(), 1, "{what}: {listed:?}");
+    }
+    for id in ids {
+        let why = world.run(&["why", &id]);
+        assert!(why.contains("decided: ") && !why.contains("no hub"), "{what}: {why}");
+    }
+}
+
+#[test]
+fn removed() {
+    check("removed", |database, _| remove_with_log(database));
+    check("removed without its log", |database, _| fs::remove_file(database).expect("removed"));
+}
+
+#[test]
+fn overwritten() {
+    check("overwritten", |database, _| overwrite(database, 0xa5));
+    check("zeroed", |database, _| overwrite(database, 0));
+    check("emptied", |database, _| fs::write(database, "").expect("written"));
+    check("emptied, and its log", |database, _| {
+        fs::write(database, "").expect("written");
+        fs::write(format!("{}-wal", database.display()), "").expect("written");
+    });
+}
+
+#[test]
+fn an_older_copy_was_put_back() {
+    check("in the place of all its files", |database, copy| {
+        remove_with_log(database);
+        fs::rename(copy, database).expect("moved");
+    });
+}
