@@ -1,4 +1,4 @@
-//! Kills `notify` and `listen` before every system call they make, one call after the other, and looks each time
+//! Kills `notify`, `listen` and `hook` before every system call they make, one call after the other, and looks each time
 //! whether anything is lost, torn or stuck. What random kills find by luck, this finds by counting.
 //!
 //! strace does the killing; a call that the traced run made and the killed one did not come to is counted as missed.
@@ -34,6 +34,9 @@ const SCENARIOS: &[Scenario] = &[
     Scenario { name: "`listen`, a message waits", act: Act::Listen, state: State::Used },
     Scenario { name: "`listen`, woken from sleep", act: Act::ListenAsleep, state: State::Used },
     Scenario { name: "`listen`, the first ever, woken", act: Act::ListenAsleep, state: State::New },
+    Scenario { name: "`hook` that spools its event", act: Act::HookSpools, state: State::Used },
+    Scenario { name: "`hook` that takes in its session's spool", act: Act::HookTakesIn, state: State::Used },
+    Scenario { name: "`listen` that takes in the spool", act: Act::ListenTakesIn, state: State::Used },
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {

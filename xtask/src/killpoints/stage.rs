@@ -19,6 +19,17 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// More listeners than it takes to read everything, so a cursor that does not move is noticed.
 const MOST_READS: usize = 20;
 
+/// The end of a turn, as Codex reports it: its hook takes the event as an argument.
+const SPOOLED_EVENT: &str = r#"{"type":"agent-turn-complete","thread-id":"00000000-0000-7000-8000-00000badcafe","turn-id":"1","input-messages":["go"],"last-assistant-message":"all done"}"#;
+/// The end of that session's next turn.
+const NEXT_EVENT: &str = r#"{"type":"agent-turn-complete","thread-id":"00000000-0000-7000-8000-00000badcafe","turn-id":"2","input-messages":["go"],"last-assistant-message":"still done"}"#;
+/// What is told of [`SPOOLED_EVENT`].
+const COMPLETED: &str = "Manager codex-0badcafe completed its goal: all done";
+/// What is told of [`NEXT_EVENT`].
+const COMPLETED_AGAIN: &str = "Manager codex-0badcafe completed its goal: still done";
+/// Who reads where an agent's hooks run.
+const READER: &str = "reader";
+
 /// Which process is killed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Act {
@@ -27,6 +38,23 @@ pub(super) enum Act {
     Listen,
     /// With a message that comes while it sleeps.
     ListenAsleep,
+    /// A hook that finds the write lock taken, and spools its event.
+    HookSpools,
+    /// A hook that takes in what its session has spooled.
+    HookTakesIn,
+    /// A listener that takes in what a hook has spooled.
+    ListenTakesIn,
+}
+
+impl Act {
+    /// Whether an event is in the spool before it begins.
+    fn finds_spooled(self) -> bool {
+        matches!(self, Self::HookTakesIn | Self::ListenTakesIn)
+    }
+
+    fn is_of_hooks(self) -> bool {
+        self == Self::HookSpools || self.finds_spooled()
+    }
 }
 
 /// What it finds.
@@ -77,6 +105,9 @@ impl Stage {
         }
         if own.has_unread() {
             own.must(["notify", "--from", "before", &own.texts.before])?;
+        }
+        if act.finds_spooled() {
+            own.with_lock_held(|| own.must(["hook", "codex", "notify", SPOOLED_EVENT]))?;
         }
         for part in ["home", "repository"] {
             if own.scene.path(part).exists() {
@@ -152,6 +183,22 @@ impl Stage {
             }
             Act::Listen => duties.push((before, of_listener(before))),
             Act::ListenAsleep => duties.push((victim, of_listener(victim))),
+            Act::HookSpools => {
+                let duty = if ending.is_success() { Duty::Come } else { Duty::MayCome };
+                duties.extend([(COMPLETED, duty), (before.as_str(), Duty::Come)]);
+            }
+            Act::HookTakesIn => {
+                let own = if ending.is_success() { Duty::Come } else { Duty::MayCome };
+                duties.extend([
+                    (COMPLETED, Duty::Come),
+                    (COMPLETED_AGAIN, own),
+                    (before.as_str(), Duty::Come),
+                ]);
+            }
+            Act::ListenTakesIn => {
+                let completed = COMPLETED.to_owned();
+                duties.extend([(COMPLETED, of_listener(&completed)), (before.as_str(), of_listener(before))]);
+            }
         }
         duties
     }
@@ -175,7 +222,28 @@ impl Stage {
                 Ending::of(&mut self.scene.around(command, ["listen", "--timeout", "0"]), DEADLINE)
             }
             Act::ListenAsleep => self.perform_asleep(command),
+            Act::HookSpools => self.with_lock_held(|| {
+                let mut hook = self.scene.around(command, ["hook", "codex", "notify", SPOOLED_EVENT]);
+                Ending::of(&mut hook, DEADLINE)
+            }),
+            Act::HookTakesIn => {
+                let mut hook = self.scene.around(command, ["hook", "codex", "notify", NEXT_EVENT]);
+                Ending::of(&mut hook, DEADLINE)
+            }
+            Act::ListenTakesIn => {
+                let mut listen = self.scene.around(command, ["listen", "--timeout", "0"]);
+                Ending::of(listen.env("RINGER_AGENT", READER), DEADLINE)
+            }
         }
+    }
+
+    /// Does something while another writer has the lock, as a stopped one would.
+    fn with_lock_held<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        let path = self.scene.home().join("write.lock");
+        let lock = fs::File::options().append(true).create(true).open(&path);
+        let lock = lock.map_err(|error| failed(&path, &error))?;
+        lock.lock().map_err(|error| failed(&path, &error))?;
+        work()
     }
 
     fn perform_asleep(&self, strace: Command) -> Result<Ending, Failure> {
@@ -262,7 +330,12 @@ impl Stage {
     }
 
     fn run<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<Ending, Failure> {
-        Ending::of(self.scene.ringer(arguments).stderr(self.scene.complaints()?), DEADLINE)
+        let mut command = self.scene.ringer(arguments);
+        // The agent whose hooks run here must not count as the listener: it would not hear of itself.
+        if self.act.is_of_hooks() {
+            command.env("RINGER_AGENT", READER);
+        }
+        Ending::of(command.stderr(self.scene.complaints()?), DEADLINE)
     }
 
     fn must<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<(), Failure> {
