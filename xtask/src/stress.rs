@@ -1,9 +1,10 @@
 //! Many writers, several listeners, all of them whole processes, and with `--kill` a SIGKILL for a good part of them:
-//! whatever `notify` acknowledged has to arrive, whole, under one id.
+//! whatever `notify` acknowledged has to arrive, whole, under one id. And many hooks at the same moment: none is lost.
 //!
 //! Bounds: every message is made again from the seed when it is checked, so only its number, its id and how often it
 //! came are kept; writers begin nothing new after `--seconds-limit`.
 
+mod hooks;
 mod ledger;
 mod listener;
 mod payload;
@@ -49,6 +50,11 @@ fn carry_out(plan: &Plan, times: &mut Timetable) -> Result<(), Failure> {
         let verdict = course.run()?;
         println!("{verdict}");
         verdict.judge(plan.writers, &course.scene.first_complaints())
+    })?;
+    times.time("stress of hooks", || {
+        let figures = hooks::run(plan, &ringer)?;
+        println!("{figures}");
+        figures.judge()
     })
 }
 

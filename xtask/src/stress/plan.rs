@@ -6,7 +6,7 @@ use crate::binary::Profile;
 use crate::failure::Failure;
 use crate::flags::{Flags, Frame};
 
-const FLAGS: &str = "--writers N, --messages N, --listeners N, --kill";
+const FLAGS: &str = "--writers N, --messages N, --listeners N, --hooks N, --rounds N, --kill";
 
 /// What the developer asked for.
 #[derive(PartialEq, Debug)]
@@ -16,6 +16,10 @@ pub(super) struct Plan {
     pub(super) messages: u32,
     /// That share one name; one more listens under another.
     pub(super) listeners: u32,
+    /// Hooks that are called at the same moment, in each round.
+    pub(super) hooks: u32,
+    /// Of hooks.
+    pub(super) rounds: u32,
     pub(super) kill: bool,
     /// Writers begin nothing new after its limit.
     pub(super) frame: Frame,
@@ -24,7 +28,7 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn short() -> Self {
         let frame = Frame { profile: Profile::Dev, ..Frame::new(fresh_seed()) };
-        Self { writers: 16, messages: 10, listeners: 3, kill: true, frame }
+        Self { writers: 16, messages: 10, listeners: 3, hooks: 40, rounds: 4, kill: true, frame }
     }
 
     pub(super) fn parse(arguments: &[String]) -> Result<Self, Failure> {
@@ -35,6 +39,8 @@ impl Plan {
                 "--writers" => plan.writers = flags.number(1..=4096)?,
                 "--messages" => plan.messages = flags.number(1..=100_000)?,
                 "--listeners" => plan.listeners = flags.number(1..=256)?,
+                "--hooks" => plan.hooks = flags.number(0..=1000)?,
+                "--rounds" => plan.rounds = flags.number(0..=1000)?,
                 "--kill" => plan.kill = true,
                 _ => plan.frame.take(&mut flags)?,
             }
@@ -51,7 +57,15 @@ impl Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { writers: 64, messages: 200, listeners: 4, kill: false, frame: Frame::new(fresh_seed()) }
+        Self {
+            writers: 64,
+            messages: 200,
+            listeners: 4,
+            hooks: 100,
+            rounds: 20,
+            kill: false,
+            frame: Frame::new(fresh_seed()),
+        }
     }
 }
 
@@ -63,11 +77,11 @@ fn fresh_seed() -> u64 {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { writers, messages, listeners, frame: Frame { seed, .. }, .. } = self;
+        let Self { writers, messages, listeners, hooks, rounds, frame: Frame { seed, .. }, .. } = self;
         let kill = if self.kill { ", killed at random" } else { "" };
         write!(
             f,
-            "{writers} writers × {messages} messages, {listeners} listeners and an audit{kill}; --seed {seed}"
+            "{writers} writers × {messages} messages, {listeners} listeners and an audit; {hooks} hooks at once × {rounds} rounds{kill}; --seed {seed}"
         )
     }
 }
@@ -85,11 +99,13 @@ mod tests {
 
     #[test]
     fn everything_can_be_chosen() {
-        let line = "--writers 2 --messages 3 --listeners 1 --kill --seed 9 --seconds-limit 5 --profile dev";
+        let line = "--writers 2 --messages 3 --listeners 1 --hooks 4 --rounds 5 --kill --seed 9 --seconds-limit 5 --profile dev";
         let expect = Plan {
             writers: 2,
             messages: 3,
             listeners: 1,
+            hooks: 4,
+            rounds: 5,
             kill: true,
             frame: Frame { seed: 9, limit: Duration::from_secs(5), profile: Profile::Dev },
         };
