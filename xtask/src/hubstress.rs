@@ -8,6 +8,7 @@
 mod course;
 mod desktop;
 mod endings;
+mod hooks;
 mod hubs;
 mod plan;
 mod popups;

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::desktop::{Deed, Event};
+use super::hooks;
 use super::hubs;
 use super::plan::Plan;
 use super::popups::{Message, Reading};
@@ -33,13 +34,17 @@ pub(super) fn run(plan: &Plan, ringer: &Path, server: &Path, verdict: &mut Verdi
     let acknowledged = Acknowledged::default();
     let over = AtomicBool::new(false);
     let begun = Instant::now();
-    let (kills, unacknowledged) = thread::scope(|scope| {
+    let (kills, unacknowledged, turns) = thread::scope(|scope| {
         let writers: Vec<_> = (0..plan.writers)
             .map(|number| {
                 let (stage, acknowledged, over) = (&stage, &acknowledged, &over);
                 scope.spawn(move || writer::run(number, stage, acknowledged, over))
             })
             .collect();
+        let agent = {
+            let (stage, over) = (&stage, &over);
+            scope.spawn(move || hooks::run(stage, over))
+        };
         let kills = kill(plan, &stage, begun);
         over.store(true, Ordering::Relaxed);
         let mut missing = 0;
@@ -47,10 +52,12 @@ pub(super) fn run(plan: &Plan, ringer: &Path, server: &Path, verdict: &mut Verdi
             missing +=
                 writer.join().unwrap_or_else(|_| Err(Failure::complaints("a writer panicked".into())))?;
         }
-        kills.map(|kills| (kills, missing))
+        let turns = agent.join().unwrap_or_else(|_| Err(Failure::complaints("an agent panicked".into())))?;
+        kills.map(|kills| (kills, missing, turns))
     })?;
     verdict.kills = kills;
     verdict.unacknowledged = unacknowledged;
+    verdict.turns = turns;
     let acknowledged = acknowledged.into_inner().unwrap_or_else(PoisonError::into_inner);
     verdict.acknowledged = acknowledged.len() as u64;
     let events = finish(&stage)?;
@@ -107,6 +114,7 @@ fn judge(
     let rows = |answer: Option<Value>| if let Some(Value::List(rows)) = answer { rows } else { Vec::new() };
     let kept = rows(stage.ask(["list", "--all", "--json", "--limit", "10000000"])?);
     let kept: HashMap<&str, &Value> = kept.iter().filter_map(|row| Some((row.text("id")?, row))).collect();
+    (verdict.turns_lost, verdict.turns_doubled) = hooks::judge(verdict.turns, kept.values().copied());
     let listed = rows(stage.ask(["list", "--json", "--limit", "10000000"])?);
     let mut ids: Vec<&str> = listed.iter().filter_map(|row| row.text("id")).collect();
     let all = ids.len();

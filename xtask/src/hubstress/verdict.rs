@@ -38,6 +38,12 @@ pub(super) struct Verdict {
     pub(super) popups: Popups,
     /// Messages that were not shown, and why.
     pub(super) details: Vec<String>,
+    /// Ends of turns whose hook ended well.
+    pub(super) turns: u64,
+    /// Those that are not in the journal.
+    pub(super) turns_lost: u64,
+    /// Those that are in it twice.
+    pub(super) turns_doubled: u64,
     pub(super) races: u64,
     /// Races without one winner and one that gave way.
     pub(super) undecided: u64,
@@ -53,6 +59,8 @@ impl Verdict {
         let wrongs = [
             (self.unacknowledged, "not acknowledged though nobody killed them"),
             (self.lost, "lost"),
+            (self.turns_lost, "ends of turns lost"),
+            (self.turns_doubled, "ends of turns told twice"),
             (self.undelivered, "acknowledged and never shown"),
             (self.strangers, "shown but never sent"),
             (self.doubled, "twice on the list"),
@@ -92,6 +100,9 @@ impl fmt::Display for Verdict {
             ("acknowledged", self.acknowledged),
             ("not acknowledged", self.unacknowledged),
             ("lost", self.lost),
+            ("turns that ended, by hooks", self.turns),
+            ("of those, lost", self.turns_lost),
+            ("of those, told twice", self.turns_doubled),
             ("the command ran", self.recorded),
             ("superseded or read first, with a trail", self.superseded),
             ("the command never ran", self.undelivered),
