@@ -101,6 +101,8 @@ impl ClientError {
         match error.kind() {
             // The system has either word for the end of a socket's time.
             ErrorKind::WouldBlock | ErrorKind::TimedOut => Self::Late { waited: ANSWER_DEADLINE },
+            // It was killed or ended after we connected: that is no hub, and no fault of one.
+            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Self::NoHub,
             _ => Self::Silent(error),
         }
     }
