@@ -127,6 +127,16 @@ pub(crate) fn failure(error: ClientError) -> Failure {
                 None => failure.hint("ringer hub status"),
             }
         }
+        ClientError::Foreign { .. } | ClientError::UnsafePath(_) => {
+            let failure = Failure::new(Exit::NoPermission, error.to_string());
+            match place::home().ok().and_then(|home| HubBell::holder(&home)) {
+                Some(hub) => failure.hint(format!(
+                    "kill {}   # the next message starts a new hub in a safe place, nothing is lost",
+                    hub.pid
+                )),
+                None => failure.hint("ringer hub start"),
+            }
+        }
         error => Failure::new(Exit::TryAgain, error.to_string()).hint("ringer hub status"),
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ringer_journal::Home;
+use ringer_journal::{Home, HubBell};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::FdFlags;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
@@ -23,8 +23,9 @@ const TELL_WITHIN: Duration = Duration::from_millis(50);
 /// Sends a request to the hub of a home, and does not wait for its answer: for hooks, which must not make an agent wait
 /// for a hub that is stopped or busy. What was sent is read when the hub goes on.
 pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), ClientError> {
-    let presence = Presence::read(home).ok_or(ClientError::NoHub)?;
+    let presence = find(home)?;
     let mut stream = connect_at_once(&presence.socket).map_err(|_| ClientError::NoHub)?;
+    check_peer(home, &stream)?;
     let line = request(method, params);
     let end = Instant::now() + TELL_WITHIN;
     let mut left = line.as_bytes();
@@ -45,6 +46,42 @@ pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), ClientError
         }
     }
     Ok(())
+}
+
+/// What the hub of a home says of itself, if no other user could have put its socket there.
+fn find(home: &Home) -> Result<Presence, ClientError> {
+    let presence = Presence::read(home).ok_or(ClientError::NoHub)?;
+    match presence.check_path(home) {
+        Ok(()) => Ok(presence),
+        // The directory went with the hub, or with the session.
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(ClientError::NoHub),
+        Err(error) => Err(suspicious(home, ClientError::UnsafePath(error))),
+    }
+}
+
+/// Checks that the process behind the socket is ours, before anything is sent to it or believed.
+fn check_peer(home: &Home, stream: &UnixStream) -> Result<(), ClientError> {
+    let uid = peer_uid(stream).map_err(ClientError::Silent)?;
+    if uid == rustix::process::geteuid().as_raw() {
+        Ok(())
+    } else {
+        Err(suspicious(home, ClientError::Foreign { uid }))
+    }
+}
+
+/// Where no hub of ours runs, `hub.json` is left from an earlier one, and a new hub takes a safe place.
+fn suspicious(home: &Home, error: ClientError) -> ClientError {
+    if HubBell::holder(home).is_some() { error } else { ClientError::NoHub }
+}
+
+#[cfg(not(target_os = "macos"))]
+fn peer_uid(stream: &UnixStream) -> std::io::Result<u32> {
+    Ok(rustix::net::sockopt::socket_peercred(stream)?.uid.as_raw())
+}
+
+#[cfg(target_os = "macos")]
+fn peer_uid(stream: &UnixStream) -> std::io::Result<u32> {
+    Ok(nix::unistd::getpeereid(stream)?.0.as_raw())
 }
 
 /// Connects without waiting: a hub that is stopped takes no connection, and those that wait for it are limited.
@@ -88,6 +125,15 @@ pub enum ClientError {
     /// It does not answer.
     #[error("the hub does not answer: {0}")]
     Silent(std::io::Error),
+    /// Another user's process has its socket.
+    #[error("the process at the hub's socket belongs to another user (uid {uid}), so it was not asked")]
+    Foreign {
+        /// That user.
+        uid: u32,
+    },
+    /// Another user could have made the socket.
+    #[error("the hub's socket cannot be trusted: {0}")]
+    UnsafePath(std::io::Error),
     /// It answered something else.
     #[error("the hub answered something that makes no sense")]
     Nonsense,
@@ -111,8 +157,9 @@ impl ClientError {
 impl Client {
     /// Connects to the hub of a home.
     pub fn connect(home: &Home) -> Result<Self, ClientError> {
-        let presence = Presence::read(home).ok_or(ClientError::NoHub)?;
+        let presence = find(home)?;
         let stream = UnixStream::connect(&presence.socket).map_err(|_| ClientError::NoHub)?;
+        check_peer(home, &stream)?;
         let limited = stream
             .set_read_timeout(Some(ANSWER_DEADLINE))
             .and_then(|()| stream.set_write_timeout(Some(ANSWER_DEADLINE)));

@@ -62,6 +62,7 @@ mod scout;
 mod server;
 mod settings;
 mod signals;
+mod slots;
 mod spool;
 mod start;
 mod terminals;

@@ -1,16 +1,22 @@
 //! Where the hub is found: its socket, and the file that names it.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ringer_journal::Home;
+use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// The longest path of a socket, in bytes: the kernel's field for it has 108 (macOS: 104), one of them for the end.
 const MAX_SOCKET: usize = if cfg!(target_os = "macos") { 103 } else { 107 };
+
+/// The name of the socket in its directory.
+const SOCKET: &str = "hub.sock";
+/// The longest `hub.json` that is read. Its path takes most of it.
+const MAX_FILE: u64 = 16 * 1024;
 
 /// What a hub says of itself, in `hub.json` in the home.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,9 +30,27 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// What the last hub of that home wrote. It may be gone.
+    /// What the last hub of that home wrote. It may be gone. A file that another user wrote, or could write, is not read:
+    /// it would say whom to believe.
     pub fn read(home: &Home) -> Option<Self> {
-        serde_json::from_slice(&fs::read(file(home)).ok()?).ok()
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(file(home), flags, Mode::empty()).ok()?);
+        let metadata = file.metadata().ok()?;
+        if !metadata.is_file() || !belongs_to_us(&metadata) {
+            return None;
+        }
+        let mut text = Vec::new();
+        file.take(MAX_FILE).read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// Checks that no other user could have put the socket there: the directories that a hub makes for it are ours.
+    pub(crate) fn check_path(&self, home: &Home) -> io::Result<()> {
+        let Some(directory) = self.socket.parent() else { return Err(ErrorKind::InvalidInput.into()) };
+        if directory == home.path() {
+            return check_owner(directory, &fs::metadata(directory)?);
+        }
+        directory.parent().into_iter().chain([directory]).try_for_each(check_directory)
     }
 
     /// Writes it, so that nobody ever reads half of it.
@@ -51,41 +75,117 @@ fn file(home: &Home) -> PathBuf {
     home.path().join("hub.json")
 }
 
-/// The place of a home's socket: under the runtime directory, or in the home itself where there is none. A path that is
-/// too long for a socket falls back to a directory of our own under the temporary one.
+/// The place of a home's socket: under the runtime directory, else in the home, else (where that path is too long for a
+/// socket) in a directory of our own under the temporary one. A place that another user could change is passed over.
 pub(crate) fn socket_path(home: &Home, runtime: Option<&Path>) -> io::Result<PathBuf> {
-    let digest = Sha256::digest(home.path().as_os_str().as_encoded_bytes());
-    let name: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    let own = rustix::process::geteuid().as_raw();
-    let usable = runtime.filter(|path| fs::metadata(path).is_ok_and(|metadata| metadata.uid() == own));
-    let short = std::env::temp_dir().join(format!("ringer-{own}")).join(&name);
-    let directory = usable.map_or_else(|| home.path().to_owned(), |path| path.join("ringer").join(&name));
-    let fits = |directory: &Path| directory.join("hub.sock").as_os_str().len() <= MAX_SOCKET;
-    let directory = if fits(&directory) { directory } else { short };
-    make_private(&directory, own)?;
-    Ok(directory.join("hub.sock"))
+    socket_below(home, runtime, &std::env::temp_dir())
 }
 
-/// Makes a directory that only its owner can enter. One that is somebody else's is refused: its owner could read along.
-fn make_private(directory: &Path, own: u32) -> io::Result<()> {
-    let missing: Vec<&Path> = directory.ancestors().take_while(|path| !path.exists()).collect();
-    for path in missing.into_iter().rev() {
-        match DirBuilder::new().mode(0o700).create(path) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
+fn socket_below(home: &Home, runtime: Option<&Path>, temporary: &Path) -> io::Result<PathBuf> {
+    let digest = Sha256::digest(home.path().as_os_str().as_encoded_bytes());
+    let name: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let own_folder = format!("ringer-{}", own_uid());
+    let places = [
+        runtime.map(|base| (base, vec!["ringer", name.as_str()])),
+        Some((home.path(), Vec::new())),
+        Some((temporary, vec![own_folder.as_str(), name.as_str()])),
+    ];
+    let mut refused = None;
+    for (base, folders) in places.into_iter().flatten() {
+        let directory = folders.iter().fold(base.to_owned(), |path, folder| path.join(folder));
+        if directory.join(SOCKET).as_os_str().len() > MAX_SOCKET {
+            continue;
+        }
+        match make_private(base, &folders) {
+            Ok(()) => return Ok(directory.join(SOCKET)),
+            Err(error) => refused = refused.or(Some(error)),
         }
     }
-    let metadata = fs::symlink_metadata(directory)?;
-    if metadata.uid() != own || !metadata.is_dir() {
-        return Err(io::Error::new(
-            ErrorKind::PermissionDenied,
-            format!("{} belongs to somebody else", directory.display()),
-        ));
+    Err(refused.unwrap_or_else(|| {
+        io::Error::new(
+            ErrorKind::InvalidFilename,
+            "every path for it is too long; set XDG_RUNTIME_DIR to a short one",
+        )
+    }))
+}
+
+/// Makes these folders, one in the other, below a directory. Only we can enter them.
+fn make_private(base: &Path, folders: &[&str]) -> io::Result<()> {
+    if folders.is_empty() {
+        // The home, which the person may have made a link.
+        close(base, &fs::metadata(base)?)?;
+        return check_owner(base, &fs::metadata(base)?);
     }
-    if metadata.mode() & 0o077 != 0 {
-        fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
+    check_base(base)?;
+    let mut path = base.to_owned();
+    for folder in folders {
+        path.push(folder);
+        make_folder(&path)?;
     }
     Ok(())
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    close(path, &fs::symlink_metadata(path)?)?;
+    check_directory(path)
+}
+
+/// Takes away what others may do in a directory of ours.
+fn close(path: &Path, metadata: &fs::Metadata) -> io::Result<()> {
+    if metadata.uid() == own_uid() && metadata.is_dir() && metadata.mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// Refuses what is not a directory of ours; a link too.
+fn check_directory(path: &Path) -> io::Result<()> {
+    check_owner(path, &fs::symlink_metadata(path)?)
+}
+
+/// Refuses a directory that another user owns or can write to: that user could put another socket there.
+fn check_owner(path: &Path, metadata: &fs::Metadata) -> io::Result<()> {
+    if !metadata.is_dir() {
+        return Err(io::Error::new(
+            ErrorKind::NotADirectory,
+            format!("{} is not a directory", path.display()),
+        ));
+    }
+    if belongs_to_us(metadata) { Ok(()) } else { Err(unsafe_place(path, metadata)) }
+}
+
+/// Refuses a directory in which another user could rename what we make. In one with the sticky bit (`/tmp`) only its
+/// owner, root or we can.
+fn check_base(path: &Path) -> io::Result<()> {
+    let metadata = fs::metadata(path)?;
+    let is_sticky = metadata.mode() & 0o1000 != 0;
+    let is_trusted = metadata.uid() == own_uid() || metadata.uid() == 0;
+    if is_trusted && (is_sticky || metadata.mode() & 0o022 == 0) {
+        Ok(())
+    } else {
+        Err(unsafe_place(path, &metadata))
+    }
+}
+
+fn belongs_to_us(metadata: &fs::Metadata) -> bool {
+    metadata.uid() == own_uid() && metadata.mode() & 0o022 == 0
+}
+
+fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+fn unsafe_place(path: &Path, metadata: &fs::Metadata) -> io::Error {
+    let why = if metadata.uid() == own_uid() || metadata.uid() == 0 {
+        "can be written by other users".to_owned()
+    } else {
+        format!("belongs to another user (uid {})", metadata.uid())
+    };
+    io::Error::new(ErrorKind::PermissionDenied, format!("{} {why}", path.display()))
 }
 
 #[cfg(test)]
@@ -96,6 +196,7 @@ mod tests {
     fn the_socket_is_private_and_its_path_fits() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path().join("home"));
+        fs::create_dir(home.path()).unwrap();
         let runtime = directory.path().join("run");
         fs::create_dir(&runtime).unwrap();
         let socket = socket_path(&home, Some(&runtime)).unwrap();
@@ -108,9 +209,88 @@ mod tests {
         assert!(socket_path(&home, Some(&missing)).unwrap().starts_with(home.path()));
 
         let long = Home::new(directory.path().join("x".repeat(200)));
-        let socket = socket_path(&long, None).unwrap();
-        assert!(socket.as_os_str().len() <= MAX_SOCKET, "{}", socket.display());
-        fs::remove_dir_all(socket.parent().unwrap()).unwrap();
+        let temporary = directory.path().join("tmp");
+        fs::create_dir(&temporary).unwrap();
+        let socket = socket_below(&long, None, &temporary).unwrap();
+        assert!(socket.starts_with(&temporary) && socket.as_os_str().len() <= MAX_SOCKET, "{socket:?}");
+        let mode = fs::metadata(socket.parent().unwrap().parent().unwrap()).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        let nowhere = directory.path().join("y".repeat(200));
+        let error = socket_below(&long, None, &nowhere).unwrap_err().to_string();
+        assert!(error.contains("XDG_RUNTIME_DIR"), "{error}");
+    }
+
+    fn allow(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_place_that_others_can_write_to_is_passed_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path().join("home"));
+        fs::create_dir(home.path()).unwrap();
+        let runtime = directory.path().join("run");
+        fs::create_dir(&runtime).unwrap();
+        allow(&runtime, 0o777);
+        assert!(socket_path(&home, Some(&runtime)).unwrap().starts_with(home.path()));
+        allow(&runtime, 0o1777);
+        assert!(socket_path(&home, Some(&runtime)).unwrap().starts_with(&runtime), "as /tmp");
+        // What is ours is closed again.
+        allow(&runtime.join("ringer"), 0o777);
+        let socket = socket_path(&home, Some(&runtime)).unwrap();
+        let presence = Presence { socket, pid: 1, version: "1".into() };
+        presence.check_path(&home).unwrap();
+        allow(&runtime.join("ringer"), 0o770);
+        let error = presence.check_path(&home).unwrap_err().to_string();
+        assert_eq!(error, format!("{} can be written by other users", runtime.join("ringer").display()));
+        // A link is nobody's directory.
+        fs::rename(runtime.join("ringer"), runtime.join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("elsewhere", runtime.join("ringer")).unwrap();
+        assert!(socket_path(&home, Some(&runtime)).unwrap().starts_with(home.path()));
+        presence.check_path(&home).unwrap_err();
+    }
+
+    #[test]
+    fn a_place_of_another_user_is_passed_over() {
+        use std::os::unix::fs::chown;
+        if !test_support::is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path().join("home"));
+        fs::create_dir(home.path()).unwrap();
+        let runtime = directory.path().join("run");
+        fs::create_dir(&runtime).unwrap();
+        let socket = socket_path(&home, Some(&runtime)).unwrap();
+        for theirs in [runtime.clone(), runtime.join("ringer"), socket.parent().unwrap().to_owned()] {
+            chown(&theirs, Some(65534), None).unwrap();
+            assert!(socket_path(&home, Some(&runtime)).unwrap().starts_with(home.path()), "{theirs:?}");
+            chown(&theirs, Some(0), None).unwrap();
+        }
+        // The fault as it was found: the parent is theirs, the leaf is ours.
+        let long = Home::new(directory.path().join("x".repeat(200)));
+        let socket = socket_below(&long, None, &runtime).unwrap();
+        let presence = Presence { socket, pid: 1, version: "1".into() };
+        presence.check_path(&long).unwrap();
+        chown(runtime.join("ringer-0"), Some(65534), None).unwrap();
+        let expected = format!("{} belongs to another user (uid 65534)", runtime.join("ringer-0").display());
+        assert_eq!(socket_below(&long, None, &runtime).unwrap_err().to_string(), expected);
+        assert_eq!(presence.check_path(&long).unwrap_err().to_string(), expected);
+    }
+
+    #[test]
+    fn a_file_that_others_can_write_is_not_believed() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path());
+        let presence = Presence { socket: directory.path().join("s"), pid: 1, version: "1".into() };
+        presence.write(&home).unwrap();
+        assert_eq!(Presence::read(&home).as_ref(), Some(&presence));
+        allow(&file(&home), 0o666);
+        assert_eq!(Presence::read(&home), None);
+        allow(&file(&home), 0o600);
+        fs::rename(file(&home), directory.path().join("other")).unwrap();
+        std::os::unix::fs::symlink("other", file(&home)).unwrap();
+        assert_eq!(Presence::read(&home), None, "a link");
     }
 
     #[test]

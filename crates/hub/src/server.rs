@@ -17,9 +17,19 @@ use crate::events::Subscription;
 use crate::focus::bring;
 use crate::input::{Answered, Input, Reply};
 use crate::protocol::{MAX_LINE, Refusal, Response, json_line, read_request};
+use crate::slots::{Slot, Slots};
 
-/// Connections at once. One more is told so, and closed.
+/// Connections at once. One more takes the place of the oldest that has not sent a whole line; where all have, it may
+/// only ask for what [`CONTROL`] names.
 pub const MAX_CONNECTIONS: usize = 256;
+/// Connections beyond those, so that a hub can be looked at and ended however many others are open. Each is closed after
+/// one answer, so there need not be many.
+const MAX_CONTROL: usize = 16;
+/// The requests that are answered on them.
+const CONTROL: [&str; 3] = ["hub.stop", "hub.status", "ping"];
+const TOO_MANY: &str = "too many connections";
+/// How long a connection may take for its first line. Commands send it at once; a person who types one needs a while.
+const FIRST_LINE_DEADLINE: Duration = Duration::from_secs(30);
 /// How long a client may take to take an answer.
 const WRITE_DEADLINE: Duration = Duration::from_secs(5);
 /// How long a connection may say nothing. Half of a line is nothing.
@@ -47,6 +57,7 @@ pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
 /// Takes connections for as long as anybody hears of them, and counts those that are open.
 pub(crate) async fn serve(listener: UnixListener, inputs: mpsc::Sender<Input>, open: Arc<AtomicUsize>) {
     let own = rustix::process::geteuid().as_raw();
+    let (ordinary, control) = (Slots::new(MAX_CONNECTIONS), Slots::new(MAX_CONTROL));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             // No descriptors left, most likely: wait until some are.
@@ -57,14 +68,15 @@ pub(crate) async fn serve(listener: UnixListener, inputs: mpsc::Sender<Input>, o
             refuse(&stream, "no_permission", "this hub is somebody else's");
             continue;
         }
-        if open.load(Ordering::Relaxed) >= MAX_CONNECTIONS {
-            refuse(&stream, "busy", "too many connections");
+        let taken = ordinary.take().map(|slot| (slot, Allowed::Everything));
+        let Some((slot, allowed)) = taken.or_else(|| Some((control.take()?, Allowed::Control))) else {
+            refuse(&stream, "busy", TOO_MANY);
             continue;
-        }
+        };
         let count = Count::begin(&open);
         let inputs = inputs.clone();
         tokio::spawn(async move {
-            Connection::new(stream, inputs).run().await;
+            Connection::new(stream, inputs, slot, allowed).run().await;
             drop(count);
         });
     }
@@ -111,26 +123,51 @@ impl Allowance {
     }
 }
 
+/// What a connection may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Allowed {
+    Everything,
+    /// One request: its place was lost while its line arrived.
+    Once,
+    /// One request of [`CONTROL`].
+    Control,
+}
+
 struct Connection {
     lines: Lines,
     out: OwnedWriteHalf,
     inputs: mpsc::Sender<Input>,
     allowance: Allowance,
+    slot: Slot,
+    allowed: Allowed,
 }
 
 /// Why a connection ends.
 struct Over;
 
 impl Connection {
-    fn new(stream: UnixStream, inputs: mpsc::Sender<Input>) -> Self {
+    fn new(stream: UnixStream, inputs: mpsc::Sender<Input>, slot: Slot, allowed: Allowed) -> Self {
         let (read, out) = stream.into_split();
         let lines = Lines { read, held: Vec::new(), searched: 0 };
-        Self { lines, out, inputs, allowance: Allowance { left: BURST, at: Instant::now() } }
+        let allowance = Allowance { left: BURST, at: Instant::now() };
+        Self { lines, out, inputs, allowance, slot, allowed }
     }
 
     async fn run(mut self) {
+        let mut deadline = FIRST_LINE_DEADLINE;
         loop {
-            let line = match timeout(IDLE_DEADLINE, self.lines.next()).await {
+            let next = tokio::select! {
+                // What has arrived is read, also when the place was lost meanwhile.
+                biased;
+                next = timeout(deadline, self.lines.next()) => next,
+                // Never after the first line.
+                () = self.slot.lost() => {
+                    let refusal = Refusal::new("busy", TOO_MANY);
+                    let _ = self.out.try_write(&Response::to(Value::Null, Err(refusal)).line());
+                    return;
+                }
+            };
+            let line = match next {
                 Ok(Ok(Some(line))) => line,
                 Ok(Err(TooLong)) => {
                     let refusal = Refusal::new("too_long", format!("a line has at most {MAX_LINE} bytes"));
@@ -139,7 +176,11 @@ impl Connection {
                 }
                 Ok(Ok(None)) | Err(_) => return,
             };
-            if self.answer(&line).await.is_err() {
+            if !self.slot.keep() {
+                self.allowed = Allowed::Once;
+            }
+            deadline = IDLE_DEADLINE;
+            if self.answer(&line).await.is_err() || self.allowed != Allowed::Everything {
                 return;
             }
         }
@@ -158,9 +199,15 @@ impl Connection {
             let refusal = Refusal::new("rate_limited", format!("{PER_SECOND} requests a second are enough"));
             return self.write(&Response::to(id, Err(refusal)).line()).await;
         }
+        if self.allowed == Allowed::Control && !CONTROL.contains(&request.method.as_str()) {
+            let refusal = Refusal::new("busy", TOO_MANY);
+            return self.write(&Response::to(id, Err(refusal)).line()).await;
+        }
         if request.method == "hub.stop" {
             self.write(&Response::to(id, Ok(json!({ "stopping": true }))).line()).await?;
-            return self.inputs.send(Input::Stop).await.map_err(|_| Over);
+            self.inputs.send(Input::Stop).await.map_err(|_| Over)?;
+            // Its end is the end of the process, which `ringer hub stop` waits for.
+            return std::future::pending().await;
         }
         let (reply, answered) = oneshot::channel();
         let input = Input::Request { method: request.method, params: request.params, reply };

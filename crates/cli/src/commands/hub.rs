@@ -1,6 +1,6 @@
 //! `ringer hub`.
 
-use ringer_hub::{Client, PlainHost, Plugs, RunError, Surroundings, detach};
+use ringer_hub::{Client, ClientError, PlainHost, Plugs, RunError, Surroundings, detach};
 use ringer_journal::HubBell;
 use serde_json::{Value, json};
 
@@ -86,7 +86,10 @@ fn start() -> Outcome {
 
 fn stop() -> Outcome {
     let home = place::home()?;
-    let Ok(mut client) = Client::connect(&home) else { return print_line("no hub runs") };
+    let mut client = match Client::connect(&home) {
+        Err(ClientError::NoHub) => return print_line("no hub runs"),
+        connected => connected.map_err(link::failure)?,
+    };
     client.call("hub.stop", &Value::Null).map_err(link::failure)?;
     client.wait_for_ever().map_err(link::failure)?;
     // The connection ends when the hub does.
@@ -102,7 +105,8 @@ fn status(as_json: bool) -> Outcome {
             let status = client.call("hub.status", &Value::Null).map_err(link::failure)?;
             Some((version, status))
         }
-        Err(_) => None,
+        Err(ClientError::NoHub) => None,
+        Err(error) => return Err(link::failure(error)),
     };
     let Some((version, status)) = found else {
         let holder = HubBell::holder(&home).map(|holder| holder.pid);

@@ -303,7 +303,7 @@ fn the_desktop_counts_as_much_as_it_is_wanted() {
 fn what_never_answers_is_given_up() {
     let environment = TestEnvironment::new();
     environment.notify("one");
-    let (hub, bus) = (environment.path().join("hub"), environment.path().join("bus"));
+    let (hub, bus) = (environment.home().join("hub.sock"), environment.path().join("bus"));
     // The kernel takes the calls; nobody ever picks up.
     let _held = [&hub, &bus].map(|path| UnixListener::bind(path).expect("a socket"));
     let presence = json!({ "socket": hub, "pid": 1, "version": env!("CARGO_PKG_VERSION") });

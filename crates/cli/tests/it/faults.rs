@@ -9,6 +9,7 @@ mod mounts;
 mod mutation;
 mod owner;
 mod refusal;
+#[cfg(target_os = "linux")]
 mod repository;
 
 pub(crate) use mounts::Mounts;

@@ -7,6 +7,7 @@ mod down;
 mod exchanged;
 mod following;
 mod hostile_text;
+mod intruders;
 mod protocol;
 mod starting;
 mod stopped;

@@ -13,6 +13,7 @@ mod hook_trust;
 mod hooks;
 mod isolation;
 mod programs;
+#[cfg(target_os = "linux")]
 mod repositories;
 mod restart;
 mod settings;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
@@ -77,12 +78,12 @@ fn the_longest_line_is_answered_and_one_more_byte_is_not() {
 
 #[test]
 fn so_many_are_served_and_the_others_are_told() {
-    let hub = TestHub::start("");
+    let mut hub = TestHub::start("");
     let (mut served, mut told) = (Vec::new(), 0);
     for _ in 0..300 {
         let mut reader = BufReader::new(connect(&hub));
         // One that is refused may be closed already.
-        let _ = reader.get_mut().write_all(b"{\"method\":\"ping\"}\n");
+        let _ = reader.get_mut().write_all(b"{\"method\":\"surface.list\"}\n");
         match line(&mut reader) {
             Some(answer) if answer["ok"] == true => served.push(reader),
             Some(answer) => {
@@ -93,12 +94,58 @@ fn so_many_are_served_and_the_others_are_told() {
         }
     }
     assert_eq!((served.len(), told), (MAX_CONNECTIONS, 300 - MAX_CONNECTIONS));
-    drop(served);
+    // What a hub is looked at and ended with is answered all the same, once for each connection.
+    for _ in 0..100 {
+        assert_eq!(hub.call("ping", &Value::Null)["pong"], true);
+        assert!(hub.call("hub.status", &Value::Null)["pid"].is_number());
+    }
+    drop(served.split_off(1));
     until("there is room again", || {
         let mut reader = BufReader::new(connect(&hub));
-        let _ = reader.get_mut().write_all(b"{\"method\":\"ping\"}\n");
+        let _ = reader.get_mut().write_all(b"{\"method\":\"surface.list\"}\n");
         line(&mut reader).is_some_and(|answer| answer["ok"] == true)
     });
+    served.extend((1..MAX_CONNECTIONS).map(|_| BufReader::new(connect(&hub))));
+    for reader in &mut served {
+        reader.get_mut().write_all(b"{\"method\":\"surface.list\"}\n").expect("it reads");
+        assert_eq!(line(reader).expect("an answer")["ok"], true, "one that has spoken keeps its place");
+    }
+    hub.end();
+    assert!(served.iter_mut().all(|reader| line(reader).is_none()), "it has ended");
+}
+
+/// Connects so many, of which each sends only this. Those that give way to others stay open on this side.
+fn half_open(hub: &TestHub, many: usize, sends: &[u8]) -> Vec<UnixStream> {
+    let open = |_| {
+        let mut stream = connect(hub);
+        // One that has given way already cannot be written to.
+        let _ = stream.write_all(sends);
+        stream
+    };
+    (0..many).map(open).collect()
+}
+
+#[test]
+fn however_many_say_nothing_every_request_is_answered() {
+    // So many descriptors are open at once, here and in the hub.
+    let limit = rustix::process::Rlimit { current: Some(16_384), maximum: Some(16_384) };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
+    for (many, sends) in [(500, &b""[..]), (2000, b"{\"method\":"), (2000, b"")] {
+        let mut hub = TestHub::start("");
+        let mut before = BufReader::new(connect(&hub));
+        before.get_mut().write_all(b"{\"method\":\"ping\"}\n").expect("it reads");
+        assert_eq!(line(&mut before).expect("an answer")["ok"], true);
+        let held = half_open(&hub, many, sends);
+        for method in ["ping", "hub.status", "surface.list", "notification.list"] {
+            hub.call(method, &Value::Null);
+        }
+        before.get_mut().write_all(b"{\"method\":\"ping\"}\n").expect("it reads");
+        assert_eq!(line(&mut before).expect("an answer")["ok"], true, "one that has spoken keeps its place");
+        let told = line(&mut BufReader::new(held[0].try_clone().expect("a handle")));
+        assert!(told.is_none_or(|answer| answer["error"]["code"] == "busy"), "the oldest gave way");
+        hub.end();
+        drop(held);
+    }
 }
 
 #[test]
@@ -185,10 +232,15 @@ fn strangers_are_refused() {
     }
     let hub = TestHub::start("");
     let socket = hub.socket();
+    let directories: Vec<_> =
+        socket.ancestors().take_while(|path| **path != std::env::temp_dir()).map(Path::to_owned).collect();
+    let allow = |mode| {
+        for path in &directories {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
+        }
+    };
     // Even where the file system would let them in.
-    for path in socket.ancestors().take_while(|path| **path != std::env::temp_dir()) {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("ours");
-    }
+    allow(0o777);
     let refused = thread::spawn(move || {
         // Of this thread only.
         rustix::thread::set_thread_uid(rustix::thread::Uid::from_raw(65534)).expect("root may");
@@ -198,7 +250,75 @@ fn strangers_are_refused() {
     });
     let answer = refused.join().expect("it asked").expect("an answer");
     assert_eq!(answer["error"]["code"], "no_permission", "{answer}");
+    // A client of ours does not go there either while others can.
+    allow(0o700);
     assert_eq!(hub.call("ping", &Value::Null)["pong"], true);
+}
+
+/// As the fault was found: the directory above the socket is another user's, who puts a hub of their own there.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_strangers_hub_is_not_believed() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::net::UnixListener;
+
+    use ringer_hub::{Client, ClientError, Presence};
+    use ringer_journal::{Home, HubBell};
+    if !test_support::is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o711)).expect("ours");
+    let home = Home::new(directory.path().join("home"));
+    let above = directory.path().join("ringer-0");
+    let socket = above.join("0a0a0a0a/hub.sock");
+    fs::create_dir_all(socket.parent().expect("a directory")).expect("a directory");
+    let running = HubBell::hang(&home).expect("a home").expect("no hub");
+    let presence = Presence { socket: socket.clone(), pid: std::process::id(), version: "1".to_owned() };
+    let text = serde_json::to_string(&presence).expect("JSON");
+    fs::write(home.path().join("hub.json"), text).expect("a file");
+    let theirs = |yes: bool| {
+        let uid = Some(if yes { 65534 } else { 0 });
+        chown(&above, uid, None).and_then(|()| chown(socket.parent().expect("a directory"), uid, None))
+    };
+    theirs(true).expect("root may");
+    let (heard, requests) = std::sync::mpsc::channel();
+    let path = socket.clone();
+    let (listens, ready) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        // Of this thread only.
+        rustix::thread::set_thread_uid(rustix::thread::Uid::from_raw(65534)).expect("root may");
+        let listener = UnixListener::bind(path).expect("theirs");
+        listens.send(()).expect("the test waits");
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream);
+            let asked = line(&mut reader);
+            if asked.is_some() {
+                let _ =
+                    reader.get_mut().write_all(b"{\"id\":1,\"ok\":true,\"result\":{\"pong\":\"forged\"}}\n");
+            }
+            let _ = heard.send(asked);
+        }
+    });
+    ready.recv_timeout(PATIENCE).expect("it listens");
+    let ask = || Client::connect(&home).and_then(|mut client| client.call("ping", &Value::Null));
+    let error = ask().expect_err("the path is theirs");
+    assert!(matches!(error, ClientError::UnsafePath(_)), "{error}");
+    // Even if the path were right.
+    theirs(false).expect("root may");
+    let error = ask().expect_err("the process is theirs");
+    assert!(matches!(error, ClientError::Foreign { uid: 65534 }), "{error}");
+    assert!(ringer_hub::tell(&home, "ping", &Value::Null).is_err());
+    for _ in 0..2 {
+        assert_eq!(
+            requests.recv_timeout(PATIENCE).expect("it was connected to"),
+            None,
+            "it was asked nothing"
+        );
+    }
+    drop(running);
+    let error = ask().expect_err("it is theirs");
+    assert!(matches!(error, ClientError::NoHub), "without a hub of ours, another one may start: {error}");
 }
 
 /// The journal's log is copied into the database when much was written, not when much was asked.

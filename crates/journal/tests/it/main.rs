@@ -8,6 +8,7 @@ mod agent;
 mod clock;
 mod cursor;
 mod git;
+#[cfg(target_os = "linux")]
 mod hostile;
 mod hub;
 mod inbox;

@@ -36,7 +36,7 @@ fn begin_session(world: &HubWorld) {
 
 /// Puts a socket of the test's own in the place of the hub's.
 fn pretend(world: &HubWorld) -> std::path::PathBuf {
-    let socket = world.environment.path().join("pretended.sock");
+    let socket = world.environment.home().join("pretended.sock");
     let presence = json!({ "socket": socket, "pid": std::process::id(), "version": "0" });
     fs::write(world.environment.home().join("hub.json"), presence.to_string()).expect("a file");
     socket

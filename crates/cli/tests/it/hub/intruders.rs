@@ -1,0 +1,91 @@
+//! Others at the hub's socket: a crowd that says nothing, and another user's process that says too much.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::world::HubWorld;
+use crate::ringer::check;
+
+/// Connections to the hub that never ask for anything.
+fn half_open(world: &HubWorld, many: usize) -> Vec<UnixStream> {
+    let presence = world.presence().expect("a hub");
+    let socket = PathBuf::from(presence["socket"].as_str().expect("a path"));
+    (0..many).map(|_| UnixStream::connect(&socket).expect("it listens")).collect()
+}
+
+#[test]
+fn a_crowd_that_says_nothing_locks_no_command_out() {
+    let world = HubWorld::new();
+    world.run(&["hub", "start"]);
+    let id = world.notify(&["hello"]);
+    let crowd = half_open(&world, 500);
+    assert_eq!(world.bodies(&[]), ["hello"]);
+    assert!(world.run(&["hub", "status"]).contains("the hub runs"));
+    world.run(&["read", &id]);
+    assert_eq!(world.run(&["hub", "stop"]), "the hub has ended\n");
+    drop(crowd);
+}
+
+/// As the fault was found: the directory above the socket is another user's, who answers there.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_another_users_process_says_is_not_printed() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::net::UnixListener;
+    if !test_support::is_root() {
+        return;
+    }
+    let world = HubWorld::new();
+    world.run(&["hub", "start"]);
+    world.notify(&["ours"]);
+    let mut presence = world.presence().expect("a hub");
+    let place = tempfile::tempdir().expect("a directory");
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o711)).expect("ours");
+    let (above, leaf) = (place.path().join("ringer-0"), place.path().join("ringer-0/0a0a0a0a"));
+    fs::create_dir_all(&leaf).expect("a directory");
+    for path in [&above, &leaf] {
+        chown(path, Some(65534), None).expect("root may");
+    }
+    let socket = leaf.join("hub.sock");
+    let (listens, ready) = std::sync::mpsc::channel();
+    presence["socket"] = json!(socket);
+    std::thread::spawn(move || {
+        // Of this thread only.
+        rustix::thread::set_thread_uid(rustix::thread::Uid::from_raw(65534)).expect("root may");
+        let listener = UnixListener::bind(socket).expect("theirs");
+        listens.send(()).expect("the test waits");
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream);
+            let _ = reader.read_line(&mut String::new());
+            let forged = json!({ "id": 1, "ok": true, "result": [{ "id": "x", "body": "forged", "is_read": false,
+                "ts": "", "from": "forged", "kind": "status", "title": "forged", "subtitle": "", "scope": "global" }] });
+            let _ = reader.get_mut().write_all(format!("{forged}\n").as_bytes());
+        }
+    });
+    ready.recv_timeout(crate::home::DEADLINE).expect("it listens");
+    let file = world.environment.home().join("hub.json");
+    let believed = fs::read(&file).expect("a file");
+    fs::write(&file, presence.to_string()).expect("a file");
+    let refused = |why: &str| {
+        for arguments in [&["list"][..], &["hub", "status"], &["hub", "stop"], &["read", "--all"]] {
+            let (out, err) = check(&mut world.ringer(arguments), 77);
+            assert!(
+                out.is_empty() && err.contains(why) && err.contains("try: kill "),
+                "{arguments:?}: {out}{err}"
+            );
+        }
+        let (doctor, _) = check(&mut world.ringer(&["doctor"]), 1);
+        assert!(doctor.contains(why), "{doctor}");
+    };
+    refused("ringer-0 belongs to another user (uid 65534)");
+    for path in [&above, &leaf] {
+        chown(path, Some(0), None).expect("root may");
+    }
+    refused("the process at the hub's socket belongs to another user (uid 65534)");
+    fs::write(&file, believed).expect("a file");
+    assert_eq!(world.bodies(&[]), ["ours"]);
+}
