@@ -4,6 +4,7 @@
 
 use ringer_core::Origin;
 use ringer_journal::ProcessStat;
+use ringer_term::Env;
 
 /// How far up is looked. An agent, its shell and a few wrappers lie between a hook and the terminal.
 const MAX_ANCESTORS: usize = 32;
@@ -12,7 +13,9 @@ const MAX_ANCESTORS: usize = 32;
 pub(crate) fn origin() -> Origin {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let terminal = controlling_terminal();
-    let tmux = set("TMUX").zip(set("TMUX_PANE")).and_then(|(server, pane)| tmux_surface(&server, &pane));
+    let pane =
+        set("TMUX_PANE").filter(|_| judged(Env::new(tmux_variables()), terminal.as_ref()).is_in_tmux());
+    let tmux = set("TMUX").zip(pane.as_ref()).and_then(|(server, pane)| tmux_surface(&server, pane));
     let plain = terminal.as_ref().map(Terminal::surface);
     Origin {
         // The one who called us: we are gone before anybody can look.
@@ -20,7 +23,7 @@ pub(crate) fn origin() -> Origin {
         tty: terminal.map(|terminal| terminal.tty).or_else(standard_stream),
         cwd: std::env::current_dir().ok().map(|path| path.to_string_lossy().into_owned()),
         terminal: set("TERM_PROGRAM").or_else(|| set("TERM")),
-        pane: set("TMUX_PANE"),
+        pane,
         // Inside tmux the ids in the environment are those of the terminal around it.
         surface: tmux.or_else(|| set("RINGER_SURFACE")).or(plain),
         workspace: set("RINGER_WORKSPACE"),
@@ -34,11 +37,34 @@ fn tmux_surface(server: &str, pane: &str) -> Option<String> {
     Some(format!("tmux:{socket}:{pid}:{pane}"))
 }
 
+/// The surface of the terminal itself, whatever the environment says.
+pub(crate) fn plain_surface() -> Option<String> {
+    controlling_terminal().as_ref().map(Terminal::surface)
+}
+
+/// The variables that tell whether this process is in a tmux pane.
+fn tmux_variables() -> impl Iterator<Item = (&'static str, String)> {
+    ["TMUX", "TERM"].into_iter().filter_map(|name| Some((name, std::env::var(name).ok()?)))
+}
+
+/// The environment of this process for the terminal that it runs in: variables of tmux may be inherited from elsewhere.
+pub(crate) fn environment(variables: Env) -> Env {
+    judged(variables, controlling_terminal().as_ref())
+}
+
+fn judged(variables: Env, terminal: Option<&Terminal>) -> Env {
+    match terminal {
+        Some(terminal) => variables.led_by_child_of(terminal.leader_parent),
+        None => variables,
+    }
+}
+
 /// A terminal, and when the leader of its session was started: devices are used again.
 #[derive(Debug, PartialEq, Eq)]
 struct Terminal {
     tty: String,
     leader_started: u64,
+    leader_parent: u32,
 }
 
 impl Terminal {
@@ -58,8 +84,8 @@ fn controlling_terminal() -> Option<Terminal> {
     let mut stat = ProcessStat::of("self")?;
     for _ in 0..MAX_ANCESTORS {
         if let Some(tty) = device_path(stat.tty) {
-            let leader_started = ProcessStat::of(stat.session)?.started;
-            return Some(Terminal { tty, leader_started });
+            let leader = ProcessStat::of(stat.session)?;
+            return Some(Terminal { tty, leader_started: leader.started, leader_parent: leader.parent });
         }
         if stat.parent <= 1 {
             return None;

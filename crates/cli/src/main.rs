@@ -15,6 +15,7 @@ mod line;
 mod link;
 mod output;
 mod place;
+mod probe;
 mod pushes;
 mod span;
 mod terminal;

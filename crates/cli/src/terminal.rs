@@ -1,6 +1,6 @@
 //! The terminal this process runs in: what it is, and writing to it.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,17 +15,28 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
+use crate::{caller, probe};
 
 /// How long a multiplexer may take to say what is around it; a hung one must not hang us.
 const ASK_DEADLINE: Duration = Duration::from_secs(1);
 /// How long a terminal may refuse output (Ctrl-S) before we give up.
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Detects the terminal, asking tmux about the one around it.
+/// Detects the terminal, and asks it for its version if that may be done: for commands that write to it.
+pub(crate) fn detect_and_ask() -> Detection {
+    probe::asked(detect_by_environment())
+}
+
+/// Detects the terminal, with what it said of itself when it was asked.
 pub(crate) fn detect_here() -> Detection {
+    probe::remembered(detect_by_environment())
+}
+
+/// Detects the terminal, asking tmux about the one around it.
+fn detect_by_environment() -> Detection {
     let variables = std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
-    let env = Env::new(variables).tty(io::stdout().is_terminal());
+    let env = caller::environment(Env::new(variables).tty(io::stdout().is_terminal()));
     let detection = detect(&env);
     // Only the nearest layer can be asked: what it shows is what we are inside of.
     if detection.multiplexers.first() != Some(&Multiplexer::Tmux) {
@@ -75,7 +86,7 @@ fn ask(arguments: &[impl AsRef<str>]) -> Option<String> {
 
 /// Writes to the controlling terminal, all at once, and never waits long for a stopped one.
 pub(crate) fn write_to_terminal(bytes: &[u8]) -> Outcome {
-    let mut terminal = OpenOptions::new()
+    let terminal = OpenOptions::new()
         .write(true)
         .custom_flags((rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::NONBLOCK).bits().cast_signed())
         .open("/dev/tty")
@@ -84,13 +95,17 @@ pub(crate) fn write_to_terminal(bytes: &[u8]) -> Outcome {
                 .because(error)
                 .hint("run it in a terminal, or add --stdout to write the sequence to standard output")
         })?;
-    let deadline = Instant::now() + WRITE_DEADLINE;
+    write_before(&terminal, bytes, Instant::now() + WRITE_DEADLINE)
+}
+
+/// Writes to a terminal that was opened without blocking, and gives up at the deadline.
+pub(crate) fn write_before(mut terminal: &File, bytes: &[u8], deadline: Instant) -> Outcome {
     let mut rest = bytes;
     while !rest.is_empty() {
         match terminal.write(rest) {
             Ok(written) => rest = &rest[written..],
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => wait_writable(&terminal, deadline)?,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => wait_writable(terminal, deadline)?,
             Err(error) => {
                 return Err(Failure::new(Exit::InputOutput, "cannot write to the terminal").because(error));
             }
@@ -99,7 +114,7 @@ pub(crate) fn write_to_terminal(bytes: &[u8]) -> Outcome {
     Ok(())
 }
 
-fn wait_writable(terminal: &std::fs::File, deadline: Instant) -> Outcome {
+fn wait_writable(terminal: &File, deadline: Instant) -> Outcome {
     let left = deadline.saturating_duration_since(Instant::now());
     let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
     match poll(&mut [PollFd::new(terminal, PollFlags::OUT)], Some(&timeout)) {

@@ -10,6 +10,7 @@ use ringer_core::{Answer, Delivery, Envelope, MessageId, Ticket, Way};
 use ringer_deliver::{
     Desktop, DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note, Popup, Shown,
 };
+use ringer_journal::Home;
 use ringer_term::Channel;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
@@ -92,6 +93,8 @@ pub(crate) struct Performer {
     /// What can be stopped: deliveries that have not reached anybody yet.
     on_their_way: HashMap<MessageId, Vec<AbortHandle>>,
     in_terminals: VecDeque<(MessageId, InTerminal)>,
+    /// What terminals answered about themselves is kept there.
+    home: Home,
     /// What the desktop was asked to show and was not asked to take back: all others it need not be told of.
     on_desktop: HashSet<MessageId>,
     titles: mpsc::Sender<(Terminal, Option<String>)>,
@@ -104,6 +107,7 @@ impl Performer {
         desktop: Desktop,
         inputs: mpsc::Sender<Input>,
         on_desktop: HashSet<MessageId>,
+        home: Home,
     ) -> Self {
         let (titles, to_write) = mpsc::channel(MAX_IN_TERMINALS);
         let mut tasks = JoinSet::new();
@@ -117,6 +121,7 @@ impl Performer {
             tasks,
             titles,
             on_desktop,
+            home,
             on_their_way: HashMap::new(),
             in_terminals: VecDeque::new(),
         }
@@ -235,7 +240,7 @@ impl Performer {
     ) -> impl Future<Output = Report> + use<> {
         let note = Note::from(delivery);
         let way = delivery.way;
-        let (outfit, desktop) = (Arc::clone(&self.outfit), self.desktop.clone());
+        let (outfit, desktop, home) = (Arc::clone(&self.outfit), self.desktop.clone(), self.home.clone());
         let (at_once, popups_at_once) = (Arc::clone(&self.at_once), Arc::clone(&self.popups_at_once));
         async move {
             match way {
@@ -244,7 +249,7 @@ impl Performer {
                     within(POPUP_DEADLINE, show_on_desktop(&desktop, &note)).await
                 }
                 Way::Terminal => {
-                    within(POPUP_DEADLINE, show_in_terminal(terminal, &note, outfit.channel)).await
+                    within(POPUP_DEADLINE, show_in_terminal(terminal, &note, outfit.channel, &home)).await
                 }
                 Way::Sound => {
                     let _turn = at_once.acquire().await;
@@ -295,13 +300,13 @@ async fn show_on_desktop(desktop: &Desktop, note: &Note) -> Report {
     }
 }
 
-async fn show_in_terminal(terminal: Option<Terminal>, note: &Note, channel: Channel) -> Report {
+async fn show_in_terminal(terminal: Option<Terminal>, note: &Note, channel: Channel, home: &Home) -> Report {
     let Some(terminal) = terminal else {
         return Report::of(Err(
             "it did not come from a terminal, and none is known in its workspace".to_owned()
         ));
     };
-    match terminal.show(note, channel).await {
+    match terminal.show(note, channel, home).await {
         Ok((how, in_terminal)) => Report { result: Ok(how), shown: None, in_terminal },
         Err(why) => Report::of(Err(why)),
     }

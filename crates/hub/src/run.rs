@@ -161,7 +161,7 @@ async fn serve(
     let (inputs, heard) = mpsc::channel(MAX_INPUTS);
     let (jobs, to_do) = mpsc::channel(MAX_JOBS);
     let outfit = Outfit::of(&settings.config(), search_path());
-    let performer = Performer::new(outfit, desktop, inputs.clone(), on_desktop);
+    let performer = Performer::new(outfit, desktop, inputs.clone(), on_desktop, surroundings.home.clone());
     let parts = Parts {
         journal,
         memory,

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use ringer_core::{Kind, MessageId, SurfaceId};
 use ringer_deliver::{Error, Note, Output, Program, terminal};
-use ringer_journal::ProcessStat;
+use ringer_journal::{Home, ProcessStat};
 use ringer_term::outer::tmux_query;
 use ringer_term::{
     AppleBell, Channel, Detection, Env, Method, Multiplexer, Notice, NotificationId, Outer, TITLE_BACK,
     Terminator, Urgency, choose, close99, detect, title_mark, wrap,
 };
+
+use crate::probed::ProbedTerminal;
 
 /// How long tmux may take to say what is around it.
 const ASK_DEADLINE: Duration = Duration::from_secs(1);
@@ -69,9 +71,11 @@ impl Terminal {
         &self,
         note: &Note,
         preferred: Channel,
+        home: &Home,
     ) -> Result<(String, Option<InTerminal>), String> {
         let environment = self.look().await?;
         let detection = outer(detect(&environment), &environment).await;
+        let detection = self.corrected(detection, &environment, home);
         let choice = choose(preferred, &detection, AppleBell::default());
         if matches!(choice.method, Method::Disabled | Method::NoMethodAvailable) {
             return Err(format!("{}: {}", self.tty, choice.reason));
@@ -90,6 +94,18 @@ impl Terminal {
         Ok((format!("{} through {}", choice.method.as_str(), self.tty), close))
     }
 
+    /// The detection with what the terminal answered to a command that ran in it, if one asked.
+    fn corrected(&self, detection: Detection, environment: &Env, home: &Home) -> Detection {
+        if !detection.multiplexers.is_empty() {
+            return detection;
+        }
+        let term = environment.get("TERM").unwrap_or_default();
+        match ProbedTerminal::read(home, self.surface.as_str(), term) {
+            Some(known) => known.correct(detection),
+            None => detection,
+        }
+    }
+
     /// The environment of the process that leads the terminal's session: it was started by the terminal itself.
     fn environment(&self) -> Result<Env, String> {
         if cfg!(target_os = "macos") {
@@ -104,7 +120,8 @@ impl Terminal {
         let bytes = fs::read(format!("/proc/{}/environ", leader.pid)).map_err(|error| error.to_string())?;
         let text = String::from_utf8_lossy(&bytes);
         let variables = text.split('\0').filter_map(|entry| entry.split_once('='));
-        Ok(Env::new(variables.map(|(name, value)| (name.to_owned(), value.to_owned()))).tty(true))
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Ok(Env::new(variables).tty(true).led_by_child_of(leader.parent))
     }
 }
 
@@ -112,6 +129,7 @@ impl Terminal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Leader {
     pid: u32,
+    parent: u32,
     started: u64,
 }
 
@@ -123,7 +141,7 @@ impl Leader {
         pids.find_map(|pid| {
             let stat =
                 ProcessStat::of(pid).filter(|stat| stat.session == pid && u64::from(stat.tty) == device)?;
-            Some(Self { pid, started: stat.started })
+            Some(Self { pid, parent: stat.parent, started: stat.started })
         })
     }
 }

@@ -124,7 +124,7 @@ impl Choice {
 /// use ringer_term::{choose, detect, AppleBell, Channel, Env, Method};
 ///
 /// let detection = detect(&Env::new([("TERM", "foot")]));
-/// assert_eq!(choose(Channel::Auto, &detection, AppleBell::default()).method, Method::Kitty);
+/// assert_eq!(choose(Channel::Auto, &detection, AppleBell::default()).method, Method::Ghostty, "any version takes OSC 777");
 /// assert_eq!(choose(Channel::Compatible, &detection, AppleBell::default()).method, Method::NoMethodAvailable);
 /// ```
 pub fn choose(channel: Channel, detection: &Detection, apple_bell: AppleBell) -> Choice {
@@ -165,6 +165,7 @@ fn compatible(detection: &Detection, apple_bell: AppleBell) -> Choice {
 fn automatic(detection: &Detection) -> Choice {
     let identity = &detection.identity;
     let method = match identity.program {
+        _ if detection.knows_osc99 => Method::Kitty,
         Program::Kitty if identity.at_least(Version(0, 36, 0)) => Method::Kitty,
         Program::Foot if identity.at_least(Version(1, 18, 0)) => Method::Kitty,
         Program::Konsole if identity.at_least(Version(24, 12, 0)) => Method::Kitty,
@@ -182,7 +183,7 @@ fn automatic(detection: &Detection) -> Choice {
         (None, None) if identity.program == Program::Unknown => {
             "nothing is known about this terminal".to_owned()
         }
-        (None, None) => format!("the terminal is {}", identity.program.as_str()),
+        (None, None) => format!("the terminal is {identity}"),
     };
     Choice::new(method, reason)
 }
@@ -202,9 +203,11 @@ mod tests {
     #[test]
     fn the_table_of_terminals() {
         use Method::{Ghostty, Iterm2, Kitty, NoMethodAvailable, TerminalBell};
-        check(&[("TERM", "xterm-kitty")], Kitty, Kitty);
+        check(&[("TERM", "xterm-kitty")], Ghostty, Kitty);
+        check(&[("TERM_PROGRAM", "kitty"), ("TERM_PROGRAM_VERSION", "0.36.0")], Kitty, Kitty);
         check(&[("TERM_PROGRAM", "kitty"), ("TERM_PROGRAM_VERSION", "0.35.2")], Ghostty, Kitty);
-        check(&[("TERM", "foot")], Kitty, NoMethodAvailable);
+        check(&[("TERM", "foot")], Ghostty, NoMethodAvailable);
+        check(&[("TERM_PROGRAM", "foot"), ("TERM_PROGRAM_VERSION", "1.18.0")], Kitty, NoMethodAvailable);
         check(&[("TERM_PROGRAM", "foot"), ("TERM_PROGRAM_VERSION", "1.17.2")], Ghostty, NoMethodAvailable);
         check(&[("KONSOLE_VERSION", "241200")], Kitty, NoMethodAvailable);
         check(&[("KONSOLE_VERSION", "240802")], TerminalBell, NoMethodAvailable);

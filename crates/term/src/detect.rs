@@ -1,7 +1,7 @@
 //! Who is this terminal? The 27 rows that Claude Code walks, in its order, and what its single answer leaves out.
 
 use crate::env::Env;
-use crate::identity::{Identity, identify};
+use crate::identity::{Identity, Program, identify};
 use crate::multiplexer::{Multiplexer, multiplexers};
 use crate::outer::{Outer, Passthrough};
 
@@ -23,17 +23,30 @@ pub struct Detection {
     /// The terminal program behind the environment. Variables prove nothing inside a multiplexer, so there it is
     /// unknown until [`Detection::with_outer`] tells.
     pub identity: Identity,
+    /// Whether the terminal itself said that it knows OSC 99; see [`crate::probe`].
+    pub knows_osc99: bool,
 }
 
 impl Detection {
     /// Whether the nearest terminal keeps titles and brings them back (XTWINOPS 22 and 23). `false` where that is not known:
     /// one that does not would keep a sign for ever.
     pub fn keeps_titles(&self) -> bool {
-        use crate::identity::Program::{Alacritty, Foot, Iterm2, Kitty, Vte};
+        use Program::{Alacritty, Foot, Iterm2, Kitty, Vte};
         match self.multiplexers.first() {
             Some(multiplexer) => *multiplexer == Multiplexer::Tmux,
             None => matches!(self.identity.program, Alacritty | Foot | Iterm2 | Kitty | Vte),
         }
+    }
+
+    /// The same detection, knowing what the terminal itself answered to a [`crate::probe::Probe`]. A name that is not known
+    /// takes nothing away from what the environment says.
+    pub fn with_answer(mut self, identity: Identity, knows_osc99: bool) -> Self {
+        if identity.program != Program::Unknown {
+            let told = self.identity.version.filter(|_| self.identity.program == identity.program);
+            self.identity = Identity { version: identity.version.or(told), ..identity };
+        }
+        self.knows_osc99 = knows_osc99;
+        self
     }
 
     /// The same detection, knowing what the multiplexer said of the terminal around it.
@@ -85,6 +98,7 @@ pub fn detect(env: &Env) -> Detection {
         outer: None,
         ssh: ssh_evidence(env).is_some(),
         identity,
+        knows_osc99: false,
     }
 }
 

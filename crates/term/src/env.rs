@@ -18,19 +18,47 @@ use std::collections::BTreeMap;
 pub struct Env {
     variables: BTreeMap<String, String>,
     stdout_is_tty: bool,
+    /// The variables of tmux are inherited from elsewhere.
+    outside_tmux: bool,
 }
 
 impl Env {
     /// An environment with these variables, whose standard output is no terminal.
     pub fn new<K: Into<String>, V: Into<String>>(variables: impl IntoIterator<Item = (K, V)>) -> Self {
         let variables = variables.into_iter().map(|(k, v)| (k.into(), v.into())).collect();
-        Self { variables, stdout_is_tty: false }
+        Self { variables, stdout_is_tty: false, outside_tmux: false }
     }
 
     /// The same environment, with standard output being a terminal or not.
     pub fn tty(mut self, stdout_is_tty: bool) -> Self {
         self.stdout_is_tty = stdout_is_tty;
         self
+    }
+
+    /// The same environment, judged by who started the process that leads the terminal's session. A terminal that is
+    /// started from a tmux pane inherits `TMUX` and `TMUX_PANE`, but is not that pane. In a pane tmux itself starts the
+    /// leader; behind a PTY inside of a pane (`script`, `sudo`) `TERM` is still the one that tmux set.
+    ///
+    /// ```
+    /// use ringer_term::{Env, Multiplexer, detect};
+    ///
+    /// let variables = [("TMUX", "/tmp/tmux-1000/default,4711,0"), ("TERM", "xterm-kitty")];
+    /// let env = Env::new(variables).led_by_child_of(815);
+    /// assert!(detect(&env).multiplexers.is_empty(), "a kitty that was started from a pane");
+    /// let env = Env::new(variables).led_by_child_of(4711);
+    /// assert_eq!(detect(&env).multiplexers, [Multiplexer::Tmux]);
+    /// ```
+    pub fn led_by_child_of(mut self, parent: u32) -> Self {
+        let server = self.get("TMUX").and_then(|tmux| tmux.rsplit(',').nth(1)?.parse::<u32>().ok());
+        let term_of_tmux =
+            self.get("TERM").is_some_and(|term| ["tmux", "screen"].iter().any(|own| term.starts_with(own)));
+        self.outside_tmux = server.is_some_and(|server| server != parent) && !term_of_tmux;
+        self
+    }
+
+    /// Whether a tmux pane is around the process.
+    pub fn is_in_tmux(&self) -> bool {
+        self.get("TMUX").is_some() && !self.outside_tmux
     }
 
     /// The value of a variable that is set and not empty. Clients test variables for truth, so empty means unset.

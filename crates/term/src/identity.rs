@@ -1,5 +1,7 @@
 //! Which program draws the terminal, and which version of it: what decides what it can show.
 
+use std::fmt;
+
 use crate::env::Env;
 
 /// A terminal program that Ringer knows something about.
@@ -77,6 +79,18 @@ impl Program {
             .map_or(Self::Unknown, |(_, program)| *program)
     }
 
+    /// The version that counts where none is told: that of Debian 12. The others are in no Debian release of that time,
+    /// and nothing is assumed of them.
+    fn assumed_version(self) -> Option<Version> {
+        match self {
+            Self::Kitty => Some(Version(0, 26, 5)),
+            Self::Foot => Some(Version(1, 13, 1)),
+            Self::Konsole => Some(Version(22, 12, 3)),
+            Self::Vte => Some(Version(0, 70, 6)),
+            _ => None,
+        }
+    }
+
     /// How people write its name.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -117,6 +131,12 @@ impl Version {
     }
 }
 
+impl fmt::Display for Version {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
 /// A terminal program and, where something tells it, its version.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Identity {
@@ -126,11 +146,20 @@ pub struct Identity {
     pub version: Option<Version>,
 }
 
+impl fmt::Display for Identity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.version {
+            Some(version) => write!(formatter, "{} {version}", self.program.as_str()),
+            None => formatter.write_str(self.program.as_str()),
+        }
+    }
+}
+
 impl Identity {
-    /// Whether the version is at least this one. Unknown counts as current: most terminals never say, and a hub must
-    /// not probe another program's terminal to find out.
+    /// Whether the version is at least this one. An unknown version counts as the oldest that many people run: a new
+    /// terminal takes the old sequences too, while an old one shows nothing for the new ones, or the sequence itself.
     pub fn at_least(&self, version: Version) -> bool {
-        self.version.is_none_or(|own| own >= version)
+        self.version.or_else(|| self.program.assumed_version()).is_some_and(|own| own >= version)
     }
 
     /// Reads an XTVERSION reply, in both forms terminals use: `kitty(0.48.2)` and `ghostty 1.3.1`.
@@ -285,6 +314,10 @@ mod tests {
     fn versions_compare_by_number() {
         assert!(Version::parse("0.9.0") < Version::parse("0.36.0"));
         assert_eq!(Version::parse("not a version"), None);
-        assert!(Identity::default().at_least(Version(99, 0, 0)), "unknown counts as current");
+        let is = |program, version, least| Identity { program, version }.at_least(least);
+        assert!(is(Program::Kitty, Some(Version(0, 36, 0)), Version(0, 36, 0)));
+        assert!(is(Program::Kitty, None, Version(0, 26, 0)) && !is(Program::Kitty, None, Version(0, 36, 0)));
+        assert!(!is(Program::Foot, None, Version(1, 18, 0)), "unknown counts as Debian 12's");
+        assert!(!is(Program::Ghostty, None, Version(1, 0, 0)), "nothing is assumed of the others");
     }
 }

@@ -9,7 +9,7 @@
 //! ```
 //! use ringer_term::{choose, detect, AppleBell, Channel, Env, Notice, NotificationId, Urgency};
 //!
-//! let env = Env::new([("TERM", "xterm-kitty")]).tty(true); // usually: std::env::vars()
+//! let env = Env::new([("TERM_PROGRAM", "kitty"), ("TERM_PROGRAM_VERSION", "0.48.2")]).tty(true); // usually: std::env::vars()
 //! let detection = detect(&env);
 //! let choice = choose(Channel::Auto, &detection, AppleBell::default());
 //!

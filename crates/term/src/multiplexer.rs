@@ -40,7 +40,9 @@ pub(crate) fn multiplexers(env: &Env) -> Vec<Multiplexer> {
     let mut layers: Vec<Multiplexer> =
         [("ZELLIJ", Multiplexer::Zellij), ("TMUX", Multiplexer::Tmux), ("STY", Multiplexer::Screen)]
             .into_iter()
-            .filter(|(variable, _)| env.get(variable).is_some())
+            .filter(|(variable, layer)| {
+                env.get(variable).is_some() && (*layer != Multiplexer::Tmux || env.is_in_tmux())
+            })
             .map(|(_, layer)| layer)
             .collect();
     let term = env.get("TERM").unwrap_or_default();

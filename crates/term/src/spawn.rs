@@ -22,6 +22,15 @@ impl Flavour {
             Self::Iterm2 => "iTerm.app",
         }
     }
+
+    /// A version that has the sequences of the flavour: without one, the oldest in use is assumed.
+    fn term_program_version(self) -> &'static str {
+        match self {
+            Self::Kitty => "0.48.2",
+            Self::Ghostty => "1.3.1",
+            Self::Iterm2 => "3.6.6",
+        }
+    }
 }
 
 /// Where the agent runs, for the notifications it sends itself.
@@ -100,6 +109,7 @@ pub fn spawn_env(base: &Env, flavour: Flavour, place: Place<'_>) -> Env {
     }
     env.set("TERM", "xterm-256color");
     env.set("TERM_PROGRAM", flavour.term_program());
+    env.set("TERM_PROGRAM_VERSION", flavour.term_program_version());
     for (name, value) in [
         ("RINGER_WORKSPACE", place.workspace),
         ("RINGER_SURFACE", place.surface),

@@ -19,6 +19,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line};
 use crate::place;
+use crate::terminal::detect_and_ask;
 
 /// How long a look may take. Longer than the hub and the journal are waited for by everybody, so that what they say
 /// themselves is told.
@@ -47,6 +48,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
+    // Before anything is printed: the terminal answers as if somebody typed.
+    detect_and_ask();
     // All begin at once and are told in order, so the slowest alone decides how long it takes.
     let checks = begin(arguments.send);
     let mut rows = Vec::new();

@@ -1,11 +1,11 @@
 //! `ringer progress`.
 
-use ringer_term::{Detection, Percent, Progress, Terminator, sanitise_line, shows_progress, wrap};
+use ringer_term::{Detection, Percent, Program, Progress, Terminator, sanitise_line, shows_progress, wrap};
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{json, print_bytes, print_json, say};
-use crate::terminal::{detect_here, write_to_terminal};
+use crate::terminal::{detect_and_ask, write_to_terminal};
 
 /// Show progress in the terminal's tab, title or task bar
 ///
@@ -48,7 +48,7 @@ struct Report<'a> {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let progress = parse(&arguments.state, arguments.value.as_deref())?;
-    let detection = detect_here();
+    let detection = detect_and_ask();
     let layers = &detection.multiplexers;
     let sequence = wrap(progress.encode(Terminator::inside(layers)).as_bytes(), layers);
     let unseen = unseen(&detection).filter(|_| !arguments.force && !arguments.stdout);
@@ -81,8 +81,11 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 /// Why nobody would see the progress, if so.
 fn unseen(detection: &Detection) -> Option<String> {
     if !shows_progress(&detection.identity) {
-        let name = detection.terminal.as_deref().unwrap_or("this terminal");
-        return Some(format!("{} is not known to show progress", sanitise_line(name)));
+        let name = match detection.identity.program {
+            Program::Unknown => detection.terminal.clone().unwrap_or_else(|| "this terminal".to_owned()),
+            _ => detection.identity.to_string(),
+        };
+        return Some(format!("{} is not known to show progress", sanitise_line(&name)));
     }
     detection.swallowed().map(str::to_owned)
 }

@@ -17,6 +17,7 @@ use crate::consent::agrees;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line, print_text, say};
+use crate::terminal::detect_and_ask;
 use crate::{caller, link, place};
 
 /// What can be done where the person has set aider's notifications themselves.
@@ -99,6 +100,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         })?;
     }
     if !arguments.remove && !arguments.dry_run && !written.is_empty() {
+        // The hub shows the test in this terminal, perhaps, and needs to know what it can show.
+        detect_and_ask();
         send_test(&clients)?;
     }
     Ok(())

@@ -365,6 +365,8 @@ fn a_terminal_is_really_told() {
         ("RINGER_HUB", "off"),
         ("RINGER_CONFIG", "/nowhere"),
         ("TERM", "xterm-kitty"),
+        ("TERM_PROGRAM", "kitty"),
+        ("TERM_PROGRAM_VERSION", "0.48.2"),
     ];
     let binary = env!("CARGO_BIN_EXE_ringer");
     let (written, exit) = in_terminal(binary, &["doctor", "--send"], &variables);

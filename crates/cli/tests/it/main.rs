@@ -28,5 +28,6 @@ mod race_windows;
 mod setup;
 mod term_detect;
 mod term_notify;
+mod term_probe;
 mod term_scan;
 mod trust_config;

@@ -3,7 +3,8 @@
 use crate::pty::ringer_in_terminal;
 use crate::ringer::{check, json, ringer};
 
-const KITTY: (&str, &str) = ("TERM", "xterm-kitty");
+const KITTY: [(&str, &str); 3] =
+    [("TERM", "xterm-kitty"), ("TERM_PROGRAM", "kitty"), ("TERM_PROGRAM_VERSION", "0.47.0")];
 
 #[test]
 fn every_form_reaches_the_terminal() {
@@ -14,7 +15,7 @@ fn every_form_reaches_the_terminal() {
         (&["progress", "paused", "10"], "\x1b]9;4;4;10\x1b\\"),
         (&["progress", "done"], "\x1b]9;4;0\x1b\\"),
     ] {
-        assert_eq!(ringer_in_terminal(arguments, &[KITTY]), (sequence.to_owned(), 0), "{arguments:?}");
+        assert_eq!(ringer_in_terminal(arguments, &KITTY), (sequence.to_owned(), 0), "{arguments:?}");
     }
 }
 

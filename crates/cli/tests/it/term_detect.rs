@@ -14,7 +14,11 @@ fn the_object_has_every_field() {
     assert_eq!(report["multiplexers"], serde_json::json!([]));
     assert_eq!(report["outer"], serde_json::Value::Null);
     assert_eq!(report["ssh"], true);
-    assert_eq!(report["channel"], "kitty");
+    assert_eq!(report["version"], serde_json::Value::Null);
+    assert_eq!(
+        report["channel"], "ghostty",
+        "any kitty takes OSC 777, and only a current one what OSC 99 has now"
+    );
     assert_eq!(report["compatible_channel"], "kitty");
 }
 

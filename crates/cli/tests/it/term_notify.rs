@@ -9,11 +9,11 @@ use crate::ringer::{check, json, ringer};
 fn it_reaches_the_controlling_terminal_and_names_the_method() {
     let (written, exit) = ringer_in_terminal(
         &["term", "notify", "--title", "T", "--id", "b-1", "hello"],
-        &[("TERM", "xterm-kitty")],
+        &[("TERM", "xterm-kitty"), ("TERM_PROGRAM", "kitty"), ("TERM_PROGRAM_VERSION", "0.48.2")],
     );
     assert_eq!(exit, 0);
     let sequence = "\x1b]99;i=b-1:d=0:p=title;T\x1b\\\x1b]99;i=b-1:d=0:p=body;hello\x1b\\\x1b]99;i=b-1:d=1:a=focus;\x1b\\";
-    assert_eq!(written, format!("{sequence}kitty: the terminal is kitty\r\n"));
+    assert_eq!(written, format!("{sequence}kitty: the terminal is kitty 0.48.2\r\n"));
 }
 
 /// From inside a pipeline the sequence still goes to the terminal and only the report to the pipe.

@@ -27,7 +27,7 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// One in which kitty is said to run.
     pub(crate) fn kitty() -> Self {
-        Self::with(&[("TERM", "xterm-kitty"), ("KITTY_WINDOW_ID", "1")])
+        Self::with(&[("TERM", "xterm-kitty"), ("TERM_PROGRAM", "kitty"), ("TERM_PROGRAM_VERSION", "0.48.2")])
     }
 
     pub(crate) fn with(variables: &[(&str, &str)]) -> Self {

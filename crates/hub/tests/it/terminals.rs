@@ -1,5 +1,9 @@
 //! Notifications in terminals that are not ours.
 
+use ringer_hub::ProbedTerminal;
+use ringer_term::NotificationId;
+use ringer_term::probe::Probe;
+
 use crate::hub::{TestHub, until};
 use crate::terminal::Terminal;
 
@@ -34,6 +38,36 @@ fn each_terminal_is_told_in_its_own_way() {
         terminal.wait_for(expected);
         terminal.wait_for("hello");
     }
+}
+
+#[test]
+fn a_terminal_is_told_in_the_way_that_it_said_it_knows() {
+    let hub = TestHub::start("");
+    for (reply, expected) in [
+        ("", "\x1b]777;notify;"),
+        ("\x1bP>|kitty(0.26.5)\x1b\\\x1b[?62;c", "\x1b]777;notify;"),
+        ("\x1bP>|kitty(0.48.2)\x1b\\\x1b]99;i=q:p=?;a=focus\x1b\\\x1b[?62;c", "\x1b]99;"),
+    ] {
+        // A kitty over SSH: nothing but its TERM gets there.
+        let terminal = Terminal::with(&[("TERM", "xterm-kitty")]);
+        let mut probe = Probe::new(NotificationId::new("q").expect("an id"));
+        if probe.feed(reply.as_bytes()) {
+            let known = ProbedTerminal::new(&terminal.surface, "xterm-kitty", &probe);
+            known.write(hub.home()).expect("it is kept");
+        }
+        hub.append(&terminal.says("hello"));
+        terminal.wait_for(expected);
+        terminal.wait_for("hello");
+    }
+}
+
+#[test]
+fn a_terminal_that_was_started_from_a_tmux_pane_is_not_that_pane() {
+    let hub = TestHub::start("");
+    let terminal = Terminal::with(&[("TERM", "xterm-kitty"), ("TMUX", "/nowhere,1,0"), ("TMUX_PANE", "%0")]);
+    hub.append(&terminal.says("hello"));
+    let told = terminal.wait_for("\x1b]777;notify;");
+    assert!(!told.contains("\x1bPtmux;"), "{told:?}");
 }
 
 #[test]

@@ -5,13 +5,14 @@ use serde::Serialize;
 
 use crate::failure::Outcome;
 use crate::output::{print_json, print_text};
-use crate::terminal::{apple_bell, detect_here};
+use crate::terminal::{apple_bell, detect_and_ask};
 
 /// Say which terminal this is, what tells so, and how it would be notified
 ///
 /// The terminal is named as Claude Code would name it, with the row of its
 /// table that matched. Multiplexers, the terminal around them and SSH are told
-/// beside it.
+/// beside it. In a terminal, it is asked for its version once, and the answer
+/// is kept.
 ///
 /// Examples:
 ///   ringer term detect
@@ -27,6 +28,7 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct Report<'a> {
     terminal: Option<&'a str>,
+    version: Option<String>,
     row: u8,
     evidence: &'a str,
     multiplexers: Vec<&'static str>,
@@ -39,7 +41,7 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let detection = detect_here();
+    let detection = detect_and_ask();
     let bell = apple_bell(&detection);
     let choice = choose(Channel::Auto, &detection, bell);
     let compatible = choose(Channel::Compatible, &detection, bell);
@@ -51,6 +53,7 @@ fn report<'a>(detection: &'a Detection, choice: &'a Choice, compatible: &Choice)
     let outer = detection.outer.as_ref();
     Report {
         terminal: detection.terminal.as_deref(),
+        version: detection.identity.version.map(|version| version.to_string()),
         row: detection.row,
         evidence: &detection.evidence,
         multiplexers: detection.multiplexers.iter().map(|layer| layer.as_str()).collect(),
@@ -74,6 +77,7 @@ fn words(report: &Report<'_>) -> String {
     };
     let mut lines = vec![
         ("terminal", report.terminal.unwrap_or("unknown").to_owned()),
+        ("version", report.version.clone().unwrap_or_else(|| "unknown".to_owned())),
         ("evidence", format!("row {}: {}", report.row, report.evidence)),
         ("inside", inside),
     ];

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{json, print_bytes, print_line, say};
-use crate::terminal::{apple_bell, detect_here, random_id, write_to_terminal};
+use crate::terminal::{apple_bell, detect_and_ask, random_id, write_to_terminal};
 
 /// Tell the person at this terminal something, through the terminal itself
 ///
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             Failure::usage("there is nothing to say: the body is empty").hint("ringer term notify \"hello\"")
         );
     }
-    let detection = detect_here();
+    let detection = detect_and_ask();
     let choice = choose(arguments.channel, &detection, apple_bell(&detection));
     let id = arguments.id.clone().unwrap_or_else(random_id);
     let notice = Notice {

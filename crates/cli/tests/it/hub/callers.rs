@@ -1,11 +1,14 @@
 //! Where a message came from: what the program finds out about whoever called it.
 
+use std::fs;
 use std::io::Read;
+use std::process::Command;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use serde_json::Value;
+use test_support::started;
 
-use super::world::HubWorld;
+use super::world::{HubWorld, until};
 use crate::ringer::check;
 
 /// A terminal with a shell in it, and what it has printed.
@@ -37,7 +40,7 @@ impl Terminal {
     /// When its shell was started, as the kernel counts.
     fn started(&self) -> u64 {
         let pid = self.shell.process_id().expect("it runs");
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
         let (_, rest) = stat.rsplit_once(") ").expect("a name");
         rest.split(' ').nth(19).and_then(|field| field.parse().ok()).expect("a number")
     }
@@ -49,6 +52,40 @@ impl Terminal {
         let _ = self.master.try_clone_reader().expect("a reader").read_to_end(&mut said);
         let exit = self.shell.wait().expect("it ends");
         assert!(exit.success(), "{}", String::from_utf8_lossy(&said));
+    }
+}
+
+/// A tmux server in a world. It ends with the test.
+struct Tmux<'a>(&'a HubWorld);
+
+impl<'a> Tmux<'a> {
+    fn start(world: &'a HubWorld, configuration: &str) -> Self {
+        fs::write(world.environment.path().join("tmux.conf"), configuration).expect("a file");
+        let tmux = Self(world);
+        tmux.tell(&["new-session", "-d", "sleep 1000"]);
+        tmux
+    }
+
+    #[track_caller]
+    fn tell(&self, arguments: &[&str]) -> String {
+        let output = started("tmux", self.command(arguments).output());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.0.program("tmux");
+        let directory = self.0.environment.path();
+        command.args(["-L", "ringer", "-f"]).arg(directory.join("tmux.conf")).args(arguments);
+        command.env("TMUX_TMPDIR", directory);
+        command
+    }
+}
+
+impl Drop for Tmux<'_> {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.command(&["kill-server"]).output();
     }
 }
 
@@ -80,10 +117,30 @@ fn a_surface_that_nobody_owns_stays_in_the_workspace_that_was_given() {
 fn inside_tmux_it_is_the_pane() {
     let world = HubWorld::new();
     let mut notify = world.ringer(&["notify", "hello"]);
-    notify.env("TMUX", "/tmp/tmux-0/default,4242,0").env("TMUX_PANE", "%3");
+    notify.env("TMUX", "/tmp/tmux-0/default,4242,0").env("TMUX_PANE", "%3").env("TERM", "tmux-256color");
     // Inherited from the terminal around tmux.
     check(notify.env("RINGER_SURFACE", "ws:stale"), 0);
     assert_eq!(newest(&world)["surface"], "tmux:/tmp/tmux-0/default:4242:%3");
+}
+
+#[test]
+fn in_a_pane_of_a_real_tmux_it_is_the_pane_and_in_a_terminal_started_from_there_it_is_that_terminal() {
+    let world = HubWorld::new();
+    // A TERM that tmux is told to set, but that does not name tmux: then its server is the only evidence.
+    let tmux = Tmux::start(&world, "set -g default-terminal xterm-256color\n");
+    let run = |script: &str| {
+        let before = world.list(&[]).len();
+        tmux.tell(&["new-window", "-d", script]);
+        until("the message is there", || world.list(&[]).len() > before);
+        newest(&world)
+    };
+    let row = run("\"$RINGER\" notify 'in a pane'");
+    let surface = row["surface"].as_str().expect("a surface").to_owned();
+    assert!(surface.starts_with("tmux:") && surface.contains(":%"), "{row}");
+    // As kitty starts its shell: on a PTY of its own, with the variables of the pane.
+    let row = run("TERM=xterm-kitty script -qc '\"$RINGER\" notify \"in a kitty\"' /dev/null");
+    let surface = row["surface"].as_str().expect("a surface").to_owned();
+    assert!(surface.starts_with("tty:/dev/pts/"), "{row}");
 }
 
 #[test]

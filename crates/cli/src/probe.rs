@@ -1,0 +1,175 @@
+//! Asking this terminal which program it is, once; see [`ringer_term::probe`]. The answer is kept in the home, for the next
+//! command here and for the hub.
+//!
+//! The answer arrives as input, so it is asked only where nothing else can be meant by that: the process is in the
+//! foreground, its input and its output are the terminal, and nothing has been typed. What is typed in the moment until the
+//! answer is there is lost; nothing that a program may do can put it back.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, IsTerminal, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant};
+
+use ringer_hub::ProbedTerminal;
+use ringer_term::probe::Probe;
+use ringer_term::{Detection, Program};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::process::{Signal, getpgrp, getpid, kill_process};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
+};
+
+use crate::terminal::{random_id, write_before};
+use crate::{caller, place};
+
+/// How long an answer is waited for. Terminals answer within milliseconds, those at the end of a slow SSH connection within
+/// a second; one that came later would be taken for input by the shell.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
+/// What the keys send that end, quit or stop a program, and the signals for that.
+const SIGNAL_KEYS: [(u8, Signal); 3] = [(0x03, Signal::INT), (0x1c, Signal::QUIT), (0x1a, Signal::TSTP)];
+
+/// The detection, corrected by what this terminal said when it was asked.
+pub(crate) fn remembered(detection: Detection) -> Detection {
+    match known(&detection) {
+        Some(known) => known.correct(detection),
+        None => detection,
+    }
+}
+
+/// The same, and asks the terminal if that was never done and may be done now.
+pub(crate) fn asked(detection: Detection) -> Detection {
+    if !is_worth_asking(&detection) || known(&detection).is_some() {
+        return remembered(detection);
+    }
+    let (Some(surface), Ok(home)) = (caller::plain_surface(), place::home()) else { return detection };
+    let Ok(Some(probe)) = ask(&detection) else { return detection };
+    let known = ProbedTerminal::new(&surface, &term(), &probe);
+    // If that cannot be written, the terminal is asked again.
+    let _ = known.write(&home);
+    known.correct(detection)
+}
+
+fn known(detection: &Detection) -> Option<ProbedTerminal> {
+    // Inside a multiplexer it is the terminal around it that counts, and tmux tells.
+    if !detection.multiplexers.is_empty() {
+        return None;
+    }
+    ProbedTerminal::read(&place::home().ok()?, &caller::plain_surface()?, &term())
+}
+
+fn term() -> String {
+    std::env::var("TERM").unwrap_or_default()
+}
+
+/// Whether an answer would change anything, and the terminal is one that answers: the Linux console and `dumb` ones print the
+/// question.
+fn is_worth_asking(detection: &Detection) -> bool {
+    use Program::{Foot, Ghostty, Iterm2, Kitty, Konsole, Unknown, Vte};
+    let identity = &detection.identity;
+    let depends_on_version =
+        matches!(identity.program, Foot | Ghostty | Iterm2 | Kitty | Konsole | Unknown | Vte);
+    detection.multiplexers.is_empty()
+        && depends_on_version
+        && identity.version.is_none()
+        && !["", "dumb", "linux"].contains(&term().as_str())
+}
+
+/// Asks. `None` where that cannot be done without harm.
+fn ask(detection: &Detection) -> io::Result<Option<Probe>> {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Ok(None);
+    }
+    let flags = OFlags::NOCTTY | OFlags::NONBLOCK;
+    let terminal = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open("/dev/tty")?;
+    if tcgetpgrp(&terminal)? != getpgrp() {
+        return Ok(None);
+    }
+    let quiet = Quiet::begin(&terminal)?;
+    // Somebody types ahead. Nothing of that is read, so nothing is lost.
+    if wait_readable(&terminal, Duration::ZERO)? {
+        return Ok(None);
+    }
+    let mut probe = Probe::new(random_id());
+    let deadline = Instant::now() + ANSWER_DEADLINE;
+    if write_before(&terminal, &probe.question(&detection.multiplexers), deadline).is_err() {
+        return Ok(None);
+    }
+    let key = listen(&terminal, &mut probe, deadline)?;
+    drop(quiet);
+    if let Some(signal) = key {
+        kill_process(getpid(), signal)?;
+        return Ok(None);
+    }
+    Ok(Some(probe))
+}
+
+/// Reads until the answer is there or the time is over. Gives the signal that was typed meanwhile, if one was.
+fn listen(mut terminal: &File, probe: &mut Probe, deadline: Instant) -> io::Result<Option<Signal>> {
+    let mut bytes = [0; 1024];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() || !wait_readable(terminal, left)? {
+            return Ok(None);
+        }
+        let read = match terminal.read(&mut bytes) {
+            Ok(0) => return Ok(None),
+            Ok(read) => read,
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => continue,
+            Err(error) => return Err(error),
+        };
+        // No answer holds such a byte.
+        let key = |byte: &u8| SIGNAL_KEYS.iter().find(|(key, _)| key == byte);
+        if let Some((_, signal)) = bytes[..read].iter().find_map(key) {
+            return Ok(Some(*signal));
+        }
+        if probe.feed(&bytes[..read]) {
+            return Ok(None);
+        }
+    }
+}
+
+fn wait_readable(terminal: &File, wait: Duration) -> io::Result<bool> {
+    let until = Instant::now() + wait;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(terminal, PollFlags::IN)], Some(&timeout)) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// A terminal that hands every byte on at once, shows none of them and makes no signals of them. Dropped, it is as it was.
+struct Quiet<'a> {
+    terminal: &'a File,
+    before: Termios,
+}
+
+impl<'a> Quiet<'a> {
+    fn begin(terminal: &'a File) -> io::Result<Self> {
+        let before = tcgetattr(terminal)?;
+        let mut quiet = before.clone();
+        quiet
+            .local_modes
+            .remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN);
+        quiet.special_codes[SpecialCodeIndex::VMIN] = 0;
+        quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
+        let guard = Self { terminal, before };
+        tcsetattr(terminal, OptionalActions::Now, &quiet)?;
+        Ok(guard)
+    }
+}
+
+impl Drop for Quiet<'_> {
+    fn drop(&mut self) {
+        // A terminal that has gone needs nothing back.
+        let _ = tcsetattr(self.terminal, OptionalActions::Now, &self.before);
+    }
+}

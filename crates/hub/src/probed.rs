@@ -1,0 +1,209 @@
+//! What a terminal said of itself when a command in it asked, kept in the home: the hub writes to that terminal too, but
+//! must not ask, because the answer would be typed into the program that runs there.
+//!
+//! One small file per terminal, `terminals/<surface>.json`, replaced as a whole.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use ringer_journal::{Home, Stamp};
+use ringer_term::probe::Probe;
+use ringer_term::{Detection, Identity, sanitise_line};
+use serde::{Deserialize, Serialize};
+
+/// Files that are kept; with more, the oldest go. Nobody has that many terminals open.
+const MAX_KEPT: usize = 256;
+/// The longest file, in bytes: a name has at most 1024 characters.
+const MAX_FILE: u64 = 16 * 1024;
+/// How long a terminal that did not answer is left alone, in milliseconds: ten minutes. It may only have been slow, and each
+/// question that it does not answer costs the person a second.
+const SILENT_MS: u64 = 10 * 60 * 1000;
+/// Terminals whose files have another version are asked again.
+const VERSION: u32 = 1;
+
+/// The answer of a terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbedTerminal {
+    version: u32,
+    /// The surface: a device, and when the session on it began.
+    surface: String,
+    /// Which boot: the kernel counts the beginnings of sessions from it.
+    boot: String,
+    /// The `TERM` of that time. Another one may mean another terminal, as behind `dtach`.
+    term: String,
+    /// What the terminal calls itself (XTVERSION), as `kitty(0.26.5)`. `None` if it did not say.
+    pub name: Option<String>,
+    /// Whether it answered the query of OSC 99.
+    pub osc99: bool,
+    /// Whether it answered at all.
+    answered: bool,
+    /// When, in milliseconds since 1970.
+    unix_ms: i64,
+}
+
+impl ProbedTerminal {
+    /// What the terminal on a surface answered, or did not.
+    pub fn new(surface: &str, term: &str, probe: &Probe) -> Self {
+        Self {
+            version: VERSION,
+            surface: surface.to_owned(),
+            boot: boot(),
+            term: term.to_owned(),
+            name: probe.name.as_deref().map(sanitise_line),
+            osc99: probe.osc99,
+            answered: probe.complete,
+            unix_ms: Stamp::now().unix_ms,
+        }
+    }
+
+    /// What is known of the terminal on this surface. `None` if it was never asked; a file that cannot be read counts as
+    /// none, and the next answer replaces it.
+    pub fn read(home: &Home, surface: &str, term: &str) -> Option<Self> {
+        let mut text = String::new();
+        File::open(file(home, surface)).ok()?.take(MAX_FILE).read_to_string(&mut text).ok()?;
+        let known: Self = serde_json::from_str(&text).ok()?;
+        let same = known.version == VERSION && known.surface == surface && known.term == term;
+        let age = Stamp::now().unix_ms.abs_diff(known.unix_ms);
+        (same && known.boot == boot() && (known.answered || age < SILENT_MS)).then_some(known)
+    }
+
+    /// Keeps it, and forgets terminals that are gone.
+    pub fn write(&self, home: &Home) -> io::Result<()> {
+        let directory = directory(home);
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        forget_the_gone(&directory, &self.surface);
+        let place = file(home, &self.surface);
+        // Of two that write at once one wins, whole.
+        let aside = directory.join(format!(".{}", std::process::id()));
+        let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+        out.write_all(&serde_json::to_vec(self)?)?;
+        fs::rename(&aside, place)
+    }
+
+    /// The detection, corrected by what the terminal said.
+    pub fn correct(&self, detection: Detection) -> Detection {
+        let identity = self.name.as_deref().map(Identity::from_xtversion).unwrap_or_default();
+        detection.with_answer(identity, self.osc99)
+    }
+}
+
+fn directory(home: &Home) -> PathBuf {
+    home.path().join("terminals")
+}
+
+fn file(home: &Home, surface: &str) -> PathBuf {
+    let safe = |character: char| character.is_ascii_alphanumeric() || "@.-".contains(character);
+    let name: String = surface.chars().map(|own| if safe(own) { own } else { '_' }).take(200).collect();
+    directory(home).join(format!("{name}.json"))
+}
+
+/// Which boot this is; empty where the system does not say.
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// Removes the files of devices that are not there or are another session's, and the oldest beyond [`MAX_KEPT`]. What
+/// cannot be removed stays; nothing depends on it.
+fn forget_the_gone(directory: &Path, surface: &str) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    let mut kept: Vec<(SystemTime, PathBuf)> = Vec::new();
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let known =
+            fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<ProbedTerminal>(&bytes).ok());
+        let is_there = known.is_some_and(|known| {
+            let device = |surface: &str| Some(surface.strip_prefix("tty:")?.rsplit_once('@')?.0.to_owned());
+            let same_device = device(&known.surface) == device(surface) && known.surface != surface;
+            !same_device && device(&known.surface).is_some_and(|tty| Path::new(&tty).exists())
+        });
+        match entry.metadata().and_then(|metadata| metadata.modified()) {
+            Ok(modified) if is_there => kept.push((modified, path)),
+            _ => drop(fs::remove_file(path)),
+        }
+    }
+    kept.sort();
+    let too_many = kept.len().saturating_sub(MAX_KEPT - 1);
+    for (_, path) in kept.into_iter().take(too_many) {
+        drop(fs::remove_file(path));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_term::{AppleBell, Channel, Env, Method, NotificationId, choose, detect};
+
+    fn answer(surface: &str, term: &str, name: Option<&str>, osc99: bool) -> ProbedTerminal {
+        let mut probe = Probe::new(NotificationId::new("q1").unwrap());
+        let name = name.map(|name| format!("\x1bP>|{name}\x1b\\")).unwrap_or_default();
+        let support = if osc99 { "\x1b]99;i=q1:p=?;a=focus\x1b\\" } else { "" };
+        assert!(probe.feed(format!("{name}{support}\x1b[?62;c").as_bytes()));
+        ProbedTerminal::new(surface, term, &probe)
+    }
+
+    /// A device that is always there stands for a terminal's.
+    const HERE: &str = "tty:/dev/null@7";
+
+    #[test]
+    fn what_was_answered_is_known_for_that_terminal_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path().join("home"));
+        assert_eq!(ProbedTerminal::read(&home, HERE, "xterm-kitty"), None);
+        let known = answer(HERE, "xterm-kitty", Some("kitty(0.26.5)"), false);
+        known.write(&home).unwrap();
+        assert_eq!(ProbedTerminal::read(&home, HERE, "xterm-kitty"), Some(known.clone()));
+        assert_eq!(
+            ProbedTerminal::read(&home, HERE, "foot"),
+            None,
+            "another terminal behind the same device"
+        );
+        assert_eq!(ProbedTerminal::read(&home, "tty:/dev/null@8", "xterm-kitty"), None, "another session");
+        fs::write(file(&home, HERE), "{").unwrap();
+        assert_eq!(ProbedTerminal::read(&home, HERE, "xterm-kitty"), None);
+        known.write(&home).unwrap();
+        assert_eq!(ProbedTerminal::read(&home, HERE, "xterm-kitty"), Some(known), "it was written again");
+        let rebooted = ProbedTerminal { boot: "another".to_owned(), ..answer(HERE, "t", None, false) };
+        rebooted.write(&home).unwrap();
+        assert_eq!(ProbedTerminal::read(&home, HERE, "t"), None);
+        let silent = ProbedTerminal { answered: false, ..answer(HERE, "t", None, false) };
+        silent.write(&home).unwrap();
+        assert!(ProbedTerminal::read(&home, HERE, "t").is_some(), "it is left alone for a while");
+        ProbedTerminal { unix_ms: silent.unix_ms - 1_000_000, ..silent }.write(&home).unwrap();
+        assert_eq!(ProbedTerminal::read(&home, HERE, "t"), None);
+    }
+
+    #[test]
+    fn terminals_that_are_gone_are_forgotten() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path().join("home"));
+        let files = || fs::read_dir(super::directory(&home)).unwrap().count();
+        for surface in ["tty:/nowhere@1", "tty:/dev/null@1", "tty:/dev/null@2", "tty:/dev/zero@1"] {
+            answer(surface, "t", None, false).write(&home).unwrap();
+        }
+        assert_eq!(files(), 2, "the session that is on each device now");
+        for number in 0..MAX_KEPT + 40 {
+            let device = directory.path().join(number.to_string());
+            fs::write(&device, "").unwrap();
+            answer(&format!("tty:{}@1", device.display()), "t", None, false).write(&home).unwrap();
+        }
+        assert_eq!(files(), MAX_KEPT);
+    }
+
+    #[test]
+    fn the_answer_decides_the_way() {
+        let method = |term: &str, name, osc99| {
+            let detection = detect(&Env::new([("TERM", term)]));
+            let known = answer(HERE, term, name, osc99);
+            choose(Channel::Auto, &known.correct(detection), AppleBell::default()).method
+        };
+        assert_eq!(method("xterm-kitty", Some("kitty(0.26.5)"), false), Method::Ghostty);
+        assert_eq!(method("xterm-kitty", Some("kitty(0.48.2)"), true), Method::Kitty);
+        assert_eq!(method("foot", Some("foot(1.13.1)"), false), Method::Ghostty);
+        assert_eq!(method("xterm-256color", Some("foot(1.28.0)"), true), Method::Kitty, "as over SSH");
+        assert_eq!(method("xterm-256color", None, false), Method::TerminalBell);
+        assert_eq!(method("xterm-256color", Some("newterm 1"), true), Method::Kitty, "it said so itself");
+    }
+}
