@@ -328,6 +328,10 @@ impl Engine {
                 }
             }
             Event::Delivered { id, way, result } => self.delivered(now, &id, way, &result, orders),
+            Event::Noted { id, text } => {
+                self.attention.store_mut().note(&id, now.wall_ms, text);
+                self.changed_without_withdrawing(&id, orders);
+            }
             Event::Observed(observation) => match self.sources.observe(&observation) {
                 Ok(changes) => changes.into_iter().for_each(|change| self.change(now, change, orders)),
                 Err(unknown) => {

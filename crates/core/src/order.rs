@@ -134,6 +134,13 @@ pub enum Event {
         /// What it did, or why it could not, in words.
         result: Result<String, String>,
     },
+    /// Something happened to a notification that is worth a step in its trail.
+    Noted {
+        /// Which one.
+        id: MessageId,
+        /// What happened.
+        text: String,
+    },
     /// A source saw something.
     Observed(Observation),
     /// Somebody wants a line in the footer.

@@ -22,6 +22,8 @@ mod wording;
 #[cfg(not(target_os = "macos"))]
 mod worker;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringer_core::MessageId;
@@ -99,14 +101,15 @@ enum Errand {
 pub struct Desktop {
     errands: mpsc::Sender<Errand>,
     deadline: Duration,
+    shown: Arc<AtomicUsize>,
 }
 
 impl Desktop {
-    /// Starts the worker, which connects at the first request. Has to be called inside a tokio runtime.
+    /// Starts the worker, which connects at once if there are known popups, else at the first request. Has to be called inside a tokio runtime.
     ///
     /// The address is that of the session bus (`DBUS_SESSION_BUS_ADDRESS`, or `unix:path=$XDG_RUNTIME_DIR/bus`);
     /// without one every request is answered with [`Error::NoBus`]. macOS needs none. The known popups are those an earlier hub has shown
-    /// and this one may replace or withdraw. The deadline is [`REPLY_DEADLINE`] outside of tests.
+    /// and this one may replace or withdraw, or the person may click. The deadline is [`REPLY_DEADLINE`] outside of tests.
     pub fn new(
         address: Option<String>,
         known: Vec<Known>,
@@ -114,8 +117,14 @@ impl Desktop {
     ) -> (Self, mpsc::Receiver<DesktopEvent>) {
         let (errands, queue) = mpsc::channel(MAX_QUEUED);
         let (events, told) = mpsc::channel(MAX_EVENTS);
-        tokio::spawn(worker::run(address, known, deadline, queue, events));
-        (Self { errands, deadline }, told)
+        let shown = Arc::new(AtomicUsize::new(known.len()));
+        tokio::spawn(worker::run(address, known, deadline, queue, events, Arc::clone(&shown)));
+        (Self { errands, deadline, shown }, told)
+    }
+
+    /// How many popups may be on the screen, as far as the server told. On macOS none are counted: nobody hears of clicks.
+    pub fn shown(&self) -> usize {
+        if cfg!(target_os = "macos") { 0 } else { self.shown.load(Ordering::Relaxed) }
     }
 
     /// Who would show a popup at that address, in words. Nothing is shown, and nobody is started.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringer_core::{Agent, Delivery, Engine, Event, MessageId, Order, Patience, Way};
-use ringer_deliver::DesktopEvent;
+use ringer_deliver::{Desktop, DesktopEvent};
 use ringer_journal::{Error, HubBell, Journal, Memory, Taken};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
@@ -31,7 +31,6 @@ use crate::settings::Settings;
 use crate::signals::Followed;
 use crate::titles::Titles;
 use crate::watch::Watcher;
-use crate::writes::Outcome;
 
 /// Messages taken at once: one transaction for all of them.
 pub(crate) const BATCH: usize = 64;
@@ -84,7 +83,7 @@ pub(crate) struct Dispatcher {
     pub(crate) house: House,
     pub(crate) titles: Titles,
     pub(crate) last_busy: Duration,
-    idle_after: Duration,
+    pub(crate) idle_after: Duration,
     /// Until then the journal is left alone.
     pub(crate) retry_at: Option<Duration>,
     /// When what hooks spooled is looked at again: there was more, or it could not be taken in.
@@ -94,9 +93,12 @@ pub(crate) struct Dispatcher {
     pub(crate) patience: Patience,
     /// The agents that have not gone.
     pub(crate) followed: HashMap<Agent, Followed>,
-    connections: Arc<AtomicUsize>,
-    stopping: bool,
-    by_itself: bool,
+    pub(crate) connections: Arc<AtomicUsize>,
+    pub(crate) desktop: Desktop,
+    /// Since when nothing but a popup keeps the hub from ending.
+    pub(crate) only_popups_since: Option<Duration>,
+    pub(crate) stopping: bool,
+    pub(crate) by_itself: bool,
 }
 
 /// What is left of a loop. Whoever has the bell is the hub: it goes last.
@@ -137,6 +139,7 @@ pub(crate) struct Parts {
     pub(crate) inputs: mpsc::WeakSender<Input>,
     pub(crate) under_way: Arc<AtomicUsize>,
     pub(crate) connections: Arc<AtomicUsize>,
+    pub(crate) desktop: Desktop,
     pub(crate) log: Log,
     pub(crate) idle_after: Duration,
 }
@@ -194,6 +197,8 @@ impl Dispatcher {
             flash: config.notify.flash,
             patience: config.patience(),
             connections: parts.connections,
+            desktop: parts.desktop,
+            only_popups_since: None,
             stopping: false,
             by_itself: false,
             journal,
@@ -348,6 +353,7 @@ impl Dispatcher {
 
     fn take(&mut self, input: Input) {
         self.last_busy = monotonic();
+        self.only_popups_since = None;
         match input {
             Input::Answered { ticket, answer } => {
                 // The next hook is ordered by it, and may be no longer trusted.
@@ -360,11 +366,8 @@ impl Dispatcher {
             Input::Desktop(DesktopEvent::Dismissed(id)) => {
                 self.handle(Event::Mark { id, read: true });
             }
-            Input::Desktop(DesktopEvent::Show(id, _)) => match self.open(&id) {
-                Ok(Outcome::Leads { argv, .. }) => self.perform(Job::Lead(argv)),
-                Ok(Outcome::Then(_)) => {}
-                Err(why) => self.log.line(format!("cannot show {id}: {}", why.message)),
-            },
+            Input::Desktop(DesktopEvent::Show(id, _)) => self.show(id),
+            Input::Shown { id, went } => self.shown(&id, went),
             Input::Desktop(_) => {}
             Input::Watched(outcome) => self.watched(&outcome),
             Input::ProcessEnded(agent) => self.agent_ended(&agent),
@@ -373,29 +376,6 @@ impl Dispatcher {
             }
             Input::Stop => self.stopping = true,
         }
-    }
-
-    /// Time has passed.
-    fn tick(&mut self) {
-        let now = monotonic();
-        if self.agents_due.is_some_and(|due| due <= now) {
-            self.tick_agents(now);
-        }
-        self.retry_at = self.retry_at.filter(|at| *at > now);
-        self.retry_spool(now);
-        let idle = now.saturating_sub(self.last_busy) >= self.idle_after;
-        // An agent that works may get stuck, and one that is done may wait for its person.
-        let connections = self.connections.load(Ordering::Relaxed);
-        let waits = self.held.is_some() || self.agents_due.is_some() || self.spool_retry_at.is_some();
-        let quiet = connections == 0 && self.engine.undecided() == 0 && !waits;
-        if idle && quiet && self.under_way.load(Ordering::Relaxed) == 0 {
-            self.log.line("nothing to do for a while: ending");
-            self.stopping = true;
-            self.by_itself = true;
-        } else if idle {
-            self.last_busy = now;
-        }
-        self.handle(Event::Tick);
     }
 
     /// Lets the engine handle an event, and does what it orders.

@@ -1,63 +1,75 @@
-//! Going to a place: whose it is, and the program that brings the person there, if it takes one.
+//! Going to a place: whose it is, and what has to run until the person is there.
 
 use std::time::Duration;
 
-use ringer_core::Place;
-use ringer_deliver::{Output, Program};
-use ringer_term::sanitise_line;
+use ringer_core::{Event, MessageId, Place, Priority, Toast};
 use serde_json::{Value, json};
 
 use crate::dispatch::Dispatcher;
 use crate::host::Focused;
+use crate::tmux::{TmuxPane, Unreachable};
 
-/// How long such a program may take.
-const DEADLINE: Duration = Duration::from_secs(2);
+/// How long a hub stays only because a popup may be clicked: from one evening to the next.
+const WAIT_FOR_CLICKS: Duration = Duration::from_hours(24);
 
 /// What came of wanting to go somewhere.
 pub(crate) enum Went {
-    /// This.
-    So(Value),
-    /// It takes this program; see [`bring`].
-    By(Vec<String>),
+    /// The person is there, by that host; or it is known at once that they cannot be.
+    At(Result<&'static str, Unreachable>),
+    /// tmux has to be asked; see [`bring`].
+    By(TmuxPane),
 }
 
 impl Dispatcher {
     /// Goes to a place.
     pub(crate) fn focus(&mut self, place: &Place) -> Went {
         for host in &mut self.hosts {
-            let name = host.name();
             match host.focus(place) {
-                Focused::Done => return Went::So(json!({ "focused": true, "host": name })),
-                Focused::Cannot(why) => {
-                    return Went::So(json!({ "focused": false, "host": name, "why": why }));
-                }
-                Focused::By(argv) => return Went::By(argv),
+                Focused::Done => return Went::At(Ok(host.name())),
+                Focused::Cannot(why) => return Went::At(Err(Unreachable::new(why))),
+                Focused::Pane(pane) => return Went::By(pane),
                 Focused::NotMine => {}
             }
         }
-        Went::So(json!({ "focused": false, "why": "it came from no terminal that is known" }))
+        Went::At(Err(Unreachable::new("it came from no terminal")))
+    }
+
+    /// The person clicked "Show" on a popup, and this came of it. Only who got there has read it.
+    pub(crate) fn shown(&mut self, id: &MessageId, went: Result<(), Unreachable>) {
+        let why = match went {
+            Ok(()) => match self.read_by_going(id) {
+                Ok(()) => return,
+                Err(refusal) => refusal.message,
+            },
+            Err(unreachable) => unreachable.to_string(),
+        };
+        self.log.line(format!("cannot show {id}: {why}"));
+        self.handle(Event::Noted { id: id.clone(), text: format!("cannot be shown: {why}") });
+        // At once: it is the answer to a click.
+        let toast = Toast::new(format!("show-{id}"), Priority::Immediate, format!("cannot show it: {why}"));
+        self.handle(Event::Toast(toast));
+    }
+
+    /// Whether a popup may be on the screen that nobody could hear a click on if the hub ended.
+    pub(crate) fn waits_for_clicks(&mut self, now: Duration) -> bool {
+        if self.desktop.shown() == 0 {
+            return false;
+        }
+        let since = *self.only_popups_since.get_or_insert(now);
+        now.saturating_sub(since) < WAIT_FOR_CLICKS
     }
 }
 
-/// Runs the program that brings the person there, and says what came of it.
-pub(crate) async fn bring(argv: Vec<String>) -> Value {
-    let name = argv.first().cloned().unwrap_or_default();
-    let program = Program {
-        argv,
-        directory: "/".into(),
-        environment: Vec::new(),
-        input: Vec::new(),
-        output: Output::Kept { most: 4096 },
-        timeout: DEADLINE,
-    };
-    let why = match program.run().await.into_result(DEADLINE) {
-        // It says nothing where all went well.
-        Ok(said) => sanitise_line(String::from_utf8_lossy(&said).trim()),
-        Err(why) => why,
-    };
-    if why.is_empty() {
-        json!({ "focused": true, "host": name })
-    } else {
-        json!({ "focused": false, "host": name, "why": why })
+/// Lets tmux bring the person to a pane, off the loop.
+pub(crate) async fn bring(pane: TmuxPane) -> Result<&'static str, Unreachable> {
+    pane.select().await.map(|()| "tmux")
+}
+
+/// As it is answered.
+pub(crate) fn view(went: Result<&'static str, Unreachable>) -> Value {
+    match went {
+        Ok(host) => json!({ "focused": true, "host": host }),
+        Err(Unreachable { why, hint: None }) => json!({ "focused": false, "why": why }),
+        Err(Unreachable { why, hint: Some(hint) }) => json!({ "focused": false, "why": why, "hint": hint }),
     }
 }

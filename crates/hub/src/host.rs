@@ -3,6 +3,8 @@
 
 use ringer_core::{Agent, Badge, Event, Place, SurfaceId, Toast, WorkspaceId};
 
+use crate::tmux::TmuxPane;
+
 /// A surface, as its host knows it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct SurfaceInfo {
@@ -21,8 +23,8 @@ pub struct SurfaceInfo {
 pub enum Focused {
     /// The person is there.
     Done,
-    /// This program brings them there: an argument vector.
-    By(Vec<String>),
+    /// tmux brings them there, which takes time.
+    Pane(TmuxPane),
     /// It is ours, but it cannot be brought to the front; in words.
     Cannot(String),
     /// It is not ours.
@@ -67,7 +69,7 @@ pub trait Host: Send {
     /// Another toast is shown, or none.
     fn toast(&mut self, _toast: Option<&Toast>) {}
 
-    /// Brings a surface to the front.
+    /// Brings a surface to the front. It need not have been heard of: its id says what it is.
     fn focus(&mut self, place: &Place) -> Focused;
 
     /// Surfaces that have gone since the last call.

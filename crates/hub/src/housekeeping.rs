@@ -1,7 +1,9 @@
-//! What the hub does for the journal besides reading it: it keeps its log short, and lets what is old go.
+//! What the hub does besides reading the journal: deadlines, its own end, a short log, and letting what is old go.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use ringer_core::Event;
 use ringer_journal::{Error, Stamp};
 
 use crate::clock::monotonic;
@@ -28,6 +30,30 @@ impl House {
 }
 
 impl Dispatcher {
+    /// Time has passed.
+    pub(crate) fn tick(&mut self) {
+        let now = monotonic();
+        if self.agents_due.is_some_and(|due| due <= now) {
+            self.tick_agents(now);
+        }
+        self.retry_at = self.retry_at.filter(|at| *at > now);
+        self.retry_spool(now);
+        let idle = now.saturating_sub(self.last_busy) >= self.idle_after;
+        // An agent that works may get stuck, and one that is done may wait for its person.
+        let connections = self.connections.load(Ordering::Relaxed);
+        let waits = self.held.is_some() || self.agents_due.is_some() || self.spool_retry_at.is_some();
+        let quiet = connections == 0 && self.engine.undecided() == 0 && !waits;
+        let over = idle && quiet && self.under_way.load(Ordering::Relaxed) == 0;
+        if over && !self.waits_for_clicks(now) {
+            self.log.line("nothing to do for a while: ending");
+            self.stopping = true;
+            self.by_itself = true;
+        } else if idle {
+            self.last_busy = now;
+        }
+        self.handle(Event::Tick);
+    }
+
     /// The journal was read.
     pub(crate) fn after_change(&mut self) {
         if self.house.changes >= MANY_CHANGES {

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use crate::events::Subscription;
 use crate::perform::Report;
 use crate::protocol::Refusal;
+use crate::tmux::{TmuxPane, Unreachable};
 use crate::writes::Finish;
 
 /// Inputs that may wait for the loop. Whoever brings another waits with it; the doorbell is rung only once.
@@ -27,6 +28,8 @@ pub(crate) enum Input {
     Watched(crate::watch::Outcome),
     /// The process of an agent ended.
     ProcessEnded(Agent),
+    /// What came of going to where a popup's notification rang.
+    Shown { id: MessageId, went: Result<(), Unreachable> },
     /// Somebody asks for something.
     Request { method: String, params: Value, reply: oneshot::Sender<Answered> },
     /// It is time to end.
@@ -43,10 +46,12 @@ pub(crate) struct Answered {
 pub(crate) enum Reply {
     /// A value, or why not.
     Result(Result<Value, Refusal>),
-    /// A value, once this program has brought the person to a place.
+    /// A value, once tmux has brought the person to a pane.
     Leads {
-        /// The program.
-        argv: Vec<String>,
+        /// The pane.
+        pane: TmuxPane,
+        /// The notification that is read when they are there.
+        opens: Option<MessageId>,
         /// Makes the answer of what came of it.
         answer: Finish,
     },

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::dispatch::{Dispatcher, MAX_READ};
 use crate::perform::{Job, Report, UnderWay};
 use crate::terminals::Terminal;
+use crate::tmux::TmuxPane;
 use crate::view;
 
 /// Notifications that are added before the memory is trimmed again.
@@ -97,12 +98,15 @@ impl Dispatcher {
             Some(surface) => info.surface == *surface,
             None => info.workspace == place.workspace,
         });
-        let known = fits.filter_map(|info| Some((info.surface, info.tty?))).max();
-        // After a restart no terminal is known until it speaks, but a plain one says which it is.
+        let known = fits.filter_map(|info| Some((info.surface, Some(info.tty?)))).max();
+        // After a restart no terminal is known until it speaks, but its id says which it is.
         let named = || {
             let surface = place.surface.clone()?;
+            if TmuxPane::of(&surface).is_some() {
+                return Some((surface, None));
+            }
             let (tty, _) = surface.as_str().strip_prefix("tty:")?.rsplit_once('@')?;
-            Some((surface.clone(), tty.to_owned()))
+            Some((surface.clone(), Some(tty.to_owned())))
         };
         let (surface, tty) = known.or_else(named)?;
         Some(Terminal { tty, surface })

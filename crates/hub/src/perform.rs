@@ -19,6 +19,7 @@ use crate::focus::bring;
 use crate::input::Input;
 use crate::outfit::{Outfit, WEBHOOK_ATTEMPTS};
 use crate::terminals::{InTerminal, Terminal};
+use crate::tmux::TmuxPane;
 
 /// Deliveries that may be under way. The hub takes no more messages while there are that many; they wait in the journal.
 pub(crate) const MAX_UNDER_WAY: usize = 1024;
@@ -44,8 +45,8 @@ pub(crate) enum Job {
     Equip(Arc<Outfit>),
     /// Put a sign with this text into a terminal's title, or take it away again.
     Title { terminal: Terminal, text: Option<String> },
-    /// Run the program that brings the person to a place.
-    Lead(Vec<String>),
+    /// Bring the person to the pane where a notification rang.
+    Show { id: MessageId, pane: TmuxPane },
 }
 
 /// What a delivery did.
@@ -171,8 +172,12 @@ impl Performer {
                     let _ = self.titles.try_send((terminal, text));
                 }
             }
-            Job::Lead(argv) => {
-                self.tasks.spawn(async move { drop(bring(argv).await) });
+            Job::Show { id, pane } => {
+                let inputs = self.inputs.clone();
+                self.tasks.spawn(async move {
+                    let went = bring(pane).await.map(drop);
+                    let _ = inputs.send(Input::Shown { id, went }).await;
+                });
             }
             Job::Deliver { delivery, terminal, under_way } => {
                 let (id, way) = (delivery.id.clone(), delivery.way);

@@ -6,6 +6,7 @@ use std::path::Path;
 use ringer_core::{Event, Place, SurfaceId};
 
 use crate::host::{Focused, Host, SurfaceInfo};
+use crate::tmux::TmuxPane;
 
 /// Terminals that are remembered. With more, those whose device is gone are forgotten, and if there are none, all are:
 /// whoever speaks next is learned again.
@@ -65,14 +66,15 @@ impl Host for PlainHost {
     }
 
     fn focus(&mut self, place: &Place) -> Focused {
-        let Some(info) = place.surface.as_ref().and_then(|surface| self.terminals.get(surface)) else {
+        let Some(surface) = place.surface.as_ref().filter(|surface| self.owns(surface)) else {
             return Focused::NotMine;
         };
-        if let Some(argv) = tmux_pane(&info.surface) {
-            return Focused::By(argv);
+        if let Some(pane) = TmuxPane::of(surface) {
+            return Focused::Pane(pane);
         }
-        let tty = info.tty.as_deref().unwrap_or("a terminal");
-        Focused::Cannot(format!("it is {tty}, and no terminal can be told to come to the front"))
+        let named = surface.as_str().strip_prefix("tty:").and_then(|rest| Some(rest.rsplit_once('@')?.0));
+        let tty = named.unwrap_or(surface.as_str());
+        Focused::Cannot(format!("it came from {tty}, and a terminal's window cannot be raised"))
     }
 
     fn rings_by_title(&self) -> bool {
@@ -82,21 +84,6 @@ impl Host for PlainHost {
     fn gone(&mut self) -> Vec<SurfaceId> {
         std::mem::take(&mut self.gone)
     }
-}
-
-/// What brings a pane of tmux to the front, in the client that was used last. Pane numbers are those of one server, so it
-/// is left alone if another one has its socket now.
-fn tmux_pane(surface: &SurfaceId) -> Option<Vec<String>> {
-    let mut fields = surface.as_str().strip_prefix("tmux:")?.rsplitn(3, ':');
-    let (pane, server, socket) = (fields.next()?, fields.next()?, fields.next()?);
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number(server) || !pane.strip_prefix('%').is_some_and(is_number) {
-        return None;
-    }
-    let same = format!("#{{==:#{{pid}},{server}}}");
-    let go = format!("select-window -t '{pane}' ; select-pane -t '{pane}' ; switch-client -t '{pane}'");
-    let gone = "display-message -p 'that tmux server is gone'";
-    Some(["tmux", "-S", socket, "if-shell", "-F", &same, &go, gone].map(str::to_owned).into())
 }
 
 #[cfg(test)]
@@ -117,16 +104,17 @@ mod tests {
         assert_eq!(host.focus(&Place::workspace(WorkspaceId::new("repo:b"))), Focused::NotMine);
     }
 
+    /// As after a restart: what an earlier hub heard of is found by its id.
     #[test]
-    fn a_pane_of_tmux_is_brought_to_the_front_by_tmux() {
-        let argv = tmux_pane(&SurfaceId::new("tmux:/tmp/a:b/default:77:%3")).unwrap();
-        assert_eq!(argv[..5], ["tmux", "-S", "/tmp/a:b/default", "if-shell", "-F"]);
-        assert!(argv[5].contains("77") && argv[6].contains("switch-client -t '%3'"), "{argv:?}");
-        for not_one in
-            ["tty:/dev/pts/1@5", "tmux:x", "tmux:s:77:%3' ; kill-server", "tmux:s:7x:%3", "tmux:s::%"]
-        {
-            assert_eq!(tmux_pane(&SurfaceId::new(not_one)), None, "{not_one}");
-        }
+    fn a_terminal_that_was_never_heard_of_is_found_by_its_id() {
+        let mut host = PlainHost::default();
+        let mut focus =
+            |surface: &str| host.focus(&Place::surface(WorkspaceId::new("w"), SurfaceId::new(surface)));
+        let pane = TmuxPane::of(&SurfaceId::new("tmux:/tmp/s:77:%3")).unwrap();
+        assert_eq!(focus("tmux:/tmp/s:77:%3"), Focused::Pane(pane));
+        assert!(matches!(focus("tty:/dev/pts/7@5"), Focused::Cannot(why) if why.contains("/dev/pts/7,")));
+        assert!(matches!(focus("tmux:nonsense"), Focused::Cannot(_)));
+        assert_eq!(focus("ws:1"), Focused::NotMine);
     }
 
     #[test]

@@ -70,7 +70,9 @@ impl Dispatcher {
         let said = match asked {
             Asked::Call { method, params } => self.call_method(&method, params),
             Asked::Outcome(Outcome::Then(then)) => Ok(Said::Now(Reply::Result(Ok(then(self))))),
-            Asked::Outcome(Outcome::Leads { argv, answer }) => Ok(Said::Now(Reply::Leads { argv, answer })),
+            Asked::Outcome(Outcome::Leads { pane, opens, answer }) => {
+                Ok(Said::Now(Reply::Leads { pane, opens, answer }))
+            }
         };
         said.unwrap_or_else(|refusal| Said::Now(Reply::Result(Err(refusal))))
     }

@@ -161,7 +161,8 @@ async fn serve(
     let (inputs, heard) = mpsc::channel(MAX_INPUTS);
     let (jobs, to_do) = mpsc::channel(MAX_JOBS);
     let outfit = Outfit::of(&settings.config(), search_path());
-    let performer = Performer::new(outfit, desktop, inputs.clone(), on_desktop, surroundings.home.clone());
+    let home = surroundings.home.clone();
+    let performer = Performer::new(outfit, desktop.clone(), inputs.clone(), on_desktop, home);
     let parts = Parts {
         journal,
         memory,
@@ -172,6 +173,7 @@ async fn serve(
         inputs: inputs.downgrade(),
         under_way: Arc::new(AtomicUsize::new(0)),
         connections: Arc::clone(&connections),
+        desktop,
         log: log.clone(),
         idle_after: surroundings.idle_after,
     };

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::events::Subscription;
-use crate::focus::bring;
+use crate::focus::{self, bring};
 use crate::input::{Answered, Input, Reply};
 use crate::protocol::{MAX_LINE, Refusal, Response, json_line, read_request};
 use crate::slots::{Slot, Slots};
@@ -209,18 +209,30 @@ impl Connection {
             // Its end is the end of the process, which `ringer hub stop` waits for.
             return std::future::pending().await;
         }
-        let (reply, answered) = oneshot::channel();
-        let input = Input::Request { method: request.method, params: request.params, reply };
-        self.inputs.send(input).await.map_err(|_| Over)?;
-        let Answered { reply, behind } = answered.await.map_err(|_| Over)?;
+        let Answered { reply, behind } = self.ask(request.method, request.params).await?;
         match reply {
             Reply::Result(result) => self.write(&Response::to(id, result).without(behind).line()).await,
-            Reply::Leads { argv, answer } => {
-                let went = bring(argv).await;
-                self.write(&Response::to(id, Ok(answer(went))).without(behind).line()).await
+            Reply::Leads { pane, opens, answer } => {
+                let went = bring(pane).await;
+                // Only who got there has read it.
+                if let Some(opened) = opens.filter(|_| went.is_ok()) {
+                    let marked =
+                        self.ask("notification.mark_read".to_owned(), json!({ "id": opened })).await?;
+                    if let Reply::Result(Err(refusal)) = marked.reply {
+                        return self.write(&Response::to(id, Err(refusal)).line()).await;
+                    }
+                }
+                self.write(&Response::to(id, Ok(answer(focus::view(went)))).without(behind).line()).await
             }
             Reply::Subscribed(subscription) => self.follow(id, subscription).await,
         }
+    }
+
+    /// Asks the loop, and waits for its answer.
+    async fn ask(&self, method: String, params: Value) -> Result<Answered, Over> {
+        let (reply, answered) = oneshot::channel();
+        self.inputs.send(Input::Request { method, params, reply }).await.map_err(|_| Over)?;
+        answered.await.map_err(|_| Over)
     }
 
     /// Sends events until the client goes, or does not keep up.

@@ -15,6 +15,7 @@ use ringer_term::{
 };
 
 use crate::probed::ProbedTerminal;
+use crate::tmux::TmuxPane;
 
 /// How long tmux may take to say what is around it.
 const ASK_DEADLINE: Duration = Duration::from_secs(1);
@@ -22,8 +23,8 @@ const ASK_DEADLINE: Duration = Duration::from_secs(1);
 /// Somebody's terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Terminal {
-    /// The device.
-    pub(crate) tty: String,
+    /// The device. `None` for a pane of tmux of which only the id is known: tmux knows its device.
+    pub(crate) tty: Option<String>,
     /// The surface, which knows whose the device was: devices are used again.
     pub(crate) surface: SurfaceId,
 }
@@ -46,7 +47,7 @@ impl Terminal {
     /// Puts a sign with a text into its title, or brings back the title from before. Nothing happens where it would not come
     /// back.
     pub(crate) async fn title(&self, text: Option<&str>) -> Result<(), String> {
-        let environment = self.look().await?;
+        let (tty, environment) = self.look().await?;
         let detection = detect(&environment);
         if !detection.keeps_titles() {
             return Ok(());
@@ -56,13 +57,29 @@ impl Terminal {
             None => TITLE_BACK.to_owned(),
         };
         // Not wrapped: inside tmux, the title is the pane's.
-        let written = terminal::write(Path::new(&self.tty), bytes.as_bytes(), terminal::WRITE_DEADLINE).await;
+        let written = terminal::write(Path::new(&tty), bytes.as_bytes(), terminal::WRITE_DEADLINE).await;
         written.map_err(|error| error.to_string())
     }
 
-    async fn look(&self) -> Result<Env, String> {
-        let terminal = self.clone();
-        let environment = tokio::task::spawn_blocking(move || terminal.environment()).await;
+    /// The device and what it is, if it is still the one that was meant.
+    async fn look(&self) -> Result<(String, Env), String> {
+        let pane = TmuxPane::of(&self.surface);
+        if let Some(tty) = self.tty.clone() {
+            let environment = self.environment_of(tty.clone()).await;
+            // The device of a pane that was closed may be a stranger's by now.
+            if pane.as_ref().is_none_or(|pane| environment.as_ref().is_ok_and(|own| pane.is_around(own))) {
+                return Ok((tty, environment?));
+            }
+        }
+        let pane = pane.ok_or_else(|| format!("the device of {} is not known", self.surface))?;
+        let tty = pane.tty().await.map_err(|why| why.to_string())?;
+        let environment = self.environment_of(tty.clone()).await?;
+        Ok((tty, environment))
+    }
+
+    async fn environment_of(&self, tty: String) -> Result<Env, String> {
+        let surface = self.surface.clone();
+        let environment = tokio::task::spawn_blocking(move || environment(&surface, &tty)).await;
         environment.map_err(|error| error.to_string())?
     }
 
@@ -73,25 +90,25 @@ impl Terminal {
         preferred: Channel,
         home: &Home,
     ) -> Result<(String, Option<InTerminal>), String> {
-        let environment = self.look().await?;
+        let (tty, environment) = self.look().await?;
         let detection = outer(detect(&environment), &environment).await;
         let detection = self.corrected(detection, &environment, home);
         let choice = choose(preferred, &detection, AppleBell::default());
         if matches!(choice.method, Method::Disabled | Method::NoMethodAvailable) {
-            return Err(format!("{}: {}", self.tty, choice.reason));
+            return Err(format!("{tty}: {}", choice.reason));
         }
         let id = notification_id(&note.id);
         let body = note.text_below_heading();
         let urgency = urgency(note.kind);
         let notice = Notice { id: &id, title: Some(note.heading()), body: &body, urgency };
         let bytes = notice.encode(choice.method, &detection.multiplexers);
-        let written = terminal::write(Path::new(&self.tty), &bytes, terminal::WRITE_DEADLINE).await;
+        let written = terminal::write(Path::new(&tty), &bytes, terminal::WRITE_DEADLINE).await;
         written.map_err(|error| error.to_string())?;
         let close = (choice.method == Method::Kitty).then(|| InTerminal {
-            tty: self.tty.clone(),
+            tty: tty.clone(),
             close: wrap(close99(&id, Terminator::St).as_bytes(), &detection.multiplexers),
         });
-        Ok((format!("{} through {}", choice.method.as_str(), self.tty), close))
+        Ok((format!("{} through {}", choice.method.as_str(), tty), close))
     }
 
     /// The detection with what the terminal answered to a command that ran in it, if one asked.
@@ -105,24 +122,26 @@ impl Terminal {
             None => detection,
         }
     }
+}
 
-    /// The environment of the process that leads the terminal's session: it was started by the terminal itself.
-    fn environment(&self) -> Result<Env, String> {
-        if cfg!(target_os = "macos") {
-            return Err(format!("{}: macOS does not tell which terminal that is", self.tty));
-        }
-        let device = fs::metadata(&self.tty).map_err(|error| format!("{}: {error}", self.tty))?.rdev();
-        let began = self.surface.as_str().rsplit_once('@').and_then(|(_, start)| start.parse::<u64>().ok());
-        let leader = Leader::of(device).ok_or_else(|| format!("nobody is at {}", self.tty))?;
-        if began.is_some_and(|began| began != leader.started) {
-            return Err(format!("{} is somebody else's by now", self.tty));
-        }
-        let bytes = fs::read(format!("/proc/{}/environ", leader.pid)).map_err(|error| error.to_string())?;
-        let text = String::from_utf8_lossy(&bytes);
-        let variables = text.split('\0').filter_map(|entry| entry.split_once('='));
-        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Ok(Env::new(variables).tty(true).led_by_child_of(leader.parent))
+/// The environment of the process that leads the terminal's session: it was started by the terminal itself.
+fn environment(surface: &SurfaceId, tty: &str) -> Result<Env, String> {
+    if cfg!(target_os = "macos") {
+        return Err(format!("{tty}: macOS does not tell which terminal that is"));
     }
+    let device = fs::metadata(tty).map_err(|error| format!("{tty}: {error}"))?.rdev();
+    let plain = surface.as_str().strip_prefix("tty:");
+    let began =
+        plain.and_then(|plain| plain.rsplit_once('@')).and_then(|(_, start)| start.parse::<u64>().ok());
+    let leader = Leader::of(device).ok_or_else(|| format!("nobody is at {tty}"))?;
+    if began.is_some_and(|began| began != leader.started) {
+        return Err(format!("{tty} is somebody else's by now"));
+    }
+    let bytes = fs::read(format!("/proc/{}/environ", leader.pid)).map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&bytes);
+    let variables = text.split('\0').filter_map(|entry| entry.split_once('='));
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Ok(Env::new(variables).tty(true).led_by_child_of(leader.parent))
 }
 
 /// The process that leads a terminal's session.

@@ -1,22 +1,24 @@
 //! Requests that are answered in two steps: those that write, when what they wrote has come in, a message like any other; and
 //! those that go somewhere, when the person is there.
 
-use ringer_core::{Draft, Kind, Mark, MessageId, Origin, Recipient, Scope, Sender, Tag, Target};
+use ringer_core::{Draft, Kind, Mark, MessageId, Origin, Recipient, Record, Scope, Sender, Tag, Target};
 use ringer_journal::Stamp;
 use serde_json::{Value, json};
 
 use crate::dispatch::Dispatcher;
-use crate::focus::Went;
+use crate::focus::{self, Went};
 use crate::params::{About, Create, message_id, read};
+use crate::perform::Job;
 use crate::protocol::Refusal;
+use crate::tmux::{TmuxPane, Unreachable};
 use crate::view;
 
 /// The second step.
 pub(crate) enum Outcome {
     /// The answer, once what was written has come in.
     Then(Box<dyn FnOnce(&Dispatcher) -> Value>),
-    /// After that, this program brings the person somewhere; the answer says what came of it.
-    Leads { argv: Vec<String>, answer: Finish },
+    /// tmux brings the person to a pane; the answer says what came of it. Once they are there, a notification is read.
+    Leads { pane: TmuxPane, opens: Option<MessageId>, answer: Finish },
 }
 
 /// Makes an answer of what came of going somewhere.
@@ -25,13 +27,6 @@ pub(crate) type Finish = Box<dyn FnOnce(Value) -> Value + Send>;
 impl Outcome {
     fn then(answer: impl FnOnce(&Dispatcher) -> Value + 'static) -> Self {
         Self::Then(Box::new(answer))
-    }
-
-    fn went(went: Went, answer: impl FnOnce(Value) -> Value + Send + 'static) -> Self {
-        match went {
-            Went::So(went) => Self::then(move |_| answer(went)),
-            Went::By(argv) => Self::Leads { argv, answer: Box::new(answer) },
-        }
     }
 }
 
@@ -62,7 +57,10 @@ pub(crate) const WRITES: &[(&str, Write)] = &[
     ("notification.jump_to_unread", |hub, _| hub.jump()),
     ("surface.focus", |hub, params| {
         let place = hub.place(&read(params)?)?;
-        Ok(Outcome::went(hub.focus(&place), |went| went))
+        Ok(match hub.focus(&place) {
+            Went::At(went) => Outcome::then(move |_| focus::view(went)),
+            Went::By(pane) => Outcome::Leads { pane, opens: None, answer: Box::new(|went| went) },
+        })
     }),
 ];
 
@@ -163,20 +161,51 @@ impl Dispatcher {
         ))
     }
 
-    /// Goes to where a notification rang, and reads it.
-    pub(crate) fn open(&mut self, id: &MessageId) -> Written {
+    /// Goes to where a notification rang. It is read once the person is there: one who did not get there has not seen it.
+    fn open(&mut self, id: &MessageId) -> Written {
+        let record = self.record(id)?;
+        let notification = view::notification(&record, &self.clock);
+        let answer = move |went| json!({ "notification": notification, "focus": went });
+        match self.focus(&record.place) {
+            Went::At(went) => {
+                if went.is_ok() {
+                    self.read_by_going(id)?;
+                }
+                let answer = answer(focus::view(went));
+                Ok(Outcome::then(move |_| answer))
+            }
+            Went::By(pane) => Ok(Outcome::Leads { pane, opens: Some(id.clone()), answer: Box::new(answer) }),
+        }
+    }
+
+    /// The person clicked "Show" on a popup.
+    pub(crate) fn show(&mut self, id: MessageId) {
+        let went = match self.record(&id) {
+            // It came from no terminal: the popup is all there is to see, and the person saw it.
+            Ok(record) if record.place.surface.is_none() => Went::At(Ok("desktop")),
+            Ok(record) => self.focus(&record.place),
+            Err(refusal) => Went::At(Err(Unreachable::new(refusal.message))),
+        };
+        match went {
+            Went::At(went) => self.shown(&id, went.map(drop)),
+            Went::By(pane) => self.perform(Job::Show { id, pane }),
+        }
+    }
+
+    /// The person went to where a notification rang: it is read.
+    pub(crate) fn read_by_going(&mut self, id: &MessageId) -> Result<(), Refusal> {
+        self.put_mark(Mark::Read, &Target::Message(id.clone()))
+    }
+
+    fn record(&self, id: &MessageId) -> Result<Record, Refusal> {
         let found = self.engine.attention().store().get(id);
-        let record = found.cloned().ok_or_else(|| {
+        found.cloned().ok_or_else(|| {
             if self.is_to_be_read(id) {
                 Refusal::new("busy", "the hub is still reading older messages, and has not come to this one")
             } else {
                 Refusal::new("not_found", format!("there is no notification {id}"))
             }
-        })?;
-        let went = self.focus(&record.place);
-        self.put_mark(Mark::Read, &Target::Message(id.clone()))?;
-        let notification = view::notification(&record, &self.clock);
-        Ok(Outcome::went(went, move |went| json!({ "notification": notification, "focus": went })))
+        })
     }
 
     fn jump(&mut self) -> Written {

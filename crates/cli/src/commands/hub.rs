@@ -77,11 +77,15 @@ fn serve(aloud: bool) -> Outcome {
 
 fn start() -> Outcome {
     let home = place::home()?;
-    if Client::connect(&home).is_ok() {
-        return print_line("the hub runs already");
+    // That its socket takes a connection is not enough: one that was just killed may still have it open.
+    match Client::connect(&home).and_then(|mut hub| hub.call("ping", &Value::Null)) {
+        Ok(_) => print_line("the hub runs already"),
+        Err(ClientError::NoHub) => {
+            link::start_one(&home)?;
+            print_line("the hub runs")
+        }
+        Err(error) => Err(link::failure(error)),
     }
-    link::start_one(&home)?;
-    print_line("the hub runs")
 }
 
 fn stop() -> Outcome {
@@ -102,8 +106,12 @@ fn status(as_json: bool) -> Outcome {
     let found = match Client::connect(&home) {
         Ok(mut client) => {
             let version = client.version().to_owned();
-            let status = client.call("hub.status", &Value::Null).map_err(link::failure)?;
-            Some((version, status))
+            match client.call("hub.status", &Value::Null) {
+                Ok(status) => Some((version, status)),
+                // It ended in this moment.
+                Err(ClientError::NoHub) => None,
+                Err(error) => return Err(link::failure(error)),
+            }
         }
         Err(ClientError::NoHub) => None,
         Err(error) => return Err(link::failure(error)),

@@ -10,6 +10,9 @@ use crate::output::{print_json, print_line};
 
 /// Go to where the newest unread notification rang, and read it
 ///
+/// What cannot be reached stays unread, and the exit code is 69. Panes of tmux can be
+/// reached; the windows of other terminals cannot.
+///
 /// Examples:
 ///   ringer jump
 ///   ringer jump 01997a3e-0a1b-7c2d-8e3f-0123456789ab
@@ -28,17 +31,21 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         Some(id) => link::call("notification.open", &json!({ "id": id }))?,
         None => link::call("notification.jump_to_unread", &Value::Null)?,
     };
-    if arguments.json {
-        return print_json(&answer);
-    }
     if answer.is_null() {
-        return print_line("nothing is unread");
+        return if arguments.json { print_json(&answer) } else { print_line("nothing is unread") };
     }
     let text = |name: &str| answer["notification"][name].as_str().unwrap_or_default().to_owned();
-    print_line(&sanitise_line(&format!("{}  {}", text("from"), text("body"))))?;
-    if answer["focus"]["focused"].as_bool() == Some(true) {
+    if arguments.json {
+        print_json(&answer)?;
+    } else {
+        print_line(&sanitise_line(&format!("{}  {}", text("from"), text("body"))))?;
+    }
+    let focus = &answer["focus"];
+    if focus["focused"].as_bool() == Some(true) {
         return Ok(());
     }
-    let why = answer["focus"]["why"].as_str().unwrap_or("it cannot be brought to the front").to_owned();
-    Err(Failure::new(Exit::Unavailable, sanitise_line(&why)).hint("it is marked read; look there yourself"))
+    let why = focus["why"].as_str().unwrap_or("it cannot be brought to the front");
+    let hint = focus["hint"].as_str().map_or_else(|| format!("ringer read {}", text("id")), str::to_owned);
+    let what = format!("it stays unread: {}", sanitise_line(why));
+    Err(Failure::new(Exit::Unavailable, what).hint(sanitise_line(&hint)))
 }

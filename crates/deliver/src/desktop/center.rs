@@ -60,7 +60,7 @@ mod tests {
     ) -> Desktop {
         let (errands, queue) = mpsc::channel(MAX_QUEUED);
         tokio::spawn(run(post, "test", deadline, queue));
-        Desktop { errands, deadline }
+        Desktop { errands, deadline, shown: Arc::default() }
     }
 
     fn popup(title: &str) -> Popup {

@@ -4,7 +4,8 @@
 //! name of another. It tells neither whether the person lets that one notify nor, without a main loop, what became of a
 //! banner; so "shown" means that the system took it.
 
-use std::sync::OnceLock;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use notify_rust::{Notification, set_application};
@@ -25,6 +26,7 @@ pub(super) async fn run(
     deadline: Duration,
     errands: mpsc::Receiver<Errand>,
     _events: mpsc::Sender<DesktopEvent>,
+    _shown: Arc<AtomicUsize>,
 ) {
     center::run(post, "macos", deadline, errands).await;
 }

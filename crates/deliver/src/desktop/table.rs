@@ -1,6 +1,7 @@
 //! Which popup is which notification.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use ringer_core::MessageId;
 use zbus::message::Sequence;
@@ -9,6 +10,10 @@ use super::{Known, MAX_POPUPS, Shown};
 
 /// Somebody closed it by hand. (1 is out of time, 3 is closed by a call.)
 const BY_HAND: u32 = 2;
+
+/// GNOME, mako and dunst close a popup that was clicked, in the name of the person, and at once. One that is closed later
+/// than this was dismissed.
+const CLICK_CLOSES_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 struct Entry {
@@ -22,6 +27,15 @@ struct Entry {
     before: Option<MessageId>,
     /// Told shortly before an action.
     token: Option<String>,
+    /// When the person wanted to be taken to it.
+    clicked: Option<Instant>,
+}
+
+impl Entry {
+    /// Whether it closes because it was clicked. Whether it is read then depends on whether the person got there.
+    fn closes_by_click(&self, now: Instant) -> bool {
+        self.clicked.is_some_and(|clicked| now.saturating_duration_since(clicked) < CLICK_CLOSES_WITHIN)
+    }
 }
 
 /// The popups that are shown, as far as we know. At most [`MAX_POPUPS`].
@@ -45,7 +59,7 @@ impl Table {
         if self.0.len() == MAX_POPUPS {
             self.0.pop_front();
         }
-        self.0.push_back(Entry { key, id, shown, since, before, token: None });
+        self.0.push_back(Entry { key, id, shown, since, before, token: None, clicked: None });
     }
 
     /// The number to replace at this server, if there is one.
@@ -61,13 +75,19 @@ impl Table {
     }
 
     /// The server closed a popup. Gives the notification if the person closed it by hand.
-    pub(super) fn closed(&mut self, shown: &Shown, reason: u32, at: Sequence) -> Option<MessageId> {
+    pub(super) fn closed(
+        &mut self,
+        shown: &Shown,
+        reason: u32,
+        at: Sequence,
+        now: Instant,
+    ) -> Option<MessageId> {
         let index = self.0.iter().position(|entry| entry.shown == *shown)?;
         let entry = self.0.get_mut(index)?;
         let closed = if entry.since.is_some_and(|since| at < since) {
             entry.before.take()
         } else {
-            self.0.remove(index).map(|entry| entry.id)
+            self.0.remove(index).filter(|entry| !entry.closes_by_click(now)).map(|entry| entry.id)
         };
         closed.filter(|_| reason == BY_HAND)
     }
@@ -80,14 +100,25 @@ impl Table {
     }
 
     /// Somebody clicked. Gives the notification and the token.
-    pub(super) fn clicked(&mut self, shown: &Shown, at: Sequence) -> Option<(MessageId, Option<String>)> {
+    pub(super) fn clicked(
+        &mut self,
+        shown: &Shown,
+        at: Sequence,
+        now: Instant,
+    ) -> Option<(MessageId, Option<String>)> {
         let entry = self.0.iter_mut().find(|entry| entry.shown == *shown)?;
         let token = entry.token.take();
         if entry.since.is_some_and(|since| at < since) {
             entry.before.clone().map(|id| (id, token))
         } else {
+            entry.clicked = Some(now);
             Some((entry.id.clone(), token))
         }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Forgets the popups of every other server: they went with it.
@@ -125,9 +156,27 @@ mod tests {
         for (reason, expected) in [(1, None), (2, Some(id("a"))), (3, None), (4, None)] {
             let mut table = Table::default();
             table.insert("s".into(), id("a"), shown(1), None);
-            assert_eq!(table.closed(&shown(1), reason, Sequence::default()), expected, "{reason}");
+            assert_eq!(
+                table.closed(&shown(1), reason, Sequence::default(), Instant::now()),
+                expected,
+                "{reason}"
+            );
             assert_eq!(table.number("s", "bus :1.1"), None, "gone either way");
-            assert_eq!(table.closed(&shown(1), reason, Sequence::default()), None);
+            assert_eq!(table.closed(&shown(1), reason, Sequence::default(), Instant::now()), None);
+        }
+    }
+
+    #[test]
+    fn what_closes_because_it_was_clicked_was_not_dismissed() {
+        let now = Instant::now();
+        for (later, expected) in [(Duration::ZERO, None), (CLICK_CLOSES_WITHIN, Some(id("a")))] {
+            let mut table = Table::default();
+            table.insert("s".into(), id("a"), shown(1), None);
+            assert_eq!(table.clicked(&shown(1), Sequence::default(), now), Some((id("a"), None)));
+            assert_eq!(table.closed(&shown(1), BY_HAND, Sequence::default(), now + later), expected);
+            table.insert("s".into(), id("b"), shown(1), None);
+            let other = table.closed(&shown(1), BY_HAND, Sequence::default(), now);
+            assert_eq!(other, Some(id("b")), "another popup");
         }
     }
 
@@ -149,8 +198,11 @@ mod tests {
         table.insert("s".into(), id("a"), shown(1), None);
         table.token(&shown(1), "t".to_owned());
         table.token(&shown(9), "nobody's".to_owned());
-        assert_eq!(table.clicked(&shown(1), Sequence::default()), Some((id("a"), Some("t".to_owned()))));
-        assert_eq!(table.clicked(&shown(1), Sequence::default()), Some((id("a"), None)));
-        assert_eq!(table.clicked(&shown(2), Sequence::default()), None);
+        assert_eq!(
+            table.clicked(&shown(1), Sequence::default(), Instant::now()),
+            Some((id("a"), Some("t".to_owned())))
+        );
+        assert_eq!(table.clicked(&shown(1), Sequence::default(), Instant::now()), Some((id("a"), None)));
+        assert_eq!(table.clicked(&shown(2), Sequence::default(), Instant::now()), None);
     }
 }

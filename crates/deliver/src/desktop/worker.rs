@@ -1,5 +1,7 @@
 //! The one that talks to the desktop: everything in order, one thing at a time.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringer_core::MessageId;
@@ -24,10 +26,17 @@ pub(super) async fn run(
     deadline: Duration,
     mut errands: mpsc::Receiver<Errand>,
     events: mpsc::Sender<DesktopEvent>,
+    shown: Arc<AtomicUsize>,
 ) {
     let mut worker =
         Worker { address, deadline, link: None, table: Table::new(known), late: JoinSet::new(), events };
+    if worker.table.len() > 0 {
+        // The person may click on a popup of an earlier hub before this one shows any. (dunst tells of that only to the
+        // connection that showed it.) A bus that is not there now is tried again with the next popup.
+        let _ = timeout(deadline, worker.link()).await;
+    }
     loop {
+        shown.store(worker.table.len(), Ordering::Relaxed);
         tokio::select! {
             // What was heard comes first: it may be about the popup that is to be replaced.
             biased;
@@ -175,12 +184,13 @@ impl Worker {
     }
 
     fn note(&mut self, at: Sequence, signal: Signal) {
+        let now = std::time::Instant::now();
         let event = match signal {
             Signal::Closed(shown, reason) => {
-                self.table.closed(&shown, reason, at).map(DesktopEvent::Dismissed)
+                self.table.closed(&shown, reason, at, now).map(DesktopEvent::Dismissed)
             }
             Signal::Action(shown, action) if action == "default" || action == "show" => {
-                self.table.clicked(&shown, at).map(|(id, token)| DesktopEvent::Show(id, token))
+                self.table.clicked(&shown, at, now).map(|(id, token)| DesktopEvent::Show(id, token))
             }
             Signal::Action(..) => None,
             Signal::Token(shown, token) => {

@@ -125,8 +125,11 @@ async fn what_the_person_does_is_told_and_what_time_does_is_not() {
     server.clicked(4, "show", None).await;
     assert_eq!(next(&mut events).await, DesktopEvent::Show(id("d"), Some("token".to_owned())));
     assert_eq!(next(&mut events).await, DesktopEvent::Show(id("d"), None));
+    // Servers close what was clicked.
     server.closed(4, 2).await;
-    assert_eq!(next(&mut events).await, DesktopEvent::Dismissed(id("d")));
+    show(&desktop, popup("e", "5")).await;
+    server.closed(5, 2).await;
+    assert_eq!(next(&mut events).await, DesktopEvent::Dismissed(id("e")), "and not d");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Popups on a desktop, from the message in the journal to the server on the bus.
 
+use std::time::Duration;
+
 use ringer_core::{Draft, Kind};
 use ringer_journal::Settlement;
 use serde_json::json;
@@ -150,6 +152,24 @@ fn clicking_a_popup_opens_it() {
     hub.wait_for_step(&id, "desktop: ");
     server.click(1, "default");
     until("it is read", || hub.is_read(&id));
+}
+
+#[test]
+fn a_hub_with_a_popup_on_the_screen_stays_to_hear_the_click() {
+    const SOON: Duration = Duration::from_millis(300);
+    let bus = Bus::start();
+    let server = Server::start(&bus.address(), Manner::Well);
+    let hub = TestHub::ending("", Some(bus.address()), SOON);
+    let id = hub.send("hello");
+    server.popup();
+    hub.wait_for_step(&id, "desktop: ");
+    // One that began later and has nothing on the screen ends first.
+    TestHub::ending("", None, SOON).wait_for_end();
+    TestHub::ending("", None, SOON).wait_for_end();
+    assert!(!hub.has_ended(), "nobody would hear the click");
+    // Out of time: it is not read, and cannot be clicked any more.
+    server.close(1, 1);
+    hub.wait_for_end();
 }
 
 #[test]

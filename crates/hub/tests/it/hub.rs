@@ -32,6 +32,11 @@ impl TestHub {
     }
 
     pub(crate) fn with_bus(settings: &str, bus: Option<String>) -> Self {
+        Self::ending(settings, bus, Duration::from_mins(10))
+    }
+
+    /// One that ends after so long with nothing to do.
+    pub(crate) fn ending(settings: &str, bus: Option<String>, idle_after: Duration) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let config = directory.path().join("config.toml");
         fs::write(&config, settings).expect("a file");
@@ -40,7 +45,7 @@ impl TestHub {
             runtime: None,
             bus,
             environment: Environment { ringer_config: Some(config), ..Environment::default() },
-            idle_after: Duration::from_mins(10),
+            idle_after,
             aloud: false,
         };
         let mut hub = Self { directory, surroundings, thread: None };
@@ -65,6 +70,16 @@ impl TestHub {
             assert!(!ended, "the hub ended at once");
             Client::connect(self.home()).is_ok_and(|mut client| client.call("ping", &Value::Null).is_ok())
         });
+    }
+
+    /// Waits until it ends by itself.
+    #[track_caller]
+    pub(crate) fn wait_for_end(&self) {
+        until("the hub ends by itself", || self.has_ended());
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Ends it, and waits for its end.

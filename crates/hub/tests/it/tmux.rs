@@ -7,7 +7,9 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use ringer_core::{Draft, Origin};
 use serde_json::json;
 
+use crate::bus::Bus;
 use crate::hub::{TestHub, draft, until};
+use crate::server::{Manner, Server};
 
 /// A tmux server with somebody who looks at it. Both end with the test.
 struct Tmux {
@@ -83,11 +85,106 @@ fn going_to_a_pane_selects_its_session_its_window_and_itself() {
     let first = here.split(' ').next_back().expect("a pane");
     let id = hub.append(&tmux.says(first, "1"));
     let opened = hub.call("notification.open", &json!({ "id": id }));
-    assert_eq!(opened["focus"]["why"], "that tmux server is gone");
+    assert_eq!(opened["focus"]["why"], "its tmux server (pid 1) has ended");
     assert_eq!(tmux.looked_at(), format!("two {pane}"), "it was left alone");
     // A pane that was closed.
     let id = hub.append(&tmux.says("%99", &server));
     let opened = hub.call("notification.open", &json!({ "id": id }));
-    let why = opened["focus"]["why"].as_str().expect("a reason");
-    assert!(why.contains("can't find"), "{why}");
+    assert_eq!(opened["focus"]["why"], "its tmux pane %99 is closed");
+    assert!(!hub.is_read(&id), "nobody got there");
+}
+
+#[test]
+fn what_an_earlier_hub_heard_of_is_found_again() {
+    let mut hub = TestHub::start("[notify]\npopup = \"off\"\n");
+    let tmux = Tmux::start();
+    let server = tmux.tell(&["display-message", "-p", "#{pid}"]);
+    let pane = tmux.tell(&["new-window", "-d", "-P", "-F", "#{pane_id}", "sleep 1000"]);
+    let id = hub.append(&tmux.says(&pane, &server));
+    hub.wait_for_step(&id, "decided: ");
+    hub.end();
+    hub.begin();
+    assert_ne!(tmux.looked_at(), format!("one {pane}"));
+    let opened = hub.call("notification.jump_to_unread", &json!({}));
+    assert_eq!((&opened["notification"]["id"], &opened["focus"]["focused"]), (&json!(id), &json!(true)));
+    assert_eq!(tmux.looked_at(), format!("one {pane}"));
+    assert!(hub.is_read(&id));
+}
+
+/// The sign in the title of a pane is taken away by a hub that has not heard from the pane.
+#[test]
+fn a_sign_of_an_earlier_hub_goes_when_it_is_read() {
+    let mut hub = TestHub::start("[notify]\npopup = \"off\"\n");
+    let tmux = Tmux::start();
+    let server = tmux.tell(&["display-message", "-p", "#{pid}"]);
+    let pane = tmux.tell(&["new-window", "-d", "-P", "-F", "#{pane_id}", "sleep 1000"]);
+    let title = || tmux.tell(&["display-message", "-p", "-t", &pane, "#{pane_title}"]);
+    let before = title();
+    let id = hub.append(&tmux.says(&pane, &server));
+    until("the title has a sign", || title().ends_with(" system: look here"));
+    hub.end();
+    hub.begin();
+    hub.mark_read(&id);
+    until("the title is as before", || title() == before);
+}
+
+#[test]
+fn a_click_on_a_popup_of_an_earlier_hub_goes_there() {
+    let bus = Bus::start();
+    let desktop = Server::start(&bus.address(), Manner::Well);
+    let mut hub = TestHub::with_bus("", Some(bus.address()));
+    let tmux = Tmux::start();
+    let server = tmux.tell(&["display-message", "-p", "#{pid}"]);
+    let pane = tmux.tell(&["new-window", "-d", "-P", "-F", "#{pane_id}", "sleep 1000"]);
+    let id = hub.append(&tmux.says(&pane, &server));
+    desktop.popup();
+    hub.wait_for_step(&id, "desktop: ");
+    hub.end();
+    hub.begin();
+    until("it is there and read", || {
+        // Whether the hub listens to the bus by now shows only in what it does.
+        desktop.click(1, "default");
+        tmux.looked_at() == format!("one {pane}") && hub.is_read(&id)
+    });
+}
+
+#[test]
+fn where_nobody_is_attached_it_stays_unread_and_says_what_to_type() {
+    let bus = Bus::start();
+    let desktop = Server::start(&bus.address(), Manner::Well);
+    let hub = TestHub::with_bus("", Some(bus.address()));
+    let tmux = Tmux::start();
+    let server = tmux.tell(&["display-message", "-p", "#{pid}"]);
+    tmux.tell(&["new-session", "-d", "-s", "the other", "sleep 1000"]);
+    let pane = tmux.tell(&["new-window", "-d", "-t", "the other", "-P", "-F", "#{pane_id}", "sleep 1000"]);
+    let id = hub.append(&tmux.says(&pane, &server));
+    desktop.popup();
+    hub.wait_for_step(&id, "desktop: ");
+    tmux.tell(&["detach-client", "-s", "one"]);
+    until("nobody looks at it", || tmux.tell(&["list-clients"]).is_empty());
+    let opened = hub.call("notification.open", &json!({ "id": id }));
+    assert_eq!(opened["focus"]["why"], "no terminal shows tmux session the other");
+    let hint = format!("tmux -S {} attach -t 'the other'", tmux.socket.display());
+    assert_eq!(opened["focus"]["hint"], hint);
+    assert!(!hub.is_read(&id));
+    // Whoever attaches finds it in front.
+    assert_eq!(tmux.tell(&["display-message", "-p", "-t", "the other", "#{pane_id}"]), pane);
+
+    // The same with a click; that the server closes the popup then does not make it read.
+    desktop.click(1, "default");
+    desktop.close(1, 2);
+    let trail = hub.wait_for_step(&id, "cannot be shown: ");
+    assert!(trail.iter().any(|step| step.ends_with(&hint)), "{trail:?}");
+    let toast = hub.call("hub.status", &json!({}))["toast"].clone();
+    assert!(
+        toast.as_str().is_some_and(|toast| toast.starts_with("cannot show it: no terminal shows")),
+        "{toast}"
+    );
+    // What the server says comes in order: when this one is dismissed, the other has been.
+    let other = hub.append(&draft("another"));
+    desktop.popup();
+    hub.wait_for_step(&other, "desktop: ");
+    desktop.close(2, 2);
+    until("the other one is read", || hub.is_read(&other));
+    assert!(!hub.is_read(&id), "nobody got there");
 }

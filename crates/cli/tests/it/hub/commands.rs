@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::world::{HubWorld, until};
-use crate::ringer::check_with_input;
+use crate::ringer::{check, check_with_input};
 
 #[test]
 fn the_list_has_every_field_and_is_newest_first() {
@@ -133,20 +133,21 @@ fn wrong_arguments_end_with_the_code_of_their_kind() {
 }
 
 #[test]
-fn jumping_goes_to_the_newest_unread_and_reads_it() {
+fn jumping_picks_the_newest_unread_and_leaves_it_so_where_it_cannot_go() {
     let world = HubWorld::new();
     world.run(&["hub", "start"]);
     assert_eq!(world.run(&["jump"]), "nothing is unread\n");
     assert_eq!(world.json(&["jump", "--json"]), Value::Null);
     let older = world.notify(&["older"]);
-    world.notify(&["newer"]);
-    // It came from no terminal, so nothing can be brought to the front; it is read all the same.
+    let newer = world.notify(&["newer"]);
+    // It came from no terminal, so nothing can be brought to the front, and nobody has seen it.
     let complaint = world.fails(&["jump"], 69);
-    assert!(complaint.contains("it came from no terminal that is known"), "{complaint}");
-    assert_eq!(world.bodies(&["--unread"]), ["older"]);
-    let opened = world.json(&["jump", &older, "--json"]);
+    assert!(complaint.contains("it stays unread: it came from no terminal"), "{complaint}");
+    assert!(complaint.contains(&format!("ringer read {newer}")), "{complaint}");
+    let (out, _) = check(&mut world.ringer(&["jump", &older, "--json"]), 69);
+    let opened = crate::ringer::json(&out);
     assert_eq!((&opened["notification"]["id"], &opened["focus"]["focused"]), (&older.into(), &false.into()));
-    assert!(world.bodies(&["--unread"]).is_empty());
+    assert_eq!(world.bodies(&["--unread"]), ["newer", "older"]);
 }
 
 #[test]

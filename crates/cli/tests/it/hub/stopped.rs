@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::Command;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -15,12 +16,12 @@ use super::world::{HubWorld, until};
 use crate::ringer::check_with_input;
 
 /// A limit that ended a turn: the hook tells the hub of it, besides the journal.
-fn hook(world: &HubWorld) {
+fn hook(mut ringer: Command) {
     let input = json!({
         "session_id": "aaaaaaaa", "hook_event_name": "StopFailure", "error": "rate_limit",
         "last_assistant_message": "try again at noon",
     });
-    check_with_input(&mut world.ringer(&["hook", "claude", "StopFailure"]), input.to_string().as_bytes());
+    check_with_input(ringer.args(["hook", "claude", "StopFailure"]), input.to_string().as_bytes());
 }
 
 /// Another model: the status line tells the hub of it.
@@ -29,9 +30,14 @@ fn statusline(world: &HubWorld, model: &str) {
     check_with_input(&mut world.ringer(&["statusline", "claude"]), status.to_string().as_bytes());
 }
 
-fn begin_session(world: &HubWorld) {
+fn begin_session(mut ringer: Command) {
     let begins = json!({"session_id": "aaaaaaaa", "hook_event_name": "SessionStart", "source": "startup"});
-    check_with_input(&mut world.ringer(&["hook", "claude", "SessionStart"]), begins.to_string().as_bytes());
+    check_with_input(ringer.args(["hook", "claude", "SessionStart"]), begins.to_string().as_bytes());
+}
+
+/// The binary, which starts no hub: that one would take its place again.
+fn alone(world: &HubWorld) -> Command {
+    world.environment.ringer::<&str>(&[])
 }
 
 /// Puts a socket of the test's own in the place of the hub's.
@@ -45,7 +51,7 @@ fn pretend(world: &HubWorld) -> std::path::PathBuf {
 #[test]
 fn hooks_end_while_the_hub_is_stopped_and_it_hears_of_them_later() {
     let world = HubWorld::new();
-    begin_session(&world);
+    begin_session(world.ringer::<&str>(&[]));
     let hub = world.settled_hub();
     statusline(&world, "Opus");
     let signal =
@@ -57,7 +63,7 @@ fn hooks_end_while_the_hub_is_stopped_and_it_hears_of_them_later() {
     signal(Signal::STOP);
     until("it is stopped", || state() == Some('T'));
     statusline(&world, "Haiku");
-    hook(&world);
+    hook(world.ringer::<&str>(&[]));
     assert_eq!(state(), Some('T'), "they ended while it was stopped");
     signal(Signal::CONT);
     // The first is the more important one, and hides the other.
@@ -73,7 +79,7 @@ fn hooks_end_while_the_hub_is_stopped_and_it_hears_of_them_later() {
 #[test]
 fn hooks_do_not_wait_for_an_answer_that_never_ends() {
     let world = HubWorld::new();
-    begin_session(&world);
+    begin_session(alone(&world));
     let listener = UnixListener::bind(pretend(&world)).expect("a socket");
     let (tell, heard) = channel();
     thread::spawn(move || {
@@ -85,7 +91,7 @@ fn hooks_do_not_wait_for_an_answer_that_never_ends() {
             thread::spawn(move || trickle(&stream));
         }
     });
-    hook(&world);
+    hook(alone(&world));
     let request = heard.recv_timeout(crate::home::DEADLINE).expect("it was told");
     assert!(request.contains("try again at noon") && request.ends_with('\n'), "{request}");
 }
@@ -99,7 +105,7 @@ fn trickle(mut stream: &UnixStream) {
 #[test]
 fn hooks_do_not_wait_for_a_hub_that_takes_no_connection() {
     let world = HubWorld::new();
-    begin_session(&world);
+    begin_session(alone(&world));
     let socket = pretend(&world);
     let address = SocketAddrUnix::new(&socket).expect("an address");
     let listener = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
@@ -107,6 +113,6 @@ fn hooks_do_not_wait_for_a_hub_that_takes_no_connection() {
     rustix::net::listen(&listener, 0).expect("it listens");
     // The only one that may wait to be taken.
     let waiting = UnixStream::connect(&socket).expect("there is room for one");
-    hook(&world);
+    hook(alone(&world));
     drop(waiting);
 }
