@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use ringer_term::escape_json;
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use crate::environment::Variables;
 use crate::error::Error;
 use crate::note::Note;
@@ -28,6 +30,16 @@ pub struct PersonCommand {
 impl PersonCommand {
     /// Runs it for one notification. A status other than zero is a failure.
     pub async fn run(&self, note: &Note) -> Result<(), Error> {
+        self.run_in_turn(note, None).await
+    }
+
+    /// The same, with a turn that is given back when it has ended, and early where a disk that hangs keeps it from
+    /// starting.
+    pub async fn run_in_turn(
+        &self,
+        note: &Note,
+        mut turn: Option<OwnedSemaphorePermit>,
+    ) -> Result<(), Error> {
         let failed = |why| Error::Program {
             program: ringer_term::sanitise_line(self.argv.first().map_or("the command", String::as_str)),
             why,
@@ -42,7 +54,7 @@ impl PersonCommand {
             output: Output::Ignored,
             timeout: self.timeout,
         };
-        program.run().await.into_result(self.timeout).map(drop).map_err(failed)
+        program.run_in_turn(&mut turn).await.into_result(self.timeout).map(drop).map_err(failed)
     }
 }
 

@@ -41,6 +41,7 @@
 
 mod command;
 mod desktop;
+mod disk;
 mod environment;
 mod error;
 mod hook;

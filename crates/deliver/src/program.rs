@@ -2,7 +2,8 @@
 //!
 //! Hooks, the person's command and sound players all run here. No shell is ever put in between.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -10,8 +11,9 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::disk::{self, Call, Turn};
 
 /// The most that is kept of what a program complains about. The rest is read and dropped.
 pub const MAX_STDERR: usize = 64 * 1024;
@@ -86,16 +88,23 @@ impl Program {
     ///
     /// When this future is dropped, the program and its whole process group are killed.
     pub async fn run(self) -> Ended {
-        let (timeout, output) = (self.timeout, self.output);
-        // Starting waits for the directory and the program's file, and either may lie on a disk that hangs.
-        let starting = spawn_blocking(move || self.start().map(|(group, child)| (group, child, self.input)));
-        let (mut group, mut child, input) = match starting.await {
-            Ok(Ok(started)) => started,
-            Ok(Err(error)) => return Ended::NotStarted(error),
-            Err(error) => return Ended::NotStarted(io::Error::other(error.to_string())),
+        self.run_in_turn(&mut None).await
+    }
+
+    /// The same, with a turn that is given back early where the disk makes the start slow.
+    pub(crate) async fn run_in_turn(self, turn: &mut Turn) -> Ended {
+        let mut until = Instant::now() + self.timeout;
+        let output = self.output;
+        let program = self.argv.first().map_or("", String::as_str);
+        let place = format!("{program} in {}", self.directory.display());
+        // Starting waits for the directory and the program's file, and either may lie on a disk that hangs. What is
+        // started too late is dropped with the result, and killed by that.
+        let start = move |call: &Call| self.start(call).map(|(group, child)| (group, child, self.input));
+        let (mut group, mut child, input) = match disk::call(place, until, turn, start).await.flatten() {
+            Ok(started) => started,
+            Err(error) => return Ended::NotStarted(error),
         };
         let mut pipes = Pipes::of(&mut child, input, output);
-        let mut until = Instant::now() + timeout;
         let mut exited = None;
         loop {
             if let Some(status) = exited
@@ -134,7 +143,7 @@ impl Program {
     }
 
     /// The group comes first, so that it is also dropped first: it is killed while the program's number is its own.
-    fn start(&self) -> io::Result<(Group, Child)> {
+    fn start(&self, call: &Call) -> io::Result<(Group, Child)> {
         let Some((program, arguments)) = self.argv.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program is named"));
         };
@@ -142,6 +151,10 @@ impl Program {
             // Otherwise the system says "no such file", and everybody looks for the program.
             let why = format!("its directory {} is not there", self.directory.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, why));
+        }
+        self.read_beginning(program);
+        if call.is_given_up() {
+            return Err(io::ErrorKind::TimedOut.into());
         }
         let child = Command::new(program)
             .args(arguments)
@@ -158,6 +171,27 @@ impl Program {
             .spawn()?;
         Ok((Group::of(&child), child))
     }
+
+    /// Reads the beginning of the program's file. If its disk hangs, this thread hangs; otherwise a process would that
+    /// has not become the program yet: it would hold every file of ours open, the locks among them, even after our end.
+    fn read_beginning(&self, program: &str) {
+        let files = if program.contains('/') {
+            vec![self.directory.join(program)]
+        } else {
+            search_path().into_iter().map(|directory| directory.join(program)).collect()
+        };
+        // What is no file is never opened: a FIFO would hang by itself. Whatever is wrong, `exec` says it better.
+        if let Some(file) = files.into_iter().find(|file| file.is_file())
+            && let Ok(mut file) = File::open(file)
+        {
+            let _ = file.read(&mut [0; 256]);
+        }
+    }
+}
+
+/// Where programs without a slash are looked for, as `exec` does it.
+fn search_path() -> Vec<PathBuf> {
+    std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
 /// The process group of a running program, killed when this is dropped before the program was reaped.

@@ -5,8 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
+use crate::disk;
 use crate::error::Error;
 use crate::program::{Output, Program};
 
@@ -38,12 +40,26 @@ impl Sound {
     /// Plays it with the first program of this search path that can. One that is installed but fails (a sound server
     /// that does not run) gives way to the next.
     pub async fn play(&self, path: &OsStr) -> Result<(), Error> {
+        self.play_in_turn(path, None).await
+    }
+
+    /// The same, with a turn that is given back when it has ended, and early where a disk that hangs keeps it from
+    /// starting.
+    pub async fn play_in_turn(
+        &self,
+        path: &OsStr,
+        mut turn: Option<OwnedSemaphorePermit>,
+    ) -> Result<(), Error> {
         let until = Instant::now() + SOUND_TIMEOUT;
         let mut last = None;
         let (sound, path) = (self.clone(), path.to_owned());
-        // The search path may lead to a disk that hangs.
-        let looking = tokio::task::spawn_blocking(move || sound.candidates(&path));
-        let found = looking.await.unwrap_or_else(|error| {
+        // The search path or the file may lie on a disk that hangs.
+        let place = match self {
+            Self::File(file) => format!("{} or of {}", file.display(), path.display()),
+            Self::Off | Self::Theme => path.display().to_string(),
+        };
+        let found = disk::call(place, until, &mut turn, move |_| sound.candidates(&path)).await;
+        let found = found.unwrap_or_else(|error| {
             Err(Error::Program { program: "the search for a player".to_owned(), why: error.to_string() })
         });
         for argv in found? {
@@ -56,7 +72,7 @@ impl Sound {
                 output: Output::Ignored,
                 timeout: left,
             };
-            let Err(why) = program.run().await.into_result(left) else { return Ok(()) };
+            let Err(why) = program.run_in_turn(&mut turn).await.into_result(left) else { return Ok(()) };
             last = Some(Error::Program { program: argv.into_iter().next().unwrap_or_default(), why });
             if Instant::now() >= until {
                 break;

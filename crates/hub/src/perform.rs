@@ -88,7 +88,8 @@ pub(crate) struct Performer {
     outfit: Arc<Outfit>,
     desktop: Desktop,
     inputs: mpsc::Sender<Input>,
-    at_once: Arc<Semaphore>,
+    sounds_at_once: Arc<Semaphore>,
+    commands_at_once: Arc<Semaphore>,
     popups_at_once: Arc<Semaphore>,
     tasks: JoinSet<()>,
     /// What can be stopped: deliveries that have not reached anybody yet.
@@ -117,7 +118,8 @@ impl Performer {
             outfit: Arc::new(outfit),
             desktop,
             inputs,
-            at_once: Arc::new(Semaphore::new(MAX_AT_ONCE)),
+            sounds_at_once: Arc::new(Semaphore::new(MAX_AT_ONCE)),
+            commands_at_once: Arc::new(Semaphore::new(MAX_AT_ONCE)),
             popups_at_once: Arc::new(Semaphore::new(MAX_POPUPS_AT_ONCE)),
             tasks,
             titles,
@@ -246,7 +248,9 @@ impl Performer {
         let note = Note::from(delivery);
         let way = delivery.way;
         let (outfit, desktop, home) = (Arc::clone(&self.outfit), self.desktop.clone(), self.home.clone());
-        let (at_once, popups_at_once) = (Arc::clone(&self.at_once), Arc::clone(&self.popups_at_once));
+        let popups_at_once = Arc::clone(&self.popups_at_once);
+        let (sounds_at_once, commands_at_once) =
+            (Arc::clone(&self.sounds_at_once), Arc::clone(&self.commands_at_once));
         async move {
             match way {
                 Way::Desktop => {
@@ -257,16 +261,16 @@ impl Performer {
                     within(POPUP_DEADLINE, show_in_terminal(terminal, &note, outfit.channel, &home)).await
                 }
                 Way::Sound => {
-                    let _turn = at_once.acquire().await;
-                    let played = outfit.sound.play(&outfit.search_path).await;
+                    let turn = sounds_at_once.acquire_owned().await.ok();
+                    let played = outfit.sound.play_in_turn(&outfit.search_path, turn).await;
                     Report::of(played.map(|()| "played".to_owned()).map_err(|error| error.to_string()))
                 }
                 Way::Command => {
-                    let _turn = at_once.acquire().await;
+                    let turn = commands_at_once.acquire_owned().await.ok();
                     let Some(command) = &outfit.command else {
                         return Report::of(Ok("there is none any more".to_owned()));
                     };
-                    let ran = command.run(&note).await;
+                    let ran = command.run_in_turn(&note, turn).await;
                     Report::of(ran.map(|()| "ran".to_owned()).map_err(|error| error.to_string()))
                 }
                 Way::Webhook => Report::of(call_webhooks(&outfit, &note).await),

@@ -4,10 +4,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ringer_deliver::{Error, PersonCommand, Sound};
 use tempfile::{TempDir, tempdir};
+use test_support::HangingDirectory;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use crate::wait::{PATIENCE, note, soon};
 
@@ -88,4 +92,49 @@ async fn a_command_that_fails_is_told_in_words() {
     };
     assert_eq!(run("echo broken >&2; exit 2", PATIENCE).await, "sh: exit status: 2: broken");
     assert_eq!(run("exec sleep 600", Duration::from_millis(200)).await, "sh: no end after 200ms");
+}
+
+#[tokio::test]
+async fn a_sound_and_its_player_on_a_disk_that_hangs_are_given_up_in_time() {
+    let Some(hanging) = HangingDirectory::new() else { return };
+    let path = hanging.path();
+    let file = Sound::File(path.join("ding.wav"));
+    let (player, sound) = tokio::join!(
+        soon("an end", Sound::Theme.play(path.as_os_str())),
+        soon("an end", file.play("/usr/bin".as_ref())),
+    );
+    for error in [player.expect_err("it hangs"), sound.expect_err("it hangs")] {
+        assert!(error.to_string().contains("no answer from the disk of "), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn commands_that_hang_at_their_start_keep_no_turn_from_others() {
+    let Some(hanging) = HangingDirectory::new() else { return };
+    let stuck = PersonCommand {
+        argv: vec![hanging.path().join("command").to_str().expect("text").to_owned()],
+        directory: "/".into(),
+        timeout: PATIENCE * 2,
+    };
+    let turns = Arc::new(Semaphore::new(16));
+    let mut hung = JoinSet::new();
+    for number in 0..16 {
+        let (stuck, turn) = (stuck.clone(), turns.clone().try_acquire_owned().ok());
+        assert!(turn.is_some());
+        hung.spawn(async move { stuck.run_in_turn(&note(&id(number), "x"), turn).await });
+    }
+    assert_eq!(turns.available_permits(), 0);
+    let turn = soon("a turn", turns.clone().acquire_owned()).await.ok();
+    let works = PersonCommand { argv: vec!["true".to_owned()], ..stuck };
+    soon("its end", works.run_in_turn(&note(&id(16), "x"), turn)).await.expect("it runs");
+    drop(soon("all turns", turns.acquire_many(16)).await.expect("they are given back"));
+    assert!(hung.try_join_next().is_none(), "they still hang");
+    hanging.release();
+    while let Some(ended) = soon("the end of those that hung", hung.join_next()).await {
+        ended.expect("no panic").expect_err("there is no such disk any more");
+    }
+}
+
+fn id(number: usize) -> String {
+    format!("01a1e095-441e-735e-8caf-{number:012}")
 }

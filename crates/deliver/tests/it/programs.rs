@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ringer_deliver::{Ended, MAX_STDERR, Output, Program};
 use tempfile::tempdir;
+use test_support::HangingDirectory;
 
 use crate::wait::{PATIENCE, pid_in, runs, soon, until};
 
@@ -162,4 +163,49 @@ async fn dropping_the_future_kills_the_group() {
     for pid in pids {
         until("the group is gone", async || !runs(pid)).await;
     }
+}
+
+/// A program whose directory or file lies on a disk that hangs.
+fn on_hanging_disk(hanging: &HangingDirectory) -> [Program; 2] {
+    let home = Path::new("/");
+    [
+        Program { timeout: SHORT, ..shell("true", &hanging.path()) },
+        Program {
+            argv: vec![hanging.path().join("program").to_str().expect("text").to_owned()],
+            timeout: SHORT,
+            ..shell("", home)
+        },
+    ]
+}
+
+#[tokio::test]
+async fn a_start_that_hangs_is_given_up_in_time_and_not_tried_again_while_it_does() {
+    let Some(hanging) = HangingDirectory::new() else { return };
+    let why = |ended| match ended {
+        Ended::NotStarted(error) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    for program in on_hanging_disk(&hanging) {
+        let first = why(run(program.clone()).await);
+        assert!(first.starts_with("no answer from the disk of "), "{first}");
+        // Without a thread that waits with it, however long it may take.
+        let threads = threads();
+        let patient = Program { timeout: PATIENCE * 2, ..program };
+        assert_eq!(why(run(patient).await), first);
+        assert!(self::threads() <= threads);
+    }
+    // All others start as ever.
+    let home = tempdir().expect("a directory");
+    assert!(matches!(run(shell("true", home.path())).await, Ended::Exited { .. }));
+    hanging.release();
+    for program in on_hanging_disk(&hanging) {
+        until("the place is tried again", async || {
+            !why(program.clone().run().await).starts_with("no answer")
+        })
+        .await;
+    }
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").expect("threads").count()
 }

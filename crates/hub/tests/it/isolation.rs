@@ -1,9 +1,13 @@
 //! What hangs costs nobody else anything: other notifications arrive while it does.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use test_support::HangingDirectory;
 
 use crate::bus::Bus;
 use crate::hub::{Sink, TestHub, until};
+use crate::repositories::end_promptly;
 use crate::server::{Manner, Server};
 use crate::terminal::Terminal;
 
@@ -95,4 +99,29 @@ fn commands_that_never_end() {
     hub.append(&terminal.says("hello"));
     terminal.wait_for("hello");
     assert_eq!(hub.call("notification.list", &Value::Null).as_array().map(Vec::len), Some(41));
+}
+
+#[test]
+fn programs_on_a_disk_that_hangs() {
+    let Some(hanging) = HangingDirectory::new().map(Arc::new) else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let sink = Sink::new(directory.path());
+    let (hook, command) = (json!([hanging.path().join("hook")]), json!([hanging.path().join("command")]));
+    let begin = "[notify]\npopup = \"off\"\nrate_limit = \"off\"\n";
+    let hook = format!("[[hook]]\nid = \"h\"\ncommand = {hook}\ntimeout_ms = 100\n");
+    let mut hub = TestHub::start(&format!("{begin}command = {command}\n{hook}"));
+    let first = hub.send("hangs");
+    let trail = hub.wait_for_step(&first, "decided: ");
+    let why = "hook h failed: cannot be started: no answer from the disk of ";
+    assert!(trail.iter().any(|step| step.starts_with(why)), "{trail:?}");
+    for number in 0..40 {
+        hub.send(&format!("hangs {number}"));
+    }
+    until("many hang", || hub.call("hub.status", &Value::Null)["under_way"] == 41);
+    // More commands hang than may run at once. One that does not hang runs nevertheless.
+    hub.set(&format!("{begin}{}", sink.command()));
+    hub.send("hello");
+    sink.wait_for(&["hello"]);
+    // And the hub ends, although the disk never answers.
+    end_promptly(&mut hub, &hanging);
 }

@@ -50,7 +50,7 @@ pub(crate) fn trust(hub: &TestHub, root: &Path) {
 
 /// Ends a hub while the directory hangs.
 #[track_caller]
-fn end_promptly(hub: &mut TestHub, hanging: &Arc<HangingDirectory>) {
+pub(crate) fn end_promptly(hub: &mut TestHub, hanging: &Arc<HangingDirectory>) {
     let (ended, waits) = channel::<()>();
     let directory = Arc::clone(hanging);
     // A hub that hangs with it must not take the test along.
