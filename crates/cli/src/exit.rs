@@ -13,6 +13,8 @@ pub(crate) enum Exit {
     NoInput = 66,
     /// Something that is needed is not there: a terminal, a service.
     Unavailable = 69,
+    /// An error in Ringer itself.
+    Software = 70,
     /// Something cannot be made: no space, no directory.
     CannotCreate = 73,
     /// Reading or writing failed half-way.

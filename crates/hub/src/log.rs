@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use ringer_term::sanitise_line;
 
@@ -39,17 +39,29 @@ impl Log {
 
     /// Writes a line. Its text may come from anywhere, so it is made safe.
     pub fn line(&self, text: impl AsRef<str>) {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = shared.clock.stamp(shared.clock.now().wall_ms);
-        let line = format!("{stamp} {}\n", sanitise_line(text.as_ref()));
-        if shared.aloud {
-            eprint!("{line}");
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).line(text.as_ref());
+    }
+
+    /// The same for a panic, which may have happened while this very thread wrote a line: then it says nothing.
+    pub(crate) fn line_unless_busy(&self, text: impl AsRef<str>) {
+        match self.shared.try_lock() {
+            Ok(mut shared) => shared.line(text.as_ref()),
+            Err(TryLockError::Poisoned(shared)) => shared.into_inner().line(text.as_ref()),
+            Err(TryLockError::WouldBlock) => {}
         }
-        shared.write(line.as_bytes());
     }
 }
 
 impl Shared {
+    fn line(&mut self, text: &str) {
+        let stamp = self.clock.stamp(self.clock.now().wall_ms);
+        let line = format!("{stamp} {}\n", sanitise_line(text));
+        if self.aloud {
+            eprint!("{line}");
+        }
+        self.write(line.as_bytes());
+    }
+
     fn write(&mut self, line: &[u8]) {
         if self.length > MAX_LOG {
             let _ = fs::rename(&self.path, self.path.with_extension("log.old"));

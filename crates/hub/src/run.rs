@@ -1,5 +1,7 @@
 //! Running a hub: lock, then bind, then the loop, until there is nothing to do.
 
+use std::any::Any;
+use std::panic;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -22,6 +24,9 @@ use crate::server;
 use crate::settings::Settings;
 use crate::start;
 
+/// How long threads that wait for a disk are waited for at the end. One that hangs would hold the end up for ever; whatever
+/// it does ends with the process.
+const SHUTDOWN_WITHIN: Duration = Duration::from_secs(1);
 /// Jobs that may wait for the performer, which only starts them.
 const MAX_JOBS: usize = 1024;
 
@@ -80,6 +85,9 @@ pub enum RunError {
     /// The socket cannot be made.
     #[error("the hub's socket cannot be made: {0}")]
     Socket(std::io::Error),
+    /// The loop panicked: an error in Ringer. What it had not written down is behind its cursor, and the next hub takes it.
+    #[error("the hub ended by an error of its own: {0}")]
+    Panicked(String),
     /// The machine has no threads or descriptors left.
     #[error("the hub cannot start: {0}")]
     Runtime(std::io::Error),
@@ -109,15 +117,28 @@ pub fn run(surroundings: &Surroundings, plugs: Plugs) -> Result<(), RunError> {
     let presence =
         Presence { socket, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
     log.line(format!("hub {} begins, pid {}", presence.version, presence.pid));
+    log_panics(&log);
     let ended = runtime.block_on(serve(surroundings, &presence, (journal, memory), bell, plugs, &log));
+    runtime.shutdown_timeout(SHUTDOWN_WITHIN);
     // Before the bell: from then on another hub may write its own.
     presence.remove(home);
     log.line("the hub ends");
-    if let Some(Ended { bell, taken, by_itself: true }) = ended? {
-        drop(bell);
+    let Ended { bell, taken, by_itself } = ended?;
+    drop(bell);
+    if by_itself {
         start_again_if_behind(surroundings, &taken, &log);
     }
     Ok(())
+}
+
+/// Lets every panic of this process be told in the log, also where the process ends by it: a hub in the background has no
+/// other place to tell it.
+fn log_panics(log: &Log) {
+    let (log, before) = (log.clone(), panic::take_hook());
+    panic::set_hook(Box::new(move |info| {
+        log.line_unless_busy(format!("an error in Ringer: {info}"));
+        before(info);
+    }));
 }
 
 /// Somebody may have rung between our decision to end and our end, and believes that a hub has heard it.
@@ -142,7 +163,7 @@ async fn serve(
     bell: HubBell,
     plugs: Plugs,
     log: &Log,
-) -> Result<Option<Ended>, RunError> {
+) -> Result<Ended, RunError> {
     let listener = server::listen(&presence.socket).map_err(RunError::Socket)?;
     presence.write(&surroundings.home).map_err(RunError::Socket)?;
     if !surroundings.aloud {
@@ -191,20 +212,25 @@ async fn serve(
         () = signals => {}
         _ = end => {}
     }
-    let Ok(ended) = loop_thread.join() else {
-        log.line("the loop broke off");
-        return Ok(None);
-    };
-    ended.map(Some)
+    loop_thread.join().unwrap_or_else(|panic| Err(RunError::Panicked(words_of(panic.as_ref()))))
+}
+
+/// What a panic said.
+fn words_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("without a word").to_owned()
 }
 
 fn dispatch(parts: Parts, heard: mpsc::Receiver<Input>) -> Result<Ended, RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(RunError::Runtime)?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let dispatcher = Dispatcher::begin(parts).await?;
         Ok(dispatcher.run(heard).await)
-    })
+    });
+    runtime.shutdown_timeout(SHUTDOWN_WITHIN);
+    ended
 }
 
 /// Waits for SIGTERM or Ctrl-C, tells the loop, and never ends by itself: the loop does.

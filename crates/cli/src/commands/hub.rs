@@ -71,6 +71,7 @@ fn serve(aloud: bool) -> Outcome {
     ringer_hub::run(&surroundings, plugs).map_err(|error| match error {
         RunError::Journal(error) => error.into(),
         RunError::Running { .. } => Failure::new(Exit::TryAgain, error.to_string()).hint("ringer hub stop"),
+        RunError::Panicked(_) => Failure::new(Exit::Software, error.to_string()).hint("ringer hub start"),
         error => Failure::new(Exit::CannotCreate, error.to_string()),
     })
 }
