@@ -85,6 +85,12 @@ impl Book {
         self.next.settled.push((id.clone(), way.as_str().to_owned()));
     }
 
+    /// A delivery of an earlier hub is given up.
+    pub(crate) fn give_up(&mut self, row: Outgoing, why: String, unix_ms: i64) {
+        self.next.settled.push((row.id.clone(), row.way.clone()));
+        self.bury(DeadLetter { id: row.id, target: row.way, why, unix_ms });
+    }
+
     /// A popup is on the screen.
     pub(crate) fn shown(&mut self, popup: ShownPopup) {
         self.popups.insert(popup.id.clone());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ringer_core::{Agent, Delivery, Engine, Event, MessageId, Order, Patience, Way};
+use ringer_core::{Agent, Engine, Event, MessageId, Order, Patience, Way};
 use ringer_deliver::{Desktop, DesktopEvent};
 use ringer_journal::{Error, HubBell, Journal, Memory, Taken};
 use tokio::io::unix::AsyncFd;
@@ -234,8 +234,7 @@ impl Dispatcher {
         for message in messages {
             self.arrive(message, &sights);
         }
-        let known = outbox.iter().filter_map(|row| serde_json::from_str::<Delivery>(&row.delivery).ok());
-        for delivery in known.collect::<Vec<_>>() {
+        for delivery in self.readable(outbox) {
             self.log.line(format!("going on with {} of {}", delivery.way, delivery.id));
             if self.is_read(&delivery.id) {
                 // The person has seen it in the meantime, or something newer took its place.

@@ -2,7 +2,7 @@
 //! the performer.
 
 use ringer_core::{Delivery, Event, MessageId, Now, Order, Place, Record, Way};
-use ringer_journal::{DeadLetter, ShownPopup};
+use ringer_journal::{DeadLetter, Outgoing, ShownPopup};
 use serde_json::{Value, json};
 
 use crate::dispatch::{Dispatcher, MAX_READ};
@@ -83,6 +83,23 @@ impl Dispatcher {
             self.added = 0;
             self.engine.trim(MAX_READ);
         }
+    }
+
+    /// The deliveries of an earlier hub that this version can read. The others are given up: no version after this one
+    /// reads them either, so they would be in the outbox for ever.
+    pub(crate) fn readable(&mut self, outbox: Vec<Outgoing>) -> Vec<Delivery> {
+        let mut deliveries = Vec::new();
+        for row in outbox {
+            match serde_json::from_str(&row.delivery) {
+                Ok(delivery) => deliveries.push(delivery),
+                Err(error) => {
+                    let why = format!("what an earlier hub wrote down of it cannot be read: {error}");
+                    self.log.line(format!("giving up {} of {}: {why}", row.way, row.id));
+                    self.book.give_up(row, why, self.clock.now().wall_ms);
+                }
+            }
+        }
+        deliveries
     }
 
     pub(crate) fn send(&mut self, delivery: Delivery) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ringer_core::{Draft, Kind, MessageId, Origin, Scope, Sender};
 use ringer_hub::config::Environment;
-use ringer_hub::{Client, PlainHost, Presence, RunError, Surroundings, run};
+use ringer_hub::{Client, PlainHost, Plugs, Presence, RunError, Surroundings, run};
 use ringer_journal::{Home, Journal, Memory, Stamp};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -57,13 +57,7 @@ impl TestHub {
     pub(crate) fn begin(&mut self) {
         let surroundings = self.surroundings.clone();
         self.thread = Some(thread::spawn(move || {
-            run(
-                &surroundings,
-                ringer_hub::Plugs {
-                    hosts: vec![Box::new(PlainHost::default())],
-                    ..ringer_hub::Plugs::default()
-                },
-            )
+            run(&surroundings, Plugs { hosts: vec![Box::new(PlainHost::default())], ..Plugs::default() })
         }));
         until("the hub answers", || {
             let ended = self.thread.as_ref().is_some_and(JoinHandle::is_finished);
@@ -80,6 +74,11 @@ impl TestHub {
 
     pub(crate) fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Runs a hub with these on this thread, until it ends.
+    pub(crate) fn run_here(&self, plugs: Plugs) -> Result<(), RunError> {
+        run(&self.surroundings, plugs)
     }
 
     /// Ends it, and waits for its end.

@@ -1,6 +1,8 @@
 //! What is there again when the next hub begins.
 
-use ringer_journal::{Home, Journal};
+use ringer_core::{Event, Place, SurfaceId};
+use ringer_hub::{Focused, Host, Plugs, SurfaceInfo};
+use ringer_journal::{Home, Journal, Outgoing, Settlement};
 use serde_json::json;
 
 use crate::hub::{TestHub, draft, until};
@@ -59,4 +61,69 @@ fn a_memory_without_its_journal_and_a_journal_without_its_memory() {
     hub.begin();
     let after = hub.send("after the memory was lost");
     hub.wait_for_step(&after, "");
+}
+
+#[test]
+fn a_delivery_that_this_version_cannot_read_is_given_up_once() {
+    let mut hub = TestHub::start("[notify]\npopup = \"off\"\n");
+    let id = hub.send("hello");
+    hub.wait_for_step(&id, "decided: ");
+    hub.end();
+    let row =
+        |way: &str, delivery: &str| Outgoing { id: id.clone(), way: way.into(), delivery: delivery.into() };
+    let rows = vec![row("hologram", r#"{"way":"hologram"}"#), row("desktop", "")];
+    let settlement = Settlement { outgoing: rows, ..Settlement::default() };
+    hub.memory().settle(&settlement).expect("it is written");
+    let given_up = |hub: &TestHub| {
+        let log = std::fs::read_to_string(hub.home().path().join("hub.log")).expect("a log");
+        log.lines().filter(|line| line.contains("giving up ")).count()
+    };
+    for _ in 0..2 {
+        hub.begin();
+        until("the outbox is empty", || hub.memory().outbox().expect("rows").is_empty());
+        hub.end();
+        assert_eq!(given_up(&hub), 2);
+    }
+    let dead = hub.memory().dead_letters().expect("letters");
+    let targets: Vec<&str> = dead.iter().map(|letter| letter.target.as_str()).collect();
+    assert!(targets.contains(&"hologram") && targets.contains(&"desktop") && dead.len() == 2, "{dead:?}");
+}
+
+/// A host with an error in it: the loop panics when a surface of this host speaks.
+struct BrokenHost;
+
+impl Host for BrokenHost {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+
+    fn surfaces(&self) -> Vec<SurfaceInfo> {
+        Vec::new()
+    }
+
+    fn owns(&self, surface: &SurfaceId) -> bool {
+        surface.as_str() == "broken:1"
+    }
+
+    fn adopt(&mut self, _: &SurfaceId, _: Option<&str>, _: &str) -> Option<Event> {
+        panic!("an error that the test made")
+    }
+
+    fn focus(&mut self, _: &Place) -> Focused {
+        Focused::NotMine
+    }
+}
+
+#[test]
+fn a_loop_that_panics_is_an_error_and_the_next_hub_takes_its_messages() {
+    let mut hub = TestHub::start("[notify]\npopup = \"off\"\n");
+    hub.end();
+    let id = hub.send_from("broken:1", "hello");
+    let plugs = Plugs { hosts: vec![Box::new(BrokenHost)], ..Plugs::default() };
+    let error = hub.run_here(plugs).expect_err("it panicked").to_string();
+    assert_eq!(error, "the hub ended by an error of its own: an error that the test made");
+    let log = std::fs::read_to_string(hub.home().path().join("hub.log")).expect("a log");
+    assert!(log.contains("an error in Ringer: ") && log.contains("an error that the test made"), "{log}");
+    hub.begin();
+    hub.wait_for_step(&id, "decided: ");
 }
