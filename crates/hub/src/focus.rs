@@ -69,7 +69,9 @@ pub(crate) async fn bring(pane: TmuxPane) -> Result<&'static str, Unreachable> {
 pub(crate) fn view(went: Result<&'static str, Unreachable>) -> Value {
     match went {
         Ok(host) => json!({ "focused": true, "host": host }),
-        Err(Unreachable { why, hint: None }) => json!({ "focused": false, "why": why }),
-        Err(Unreachable { why, hint: Some(hint) }) => json!({ "focused": false, "why": why, "hint": hint }),
+        Err(Unreachable { why, hint: None, .. }) => json!({ "focused": false, "why": why }),
+        Err(Unreachable { why, hint: Some(hint), .. }) => {
+            json!({ "focused": false, "why": why, "hint": hint })
+        }
     }
 }

@@ -43,8 +43,13 @@ pub trait Host: Send {
     /// Its name, for people.
     fn name(&self) -> &'static str;
 
-    /// The surfaces it has now.
+    /// The surfaces it has now. The one that spoke last comes first.
     fn surfaces(&self) -> Vec<SurfaceInfo>;
+
+    /// One of them.
+    fn surface(&self, surface: &SurfaceId) -> Option<SurfaceInfo> {
+        self.surfaces().into_iter().find(|info| info.surface == *surface)
+    }
 
     /// Whether a surface is one of this host's, by its id.
     fn owns(&self, surface: &SurfaceId) -> bool;
@@ -71,6 +76,9 @@ pub trait Host: Send {
 
     /// Brings a surface to the front. It need not have been heard of: its id says what it is.
     fn focus(&mut self, place: &Place) -> Focused;
+
+    /// A surface turned out to be gone.
+    fn forget(&mut self, _surface: &SurfaceId) {}
 
     /// Surfaces that have gone since the last call.
     fn gone(&mut self) -> Vec<SurfaceId> {

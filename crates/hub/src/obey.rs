@@ -1,7 +1,7 @@
 //! Obeying: what the engine ordered is written into the book, drawn by the hosts, told to those who follow, or handed to
 //! the performer.
 
-use ringer_core::{Delivery, Event, MessageId, Now, Order, Place, Record, Way};
+use ringer_core::{Delivery, Event, MessageId, Now, Order, Place, Record, SurfaceId, Way};
 use ringer_journal::{DeadLetter, Outgoing, ShownPopup};
 use serde_json::{Value, json};
 
@@ -11,6 +11,9 @@ use crate::terminals::Terminal;
 use crate::tmux::TmuxPane;
 use crate::view;
 
+/// Terminals of a workspace that are tried for a message that came from none of them. The first is nearly always there; the
+/// others are tried when it was closed since it spoke.
+const MAX_TRIED: usize = 8;
 /// Notifications that are added before the memory is trimmed again.
 const TRIM_EVERY: usize = 1_000;
 
@@ -103,30 +106,31 @@ impl Dispatcher {
     }
 
     pub(crate) fn send(&mut self, delivery: Delivery) {
-        let terminal = (delivery.way == Way::Terminal).then(|| self.terminal_of(&delivery.place)).flatten();
+        let terminals = match delivery.way {
+            Way::Terminal => self.terminals_of(&delivery.place),
+            _ => Vec::new(),
+        };
         let under_way = UnderWay::begin(&self.under_way);
-        self.perform(Job::Deliver { delivery: Box::new(delivery), terminal, under_way });
+        self.perform(Job::Deliver { delivery: Box::new(delivery), terminals, under_way });
     }
 
-    /// The terminal of a place; of a workspace as a whole, any that is in it.
-    pub(crate) fn terminal_of(&self, place: &Place) -> Option<Terminal> {
+    /// The terminal of a place; of a workspace as a whole, those in it, the one that spoke last first.
+    fn terminals_of(&self, place: &Place) -> Vec<Terminal> {
+        if let Some(surface) = &place.surface {
+            return self.terminal_of(surface).into_iter().collect();
+        }
         let surfaces = self.hosts.iter().flat_map(|host| host.surfaces());
-        let fits = surfaces.filter(|info| match &place.surface {
-            Some(surface) => info.surface == *surface,
-            None => info.workspace == place.workspace,
-        });
-        let known = fits.filter_map(|info| Some((info.surface, Some(info.tty?)))).max();
+        let near = surfaces.filter(|info| info.workspace == place.workspace && info.tty.is_some());
+        near.take(MAX_TRIED).map(|info| Terminal { tty: info.tty, surface: info.surface }).collect()
+    }
+
+    /// The terminal of a surface.
+    pub(crate) fn terminal_of(&self, surface: &SurfaceId) -> Option<Terminal> {
+        let tty = self.hosts.iter().find_map(|host| host.surface(surface)).and_then(|info| info.tty);
         // After a restart no terminal is known until it speaks, but its id says which it is.
-        let named = || {
-            let surface = place.surface.clone()?;
-            if TmuxPane::of(&surface).is_some() {
-                return Some((surface, None));
-            }
-            let (tty, _) = surface.as_str().strip_prefix("tty:")?.rsplit_once('@')?;
-            Some((surface.clone(), Some(tty.to_owned())))
-        };
-        let (surface, tty) = known.or_else(named)?;
-        Some(Terminal { tty, surface })
+        let named = || Some(surface.as_str().strip_prefix("tty:")?.rsplit_once('@')?.0.to_owned());
+        let tty = tty.or_else(named);
+        (tty.is_some() || TmuxPane::of(surface).is_some()).then(|| Terminal { tty, surface: surface.clone() })
     }
 
     pub(crate) fn perform(&mut self, job: Job) {
@@ -146,6 +150,9 @@ impl Dispatcher {
 
     pub(crate) fn delivered(&mut self, id: MessageId, way: Way, report: Report) {
         self.book.settle(&id, way);
+        for surface in &report.gone {
+            self.hosts.iter_mut().for_each(|host| host.forget(surface));
+        }
         if let Some(shown) = report.shown {
             let record = self.engine.attention().store().get(&id);
             let surface = record.and_then(|record| record.place.surface.as_ref()).map(ToString::to_string);

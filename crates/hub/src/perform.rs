@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ringer_core::{Answer, Delivery, Envelope, MessageId, Ticket, Way};
+use ringer_core::{Answer, Delivery, Envelope, MessageId, SurfaceId, Ticket, Way};
 use ringer_deliver::{
     Desktop, DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note, Popup, Shown,
 };
@@ -18,7 +18,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use crate::focus::bring;
 use crate::input::Input;
 use crate::outfit::{Outfit, WEBHOOK_ATTEMPTS};
-use crate::terminals::{InTerminal, Terminal};
+use crate::terminals::{InTerminal, NotShown, Terminal};
 use crate::tmux::TmuxPane;
 
 /// Deliveries that may be under way. The hub takes no more messages while there are that many; they wait in the journal.
@@ -37,8 +37,8 @@ const MAX_IN_TERMINALS: usize = 256;
 pub(crate) enum Job {
     /// Run a hook. Without a program nothing runs, and the hook has failed.
     Hook { ticket: Ticket, program: Option<Arc<HookProgram>>, envelope: Box<Envelope> },
-    /// Send a notification out; to that terminal, if that is the way.
-    Deliver { delivery: Box<Delivery>, terminal: Option<Terminal>, under_way: UnderWay },
+    /// Send a notification out; to the first of these terminals that is there, if that is the way.
+    Deliver { delivery: Box<Delivery>, terminals: Vec<Terminal>, under_way: UnderWay },
     /// Take back what was shown of one, and stop what is on its way.
     Withdraw(MessageId),
     /// The settings changed.
@@ -58,11 +58,13 @@ pub(crate) struct Report {
     pub(crate) shown: Option<Shown>,
     /// How it can be taken back from a terminal.
     in_terminal: Option<InTerminal>,
+    /// Terminals that turned out to be gone.
+    pub(crate) gone: Vec<SurfaceId>,
 }
 
 impl Report {
     fn of(result: Result<String, String>) -> Self {
-        Self { result, shown: None, in_terminal: None }
+        Self { result, shown: None, in_terminal: None, gone: Vec::new() }
     }
 }
 
@@ -181,12 +183,12 @@ impl Performer {
                     let _ = inputs.send(Input::Shown { id, went }).await;
                 });
             }
-            Job::Deliver { delivery, terminal, under_way } => {
+            Job::Deliver { delivery, terminals: tried, under_way } => {
                 let (id, way) = (delivery.id.clone(), delivery.way);
                 if way == Way::Desktop {
                     self.on_desktop.insert(id.clone());
                 }
-                let work = self.deliver(&delivery, terminal);
+                let work = self.deliver(&delivery, tried);
                 let (inputs, terminals) = (self.inputs.clone(), terminals.clone());
                 let told = id.clone();
                 let handle = self.tasks.spawn(async move {
@@ -240,11 +242,7 @@ impl Performer {
         }
     }
 
-    fn deliver(
-        &self,
-        delivery: &Delivery,
-        terminal: Option<Terminal>,
-    ) -> impl Future<Output = Report> + use<> {
+    fn deliver(&self, delivery: &Delivery, terminals: Vec<Terminal>) -> impl Future<Output = Report> + use<> {
         let note = Note::from(delivery);
         let way = delivery.way;
         let (outfit, desktop, home) = (Arc::clone(&self.outfit), self.desktop.clone(), self.home.clone());
@@ -258,7 +256,7 @@ impl Performer {
                     within(POPUP_DEADLINE, show_on_desktop(&desktop, &note)).await
                 }
                 Way::Terminal => {
-                    within(POPUP_DEADLINE, show_in_terminal(terminal, &note, outfit.channel, &home)).await
+                    within(POPUP_DEADLINE, show_in_terminal(terminals, &note, outfit.channel, &home)).await
                 }
                 Way::Sound => {
                     let turn = sounds_at_once.acquire_owned().await.ok();
@@ -303,22 +301,30 @@ async fn show_on_desktop(desktop: &Desktop, note: &Note) -> Report {
         Ok(shown) => Report {
             result: Ok(format!("shown as number {}", shown.number)),
             shown: Some(shown),
-            in_terminal: None,
+            ..Report::of(Ok(String::new()))
         },
         Err(error) => Report::of(Err(error.to_string())),
     }
 }
 
-async fn show_in_terminal(terminal: Option<Terminal>, note: &Note, channel: Channel, home: &Home) -> Report {
-    let Some(terminal) = terminal else {
-        return Report::of(Err(
-            "it did not come from a terminal, and none is known in its workspace".to_owned()
-        ));
-    };
-    match terminal.show(note, channel, home).await {
-        Ok((how, in_terminal)) => Report { result: Ok(how), shown: None, in_terminal },
-        Err(why) => Report::of(Err(why)),
+async fn show_in_terminal(terminals: Vec<Terminal>, note: &Note, channel: Channel, home: &Home) -> Report {
+    let (mut gone, mut whys) = (Vec::new(), Vec::new());
+    for terminal in terminals {
+        match terminal.show(note, channel, home).await {
+            Ok((how, in_terminal)) => return Report { in_terminal, gone, ..Report::of(Ok(how)) },
+            Err(NotShown::Gone(why)) => {
+                gone.push(terminal.surface);
+                whys.push(why);
+            }
+            Err(NotShown::Failed(why)) => whys.push(why),
+        }
     }
+    let why = if whys.is_empty() {
+        "it did not come from a terminal, and none is known in its workspace".to_owned()
+    } else {
+        whys.join("; ")
+    };
+    Report { gone, ..Report::of(Err(why)) }
 }
 
 /// Calls all of them at once; the failure of one is its own.

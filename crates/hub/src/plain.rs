@@ -1,5 +1,6 @@
 //! The plain host: terminals that Ringer does not draw. It learns of one when something in it speaks.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -15,19 +16,29 @@ const MAX_TERMINALS: usize = 4096;
 /// Terminals that nobody draws a ring on. Their ring is the terminal's own notification, and a sign in its title.
 #[derive(Debug, Default)]
 pub struct PlainHost {
-    terminals: HashMap<SurfaceId, SurfaceInfo>,
+    terminals: HashMap<SurfaceId, Heard>,
+    /// How often anything was heard.
+    heard: u64,
     gone: Vec<SurfaceId>,
+}
+
+/// A terminal that spoke.
+#[derive(Debug)]
+struct Heard {
+    info: SurfaceInfo,
+    /// The larger, the later it spoke last.
+    last: u64,
 }
 
 impl PlainHost {
     fn forget_the_gone(&mut self) {
         let is_there = |info: &SurfaceInfo| info.tty.as_deref().is_some_and(|tty| Path::new(tty).exists());
+        let known = self.terminals.values().map(|heard| &heard.info);
         let gone: Vec<SurfaceId> =
-            self.terminals.values().filter(|info| !is_there(info)).map(|info| info.surface.clone()).collect();
+            known.filter(|info| !is_there(info)).map(|info| info.surface.clone()).collect();
         let gone = if gone.is_empty() { self.terminals.keys().cloned().collect() } else { gone };
-        for surface in gone {
-            self.terminals.remove(&surface);
-            self.gone.push(surface);
+        for surface in &gone {
+            self.forget(surface);
         }
     }
 }
@@ -38,7 +49,13 @@ impl Host for PlainHost {
     }
 
     fn surfaces(&self) -> Vec<SurfaceInfo> {
-        self.terminals.values().cloned().collect()
+        let mut terminals: Vec<&Heard> = self.terminals.values().collect();
+        terminals.sort_unstable_by_key(|heard| Reverse(heard.last));
+        terminals.into_iter().map(|heard| heard.info.clone()).collect()
+    }
+
+    fn surface(&self, surface: &SurfaceId) -> Option<SurfaceInfo> {
+        self.terminals.get(surface).map(|heard| heard.info.clone())
     }
 
     fn owns(&self, surface: &SurfaceId) -> bool {
@@ -47,8 +64,12 @@ impl Host for PlainHost {
 
     fn adopt(&mut self, surface: &SurfaceId, tty: Option<&str>, scope: &str) -> Option<Event> {
         let workspace = Place::own_workspace(scope).workspace;
-        let known = self.terminals.get(surface);
-        if known.is_some_and(|info| info.workspace == workspace && info.tty.as_deref() == tty) {
+        self.heard += 1;
+        if let Some(Heard { info, last }) = self.terminals.get_mut(surface)
+            && info.workspace == workspace
+            && info.tty.as_deref() == tty
+        {
+            *last = self.heard;
             return None;
         }
         if self.terminals.len() >= MAX_TERMINALS {
@@ -61,7 +82,7 @@ impl Host for PlainHost {
             tty: tty.clone(),
             host: self.name(),
         };
-        self.terminals.insert(surface.clone(), info);
+        self.terminals.insert(surface.clone(), Heard { info, last: self.heard });
         Some(Event::Surface { surface: surface.clone(), workspace, tty })
     }
 
@@ -79,6 +100,12 @@ impl Host for PlainHost {
 
     fn rings_by_title(&self) -> bool {
         true
+    }
+
+    fn forget(&mut self, surface: &SurfaceId) {
+        if self.terminals.remove(surface).is_some() {
+            self.gone.push(surface.clone());
+        }
     }
 
     fn gone(&mut self) -> Vec<SurfaceId> {
@@ -115,6 +142,27 @@ mod tests {
         assert!(matches!(focus("tty:/dev/pts/7@5"), Focused::Cannot(why) if why.contains("/dev/pts/7,")));
         assert!(matches!(focus("tmux:nonsense"), Focused::Cannot(_)));
         assert_eq!(focus("ws:1"), Focused::NotMine);
+    }
+
+    #[test]
+    fn the_one_that_spoke_last_comes_first_and_the_gone_are_forgotten() {
+        let mut host = PlainHost::default();
+        let speak = |host: &mut PlainHost, name: &str| {
+            host.adopt(&SurfaceId::new(&format!("tty:{name}@1")), Some(name), "a");
+        };
+        let names = |host: &PlainHost| -> Vec<String> {
+            host.surfaces().into_iter().filter_map(|info| info.tty).collect()
+        };
+        for name in ["z", "b", "c"] {
+            speak(&mut host, name);
+        }
+        assert_eq!(names(&host), ["c", "b", "z"]);
+        speak(&mut host, "b");
+        assert_eq!(names(&host), ["b", "c", "z"]);
+        let surface = SurfaceId::new("tty:b@1");
+        host.forget(&surface);
+        host.forget(&surface);
+        assert_eq!((names(&host), host.gone()), (vec!["c".to_owned(), "z".to_owned()], vec![surface]));
     }
 
     #[test]

@@ -29,6 +29,23 @@ pub(crate) struct Terminal {
     pub(crate) surface: SurfaceId,
 }
 
+/// Why nothing was shown in a terminal; in words.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NotShown {
+    /// It was closed.
+    Gone(String),
+    /// It is there, as far as is known.
+    Failed(String),
+}
+
+impl NotShown {
+    fn words(self) -> String {
+        match self {
+            Self::Gone(why) | Self::Failed(why) => why,
+        }
+    }
+}
+
 /// What was shown in a terminal and can be taken back.
 #[derive(Debug, Clone)]
 pub(crate) struct InTerminal {
@@ -47,7 +64,7 @@ impl Terminal {
     /// Puts a sign with a text into its title, or brings back the title from before. Nothing happens where it would not come
     /// back.
     pub(crate) async fn title(&self, text: Option<&str>) -> Result<(), String> {
-        let (tty, environment) = self.look().await?;
+        let (tty, environment) = self.look().await.map_err(NotShown::words)?;
         let detection = detect(&environment);
         if !detection.keeps_titles() {
             return Ok(());
@@ -62,7 +79,7 @@ impl Terminal {
     }
 
     /// The device and what it is, if it is still the one that was meant.
-    async fn look(&self) -> Result<(String, Env), String> {
+    async fn look(&self) -> Result<(String, Env), NotShown> {
         let pane = TmuxPane::of(&self.surface);
         if let Some(tty) = self.tty.clone() {
             let environment = self.environment_of(tty.clone()).await;
@@ -71,16 +88,19 @@ impl Terminal {
                 return Ok((tty, environment?));
             }
         }
-        let pane = pane.ok_or_else(|| format!("the device of {} is not known", self.surface))?;
-        let tty = pane.tty().await.map_err(|why| why.to_string())?;
+        let unknown = || NotShown::Failed(format!("the device of {} is not known", self.surface));
+        let pane = pane.ok_or_else(unknown)?;
+        let tty = pane.tty().await.map_err(|why| {
+            if why.is_gone { NotShown::Gone(why.to_string()) } else { NotShown::Failed(why.to_string()) }
+        })?;
         let environment = self.environment_of(tty.clone()).await?;
         Ok((tty, environment))
     }
 
-    async fn environment_of(&self, tty: String) -> Result<Env, String> {
+    async fn environment_of(&self, tty: String) -> Result<Env, NotShown> {
         let surface = self.surface.clone();
         let environment = tokio::task::spawn_blocking(move || environment(&surface, &tty)).await;
-        environment.map_err(|error| error.to_string())?
+        environment.map_err(|error| NotShown::Failed(error.to_string()))?
     }
 
     /// Shows a notification through the terminal's own channel. Gives in words how, and what is needed to take it back.
@@ -89,13 +109,13 @@ impl Terminal {
         note: &Note,
         preferred: Channel,
         home: &Home,
-    ) -> Result<(String, Option<InTerminal>), String> {
+    ) -> Result<(String, Option<InTerminal>), NotShown> {
         let (tty, environment) = self.look().await?;
         let detection = outer(detect(&environment), &environment).await;
         let detection = self.corrected(detection, &environment, home);
         let choice = choose(preferred, &detection, AppleBell::default());
         if matches!(choice.method, Method::Disabled | Method::NoMethodAvailable) {
-            return Err(format!("{tty}: {}", choice.reason));
+            return Err(NotShown::Failed(format!("{tty}: {}", choice.reason)));
         }
         let id = notification_id(&note.id);
         let body = note.text_below_heading();
@@ -103,7 +123,7 @@ impl Terminal {
         let notice = Notice { id: &id, title: Some(note.heading()), body: &body, urgency };
         let bytes = notice.encode(choice.method, &detection.multiplexers);
         let written = terminal::write(Path::new(&tty), &bytes, terminal::WRITE_DEADLINE).await;
-        written.map_err(|error| error.to_string())?;
+        written.map_err(|error| NotShown::Failed(error.to_string()))?;
         let close = (choice.method == Method::Kitty).then(|| InTerminal {
             tty: tty.clone(),
             close: wrap(close99(&id, Terminator::St).as_bytes(), &detection.multiplexers),
@@ -125,19 +145,21 @@ impl Terminal {
 }
 
 /// The environment of the process that leads the terminal's session: it was started by the terminal itself.
-fn environment(surface: &SurfaceId, tty: &str) -> Result<Env, String> {
+fn environment(surface: &SurfaceId, tty: &str) -> Result<Env, NotShown> {
     if cfg!(target_os = "macos") {
-        return Err(format!("{tty}: macOS does not tell which terminal that is"));
+        return Err(NotShown::Failed(format!("{tty}: macOS does not tell which terminal that is")));
     }
-    let device = fs::metadata(tty).map_err(|error| format!("{tty}: {error}"))?.rdev();
+    let gone = |why: &str| NotShown::Gone(format!("{tty} {why}"));
+    let device = fs::metadata(tty).map_err(|error| gone(&format!("cannot be used: {error}")))?.rdev();
     let plain = surface.as_str().strip_prefix("tty:");
     let began =
         plain.and_then(|plain| plain.rsplit_once('@')).and_then(|(_, start)| start.parse::<u64>().ok());
-    let leader = Leader::of(device).ok_or_else(|| format!("nobody is at {tty}"))?;
+    let leader = Leader::of(device).ok_or_else(|| gone("is used by no process any more"))?;
     if began.is_some_and(|began| began != leader.started) {
-        return Err(format!("{tty} is somebody else's by now"));
+        return Err(gone("is another terminal by now"));
     }
-    let bytes = fs::read(format!("/proc/{}/environ", leader.pid)).map_err(|error| error.to_string())?;
+    let bytes = fs::read(format!("/proc/{}/environ", leader.pid))
+        .map_err(|error| NotShown::Failed(error.to_string()))?;
     let text = String::from_utf8_lossy(&bytes);
     let variables = text.split('\0').filter_map(|entry| entry.split_once('='));
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));

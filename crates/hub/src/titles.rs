@@ -41,7 +41,7 @@ impl Dispatcher {
         if self.titles.0.contains_key(surface) == lit || !by_title {
             return;
         }
-        let Some(terminal) = self.terminal_of(place) else { return };
+        let Some(terminal) = self.terminal_of(surface) else { return };
         let text = lit.then(|| self.title_text(place));
         if lit {
             self.titles.0.insert(surface.clone(), place.clone());

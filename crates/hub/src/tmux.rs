@@ -35,6 +35,8 @@ pub(crate) struct Unreachable {
     pub(crate) why: String,
     /// A command that helps.
     pub(crate) hint: Option<String>,
+    /// The place is no more.
+    pub(crate) is_gone: bool,
 }
 
 impl fmt::Display for Unreachable {
@@ -48,7 +50,11 @@ impl fmt::Display for Unreachable {
 
 impl Unreachable {
     pub(crate) fn new(why: impl Into<String>) -> Self {
-        Self { why: why.into(), hint: None }
+        Self { why: why.into(), hint: None, is_gone: false }
+    }
+
+    fn gone(why: String) -> Self {
+        Self { is_gone: true, ..Self::new(why) }
     }
 }
 
@@ -82,6 +88,7 @@ impl TmuxPane {
             return Err(Unreachable {
                 why: format!("no terminal shows tmux session {}", sanitise_line(&found.session_name)),
                 hint: Some(self.attach(&found.session_name)),
+                is_gone: false,
             });
         };
         self.run(&["switch-client", "-c", client, "-t", &window]).await.map(drop)
@@ -99,7 +106,7 @@ impl TmuxPane {
     }
 
     async fn find(&self) -> Result<Found, Unreachable> {
-        let ended = || Unreachable::new(format!("its tmux server (pid {}) has ended", self.server));
+        let ended = || Unreachable::gone(format!("its tmux server (pid {}) has ended", self.server));
         let panes = self.run(&["list-panes", "-a", "-F", PANE]).await;
         let panes = panes.map_err(|why| if self.server_runs() { why } else { ended() })?;
         let mut rows = panes.lines().map(|line| line.splitn(7, ' ').collect::<Vec<_>>()).peekable();
@@ -116,7 +123,7 @@ impl TmuxPane {
                 window: window.to_owned(),
                 tty: tty.to_owned(),
             }),
-            _ => Err(Unreachable::new(format!("its tmux pane {} is closed", self.pane))),
+            _ => Err(Unreachable::gone(format!("its tmux pane {} is closed", self.pane))),
         }
     }
 

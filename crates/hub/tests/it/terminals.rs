@@ -4,6 +4,8 @@ use ringer_hub::ProbedTerminal;
 use ringer_term::NotificationId;
 use ringer_term::probe::Probe;
 
+use serde_json::Value;
+
 use crate::hub::{TestHub, until};
 use crate::terminal::Terminal;
 
@@ -88,7 +90,7 @@ fn a_terminal_that_is_somebody_elses_by_now_is_left_alone() {
     message.origin.surface = Some(format!("tty:{}@1", terminal.tty));
     let id = hub.append(&message);
     let trail = hub.wait_for_step(&id, "terminal failed: ");
-    assert!(trail.iter().any(|step| step.contains("somebody else's by now")), "{trail:?}");
+    assert!(trail.iter().any(|step| step.contains("is another terminal by now")), "{trail:?}");
     assert!(terminal.told().is_empty());
 }
 
@@ -154,4 +156,43 @@ fn without_rings_no_title_has_a_sign() {
     let id = hub.append(&terminal.says("hello"));
     hub.wait_for_step(&id, "terminal: ");
     assert_eq!(times(&terminal, "\x1b[22;2t"), 0);
+}
+
+/// The surfaces that the hub knows.
+fn surfaces(hub: &TestHub) -> Vec<String> {
+    let all = hub.call("surface.list", &Value::Null);
+    let all = all.as_array().expect("a list").iter();
+    all.map(|one| one["surface"].as_str().expect("an id").to_owned()).collect()
+}
+
+#[test]
+fn a_message_from_no_terminal_goes_to_the_one_of_its_workspace_that_spoke_last() {
+    let hub = TestHub::start("");
+    let [one, two] = [Terminal::kitty(), Terminal::kitty()];
+    for (speaks, other) in [(&one, &two), (&two, &one)] {
+        let first = hub.append(&speaks.says("I am here"));
+        hub.wait_for_step(&first, "terminal: ");
+        let id = hub.send("from nowhere");
+        let trail = hub.wait_for_step(&id, "terminal: ");
+        let step = format!("terminal: kitty through {}", speaks.tty);
+        assert!(trail.contains(&step), "not through {}: {trail:?}", other.tty);
+    }
+}
+
+#[test]
+fn a_terminal_that_was_closed_is_passed_over_and_forgotten() {
+    let hub = TestHub::start("");
+    let [one, two] = [Terminal::kitty(), Terminal::kitty()];
+    // Whichever has the larger name goes.
+    let (stays, goes) = if one.surface < two.surface { (one, two) } else { (two, one) };
+    for terminal in [&stays, &goes] {
+        let id = hub.append(&terminal.says("I am here"));
+        hub.wait_for_step(&id, "terminal: ");
+    }
+    assert_eq!(surfaces(&hub), [goes.surface.clone(), stays.surface.clone()]);
+    drop(goes);
+    let id = hub.send("from nowhere");
+    let trail = hub.wait_for_step(&id, "terminal");
+    assert!(trail.contains(&format!("terminal: kitty through {}", stays.tty)), "{trail:?}");
+    assert_eq!(surfaces(&hub), std::slice::from_ref(&stays.surface));
 }
