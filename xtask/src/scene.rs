@@ -79,6 +79,8 @@ impl Scene {
             .env("RINGER_HUB", "off")
             // Cargo's, for us: every library would be looked for in its folders first.
             .env_remove("LD_LIBRARY_PATH")
+            // The spool of a home would be there, outside of the folder.
+            .env_remove("XDG_RUNTIME_DIR")
             .env_remove("RINGER_AGENT")
             .env_remove("RINGER_SURFACE");
         command

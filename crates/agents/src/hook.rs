@@ -23,6 +23,9 @@ pub const MAX_BLOCKS: i64 = 3;
 const CONTEXT_LIMIT: usize = 10_000;
 /// What the lead is given at once of what is for the lead.
 const MAX_FOR_LEAD: usize = 20;
+/// How long one call waits for other writers, all in all: to write its event, to move the lead's cursor, and to note what
+/// was handed over.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// How long another reader of the lead's cursor is waited for.
 const LEAD_PATIENCE: Duration = Duration::from_millis(20);
 
@@ -79,7 +82,8 @@ pub fn call(
     let Some(agent) = report.session_id.as_deref().and_then(|session| agent_id(client, session)) else {
         return Ok(Done { observations, hub_is_missing: false });
     };
-    let mut call = Call { client, event, agent, report, at };
+    let until = Instant::now() + LONGEST_WAIT;
+    let mut call = Call { client, event, agent, report, at, until };
     let hub_is_missing = match Journal::open_without_repair(&at.home, WritePatience::HOOK) {
         Ok(mut journal) => {
             let outcome = call.run(&mut journal, out)?;
@@ -91,7 +95,7 @@ pub fn call(
         }
         Err(error) => {
             let event = call.agent_event(None, &Stamp::now());
-            !spool_event(&at.home, &event, at.clock).map_err(|_| error)?
+            !spool_event(&at.home, &event).map_err(|_| error)?
         }
     };
     Ok(Done { observations, hub_is_missing })
@@ -103,6 +107,8 @@ struct Call<'a> {
     agent: Agent,
     report: Report,
     at: &'a Whereabouts<'a>,
+    /// How long other writers are waited for, all in all.
+    until: Instant,
 }
 
 impl Call<'_> {
@@ -119,25 +125,37 @@ impl Call<'_> {
         let claimed = outcome.change.claimed.take();
         let is_lead = self.is_lead(journal, &event, outcome.spooled).unwrap_or(false);
         let answered = if is_lead && takes && !self.report.subagent && !outcome.spooled {
-            self.answer_lead(journal, out, &event.of.scope, claimed.as_ref())
+            let scope = &event.of.scope;
+            journal.within(self.patience(), |journal| self.answer_lead(journal, out, scope, claimed.as_ref()))
         } else {
             self.answer(out, claimed.as_ref(), is_lead)
         };
-        if let Err(error) = answered {
-            // The client did not read it: it waits on, and a turn that was not held back has ended.
+        if let Err(error @ HookError::Output(_)) = answered {
+            // The client did not read it: a turn that was to go on has ended, and what was claimed waits on. The end
+            // first: what is not given back is pending again when its lease is over.
+            let ends = AgentEvent { mono: (self.at.clock)(), stamp: Stamp::now(), ..event };
+            let ended = if outcome.held {
+                journal.hear_event(&ends, Wanted::default(), self.at.clock).map(drop)
+            } else {
+                Ok(())
+            };
             if let Some(claimed) = &claimed {
-                journal.give_back(&self.agent, claimed)?;
+                journal.within(self.patience(), |journal| journal.give_back(&self.agent, claimed))?;
             }
-            if outcome.held {
-                let ends = AgentEvent { mono: (self.at.clock)(), stamp: Stamp::now(), ..event };
-                journal.hear_event(&ends, Wanted::default(), self.at.clock)?;
-            }
+            ended?;
             return Err(error);
         }
         if let Some(claimed) = &claimed {
-            journal.hand_over(&self.agent, claimed, Stamp::now().unix_ms)?;
+            let now = Stamp::now().unix_ms;
+            journal.within(self.patience(), |journal| journal.hand_over(&self.agent, claimed, now))?;
         }
+        answered?;
         Ok(outcome)
+    }
+
+    /// How long another writer is waited for now. Always a moment: the first try may meet one that is about to finish.
+    fn patience(&self) -> WritePatience {
+        WritePatience(self.until.saturating_duration_since(Instant::now()).max(Duration::from_millis(5)))
     }
 
     /// What the call reports, complete: another process may take it in later.

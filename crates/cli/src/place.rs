@@ -46,7 +46,7 @@ pub(crate) fn existing_journal() -> Result<Option<Journal>, Failure> {
 
 /// Takes in what hooks spooled. What cannot be taken in now stays in the spool, and `ringer status` counts it.
 pub(crate) fn take_in_spool(journal: &mut Journal) {
-    while journal.take_in_spool(monotonic(), Patience::HOOK).is_ok_and(|taken| taken.more) {}
+    while journal.take_in_spool(&monotonic, Patience::HOOK).is_ok_and(|taken| taken.more) {}
 }
 
 /// What there is to say of the spool, or nothing if all is well.

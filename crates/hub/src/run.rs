@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use ringer_deliver::{Desktop, Known, REPLY_DEADLINE, Shown};
-use ringer_journal::{Error as JournalError, Home, HubBell, Journal, Memory, Taken};
+use ringer_journal::{Error as JournalError, Home, HubBell, Journal, Memory, SpoolStatus, Stamp, Taken};
 use tokio::sync::mpsc;
 
 use crate::config::Environment;
@@ -146,7 +146,8 @@ fn start_again_if_behind(surroundings: &Surroundings, taken: &Taken, log: &Log) 
     let journal = Journal::open_existing(&surroundings.home).ok().flatten();
     let is_behind = |journal: Journal| {
         let taken = journal.go_on(taken)?;
-        Ok::<bool, JournalError>(journal.last_seq()? > taken.cursor.seq)
+        let spooled = SpoolStatus::of(&surroundings.home, Stamp::now().unix_ms).waiting > 0;
+        Ok::<bool, JournalError>(spooled || journal.last_seq()? > taken.cursor.seq)
     };
     if journal.is_some_and(|journal| is_behind(journal).unwrap_or(false)) && !surroundings.aloud {
         log.line("something came in the last moment: starting again");

@@ -91,6 +91,11 @@ impl Dispatcher {
 
     /// The time of some agents has come: stuck, or waiting for long.
     pub(crate) fn tick_agents(&mut self, now: Duration) {
+        // An agent whose last event is in the spool is not stuck.
+        if !self.take_in_spool() {
+            self.agents_due = Some(now + Duration::from_secs(1));
+            return;
+        }
         let patience = self.patience;
         let stamp = Stamp::now();
         match self.journal.tick_agents(now, patience, &stamp) {
@@ -154,7 +159,8 @@ impl Dispatcher {
     /// An agent's process ended. If it has not said goodbye, that is told.
     pub(crate) fn agent_ended(&mut self, agent: &Agent) {
         // Its last event may be in the spool: an agent that said goodbye did not end in the middle of a turn.
-        if !self.take_in_spool() {
+        let is_behind = self.spool_retry_at.is_some_and(|at| at > monotonic());
+        if is_behind || !self.take_in_spool() {
             return self.end_later(agent);
         }
         self.followed.remove(agent);

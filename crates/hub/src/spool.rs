@@ -15,7 +15,7 @@ impl Dispatcher {
     pub(crate) fn take_in_spool(&mut self) -> bool {
         let now = monotonic();
         self.spool_retry_at = None;
-        match self.journal.take_in_spool(now, Patience::LOOP) {
+        match self.journal.take_in_spool(&monotonic, Patience::LOOP) {
             Ok(taken) => {
                 if taken.events > 0 {
                     self.log.line(format!("took in {} spooled events of hooks", taken.events));

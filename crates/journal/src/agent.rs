@@ -15,7 +15,7 @@ mod apply;
 mod notice;
 
 use apply::row;
-pub(crate) use apply::{EventTime, hear};
+pub(crate) use apply::{EventTime, hear, is_late};
 
 /// How often a sign of life alone is written down. Far less than the time after which an agent counts as stuck.
 const ALIVE_EVERY: Duration = Duration::from_mins(1);

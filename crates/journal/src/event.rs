@@ -8,7 +8,7 @@ use ringer_core::{AgentState, Authority, Patience as AgentPatience, Signal};
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{AgentChange, EventTime, Sighting, Signals, hear};
+use crate::agent::{AgentChange, EventTime, Sighting, Signals, hear, is_late};
 use crate::doorbell;
 use crate::error::Error;
 use crate::home::Home;
@@ -34,7 +34,8 @@ pub struct AgentEvent {
     pub signals: Vec<Signal>,
     /// Whether anything is told of it. Subagents are silent.
     pub notify: bool,
-    /// When it happened, on the clock that never jumps.
+    /// When it happened, on the clock that never jumps. In the spool, the name of the file says it.
+    #[serde(skip)]
     pub mono: Duration,
     /// When it happened, and randomness for the ids of the messages it makes: taken in twice, they are the same messages.
     pub stamp: Stamp,
@@ -106,9 +107,9 @@ impl Journal {
             }
         }
         let may_wait = matches!(failure, None | Some(Error::Busy { .. }));
-        match put(&spool, event, clock) {
+        match put(&spool, event) {
             Ok(name) if may_wait => {
-                let taken = self.take_in_own(&spool, &event.of.agent, (&name, wanted), clock());
+                let taken = self.take_in_own(&spool, &event.of.agent, (&name, wanted), clock);
                 if let Ok(outcome) = taken {
                     return Ok(outcome);
                 }
@@ -148,9 +149,9 @@ impl Journal {
 }
 
 /// Spools an event without a database: it cannot even be opened. Gives whether a hub was there to hear of it.
-pub fn spool_event(home: &Home, event: &AgentEvent, clock: &dyn Fn() -> Duration) -> io::Result<bool> {
+pub fn spool_event(home: &Home, event: &AgentEvent) -> io::Result<bool> {
     let spool = Spool::of(home);
-    match put(&spool, event, clock) {
+    match put(&spool, event) {
         Ok(_) => Ok(doorbell::ring_everything(home)),
         Err(error) => {
             spool.count_lost(event.stamp.unix_ms, &error.to_string());
@@ -160,11 +161,10 @@ pub fn spool_event(home: &Home, event: &AgentEvent, clock: &dyn Fn() -> Duration
 }
 
 /// Puts an event into the spool. Gives the name of its file.
-fn put(spool: &Spool, event: &AgentEvent, clock: &dyn Fn() -> Duration) -> io::Result<String> {
+fn put(spool: &Spool, event: &AgentEvent) -> io::Result<String> {
     let unfinished = spool.begin(&event.of.agent, event.stamp.number())?;
-    // Later than the look of every hook of this session that has not seen this file.
-    let event = AgentEvent { mono: clock(), ..event.clone() };
-    unfinished.finish(event.mono, &serde_json::to_vec(&SpooledEvent { version: VERSION, event })?)
+    let spooled = SpooledEvent { version: VERSION, event: event.clone() };
+    unfinished.finish(event.mono, &serde_json::to_vec(&spooled)?)
 }
 
 impl AgentEvent {
@@ -185,8 +185,11 @@ impl AgentEvent {
         wanted: Wanted<'_>,
         time: EventTime,
     ) -> rusqlite::Result<(EventOutcome, Vec<String>)> {
+        let is_late = is_late(transaction, &self.signals_at(time.mono), time)?;
+        // What an overtaken event would do to the session, the newer ones have done.
+        let claim = self.claim(wanted.choose).filter(|_| !is_late);
         let agent = self.of.agent.as_str();
-        let claimed = match self.claim(wanted.choose) {
+        let claimed = match claim {
             Some(claim) => inbox::claim(transaction, agent, &claim, &self.stamp)?,
             None => None,
         };
@@ -198,10 +201,10 @@ impl AgentEvent {
             heard.signals = &goes_on;
         }
         let (told, bells) = hear(transaction, &heard, &mut { self.stamp }, Some(time))?;
-        if self.session_starts && self.of.manager.is_none() {
+        if self.session_starts && self.of.manager.is_none() && !is_late {
             lead::claim(transaction, &self.of.scope, &self.of.agent)?;
         }
-        if held || self.turn_changes {
+        if held || (self.turn_changes && !is_late) {
             let count = if held { "blocks + 1" } else { "0" };
             transaction
                 .prepare(&format!("UPDATE agent SET blocks = {count} WHERE id = ?1"))?

@@ -95,7 +95,7 @@ impl<'a> Listener<'a> {
     /// Takes in what hooks spooled. Gives when to look again, if something is left: no ring announces that the write lock
     /// came free.
     fn take_in_spool(&mut self) -> Option<Instant> {
-        match self.journal.take_in_spool(monotonic(), Patience::HOOK) {
+        match self.journal.take_in_spool(&monotonic, Patience::HOOK) {
             Ok(taken) => taken.more.then(Instant::now),
             Err(_) => Some(Instant::now() + LOOK_AGAIN_AFTER),
         }

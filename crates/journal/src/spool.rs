@@ -6,8 +6,8 @@
 //! loss the agents are gone as well.
 //!
 //! A file's name says when the event happened and to which agent: `BOOT-NANOSECONDS-RANDOM-AGENT.event`. A file that is
-//! still being written is `RANDOM-AGENT.tmp`. The time is read *after* the temporary file is there, so a hook of the same
-//! session that sees no file of its session can be sure that it happened before every event that is spooled later.
+//! still being written is `RANDOM-AGENT.tmp`: a hook of the same session that sees one writes its own event down, even if
+//! that changes nothing, so that the two are put in order.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -33,6 +33,9 @@ pub(crate) const MAX_EVENT: u64 = 128 * 1024;
 /// A temporary file of this age was left by a process that was killed: writing one takes less than a millisecond.
 const ABANDONED_AFTER: Duration = Duration::from_mins(1);
 
+/// How long what went wrong is shown in `status` and `doctor`.
+pub(crate) const SHOWN_FOR: Duration = Duration::from_hours(24);
+
 const EVENT: &str = ".event";
 const TEMPORARY: &str = ".tmp";
 
@@ -41,7 +44,8 @@ const TEMPORARY: &str = ".tmp";
 pub(crate) struct Spool {
     /// Where events are written, the best first. All of them are read.
     directories: Vec<PathBuf>,
-    /// Read as well, and never made: a hub that was started without `XDG_RUNTIME_DIR` finds what others put there.
+    /// Read as well, and never made: a hub that was started with another `XDG_RUNTIME_DIR`, or without one, finds what
+    /// hooks of a login session put there.
     also_read: Option<PathBuf>,
     home: PathBuf,
 }
@@ -59,10 +63,12 @@ pub(crate) struct Entry {
 
 impl Spool {
     pub(crate) fn of(home: &Home) -> Self {
-        let name = format!("spool-{:016x}", hash(home.path().as_os_str().as_encoded_bytes()));
+        // `/home` and `/home/` are one home.
+        let path: PathBuf = home.path().components().collect();
+        let name = format!("spool-{:016x}", hash(path.as_os_str().as_encoded_bytes()));
         let below = |runtime: &Path| runtime.join("ringer").join(&name);
         let runtime = home.runtime().filter(|path| is_private(path)).map(below);
-        let also_read = runtime.is_none().then(|| below(&usual_runtime()));
+        let also_read = Some(below(&usual_runtime())).filter(|usual| runtime.as_ref() != Some(usual));
         let directories = runtime.into_iter().chain([home.path().join("spool")]).collect();
         Self { directories, also_read, home: home.path().to_owned() }
     }
@@ -122,16 +128,15 @@ impl Spool {
         entries
     }
 
-    /// Whether there is a file of that name.
-    pub(crate) fn holds(&self, name: &str) -> bool {
-        self.all().any(|directory| fs::symlink_metadata(directory.join(name)).is_ok())
-    }
-
-    /// How many events are spooled, and how many files were set aside because they could not be read.
+    /// How many events are spooled, and how many files of the last day could not be read and were set aside.
     pub(crate) fn count(&self) -> (usize, usize) {
         let events = self.names().filter(|(_, name)| name.ends_with(EVENT)).count();
-        let bad = self.all().map(|directory| fs::read_dir(directory.join("bad")).map_or(0, Iterator::count));
-        (events, bad.sum())
+        let is_recent = |file: &fs::DirEntry| {
+            let moved = file.metadata().and_then(|metadata| metadata.modified());
+            moved.is_ok_and(|moved| moved.elapsed().unwrap_or_default() < SHOWN_FOR)
+        };
+        let bad = self.all().flat_map(|directory| fs::read_dir(directory.join("bad")).into_iter().flatten());
+        (events, bad.flatten().filter(is_recent).count())
     }
 
     fn all(&self) -> impl Iterator<Item = &PathBuf> {
@@ -176,8 +181,14 @@ impl Entry {
         self.is_of_this_boot
     }
 
-    fn path(&self) -> PathBuf {
+    /// Where it is.
+    pub(crate) fn path(&self) -> PathBuf {
         self.directory.join(&self.name)
+    }
+
+    /// Where it is once it was set aside.
+    pub(crate) fn bad_path(&self) -> PathBuf {
+        self.directory.join("bad").join(&self.name)
     }
 
     /// Whether it is still there. Asked under the write lock: an event that is gone was taken in.
@@ -188,15 +199,7 @@ impl Entry {
     /// The bytes. Never waits and never reads more than [`MAX_EVENT`], whatever was put in this place;
     /// [`ErrorKind::InvalidData`] for what no hook wrote.
     pub(crate) fn read(&self) -> io::Result<Vec<u8>> {
-        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
-        let is_plain = |metadata: &Metadata| metadata.is_file() && metadata.len() <= MAX_EVENT;
-        if !is_plain(&fs::symlink_metadata(self.path())?) {
-            return Err(ErrorKind::InvalidData.into());
-        }
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(self.path())?;
-        let mut bytes = Vec::new();
-        file.take(MAX_EVENT).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        read_plain(&self.path(), MAX_EVENT)
     }
 
     /// Removes it, once what it says is on disk.
@@ -205,14 +208,24 @@ impl Entry {
         let _ = fs::remove_file(self.path());
     }
 
-    /// Moves it away, because it cannot be read. Gives where it is then.
-    pub(crate) fn set_aside(&self) -> io::Result<PathBuf> {
-        let bad = self.directory.join("bad");
-        make_private(&bad)?;
-        let path = bad.join(&self.name);
-        fs::rename(self.path(), &path)?;
-        Ok(path)
+    /// Moves it away, because it cannot be read.
+    pub(crate) fn set_aside(&self) -> io::Result<()> {
+        make_private(&self.directory.join("bad"))?;
+        fs::rename(self.path(), self.bad_path())
     }
+}
+
+/// Reads a regular file of at most so many bytes. Never waits: a FIFO or a device in its place is refused.
+fn read_plain(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+    let is_plain = |metadata: &Metadata| metadata.is_file() && metadata.len() <= most;
+    if !is_plain(&fs::symlink_metadata(path)?) {
+        return Err(ErrorKind::InvalidData.into());
+    }
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// An event that is being spooled. Dropped before it is finished, it leaves nothing.
@@ -227,6 +240,9 @@ pub(crate) struct Unfinished {
 impl Unfinished {
     /// Writes the event, which happened at that time. When this returns, no kill loses it. Gives its name.
     pub(crate) fn finish(mut self, mono: Duration, event: &[u8]) -> io::Result<String> {
+        if event.len() as u64 > MAX_EVENT {
+            return Err(ErrorKind::FileTooLarge.into());
+        }
         self.file.write_all(event)?;
         let name = format!("{}-{:020}-{:08x}-{}{EVENT}", boot_id(), mono.as_nanos(), self.random, self.agent);
         fs::rename(&self.temporary, self.temporary.with_file_name(&name))?;
@@ -286,7 +302,7 @@ fn file_word(agent: &Agent) -> String {
 }
 
 /// FNV-1a. Names files of one person; a cryptographic hash would cost every hook call a look at the processor's features.
-fn hash(bytes: &[u8]) -> u64 {
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

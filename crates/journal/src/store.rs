@@ -153,12 +153,18 @@ impl<F: Form> Store<F> {
         Ok(())
     }
 
-    /// Does something while waiting for the write lock for another time.
-    pub(crate) fn within<T>(&mut self, patience: Patience, work: impl FnOnce(&mut Self) -> T) -> T {
-        let before = std::mem::replace(&mut self.patience, patience);
+    /// Does something while waiting for other writers for another time.
+    pub fn within<T>(&mut self, patience: Patience, work: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.set_patience(patience);
         let done = work(self);
-        self.patience = before;
+        self.set_patience(before);
         done
+    }
+
+    fn set_patience(&mut self, patience: Patience) -> Patience {
+        // It only sets a number in the connection; where it fails, the old one holds.
+        let _ = self.connection.busy_timeout(patience.0);
+        std::mem::replace(&mut self.patience, patience)
     }
 
     fn open_sound(home: &Home, patience: Patience) -> Result<Self, Error> {

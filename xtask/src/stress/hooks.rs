@@ -21,15 +21,15 @@ use crate::scene::{Scene, failed};
 
 /// In one round of so many another writer holds the lock all the while, as a stopped process does.
 const LOCK_HELD_ONE_IN: u32 = 4;
-/// How many hooks are killed with `--kill`.
-const DOOMED_ONE_IN: u64 = 4;
+/// One hook in so many is killed with `--kill`.
+const KILLED_ONE_IN: u64 = 4;
 
 pub(super) fn run(plan: &Plan, ringer: &Path) -> Result<Figures, Failure> {
     let scene = Scene::new("stress-hooks", ringer)?;
     let runtime = scene.path("run");
     DirBuilder::new().mode(0o700).create(&runtime).map_err(|error| failed(&runtime, &error))?;
     let mut figures = Figures::default();
-    // The journal is there before the first round, as it is for everybody but the very first agent.
+    // The journal is there before the first round: only the very first agent of a person finds none.
     must(&scene, &["notify", "hello"])?;
     let mut acknowledged = Vec::new();
     for round in 0..plan.rounds {
@@ -38,7 +38,7 @@ pub(super) fn run(plan: &Plan, ringer: &Path) -> Result<Figures, Failure> {
         let sessions: Vec<u32> = (0..plan.hooks).map(|number| round * plan.hooks + number).collect();
         let endings = at_once(&sessions, |session| {
             let mut chance = Chance::new(plan.frame.seed, u64::from(session));
-            let time = Fate::default().draw(plan.kill && chance.one_in(DOOMED_ONE_IN), &mut chance);
+            let time = Fate::default().draw(plan.kill && chance.one_in(KILLED_ONE_IN), &mut chance);
             Ending::of(hook(&scene, session).env("XDG_RUNTIME_DIR", &runtime), time)
         })?;
         drop(lock);

@@ -16,7 +16,7 @@ use crate::ringer::{check, json};
 fn hold_lock(environment: &TestEnvironment) -> File {
     let path = environment.home().join("write.lock");
     let held = OpenOptions::new().append(true).create(true).open(path).expect("a lock");
-    held.lock().expect("nobody else has it");
+    held.lock().expect("it is free");
     held
 }
 

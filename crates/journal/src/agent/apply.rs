@@ -68,6 +68,15 @@ pub(super) fn row(connection: &Connection, heard: &Signals<'_>) -> rusqlite::Res
     }))
 }
 
+/// Whether a newer event of the agent has been applied.
+pub(crate) fn is_late(
+    connection: &Connection,
+    heard: &Signals<'_>,
+    time: EventTime,
+) -> rusqlite::Result<bool> {
+    Ok(row(connection, heard)?.is_some_and(|known| time.is_older_than(&known)))
+}
+
 /// Applies signals to an agent. Gives how many messages that made, and the doorbells to ring once it is on disk.
 ///
 /// `time` is given for events, which may be taken in after a newer one of their session: such an event appends its notice
@@ -94,7 +103,7 @@ pub(crate) fn hear(
         notices.extend(told.into_iter().filter(|_| heard.aloud));
     }
     let since_ms = if machine.state() == before { since_ms } else { stamp.unix_ms };
-    save(transaction, heard, &machine, since_ms, stamp.unix_ms)?;
+    save(transaction, heard, &machine, since_ms, stamp.unix_ms, time)?;
     let mut bells = Vec::new();
     let asks = |state| state == AgentState::Blocked(BlockedOn::Question);
     if asks(before) && !asks(machine.state()) {
@@ -197,6 +206,7 @@ fn save(
     machine: &AgentMachine,
     since_ms: i64,
     now_ms: i64,
+    time: Option<EventTime>,
 ) -> rusqlite::Result<()> {
     let of = heard.of;
     // Plain data: it cannot fail to be written.
@@ -206,8 +216,9 @@ fn save(
     let seen_ms = (!heard.signals.is_empty()).then_some(now_ms);
     // Terminals tell in no order with the session's own events, so what they say does not make those late.
     let is_event = |signal: &Signal| matches!(signal.authority, Authority::Hook | Authority::Process);
-    let newest =
-        heard.signals.iter().any(is_event).then(|| i64::try_from(heard.mono.as_nanos()).unwrap_or(0));
+    let is_of_this_boot = time.is_none_or(|time| time.earlier_boot_ms.is_none());
+    let mono = if is_of_this_boot { i64::try_from(heard.mono.as_nanos()).unwrap_or(0) } else { 0 };
+    let newest = heard.signals.iter().any(is_event).then_some(mono);
     transaction
         .prepare(
             "INSERT INTO agent (id, client, session_id, scope, worktree, cwd, surface, manager, name, pid, started,

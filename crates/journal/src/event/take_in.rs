@@ -4,8 +4,11 @@
 //! noted, in one transaction; its file is removed after that. So under the write lock an event counts if its file is there
 //! and its name is not noted. Notes of files that are gone are removed, under the lock as well.
 
+use std::collections::HashSet;
+use std::fs;
 use std::io::ErrorKind;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use ringer_core::{Agent, Draft, Kind, Scope, Sender};
 use rusqlite::{OptionalExtension, Transaction};
@@ -17,14 +20,12 @@ use crate::append;
 use crate::error::Error;
 use crate::home::Home;
 use crate::journal::Journal;
-use crate::spool::{Entry, LostEvents, Spool};
+use crate::spool::{Entry, LostEvents, SHOWN_FOR, Spool, hash};
 use crate::stamp::Stamp;
 use crate::turn::Patience;
 
 /// Events taken in with one transaction. Each takes a fraction of a millisecond, and other writers wait for all of them.
 const MAX_AT_ONCE: usize = 256;
-/// How long lost events are shown in `status` and `doctor` after the person was told.
-const SHOW_LOST_FOR_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// What came of taking in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,7 +43,7 @@ pub struct TakenIn {
 pub struct SpoolStatus {
     /// Events that wait to be taken in.
     pub waiting: usize,
-    /// Files that were set aside because they could not be read.
+    /// Files of the last day that could not be read and were set aside.
     pub unreadable: usize,
     /// Events that were lost within the last day.
     pub lost: Option<LostEvents>,
@@ -53,26 +54,28 @@ impl SpoolStatus {
     pub fn of(home: &Home, unix_ms: i64) -> Self {
         let spool = Spool::of(home);
         let (waiting, unreadable) = spool.count();
-        Self { waiting, unreadable, lost: spool.lost_since(unix_ms.saturating_sub(SHOW_LOST_FOR_MS)) }
+        let day_ms = i64::try_from(SHOWN_FOR.as_millis()).unwrap_or(i64::MAX);
+        Self { waiting, unreadable, lost: spool.lost_since(unix_ms.saturating_sub(day_ms)) }
     }
 }
 
 impl Journal {
-    /// Takes in what hooks spooled, at most 256 events, waiting for the write lock no longer than that. `now` is on the
-    /// clock that never jumps. Costs next to nothing where there is nothing.
-    pub fn take_in_spool(&mut self, now: Duration, patience: Patience) -> Result<TakenIn, Error> {
+    /// Takes in what hooks spooled, at most 256 events, waiting for the write lock no longer than that. Costs next to
+    /// nothing where there is nothing.
+    pub fn take_in_spool(
+        &mut self,
+        clock: &dyn Fn() -> Duration,
+        patience: Patience,
+    ) -> Result<TakenIn, Error> {
         let spool = Spool::of(&self.home);
-        let mut entries = spool.entries(None);
-        let lost = spool.lost();
+        spool.remove_abandoned();
+        let (entries, lost) = (spool.entries(None), spool.lost());
         if entries.is_empty() && lost.is_none() {
             return Ok(TakenIn::default());
         }
-        let more = entries.len() > MAX_AT_ONCE;
-        entries.truncate(MAX_AT_ONCE);
-        let taken =
-            self.within(patience, |journal| journal.take_in(&spool, entries, None, lost.as_ref(), now));
-        spool.remove_abandoned();
-        taken.map(|(_, taken)| TakenIn { more, ..taken })
+        let batch = Batch { own: None, lost };
+        let taken = self.within(patience, |journal| journal.take_in(&spool, entries, &batch, clock));
+        taken.map(|(_, taken)| taken)
     }
 
     /// Makes sure that lost events can be counted when the disk is full. For the hub, while there is room.
@@ -86,76 +89,130 @@ impl Journal {
         spool: &Spool,
         agent: &Agent,
         own: (&str, Wanted<'_>),
-        now: Duration,
+        clock: &dyn Fn() -> Duration,
     ) -> Result<EventOutcome, Error> {
         let mut entries = spool.entries(Some(agent));
         // The oldest wait for the hub if there are more: the state is what the newest event says.
         entries.drain(..entries.len().saturating_sub(MAX_AT_ONCE));
-        self.take_in(spool, entries, Some(own), None, now).map(|(outcome, _)| outcome)
+        let batch = Batch { own: Some(own), lost: None };
+        let (own, _) = self.take_in(spool, entries, &batch, clock)?;
+        // Another process has it, or will.
+        Ok(own.unwrap_or(EventOutcome { spooled: true, ..EventOutcome::default() }))
     }
 
     fn take_in(
         &mut self,
         spool: &Spool,
         entries: Vec<Entry>,
-        own: Option<(&str, Wanted<'_>)>,
-        lost: Option<&LostEvents>,
-        now: Duration,
-    ) -> Result<(EventOutcome, TakenIn), Error> {
-        let (events, unreadable) = read(entries);
-        let (outcome, taken, bells) = self.write(|transaction| {
-            let (mut outcome, mut bells) = (EventOutcome::default(), Vec::new());
-            let mut taken = TakenIn { unreadable: unreadable.len(), ..TakenIn::default() };
-            remove_notes(transaction, spool)?;
-            for (entry, event) in &events {
+        batch: &Batch<'_>,
+        clock: &dyn Fn() -> Duration,
+    ) -> Result<(Option<EventOutcome>, TakenIn), Error> {
+        let noted = self.noted()?;
+        let (done, mut entries): (Vec<Entry>, Vec<Entry>) =
+            entries.into_iter().partition(|entry| noted.contains(&entry.note()));
+        // Applied by a process that was killed before it removed them.
+        done.iter().for_each(Entry::remove);
+        let (mut events, mut unreadable, more) = read(&mut entries);
+        if events.is_empty() && unreadable.is_empty() && batch.lost.is_none() {
+            return Ok((None, TakenIn::default()));
+        }
+        let (own, applied, failed, bells) = self.write(|transaction| {
+            let (mut own, mut applied, mut failed, mut bells) = (None, 0, Vec::new(), Vec::new());
+            remove_notes(transaction)?;
+            let now = clock();
+            for (place, (entry, event)) in events.iter().enumerate() {
                 if !entry.exists() || is_noted(transaction, entry)? {
                     continue;
                 }
-                let own = own.filter(|(name, _)| entry.name == *name);
-                let wanted = own.map(|(_, wanted)| wanted).unwrap_or_default();
-                let (applied, more) = event.apply(transaction, wanted, time_of(entry, event, now))?;
-                transaction.prepare("INSERT INTO spooled (name) VALUES (?1)")?.execute([&entry.name])?;
-                bells.extend(more);
-                taken.events += 1;
-                if own.is_some() {
-                    outcome = applied;
+                let wanted = batch.own.filter(|(name, _)| entry.name == *name).map(|(_, wanted)| wanted);
+                let time = time_of(entry, event, now);
+                // An event that cannot be applied must not keep the others from being so.
+                transaction.execute_batch("SAVEPOINT event")?;
+                match event.apply(transaction, wanted.unwrap_or_default(), time) {
+                    Ok((outcome, more)) => {
+                        bells.extend(more);
+                        applied += 1;
+                        own = wanted.map(|_| outcome).or(own);
+                        note(transaction, entry)?;
+                    }
+                    // The database itself: nothing can be applied now.
+                    Err(error) if !is_about_the_event(&error) => return Err(error),
+                    Err(_) => {
+                        transaction.execute_batch("ROLLBACK TO event")?;
+                        failed.push(place);
+                    }
                 }
+                transaction.execute_batch("RELEASE event")?;
             }
-            for (text, stamp) in problems(&unreadable, lost) {
+            let bad = unreadable.iter().chain(failed.iter().map(|place| &events[*place].0));
+            for (text, stamp) in problems(&bad.collect::<Vec<_>>(), batch.lost.as_ref()) {
                 if let Ok(draft) = Draft::new(Scope::global(), Sender::system(), Kind::Error, &text) {
                     bells.extend(append::put(transaction, &draft, &stamp.message_id(), stamp.unix_ms)?);
                 }
             }
-            Ok((outcome, taken, bells))
+            Ok((own, applied, failed, bells))
         })?;
+        for place in failed.into_iter().rev() {
+            unreadable.push(events.swap_remove(place).0);
+        }
+        // After the transaction that tells of them. One that cannot be moved is tried, and told of under the same id, again.
+        let moved = unreadable.iter().filter(|entry| entry.set_aside().is_ok()).count();
         for (entry, _) in &events {
             entry.remove();
         }
-        if lost.is_some() {
+        if batch.lost.is_some() {
             spool.told_of_lost();
         }
         self.ring(&bells);
-        Ok((outcome, taken))
+        let made_progress = moved > 0 || events.iter().any(|(entry, _)| !entry.exists());
+        let taken = TakenIn { events: applied, unreadable: moved, more: more && made_progress };
+        Ok((own, taken))
     }
+
+    /// The events that were applied and whose files are still there.
+    fn noted(&self) -> Result<HashSet<String>, Error> {
+        let select = || -> rusqlite::Result<HashSet<String>> {
+            let mut notes = self.connection.prepare("SELECT name FROM spooled")?;
+            notes.query_map([], |row| row.get(0))?.collect()
+        };
+        select().map_err(|error| self.error(error))
+    }
+}
+
+/// What is done besides applying events.
+struct Batch<'a> {
+    /// The event of the hook that takes in, by its name, and what it wants with it.
+    own: Option<(&'a str, Wanted<'a>)>,
+    /// What was lost, to be told.
+    lost: Option<LostEvents>,
+}
+
+/// Whether an event could not be applied because of what it says, or what its agent's row says.
+fn is_about_the_event(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{ConstraintViolation, TooBig, TypeMismatch};
+    matches!(error.sqlite_error_code(), None | Some(ConstraintViolation | TooBig | TypeMismatch))
 }
 
 /// When an event happened, for the process that takes it in now.
 fn time_of(entry: &Entry, event: &AgentEvent, now: Duration) -> EventTime {
     if entry.is_of_this_boot() {
-        EventTime { mono: event.mono, now, earlier_boot_ms: None }
+        EventTime { mono: entry.mono.min(now), now, earlier_boot_ms: None }
     } else {
         EventTime { mono: now, now, earlier_boot_ms: Some(event.stamp.unix_ms) }
     }
 }
 
-/// Reads files. What cannot be read is set aside, and given as the place where it is.
-fn read(entries: Vec<Entry>) -> (Vec<(Entry, AgentEvent)>, Vec<String>) {
+/// Reads the oldest files, at most [`MAX_AT_ONCE`]. Gives the events, what no hook wrote, and whether there are more.
+fn read(entries: &mut Vec<Entry>) -> (Vec<(Entry, AgentEvent)>, Vec<Entry>, bool) {
     #[derive(Deserialize)]
     struct Version {
         version: u32,
     }
     let (mut events, mut unreadable) = (Vec::new(), Vec::new());
-    for entry in entries {
+    for entry in entries.drain(..) {
+        if events.len() + unreadable.len() == MAX_AT_ONCE {
+            return (events, unreadable, true);
+        }
         let bytes = match entry.read() {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::InvalidData => Vec::new(),
@@ -163,23 +220,41 @@ fn read(entries: Vec<Entry>) -> (Vec<(Entry, AgentEvent)>, Vec<String>) {
             Err(_) => continue,
         };
         match serde_json::from_slice::<SpooledEvent>(&bytes) {
-            Ok(spooled) if spooled.version == VERSION => events.push((entry, spooled.event)),
+            Ok(SpooledEvent { version: VERSION, event }) if is_valid(&event) => events.push((entry, event)),
             // A newer version of Ringer wrote it and will take it in.
             _ if serde_json::from_slice::<Version>(&bytes).is_ok_and(|found| found.version > VERSION) => {}
-            _ => unreadable.extend(entry.set_aside().ok().map(|path| path.display().to_string())),
+            _ => unreadable.push(entry),
         }
     }
-    (events, unreadable)
+    (events, unreadable, false)
 }
 
-/// What the person has to know. The stamp of a loss is the same however often that is told, so it is one message.
-fn problems(unreadable: &[String], lost: Option<&LostEvents>) -> Vec<(String, Stamp)> {
+/// Whether its names are names. Reading them back does not check that.
+fn is_valid(event: &AgentEvent) -> bool {
+    let agents = [Some(&event.of.agent), event.of.manager.as_ref()];
+    agents.into_iter().flatten().all(|agent| Agent::new(agent.as_str()).is_ok())
+        && Scope::new(event.of.scope.as_str()).is_ok()
+}
+
+/// What the person has to know. Each has the same stamp however often it is told, so it is one message.
+fn problems(unreadable: &[&Entry], lost: Option<&LostEvents>) -> Vec<(String, Stamp)> {
     let events = |count| if count == 1 { "1 event".to_owned() } else { format!("{count} events") };
+    let stamp = |unix_ms: i64, number: u64| {
+        let mut random = [0; 16];
+        random[..8].copy_from_slice(&number.to_be_bytes());
+        Stamp { unix_ms, random }
+    };
     let mut problems = Vec::new();
     if let Some(first) = unreadable.first() {
         let count = events(unreadable.len());
-        let text = format!("Ringer could not read {count} of agents' hooks. Set aside: {first}");
-        problems.push((text, Stamp::now()));
+        let text = format!(
+            "Ringer could not read {count} of agents' hooks. Set aside: {}",
+            first.bad_path().display()
+        );
+        let modified = fs::symlink_metadata(first.path()).and_then(|metadata| metadata.modified());
+        let since = modified.ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+        let unix_ms = i64::try_from(since.as_millis()).unwrap_or(0);
+        problems.push((text, stamp(unix_ms, hash(first.name.as_bytes()))));
     }
     if let Some(lost) = lost {
         let text = format!(
@@ -187,26 +262,41 @@ fn problems(unreadable: &[String], lost: Option<&LostEvents>) -> Vec<(String, St
             events(lost.count),
             lost.why,
         );
-        let mut random = [0; 16];
-        random[..8].copy_from_slice(&(lost.count as u64).to_be_bytes());
-        problems.push((text, Stamp { unix_ms: lost.since_ms, random }));
+        problems.push((text, stamp(lost.since_ms, lost.count as u64)));
     }
     problems
+}
+
+impl Entry {
+    /// The name under which it is noted. The whole path: two directories may hold files of one name.
+    fn note(&self) -> String {
+        self.path().to_string_lossy().into_owned()
+    }
+}
+
+fn note(transaction: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<()> {
+    transaction.prepare("INSERT INTO spooled (name) VALUES (?1)")?.execute([entry.note()]).map(drop)
 }
 
 fn is_noted(transaction: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<bool> {
     transaction
         .prepare("SELECT 1 FROM spooled WHERE name = ?1")?
-        .query_row([&entry.name], |_| Ok(()))
+        .query_row([entry.note()], |_| Ok(()))
         .optional()
         .map(|found| found.is_some())
 }
 
-/// Removes the notes of files that are gone.
-fn remove_notes(transaction: &Transaction<'_>, spool: &Spool) -> rusqlite::Result<()> {
+/// Removes the notes of files that are gone. A note of a directory that this process cannot see stays: its file may be
+/// there.
+fn remove_notes(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let is_gone = |name: &String| {
+        let path = Path::new(name);
+        let missing = fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        missing && path.parent().is_some_and(Path::is_dir)
+    };
     let mut notes = transaction.prepare("SELECT name FROM spooled")?;
     let names: Vec<String> = notes.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    for name in names.iter().filter(|name| !spool.holds(name)) {
+    for name in names.iter().filter(|name| is_gone(name)) {
         transaction.prepare("DELETE FROM spooled WHERE name = ?1")?.execute([name])?;
     }
     Ok(())

@@ -5,7 +5,9 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use super::Spool;
+use rustix::fs::OFlags;
+
+use super::{Spool, read_plain};
 
 /// The file that counts. Each line is one lost event: when, and why.
 const FILE: &str = "lost-events";
@@ -33,9 +35,13 @@ impl Spool {
     pub(crate) fn count_lost(&self, unix_ms: i64, why: &str) -> bool {
         let line = format!("{unix_ms} {}\n", why.replace('\n', " "));
         self.counters(FILE).any(|path| {
-            let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+            // Never waits for a FIFO in its place.
+            let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+            let opened =
+                OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path);
             opened.is_ok_and(|mut file| {
-                let is_short = file.metadata().is_ok_and(|metadata| metadata.len() < MAX_LENGTH);
+                let is_short =
+                    file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() < MAX_LENGTH);
                 is_short && file.write_all(line.as_bytes()).is_ok()
             })
         })
@@ -78,7 +84,7 @@ impl Spool {
 /// Counts the lines of these files that are not older than that.
 fn summary(files: impl Iterator<Item = PathBuf>, from_ms: i64) -> Option<LostEvents> {
     let mut lost: Vec<(i64, String)> = Vec::new();
-    for bytes in files.filter_map(|path| fs::read(path).ok()) {
+    for bytes in files.filter_map(|path| read_plain(&path, 2 * MAX_LENGTH).ok()) {
         let text = String::from_utf8_lossy(&bytes);
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (when, why) = line.split_once(' ').unwrap_or((line, ""));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ringer_hub::{Client, ClientError, Clock};
-use ringer_journal::{Home, HubBell, Journal, Memory, SpoolStatus, Stamp};
+use ringer_journal::{Home, HubBell, Journal, Memory, Patience, SpoolStatus, Stamp, monotonic};
 use rustix::fs::{Access, access};
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
         let inventory = journal.healing(|journal| journal.inventory(None, Stamp::now().unix_ms))?;
         Ok(Some((journal, inventory)))
     });
-    let (journal, inventory) = match opened {
+    let (mut journal, inventory) = match opened {
         Ok(Some(found)) => found,
         Ok(None) => return vec![not_yet(home)],
         Err(error) => return vec![Row::broken(part, error.to_string()).fix("ringer log")],
@@ -87,21 +87,25 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
         ),
     };
     let mut rows = vec![row];
-    rows.extend(spool(home));
+    rows.extend(spool(home, &mut journal));
     rows.extend(dead_letters(home));
     rows
 }
 
 /// Events of hooks that are not in the journal, if there are any.
-fn spool(home: &Home) -> Option<Row> {
+fn spool(home: &Home, journal: &mut Journal) -> Option<Row> {
+    let taken = journal.take_in_spool(&monotonic, Patience::HOOK);
     let status = SpoolStatus::of(home, Stamp::now().unix_ms);
-    let words = place::spool_words(&status, &Clock::local())?;
+    let mut words = place::spool_words(&status, &Clock::local())?;
+    if let Err(error) = taken {
+        words = format!("{words}: {error}");
+    }
     let row = if status.lost.is_some() {
         Row::broken("hook events", words)
     } else {
         Row::warn("hook events", words)
     };
-    Some(row.fix("ringer status   # takes in what waits, or says why it cannot"))
+    Some(row.fix("ringer status   # takes in what waits"))
 }
 
 fn listeners(names: &[&str]) -> String {
