@@ -24,6 +24,12 @@ pub enum Error {
         /// Us.
         own: u32,
     },
+    /// The device is the terminal of another session by now. Nothing was written into it.
+    #[error("{} is somebody else's by now", path.display())]
+    OtherSession {
+        /// The device.
+        path: PathBuf,
+    },
     /// The terminal cannot be opened or written; it may have been closed.
     #[error("cannot write to {}: {source}", path.display())]
     Terminal {

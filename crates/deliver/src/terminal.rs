@@ -26,16 +26,32 @@ pub const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 ///
 /// Anything but a terminal of our own is refused before a byte is written.
 pub async fn write(tty: &Path, bytes: &[u8], deadline: Duration) -> Result<(), Error> {
+    write_if(tty, bytes, deadline, || true).await
+}
+
+/// The same, if the device is still the terminal that is meant. That is asked when it is open: devices are used again, but
+/// one that is open stays what it was, so nothing is written to another session's terminal.
+pub async fn write_if(
+    tty: &Path,
+    bytes: &[u8],
+    deadline: Duration,
+    is_meant: impl FnOnce() -> bool + Send + 'static,
+) -> Result<(), Error> {
     let until = Instant::now() + deadline;
     let (path, owned) = (tty.to_owned(), bytes.to_vec());
     // A thread of the pool, for two seconds at most: the reactor takes a foreign descriptor only by unsafe code.
-    let writing = tokio::task::spawn_blocking(move || write_until(&path, &owned, until));
+    let writing = tokio::task::spawn_blocking(move || write_until(&path, &owned, until, is_meant));
     writing.await.unwrap_or_else(|error| {
         Err(Error::Terminal { path: tty.to_owned(), source: io::Error::other(error.to_string()) })
     })
 }
 
-fn write_until(tty: &Path, bytes: &[u8], until: Instant) -> Result<(), Error> {
+fn write_until(
+    tty: &Path,
+    bytes: &[u8],
+    until: Instant,
+    is_meant: impl FnOnce() -> bool,
+) -> Result<(), Error> {
     let failed = |source| Error::Terminal { path: tty.to_owned(), source };
     // Opening some devices does something; so look first, and at what was opened once more.
     check(tty, &std::fs::metadata(tty).map_err(failed)?)?;
@@ -43,6 +59,9 @@ fn write_until(tty: &Path, bytes: &[u8], until: Instant) -> Result<(), Error> {
     check(tty, &terminal.metadata().map_err(failed)?)?;
     if !rustix::termios::isatty(&terminal) {
         return Err(Error::NotATerminal { path: tty.to_owned() });
+    }
+    if !is_meant() {
+        return Err(Error::OtherSession { path: tty.to_owned() });
     }
     let mut written = 0;
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {

@@ -49,6 +49,7 @@ impl Dispatcher {
         self.engine.set(self.settings.preferences(&config, self.applied));
         self.hook_programs.keep_only(&self.engine.hook_revisions());
         self.flash = config.notify.flash;
+        self.titles.allow(&config);
         self.patience = config.patience();
         self.perform(Job::Equip(Arc::new(Outfit::of(&config, search_path()))));
         self.watch(&config.watches);

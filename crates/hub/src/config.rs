@@ -46,7 +46,7 @@ use serde::Serialize;
 pub use entry::{HookEntry, Origin, Source, Watch, Webhook, WebhookKind};
 pub use file::{Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, user_path};
 pub use last_good::{Change, LastGood};
-pub use notify::{Matcher, Notify, QuietHours, Sound};
+pub use notify::{Matcher, Notify, QuietHours, Sound, TitleMark};
 pub use parse::{parse, parse_repository};
 pub use problem::{ConfigError, ConfigErrors, MAX_PROBLEMS};
 pub use schema::{schema, schema_text};

@@ -29,7 +29,7 @@ use crate::run::{Plugs, RunError};
 use crate::scout::Scouts;
 use crate::settings::Settings;
 use crate::signals::Followed;
-use crate::titles::Titles;
+use crate::titles::TitleMarks;
 use crate::watch::Watcher;
 
 /// Messages taken at once: one transaction for all of them.
@@ -81,7 +81,7 @@ pub(crate) struct Dispatcher {
     /// How often other settings were applied: the revision of those that hold.
     pub(crate) applied: u64,
     pub(crate) house: House,
-    pub(crate) titles: Titles,
+    pub(crate) titles: TitleMarks,
     pub(crate) last_busy: Duration,
     pub(crate) idle_after: Duration,
     /// Until then the journal is left alone.
@@ -188,7 +188,7 @@ impl Dispatcher {
             look_at_known: false,
             applied: 0,
             house: House::default(),
-            titles: Titles::default(),
+            titles: TitleMarks::default(),
             last_busy: now,
             idle_after: parts.idle_after,
             retry_at: None,
@@ -222,7 +222,8 @@ impl Dispatcher {
         let flags = self.memory.healing(|memory| memory.flags())?;
         let now = self.clock.now();
         let orders = self.engine.put_back(now, records, flags.iter().filter_map(unflag));
-        self.titles = Titles::put_back(&flags);
+        self.titles.put_back(&flags);
+        self.titles.allow(&self.settings.config());
         let mut popups = self.memory.healing(|memory| memory.popups())?;
         self.book =
             Book::begin(undecided.iter().cloned(), flags, popups.iter().map(|popup| popup.id.clone()));
@@ -362,6 +363,8 @@ impl Dispatcher {
             }
             Input::Delivered { id, way, report } => self.delivered(id, way, report),
             Input::Withdrawn(id) => self.book.gone(&id),
+            Input::TitleTried { surface, outcome } => self.title_tried(&surface, outcome),
+            Input::RetryTitle(surface) => self.retry_title(&surface),
             Input::Desktop(DesktopEvent::Dismissed(id)) => {
                 self.handle(Event::Mark { id, read: true });
             }

@@ -1,6 +1,6 @@
 //! What the loop hears of.
 
-use ringer_core::{Agent, Answer, MessageId, Ticket, Way};
+use ringer_core::{Agent, Answer, MessageId, SurfaceId, Ticket, Way};
 use ringer_deliver::DesktopEvent;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use crate::events::Subscription;
 use crate::perform::Report;
 use crate::protocol::Refusal;
+use crate::title_writer::TitleOutcome;
 use crate::tmux::{TmuxPane, Unreachable};
 use crate::writes::Finish;
 
@@ -22,6 +23,10 @@ pub(crate) enum Input {
     Delivered { id: MessageId, way: Way, report: Report },
     /// A popup is gone that was to be withdrawn.
     Withdrawn(MessageId),
+    /// A change of a terminal's title has been tried.
+    TitleTried { surface: SurfaceId, outcome: TitleOutcome },
+    /// It is time to try again to take the mark of a title away.
+    RetryTitle(SurfaceId),
     /// The person did something to a popup.
     Desktop(DesktopEvent),
     /// A file that is watched changed, and its command ran.

@@ -67,6 +67,7 @@ mod slots;
 mod spool;
 mod start;
 mod terminals;
+mod title_writer;
 mod titles;
 mod tmux;
 pub mod view;

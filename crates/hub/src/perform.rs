@@ -19,6 +19,7 @@ use crate::focus::bring;
 use crate::input::Input;
 use crate::outfit::{Outfit, WEBHOOK_ATTEMPTS};
 use crate::terminals::{InTerminal, NotShown, Terminal};
+use crate::title_writer::{RETRY_AFTER, TitleChange, TitleOutcome};
 use crate::tmux::TmuxPane;
 
 /// Deliveries that may be under way. The hub takes no more messages while there are that many; they wait in the journal.
@@ -43,8 +44,8 @@ pub(crate) enum Job {
     Withdraw(MessageId),
     /// The settings changed.
     Equip(Arc<Outfit>),
-    /// Put a sign with this text into a terminal's title, or take it away again.
-    Title { terminal: Terminal, text: Option<String> },
+    /// Set a mark in a terminal's title, or take it away again.
+    Title(TitleChange),
     /// Bring the person to the pane where a notification rang.
     Show { id: MessageId, pane: TmuxPane },
 }
@@ -101,7 +102,6 @@ pub(crate) struct Performer {
     home: Home,
     /// What the desktop was asked to show and was not asked to take back: all others it need not be told of.
     on_desktop: HashSet<MessageId>,
-    titles: mpsc::Sender<(Terminal, Option<String>)>,
 }
 
 impl Performer {
@@ -113,9 +113,6 @@ impl Performer {
         on_desktop: HashSet<MessageId>,
         home: Home,
     ) -> Self {
-        let (titles, to_write) = mpsc::channel(MAX_IN_TERMINALS);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(write_titles(to_write));
         Self {
             outfit: Arc::new(outfit),
             desktop,
@@ -123,8 +120,7 @@ impl Performer {
             sounds_at_once: Arc::new(Semaphore::new(MAX_AT_ONCE)),
             commands_at_once: Arc::new(Semaphore::new(MAX_AT_ONCE)),
             popups_at_once: Arc::new(Semaphore::new(MAX_POPUPS_AT_ONCE)),
-            tasks,
-            titles,
+            tasks: JoinSet::new(),
             on_desktop,
             home,
             on_their_way: HashMap::new(),
@@ -170,12 +166,7 @@ impl Performer {
             Job::Equip(outfit) => self.outfit = outfit,
             Job::Hook { ticket, program, envelope } => self.run_hook(ticket, program, envelope),
             Job::Withdraw(id) => self.withdraw(&id),
-            // The writer takes them in order; more than it holds are too many to matter.
-            Job::Title { terminal, text } => {
-                if text.is_none() || self.outfit.channel != Channel::NotificationsDisabled {
-                    let _ = self.titles.try_send((terminal, text));
-                }
-            }
+            Job::Title(change) => self.change_title(change),
             Job::Show { id, pane } => {
                 let inputs = self.inputs.clone();
                 self.tasks.spawn(async move {
@@ -215,6 +206,20 @@ impl Performer {
                 None => Answer::Failed("no trusted program is known under its identity".to_owned()),
             };
             let _ = inputs.send(Input::Answered { ticket, answer }).await;
+        });
+    }
+
+    /// Each in a task of its own: a terminal that is stopped makes no other wait.
+    fn change_title(&mut self, change: TitleChange) {
+        let inputs = self.inputs.clone();
+        self.tasks.spawn(async move {
+            let outcome = change.carry_out().await;
+            let surface = change.surface;
+            let _ = inputs.send(Input::TitleTried { surface: surface.clone(), outcome }).await;
+            if outcome == TitleOutcome::NotYet {
+                tokio::time::sleep(RETRY_AFTER).await;
+                let _ = inputs.send(Input::RetryTitle(surface)).await;
+            }
         });
     }
 
@@ -273,20 +278,6 @@ impl Performer {
                 }
                 Way::Webhook => Report::of(call_webhooks(&outfit, &note).await),
             }
-        }
-    }
-}
-
-/// One after the other: a sign that is taken away before it is put there would stay.
-async fn write_titles(mut titles: mpsc::Receiver<(Terminal, Option<String>)>) {
-    let mut without = HashSet::new();
-    while let Some((terminal, text)) = titles.recv().await {
-        // What was never put there must not be taken away: it would be somebody else's.
-        if text.is_none() && without.remove(&terminal.surface) {
-            continue;
-        }
-        if terminal.title(text.as_deref()).await.is_err() && text.is_some() {
-            without.insert(terminal.surface);
         }
     }
 }

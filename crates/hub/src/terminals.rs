@@ -10,8 +10,8 @@ use ringer_deliver::{Error, Note, Output, Program, terminal};
 use ringer_journal::{Home, ProcessStat};
 use ringer_term::outer::tmux_query;
 use ringer_term::{
-    AppleBell, Channel, Detection, Env, Method, Multiplexer, Notice, NotificationId, Outer, TITLE_BACK,
-    Terminator, Urgency, choose, close99, detect, title_mark, wrap,
+    AppleBell, Channel, Detection, Env, Method, Multiplexer, Notice, NotificationId, Outer, Terminator,
+    Urgency, choose, close99, detect, wrap,
 };
 
 use crate::probed::ProbedTerminal;
@@ -38,17 +38,10 @@ pub(crate) enum NotShown {
     Failed(String),
 }
 
-impl NotShown {
-    fn words(self) -> String {
-        match self {
-            Self::Gone(why) | Self::Failed(why) => why,
-        }
-    }
-}
-
 /// What was shown in a terminal and can be taken back.
 #[derive(Debug, Clone)]
 pub(crate) struct InTerminal {
+    surface: SurfaceId,
     tty: String,
     close: Vec<u8>,
 }
@@ -56,30 +49,13 @@ pub(crate) struct InTerminal {
 impl InTerminal {
     /// Takes it back.
     pub(crate) async fn withdraw(&self) -> Result<(), Error> {
-        terminal::write(Path::new(&self.tty), &self.close, terminal::WRITE_DEADLINE).await
+        write(&self.surface, &self.tty, &self.close).await
     }
 }
 
 impl Terminal {
-    /// Puts a sign with a text into its title, or brings back the title from before. Nothing happens where it would not come
-    /// back.
-    pub(crate) async fn title(&self, text: Option<&str>) -> Result<(), String> {
-        let (tty, environment) = self.look().await.map_err(NotShown::words)?;
-        let detection = detect(&environment);
-        if !detection.keeps_titles() {
-            return Ok(());
-        }
-        let bytes = match text {
-            Some(text) => title_mark(sign(&environment), text, Terminator::St),
-            None => TITLE_BACK.to_owned(),
-        };
-        // Not wrapped: inside tmux, the title is the pane's.
-        let written = terminal::write(Path::new(&tty), bytes.as_bytes(), terminal::WRITE_DEADLINE).await;
-        written.map_err(|error| error.to_string())
-    }
-
     /// The device and what it is, if it is still the one that was meant.
-    async fn look(&self) -> Result<(String, Env), NotShown> {
+    pub(crate) async fn look(&self) -> Result<(String, Env), NotShown> {
         let pane = TmuxPane::of(&self.surface);
         if let Some(tty) = self.tty.clone() {
             let environment = self.environment_of(tty.clone()).await;
@@ -122,9 +98,12 @@ impl Terminal {
         let urgency = urgency(note.kind);
         let notice = Notice { id: &id, title: Some(note.heading()), body: &body, urgency };
         let bytes = notice.encode(choice.method, &detection.multiplexers);
-        let written = terminal::write(Path::new(&tty), &bytes, terminal::WRITE_DEADLINE).await;
-        written.map_err(|error| NotShown::Failed(error.to_string()))?;
+        write(&self.surface, &tty, &bytes).await.map_err(|error| match error {
+            Error::OtherSession { .. } => NotShown::Gone(error.to_string()),
+            error => NotShown::Failed(error.to_string()),
+        })?;
         let close = (choice.method == Method::Kitty).then(|| InTerminal {
+            surface: self.surface.clone(),
             tty: tty.clone(),
             close: wrap(close99(&id, Terminator::St).as_bytes(), &detection.multiplexers),
         });
@@ -142,6 +121,17 @@ impl Terminal {
             None => detection,
         }
     }
+}
+
+/// Writes to a terminal, if the device is still that of the surface.
+pub(crate) async fn write(surface: &SurfaceId, tty: &str, bytes: &[u8]) -> Result<(), Error> {
+    let (own, device) = (surface.clone(), tty.to_owned());
+    let is_meant = move || {
+        let environment = environment(&own, &device);
+        let pane = TmuxPane::of(&own);
+        environment.is_ok_and(|environment| pane.is_none_or(|pane| pane.is_around(&environment)))
+    };
+    terminal::write_if(Path::new(tty), bytes, terminal::WRITE_DEADLINE, is_meant).await
 }
 
 /// The environment of the process that leads the terminal's session: it was started by the terminal itself.
@@ -212,11 +202,11 @@ async fn outer(detection: Detection, environment: &Env) -> Detection {
     }
 }
 
-/// The sign in a title, as far as the locale has one.
-fn sign(environment: &Env) -> char {
+/// Whether the locale there has characters beyond ASCII.
+pub(crate) fn has_utf8(environment: &Env) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| environment.get(name));
     let locale = locale.unwrap_or_default().to_ascii_lowercase();
-    if locale.contains("utf-8") || locale.contains("utf8") { '●' } else { '*' }
+    locale.contains("utf-8") || locale.contains("utf8")
 }
 
 /// The id under which a terminal knows a notification: the same after a restart, so that it is replaced, not doubled.

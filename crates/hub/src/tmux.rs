@@ -9,7 +9,7 @@ use ringer_journal::ProcessStat;
 use ringer_term::{Env, sanitise_line};
 
 /// How long tmux may take for one command. It answers within milliseconds unless its server hangs.
-const DEADLINE: Duration = Duration::from_secs(2);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
 /// The most that tmux may say: a row of 200 bytes for each of thousands of panes.
 const MOST: usize = 1024 * 1024;
 
@@ -24,8 +24,8 @@ const CLIENT: &str = "#{client_control_mode} #{client_activity} #{session_id} #{
 pub struct TmuxPane {
     socket: String,
     /// Pane numbers are those of one server; another one may have the socket now.
-    server: String,
-    pane: String,
+    pub(crate) server: String,
+    pub(crate) pane: String,
 }
 
 /// Why the person could not be brought somewhere.
@@ -139,18 +139,22 @@ impl TmuxPane {
         sanitise_line(&format!("tmux {socket}attach -t {}", quoted(session_name)))
     }
 
-    async fn run(&self, arguments: &[&str]) -> Result<String, Unreachable> {
+    /// The program that gives the pane's server a command.
+    pub(crate) fn program(&self, arguments: &[&str]) -> Program {
         // With -u names come as they are, whatever the locale of this process.
         let argv = [&["tmux", "-u", "-S", &self.socket], arguments].concat();
-        let program = Program {
+        Program {
             argv: argv.into_iter().map(str::to_owned).collect(),
             directory: "/".into(),
             environment: Vec::new(),
             input: Vec::new(),
             output: Output::Kept { most: MOST },
             timeout: DEADLINE,
-        };
-        match program.run().await.into_result(DEADLINE) {
+        }
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Result<String, Unreachable> {
+        match self.program(arguments).run().await.into_result(DEADLINE) {
             Ok(said) => Ok(String::from_utf8_lossy(&said).into_owned()),
             Err(why) => Err(Unreachable::new(format!("tmux: {}", sanitise_line(why.trim())))),
         }

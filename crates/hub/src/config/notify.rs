@@ -25,6 +25,11 @@ pub struct Notify {
     pub command: Vec<String>,
     /// Whether a pane with something unread has a ring.
     pub ring: bool,
+    /// Which terminals have a mark in their title while something is unread: `auto` are tmux panes, whose title can be read
+    /// and restored; `always` are others too.
+    #[serde(serialize_with = "word::serialize")]
+    #[schemars(schema_with = "word::schema::<TitleMark>")]
+    pub title_mark: TitleMark,
     /// Whether a pane flashes once when something comes.
     pub flash: bool,
     /// Whether a workspace moves up when something comes.
@@ -49,6 +54,7 @@ impl Default for Notify {
             sound: Sound::Off,
             command: Vec::new(),
             ring: true,
+            title_mark: TitleMark::Auto,
             flash: true,
             reorder: false,
             quiet_hours: Vec::new(),
@@ -57,6 +63,18 @@ impl Default for Notify {
             subagents: false,
         }
     }
+}
+
+/// Which terminals have a mark in their title while something in them is unread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TitleMark {
+    /// Those whose title can be read back: panes of tmux.
+    #[default]
+    Auto,
+    /// Others too, by their stack of titles. A program that sets its title meanwhile loses that title.
+    Always,
+    /// None.
+    Off,
 }
 
 /// What is heard.

@@ -25,11 +25,12 @@ pub(crate) const ROOT: [&str; 10] = [
     "theme",
     "relay",
 ];
-pub(crate) const NOTIFY: [&str; 10] = [
+pub(crate) const NOTIFY: [&str; 11] = [
     "popup",
     "sound",
     "command",
     "ring",
+    "title_mark",
     "flash",
     "reorder",
     "quiet_hours",
@@ -123,6 +124,7 @@ fn notify(item: &Item<'_, '_>) -> Option<Notify> {
         sound: section.get("sound").and_then(|item| sound(&item)).unwrap_or(default.sound),
         command: section.get("command").and_then(|item| item.command()).unwrap_or(default.command),
         ring: switch("ring", default.ring),
+        title_mark: section.get("title_mark").and_then(|item| item.word()).unwrap_or(default.title_mark),
         flash: switch("flash", default.flash),
         reorder: switch("reorder", default.reorder),
         quiet_hours: section.get("quiet_hours").map(|item| quiet_hours(&item)).unwrap_or_default(),

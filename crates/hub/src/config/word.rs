@@ -6,6 +6,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::Serializer;
 
 use super::entry::WebhookKind;
+use super::notify::TitleMark;
 
 /// A value that is written as one of a few words. The same list reads, writes and documents it.
 pub(crate) trait Word: Copy + PartialEq + 'static {
@@ -39,6 +40,12 @@ impl Word for Popup {
             ("both", Self::Both),
             ("off", Self::Off),
         ]
+    }
+}
+
+impl Word for TitleMark {
+    fn words() -> Vec<(&'static str, Self)> {
+        vec![("auto", Self::Auto), ("always", Self::Always), ("off", Self::Off)]
     }
 }
 

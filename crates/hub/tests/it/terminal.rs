@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
@@ -91,6 +92,14 @@ impl Terminal {
     pub(crate) fn stop(&self) {
         let device = File::options().write(true).open(&self.tty).expect("a terminal");
         tcflow(&device, Action::OOff).expect("it stops");
+    }
+
+    /// As with Ctrl-Q.
+    pub(crate) fn go_on(&self) {
+        // A terminal that is stopped can be opened, but not if that waits for it.
+        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let device = File::options().write(true).custom_flags(flags).open(&self.tty).expect("a terminal");
+        tcflow(&device, Action::OOn).expect("it goes on");
     }
 }
 

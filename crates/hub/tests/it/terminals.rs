@@ -122,40 +122,109 @@ fn times(terminal: &Terminal, text: &str) -> usize {
     String::from_utf8_lossy(&terminal.told()).matches(text).count()
 }
 
+const ALWAYS: &str = "[notify]\ntitle_mark = \"always\"\n";
+const PUSH: &str = "\x1b[22;2t";
+const POP: &str = "\x1b[23;2t";
+
+/// Waits until a terminal got one push and one pop, and checks that it got no more than that before the next thing.
+fn check_once(hub: &TestHub, terminal: &Terminal) {
+    terminal.wait_for(POP);
+    let id = hub.append(&terminal.says("what comes later comes after it"));
+    hub.wait_for_step(&id, "terminal: ");
+    terminal.wait_for(&format!("{POP}{PUSH}"));
+    assert_eq!((times(terminal, PUSH), times(terminal, POP)), (2, 1));
+}
+
 #[test]
-fn the_title_has_a_sign_until_it_is_read_also_by_the_next_hub() {
-    let mut hub = TestHub::start("");
-    let terminal = Terminal::with(&[("TERM", "xterm-kitty"), ("KITTY_WINDOW_ID", "1"), ("LANG", "C.UTF-8")]);
+fn a_title_that_cannot_be_read_is_left_alone() {
+    let hub = TestHub::start("");
+    let terminal = Terminal::kitty();
     let id = hub.append(&terminal.says("May I?"));
-    terminal.wait_for("\x1b[22;2t\x1b]2;● system: May I?\x1b\\");
+    hub.wait_for_step(&id, "terminal: ");
+    hub.mark_read(&id);
+    terminal.wait_for("p=close");
+    assert_eq!((times(&terminal, PUSH), times(&terminal, POP), times(&terminal, "\x1b]2;")), (0, 0, 0));
+}
+
+#[test]
+fn asked_for_a_title_has_a_mark_until_it_is_read_also_by_the_next_hub() {
+    let mut hub = TestHub::start(ALWAYS);
+    let terminal = Terminal::with(&[("TERM", "xterm-kitty"), ("LANG", "C.UTF-8")]);
+    let id = hub.append(&terminal.says("May I #[fg=red]?"));
+    terminal.wait_for("\x1b[22;2t\x1b]2;● unread notification\x1b\\");
+    until("it is written down", || {
+        hub.memory().flags().expect("flags").iter().any(|flag| flag.reason == "title")
+    });
     hub.end();
     hub.begin();
     assert!(!hub.is_read(&id));
     hub.mark_read(&id);
-    terminal.wait_for("\x1b[23;2t");
-    assert_eq!((times(&terminal, "\x1b[22;2t"), times(&terminal, "\x1b[23;2t")), (1, 1));
+    check_once(&hub, &terminal);
 }
 
 #[test]
-fn a_title_that_would_not_come_back_is_left_alone() {
-    let hub = TestHub::start("");
-    let [plain, kitty] =
-        [Terminal::with(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "ghostty")]), Terminal::kitty()];
-    let id = hub.append(&plain.says("hello"));
-    hub.wait_for_step(&id, "terminal: ");
-    // Titles are written one after the other: when the second has its sign, the first has had its turn.
-    hub.append(&kitty.says("hello"));
-    kitty.wait_for("\x1b]2;* system: hello");
-    assert_eq!(times(&plain, "\x1b[22;2t"), 0);
-}
-
-#[test]
-fn without_rings_no_title_has_a_sign() {
-    let hub = TestHub::start("[notify]\nring = false\n");
-    let terminal = Terminal::kitty();
+fn a_terminal_that_would_not_give_its_title_back_has_no_mark() {
+    let hub = TestHub::start(ALWAYS);
+    let terminal = Terminal::with(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "ghostty")]);
     let id = hub.append(&terminal.says("hello"));
     hub.wait_for_step(&id, "terminal: ");
-    assert_eq!(times(&terminal, "\x1b[22;2t"), 0);
+    hub.mark_read(&id);
+    let later = hub.append(&terminal.says("later"));
+    hub.wait_for_step(&later, "terminal: ");
+    assert_eq!((times(&terminal, PUSH), times(&terminal, POP)), (0, 0), "neither set nor taken away");
+}
+
+#[test]
+fn where_nothing_is_to_be_shown_no_title_is_touched() {
+    for settings in ["preferred_channel = \"notifications_disabled\"\n", "[notify]\nring = false\n"] {
+        let hub = TestHub::start(&format!(
+            "{settings}{}",
+            if settings.starts_with('[') { "title_mark = \"always\"\n" } else { ALWAYS }
+        ));
+        let terminal = Terminal::kitty();
+        let id = hub.append(&terminal.says("hello"));
+        hub.wait_for_step(&id, "terminal");
+        hub.mark_read(&id);
+        // Another terminal is asked after that, and its answer comes after that.
+        let other = hub.append(&terminal.says("later"));
+        hub.wait_for_step(&other, "terminal");
+        hub.mark_read(&other);
+        assert_eq!((times(&terminal, PUSH), times(&terminal, POP)), (0, 0), "{settings}");
+    }
+}
+
+#[test]
+fn a_mark_in_a_stopped_terminal_is_taken_away_when_it_goes_on() {
+    let hub = TestHub::start(ALWAYS);
+    let terminal = Terminal::kitty();
+    let id = hub.append(&terminal.says("May I?"));
+    terminal.wait_for("unread notification");
+    hub.wait_for_step(&id, "terminal: ");
+    terminal.stop();
+    hub.mark_read(&id);
+    // The first try is over when the mark is written down again as being there.
+    let marked = || hub.memory().flags().expect("flags").iter().any(|flag| flag.reason == "title");
+    until("it is being taken away", || !marked());
+    until("that did not work", marked);
+    terminal.go_on();
+    terminal.wait_for(POP);
+    until("it is away", || !marked());
+    assert_eq!((times(&terminal, PUSH), times(&terminal, POP)), (1, 1));
+}
+
+#[test]
+fn stopped_terminals_hold_up_no_other() {
+    let hub = TestHub::start(&format!("{ALWAYS}popup = \"off\"\n"));
+    // One after the other they would take longer than a test waits: each is given up after two seconds.
+    let stopped: Vec<Terminal> = (0..20).map(|_| Terminal::kitty()).collect();
+    let free = Terminal::kitty();
+    for terminal in &stopped {
+        terminal.stop();
+        hub.append(&terminal.says("hello"));
+    }
+    hub.append(&free.says("hello"));
+    free.wait_for("unread notification");
+    assert!(stopped.iter().all(|terminal| terminal.told().is_empty()));
 }
 
 /// The surfaces that the hub knows.

@@ -111,9 +111,9 @@ fn what_an_earlier_hub_heard_of_is_found_again() {
     assert!(hub.is_read(&id));
 }
 
-/// The sign in the title of a pane is taken away by a hub that has not heard from the pane.
+/// The mark in the title of a pane is taken away by a hub that has not heard from the pane.
 #[test]
-fn a_sign_of_an_earlier_hub_goes_when_it_is_read() {
+fn a_mark_of_an_earlier_hub_goes_when_it_is_read() {
     let mut hub = TestHub::start("[notify]\npopup = \"off\"\n");
     let tmux = Tmux::start();
     let server = tmux.tell(&["display-message", "-p", "#{pid}"]);
@@ -121,7 +121,7 @@ fn a_sign_of_an_earlier_hub_goes_when_it_is_read() {
     let title = || tmux.tell(&["display-message", "-p", "-t", &pane, "#{pane_title}"]);
     let before = title();
     let id = hub.append(&tmux.says(&pane, &server));
-    until("the title has a sign", || title().ends_with(" system: look here"));
+    until("the title has a mark", || title() == format!("● {before}"));
     hub.end();
     hub.begin();
     hub.mark_read(&id);
@@ -187,4 +187,91 @@ fn where_nobody_is_attached_it_stays_unread_and_says_what_to_type() {
     desktop.close(2, 2);
     until("the other one is read", || hub.is_read(&other));
     assert!(!hub.is_read(&id), "nobody got there");
+}
+
+impl Tmux {
+    fn title(&self, pane: &str) -> String {
+        self.tell(&["display-message", "-p", "-t", pane, "#{pane_title}"])
+    }
+
+    /// A pane whose program sets this title, and another one when it is told to.
+    fn pane(&self, title: &str) -> String {
+        let script = format!(
+            "printf '\\033]2;{title}\\033\\\\'; read next; printf '\\033]2;%s\\033\\\\' \"$next\"; sleep 1000"
+        );
+        let pane = self.tell(&["new-window", "-d", "-P", "-F", "#{pane_id}", "sh", "-c", &script]);
+        until("it has its title", || self.title(&pane) == title);
+        pane
+    }
+}
+
+#[test]
+fn a_pane_has_a_mark_in_front_of_its_title_until_it_is_read() {
+    let mut hub = TestHub::start("[notify]\npopup = \"off\"\n");
+    let tmux = Tmux::start();
+    let server = tmux.tell(&["display-message", "-p", "#{pid}"]);
+    tmux.tell(&["set-option", "-g", "monitor-activity", "on"]);
+    // tmux would expand it, were it given to it as text.
+    let title = "busy #[fg=red] #{pid} a,b }";
+    let pane = tmux.pane(title);
+    let flags = || tmux.tell(&["display-message", "-p", "-t", &pane, "#{window_activity_flag}"]);
+    tmux.tell(&["select-window", "-t", &pane, ";", "last-window"]);
+    let before = flags();
+    let id = hub.append(&tmux.says(&pane, &server));
+    until("there is a mark", || tmux.title(&pane) == format!("● {title}"));
+    // One mark, however much comes.
+    hub.append(&tmux.says(&pane, &server));
+    hub.end();
+    hub.begin();
+    assert_eq!(tmux.title(&pane), format!("● {title}"));
+    assert_eq!(flags(), before, "a mark is no activity of the program's");
+    hub.call("notification.mark_read", &json!({ "all": true }));
+    until("it is as it was", || tmux.title(&pane) == title);
+    let options = || tmux.tell(&["show-options", "-p", "-t", &pane]);
+    until("nothing is left of it", || options().is_empty());
+    assert!(hub.is_read(&id));
+}
+
+#[test]
+fn a_title_that_the_program_sets_meanwhile_stays() {
+    let hub = TestHub::start("[notify]\npopup = \"off\"\n");
+    let tmux = Tmux::start();
+    let server = tmux.tell(&["display-message", "-p", "#{pid}"]);
+    let pane = tmux.pane("busy");
+    let id = hub.append(&tmux.says(&pane, &server));
+    until("there is a mark", || tmux.title(&pane) == "● busy");
+    tmux.tell(&["send-keys", "-t", &pane, "waits", "Enter"]);
+    until("the program has set another", || tmux.title(&pane) == "waits");
+    hub.mark_read(&id);
+    until("nothing is left of the mark", || tmux.tell(&["show-options", "-p", "-t", &pane]).is_empty());
+    assert_eq!(tmux.title(&pane), "waits", "the title does not lie");
+}
+
+#[test]
+fn a_pane_of_another_server_with_the_same_number_is_left_alone() {
+    let hub = TestHub::start("[notify]\npopup = \"off\"\n");
+    let tmux = Tmux::start();
+    let server = tmux.tell(&["display-message", "-p", "#{pid}"]);
+    let [stranger, own] = [tmux.pane("theirs"), tmux.pane("ours")];
+    hub.append(&tmux.says(&stranger, "1"));
+    hub.append(&tmux.says(&own, &server));
+    until("there is a mark", || tmux.title(&own) == "● ours");
+    assert_eq!(tmux.title(&stranger), "theirs");
+}
+
+#[test]
+fn switched_off_no_pane_has_a_mark() {
+    let hub = TestHub::start("[notify]\npopup = \"off\"\ntitle_mark = \"off\"\n");
+    let tmux = Tmux::start();
+    let server = tmux.tell(&["display-message", "-p", "#{pid}"]);
+    let pane = tmux.pane("busy");
+    let following = hub.follow("ring");
+    hub.append(&tmux.says(&pane, &server));
+    following.next("a ring", |ring| ring["lit"] == true);
+    hub.set("[notify]\npopup = \"off\"\n");
+    hub.call("hub.reload", &json!(null));
+    let other = tmux.pane("another");
+    hub.append(&tmux.says(&other, &server));
+    until("another has a mark", || tmux.title(&other) == "● another");
+    assert_eq!(tmux.title(&pane), "busy");
 }

@@ -38,7 +38,7 @@ fn notifies() -> impl Strategy<Value = Notify> {
     ]);
     let quiet = prop::collection::vec(prop::sample::select(vec!["22:00-07:00", "1:05 - 2:00"]), 0..3);
     (
-        words_of::<Popup>(),
+        (words_of::<Popup>(), words_of::<TitleMark>()),
         sounds,
         commands(0),
         any::<[bool; 5]>(),
@@ -47,13 +47,22 @@ fn notifies() -> impl Strategy<Value = Notify> {
         rates,
     )
         .prop_map(
-            |(popup, sound, command, [ring, flash, reorder, subagents, _], quiet, mute, rate_limit)| {
+            |(
+                (popup, title_mark),
+                sound,
+                command,
+                [ring, flash, reorder, subagents, _],
+                quiet,
+                mute,
+                rate_limit,
+            )| {
                 let quiet_hours = quiet.into_iter().filter_map(QuietHours::parse).collect();
                 Notify {
                     popup,
                     sound,
                     command,
                     ring,
+                    title_mark,
                     flash,
                     reorder,
                     quiet_hours,
