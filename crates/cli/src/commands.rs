@@ -36,7 +36,7 @@ use clap::{Parser, Subcommand};
 use ringer_term::sanitise_text;
 
 use crate::exit::Exit;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output::say;
 
 /// The notification system for coding agents.
@@ -98,11 +98,11 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     };
     let outcome = match command {
         None => welcome::run(),
-        Some(Command::Notify(arguments)) => notify::run(&arguments),
+        Some(Command::Notify(arguments)) => notify::run(&arguments).map_err(Failure::while_sending),
         Some(Command::Listen(arguments)) => listen::run(&arguments),
         Some(Command::Ask(arguments)) => ask::run(&arguments),
         Some(Command::Questions(arguments)) => questions::run(&arguments),
-        Some(Command::Acknowledge(arguments)) => acknowledge::run(&arguments),
+        Some(Command::Acknowledge(arguments)) => acknowledge::run(&arguments).map_err(Failure::while_sending),
         Some(Command::Status(arguments)) => status::run(&arguments),
         Some(Command::Log(arguments)) => log::run(&arguments),
         Some(Command::Nuke(arguments)) => nuke::run(&arguments),

@@ -20,13 +20,15 @@ pub(crate) struct Failure {
     source: Option<Box<dyn Error + Send + Sync>>,
     /// A command one can type, or a sentence that leads to one.
     hint: Option<String>,
+    /// The hint if what failed was to send something.
+    hint_if_sending: Option<String>,
 }
 
 pub(crate) type Outcome = Result<(), Failure>;
 
 impl Failure {
     pub(crate) fn new(exit: Exit, what: impl Into<String>) -> Self {
-        Self { exit, what: what.into(), source: None, hint: None }
+        Self { exit, what: what.into(), source: None, hint: None, hint_if_sending: None }
     }
 
     /// The command line is wrong.
@@ -41,6 +43,17 @@ impl Failure {
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// What failed was to send something: says that it was not stored, where that is so.
+    pub(crate) fn while_sending(mut self) -> Self {
+        self.hint = self.hint_if_sending.take().or(self.hint);
+        self
+    }
+
+    fn hint_if_sending(mut self, hint: impl Into<String>) -> Self {
+        self.hint_if_sending = Some(hint.into());
         self
     }
 
@@ -93,12 +106,19 @@ impl From<JournalError> for Failure {
                 failure(Exit::CannotCreate).hint("RINGER_HOME=/some/directory ringer …")
             }
             JournalError::Full { path } => failure(Exit::CannotCreate)
-                .hint(format!("make room (df -h {}), then send it again: it was not stored", path.display())),
+                .hint(format!("make room (df -h {}), then run it again", path.display()))
+                .hint_if_sending(format!(
+                    "make room (df -h {}), then send it again: it was not stored",
+                    path.display()
+                )),
             JournalError::Failing { .. } => failure(Exit::InputOutput)
-                .hint("look at the disk (dmesg); ringer log says whether it was stored"),
+                .hint("look at the disk: dmesg")
+                .hint_if_sending("look at the disk (dmesg); ringer log says whether it was stored"),
             JournalError::Newer { .. } => failure(Exit::Unavailable)
                 .hint("upgrade ringer to the version that wrote it; the file was not touched"),
-            JournalError::Busy { .. } => failure(Exit::TryAgain).hint("send it again: it was not stored"),
+            JournalError::Busy { .. } => failure(Exit::TryAgain)
+                .hint("run it again")
+                .hint_if_sending("send it again: it was not stored"),
             JournalError::NoQuestion(_) => failure(Exit::Data).hint("ringer questions --all"),
             JournalError::Answered { .. } => failure(Exit::Data).hint("ringer questions"),
             _ => failure(Exit::InputOutput),

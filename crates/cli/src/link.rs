@@ -1,9 +1,10 @@
 //! The link to the hub: asking it, and starting it when there is none.
 
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_hub::{Client, ClientError, start_and_wait, start_detached};
+use ringer_hub::{Client, ClientError, Clock, StartError, StartFailure, start_and_wait, start_detached};
 use ringer_journal::{Home, HubBell, Journal};
 use serde_json::Value;
 
@@ -26,8 +27,23 @@ pub(crate) fn may_start() -> bool {
 /// message is in the journal.
 pub(crate) fn start_if_alone(journal: &Journal) {
     if !journal.hub_heard() {
+        if may_start()
+            && let Some(failure) = place::home().ok().and_then(|home| last_failure(&home))
+        {
+            let words = failure_words(&failure);
+            say(&format!(
+                "ringer: stored, but not shown yet: {words}\n  \
+                 it is started again now; ringer doctor says what came of it"
+            ));
+        }
         start_unwatched();
     }
+}
+
+/// Why the last hub could not start, if none has since.
+pub(crate) fn last_failure(home: &Home) -> Option<StartFailure> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty());
+    StartFailure::read(home, runtime.as_deref().map(Path::new))
 }
 
 /// Starts a hub, if that is allowed, and looks no further.
@@ -39,40 +55,88 @@ pub(crate) fn start_unwatched() {
     }
 }
 
-/// Connects to the hub, starting one if there is none and that is allowed. `None` if there is none and it is not.
+/// Says when and why the hub could not start.
+pub(crate) fn failure_words(failure: &StartFailure) -> String {
+    format!("the hub could not start ({}): {}", Clock::local().short(failure.unix_ms), failure.why)
+}
+
+/// Connects to the hub, starting one if there is none and that is allowed. `None` if there is none: because that is not
+/// allowed, or because it cannot start, which the person is told.
 pub(crate) fn connect() -> Result<Option<Client>, Failure> {
-    let home = place::home()?;
-    match Client::connect(&home) {
+    match find_or_start() {
         Ok(client) => Ok(Some(client)),
-        Err(ClientError::NoHub) if may_start() => start_one(&home).map(Some),
-        Err(ClientError::NoHub) => Ok(None),
-        Err(error) => Err(failure(error)),
+        Err(NoClient::Forbidden) => Ok(None),
+        Err(NoClient::CannotStart(why)) => {
+            say(&format!("ringer: the hub cannot start: {why}\n  this is what the journal says without it"));
+            Ok(None)
+        }
+        Err(NoClient::Failed(failure)) => Err(failure),
     }
 }
 
 /// The hub, or a failure that says how to get one.
 pub(crate) fn hub() -> Result<Client, Failure> {
-    connect()?.ok_or_else(|| {
-        Failure::new(Exit::Unavailable, "no hub runs, and RINGER_HUB=off forbids to start one")
-            .hint("RINGER_HUB= ringer hub start")
+    find_or_start().map_err(|error| match error {
+        NoClient::Forbidden => {
+            Failure::new(Exit::Unavailable, "no hub runs, and RINGER_HUB=off forbids to start one")
+                .hint("RINGER_HUB= ringer hub start")
+        }
+        NoClient::CannotStart(why) => cannot_start(&why),
+        NoClient::Failed(failure) => failure,
     })
 }
 
 /// Starts a hub and connects to it.
 pub(crate) fn start_one(home: &Home) -> Result<Client, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::new(Exit::Unavailable, "this program cannot be found").because(error))?;
-    start_and_wait(&program, START_PATIENCE).map_err(|error| {
-        Failure::new(Exit::Unavailable, "the hub does not start")
-            .because(error)
-            .hint("ringer hub start --foreground")
+    start(home).map_err(|error| match error {
+        NoClient::CannotStart(why) => cannot_start(&why),
+        NoClient::Forbidden => cannot_start("RINGER_HUB=off forbids it"),
+        NoClient::Failed(failure) => failure,
+    })
+}
+
+/// Why there is no connection to a hub.
+enum NoClient {
+    /// None runs, and `RINGER_HUB=off` forbids to start one.
+    Forbidden,
+    /// It was started and said why it cannot run.
+    CannotStart(String),
+    /// Anything else.
+    Failed(Failure),
+}
+
+fn cannot_start(why: &str) -> Failure {
+    Failure::new(Exit::Unavailable, format!("the hub cannot start: {why}")).hint("ringer doctor")
+}
+
+fn find_or_start() -> Result<Client, NoClient> {
+    let home = place::home().map_err(NoClient::Failed)?;
+    match Client::connect(&home) {
+        Err(ClientError::NoHub) if may_start() => start(&home),
+        Err(ClientError::NoHub) => Err(NoClient::Forbidden),
+        connected => connected.map_err(|error| NoClient::Failed(failure(error))),
+    }
+}
+
+fn start(home: &Home) -> Result<Client, NoClient> {
+    let program = std::env::current_exe().map_err(|error| {
+        let failure = Failure::new(Exit::Unavailable, "this program cannot be found").because(error);
+        NoClient::Failed(failure)
+    })?;
+    start_and_wait(&program, START_PATIENCE).map_err(|error| match error {
+        StartError::Failed(why) => NoClient::CannotStart(why),
+        error => NoClient::Failed(
+            Failure::new(Exit::Unavailable, "the hub does not start")
+                .because(error)
+                .hint("ringer hub start --foreground"),
+        ),
     })?;
     // If another one was faster, ours has ended, and that one may not have written yet where it is.
     let end = Instant::now() + START_PATIENCE;
     loop {
         match Client::connect(home) {
             Err(ClientError::NoHub) if Instant::now() < end => thread::sleep(LOOK_EVERY),
-            connected => return connected.map_err(failure),
+            connected => return connected.map_err(|error| NoClient::Failed(failure(error))),
         }
     }
 }

@@ -33,15 +33,7 @@ impl Presence {
     /// What the last hub of that home wrote. It may be gone. A file that another user wrote, or could write, is not read:
     /// it would say whom to believe.
     pub fn read(home: &Home) -> Option<Self> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(file(home), flags, Mode::empty()).ok()?);
-        let metadata = file.metadata().ok()?;
-        if !metadata.is_file() || !belongs_to_us(&metadata) {
-            return None;
-        }
-        let mut text = Vec::new();
-        file.take(MAX_FILE).read_to_end(&mut text).ok()?;
-        serde_json::from_slice(&text).ok()
+        serde_json::from_slice(&read_own(&file(home), MAX_FILE)?).ok()
     }
 
     /// Checks that no other user could have put the socket there: the directories that a hub makes for it are ours.
@@ -75,29 +67,66 @@ fn file(home: &Home) -> PathBuf {
     home.path().join("hub.json")
 }
 
-/// The place of a home's socket: under the runtime directory, else in the home, else (where that path is too long for a
-/// socket) in a directory of our own under the temporary one. A place that another user could change is passed over.
-pub(crate) fn socket_path(home: &Home, runtime: Option<&Path>) -> io::Result<PathBuf> {
-    socket_below(home, runtime, &std::env::temp_dir())
+/// Reads a file of ours, of at most so many bytes. One that another user wrote, or could write, is not read.
+pub(crate) fn read_own(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let metadata = file.metadata().ok()?;
+    if !metadata.is_file() || !belongs_to_us(&metadata) {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(most).read_to_end(&mut text).ok()?;
+    Some(text)
 }
 
-fn socket_below(home: &Home, runtime: Option<&Path>, temporary: &Path) -> io::Result<PathBuf> {
+/// A directory for a hub's socket, which need not be there yet.
+#[derive(Debug)]
+pub(crate) struct SocketPlace {
+    /// What is there already.
+    base: PathBuf,
+    /// The folders below it that are ours, one in the other.
+    folders: Vec<String>,
+}
+
+impl SocketPlace {
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.folders.iter().fold(self.base.clone(), |path, folder| path.join(folder))
+    }
+}
+
+/// The places of a home's socket, the best first: under the runtime directory, in the home, and (where that path is too
+/// long for a socket) in a directory of our own under the temporary one.
+pub(crate) fn places(home: &Home, runtime: Option<&Path>) -> Vec<SocketPlace> {
+    places_with(home, runtime, &std::env::temp_dir())
+}
+
+fn places_with(home: &Home, runtime: Option<&Path>, temporary: &Path) -> Vec<SocketPlace> {
     let digest = Sha256::digest(home.path().as_os_str().as_encoded_bytes());
     let name: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let place = |base: &Path, folders: &[&str]| SocketPlace {
+        base: base.to_owned(),
+        folders: folders.iter().map(|&folder| folder.to_owned()).collect(),
+    };
+    let runtime = runtime.map(|base| place(base, &["ringer", &name]));
     let own_folder = format!("ringer-{}", own_uid());
-    let places = [
-        runtime.map(|base| (base, vec!["ringer", name.as_str()])),
-        Some((home.path(), Vec::new())),
-        Some((temporary, vec![own_folder.as_str(), name.as_str()])),
-    ];
+    runtime.into_iter().chain([place(home.path(), &[]), place(temporary, &[&own_folder, &name])]).collect()
+}
+
+/// The path of a home's socket, in a directory that is made if it is not there. A place that another user could change is
+/// passed over.
+pub(crate) fn socket_path(home: &Home, runtime: Option<&Path>) -> io::Result<PathBuf> {
+    socket_in(&places(home, runtime))
+}
+
+fn socket_in(places: &[SocketPlace]) -> io::Result<PathBuf> {
     let mut refused = None;
-    for (base, folders) in places.into_iter().flatten() {
-        let directory = folders.iter().fold(base.to_owned(), |path, folder| path.join(folder));
-        if directory.join(SOCKET).as_os_str().len() > MAX_SOCKET {
+    for place in places {
+        if place.directory().join(SOCKET).as_os_str().len() > MAX_SOCKET {
             continue;
         }
-        match make_private(base, &folders) {
-            Ok(()) => return Ok(directory.join(SOCKET)),
+        match make_directory(place) {
+            Ok(directory) => return Ok(directory.join(SOCKET)),
             Err(error) => refused = refused.or(Some(error)),
         }
     }
@@ -109,20 +138,21 @@ fn socket_below(home: &Home, runtime: Option<&Path>, temporary: &Path) -> io::Re
     }))
 }
 
-/// Makes these folders, one in the other, below a directory. Only we can enter them.
-fn make_private(base: &Path, folders: &[&str]) -> io::Result<()> {
-    if folders.is_empty() {
+/// Makes the folders of a place. Only we can enter them.
+pub(crate) fn make_directory(place: &SocketPlace) -> io::Result<PathBuf> {
+    if place.folders.is_empty() {
         // The home, which the person may have made a link.
-        close(base, &fs::metadata(base)?)?;
-        return check_owner(base, &fs::metadata(base)?);
+        close(&place.base, &fs::metadata(&place.base)?)?;
+        check_owner(&place.base, &fs::metadata(&place.base)?)?;
+        return Ok(place.base.clone());
     }
-    check_base(base)?;
-    let mut path = base.to_owned();
-    for folder in folders {
+    check_base(&place.base)?;
+    let mut path = place.base.clone();
+    for folder in &place.folders {
         path.push(folder);
         make_folder(&path)?;
     }
-    Ok(())
+    Ok(path)
 }
 
 fn make_folder(path: &Path) -> io::Result<()> {
@@ -211,12 +241,12 @@ mod tests {
         let long = Home::new(directory.path().join("x".repeat(200)));
         let temporary = directory.path().join("tmp");
         fs::create_dir(&temporary).unwrap();
-        let socket = socket_below(&long, None, &temporary).unwrap();
+        let socket = socket_in(&places_with(&long, None, &temporary)).unwrap();
         assert!(socket.starts_with(&temporary) && socket.as_os_str().len() <= MAX_SOCKET, "{socket:?}");
         let mode = fs::metadata(socket.parent().unwrap().parent().unwrap()).unwrap().mode();
         assert_eq!(mode & 0o777, 0o700);
         let nowhere = directory.path().join("y".repeat(200));
-        let error = socket_below(&long, None, &nowhere).unwrap_err().to_string();
+        let error = socket_in(&places_with(&long, None, &nowhere)).unwrap_err().to_string();
         assert!(error.contains("XDG_RUNTIME_DIR"), "{error}");
     }
 
@@ -269,12 +299,12 @@ mod tests {
         }
         // The fault as it was found: the parent is theirs, the leaf is ours.
         let long = Home::new(directory.path().join("x".repeat(200)));
-        let socket = socket_below(&long, None, &runtime).unwrap();
+        let socket = socket_in(&places_with(&long, None, &runtime)).unwrap();
         let presence = Presence { socket, pid: 1, version: "1".into() };
         presence.check_path(&long).unwrap();
         chown(runtime.join("ringer-0"), Some(65534), None).unwrap();
         let expected = format!("{} belongs to another user (uid 65534)", runtime.join("ringer-0").display());
-        assert_eq!(socket_below(&long, None, &runtime).unwrap_err().to_string(), expected);
+        assert_eq!(socket_in(&places_with(&long, None, &runtime)).unwrap_err().to_string(), expected);
         assert_eq!(presence.check_path(&long).unwrap_err().to_string(), expected);
     }
 

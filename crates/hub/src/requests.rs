@@ -1,7 +1,7 @@
 //! Requests: every method of the socket, one row each; those in two steps are in `writes`. `docs/protocol.md` describes them.
 
 use ringer_core::{
-    Event, Looking, Observation, Place, Priority, Record, Sign, SurfaceId, Toast, WorkspaceId,
+    Event, Looking, MessageId, Observation, Place, Priority, Record, Sign, SurfaceId, Toast, WorkspaceId,
 };
 use serde_json::{Value, json};
 
@@ -41,6 +41,7 @@ const METHODS: &[(&str, Method)] = &[
     ("hub.status", |hub, _| Ok(hub.status())),
     ("hub.methods", |_, _| Ok(json!(names()))),
     ("notification.list", |hub, params| Ok(hub.list(&read(params)?))),
+    ("notification.forget", |hub, params| hub.forget_scope(&read(params)?)),
     ("notification.why", |hub, params| hub.why(&read(params)?)),
     ("surface.list", |hub, _| {
         Ok(json!(hub.hosts.iter().flat_map(|host| host.surfaces()).collect::<Vec<_>>()))
@@ -114,6 +115,20 @@ impl Dispatcher {
         let mut unread: Vec<&Record> = store.newest_unread().filter(fits).collect();
         unread.sort_by(|one, two| two.id.cmp(&one.id));
         json!(unread.into_iter().take(most).map(show).collect::<Vec<_>>())
+    }
+
+    /// Takes everything of a repository off the list: its messages are gone from the journal.
+    fn forget_scope(&mut self, wanted: &Listing) -> Answer {
+        let scope = wanted.scope.as_deref().ok_or_else(|| Refusal::params("scope is missing"))?;
+        let store = self.engine.attention().store();
+        let of_scope = store.newest().filter(|record| record.scope == scope);
+        let ids: Vec<MessageId> = of_scope.map(|record| record.id.clone()).collect();
+        let removed = ids.len();
+        for id in ids {
+            self.handle(Event::Remove(id));
+        }
+        self.settle();
+        Ok(json!({ "removed": removed }))
     }
 
     /// The place that is meant. A surface alone is enough where it is known in which workspace it stands.

@@ -23,12 +23,16 @@ use crate::presence::{Presence, socket_path};
 use crate::server;
 use crate::settings::Settings;
 use crate::start;
+use crate::start_failure::StartFailure;
 
 /// How long threads that wait for a disk are waited for at the end. One that hangs would hold the end up for ever; whatever
 /// it does ends with the process.
 const SHUTDOWN_WITHIN: Duration = Duration::from_secs(1);
 /// Jobs that may wait for the performer, which only starts them.
 const MAX_JOBS: usize = 1024;
+
+/// The name of the log in the home.
+const LOG: &str = "hub.log";
 
 /// Where a hub runs, and with what.
 #[derive(Debug, Clone)]
@@ -102,15 +106,39 @@ pub struct Plugs {
     pub services: Vec<Box<dyn Service>>,
 }
 
-/// Runs a hub with these until it is told to end, or has nothing to do.
+/// Runs a hub with these until it is told to end, or has nothing to do. If it cannot, the reason is in the log, in a
+/// [`StartFailure`], and with the process that waits for this one.
 pub fn run(surroundings: &Surroundings, plugs: Plugs) -> Result<(), RunError> {
+    let ran = run_hub(surroundings, plugs);
+    match &ran {
+        Ok(()) | Err(RunError::Running { .. }) => {}
+        Err(error) => report(surroundings, error),
+    }
+    ran
+}
+
+fn report(surroundings: &Surroundings, error: &RunError) {
+    let home = &surroundings.home;
+    // What another user owns is not written to, also not by root.
+    if !matches!(error, RunError::Journal(JournalError::WrongOwner { .. })) {
+        Log::open(home.path().join(LOG), false).line(format!("the hub cannot run: {error}"));
+    }
+    let failure = StartFailure { unix_ms: Stamp::now().unix_ms, why: error.to_string() };
+    // Where even that cannot be written, the process that waits still gets the reason.
+    let _ = failure.write(home, surroundings.runtime.as_deref());
+    if !surroundings.aloud {
+        start::tell_failed(&error.to_string());
+    }
+}
+
+fn run_hub(surroundings: &Surroundings, plugs: Plugs) -> Result<(), RunError> {
     let home = &surroundings.home;
     let journal = Journal::open(home)?;
     let Some(bell) = HubBell::hang(home)? else {
         return Err(RunError::Running { pid: HubBell::holder(home).map(|holder| holder.pid) });
     };
     let memory = Memory::open(home)?;
-    let log = Log::open(home.path().join("hub.log"), surroundings.aloud);
+    let log = Log::open(home.path().join(LOG), surroundings.aloud);
     let socket = socket_path(home, surroundings.runtime.as_deref()).map_err(RunError::Socket)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(RunError::Runtime)?;
@@ -167,6 +195,7 @@ async fn serve(
 ) -> Result<Ended, RunError> {
     let listener = server::listen(&presence.socket).map_err(RunError::Socket)?;
     presence.write(&surroundings.home).map_err(RunError::Socket)?;
+    StartFailure::remove(&surroundings.home, surroundings.runtime.as_deref());
     if !surroundings.aloud {
         start::tell_ready();
     }

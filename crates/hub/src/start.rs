@@ -1,11 +1,12 @@
 //! Starting a hub that outlives whoever starts it, and takes nothing of theirs along.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use ringer_term::sanitise_line;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// What a hub may know of the environment of its first caller. Not its secrets, its sandbox or its terminal.
@@ -44,23 +45,51 @@ const OPEN_FILES: &str = if cfg!(target_os = "macos") { "/dev/fd" } else { "/pro
 /// What a hub says on its standard output once it can be talked to.
 pub(crate) const READY: &str = "ready\n";
 
+/// What it says there if it cannot run; the reason follows.
+const FAILED: &str = "failed: ";
+
 /// Starts `program hub run --detached`, and does not wait for it.
 pub fn start_detached(program: &Path) -> io::Result<()> {
     command(program).stdout(Stdio::null()).spawn().map(drop)
 }
 
+/// Why a hub that was started cannot be talked to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// It said why it cannot run.
+    #[error("{0}")]
+    Failed(String),
+    /// It could not be started, or said nothing in time.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
 /// Starts a hub and waits until it can be talked to, or until there is one already; for so long at most.
-pub fn start_and_wait(program: &Path, patience: Duration) -> io::Result<()> {
+pub fn start_and_wait(program: &Path, patience: Duration) -> Result<(), StartError> {
     let mut child = command(program).stdout(Stdio::piped()).spawn()?;
-    let mut said = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    let timeout = Timespec {
-        tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: patience.subsec_nanos().into(),
-    };
-    // Either it says that it is ready, or it ends because another one is.
-    match poll(&mut [PollFd::new(&said, PollFlags::IN)], Some(&timeout))? {
-        0 => Err(io::ErrorKind::TimedOut.into()),
-        _ => said.read(&mut [0; 16]).map(drop),
+    let mut said = child.stdout.take().ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?;
+    let end = Instant::now() + patience;
+    let mut line = Vec::new();
+    // It says in one line that it is ready or why it is not, or it ends because another one is there.
+    while !line.contains(&b'\n') {
+        let left = end.saturating_duration_since(Instant::now());
+        let timeout = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        if poll(&mut [PollFd::new(&said, PollFlags::IN)], Some(&timeout)).map_err(io::Error::from)? == 0 {
+            return Err(io::Error::from(io::ErrorKind::TimedOut).into());
+        }
+        let mut piece = [0; 1024];
+        match said.read(&mut piece)? {
+            0 => break,
+            read => line.extend_from_slice(&piece[..read]),
+        }
+    }
+    match line.strip_prefix(FAILED.as_bytes()) {
+        Some(why) => Err(StartError::Failed(String::from_utf8_lossy(why).trim_end().to_owned())),
+        None => Ok(()),
     }
 }
 
@@ -106,9 +135,17 @@ fn is_open(fd: RawFd) -> bool {
     std::fs::symlink_metadata(format!("{OPEN_FILES}/{fd}")).is_ok()
 }
 
-/// Tells whoever started this process that it can be talked to.
+/// Tells the process that started this one that the hub can be talked to.
 pub(crate) fn tell_ready() {
-    use std::io::Write;
-    // Mostly nobody waits.
-    let _ = io::stdout().write_all(READY.as_bytes()).and_then(|()| io::stdout().flush());
+    tell(READY);
+}
+
+/// Tells the process that started this one why there is no hub.
+pub(crate) fn tell_failed(why: &str) {
+    tell(&format!("{FAILED}{}\n", sanitise_line(why)));
+}
+
+fn tell(line: &str) {
+    // Mostly no process waits for it.
+    let _ = io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush());
 }

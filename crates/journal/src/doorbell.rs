@@ -6,7 +6,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -51,8 +51,8 @@ impl Doorbell {
     ) -> io::Result<Self> {
         let path = named(home, name);
         let alive = Lock::take(&lock_of(&path), deadline)?.ok_or(ErrorKind::WouldBlock)?;
-        // Of one who had this name before us and was killed.
-        let _ = fs::remove_file(&path);
+        // Of a process that had this name and was killed, or not a doorbell at all.
+        remove_any(&path);
         alive.file().set_len(0)?;
         let mut line = serde_json::to_vec(holder)?;
         line.push(b'\n');
@@ -97,15 +97,17 @@ impl Drop for Doorbell {
     }
 }
 
-/// Rings. Never waits, never makes the doorbell; whoever has gone is passed over. Gives whether anybody is there.
+/// Rings. Never waits, never makes the doorbell; whoever has gone is passed over. Gives whether anybody is there: not
+/// behind a file of another kind, which a backup, a shell's `>` or a copy of the home leaves under that name.
 pub(crate) fn ring(path: &Path) -> bool {
     let opened = OpenOptions::new().write(true).custom_flags(nonblocking()).open(path);
-    let is_there = opened.is_ok();
-    if let Ok(mut fifo) = opened {
-        // A full FIFO has rung already.
-        let _ = fifo.write(b"!");
+    let Ok(mut fifo) = opened else { return false };
+    if !fifo.metadata().is_ok_and(|metadata| metadata.file_type().is_fifo()) {
+        return false;
     }
-    is_there
+    // A full FIFO has rung already.
+    let _ = fifo.write(b"!");
+    true
 }
 
 /// Rings them all, by their names: with several listeners, the first may die before it has read.
@@ -166,9 +168,16 @@ pub(crate) fn clear_strays(home: &Home) {
     }
 }
 
-fn take_down(path: &Path) {
+/// Removes what has the name of a doorbell. A directory with something in it stays, and hanging one fails.
+fn remove_any(path: &Path) {
     // Gone already is as good.
-    let _ = fs::remove_file(path);
+    if fs::remove_file(path).is_err() {
+        let _ = fs::remove_dir(path);
+    }
+}
+
+fn take_down(path: &Path) {
+    remove_any(path);
     let _ = fs::remove_file(lock_of(path));
 }
 
@@ -243,6 +252,28 @@ mod tests {
         drop(bell);
         ring(&path);
         assert!(!path.exists());
+    }
+
+    /// No hub was started any more: whoever rang believed that one had heard it.
+    #[test]
+    fn what_is_no_doorbell_has_heard_nothing_and_gives_way_to_one() {
+        let (_directory, home, bell) = hung();
+        let holder = holder(&bell.path).unwrap();
+        let path = named(&home, "b");
+        let make: [&dyn Fn(); 4] = [
+            &|| fs::write(&path, "").unwrap(),
+            &|| fs::create_dir(&path).unwrap(),
+            &|| std::os::unix::fs::symlink(&bell.path, &path).unwrap(),
+            &|| std::os::unix::fs::symlink("/dev/null", &path).unwrap(),
+        ];
+        for (number, make) in make.iter().enumerate() {
+            make();
+            let is_link_to_bell = number == 2;
+            assert_eq!(ring(&path), is_link_to_bell, "{number}");
+            let hung = Doorbell::hang(&home, "b", &holder, None).unwrap();
+            assert!(ring(&path) && rings(&hung), "{number}");
+            assert!(fs::symlink_metadata(&path).unwrap().file_type().is_fifo(), "{number}");
+        }
     }
 
     /// R3, R4: in the plan each notify stalled for a second here. A FIFO without a reader is refused at once.

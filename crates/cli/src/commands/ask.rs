@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ringer_core::{Draft, Kind, MAX_BODY, check_text};
-use ringer_journal::{Parent, Stamp};
+use ringer_journal::{Asked, Journal, Parent, Stamp};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -55,22 +55,7 @@ struct Report<'a> {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let deadline = arguments.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let repository = place::repository();
-    let scope = place::scope(repository.as_ref());
-    let mut journal = place::journal()?;
-    let sender = place::sender(arguments.from.as_deref(), None, &mut journal, repository.as_ref())?;
-    let asks = match sender.agent() {
-        Some(agent) => format!("Agent {} asks: {}", agent.as_str(), arguments.question),
-        None => arguments.question.clone(),
-    };
-    // The question by itself, so that an empty one is not hidden behind the words around it.
-    check_text("question", &arguments.question, MAX_BODY)?;
-    let mut draft = Draft::new(scope, sender, Kind::Question, &asks)?;
-    draft.origin = caller::origin();
-    let wait = arguments.wait.then_some(Parent::Watch);
-    let mut asked = journal.ask(&draft, &arguments.question, &arguments.option, &Stamp::now(), wait)?;
-    link::start_if_alone(&journal);
-    place::tell_of_repair(&journal);
+    let (mut journal, mut asked) = send(arguments).map_err(Failure::while_sending)?;
     let id = asked.id.to_string();
     let id = id.as_str();
     if !arguments.wait {
@@ -91,4 +76,25 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     // If that cannot be written, the answer comes once more, into the agent's turn.
     let _ = journal.has_read_answer(&asked.id, Stamp::now().unix_ms);
     Ok(())
+}
+
+/// Stores the question and rings.
+fn send(arguments: &Args) -> Result<(Journal, Asked), Failure> {
+    let repository = place::repository();
+    let scope = place::scope(repository.as_ref());
+    let mut journal = place::journal()?;
+    let sender = place::sender(arguments.from.as_deref(), None, &mut journal, repository.as_ref())?;
+    let asks = match sender.agent() {
+        Some(agent) => format!("Agent {} asks: {}", agent.as_str(), arguments.question),
+        None => arguments.question.clone(),
+    };
+    // The question by itself, so that an empty one is not hidden behind the words around it.
+    check_text("question", &arguments.question, MAX_BODY)?;
+    let mut draft = Draft::new(scope, sender, Kind::Question, &asks)?;
+    draft.origin = caller::origin();
+    let wait = arguments.wait.then_some(Parent::Watch);
+    let asked = journal.ask(&draft, &arguments.question, &arguments.option, &Stamp::now(), wait)?;
+    link::start_if_alone(&journal);
+    place::tell_of_repair(&journal);
+    Ok((journal, asked))
 }

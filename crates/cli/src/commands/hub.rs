@@ -119,14 +119,16 @@ fn status(as_json: bool) -> Outcome {
     };
     let Some((version, status)) = found else {
         let holder = HubBell::holder(&home).map(|holder| holder.pid);
-        return if as_json {
-            print_json(&json!({ "running": false, "pid": holder }))
-        } else {
-            print_line(&match holder {
-                Some(pid) => format!("a hub has the lock (pid {pid}) but does not answer"),
-                None => "no hub runs; the next message starts one".to_owned(),
-            })
-        };
+        let failure = link::last_failure(&home).filter(|_| holder.is_none());
+        if as_json {
+            let why = failure.map(|failure| failure.why);
+            return print_json(&json!({ "running": false, "pid": holder, "could_not_start": why }));
+        }
+        return print_line(&match (holder, failure) {
+            (Some(pid), _) => format!("a hub has the lock (pid {pid}) but does not answer"),
+            (None, Some(failure)) => format!("no hub runs: {}", link::failure_words(&failure)),
+            (None, None) => "no hub runs; the next message starts one".to_owned(),
+        });
     };
     if as_json {
         let mut report = status;

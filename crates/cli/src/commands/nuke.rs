@@ -1,11 +1,12 @@
 //! `ringer nuke`.
 
-use ringer_core::Message;
-use ringer_hub::Clock;
-use ringer_journal::{Journal, Listening, Memory, Remains};
+use ringer_core::{Message, MessageId, Scope};
+use ringer_hub::{Client, ClientError, Clock};
+use ringer_journal::{Home, Journal, Listening, Memory, Remains};
 use ringer_term::sanitise_line;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::consent::agrees;
 use crate::exit::Exit;
@@ -65,9 +66,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     }
     let ended = listeners.iter().filter(|listening| end(listening)).count();
     let removed = journal.map(|mut journal| journal.remove_scope(&scope)).transpose()?.unwrap_or_default();
-    if let Some(mut memory) = Memory::open_existing(&home)? {
-        memory.forget(&removed)?;
-    }
+    forget(&home, &scope, &removed)?;
     let removed = removed.len();
     let remains = repository.remove_files().map_err(|error| {
         let what = format!("cannot remove the repository's id below {}", repository.worktree.display());
@@ -87,6 +86,22 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         });
     }
     say(&format!("removed {removed} messages, ended {ended} listeners"));
+    Ok(())
+}
+
+/// Takes the messages off the list: off that of a hub that runs, and out of the file in which hubs keep theirs.
+fn forget(home: &Home, scope: &Scope, removed: &[MessageId]) -> Outcome {
+    let told = Client::connect(home)
+        .and_then(|mut hub| hub.call("notification.forget", &json!({ "scope": scope.as_str() })));
+    match told {
+        Ok(_) | Err(ClientError::NoHub) => {}
+        Err(error) => say(&format!(
+            "ringer: the hub was not told, so it may still list these messages: {error}\n  try: ringer hub stop"
+        )),
+    }
+    if let Some(mut memory) = Memory::open_existing(home)? {
+        memory.forget(removed)?;
+    }
     Ok(())
 }
 

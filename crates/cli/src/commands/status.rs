@@ -1,6 +1,6 @@
 //! `ringer status`.
 
-use ringer_hub::{Clock, agents};
+use ringer_hub::{Clock, StartFailure, agents};
 use ringer_journal::{Home, HubBell, Inventory, Journal, Memory, SpoolStatus, Stamp};
 use ringer_term::sanitise_line;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_text};
-use crate::place;
+use crate::{link, place};
 
 /// Say who listens, what is unread, which agents are known
 ///
@@ -39,6 +39,9 @@ struct Report {
     unread: Vec<UnreadView>,
     agents: Vec<Value>,
     hub: Option<u32>,
+    /// Why none runs; absent where one does, or the last one ended by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hub_failure: Option<StartFailure>,
     /// About how many messages the hub has not read yet.
     hub_behind: i64,
     unread_notifications: i64,
@@ -104,6 +107,7 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
     let agents = inventory.as_ref().map(|inventory| agents(inventory, &clock)).unwrap_or_default();
     let (listeners, unread) = inventory.map(|inventory| views(inventory, &clock)).unwrap_or_default();
     let (unread_notifications, hub_behind) = hub_numbers(&home, now)?;
+    let hub = HubBell::holder(&home).map(|holder| holder.pid);
     Ok(Report {
         home: home.path().display().to_string(),
         scope: scope.to_string(),
@@ -113,7 +117,8 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
         unread,
         agents,
         open_questions,
-        hub: HubBell::holder(&home).map(|holder| holder.pid),
+        hub,
+        hub_failure: link::last_failure(&home).filter(|_| hub.is_none()),
         hub_behind,
         unread_notifications,
         spool: spool(&SpoolStatus::of(&home, now), &clock),
@@ -170,7 +175,10 @@ fn words(report: &Report) -> String {
         }
     });
     let hub = match report.hub {
-        None => "not running".to_owned(),
+        None => match &report.hub_failure {
+            Some(failure) => format!("not running: {}", link::failure_words(failure)),
+            None => "not running".to_owned(),
+        },
         Some(pid) if report.hub_behind <= SOON_READ => format!("pid {pid}"),
         Some(pid) => format!("pid {pid}, still reading {} older messages", report.hub_behind),
     };

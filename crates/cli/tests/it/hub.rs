@@ -5,6 +5,7 @@ mod callers;
 mod commands;
 mod down;
 mod exchanged;
+mod failing;
 mod following;
 mod hostile_text;
 mod intruders;

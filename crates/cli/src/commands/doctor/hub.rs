@@ -1,10 +1,11 @@
 //! The hub, the journal, and what could not be delivered.
 
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
 use ringer_hub::{Client, ClientError, Clock};
 use ringer_journal::{Home, HubBell, Journal, Memory, Patience, SpoolStatus, Stamp, monotonic};
-use rustix::fs::{Access, access};
 use serde_json::Value;
 
 use super::row::Row;
@@ -42,7 +43,11 @@ fn no_hub(home: &Home) -> Row {
             Row::broken(part, format!("one has the lock (pid {}) but cannot be reached", holder.pid))
                 .fix(format!("kill {}", holder.pid))
         }
-        None if link::may_start() => Row::ok(part, "none runs; the next message starts one"),
+        None if link::may_start() => match link::last_failure(home) {
+            Some(failure) => Row::broken(part, format!("none runs: {}", link::failure_words(&failure)))
+                .fix("ringer hub start --foreground"),
+            None => Row::ok(part, "none runs; the next message starts one"),
+        },
         None => Row::warn(part, "none runs, and RINGER_HUB=off forbids to start one").fix("unset RINGER_HUB"),
     }
 }
@@ -60,6 +65,9 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
         Ok(None) => return vec![not_yet(home)],
         Err(error) => return vec![Row::broken(part, error.to_string()).fix("ringer log")],
     };
+    if let Err(error) = try_writing(home.path()) {
+        return vec![cannot_write(home.path(), &error)];
+    }
     let row = match journal.repair() {
         Some(repair) => Row::warn(
             part,
@@ -69,10 +77,6 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
                 repair.saved
             ),
         ),
-        None if !is_writable(home.path()) => {
-            Row::broken(part, format!("{} cannot be written", home.path().display()))
-                .fix("ringer notify hello   # says what to allow")
-        }
         None => Row::ok(
             part,
             format!(
@@ -115,16 +119,39 @@ fn listeners(names: &[&str]) -> String {
 /// There is none, which is fine as long as one can be made.
 fn not_yet(home: &Home) -> Row {
     let existing = home.path().ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
-    if is_writable(existing) {
-        Row::ok("journal", format!("none yet; the first message makes it in {}", home.path().display()))
-    } else {
-        Row::broken("journal", format!("none yet, and {} cannot be written", existing.display()))
-            .fix("RINGER_HOME=/some/directory ringer …")
+    match try_writing(existing) {
+        Ok(()) => {
+            Row::ok("journal", format!("none yet; the first message makes it in {}", home.path().display()))
+        }
+        Err(error) => {
+            Row::broken("journal", format!("none yet, and {} cannot be written: {error}", existing.display()))
+                .fix("RINGER_HOME=/some/directory ringer …")
+        }
     }
 }
 
-fn is_writable(path: &Path) -> bool {
-    access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+/// Writes as much as a message takes, and takes it away again. Permissions alone do not say that a disk has room, or that
+/// a sandbox allows it.
+fn try_writing(directory: &Path) -> io::Result<()> {
+    // A message of 64 KiB, the largest, and what the database writes around it.
+    const MESSAGE: usize = 128 * 1024;
+    let path = directory.join(format!(".ringer-doctor-{}", std::process::id()));
+    let mut file = File::options().write(true).create_new(true).open(&path)?;
+    let written = file.write_all(&vec![0; MESSAGE]).and_then(|()| file.sync_all());
+    let removed = fs::remove_file(&path);
+    written.and(removed)
+}
+
+fn cannot_write(home: &Path, error: &io::Error) -> Row {
+    let fix = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => format!("make room: df -h {}", home.display()),
+        _ => "ringer notify hello   # says what to allow".to_owned(),
+    };
+    Row::broken(
+        "journal",
+        format!("{} cannot be written, so no message can be stored: {error}", home.display()),
+    )
+    .fix(fix)
 }
 
 fn dead_letters(home: &Home) -> Vec<Row> {

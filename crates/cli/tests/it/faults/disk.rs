@@ -26,9 +26,11 @@ fn check_full(kilobytes: u32) {
     let home = environment.home().display().to_string();
     assert!(refused.1.contains(&format!("no space left in {home}")), "{}", refused.1);
     assert!(refused.1.contains("it was not stored"), "{}", refused.1);
-    // Reading on a full disk may fail as well, but loses nothing.
+    // Reading on a full disk may fail as well, but loses nothing, and does not say that something was not stored.
     let read = mounts.ringer(&["listen", "--timeout", "0", "--as", "other"]).output().expect("it runs");
     assert!(matches!(read.status.code(), Some(0 | 73)), "{read:?}");
+    assert!(!String::from_utf8_lossy(&read.stderr).contains("stored"), "{read:?}");
+    check_doctor(&mounts);
     mounts.sh("mount -o remount,size=8m \"$RINGER_HOME\"");
     let after = body(acknowledged.len());
     check(&mut mounts.ringer(&["notify", &after]), 0);
@@ -42,6 +44,51 @@ fn check_full(kilobytes: u32) {
         delivered.extend(batch);
     }
     assert!(delivered == acknowledged, "at {kilobytes} KiB");
+}
+
+/// A disk that cannot be written is a broken part.
+#[track_caller]
+fn check_doctor(mounts: &Mounts<'_>) {
+    let (out, _) = check(&mut mounts.ringer(&["doctor", "--json"]), 1);
+    let report = crate::ringer::json(&out);
+    let rows = report["rows"].as_array().expect("rows");
+    let journal = rows.iter().find(|row| row["part"] == "journal").expect("a row");
+    assert_eq!(journal["verdict"], "broken", "{journal}");
+}
+
+/// Where a hub may be started, and cannot be.
+#[track_caller]
+fn check_list(mounts: &Mounts<'_>, exit: i32, why: &str) -> String {
+    let runtime = tempfile::tempdir().expect("a directory");
+    let mut list = mounts.ringer(&["list"]);
+    let (out, err) = check(list.env_remove("RINGER_HUB").env("XDG_RUNTIME_DIR", runtime.path()), exit);
+    assert!(err.contains("the hub cannot start: ") && err.contains(why), "{err}");
+    let mut status = mounts.ringer(&["hub", "status"]);
+    let (said, _) = check(status.env("XDG_RUNTIME_DIR", runtime.path()), 0);
+    assert!(
+        said.contains("the hub could not start (") && said.contains(why),
+        "the disk keeps no reason: {said}"
+    );
+    out
+}
+
+#[test]
+fn a_list_on_a_full_disk_says_why_there_is_no_hub() {
+    let environment = TestEnvironment::new();
+    let mount = "mkdir \"$RINGER_HOME\"; mount -t tmpfs -o size=300k,mode=700 none \"$RINGER_HOME\"";
+    let Some(mounts) = Mounts::new(&environment, mount) else { return };
+    check(&mut mounts.ringer(&["notify", "kept"]), 0);
+    mounts.sh("! cat /dev/zero > \"$RINGER_HOME/filler\" 2>/dev/null");
+    assert!(check_list(&mounts, 0, "no space left in").contains("kept"));
+}
+
+#[test]
+fn a_list_in_a_read_only_home_says_why_there_is_no_hub() {
+    let environment = TestEnvironment::new();
+    environment.notify("before");
+    let Some(mounts) = Mounts::new(&environment, READ_ONLY) else { return };
+    check_list(&mounts, 77, "Read-only file system");
+    check_doctor(&mounts);
 }
 
 #[test]

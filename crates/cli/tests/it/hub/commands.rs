@@ -234,3 +234,21 @@ fn toasts_and_observations_show_in_the_footer() {
     ]);
     assert!(world.bodies(&["--all"]).is_empty(), "none of it is stored");
 }
+
+#[test]
+fn what_was_nuked_is_off_the_list_of_a_hub_that_runs() {
+    let world = HubWorld::new();
+    let other = world.environment.make_repository("other");
+    check(world.ringer(&["notify", "elsewhere"]).current_dir(&other), 0);
+    world.notify(&["one"]);
+    let read = world.notify(&["two"]);
+    world.run(&["read", &read]);
+    assert_eq!(world.bodies(&[]).len(), 3);
+    world.run(&["nuke", "--yes"]);
+    assert_eq!(world.bodies(&[]), ["elsewhere"]);
+    assert_eq!(world.json(&["hub", "status", "--json"])["unread"], 1);
+    // Nor does the next hub know of it.
+    super::world::kill(world.hub());
+    world.run(&["hub", "start"]);
+    assert_eq!(world.bodies(&[]), ["elsewhere"]);
+}
