@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ringer_core::Event;
-use ringer_journal::{Error, Stamp};
+use ringer_journal::{Error, Limits, Stamp, Uptime};
 
 use crate::clock::monotonic;
 use crate::dispatch::Dispatcher;
@@ -13,12 +13,15 @@ use crate::dispatch::Dispatcher;
 /// times as many, and its sender would wait for it.
 const MANY_CHANGES: usize = 16;
 /// How often to look for what is old.
-const EVERY: Duration = Duration::from_hours(24);
+const EVERY: Duration = Duration::from_hours(4);
+/// Messages after which it is looked whether there are too many. A tenth of those over the limit at most, then.
+const MANY_MESSAGES: usize = 20_000;
 
 /// What was done, and when.
 #[derive(Debug, Default)]
 pub(crate) struct House {
     changes: usize,
+    messages: usize,
     kept: Option<Duration>,
 }
 
@@ -26,6 +29,7 @@ impl House {
     /// The journal was found changed, so many times.
     pub(crate) fn add_changes(&mut self, changes: usize) {
         self.changes += changes;
+        self.messages += changes;
     }
 }
 
@@ -61,6 +65,12 @@ impl Dispatcher {
             // If it cannot be done now, then another time.
             let _ = self.journal.checkpoint();
         }
+        if self.house.messages >= MANY_MESSAGES {
+            self.house.messages = 0;
+            if let Err(error) = self.journal.forget_over_limit(Limits::default(), &Stamp::now()) {
+                self.log.line(format!("cannot make the journal smaller: {error}"));
+            }
+        }
         if self.house.kept.is_none_or(|kept| monotonic().saturating_sub(kept) >= EVERY) {
             self.house.kept = Some(monotonic());
             if let Err(error) = self.let_go() {
@@ -73,7 +83,7 @@ impl Dispatcher {
     fn let_go(&mut self) -> Result<(), Error> {
         let stamp = Stamp::now();
         self.say_where();
-        self.journal.prune_if_due(&stamp)?;
+        self.journal.prune_if_due(&Uptime::now(), &stamp)?;
         match self.journal.oldest()? {
             Some(oldest) => self.memory.prune(&oldest),
             None => Ok(()),

@@ -86,7 +86,7 @@ pub use retention::{Limits, Pruned};
 pub use scope::{Remains, Repository};
 pub use settlement::{DeadLetter, Flag, Outgoing, Settlement, ShownPopup};
 pub use spool::LostEvents;
-pub use stamp::{Stamp, monotonic};
+pub use stamp::{Stamp, Uptime, monotonic};
 pub use store::{Form, Store};
 pub use turn::Patience;
 pub use vigil::Parent;

@@ -1,31 +1,37 @@
 //! What is kept, and for how long.
+//!
+//! Age is counted in prunings, not by the wall clock: a clock that jumps forward by years must not delete what came in a
+//! minute ago. Each pruning notes the highest number of that moment, and there is at most one in [`INTERVAL`] of the time
+//! that the machine runs.
 
 use std::time::Duration;
 
-use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
-use rusqlite::{OptionalExtension, Transaction, params};
+use ringer_core::{Draft, Kind, Recipient, Scope, Sender, Tag};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use serde::{Deserialize, Serialize};
 
 use crate::append::put;
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::note::OF_GONE_AGENTS;
-use crate::stamp::Stamp;
+use crate::stamp::{Stamp, Uptime};
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Older messages that everybody has read are forgotten.
-    pub age: Duration,
-    /// More messages than this are not kept either, oldest first; at twice as many, not even unread ones.
+    /// What was there so many prunings ago may go, unless somebody still needs it. A cursor that was not used for as long
+    /// holds nothing back.
+    pub prunings: usize,
+    /// More messages than this are not kept, oldest first, read or not.
     pub messages: u32,
-    /// A cursor that nobody touched for this long holds nothing back.
-    pub idle_cursor: Duration,
+    /// More bytes than this are not kept either.
+    pub bytes: u64,
 }
 
 impl Default for Limits {
+    /// About a month, and what a query over all of it can still bear.
     fn default() -> Self {
-        const DAY: Duration = Duration::from_hours(24);
-        Self { age: DAY * 30, messages: 100_000, idle_cursor: DAY * 30 }
+        Self { prunings: 30, messages: 200_000, bytes: 1 << 30 }
     }
 }
 
@@ -34,88 +40,239 @@ impl Default for Limits {
 pub struct Pruned {
     /// Messages.
     pub messages: usize,
-    /// Of them, how many somebody had not read yet.
-    pub unread: usize,
+    /// Of them, how many went because there were too many, read or not.
+    pub over_limit: usize,
 }
 
-/// The note that remembers that the person was told.
+/// The shortest time between two prunings, of the time that the machine runs. Less than a day, so that a daily routine
+/// does not skip every second one.
+const INTERVAL: Duration = Duration::from_hours(20);
+/// How much of that may pass before it is written down, so that a machine that is started anew each day prunes as well.
+const NOTE_AFTER: Duration = Duration::from_hours(1);
+/// Messages that are taken away at once while there are too many bytes.
+const PIECE: i64 = 1_000;
+
+/// The note that remembers the prunings.
+const PRUNINGS: &str = "prunings";
+/// The note that remembers that the person was told of forgotten messages.
 const TOLD: &str = "told of forgotten messages";
-/// The note that remembers when the journal was last pruned.
-const PRUNED: &str = "pruned";
-/// How often that is worth it.
-const INTERVAL_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// The prunings so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Prunings {
+    /// How many there were.
+    count: usize,
+    /// The highest number at each of the last ones, oldest first.
+    highest: Vec<i64>,
+    /// The boot in which the time was looked at last.
+    boot: String,
+    /// Seconds since that boot, then.
+    at: u64,
+    /// Seconds since the last pruning, until then.
+    waited: u64,
+}
+
+impl Prunings {
+    fn read(connection: &Connection) -> rusqlite::Result<Option<Self>> {
+        let note: Option<String> = connection
+            .prepare("SELECT value FROM note WHERE name = ?1")?
+            .query_row([PRUNINGS], |row| row.get(0))
+            .optional()?;
+        Ok(note.and_then(|note| serde_json::from_str(&note).ok()))
+    }
+
+    fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        // Plain data: it cannot fail to be written.
+        let value = serde_json::to_string(self).unwrap_or_default();
+        transaction
+            .prepare("INSERT OR REPLACE INTO note (name, value) VALUES (?1, ?2)")?
+            .execute(params![PRUNINGS, value])
+            .map(drop)
+    }
+
+    /// The time that passed since it was looked at last: what the machine has been running since then, as far as is known.
+    fn passed(&self, uptime: &Uptime) -> Duration {
+        let at = if uptime.boot == self.boot { Duration::from_secs(self.at) } else { Duration::ZERO };
+        uptime.since_boot.saturating_sub(at)
+    }
+
+    fn look(&mut self, uptime: &Uptime) {
+        self.waited = self.waited.saturating_add(self.passed(uptime).as_secs());
+        (self.boot, self.at) = (uptime.boot.clone(), uptime.since_boot.as_secs());
+    }
+}
 
 impl Journal {
-    /// Prunes with the usual limits if that was not done for a day. For those who have time: listeners, the hub.
-    pub fn prune_if_due(&mut self, stamp: &Stamp) -> Result<(), Error> {
-        let last: Option<String> = self.healing(|journal| {
-            let note = journal
-                .connection
-                .query_row("SELECT value FROM note WHERE name = ?1", [PRUNED], |row| row.get(0))
-                .optional();
-            note.map_err(|error| journal.error(error))
-        })?;
-        let last = last.and_then(|last| last.parse::<i64>().ok());
-        // A clock that went back must not put this off for years.
-        if last.is_none_or(|last| !(last..last.saturating_add(INTERVAL_MS)).contains(&stamp.unix_ms)) {
-            self.prune(Limits::default(), stamp)?;
+    /// Prunes with the usual limits if it is time. For those who have time: listeners, the hub.
+    pub fn prune_if_due(&mut self, uptime: &Uptime, stamp: &Stamp) -> Result<(), Error> {
+        let known = Prunings::read(&self.connection).map_err(|error| self.error(error))?;
+        let passed = known.as_ref().map(|known| known.passed(uptime));
+        let waited =
+            known.as_ref().zip(passed).map(|(known, passed)| Duration::from_secs(known.waited) + passed);
+        if waited.is_none_or(|waited| waited >= INTERVAL) {
+            self.prune_at(Limits::default(), uptime, stamp)?;
+        } else if passed.is_some_and(|passed| passed >= NOTE_AFTER)
+            || known.is_some_and(|known| known.boot != uptime.boot)
+        {
+            self.write(|transaction| {
+                let mut prunings = Prunings::read(transaction)?.unwrap_or_default();
+                prunings.look(uptime);
+                prunings.write(transaction)
+            })?;
         }
-        Ok(())
+        self.forget_over_limit(Limits::default(), stamp).map(drop)
     }
 
-    /// Forgets what is over the limits: never what a cursor in use has not read, unless there is twice too much. Then
-    /// the person is told, once.
+    /// Prunes now.
     pub fn prune(&mut self, limits: Limits, stamp: &Stamp) -> Result<Pruned, Error> {
-        let ms = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
-        let old = stamp.unix_ms.saturating_sub(ms(limits.age));
-        let idle = stamp.unix_ms.saturating_sub(ms(limits.idle_cursor));
-        let (most, twice) = (i64::from(limits.messages), i64::from(limits.messages) * 2);
+        self.prune_at(limits, &Uptime::now(), stamp)
+    }
+
+    fn prune_at(&mut self, limits: Limits, uptime: &Uptime, stamp: &Stamp) -> Result<Pruned, Error> {
+        let messages = self.write(|transaction| {
+            let mut prunings = Prunings::read(transaction)?.unwrap_or_default();
+            prunings.look(uptime);
+            prunings.waited = 0;
+            prunings.count += 1;
+            let highest =
+                transaction.query_row("SELECT coalesce(max(seq), 0) FROM message", [], |row| row.get(0))?;
+            let old = match prunings.highest.len().checked_sub(limits.prunings) {
+                Some(place) => prunings.highest[place],
+                None => 0,
+            };
+            prunings.highest.push(highest);
+            let surplus = prunings.highest.len().saturating_sub(limits.prunings);
+            prunings.highest.drain(..surplus);
+            prunings.write(transaction)?;
+            let idle = i64::try_from(limits.prunings).unwrap_or(i64::MAX);
+            let messages = forget_old(transaction, old, idle)?;
+            transaction.execute("UPDATE cursor SET idle = idle + 1", [])?;
+            forget_agents(transaction, &prunings, limits)?;
+            Ok(messages)
+        })?;
+        let over_limit = self.forget_over_limit(limits, stamp)?;
+        Ok(Pruned { messages: messages + over_limit, over_limit })
+    }
+
+    /// Forgets the oldest messages where there are more than the limits allow, read or not, and tells the person. Gives
+    /// how many.
+    pub fn forget_over_limit(&mut self, limits: Limits, stamp: &Stamp) -> Result<usize, Error> {
+        if !self.is_over(limits).map_err(|error| self.error(error))? {
+            return Ok(0);
+        }
         self.write(|transaction| {
-            let beyond = "seq <= (SELECT seq FROM message ORDER BY seq DESC LIMIT 1 OFFSET ?1)";
-            let messages = transaction
-                .prepare(&format!(
-                    "DELETE FROM message WHERE ({beyond} OR ts < ?2) AND NOT EXISTS (
-                         SELECT 1 FROM cursor
-                         WHERE cursor.scope IN (message.scope, '*') AND cursor.seq < message.seq AND touched >= ?3)"
-                ))?
-                .execute(params![most, old, idle])?;
-            let unread =
-                transaction.prepare(&format!("DELETE FROM message WHERE {beyond}"))?.execute([twice])?;
-            if unread > 0 {
-                tell_once(transaction, unread, stamp)?;
+            let mut forgotten = transaction
+                .prepare("DELETE FROM message WHERE seq <= (SELECT seq FROM message ORDER BY seq DESC LIMIT 1 OFFSET ?1)")?
+                .execute([limits.messages])?;
+            while used_bytes(transaction)? > limits.bytes {
+                let piece = "DELETE FROM message WHERE seq IN (SELECT seq FROM message ORDER BY seq LIMIT ?1)";
+                match transaction.prepare(piece)?.execute([PIECE])? {
+                    0 => break,
+                    more => forgotten += more,
+                }
             }
-            transaction
-                .prepare("INSERT OR REPLACE INTO note (name, value) VALUES (?1, ?2)")?
-                .execute(params![PRUNED, stamp.unix_ms.to_string()])?;
-            transaction.execute("DELETE FROM receipt WHERE seq NOT IN (SELECT seq FROM message)", [])?;
-            transaction.prepare("DELETE FROM agent WHERE state = 'exited' AND seen < ?1")?.execute([old])?;
-            transaction.execute(&format!("DELETE FROM note WHERE {OF_GONE_AGENTS}"), [])?;
-            transaction
-                .prepare("DELETE FROM question WHERE answered IS NOT NULL AND answered < ?1")?
-                .execute([old])?;
-            Ok(Pruned { messages: messages + unread, unread })
+            if forgotten > 0 {
+                forget_receipts(transaction)?;
+                tell(transaction, forgotten, stamp)?;
+            }
+            Ok(forgotten)
         })
+    }
+
+    fn is_over(&self, limits: Limits) -> rusqlite::Result<bool> {
+        // Numbers have gaps, so this counts too many at most: a look that costs nothing.
+        let span: i64 = self.connection.query_row(
+            "SELECT coalesce((SELECT max(seq) FROM message) - (SELECT min(seq) FROM message) + 1, 0)",
+            [],
+            |row| row.get(0),
+        )?;
+        if used_bytes(&self.connection)? > limits.bytes {
+            return Ok(true);
+        }
+        let most = i64::from(limits.messages);
+        let count = "SELECT count(*) FROM message";
+        Ok(span > most && self.connection.query_row(count, [], |row| row.get::<_, i64>(0))? > most)
     }
 }
 
-fn tell_once(transaction: &Transaction<'_>, unread: usize, stamp: &Stamp) -> rusqlite::Result<()> {
+/// Forgets messages up to that number that are not needed any more: a cursor in use has not come to them, a live agent has
+/// not seen them, or they ask what is not answered.
+fn forget_old(transaction: &Transaction<'_>, old: i64, idle: i64) -> rusqlite::Result<usize> {
+    let messages = transaction
+        .prepare(
+            "DELETE FROM message WHERE seq <= ?1
+             AND NOT EXISTS (SELECT 1 FROM cursor
+                 WHERE cursor.scope IN (message.scope, '*') AND cursor.seq < message.seq AND idle < ?2)
+             AND NOT EXISTS (SELECT 1 FROM receipt JOIN agent ON agent.id = receipt.agent
+                 WHERE receipt.seq = message.seq AND receipt.state <> 'seen' AND agent.state <> 'exited')
+             AND NOT EXISTS (SELECT 1 FROM question
+                 WHERE question.id = message.question_id AND question.answered IS NULL)",
+        )?
+        .execute([old, idle])?;
+    forget_receipts(transaction)?;
+    transaction.execute(
+        "DELETE FROM question WHERE answered IS NOT NULL AND id NOT IN (
+             SELECT question_id FROM message WHERE question_id IS NOT NULL)",
+        [],
+    )?;
+    Ok(messages)
+}
+
+fn forget_receipts(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute("DELETE FROM receipt WHERE seq NOT IN (SELECT seq FROM message)", []).map(drop)
+}
+
+/// Forgets agents that have been gone for so many prunings, and what was noted about them. A note `gone:ID` holds the
+/// pruning that found an agent gone first.
+fn forget_agents(transaction: &Transaction<'_>, prunings: &Prunings, limits: Limits) -> rusqlite::Result<()> {
+    let count = i64::try_from(prunings.count).unwrap_or(i64::MAX);
+    let old = count.saturating_sub(i64::try_from(limits.prunings).unwrap_or(i64::MAX));
+    let gone = "SELECT id FROM agent WHERE state = 'exited'";
+    transaction.execute(
+        &format!("DELETE FROM note WHERE name LIKE 'gone:%' AND substr(name, 6) NOT IN ({gone})"),
+        [],
+    )?;
+    transaction.execute(
+        "INSERT OR IGNORE INTO note (name, value)
+         SELECT 'gone:' || id, CAST(?1 AS TEXT) FROM agent WHERE state = 'exited'",
+        [count],
+    )?;
+    transaction.execute(
+        "DELETE FROM agent WHERE state = 'exited' AND id IN (
+             SELECT substr(name, 6) FROM note WHERE name LIKE 'gone:%' AND CAST(value AS INTEGER) <= ?1)",
+        [old],
+    )?;
+    transaction.execute(&format!("DELETE FROM note WHERE {OF_GONE_AGENTS}"), []).map(drop)
+}
+
+/// The pages that hold something.
+fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
+    let number =
+        |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0));
+    let pages = number("page_count")?.saturating_sub(number("freelist_count")?);
+    Ok(pages.saturating_mul(number("page_size")?).try_into().unwrap_or(0))
+}
+
+/// Tells the person, once a day at most.
+fn tell(transaction: &Transaction<'_>, forgotten: usize, stamp: &Stamp) -> rusqlite::Result<()> {
+    const DAY_MS: i64 = 24 * 60 * 60 * 1000;
     let told: Option<String> = transaction
         .prepare("SELECT value FROM note WHERE name = ?1")?
         .query_row([TOLD], |row| row.get(0))
         .optional()?;
-    if told.is_some() {
+    let told = told.and_then(|told| told.parse::<i64>().ok());
+    if told.is_some_and(|told| (told..told.saturating_add(DAY_MS)).contains(&stamp.unix_ms)) {
         return Ok(());
     }
     transaction
-        .prepare("INSERT INTO note (name, value) VALUES (?1, ?2)")?
+        .prepare("INSERT OR REPLACE INTO note (name, value) VALUES (?1, ?2)")?
         .execute(params![TOLD, stamp.unix_ms.to_string()])?;
     let text = format!(
-        "The journal grew too long: {unread} messages that nobody had read were forgotten. \
-         `ringer status` shows who does not read."
+        "The journal is full: its {forgotten} oldest messages were removed, read or not. \
+         `ringer status` shows who sends and who does not read."
     );
-    let mut draft =
-        Draft::tagged(Scope::global(), Sender::system(), ringer_core::Tag::Notice(Kind::Error), &text);
+    let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Notice(Kind::Error), &text);
     draft.recipient = Recipient::Person;
-    // Nobody waits for this on a doorbell that the caller could ring: the next message will.
+    // No doorbell is rung for it: the hub reads it with the next message.
     put(transaction, &draft, &stamp.message_id(), stamp.unix_ms).map(drop)
 }

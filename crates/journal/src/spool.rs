@@ -19,6 +19,7 @@ use ringer_core::Agent;
 use rustix::fs::OFlags;
 
 use crate::home::Home;
+use crate::stamp::Uptime;
 
 mod lost;
 
@@ -315,8 +316,7 @@ fn usual_runtime() -> PathBuf {
 
 /// The first eight digits of what the kernel calls this boot. Without one (macOS) all boots count as one.
 fn boot_id() -> String {
-    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    id.get(..8).unwrap_or("00000000").to_owned()
+    Uptime::now().boot.get(..8).unwrap_or("00000000").to_owned()
 }
 
 #[cfg(test)]

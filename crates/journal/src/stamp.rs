@@ -66,6 +66,29 @@ pub fn monotonic() -> Duration {
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+/// How long the machine has been running, and in which boot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uptime {
+    /// What the kernel calls this boot; empty where it has no name for it (macOS), and then all boots count as one.
+    pub boot: String,
+    /// Since its beginning, with the time that the machine slept.
+    pub since_boot: Duration,
+}
+
+impl Uptime {
+    /// Now.
+    pub fn now() -> Self {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        #[cfg(target_os = "linux")]
+        let clock = ClockId::Boottime;
+        #[cfg(not(target_os = "linux"))]
+        let clock = ClockId::Monotonic;
+        let time = clock_gettime(clock);
+        let since_boot = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
+        Self { boot: boot.trim_end().to_owned(), since_boot }
+    }
+}
+
 fn random_bytes() -> [u8; 16] {
     let mut bytes = [0; 16];
     if !fill(&mut bytes) {

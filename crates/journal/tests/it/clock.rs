@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringer_journal::Stamp;
 
-use crate::home::{TestHome, append, at, bodies, draft, heard, lead};
+use crate::home::{TestHome, at, bodies, draft, heard, lead};
 
 const TEN_YEARS: i64 = 10 * 365 * 24 * 60 * 60 * 1000;
 
@@ -34,24 +34,4 @@ fn a_message_from_the_future_with_a_span_is_still_shown() {
         journal.append(&draft, &at(moment)).unwrap();
         assert_eq!(heard(&mut journal, lead(), 100).len(), shown, "sent at {moment}");
     }
-}
-
-#[test]
-fn pruning_comes_due_again_when_the_clock_went_back() {
-    const DAY: i64 = 24 * 60 * 60 * 1000;
-    let test = TestHome::new();
-    let mut journal = test.open();
-    let now = Stamp::now().unix_ms;
-    let pruned = |journal: &mut ringer_journal::Journal, moment: i64| {
-        journal.append(&draft("old"), &at(moment - 31 * DAY)).unwrap();
-        let before = bodies(journal).len();
-        journal.prune_if_due(&at(moment)).unwrap();
-        before > bodies(journal).len()
-    };
-    assert!(pruned(&mut journal, now), "the first time");
-    assert!(!pruned(&mut journal, now + DAY / 2), "not twice a day");
-    assert!(pruned(&mut journal, now + 2 * DAY), "the next day");
-    assert!(pruned(&mut journal, now + DAY), "a clock that went back does not put it off");
-    append(&mut journal, "new");
-    assert!(bodies(&journal).contains(&"new".to_owned()));
 }

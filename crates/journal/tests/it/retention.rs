@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use ringer_core::{Agent, Recipient, Scope, Sender};
-use ringer_journal::{Consumer, Journal, Limits, Pruned};
+use ringer_core::{Agent, AgentState, Recipient, Scope, Sender};
+use ringer_journal::{Consumer, Journal, Limits, Pruned, Uptime};
 
+use crate::agent::{Scene, sighting};
 use crate::home::{TestHome, at, bodies, draft, draft_in, lead, read_to, scope};
 
-const DAY: i64 = 24 * 60 * 60 * 1000;
+const YEAR: i64 = 365 * 24 * 60 * 60 * 1000;
 
-/// Ten days; so many messages.
+/// Two prunings; so many messages.
 fn limits(messages: u32) -> Limits {
-    let days = Duration::from_hours(10 * 24);
-    Limits { age: days, messages, idle_cursor: days }
+    Limits { prunings: 2, messages, ..Limits::default() }
 }
 
 /// Sends texts that are numbers.
-fn send(journal: &mut Journal, scope: &Scope, numbers: std::ops::Range<u32>, unix_ms: i64) {
+fn send(journal: &mut Journal, scope: &Scope, numbers: std::ops::Range<u32>) {
     for number in numbers {
-        journal.append(&draft_in(scope.clone(), &number.to_string()), &at(unix_ms)).expect("appended");
+        journal.append(&draft_in(scope.clone(), &number.to_string()), &at(0)).expect("appended");
     }
 }
 
@@ -29,67 +29,143 @@ fn told(journal: &Journal) -> Vec<String> {
     for_person.map(|message| message.draft.body).collect()
 }
 
+/// Prunes so often.
+fn prune(journal: &mut Journal, times: usize) -> Vec<usize> {
+    (0..times).map(|_| journal.prune(limits(1000), &at(0)).expect("pruned").messages).collect()
+}
+
 #[test]
-fn old_messages_that_everybody_has_read_go() {
+fn what_was_read_goes_after_so_many_prunings() {
     let test = TestHome::new();
     let mut journal = test.open();
     journal.append(&draft("old"), &at(0)).unwrap();
-    journal.append(&draft("new"), &at(20 * DAY)).unwrap();
-    read_to(&mut journal, &lead(), 2, 20 * DAY);
-    let pruned = journal.prune(limits(100), &at(20 * DAY)).unwrap();
-    assert_eq!(pruned, Pruned { messages: 1, unread: 0 });
+    read_to(&mut journal, &lead(), 1, 0);
+    assert_eq!(prune(&mut journal, 1), [0]);
+    journal.append(&draft("new"), &at(0)).unwrap();
+    read_to(&mut journal, &lead(), 2, 0);
+    assert_eq!(prune(&mut journal, 2), [0, 1]);
     assert_eq!(bodies(&journal), ["new"]);
     assert!(told(&journal).is_empty());
+}
+
+/// A clock that jumped forward deleted unread messages, because cursors and messages were judged by it.
+#[test]
+fn a_clock_that_jumps_deletes_nothing() {
+    for now in [10 * YEAR, -10 * YEAR, i64::MAX, i64::MIN] {
+        let test = TestHome::new();
+        let mut journal = test.open();
+        send(&mut journal, &Scope::global(), 0..20);
+        read_to(&mut journal, &lead(), 0, 0);
+        let uptime = |hours| Uptime { boot: "a".into(), since_boot: Duration::from_hours(hours) };
+        journal.prune_if_due(&uptime(1), &at(0)).unwrap();
+        for hours in [2, 30, 60] {
+            journal.prune_if_due(&uptime(hours), &at(now)).unwrap();
+        }
+        assert_eq!(bodies(&journal).len(), 20, "{now}");
+    }
+}
+
+#[test]
+fn there_is_one_pruning_in_twenty_hours_that_the_machine_runs() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let count = |journal: &mut Journal, boot: &str, hours: u64| {
+        let uptime = Uptime { boot: boot.into(), since_boot: Duration::from_hours(hours) };
+        journal.prune_if_due(&uptime, &at(0)).unwrap();
+        let note: String = test
+            .connection()
+            .query_row("SELECT value FROM note WHERE name = 'prunings'", [], |row| row.get(0))
+            .unwrap();
+        serde_json::from_str::<serde_json::Value>(&note).unwrap()["count"].as_u64().unwrap()
+    };
+    // The first look is one; then twenty hours have to pass, over as many boots as it takes.
+    let looks = [
+        ("a", 1, 1),
+        ("a", 20, 1),
+        ("a", 21, 2),
+        ("b", 5, 2),
+        ("b", 12, 2),
+        ("c", 7, 2),
+        ("c", 8, 3),
+        ("c", 8, 3),
+    ];
+    for (boot, hours, expected) in looks {
+        assert_eq!(count(&mut journal, boot, hours), expected, "{hours} h of {boot}");
+    }
 }
 
 #[test]
 fn what_a_cursor_in_use_has_not_read_stays() {
     let test = TestHome::new();
     let mut journal = test.open();
-    send(&mut journal, &Scope::global(), 0..4, 0);
-    read_to(&mut journal, &lead(), 4, 20 * DAY);
+    send(&mut journal, &Scope::global(), 0..4);
     let slow = Consumer::new("slow", Scope::global()).unwrap();
-    read_to(&mut journal, &slow, 2, 20 * DAY);
-    assert_eq!(journal.prune(limits(2), &at(20 * DAY)).unwrap(), Pruned { messages: 2, unread: 0 });
+    for _ in 0..3 {
+        read_to(&mut journal, &lead(), 4, 0);
+        read_to(&mut journal, &slow, 2, 0);
+        prune(&mut journal, 1);
+    }
     assert_eq!(bodies(&journal), ["2", "3"]);
+    // It is not used any more, and holds nothing back in the end.
+    prune(&mut journal, 2);
+    assert!(bodies(&journal).is_empty() && told(&journal).is_empty());
 }
 
 #[test]
-fn a_cursor_that_nobody_uses_holds_nothing_back() {
+fn what_a_live_agent_has_not_seen_stays_and_goes_with_the_agent() {
     let test = TestHome::new();
     let mut journal = test.open();
-    send(&mut journal, &Scope::global(), 0..4, 0);
-    read_to(&mut journal, &lead(), 4, 20 * DAY);
-    read_to(&mut journal, &Consumer::new("gone", Scope::global()).unwrap(), 1, 5 * DAY);
-    assert_eq!(journal.prune(limits(100), &at(20 * DAY)).unwrap(), Pruned { messages: 4, unread: 0 });
-    assert!(told(&journal).is_empty());
+    let of = sighting("worker");
+    Scene::at(&mut journal, 1).working(&of);
+    let mut for_agent = draft("for the worker");
+    for_agent.recipient = Recipient::Agent(Agent::new("worker").unwrap());
+    journal.append(&for_agent, &at(0)).unwrap();
+    send(&mut journal, &Scope::global(), 0..50);
+    assert_eq!(prune(&mut journal, 4), [0, 0, 50, 0]);
+    assert_eq!(bodies(&journal), ["for the worker"]);
+    Scene::at(&mut journal, 2).hook(&of, AgentState::Exited);
+    prune(&mut journal, 1);
+    assert!(!bodies(&journal).contains(&"for the worker".to_owned()));
 }
 
 #[test]
-fn more_than_the_limit_goes_once_it_was_read() {
+fn an_agent_that_ended_is_forgotten_after_as_many_prunings() {
     let test = TestHome::new();
     let mut journal = test.open();
-    send(&mut journal, &Scope::global(), 0..5, 0);
-    read_to(&mut journal, &lead(), 5, 0);
-    assert_eq!(journal.prune(limits(3), &at(1)).unwrap(), Pruned { messages: 2, unread: 0 });
-    assert_eq!(bodies(&journal), ["2", "3", "4"]);
+    Scene::at(&mut journal, 1).hook(&sighting("worker"), AgentState::Exited);
+    let is_known = |journal: &Journal| journal.sighting(&Agent::new("worker").unwrap()).unwrap().is_some();
+    prune(&mut journal, 2);
+    assert!(is_known(&journal));
+    prune(&mut journal, 1);
+    assert!(!is_known(&journal));
 }
 
 #[test]
-fn at_twice_the_limit_unread_ones_go_and_the_person_is_told_once() {
+fn over_the_limit_the_oldest_go_and_the_person_is_told() {
     let test = TestHome::new();
     let mut journal = test.open();
     read_to(&mut journal, &lead(), 0, 0);
-    send(&mut journal, &Scope::global(), 0..4, 0);
-    assert_eq!(journal.prune(limits(2), &at(1)).unwrap(), Pruned::default(), "twice as many may wait");
-    send(&mut journal, &Scope::global(), 4..7, 0);
-    assert_eq!(journal.prune(limits(2), &at(2)).unwrap(), Pruned { messages: 3, unread: 3 });
+    send(&mut journal, &Scope::global(), 0..7);
+    assert_eq!(journal.forget_over_limit(limits(7), &at(1)).unwrap(), 0);
+    assert_eq!(journal.prune(limits(4), &at(2)).unwrap(), Pruned { messages: 3, over_limit: 3 });
     let first = told(&journal);
-    assert!(first.len() == 1 && first[0].contains("3 messages that nobody had read"), "{first:?}");
-    send(&mut journal, &Scope::global(), 7..30, 0);
-    assert!(journal.prune(limits(20), &at(3)).unwrap().unread == 0);
-    assert!(journal.prune(limits(2), &at(4)).unwrap().unread > 0);
-    assert!(told(&journal).len() <= 1, "not again");
+    assert!(first.len() == 1 && first[0].contains("3 oldest messages"), "{first:?}");
+    send(&mut journal, &Scope::global(), 7..30);
+    assert!(journal.forget_over_limit(limits(20), &at(3)).unwrap() > 0);
+    assert!(told(&journal).len() <= 1, "not again on that day");
+}
+
+#[test]
+fn too_many_bytes_are_too_much_as_well() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    for number in 0..40 {
+        journal.append(&draft(&format!("{number} {}", "x".repeat(60_000))), &at(0)).unwrap();
+    }
+    let limits = Limits { bytes: 1 << 20, ..Limits::default() };
+    assert!(journal.forget_over_limit(limits, &at(0)).unwrap() > 0);
+    assert_eq!(told(&journal).len(), 1);
+    assert_eq!(journal.forget_over_limit(limits, &at(0)).unwrap(), 0, "what is left fits");
 }
 
 /// Its cursor stands at its own last message. What other repositories sent since is not unread for it.
@@ -98,13 +174,12 @@ fn a_quiet_repository_holds_nothing_of_another_back() {
     let test = TestHome::new();
     let mut journal = test.open();
     let (quiet, busy) = (scope("aaaaaaaa"), scope("bbbbbbbb"));
-    send(&mut journal, &quiet, 0..1, 0);
+    send(&mut journal, &quiet, 0..1);
     read_to(&mut journal, &Consumer::new("lead", quiet).unwrap(), 1, 0);
-    send(&mut journal, &busy, 1..11, 0);
+    send(&mut journal, &busy, 1..11);
     read_to(&mut journal, &Consumer::new("lead", busy).unwrap(), 11, 0);
-    let pruned = journal.prune(limits(2), &at(1)).unwrap();
-    assert_eq!(told(&journal), Vec::<String>::new(), "everybody had read everything");
-    assert_eq!(pruned, Pruned { messages: 9, unread: 0 });
+    assert_eq!(prune(&mut journal, 3), [0, 0, 11]);
+    assert_eq!(told(&journal), Vec::<String>::new());
 }
 
 /// Numbers have gaps where a repository was taken out; what counts is how many messages there are.
@@ -113,12 +188,11 @@ fn few_messages_with_a_gap_are_not_too_many() {
     let test = TestHome::new();
     let mut journal = test.open();
     let (kept, removed) = (scope("aaaaaaaa"), scope("bbbbbbbb"));
-    read_to(&mut journal, &Consumer::new("lead", kept.clone()).unwrap(), 0, 0);
-    send(&mut journal, &kept, 0..1, 0);
-    send(&mut journal, &removed, 1..20, 0);
+    send(&mut journal, &kept, 0..1);
+    send(&mut journal, &removed, 1..20);
     journal.remove_scope(&removed).unwrap();
-    send(&mut journal, &kept, 20..21, 0);
-    assert_eq!(journal.prune(limits(3), &at(1)).unwrap(), Pruned::default());
+    send(&mut journal, &kept, 20..21);
+    assert_eq!(journal.forget_over_limit(limits(3), &at(1)).unwrap(), 0);
     assert_eq!(bodies(&journal), ["0", "20"]);
 }
 
@@ -126,12 +200,11 @@ fn few_messages_with_a_gap_are_not_too_many() {
 fn numbers_are_never_given_twice() {
     let test = TestHome::new();
     let mut journal = test.open();
-    send(&mut journal, &Scope::global(), 0..3, 0);
-    read_to(&mut journal, &lead(), 3, 20 * DAY);
-    journal.prune(limits(100), &at(20 * DAY)).unwrap();
-    assert!(bodies(&journal).is_empty());
-    journal.append(&draft("after"), &at(20 * DAY)).unwrap();
-    let unread = journal.unread(&lead(), None, 20 * DAY, 10).unwrap();
+    send(&mut journal, &Scope::global(), 0..3);
+    read_to(&mut journal, &lead(), 3, 0);
+    assert_eq!(prune(&mut journal, 3), [0, 0, 3]);
+    journal.append(&draft("after"), &at(0)).unwrap();
+    let unread = journal.unread(&lead(), None, 0, 10).unwrap();
     assert_eq!(unread.iter().map(|message| message.seq).collect::<Vec<_>>(), [4]);
 }
 
@@ -145,9 +218,10 @@ fn what_belongs_to_a_forgotten_message_goes_with_it() {
     let open = journal.ask(&draft("open?"), "open?", &[], &at(0), None).unwrap().id;
     let closed = journal.ask(&draft("closed?"), "closed?", &[], &at(0), None).unwrap().id;
     journal.answer(&closed, Some("yes"), &Sender::system(), &at(0)).unwrap();
-    journal.prune(limits(100), &at(20 * DAY)).unwrap();
+    prune(&mut journal, 3);
     let receipts = test.connection().query_row("SELECT count(*) FROM receipt", [], |row| row.get(0));
     assert_eq!(receipts, Ok(0));
     assert!(journal.question(&open).unwrap().is_some(), "an open question waits for ever");
     assert!(journal.question(&closed).unwrap().is_none());
+    assert_eq!(bodies(&journal), ["open?"]);
 }

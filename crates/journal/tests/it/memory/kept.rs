@@ -1,10 +1,9 @@
 //! What the hub wrote down, when the journal forgets, is repaired, or loses a repository.
 
 use std::fs;
-use std::time::Duration;
 
 use ringer_core::{Agent, MessageId, Recipient, Scope, Step};
-use ringer_journal::{Consumer, Journal, Limits, Pruned, Settlement, Taken};
+use ringer_journal::{Consumer, Journal, Limits, Settlement, Taken};
 use rusqlite::Connection;
 
 use super::{dead, flag, outgoing, popup, record, settle};
@@ -17,11 +16,10 @@ fn send(journal: &mut Journal, scope: &Scope, body: &str, unix_ms: i64) -> Messa
     journal.append(&draft_in(scope.clone(), body), &at(unix_ms)).expect("appended")
 }
 
-/// Forgets what is older than ten days.
-fn prune(journal: &mut Journal, now_ms: i64) -> Pruned {
-    let days = Duration::from_hours(10 * 24);
-    let limits = Limits { age: days, messages: 100, idle_cursor: days };
-    journal.prune(limits, &at(now_ms)).expect("pruned")
+/// Forgets what was there before the last pruning.
+fn prune(journal: &mut Journal) -> usize {
+    let limits = Limits { prunings: 1, ..Limits::default() };
+    journal.prune(limits, &at(0)).expect("pruned").messages
 }
 
 #[test]
@@ -34,14 +32,11 @@ fn what_the_hub_has_not_taken_stays_in_every_scope() {
     for name in ["aaaaaaaa", "bbbbbbbb"] {
         read_to(&mut journal, &Consumer::new("lead", scope(name)).unwrap(), 3, 20 * DAY);
     }
-    journal.advance_hub(&place(&journal, 1), 20 * DAY).unwrap();
-    assert_eq!(prune(&mut journal, 20 * DAY), Pruned { messages: 1, unread: 0 });
+    prune(&mut journal);
+    journal.advance_hub(&place(&journal, 1), 0).unwrap();
+    assert_eq!(prune(&mut journal), 1);
     assert_eq!(bodies(&journal), ["two", "three"]);
-    assert_eq!(
-        prune(&mut journal, 31 * DAY),
-        Pruned { messages: 2, unread: 0 },
-        "a hub that is no longer used"
-    );
+    assert_eq!(prune(&mut journal), 2, "a hub that is no longer used");
 }
 
 #[test]
@@ -63,6 +58,7 @@ fn what_is_read_goes_with_its_message_and_what_is_unread_stays() {
     let mut journal = test.open();
     let [read, unread, silent] =
         ["read", "unread", "silent"].map(|body| send(&mut journal, &Scope::global(), body, 0));
+    prune(&mut journal);
     let [kept, kept_silent] =
         ["kept", "kept, silent"].map(|body| send(&mut journal, &Scope::global(), body, 20 * DAY));
     let step = |id: &MessageId| (id.clone(), Step { unix_ms: 0, text: "a step".to_owned() });
@@ -73,7 +69,7 @@ fn what_is_read_goes_with_its_message_and_what_is_unread_stays() {
     };
     let mut memory = test.memory();
     settle(&mut memory, &settlement);
-    assert_eq!(prune(&mut journal, 20 * DAY).messages, 3);
+    assert_eq!(prune(&mut journal), 3);
     memory.prune(&journal.oldest().unwrap().expect("two are left")).unwrap();
     let check = |id: &MessageId, is_there: bool, steps: usize| {
         assert_eq!(memory.notification(id.as_str()).unwrap().is_some(), is_there);
