@@ -37,9 +37,9 @@ fn tmux_surface(server: &str, pane: &str) -> Option<String> {
     Some(format!("tmux:{socket}:{pid}:{pane}"))
 }
 
-/// The surface of the terminal itself, whatever the environment says.
-pub(crate) fn plain_surface() -> Option<String> {
-    controlling_terminal().as_ref().map(Terminal::surface)
+/// The surface of the terminal itself, whatever the environment says, and the process that started its session's leader.
+pub(crate) fn plain_surface() -> Option<(String, u32)> {
+    controlling_terminal().map(|terminal| (terminal.surface(), terminal.leader_parent))
 }
 
 /// The variables that tell whether this process is in a tmux pane.

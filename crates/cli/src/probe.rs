@@ -42,11 +42,13 @@ pub(crate) fn asked(detection: Detection) -> Detection {
     if !is_worth_asking(&detection) || known(&detection).is_some() {
         return remembered(detection);
     }
-    let (Some(surface), Ok(home)) = (caller::plain_surface(), place::home()) else { return detection };
+    let (Some((surface, parent)), Ok(home)) = (caller::plain_surface(), place::home()) else {
+        return detection;
+    };
     let Ok(Some(probe)) = ask(&detection) else { return detection };
     let known = ProbedTerminal::new(&surface, &term(), &probe);
     // If that cannot be written, the terminal is asked again.
-    let _ = known.write(&home);
+    let _ = known.keep(&home, Some(parent));
     known.correct(detection)
 }
 
@@ -55,7 +57,8 @@ fn known(detection: &Detection) -> Option<ProbedTerminal> {
     if !detection.multiplexers.is_empty() {
         return None;
     }
-    ProbedTerminal::read(&place::home().ok()?, &caller::plain_surface()?, &term())
+    let (surface, parent) = caller::plain_surface()?;
+    ProbedTerminal::find(&place::home().ok()?, &surface, &term(), Some(parent))
 }
 
 fn term() -> String {

@@ -1,11 +1,12 @@
 //! What a terminal said of itself when a command in it asked, kept in the home: the hub writes to that terminal too, but
 //! must not ask, because the answer would be typed into the program that runs there.
 //!
-//! One small file per terminal, `terminals/<surface>.json`, replaced as a whole.
+//! One small file per terminal, `terminals/<surface>.json`, replaced as a whole. What a terminal program answered is true of
+//! every window of that program, so its file is kept too, under the program's own: see [`emulator`].
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -50,7 +51,7 @@ impl ProbedTerminal {
         Self {
             version: VERSION,
             surface: surface.to_owned(),
-            boot: boot(),
+            boot: boot_of(surface),
             term: term.to_owned(),
             name: probe.name.as_deref().map(sanitise_line),
             osc99: probe.osc99,
@@ -59,19 +60,40 @@ impl ProbedTerminal {
         }
     }
 
-    /// What is known of the terminal on this surface. `None` if it was never asked; a file that cannot be read counts as
+    /// What is known of the terminal on this surface, whose session was begun by a child of this process: its own answer, or
+    /// that of another window of the same program. `None` if neither was ever asked; a file that cannot be read counts as
     /// none, and the next answer replaces it.
-    pub fn read(home: &Home, surface: &str, term: &str) -> Option<Self> {
+    pub fn find(home: &Home, surface: &str, term: &str, leader_parent: Option<u32>) -> Option<Self> {
+        let same_program = || Self::read(home, &emulator(leader_parent?)?, term);
+        Self::read(home, surface, term).or_else(same_program)
+    }
+
+    fn read(home: &Home, surface: &str, term: &str) -> Option<Self> {
         let mut text = String::new();
         File::open(file(home, surface)).ok()?.take(MAX_FILE).read_to_string(&mut text).ok()?;
         let known: Self = serde_json::from_str(&text).ok()?;
         let same = known.version == VERSION && known.surface == surface && known.term == term;
         let age = Stamp::now().unix_ms.abs_diff(known.unix_ms);
-        (same && known.boot == boot() && (known.answered || age < SILENT_MS)).then_some(known)
+        (same && known.boot == boot_of(surface) && (known.answered || age < SILENT_MS)).then_some(known)
     }
 
-    /// Keeps it, and forgets terminals that are gone.
-    pub fn write(&self, home: &Home) -> io::Result<()> {
+    /// Keeps it, for this terminal and for other windows of the program that drew it, and forgets terminals that are gone.
+    pub fn keep(&self, home: &Home, leader_parent: Option<u32>) -> io::Result<()> {
+        self.write(home)?;
+        let program = Identity::from_xtversion(self.name.as_deref().unwrap_or_default()).program;
+        let drawn_by = |emulator: &String| {
+            let name = emulator.rsplit_once('@').and_then(|(path, _)| path.rsplit('/').next());
+            name.is_some_and(|name| name.starts_with(&program.as_str().to_lowercase()))
+        };
+        match leader_parent.and_then(emulator).filter(drawn_by) {
+            Some(emulator) => {
+                Self { boot: boot_of(&emulator), surface: emulator, ..self.clone() }.write(home)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn write(&self, home: &Home) -> io::Result<()> {
         let directory = directory(home);
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         forget_the_gone(&directory, &self.surface);
@@ -100,8 +122,22 @@ fn file(home: &Home, surface: &str) -> PathBuf {
     directory(home).join(format!("{name}.json"))
 }
 
-/// Which boot this is; empty where the system does not say.
-fn boot() -> String {
+/// Programs that draw a terminal and run as a process of that name. Behind SSH it is another machine's program.
+const EMULATORS: [&str; 5] = ["kitty", "foot", "footserver", "ghostty", "konsole"];
+
+/// The file of the terminal program that a process is, as a surface: `exe:/usr/bin/kitty@` and what changes with an upgrade.
+fn emulator(pid: u32) -> Option<String> {
+    let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let name = path.file_name()?.to_str()?;
+    let file = EMULATORS.contains(&name).then(|| fs::metadata(&path).ok()).flatten()?;
+    Some(format!("exe:{}@{}.{}.{}", path.display(), file.ino(), file.mtime(), file.mtime_nsec()))
+}
+
+/// Which boot this is, for a surface that is counted from it; empty where the system does not say.
+fn boot_of(surface: &str) -> String {
+    if !surface.starts_with("tty:") {
+        return String::new();
+    }
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
@@ -115,7 +151,7 @@ fn forget_the_gone(directory: &Path, surface: &str) {
         let known =
             fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<ProbedTerminal>(&bytes).ok());
         let is_there = known.is_some_and(|known| {
-            let device = |surface: &str| Some(surface.strip_prefix("tty:")?.rsplit_once('@')?.0.to_owned());
+            let device = |surface: &str| Some(surface.split_once(':')?.1.rsplit_once('@')?.0.to_owned());
             let same_device = device(&known.surface) == device(surface) && known.surface != surface;
             !same_device && device(&known.surface).is_some_and(|tty| Path::new(&tty).exists())
         });
@@ -190,6 +226,30 @@ mod tests {
             answer(&format!("tty:{}@1", device.display()), "t", None, false).write(&home).unwrap();
         }
         assert_eq!(files(), MAX_KEPT);
+    }
+
+    #[test]
+    fn a_new_window_of_a_program_is_known_by_the_answer_of_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path().join("home"));
+        // Any program under that name will do.
+        let kitty = directory.path().join("kitty");
+        fs::copy("/bin/sleep", &kitty).unwrap();
+        let mut running = std::process::Command::new(&kitty).arg("1000").spawn().unwrap();
+        let pid = Some(running.id());
+        answer(HERE, "xterm-kitty", Some("kitty(0.48.2)"), true).keep(&home, pid).unwrap();
+        let find = |term, pid| ProbedTerminal::find(&home, "tty:/dev/zero@9", term, pid);
+        assert_eq!(find("xterm-kitty", pid).and_then(|known| known.name).as_deref(), Some("kitty(0.48.2)"));
+        assert_eq!(find("xterm-256color", pid), None);
+        assert_eq!(find("xterm-kitty", Some(std::process::id())), None, "another program");
+        assert_eq!(find("xterm-kitty", None), None);
+        // What another terminal answered through this program is not its own: a foot inside of it, by SSH perhaps.
+        answer(HERE, "foot", Some("foot(1.13.1)"), false).keep(&home, pid).unwrap();
+        assert_eq!(find("foot", pid), None);
+        fs::rename(&kitty, directory.path().join("old")).unwrap();
+        assert_eq!(find("xterm-kitty", pid), None, "an upgrade took its place");
+        running.kill().unwrap();
+        running.wait().unwrap();
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl Terminal {
             return detection;
         }
         let term = environment.get("TERM").unwrap_or_default();
-        match ProbedTerminal::read(home, self.surface.as_str(), term) {
+        match ProbedTerminal::find(home, self.surface.as_str(), term, environment.leader_parent()) {
             Some(known) => known.correct(detection),
             None => detection,
         }

@@ -20,13 +20,14 @@ pub struct Env {
     stdout_is_tty: bool,
     /// The variables of tmux are inherited from elsewhere.
     outside_tmux: bool,
+    leader_parent: Option<u32>,
 }
 
 impl Env {
     /// An environment with these variables, whose standard output is no terminal.
     pub fn new<K: Into<String>, V: Into<String>>(variables: impl IntoIterator<Item = (K, V)>) -> Self {
         let variables = variables.into_iter().map(|(k, v)| (k.into(), v.into())).collect();
-        Self { variables, stdout_is_tty: false, outside_tmux: false }
+        Self { variables, stdout_is_tty: false, outside_tmux: false, leader_parent: None }
     }
 
     /// The same environment, with standard output being a terminal or not.
@@ -53,7 +54,13 @@ impl Env {
         let term_of_tmux =
             self.get("TERM").is_some_and(|term| ["tmux", "screen"].iter().any(|own| term.starts_with(own)));
         self.outside_tmux = server.is_some_and(|server| server != parent) && !term_of_tmux;
+        self.leader_parent = Some(parent);
         self
+    }
+
+    /// The process that started the one that leads the terminal's session: mostly the program that draws the terminal.
+    pub fn leader_parent(&self) -> Option<u32> {
+        self.leader_parent
     }
 
     /// Whether a tmux pane is around the process.

@@ -55,7 +55,7 @@ fn a_terminal_is_told_in_the_way_that_it_said_it_knows() {
         let mut probe = Probe::new(NotificationId::new("q").expect("an id"));
         if probe.feed(reply.as_bytes()) {
             let known = ProbedTerminal::new(&terminal.surface, "xterm-kitty", &probe);
-            known.write(hub.home()).expect("it is kept");
+            known.keep(hub.home(), None).expect("it is kept");
         }
         hub.append(&terminal.says("hello"));
         terminal.wait_for(expected);
