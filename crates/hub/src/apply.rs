@@ -59,10 +59,10 @@ impl Dispatcher {
     pub(crate) fn watch(&mut self, watches: &[crate::config::Watch]) {
         let trusted = self.settings.trusted();
         let allowed: Vec<_> = watches.iter().filter(|watch| trusted.is_trusted(*watch)).cloned().collect();
-        self.watcher = self
-            .inputs
-            .upgrade()
-            .filter(|_| !allowed.is_empty())
-            .and_then(|inputs| Watcher::begin(allowed, inputs));
+        self.watcher = match (self.watcher.take(), self.inputs.upgrade()) {
+            (Some(current), _) if !allowed.is_empty() => current.set(allowed),
+            (None, Some(inputs)) if !allowed.is_empty() => Watcher::begin(allowed, inputs),
+            _ => None,
+        };
     }
 }

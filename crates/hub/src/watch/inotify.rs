@@ -41,6 +41,22 @@ impl Changes {
     /// Waits for changes and gives the files, as far as the queue tells; others of those directories, too.
     pub(super) async fn next(&mut self) -> Option<Vec<PathBuf>> {
         let mut ready = self.queue.readable().await.ok()?;
+        // Before the look: what comes after it makes it ready again.
+        ready.clear_ready();
+        Some(self.read())
+    }
+
+    /// Takes the place of another one. Gives what that one had not told of yet.
+    #[expect(
+        clippy::unused_self,
+        reason = "where the system does not tell of changes, this one has to know the other"
+    )]
+    pub(super) fn take_over(&mut self, other: &Self) -> Vec<PathBuf> {
+        other.read()
+    }
+
+    /// What is in the queue now.
+    fn read(&self) -> Vec<PathBuf> {
         let mut room = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(self.queue.get_ref(), &mut room);
         let mut paths = Vec::new();
@@ -53,7 +69,6 @@ impl Changes {
                 paths.push(directory.join(OsStr::from_bytes(name.to_bytes())));
             }
         }
-        ready.clear_ready();
-        Some(paths)
+        paths
     }
 }

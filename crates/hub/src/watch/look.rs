@@ -30,6 +30,14 @@ impl Changes {
         Some(Self { seen, every: LOOK_EVERY, next: Instant::now() + LOOK_EVERY })
     }
 
+    /// Takes the place of another one: what changed since that one looked is still to be told.
+    pub(super) fn take_over(&mut self, other: &Self) -> Vec<PathBuf> {
+        for (path, look) in &other.seen {
+            self.seen.entry(path.clone()).and_modify(|seen| *seen = *look);
+        }
+        Vec::new()
+    }
+
     /// Waits for changes and gives the files. Dropped half-way, it forgets nothing: what is new is kept at the end.
     pub(super) async fn next(&mut self) -> Option<Vec<PathBuf>> {
         loop {
@@ -77,5 +85,11 @@ mod tests {
         check(&mut changes).await;
         fs::remove_file(&file).unwrap();
         check(&mut changes).await;
+        // What the one before it had not seen is told by the one that takes its place.
+        fs::write(&file, "again").unwrap();
+        let next = Changes::begin([&file].into_iter()).unwrap();
+        let mut next = Changes { every: Duration::from_millis(1), next: Instant::now(), ..next };
+        assert!(next.take_over(&changes).is_empty());
+        check(&mut next).await;
     }
 }

@@ -1,48 +1,186 @@
 //! File watches.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use ringer_core::Draft;
+use ringer_hub::config::{Trusted, load_repository};
+use ringer_hub::trust_file;
+use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::hub::{TestHub, until};
+use crate::repositories::{from, set_hook, worktree};
 
-fn hub(directory: &std::path::Path, script: &str) -> TestHub {
-    let (file, command) = (directory.join("flake.nix"), json!(["sh", "-c", script]));
-    let watch = format!("[[watch]]\npaths = [{}]\ncommand = {command}\nagent = \"worker-1\"\n", json!(file));
-    TestHub::start(&watch)
+/// A directory with a file that is watched, and a hub that runs scripts when it changes.
+struct Watched {
+    directory: TempDir,
+    hub: TestHub,
+}
+
+/// A watch of the file `flake.nix` in this directory; what the script prints is for that agent.
+fn watch(directory: &Path, agent: &str, script: &str) -> String {
+    let (file, command) = (json!([directory.join("flake.nix")]), json!(["sh", "-c", script]));
+    format!("[[watch]]\npaths = {file}\ncommand = {command}\nagent = \"{agent}\"\ntimeout_ms = 60000\n")
+}
+
+impl Watched {
+    /// Scripts find the directory as `$D`, and may wait there for the file `go`.
+    fn by(scripts: &[(&str, &str)]) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let watches = scripts.iter().map(|(agent, script)| {
+            let script = format!("D='{}'; {script}", directory.path().display());
+            watch(directory.path(), agent, &script)
+        });
+        let hub = TestHub::start(&watches.collect::<String>());
+        Self { directory, hub }
+    }
+
+    fn write(&self, name: &str) {
+        fs::write(self.path(name), "x").expect("a file");
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Waits for a number of messages for agents, and gives them, sorted by whom they are for.
+    #[track_caller]
+    fn messages(&self, count: usize) -> Vec<Draft> {
+        messages(&self.hub, count)
+    }
+}
+
+#[track_caller]
+fn messages(hub: &TestHub, count: usize) -> Vec<Draft> {
+    let mut found = Vec::new();
+    until("messages for the agents", || {
+        let all = hub.journal().messages_after(0, 100).expect("messages");
+        found = all
+            .into_iter()
+            .map(|message| message.draft)
+            .filter(|draft| draft.recipient.agent().is_some())
+            .collect();
+        found.len() >= count
+    });
+    found.sort_by_key(|draft: &Draft| draft.recipient.to_string());
+    found
+}
+
+/// Waits until a message of another repository has come, whose settings made the hub apply others.
+fn other_repository_speaks(hub: &TestHub) {
+    let root = worktree(hub, "other");
+    set_hook(&root, "theirs", "true");
+    let id = hub.append(&from(&root, "hello"));
+    let trail = hub.wait_for_step(&id, "decided: ");
+    assert!(trail.iter().any(|step| step.starts_with("hook theirs is not trusted")), "{trail:?}");
 }
 
 #[test]
 fn a_change_runs_the_command_and_the_agent_is_told() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let hub = hub(directory.path(), "echo loaded; basename \"$RINGER_WATCH_PATH\"");
-    fs::write(directory.path().join("beside.nix"), "x").expect("a file");
-    fs::write(directory.path().join("flake.nix"), "x").expect("a file");
-    let mut messages = Vec::new();
-    until("a message for the agent", || {
-        messages = hub.journal().messages_after(0, 10).expect("messages");
-        !messages.is_empty()
-    });
-    let draft = &messages[0].draft;
+    let watched = Watched::by(&[("worker-1", "echo loaded; basename \"$RINGER_WATCH_PATH\"")]);
+    watched.write("beside.nix");
+    watched.write("flake.nix");
+    let draft = &watched.messages(1)[0];
     assert_eq!(draft.recipient.to_string(), "agent:worker-1");
     assert!(
         draft.body.starts_with("flake.nix changed; ") && draft.body.ends_with("loaded\nflake.nix"),
         "{draft:?}"
     );
     // As editors do it.
-    fs::write(directory.path().join(".flake.nix.swp"), "y").expect("a file");
-    fs::rename(directory.path().join(".flake.nix.swp"), directory.path().join("flake.nix")).expect("a file");
-    until("a second message", || hub.journal().messages_after(0, 10).expect("messages").len() == 2);
+    watched.write(".flake.nix.swp");
+    fs::rename(watched.path(".flake.nix.swp"), watched.path("flake.nix")).expect("a file");
+    watched.messages(2);
+}
+
+#[test]
+fn every_watch_of_a_file_runs() {
+    let watched = Watched::by(&[("one", "echo first"), ("two", "echo second"), ("three", "exit 1")]);
+    watched.write("flake.nix");
+    let told: Vec<String> = watched.messages(3).iter().map(|draft| draft.recipient.to_string()).collect();
+    assert_eq!(told, ["agent:one", "agent:three", "agent:two"]);
 }
 
 #[test]
 fn a_change_is_told_in_the_footer() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let hub = hub(directory.path(), "echo loaded");
-    let toasts = hub.follow("toast");
-    fs::write(directory.path().join("flake.nix"), "x").expect("a file");
-    let says = |data: &serde_json::Value| {
-        data["text"].as_str().is_some_and(|text| text.contains("flake.nix changed"))
-    };
+    let watched = Watched::by(&[("worker-1", "echo loaded")]);
+    let toasts = watched.hub.follow("toast");
+    watched.write("flake.nix");
+    let says = |data: &Value| data["text"].as_str().is_some_and(|text| text.contains("flake.nix changed"));
     toasts.next("a toast", says);
+}
+
+#[test]
+fn a_command_under_way_outlives_settings_that_change_elsewhere() {
+    let script = "echo $$ > \"$D/started\"; while ! [ -e \"$D/go\" ]; do sleep 0.02; done; echo done";
+    let watched = Watched::by(&[("worker-1", script)]);
+    watched.write("flake.nix");
+    until("the command runs", || watched.path("started").exists());
+    other_repository_speaks(&watched.hub);
+    watched.write("go");
+    assert!(watched.messages(1)[0].body.ends_with("done"));
+}
+
+#[test]
+fn no_change_is_lost_while_settings_change() {
+    let watched = Watched::by(&[("worker-1", "echo loaded")]);
+    let root = worktree(&watched.hub, "other");
+    for turn in 1..=5 {
+        watched.write("flake.nix");
+        // Within the moment in which more changes are waited for, and with another list of watches.
+        set_hook(&root, &format!("theirs-{turn}"), "true");
+        let id = watched.hub.append(&from(&root, &format!("hello {turn}")));
+        watched.hub.wait_for_step(&id, "decided: ");
+        watched.messages(turn);
+    }
+}
+
+#[test]
+fn a_watch_stays_as_it_is_while_those_of_worktrees_take_turns() {
+    let script = "echo $$ > \"$D/started\"; while ! [ -e \"$D/go\" ]; do sleep 0.02; done; echo done";
+    let watched = Watched::by(&[("worker-1", script)]);
+    let hub = &watched.hub;
+    let roots = ["one", "two"].map(|name| {
+        let root = worktree(hub, name);
+        fs::write(root.join(".ringer.toml"), watch(&root, name, "echo theirs")).expect("a file");
+        root
+    });
+    let mut trusted = Trusted::default();
+    for root in &roots {
+        trusted.trust(&load_repository(root, None).expect("settings").watches[0]);
+    }
+    trusted.save(&trust_file(hub.home())).expect("it is written");
+    watched.write("flake.nix");
+    until("the command runs", || watched.path("started").exists());
+    for (number, root) in roots.iter().cycle().take(4).enumerate() {
+        let id = hub.append(&from(root, &format!("number {number}")));
+        hub.wait_for_step(&id, "decided: ");
+    }
+    // The last one that spoke is watched.
+    fs::write(roots[1].join("flake.nix"), "x").expect("a file");
+    watched.write("go");
+    let told = watched.messages(2);
+    let told: Vec<String> = told.iter().map(|draft| draft.recipient.to_string()).collect();
+    assert_eq!(told, ["agent:two", "agent:worker-1"]);
+}
+
+#[test]
+fn trust_that_is_withdrawn_ends_the_command() {
+    let hub = TestHub::start("[notify]\npopup = \"off\"\n");
+    let root = worktree(&hub, "one");
+    let script = format!("cd '{}'; echo $$ > pid; exec sleep 1000", root.display());
+    fs::write(root.join(".ringer.toml"), watch(&root, "worker-1", &script)).expect("a file");
+    let mut trusted = Trusted::default();
+    trusted.trust(&load_repository(&root, None).expect("settings").watches[0]);
+    trusted.save(&trust_file(hub.home())).expect("it is written");
+    let id = hub.append(&from(&root, "hello"));
+    hub.wait_for_step(&id, "decided: ");
+    fs::write(root.join("flake.nix"), "x").expect("a file");
+    let pid = || fs::read_to_string(root.join("pid")).unwrap_or_default().trim().to_owned();
+    until("the command runs", || !pid().is_empty());
+    Trusted::default().save(&trust_file(hub.home())).expect("it is written");
+    hub.call("hub.reload", &Value::Null);
+    let stat = format!("/proc/{}/stat", pid());
+    let runs = || fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+    until("it is ended", || !runs());
 }
