@@ -1,5 +1,6 @@
 //! Starting a hub that outlives whoever starts it, and takes nothing of theirs along.
 
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
 use std::path::Path;
@@ -10,7 +11,7 @@ use ringer_term::sanitise_line;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// What a hub may know of the environment of its first caller. Not its secrets, its sandbox or its terminal.
-const KEPT: [&str; 23] = [
+const KEPT: [&str; 24] = [
     "HOME",
     "USER",
     "LOGNAME",
@@ -31,10 +32,29 @@ const KEPT: [&str; 23] = [
     "DBUS_SESSION_BUS_ADDRESS",
     "DISPLAY",
     "WAYLAND_DISPLAY",
+    "PULSE_SERVER",
     "RINGER_HOME",
     "RINGER_CONFIG",
     "RINGER_HUB_IDLE_MS",
 ];
+
+/// How the network is reached: webhooks and programs need it behind a proxy. Nothing of it is kept in a sandbox, whose proxy
+/// is its own and goes with it.
+const KEPT_OUTSIDE_SANDBOXES: [&str; 10] = [
+    "HTTP_PROXY",
+    "http_proxy",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
+
+/// Set by the sandboxes of Claude Code and Codex for what runs in them.
+const SANDBOX_MARKS: [&str; 3] = ["SANDBOX_RUNTIME", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"];
 
 /// The argument that makes the program the hub itself.
 pub const DETACHED: &str = "--detached";
@@ -94,16 +114,24 @@ pub fn start_and_wait(program: &Path, patience: Duration) -> Result<(), StartErr
 }
 
 fn command(program: &Path) -> Command {
-    let kept = KEPT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
     let mut command = Command::new(program);
     command
         .args(["hub", "run", DETACHED])
         .env_clear()
-        .envs(kept)
+        .envs(kept(|name| std::env::var_os(name)))
         .current_dir("/")
         .stdin(Stdio::null())
         .stderr(Stdio::null());
     command
+}
+
+/// What a hub gets of an environment. An address with a password in it is a secret, so that is not kept either.
+fn kept(variable: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, OsString)> {
+    let is_in_sandbox = SANDBOX_MARKS.iter().any(|mark| variable(mark).is_some());
+    let network = KEPT_OUTSIDE_SANDBOXES.iter().filter(|_| !is_in_sandbox);
+    let network = network.filter_map(|name| Some((*name, variable(name)?)));
+    let network = network.filter(|(_, value)| !value.as_encoded_bytes().contains(&b'@'));
+    KEPT.iter().filter_map(|name| Some((*name, variable(name)?))).chain(network).collect()
 }
 
 /// Leaves the session, the terminal and the open files of whoever started this process. To be called before anything is
@@ -148,4 +176,26 @@ pub(crate) fn tell_failed(why: &str) {
 fn tell(line: &str) {
     // Mostly no process waits for it.
     let _ = io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(environment: &[(&str, &str)]) -> Vec<&'static str> {
+        let find =
+            |name: &str| environment.iter().find(|(own, _)| *own == name).map(|(_, value)| value.into());
+        kept(find).into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn a_proxy_is_kept_and_a_secret_or_a_sandbox_is_not() {
+        let proxy = ("HTTPS_PROXY", "http://proxy.example:3128");
+        assert_eq!(names(&[proxy, ("NO_PROXY", "localhost"), ("TOKEN", "x")]), ["HTTPS_PROXY", "NO_PROXY"]);
+        assert_eq!(names(&[("all_proxy", "http://me:hunter2@proxy.example"), proxy]), ["HTTPS_PROXY"]);
+        assert_eq!(names(&[("PULSE_SERVER", "unix:/mnt/wslg/PulseServer")]), ["PULSE_SERVER"]);
+        for mark in SANDBOX_MARKS {
+            assert_eq!(names(&[proxy, ("PATH", "/bin"), (mark, "1")]), ["PATH"], "{mark}");
+        }
+    }
 }

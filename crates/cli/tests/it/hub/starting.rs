@@ -1,7 +1,8 @@
 //! How a hub comes and goes.
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -56,6 +57,7 @@ fn it_takes_nothing_of_its_first_caller_along() {
     // The pipe at 7 ends when nobody has it any more: not the shell, not notify, and not the hub either.
     shell.args(["-c", "exec 7>&1; $RINGER notify hello >/dev/null"]);
     shell.env("SECRET_TOKEN", "hunter2").env("TERM", "xterm-kitty").stdout(Stdio::piped());
+    shell.env("HTTPS_PROXY", "http://me:hunter2@proxy.example:3128");
     let mut child = shell.spawn().expect("a shell");
     let mut pipe = child.stdout.take().expect("piped");
     assert!(child.wait().expect("it ends").success());
@@ -82,6 +84,24 @@ fn it_takes_nothing_of_its_first_caller_along() {
         let target = fs::read_link(format!("/proc/{pid}/fd/{fd}")).expect("it is open");
         assert_eq!(target, std::path::Path::new("/dev/null"), "{fd}");
     }
+}
+
+#[test]
+fn a_webhook_goes_through_the_proxy_of_its_first_caller() {
+    let webhook = "[[webhook]]\nkind = \"json\"\nurl = \"http://hooks.invalid/x\"\n";
+    let world = HubWorld::with_settings(&format!("[notify]\npopup = \"off\"\n{webhook}"));
+    let proxy = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}", proxy.local_addr().expect("an address"));
+    let (tell, told) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let mut line = String::new();
+        let (stream, _) = proxy.accept().expect("a call");
+        BufReader::new(stream).read_line(&mut line).expect("a line");
+        let _ = tell.send(line);
+    });
+    check(world.ringer(&["notify", "hello"]).env("http_proxy", address), 0);
+    let line = told.recv_timeout(DEADLINE).expect("the proxy is called");
+    assert!(line.contains("hooks.invalid"), "{line}");
 }
 
 #[test]
