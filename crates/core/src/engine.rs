@@ -182,7 +182,7 @@ impl Engine {
         self.bus.pending().chain(with_hooks).map(|candidate| &candidate.incoming.message.id)
     }
 
-    /// The revisions of settings whose hooks may still be ordered: whoever runs hooks has to keep their programs.
+    /// The revisions of settings whose hooks may still be ordered. Their programs have to be kept.
     pub fn hook_revisions(&self) -> HashSet<u64> {
         let waiting = self.bus.pending().map(|candidate| candidate.hooks.as_ref());
         let waiting = waiting.chain([self.preferences.hooks.as_ref()]).filter_map(<[Hook]>::first);

@@ -1,8 +1,8 @@
 //! Calls that wait for a disk: each on a thread, with a deadline.
 //!
-//! The server of a network disk may have gone. Whoever then looks into a directory or starts a program there waits until
-//! it is back, perhaps for ever, and no signal helps. The caller here goes on at its deadline. The thread cannot, so
-//! while one hangs at a place no other is sent there: threads that hang are as many as the places that do.
+//! The server of a network disk may have gone. A thread that then looks into a directory or starts a program there waits
+//! until the server is back, perhaps for ever, and no signal helps. The caller here goes on at its deadline. The thread
+//! cannot, so while one hangs at a place no other is sent there: threads that hang are as many as the places that do.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,8 +14,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
-/// A call that takes longer gives its turn back: a disk that works answers sooner, even one that has to wake up as a
-/// rule, and one that hangs must not keep others from running.
+/// A call that takes longer gives its turn back, so that a disk that hangs keeps no others from running. A disk that works
+/// answers within milliseconds; one that has to spin up first costs no more than a program above the limit.
 const SLOW: Duration = Duration::from_secs(1);
 
 /// The right to run beside a limited number of others.
