@@ -105,7 +105,8 @@ impl Prunings {
 impl Journal {
     /// Prunes with the usual limits if it is time. For those who have time: listeners, the hub.
     pub fn prune_if_due(&mut self, uptime: &Uptime, stamp: &Stamp) -> Result<(), Error> {
-        let known = Prunings::read(&self.connection).map_err(|error| self.error(error))?;
+        let known = self
+            .healing(|journal| Prunings::read(&journal.connection).map_err(|error| journal.error(error)))?;
         let passed = known.as_ref().map(|known| known.passed(uptime));
         let waited =
             known.as_ref().zip(passed).map(|(known, passed)| Duration::from_secs(known.waited) + passed);
@@ -157,7 +158,7 @@ impl Journal {
     /// Forgets the oldest messages where there are more than the limits allow, read or not, and tells the person. Gives
     /// how many.
     pub fn forget_over_limit(&mut self, limits: Limits, stamp: &Stamp) -> Result<usize, Error> {
-        if !self.is_over(limits).map_err(|error| self.error(error))? {
+        if !self.healing(|journal| journal.is_over(limits).map_err(|error| journal.error(error)))? {
             return Ok(0);
         }
         self.write(|transaction| {
