@@ -94,6 +94,23 @@ enum Errand {
         /// Told when it is gone; perhaps nobody wants to know.
         answer: oneshot::Sender<Result<(), Error>>,
     },
+    #[cfg_attr(target_os = "macos", expect(dead_code, reason = "there is no bus"))]
+    UseBus {
+        address: String,
+        answer: oneshot::Sender<Result<(), Error>>,
+    },
+    Describe {
+        answer: oneshot::Sender<DesktopStatus>,
+    },
+}
+
+/// Where popups are shown at present.
+#[derive(Debug)]
+pub struct DesktopStatus {
+    /// The address of the session bus, if one is known.
+    pub bus: Option<String>,
+    /// Who would show a popup there, in words; or why none can be shown.
+    pub server: Result<String, Error>,
 }
 
 /// A handle to the desktop. Clones share one worker, which ends with the last of them.
@@ -138,6 +155,26 @@ impl Desktop {
     #[cfg(target_os = "macos")]
     pub async fn describe(_address: &str, _deadline: Duration) -> Result<String, Error> {
         Ok("Notification Center shows banners".to_owned())
+    }
+
+    /// Uses another bus from now on, if there is somebody to show popups on it and nobody on the present one.
+    pub async fn use_bus(&self, address: String) -> Result<(), Error> {
+        let (answer, answered) = oneshot::channel();
+        let sent = self.errands.send(Errand::UseBus { address, answer }).await;
+        let ended = || Error::Desktop("its worker has ended".to_owned());
+        sent.map_err(|_| ended())?;
+        answered.await.unwrap_or_else(|_| Err(ended()))
+    }
+
+    /// Where popups are shown at present. Nothing is shown, and nobody is started.
+    pub async fn status(&self) -> DesktopStatus {
+        let (answer, answered) = oneshot::channel();
+        // If it cannot be sent, the answer is dropped with it.
+        let _ = self.errands.send(Errand::Describe { answer }).await;
+        answered.await.unwrap_or_else(|_| DesktopStatus {
+            bus: None,
+            server: Err(Error::Desktop("its worker has ended".to_owned())),
+        })
     }
 
     /// Shows a popup, in place of the last one with the same key (on macOS beside it). Gives where it is shown, to be

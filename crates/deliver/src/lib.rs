@@ -53,7 +53,8 @@ mod webhook;
 
 pub use command::{COMMAND_TIMEOUT, PersonCommand};
 pub use desktop::{
-    Desktop, DesktopEvent, Known, MAX_EVENTS, MAX_POPUPS, MAX_QUEUED, Popup, REPLY_DEADLINE, Shown,
+    Desktop, DesktopEvent, DesktopStatus, Known, MAX_EVENTS, MAX_POPUPS, MAX_QUEUED, Popup, REPLY_DEADLINE,
+    Shown,
 };
 pub use error::Error;
 pub use hook::{DEFAULT_TIMEOUT, HookProgram, MAX_ANSWER};

@@ -59,6 +59,9 @@ impl Dispatcher {
             self.see(scope, sight);
         }
         let origin = &message.draft.origin;
+        if let Some(pid) = origin.pid {
+            self.callers.heard(pid);
+        }
         let surface = origin.surface.as_deref().map(SurfaceId::new);
         let (tty, pane) = (origin.tty.clone(), origin.pane.clone());
         self.adopt(surface.as_ref(), &message);

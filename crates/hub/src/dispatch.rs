@@ -27,6 +27,7 @@ use crate::perform::{Job, MAX_UNDER_WAY};
 use crate::requests::Asked;
 use crate::run::{Plugs, RunError};
 use crate::scout::Scouts;
+use crate::session_bus::Callers;
 use crate::settings::Settings;
 use crate::signals::Followed;
 use crate::titles::TitleMarks;
@@ -95,6 +96,7 @@ pub(crate) struct Dispatcher {
     pub(crate) followed: HashMap<Agent, Followed>,
     pub(crate) connections: Arc<AtomicUsize>,
     pub(crate) desktop: Desktop,
+    pub(crate) callers: Callers,
     /// Since when nothing but a popup keeps the hub from ending.
     pub(crate) only_popups_since: Option<Duration>,
     pub(crate) stopping: bool,
@@ -198,6 +200,7 @@ impl Dispatcher {
             patience: config.patience(),
             connections: parts.connections,
             desktop: parts.desktop,
+            callers: Callers::default(),
             only_popups_since: None,
             stopping: false,
             by_itself: false,

@@ -60,6 +60,13 @@ pub(crate) enum Reply {
         /// Makes the answer of what came of it.
         answer: Finish,
     },
+    /// What the hub sees around it; the desktop is asked and added.
+    Environment {
+        /// The rest of it.
+        environment: Value,
+        /// A session bus that the hub may use if its own does not work.
+        offered: Option<String>,
+    },
     /// A subscription, which goes on until the connection ends.
     Subscribed(Subscription),
 }

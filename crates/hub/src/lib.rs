@@ -61,6 +61,7 @@ mod requests;
 mod run;
 mod scout;
 mod server;
+mod session_bus;
 mod settings;
 mod signals;
 mod slots;

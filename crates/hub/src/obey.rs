@@ -110,8 +110,9 @@ impl Dispatcher {
             Way::Terminal => self.terminals_of(&delivery.place),
             _ => Vec::new(),
         };
+        let callers = if delivery.way == Way::Desktop { self.callers.recent() } else { Vec::new() };
         let under_way = UnderWay::begin(&self.under_way);
-        self.perform(Job::Deliver { delivery: Box::new(delivery), terminals, under_way });
+        self.perform(Job::Deliver { delivery: Box::new(delivery), terminals, callers, under_way });
     }
 
     /// The terminal of a place; of a workspace as a whole, those in it, the one that spoke last first.

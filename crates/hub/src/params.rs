@@ -85,6 +85,12 @@ pub(crate) struct Hears {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
+pub(crate) struct Offer {
+    pub(crate) bus: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(crate) struct Subscribe {
     pub(crate) after_seq: Option<u64>,
     pub(crate) names: Vec<String>,

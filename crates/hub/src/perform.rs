@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringer_core::{Answer, Delivery, Envelope, MessageId, SurfaceId, Ticket, Way};
-use ringer_deliver::{
-    Desktop, DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note, Popup, Shown,
-};
+use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note, Shown};
 use ringer_journal::Home;
 use ringer_term::Channel;
 use tokio::sync::{Semaphore, mpsc};
@@ -18,6 +16,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use crate::focus::bring;
 use crate::input::Input;
 use crate::outfit::{Outfit, WEBHOOK_ATTEMPTS};
+use crate::session_bus::SessionDesktop;
 use crate::terminals::{InTerminal, NotShown, Terminal};
 use crate::title_writer::{RETRY_AFTER, TitleChange, TitleOutcome};
 use crate::tmux::TmuxPane;
@@ -38,8 +37,9 @@ const MAX_IN_TERMINALS: usize = 256;
 pub(crate) enum Job {
     /// Run a hook. Without a program nothing runs, and the hook has failed.
     Hook { ticket: Ticket, program: Option<Arc<HookProgram>>, envelope: Box<Envelope> },
-    /// Send a notification out; to the first of these terminals that is there, if that is the way.
-    Deliver { delivery: Box<Delivery>, terminals: Vec<Terminal>, under_way: UnderWay },
+    /// Send a notification out; to the first of these terminals that is there, or to the desktop of these processes if the
+    /// hub's own does not work.
+    Deliver { delivery: Box<Delivery>, terminals: Vec<Terminal>, callers: Vec<u32>, under_way: UnderWay },
     /// Take back what was shown of one, and stop what is on its way.
     Withdraw(MessageId),
     /// The settings changed.
@@ -89,7 +89,7 @@ impl Drop for UnderWay {
 /// Carries jobs out.
 pub(crate) struct Performer {
     outfit: Arc<Outfit>,
-    desktop: Desktop,
+    desktop: SessionDesktop,
     inputs: mpsc::Sender<Input>,
     sounds_at_once: Arc<Semaphore>,
     commands_at_once: Arc<Semaphore>,
@@ -108,7 +108,7 @@ impl Performer {
     /// The desktop may show popups of an earlier hub.
     pub(crate) fn new(
         outfit: Outfit,
-        desktop: Desktop,
+        desktop: SessionDesktop,
         inputs: mpsc::Sender<Input>,
         on_desktop: HashSet<MessageId>,
         home: Home,
@@ -174,12 +174,12 @@ impl Performer {
                     let _ = inputs.send(Input::Shown { id, went }).await;
                 });
             }
-            Job::Deliver { delivery, terminals: tried, under_way } => {
+            Job::Deliver { delivery, terminals: tried, callers, under_way } => {
                 let (id, way) = (delivery.id.clone(), delivery.way);
                 if way == Way::Desktop {
                     self.on_desktop.insert(id.clone());
                 }
-                let work = self.deliver(&delivery, tried);
+                let work = self.deliver(&delivery, tried, callers);
                 let (inputs, terminals) = (self.inputs.clone(), terminals.clone());
                 let told = id.clone();
                 let handle = self.tasks.spawn(async move {
@@ -247,7 +247,12 @@ impl Performer {
         }
     }
 
-    fn deliver(&self, delivery: &Delivery, terminals: Vec<Terminal>) -> impl Future<Output = Report> + use<> {
+    fn deliver(
+        &self,
+        delivery: &Delivery,
+        terminals: Vec<Terminal>,
+        callers: Vec<u32>,
+    ) -> impl Future<Output = Report> + use<> {
         let note = Note::from(delivery);
         let way = delivery.way;
         let (outfit, desktop, home) = (Arc::clone(&self.outfit), self.desktop.clone(), self.home.clone());
@@ -258,7 +263,7 @@ impl Performer {
             match way {
                 Way::Desktop => {
                     let _turn = popups_at_once.acquire().await;
-                    within(POPUP_DEADLINE, show_on_desktop(&desktop, &note)).await
+                    within(POPUP_DEADLINE, show_on_desktop(&desktop, &note, callers)).await
                 }
                 Way::Terminal => {
                     within(POPUP_DEADLINE, show_in_terminal(terminals, &note, outfit.channel, &home)).await
@@ -287,13 +292,12 @@ async fn within(deadline: Duration, work: impl Future<Output = Report>) -> Repor
     done.unwrap_or_else(|_| Report::of(Err(format!("it took longer than {deadline:?}"))))
 }
 
-async fn show_on_desktop(desktop: &Desktop, note: &Note) -> Report {
-    match desktop.show(Popup::of(note)).await {
-        Ok(shown) => Report {
-            result: Ok(format!("shown as number {}", shown.number)),
-            shown: Some(shown),
-            ..Report::of(Ok(String::new()))
-        },
+async fn show_on_desktop(desktop: &SessionDesktop, note: &Note, callers: Vec<u32>) -> Report {
+    match desktop.show(note, callers).await {
+        Ok((shown, elsewhere)) => {
+            let how = format!("shown as number {}{elsewhere}", shown.number);
+            Report { shown: Some(shown), ..Report::of(Ok(how)) }
+        }
         Err(error) => Report::of(Err(error.to_string())),
     }
 }

@@ -5,10 +5,10 @@ use ringer_core::{
 };
 use serde_json::{Value, json};
 
-use crate::dispatch::Dispatcher;
+use crate::dispatch::{Dispatcher, search_path};
 use crate::events::Wanted;
 use crate::input::Reply;
-use crate::params::{About, AddToast, Hears, Key, Listing, LooksAt, Subscribe, observations, read};
+use crate::params::{About, AddToast, Hears, Key, Listing, LooksAt, Offer, Subscribe, observations, read};
 use crate::protocol::Refusal;
 use crate::view;
 use crate::writes::{Outcome, WRITES};
@@ -35,7 +35,8 @@ pub(crate) enum Said {
     Then(Asked),
 }
 
-/// Every method that is answered at once, but `events.subscribe`, which does not end.
+/// Every method that is answered at once, but `events.subscribe`, which does not end, and `hub.environment`, for which the
+/// desktop is asked.
 const METHODS: &[(&str, Method)] = &[
     ("ping", |_, _| Ok(json!({ "pong": true }))),
     ("hub.status", |hub, _| Ok(hub.status())),
@@ -62,7 +63,9 @@ const METHODS: &[(&str, Method)] = &[
 /// The names of all methods.
 pub fn names() -> Vec<&'static str> {
     let said = METHODS.iter().map(|(name, _)| *name);
-    said.chain(WRITES.iter().map(|(name, _)| *name)).chain(["events.subscribe", "hub.stop"]).collect()
+    said.chain(WRITES.iter().map(|(name, _)| *name))
+        .chain(["events.subscribe", "hub.environment", "hub.stop"])
+        .collect()
 }
 
 impl Dispatcher {
@@ -85,6 +88,10 @@ impl Dispatcher {
             return subscription
                 .map(|subscription| Said::Now(Reply::Subscribed(subscription)))
                 .ok_or_else(|| Refusal::new("busy", "too many follow already"));
+        }
+        if method == "hub.environment" {
+            let Offer { bus } = read(params)?;
+            return Ok(Said::Now(Reply::Environment { environment: self.environment(), offered: bus }));
         }
         if let Some((_, write)) = WRITES.iter().find(|(name, _)| *name == method) {
             return write(self, params).map(|outcome| Said::Then(Asked::Outcome(outcome)));
@@ -234,6 +241,18 @@ impl Dispatcher {
             self.handle(Event::Observed(observation));
         }
         Ok(json!({}))
+    }
+
+    /// What the hub was given by the one who started it: its ways out work with that, and not with what a caller has.
+    fn environment(&self) -> Value {
+        let set = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        json!({
+            "search_path": search_path().to_string_lossy(),
+            "runtime_directory": set("XDG_RUNTIME_DIR"),
+            "display": set("DISPLAY"),
+            "wayland_display": set("WAYLAND_DISPLAY"),
+            "terminals": self.hosts.iter().flat_map(|host| host.surfaces()).collect::<Vec<_>>(),
+        })
     }
 
     fn status(&mut self) -> Value {

@@ -21,6 +21,7 @@ use crate::outfit::Outfit;
 use crate::perform::Performer;
 use crate::presence::{Presence, socket_path};
 use crate::server;
+use crate::session_bus::SessionDesktop;
 use crate::settings::Settings;
 use crate::start;
 use crate::start_failure::StartFailure;
@@ -43,6 +44,8 @@ pub struct Surroundings {
     pub runtime: Option<PathBuf>,
     /// The address of the session bus.
     pub bus: Option<String>,
+    /// Where the socket of the person's session bus usually is, which may not be there yet.
+    pub usual_bus: Option<PathBuf>,
     /// Where the settings are.
     pub environment: Environment,
     /// How long it stays with nothing to do.
@@ -69,7 +72,9 @@ impl Surroundings {
         };
         let idle = set("RINGER_HUB_IDLE_MS").and_then(|ms| ms.to_str()?.parse().ok());
         let idle_after = idle.map_or(IDLE_AFTER, Duration::from_millis);
-        Self { home, runtime, bus, environment, idle_after, aloud }
+        let own = rustix::process::geteuid().as_raw();
+        let usual_bus = runtime.clone().unwrap_or_else(|| format!("/run/user/{own}").into()).join("bus");
+        Self { home, runtime, bus, usual_bus: Some(usual_bus), environment, idle_after, aloud }
     }
 }
 
@@ -213,7 +218,8 @@ async fn serve(
     let (jobs, to_do) = mpsc::channel(MAX_JOBS);
     let outfit = Outfit::of(&settings.config(), search_path());
     let home = surroundings.home.clone();
-    let performer = Performer::new(outfit, desktop.clone(), inputs.clone(), on_desktop, home);
+    let on_bus = SessionDesktop::new(desktop.clone(), surroundings.usual_bus.clone());
+    let performer = Performer::new(outfit, on_bus.clone(), inputs.clone(), on_desktop, home);
     let parts = Parts {
         journal,
         memory,
@@ -237,7 +243,7 @@ async fn serve(
     let loop_thread = loop_thread.map_err(RunError::Runtime)?;
     let signals = wait_for_signal(inputs.clone());
     tokio::select! {
-        () = server::serve(listener, inputs, connections) => {}
+        () = server::serve(listener, inputs, connections, on_bus) => {}
         () = performer.run(to_do, clicks) => {}
         () = signals => {}
         _ = end => {}

@@ -17,6 +17,7 @@ use crate::events::Subscription;
 use crate::focus::{self, bring};
 use crate::input::{Answered, Input, Reply};
 use crate::protocol::{MAX_LINE, Refusal, Response, json_line, read_request};
+use crate::session_bus::SessionDesktop;
 use crate::slots::{Slot, Slots};
 
 /// Connections at once. One more takes the place of the oldest that has not sent a whole line; where all have, it may
@@ -55,7 +56,12 @@ pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
 }
 
 /// Takes connections for as long as anybody hears of them, and counts those that are open.
-pub(crate) async fn serve(listener: UnixListener, inputs: mpsc::Sender<Input>, open: Arc<AtomicUsize>) {
+pub(crate) async fn serve(
+    listener: UnixListener,
+    inputs: mpsc::Sender<Input>,
+    open: Arc<AtomicUsize>,
+    desktop: SessionDesktop,
+) {
     let own = rustix::process::geteuid().as_raw();
     let (ordinary, control) = (Slots::new(MAX_CONNECTIONS), Slots::new(MAX_CONTROL));
     loop {
@@ -74,9 +80,9 @@ pub(crate) async fn serve(listener: UnixListener, inputs: mpsc::Sender<Input>, o
             continue;
         };
         let count = Count::begin(&open);
-        let inputs = inputs.clone();
+        let (inputs, desktop) = (inputs.clone(), desktop.clone());
         tokio::spawn(async move {
-            Connection::new(stream, inputs, slot, allowed).run().await;
+            Connection::new(stream, inputs, desktop, slot, allowed).run().await;
             drop(count);
         });
     }
@@ -137,6 +143,7 @@ struct Connection {
     lines: Lines,
     out: OwnedWriteHalf,
     inputs: mpsc::Sender<Input>,
+    desktop: SessionDesktop,
     allowance: Allowance,
     slot: Slot,
     allowed: Allowed,
@@ -146,11 +153,17 @@ struct Connection {
 struct Over;
 
 impl Connection {
-    fn new(stream: UnixStream, inputs: mpsc::Sender<Input>, slot: Slot, allowed: Allowed) -> Self {
+    fn new(
+        stream: UnixStream,
+        inputs: mpsc::Sender<Input>,
+        desktop: SessionDesktop,
+        slot: Slot,
+        allowed: Allowed,
+    ) -> Self {
         let (read, out) = stream.into_split();
         let lines = Lines { read, held: Vec::new(), searched: 0 };
         let allowance = Allowance { left: BURST, at: Instant::now() };
-        Self { lines, out, inputs, allowance, slot, allowed }
+        Self { lines, out, inputs, desktop, allowance, slot, allowed }
     }
 
     async fn run(mut self) {
@@ -223,6 +236,10 @@ impl Connection {
                     }
                 }
                 self.write(&Response::to(id, Ok(answer(focus::view(went)))).without(behind).line()).await
+            }
+            Reply::Environment { mut environment, offered } => {
+                environment["desktop"] = self.desktop.view(offered).await;
+                self.write(&Response::to(id, Ok(environment)).without(behind).line()).await
             }
             Reply::Subscribed(subscription) => self.follow(id, subscription).await,
         }

@@ -2,6 +2,7 @@
 
 mod agents;
 mod hub;
+mod hub_view;
 mod programs;
 mod row;
 mod send;

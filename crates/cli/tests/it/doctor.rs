@@ -313,7 +313,13 @@ fn what_never_answers_is_given_up() {
     let report = json(&check(command.args(["--json", "--send"]), 1).0);
     let rows = report["rows"].as_array().expect("rows");
     says(rows, "hub", "broken", "took longer than 5 s to answer", "ringer hub");
-    says(rows, "desktop", "warn", "no answer within", "");
+    says(rows, "desktop", "warn", "took longer than 5 s to answer, so it cannot say who shows", "");
+    // Without a hub the bus is asked, which does not answer either.
+    fs::remove_file(environment.home().join("hub.json")).expect("it was there");
+    let mut command = with_settings(&environment, "");
+    command.env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}", bus.display()));
+    let report = json(&check(command.args(["--json", "--send"]), 0).0);
+    says(report["rows"].as_array().expect("rows"), "desktop", "warn", "no answer within", "");
 }
 
 /// A real bus, on which nobody shows notifications.

@@ -12,5 +12,6 @@ mod intruders;
 mod protocol;
 mod starting;
 mod stopped;
+mod surroundings;
 mod trust;
 mod world;

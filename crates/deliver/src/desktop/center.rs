@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout_at;
 
 use super::banner::Banner;
-use super::{Errand, Shown};
+use super::{DesktopStatus, Errand, Shown};
 use crate::error::Error;
 
 /// How many banners may be on their way. A further one waits for its turn, within its deadline.
@@ -24,7 +24,15 @@ pub(super) async fn run(
     let (post, at_once) = (Arc::new(post), Arc::new(Semaphore::new(MAX_AT_ONCE)));
     let mut number = 0_u32;
     while let Some(errand) = errands.recv().await {
-        let Errand::Show { popup, by, answer } = errand else { continue };
+        let (popup, by, answer) = match errand {
+            Errand::Show { popup, by, answer } => (popup, by, answer),
+            Errand::Describe { answer } => {
+                let server = Ok("Notification Center shows banners".to_owned());
+                let _ = answer.send(DesktopStatus { bus: None, server });
+                continue;
+            }
+            Errand::Withdraw { .. } | Errand::UseBus { .. } => continue,
+        };
         let Ok(Ok(turn)) = timeout_at(by, Arc::clone(&at_once).acquire_owned()).await else {
             let _ = answer.send(Err(Error::NoAnswer(deadline)));
             continue;

@@ -12,12 +12,15 @@ use zbus::message::Sequence;
 
 use super::link::{Link, Signal};
 use super::table::Table;
-use super::{DesktopEvent, Errand, Known, Popup, Shown};
+use super::{DesktopEvent, DesktopStatus, Errand, Known, Popup, Shown};
 use crate::error::Error;
 
 /// How many popups may be asked for without an answer. When there are more, all of those are forgotten: a server that
 /// wakes up after that shows them for good.
 const MAX_UNANSWERED: usize = 16;
+
+/// How long a bus may take to say who shows popups on it. A popup that waits for it has 5 s in all.
+const PROBE_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Works until the last handle is gone.
 pub(super) async fn run(
@@ -64,6 +67,13 @@ pub(super) async fn run(
                 Some(Errand::Withdraw { id, answer }) => {
                     // Perhaps nobody waits.
                     let _ = answer.send(worker.withdraw(&id).await);
+                }
+                Some(Errand::UseBus { address, answer }) => {
+                    let _ = answer.send(worker.use_bus(address).await);
+                }
+                Some(Errand::Describe { answer }) => {
+                    let server = worker.describe().await;
+                    let _ = answer.send(DesktopStatus { bus: worker.address.clone(), server });
                 }
                 None => return,
             },
@@ -165,6 +175,34 @@ impl Worker {
             Ok::<(), Error>(())
         };
         timeout(deadline, close).await.unwrap_or(Err(Error::NoAnswer(deadline)))
+    }
+
+    /// Who would show a popup.
+    async fn describe(&mut self) -> Result<String, Error> {
+        let deadline = self.deadline.min(PROBE_DEADLINE);
+        let described = async {
+            self.link().await?;
+            match &self.link {
+                Some(link) => link.describe().await,
+                None => Err(Error::NoBus("it has gone".to_owned())),
+            }
+        };
+        timeout(deadline, described).await.unwrap_or(Err(Error::NoAnswer(deadline)))
+    }
+
+    async fn use_bus(&mut self, address: String) -> Result<(), Error> {
+        if self.describe().await.is_ok() {
+            return Err(Error::Desktop("the present session bus works".to_owned()));
+        }
+        let deadline = self.deadline.min(PROBE_DEADLINE);
+        let connected = async {
+            let link = Link::connect(&address).await?;
+            link.describe().await?;
+            Ok::<Link, Error>(link)
+        };
+        self.link = Some(timeout(deadline, connected).await.unwrap_or(Err(Error::NoAnswer(deadline)))?);
+        self.address = Some(address);
+        Ok(())
     }
 
     /// Makes sure that there is a connection, and that what it has heard is known.

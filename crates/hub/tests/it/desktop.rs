@@ -1,8 +1,10 @@
 //! Popups on a desktop, from the message in the journal to the server on the bus.
 
+use std::fs;
+use std::process::{Child, Command};
 use std::time::Duration;
 
-use ringer_core::{Draft, Kind};
+use ringer_core::{Draft, Kind, Origin};
 use ringer_journal::Settlement;
 use serde_json::json;
 
@@ -206,4 +208,92 @@ fn a_delivery_that_a_dead_hub_began_still_falls_through() {
     hub.begin();
     terminal.wait_for("hello");
     hub.wait_for_step(&id, "terminal: ");
+}
+
+/// A process of the person in that desktop's session. It ends with the test.
+struct Process(Child);
+
+impl Process {
+    fn in_session_of(bus: &Bus) -> Self {
+        let mut command = Command::new("sleep");
+        let child = command.arg("1000").env("DBUS_SESSION_BUS_ADDRESS", bus.address()).spawn();
+        let process = Self(child.expect("a process"));
+        let line = format!("/proc/{}/cmdline", process.0.id());
+        // Forked is not yet executed: the environment is the test's own until then.
+        until("it runs", || fs::read(&line).is_ok_and(|line| line.starts_with(b"sleep\0")));
+        process
+    }
+
+    fn says(&self, body: &str) -> Draft {
+        let origin = Origin { pid: Some(self.0.id()), ..Origin::default() };
+        Draft { origin, ..draft(body) }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_hub_that_was_started_without_a_desktop_learns_of_one_by_its_callers() {
+    let hub = TestHub::start("");
+    let id = hub.send("over ssh");
+    let trail = hub.wait_for_step(&id, "desktop failed: ");
+    assert!(trail.iter().any(|step| step.contains("no session bus")), "{trail:?}");
+    // The person logs in.
+    let bus = Bus::start();
+    let server = Server::start(&bus.address(), Manner::Well);
+    let process = Process::in_session_of(&bus);
+    let id = hub.append(&process.says("at the desk"));
+    assert_eq!(server.popup().body, "at the desk");
+    let trail = hub.wait_for_step(&id, "desktop: ");
+    let step = format!("desktop: shown as number 1 on another session bus, {}", bus.address());
+    assert!(trail.contains(&step), "{trail:?}");
+    drop(process);
+    hub.send("from anywhere");
+    assert_eq!(server.popup().body, "from anywhere", "it stays with that");
+    server.click(2, "default");
+    until("clicks there are heard", || hub.call("hub.status", &json!({}))["unread"] == 2);
+}
+
+#[test]
+fn a_bus_that_is_gone_gives_way_and_one_that_works_does_not() {
+    let (first, other) = (Bus::start(), Bus::start());
+    let [server, second] = [&first, &other].map(|bus| Server::start(&bus.address(), Manner::Well));
+    let hub = TestHub::with_bus("", Some(first.address()));
+    let process = Process::in_session_of(&other);
+    let id = hub.append(&process.says("one"));
+    assert_eq!(server.popup().body, "one", "the hub's own works");
+    hub.wait_for_step(&id, "desktop: shown as number 1");
+    drop(first);
+    hub.append(&process.says("two"));
+    assert_eq!(second.popup().body, "two");
+}
+
+#[test]
+fn the_hub_says_what_it_sees_and_takes_a_bus_that_is_offered() {
+    let hub = TestHub::start("");
+    let environment = hub.call("hub.environment", &json!({}));
+    let desktop = &environment["desktop"];
+    assert_eq!((&desktop["bus"], &desktop["server"]), (&json!(null), &json!(null)), "{environment}");
+    assert!(desktop["error"].as_str().is_some_and(|error| error.contains("no session bus")), "{environment}");
+    assert!(environment["search_path"].is_string() && environment["terminals"].is_array(), "{environment}");
+    let bus = Bus::start();
+    let offered = json!({ "bus": bus.address() });
+    assert_eq!(
+        hub.call("hub.environment", &offered)["desktop"]["bus"],
+        json!(null),
+        "nobody shows popups there"
+    );
+    let server = Server::start(&bus.address(), Manner::Well);
+    let desktop = hub.call("hub.environment", &offered)["desktop"].clone();
+    assert_eq!(
+        (&desktop["bus"], &desktop["server"]),
+        (&json!(bus.address()), &json!("Recorder 1 shows popups"))
+    );
+    hub.send("hello");
+    assert_eq!(server.popup().body, "hello");
 }

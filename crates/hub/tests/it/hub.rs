@@ -44,6 +44,7 @@ impl TestHub {
             home: Home::new(directory.path().join("home")),
             runtime: None,
             bus,
+            usual_bus: None,
             environment: Environment { ringer_config: Some(config), ..Environment::default() },
             idle_after,
             aloud: false,

@@ -79,6 +79,11 @@ impl Recorder {
         self.last
     }
 
+    #[expect(clippy::unused_self, reason = "a method of the interface has it")]
+    fn get_server_information(&self) -> (String, String, String, String) {
+        ["Recorder", "the test", "1", "1.2"].map(str::to_owned).into()
+    }
+
     fn close_notification(&self, number: u32) {
         let _ = self.calls.try_send(Call::Close(number));
     }

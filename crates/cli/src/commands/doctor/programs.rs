@@ -7,6 +7,7 @@ use std::time::Duration;
 use ringer_hub::config::{HookEntry, Watch};
 use rustix::fs::{Access, access};
 
+use super::hub_view::search_path;
 use super::row::{Check, Row, Verdict};
 use super::send;
 use super::settings::Named;
@@ -58,7 +59,6 @@ fn look(part: String, command: &[String], trusted: bool, directory: &Path) -> Ro
 /// The program of a command, where it would be found. In words if it would not.
 pub(super) fn find(command: &[String]) -> Result<PathBuf, String> {
     let name = command.first().map_or("", String::as_str);
-    let path = std::env::var_os("PATH").unwrap_or_default();
     if name.contains('/') {
         let file = PathBuf::from(name);
         return if is_program(&file) {
@@ -69,7 +69,7 @@ pub(super) fn find(command: &[String]) -> Result<PathBuf, String> {
             Err(format!("{name:?} is not there"))
         };
     }
-    on_path(&path, name).ok_or_else(|| format!("{name:?} is not on the PATH"))
+    on_path(&search_path(), name).ok_or_else(|| format!("{name:?} is not on the PATH"))
 }
 
 /// The first program of that name on a search path.

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use ringer_core::Popup;
 use ringer_deliver::{Error, PersonCommand, Request};
-use ringer_hub::Surroundings;
 use ringer_hub::config::{Config, Sound, Webhook};
-use ringer_journal::Home;
 
+use super::hub_view::{self, HubView};
 use super::programs::find;
 use super::row::{Check, Row};
 use super::send;
@@ -51,13 +50,27 @@ fn desktop(popup: Popup, send: bool) -> Row {
             Row::broken(part, what)
         }
     };
-    // The home plays no part in it.
-    let bus = Surroundings::of_process(Home::new("/"), false).bus;
+    let hub = match HubView::ask() {
+        Ok(hub) => hub,
+        Err(error) => {
+            let what = format!("{error}, so it cannot say who shows its popups");
+            return Row::warn(part, what).fix("mend the hub first");
+        }
+    };
+    // What is sent goes where the hub's popups go.
+    let bus = hub.as_ref().map_or_else(hub_view::own_bus, |hub| hub.bus.clone());
     if send {
         return match send::desktop(bus) {
             Ok(how) => Row::ok(part, how),
             Err(error @ Error::NoBus(_)) => bad(error.to_string()).fix(NO_BUS),
             Err(error) => bad(error.to_string()).fix(NO_SERVER),
+        };
+    }
+    if let Some(HubView { bus, server, .. }) = hub {
+        return match server {
+            Ok(who) => Row::ok(part, format!("{who}, says the hub; ringer doctor --send shows one")),
+            Err(why) if bus.is_none() => bad(format!("{why}, says the hub")).fix(NO_BUS),
+            Err(why) => bad(format!("{why}, says the hub")).fix(NO_SERVER),
         };
     }
     let Some(bus) = bus.or_else(|| cfg!(target_os = "macos").then(String::new)) else {
@@ -88,8 +101,7 @@ fn sound(wanted: &Sound, send: bool) -> Row {
         Sound::File(file) => format!("{}, played", file.display()),
         Sound::Theme => "the theme's, played".to_owned(),
     };
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let Some(player) = wanted.way_out().player(&path) else {
+    let Some(player) = wanted.way_out().player(&hub_view::search_path()) else {
         return Row::broken(part, "there is no program that plays it")
             .fix("install pw-play, paplay or canberra-gtk-play, or set notify.sound = false");
     };

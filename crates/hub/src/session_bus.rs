@@ -1,0 +1,224 @@
+//! Other session buses than the one that the hub was started with.
+//!
+//! A hub may be started where there is none, over ssh or by cron, and outlives the desktop session that started it. When it
+//! cannot show a popup on its own bus, it looks for the bus of those whose messages it got: their processes have its address
+//! in their environment. So senders need not do anything for it.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use ringer_core::MessageId;
+use ringer_deliver::{Desktop, Error, Note, Popup, Shown};
+use serde_json::{Value, json};
+
+/// Processes that are remembered: enough for a few terminals and agents.
+const MAX_CALLERS: usize = 8;
+/// The most that is read of a process's environment. Linux allows more; nobody's is a tenth of this.
+const MAX_ENVIRONMENT: u64 = 1024 * 1024;
+
+/// The processes that sent the last messages.
+#[derive(Debug, Default)]
+pub(crate) struct Callers(VecDeque<u32>);
+
+impl Callers {
+    /// A message came from this process.
+    pub(crate) fn heard(&mut self, pid: u32) {
+        self.0.retain(|known| *known != pid);
+        self.0.push_front(pid);
+        self.0.truncate(MAX_CALLERS);
+    }
+
+    /// The last one first.
+    pub(crate) fn recent(&self) -> Vec<u32> {
+        self.0.iter().copied().collect()
+    }
+}
+
+/// The desktop, on whatever session bus works.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionDesktop {
+    desktop: Desktop,
+    /// Where the person's bus usually is. It may not be there yet.
+    usual: Option<PathBuf>,
+}
+
+impl SessionDesktop {
+    pub(crate) fn new(desktop: Desktop, usual: Option<PathBuf>) -> Self {
+        Self { desktop, usual }
+    }
+
+    /// Shows a popup; if the hub's own bus does not work, on that of one of these processes. Says where in that case.
+    pub(crate) async fn show(&self, note: &Note, callers: Vec<u32>) -> Result<(Shown, String), Error> {
+        let shown = self.desktop.show(Popup::of(note)).await;
+        if let Err(Error::NoBus(_) | Error::Desktop(_)) = shown
+            && let Some(address) = self.learn(callers, None).await
+        {
+            let shown = self.desktop.show(Popup::of(note)).await?;
+            return Ok((shown, format!(" on another session bus, {address}")));
+        }
+        shown.map(|shown| (shown, String::new()))
+    }
+
+    /// Takes a popup back; see [`Desktop::withdraw`].
+    pub(crate) fn withdraw(&self, id: MessageId) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        self.desktop.withdraw(id)
+    }
+
+    /// What the hub sees of the desktop. Whoever asks may offer a bus, which is taken if the present one does not work.
+    pub(crate) async fn view(&self, offered: Option<String>) -> Value {
+        let mut status = self.desktop.status().await;
+        if status.server.is_err() && self.learn(Vec::new(), offered).await.is_some() {
+            status = self.desktop.status().await;
+        }
+        match status.server {
+            Ok(server) => json!({ "bus": status.bus, "server": server }),
+            Err(error) => json!({ "bus": status.bus, "server": null, "error": error.to_string() }),
+        }
+    }
+
+    /// Uses another bus, if the present one does not work and one of these does. Gives its address.
+    async fn learn(&self, callers: Vec<u32>, offered: Option<String>) -> Option<String> {
+        let usual = self.usual.clone();
+        let found = tokio::task::spawn_blocking(move || addresses(&callers, offered, usual.as_deref())).await;
+        for address in found.unwrap_or_default() {
+            if self.desktop.use_bus(address.clone()).await.is_ok() {
+                return Some(address);
+            }
+        }
+        None
+    }
+}
+
+/// The addresses that may be used, the best first.
+fn addresses(callers: &[u32], offered: Option<String>, usual: Option<&Path>) -> Vec<String> {
+    let of_callers = callers.iter().filter_map(|pid| of_process(*pid));
+    let usual = usual.map(|socket| format!("unix:path={}", socket.display()));
+    let mut found: Vec<String> = Vec::new();
+    for address in offered.into_iter().chain(of_callers).chain(usual) {
+        for own in address.split(';').filter(|part| is_ours(part)) {
+            if !found.iter().any(|known| known == own) {
+                found.push(own.to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// The session bus in the environment of a process of ours; nobody may read that of others.
+fn of_process(pid: u32) -> Option<String> {
+    let mut bytes = Vec::new();
+    let file = File::open(format!("/proc/{pid}/environ")).ok()?;
+    file.take(MAX_ENVIRONMENT).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let value = |name: &str| {
+        let mut entries = text.split('\0').filter_map(|entry| entry.split_once('='));
+        entries.find(|(own, value)| *own == name && !value.is_empty()).map(|(_, value)| value.to_owned())
+    };
+    value("DBUS_SESSION_BUS_ADDRESS")
+        .or_else(|| value("XDG_RUNTIME_DIR").map(|directory| format!("unix:path={directory}/bus")))
+}
+
+/// Whether this is the address of a socket in the file system that belongs to us. Others could listen on any other, and
+/// would read every notification.
+fn is_ours(address: &str) -> bool {
+    let Some(fields) = address.strip_prefix("unix:") else { return false };
+    // Characters outside of these are escaped; no bus has them in its path.
+    let Some(path) = fields.split(',').find_map(|field| field.strip_prefix("path=")) else { return false };
+    let own = rustix::process::geteuid().as_raw();
+    !path.contains('%')
+        && fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket() && found.uid() == own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+    use std::process::{Child, Command};
+
+    /// A process with such an environment. It ends with the test.
+    struct Process(Child);
+
+    impl Process {
+        fn with(variables: &[(&str, &str)]) -> Self {
+            let mut command = Command::new("sleep");
+            let child = command.arg("1000").env_clear().envs(variables.iter().copied()).spawn().unwrap();
+            let process = Self(child);
+            // Forked is not yet executed.
+            while !fs::read(format!("/proc/{}/cmdline", process.0.id())).unwrap().starts_with(b"sleep\0") {
+                std::thread::yield_now();
+            }
+            process
+        }
+    }
+
+    impl Drop for Process {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn the_last_callers_are_remembered() {
+        let mut callers = Callers::default();
+        for pid in [1, 2, 3, 1] {
+            callers.heard(pid);
+        }
+        assert_eq!(callers.recent(), [1, 3, 2]);
+        (10..100).for_each(|pid| callers.heard(pid));
+        assert_eq!((callers.recent().len(), callers.recent()[0]), (MAX_CALLERS, 99));
+    }
+
+    #[test]
+    fn only_sockets_of_our_own_are_used() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).display().to_string();
+        let (socket, file, link, foreign) = (path("bus"), path("file"), path("link"), path("foreign"));
+        let _listeners = [&socket, &foreign].map(|path| UnixListener::bind(path).unwrap());
+        fs::write(&file, "").unwrap();
+        std::os::unix::fs::symlink(&socket, &link).unwrap();
+        for (address, expected) in [
+            (format!("unix:path={socket}"), true),
+            (format!("unix:path={socket},guid=0123"), true),
+            (format!("unix:guid=0123,path={socket}"), true),
+            (format!("unix:path={file}"), false),
+            (format!("unix:path={link}"), false),
+            (format!("unix:path={socket}0"), false),
+            ("unix:abstract=/tmp/dbus".to_owned(), false),
+            ("tcp:host=localhost,port=4711".to_owned(), false),
+            ("unixexec:path=/bin/sh".to_owned(), false),
+            (String::new(), false),
+        ] {
+            assert_eq!(is_ours(&address), expected, "{address}");
+        }
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&foreign, Some(65_534), None).unwrap();
+            assert!(!is_ours(&format!("unix:path={foreign}")), "another user's");
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_bus_of_a_caller_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("bus");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        let address = format!("unix:path={}", socket.display());
+        let several = format!("unix:abstract=/x;{address},guid=12");
+        let named = Process::with(&[("DBUS_SESSION_BUS_ADDRESS", &several)]);
+        let usual = Process::with(&[("XDG_RUNTIME_DIR", directory.path().to_str().unwrap())]);
+        let without = Process::with(&[("DBUS_SESSION_BUS_ADDRESS", "")]);
+        let found = |callers: &[&Process]| {
+            let pids: Vec<u32> = callers.iter().map(|process| process.0.id()).collect();
+            addresses(&pids, None, None)
+        };
+        assert_eq!(found(&[&without]), Vec::<String>::new());
+        assert_eq!(found(&[&named, &without, &usual]), [format!("{address},guid=12"), address.clone()]);
+        assert_eq!(addresses(&[u32::MAX], None, Some(&socket)), std::slice::from_ref(&address));
+        let offered = addresses(&[usual.0.id()], Some("unix:path=/nowhere".to_owned()), None);
+        assert_eq!(offered, [address]);
+    }
+}
