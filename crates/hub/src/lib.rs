@@ -18,8 +18,8 @@
 //!
 //! `run` takes the lock, binds the socket and starts two threads. One is the loop (`dispatch`), which owns the engine and
 //! the journal and takes every `Input` in turn; `feed`, `requests`, `signals`, `settings` and `book` are parts of it. The
-//! other carries out what can hang (`perform`, `terminals`, `watch`) and serves the socket (`server`). A third one (`scout`)
-//! looks at the repositories from which messages come.
+//! other carries out what can hang (`perform`, `terminals`, `tmux`, `session_bus`, `watch`) and serves the socket
+//! (`server`). A third one (`scout`) looks at the repositories from which messages come.
 //!
 //! # What it never does
 //!
