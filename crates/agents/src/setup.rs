@@ -7,6 +7,8 @@
 //! 3. [`plan()`] decides, without touching anything, what they should be: a [`Plan`] of [`FileChange`]s, each with a diff;
 //! 4. [`apply()`] carries it out: dated backup, record, atomic replacement.
 //!
+//! Whether the client then runs what stands in its files is another matter: [`obstacles`] says why not.
+//!
 //! ```
 //! use std::path::Path;
 //! use ringer_agents::setup::{Action, BackupTime, Client, Places, Program, Receipts, Scope, apply, plan, survey};
@@ -35,11 +37,13 @@ mod find;
 mod hooks;
 mod jsonc;
 mod notify;
+mod obstacle;
 mod plan;
 mod plugin;
 mod receipt;
 mod replace;
 mod splice;
+mod trust;
 
 pub use crate::client::Client;
 pub use apply::{Applied, BackupTime, MAX_BACKUPS, apply, apply_watched};
@@ -47,6 +51,7 @@ pub use entries::Program;
 pub use error::SetupError;
 pub use find::{Format, Found, Places, Scope, Target, find, find_program};
 pub use jsonc::JsoncError;
+pub use obstacle::{Obstacle, ObstacleKind, obstacles};
 pub use plan::{Action, Before, FileChange, MAX_FILE, Note, OnDisk, Past, Plan, plan, survey};
 pub use receipt::Receipts;
 pub use replace::Step;

@@ -67,7 +67,7 @@ pub(crate) fn connect() -> Result<Option<Client>, Failure> {
         Ok(client) => Ok(Some(client)),
         Err(NoClient::Forbidden) => Ok(None),
         Err(NoClient::CannotStart(why)) => {
-            say(&format!("ringer: the hub cannot start: {why}\n  this is what the journal says without it"));
+            say(&format!("ringer: the hub cannot start, going on without it: {why}"));
             Ok(None)
         }
         Err(NoClient::Failed(failure)) => Err(failure),

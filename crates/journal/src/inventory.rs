@@ -80,6 +80,17 @@ pub struct Inventory {
 }
 
 impl Journal {
+    /// When each client was last heard of through its hooks, in milliseconds since 1970. One that never called is not in
+    /// it.
+    pub fn clients_heard(&self) -> Result<Vec<(String, i64)>, Error> {
+        let select = || {
+            let query = "SELECT client, max(seen) FROM agent WHERE by_hooks GROUP BY client";
+            let mut statement = self.connection.prepare(query)?;
+            statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<Vec<_>, _>>()
+        };
+        select().map_err(|error| self.error(error))
+    }
+
     /// Takes stock, of one scope or of all.
     pub fn inventory(&self, scope: Option<&Scope>, unix_ms: i64) -> Result<Inventory, Error> {
         let name = scope.map(Scope::as_str);

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use super::error::SetupError;
+use super::obstacle::GEMINI_NAME;
 use super::splice::Fresh;
 use crate::client::Client;
 
@@ -102,7 +103,7 @@ impl Client {
         let mut handler = vec![("type", Fresh::Text("command".to_owned()))];
         if self == Self::Gemini {
             // Gemini shows this name in its hook panel; without it, the whole shell line.
-            handler.push(("name", Fresh::Text("ringer".to_owned())));
+            handler.push(("name", Fresh::Text(GEMINI_NAME.to_owned())));
         }
         handler.push(("command", line));
         // Gemini counts milliseconds, the others seconds.

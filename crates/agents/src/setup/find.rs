@@ -32,7 +32,16 @@ pub struct Places {
     pub copilot_home: Option<PathBuf>,
     /// The root of the repository, for [`Scope::Project`].
     pub project: Option<PathBuf>,
+    /// What an administrator sets for Claude Code on this machine.
+    pub claude_managed: PathBuf,
 }
+
+/// Where Claude Code looks for an administrator's settings.
+const CLAUDE_MANAGED: &str = if cfg!(target_os = "macos") {
+    "/Library/Application Support/ClaudeCode/managed-settings.json"
+} else {
+    "/etc/claude-code/managed-settings.json"
+};
 
 impl Places {
     /// The usual places below a home.
@@ -45,6 +54,7 @@ impl Places {
             codex_home: None,
             copilot_home: None,
             project: None,
+            claude_managed: CLAUDE_MANAGED.into(),
         }
     }
 

@@ -121,6 +121,11 @@ pub(crate) struct Document {
 }
 
 impl Document {
+    /// Where the first comment begins.
+    pub(crate) fn first_comment(&self) -> Option<usize> {
+        self.comments.first().copied()
+    }
+
     /// Whether somebody's comment is in `outer` but not in `inner`.
     pub(crate) fn has_comment_around(&self, outer: &Range<usize>, inner: &Range<usize>) -> bool {
         self.comments.iter().any(|at| outer.contains(at) && !inner.contains(at))

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use rustix::fs::{Mode, OFlags};
 use similar::TextDiff;
 
 use super::conf;
@@ -156,10 +157,15 @@ pub fn plan(client: Client, action: &Action, files: Vec<OnDisk>) -> Result<Plan,
     Ok(Plan { client, action: action.clone(), changes: changes.collect::<Result<_, _>>()? })
 }
 
-/// A whole file, or `None` if there is none.
+/// A whole file, or `None` if there is none. A FIFO in a project is refused, not waited for.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, SetupError> {
     let mut bytes = Vec::new();
-    let count = match File::open(path) {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty()).map(File::from).map_err(io::Error::from);
+    let count = match opened {
+        Ok(file) if !file.metadata().is_ok_and(|metadata| metadata.is_file()) => {
+            return Err(SetupError::io("opening", path)(io::Error::other("it is not a file")));
+        }
         Ok(file) => {
             file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(SetupError::io("reading", path))?
         }

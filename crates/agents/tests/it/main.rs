@@ -10,5 +10,6 @@ mod setup_aider;
 mod setup_apply;
 mod setup_configs;
 mod setup_kill;
+mod setup_obstacles;
 mod setup_property;
 mod setup_shell;

@@ -4,8 +4,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    Action, BackupTime, Client, FileChange, Places, Plan, Program, Receipts, Scope, SetupError, apply, find,
-    plan, survey,
+    Action, BackupTime, Client, FileChange, Note, ObstacleKind, Places, Plan, Program, Receipts, Scope,
+    SetupError, apply, find, obstacles, plan, survey,
 };
 use ringer_core::{Draft, Kind, Recipient, Scope as MessageScope, Sender};
 use ringer_hub::Clock;
@@ -89,8 +89,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         say("nothing was changed");
         return Ok(());
     };
+    let in_the_way = if arguments.remove { Vec::new() } else { in_the_way(&plans, scope, &places, &written) };
     if arguments.json {
-        return print_json(&report(&clients, &plans, &written));
+        return print_json(&report(&clients, &plans, &written, &in_the_way));
+    }
+    for note in &in_the_way {
+        say(&format!("note: {}\n  try: {}", sanitise_line(&note.what), sanitise_line(&note.hint)));
     }
     if changes.is_empty() {
         print_line(if arguments.remove {
@@ -105,6 +109,18 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         send_test(&clients)?;
     }
     Ok(())
+}
+
+/// Why clients will not run what is set up.
+fn in_the_way(plans: &[Plan], scope: Scope, places: &Places, written: &[PathBuf]) -> Vec<Note> {
+    let was_written =
+        |plan: &Plan| plan.changes.iter().any(|change| written.iter().any(|path| path == change.path()));
+    let found = plans.iter().flat_map(|plan| {
+        let found = obstacles(plan.client, scope, places, None).into_iter();
+        // That new hooks have to be trusted is in the notes of the plan already.
+        found.filter(|obstacle| obstacle.kind != ObstacleKind::Untrusted || !was_written(plan))
+    });
+    found.map(|obstacle| obstacle.note).collect()
 }
 
 fn clients(arguments: &Args, places: &Places) -> Result<Vec<Client>, Failure> {
@@ -202,7 +218,7 @@ fn send_test(clients: &[Client]) -> Outcome {
     print_line(&format!("sent a test notification; if you did not see it: ringer why {id}"))
 }
 
-fn report(clients: &[Client], plans: &[Plan], written: &[PathBuf]) -> Value {
+fn report(clients: &[Client], plans: &[Plan], written: &[PathBuf], in_the_way: &[Note]) -> Value {
     let changes = plans.iter().flat_map(|plan| &plan.changes).map(|change| {
         let notes: Vec<&str> = change.notes.iter().map(|note| note.what.as_str()).collect();
         json!({
@@ -214,7 +230,8 @@ fn report(clients: &[Client], plans: &[Plan], written: &[PathBuf]) -> Value {
         })
     });
     let names: Vec<&str> = clients.iter().map(|client| client.as_str()).collect();
-    json!({ "clients": names, "files": changes.collect::<Vec<_>>() })
+    let in_the_way: Vec<&str> = in_the_way.iter().map(|note| note.what.as_str()).collect();
+    json!({ "clients": names, "files": changes.collect::<Vec<_>>(), "in_the_way": in_the_way })
 }
 
 fn failure(error: &SetupError) -> Failure {

@@ -23,6 +23,7 @@ mod claude_headless;
 mod claude_in_terminal;
 mod codex_exec;
 mod codex_in_terminal;
+mod doctor;
 mod gemini_headless;
 mod opencode_run;
 mod opencode_serve;

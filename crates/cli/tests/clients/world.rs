@@ -151,6 +151,26 @@ impl World {
         Self { client, follower, place, _directory: directory }
     }
 
+    /// The home of the person who runs the client.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.place.root.join("home")
+    }
+
+    /// A client or another program, in the project.
+    pub(crate) fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        self.place.command(program, arguments)
+    }
+
+    /// What doctor says of the client. The exit code is doctor's own matter.
+    #[track_caller]
+    pub(crate) fn doctor(&self) -> Value {
+        let output = self.place.command(RINGER, &["doctor", "--json"]).output().expect("it runs");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let part = format!("agent {}", self.client);
+        let rows = report["rows"].as_array().expect("rows");
+        rows.iter().find(|row| row["part"] == part).expect("a row").clone()
+    }
+
     /// The repository that clients work in.
     pub(crate) fn project(&self) -> PathBuf {
         self.place.project()

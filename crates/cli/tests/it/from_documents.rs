@@ -69,12 +69,13 @@ fn the_doctor_says_which_are_untested() {
     for client in ["cursor", "copilot", "aider"] {
         let row = row(&rows, &format!("agent {client}"));
         assert_eq!(row["verdict"], "ok");
-        assert_eq!(row["what"], "set up; untested, made from its documents");
+        let what = row["what"].as_str().expect("a text");
+        assert!(what.starts_with("set up; untested, made from its documents"), "{what}");
     }
 }
 
 #[track_caller]
-fn doctor(person: &Person) -> Vec<Value> {
+pub(crate) fn doctor(person: &Person) -> Vec<Value> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ringer"));
     command.args(["doctor", "--json"]).env_clear().envs(person.variables());
     let output = command.stdin(Stdio::null()).output().expect("it runs");
@@ -82,7 +83,7 @@ fn doctor(person: &Person) -> Vec<Value> {
 }
 
 #[track_caller]
-fn row<'a>(rows: &'a [Value], part: &str) -> &'a Value {
+pub(crate) fn row<'a>(rows: &'a [Value], part: &str) -> &'a Value {
     rows.iter().find(|row| row["part"] == part).expect(part)
 }
 

@@ -26,6 +26,7 @@ mod notify_format;
 mod progress;
 mod race_windows;
 mod setup;
+mod setup_truth;
 mod term_detect;
 mod term_notify;
 mod term_probe;

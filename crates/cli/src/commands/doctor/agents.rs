@@ -1,6 +1,10 @@
 //! How agents are connected.
 
-use ringer_agents::setup::{Action, Client, Receipts, Scope, SetupError, find, plan, survey};
+use ringer_agents::setup::{
+    Action, Client, Obstacle, ObstacleKind, Receipts, Scope, SetupError, find, obstacles, plan, survey,
+};
+use ringer_hub::Clock;
+use ringer_journal::Journal;
 
 use super::row::Row;
 use crate::commands::setup::{TAKEN, places, program};
@@ -10,24 +14,47 @@ use crate::place;
 pub(super) fn rows() -> Vec<Row> {
     let Ok(places) = places(false) else { return Vec::new() };
     let found = find(&std::env::var_os("PATH").unwrap_or_default(), &places);
-    found.iter().filter(|found| found.is_installed()).map(|found| row(found.client)).collect()
+    let heard = heard();
+    found
+        .iter()
+        .filter(|found| found.is_installed())
+        .map(|found| row(found.client, heard.iter().find(|(client, _)| client == found.client.as_str())))
+        .collect()
 }
 
-fn row(client: Client) -> Row {
+/// When each client last called, as far as the journal knows.
+fn heard() -> Vec<(String, i64)> {
+    let journal = place::home().ok().and_then(|home| Journal::open_existing(&home).ok().flatten());
+    journal.and_then(|journal| journal.clients_heard().ok()).unwrap_or_default()
+}
+
+fn row(client: Client, heard: Option<&(String, i64)>) -> Row {
     let part = format!("agent {client}");
     let setup = format!("ringer setup {client}");
+    let called = heard.map(|(_, unix_ms)| format!("it last called {}", Clock::local().short(*unix_ms)));
     match looked_at(client) {
         Ok(Look::Elsewhere) => Row::warn(part, "its hooks do not call this ringer").fix(setup),
         // Somebody wants it otherwise, and nothing is broken by that.
         Ok(Look::Taken(what)) => Row::warn(part, what).fix(TAKEN),
-        Ok(Look::SetUp(notes)) if client == Client::Codex => {
-            let what = format!("set up{notes}; Codex runs hooks only once they are trusted");
-            Row::ok(part, what).fix("type /hooks in codex")
+        Ok(Look::SetUp { notes, obstacle: Some(Obstacle { kind, note }) }) => {
+            let called = called.map(|called| format!("; {called}")).unwrap_or_default();
+            let what = format!("set up{notes}, but {}{called}", note.what);
+            match kind {
+                ObstacleKind::Unread => Row::broken(part, what).fix(note.hint),
+                // The person wants it so, or Codex tells at least by its notify program when a turn ends.
+                _ => Row::warn(part, what).fix(note.hint),
+            }
         }
-        Ok(Look::SetUp(notes)) if !client.is_tested() => {
-            Row::ok(part, format!("set up{notes}; untested, made from its documents"))
+        Ok(Look::SetUp { notes, obstacle: None }) => {
+            let untested = if client.is_tested() { "" } else { "; untested, made from its documents" };
+            match called {
+                Some(called) => Row::ok(part, format!("set up{notes}{untested}; {called}")),
+                // aider sends messages and has no hooks, so it never calls.
+                None if client == Client::Aider => Row::ok(part, format!("set up{notes}{untested}")),
+                None => Row::ok(part, format!("set up{notes}{untested}; it has not called yet"))
+                    .fix(format!("start {client} once, then run ringer doctor again")),
+            }
         }
-        Ok(Look::SetUp(notes)) => Row::ok(part, format!("set up{notes}")),
         Err(why) => Row::broken(part, why).fix(setup),
     }
 }
@@ -36,8 +63,8 @@ fn row(client: Client) -> Row {
 enum Look {
     /// A setup would change something.
     Elsewhere,
-    /// It would change nothing, and note this.
-    SetUp(String),
+    /// It would change nothing, and note this; the client may still not run it.
+    SetUp { notes: String, obstacle: Option<Obstacle> },
     /// The person has set something else, in these words.
     Taken(String),
 }
@@ -58,5 +85,9 @@ fn looked_at(client: Client) -> Result<Look, String> {
         return Ok(Look::Elsewhere);
     }
     let notes = plan.changes.iter().flat_map(|change| &change.notes);
-    Ok(Look::SetUp(notes.map(|note| format!("; {}", note.what)).collect()))
+    let notes = notes.map(|note| format!("; {}", note.what)).collect();
+    // Of the repository in which doctor runs, because its settings count there.
+    let repository = place::repository().map(|repository| repository.worktree);
+    let obstacle = obstacles(client, Scope::User, &places, repository.as_deref()).into_iter().next();
+    Ok(Look::SetUp { notes, obstacle })
 }
