@@ -40,6 +40,7 @@ mod notify;
 mod obstacle;
 mod plan;
 mod plugin;
+mod popups;
 mod receipt;
 mod replace;
 mod splice;

@@ -18,6 +18,7 @@ use super::hooks::{self, Kept};
 use super::jsonc::JsoncError;
 use super::notify::{self, Outcome};
 use super::plugin;
+use super::popups;
 use super::receipt::{Original, Receipts, fingerprint};
 use crate::client::Client;
 
@@ -126,6 +127,18 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Also turns off the client's own popups, where it has such a setting: Claude Code has.
+    pub fn turn_off_client_popups(&mut self) -> Result<(), SetupError> {
+        let is_wanted = self.client == Client::Claude && matches!(self.action, Action::Setup(_));
+        for change in self.changes.iter_mut().filter(|_| is_wanted) {
+            let text = text(&change.target.path, change.after.as_deref())?;
+            let off = popups::turn_off(text).map_err(|source| jsonc_error(&change.target.path, source))?;
+            change.after = Some(off.into_bytes());
+            change.notes.retain(|note| *note != two_popups());
+        }
+        Ok(())
+    }
+
     /// Whether nothing is to be done.
     pub fn is_empty(&self) -> bool {
         !self.changes.iter().any(FileChange::is_change)
@@ -213,6 +226,9 @@ fn setup(file: OnDisk, program: &Program) -> Result<FileChange, SetupError> {
         Format::OpencodePlugin => plugin::source(program),
         Format::AiderConf => conf::install(program, text).map_err(|error| conf_error(&target.path, error))?,
     };
+    if target.client == Client::Claude && text != after && !popups::are_set(&after) {
+        notes.push(two_popups());
+    }
     let after = Some(after.into_bytes());
     if !target.client.is_tested() && before != after {
         notes.push(untested(target.client));
@@ -255,6 +271,12 @@ fn stripped(target: &Target, bytes: &[u8], original: Option<&Before>) -> Result<
                 _ => Kept::default(),
             };
             let left = hooks::strip(target.client, text, &kept);
+            let left = match original {
+                Some(original) if target.client == Client::Claude => {
+                    left.and_then(|left| popups::strip(&left, original))
+                }
+                _ => left,
+            };
             let left = left.map_err(|source| jsonc_error(&target.path, source))?;
             Some(left).filter(|left| !(created_by_us && hooks::is_bare(target.client, left)))
         }
@@ -286,6 +308,13 @@ fn untested(client: Client) -> Note {
     Note {
         what: format!("{client} is untested: this is made from its documents, and was never run"),
         hint: format!("if it does no good: ringer setup {client} --remove"),
+    }
+}
+
+fn two_popups() -> Note {
+    Note {
+        what: "kitty, Ghostty and iTerm2 show Claude Code's own popups beside Ringer's".to_owned(),
+        hint: "ringer setup claude --no-client-popups   # turns its own off".to_owned(),
     }
 }
 

@@ -336,3 +336,34 @@ fn what_is_installed_is_found() {
     ];
     assert_eq!(short, expect);
 }
+
+#[test]
+fn popups_of_the_client_are_turned_off_and_on_again() {
+    let action = Action::Setup(Program::new(Path::new("/usr/bin/ringer")).unwrap());
+    let set_up = |home: &Home| {
+        let mut plan = home.plan(Client::Claude, &action).unwrap();
+        plan.turn_off_client_popups().unwrap();
+        apply(&plan, &home.state(), &BackupTime::new("20261115-060000").unwrap()).unwrap();
+    };
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    let key = "\"preferredNotifChannel\": \"notifications_disabled\"";
+    let original = "{\n    \"model\": \"opus\"\n}\n";
+    let home = Home::new();
+    let path = home.write(".claude/settings.json", original);
+    set_up(&home);
+    assert!(read(&path).contains(key));
+    // A setup without the wish leaves it, and an edit of the person's survives its removal.
+    assert!(home.plan(Client::Claude, &action).unwrap().is_empty());
+    fs::write(&path, read(&path).replace("opus", "haiku")).unwrap();
+    home.run(Client::Claude, &Action::Remove, "20261115-060001").unwrap();
+    assert_eq!(read(&path), original.replace("opus", "haiku"));
+    // Byte for byte where the file was not edited, also where there was none.
+    fs::write(&path, original).unwrap();
+    set_up(&home);
+    home.run(Client::Claude, &Action::Remove, "20261115-060002").unwrap();
+    assert_eq!(read(&path), original);
+    let home = Home::new();
+    set_up(&home);
+    home.run(Client::Claude, &Action::Remove, "20261115-060003").unwrap();
+    assert!(!home.places.home.join(".claude/settings.json").exists());
+}

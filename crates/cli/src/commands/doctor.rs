@@ -96,7 +96,20 @@ fn begin(send: bool) -> Vec<Check> {
     checks.extend(ways::begin(&config, send, patience));
     checks.extend(programs::begin(settings.programs, send, patience));
     checks.push(Check::begin("agents", LOOK, agents::rows));
+    checks.push(Check::begin("repository", LOOK, repository));
     checks
+}
+
+/// A row only where something is to be said.
+fn repository() -> Vec<Row> {
+    let Some(repository) = place::repository().filter(|repository| !repository.is_proven()) else {
+        return Vec::new();
+    };
+    let root = repository.worktree.display();
+    let what = format!(
+        "the git directory that {root}/.git names does not name this worktree, so it has a scope of its own"
+    );
+    vec![Row::warn("repository", what).fix("git worktree repair, or: git config core.worktree \"$PWD\"")]
 }
 
 /// What a failure says, as a part of a line.

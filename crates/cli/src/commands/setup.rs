@@ -45,6 +45,9 @@ pub(crate) struct Args {
     /// Show what would change, and change nothing
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
+    /// Also turn off the popups of Claude Code itself, so that each shows once
+    #[arg(long, conflicts_with = "remove")]
+    no_client_popups: bool,
     /// In this repository only, for everybody who works in it
     #[arg(long)]
     project: bool,
@@ -67,7 +70,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     for client in &clients {
         let files = survey(*client, scope, &places, &receipts).map_err(|error| failure(&error))?;
         match plan(*client, &action, files) {
-            Ok(plan) => plans.push(plan),
+            Ok(mut plan) => {
+                if arguments.no_client_popups {
+                    plan.turn_off_client_popups().map_err(|error| failure(&error))?;
+                }
+                plans.push(plan);
+            }
             // Nobody asked for this one by name, so it does not keep the others back.
             Err(error @ SetupError::Taken { .. }) if arguments.clients.is_empty() => {
                 say(&format!("note: {}\n  try: {TAKEN}", sanitise_line(&error.to_string())));

@@ -161,6 +161,14 @@ fn a_git_file_that_names_another_repository_does_not_join_it() {
         let _ = within(&environment, &hostile, &["nuke", "--yes"]).output().expect("it runs");
     }
     assert_eq!(environment.texts(), ["private"]);
+    fs::write(hostile.join(".git"), "gitdir: ../repository/.git\n").expect("a file");
+    let (doctor, _) = check(&mut within(&environment, &hostile, &["doctor"]), 0);
+    assert!(
+        doctor.contains("does not name this worktree") && doctor.contains("git worktree repair"),
+        "{doctor}"
+    );
+    let (doctor, _) = check(&mut environment.ringer(&["doctor"]), 0);
+    assert!(!doctor.contains("git worktree repair"), "{doctor}");
 }
 
 #[test]
