@@ -237,7 +237,12 @@ impl Call<'_> {
     }
 
     /// Whether this agent is the lead of its scope, or will be when its spooled session start is taken in.
-    fn is_lead(&self, journal: &Journal, event: &AgentEvent, spooled: bool) -> Result<bool, JournalError> {
+    fn is_lead(
+        &self,
+        journal: &mut Journal,
+        event: &AgentEvent,
+        spooled: bool,
+    ) -> Result<bool, JournalError> {
         if self.report.subagent {
             return Ok(false);
         }
@@ -254,7 +259,7 @@ impl Call<'_> {
     }
 
     /// Whether a stop may be held back, because something waits that has not entered the turn.
-    fn may_block(&self, journal: &Journal, stamp: &Stamp) -> Result<bool, JournalError> {
+    fn may_block(&self, journal: &mut Journal, stamp: &Stamp) -> Result<bool, JournalError> {
         let Moment::Stopping { already_blocked } = self.report.moment else { return Ok(false) };
         if self.report.subagent {
             return Ok(false);

@@ -46,10 +46,10 @@ pub struct Reach {
 /// Pushes what waits for an agent, if it is idle.
 pub fn push(home: &Home, reach: &Reach, agent: &Agent) -> Result<Pushed, JournalError> {
     let mut journal = Journal::open(home)?;
-    let Some(sighting) = journal.healing(|journal| journal.sighting(agent))? else {
+    let Some(sighting) = journal.sighting(agent)? else {
         return Ok(Pushed::Nothing);
     };
-    let state = journal.healing(|journal| journal.agent_state(agent))?;
+    let state = journal.agent_state(agent)?;
     if !state.is_some_and(is_idle) {
         return Ok(Pushed::Nothing);
     }
@@ -236,7 +236,7 @@ mod tests {
         let (_directory, home, reach) = prepare(AgentState::Ready);
         let agent = sighting("claude").agent;
         assert_eq!(push(&home, &reach, &agent).unwrap(), Pushed::Cannot("its session has no inbox".into()));
-        let journal = Journal::open(&home).unwrap();
+        let mut journal = Journal::open(&home).unwrap();
         assert_eq!(journal.pending_for(&agent, Stamp::now().unix_ms).unwrap().len(), 1);
     }
 

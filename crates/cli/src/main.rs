@@ -17,6 +17,7 @@ mod output;
 mod place;
 mod probe;
 mod pushes;
+mod repairs;
 mod span;
 mod terminal;
 

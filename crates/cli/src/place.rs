@@ -106,7 +106,7 @@ pub(crate) fn sender(
     }
     let worktree = repository.map(|repository| repository.worktree.to_string_lossy().into_owned());
     let agent = worktree
-        .map(|worktree| journal.healing(|journal| journal.agent_of_worktree(&worktree)))
+        .map(|worktree| journal.agent_of_worktree(&worktree))
         .transpose()?
         .flatten()
         .filter(|agent| to.is_none_or(|to| to.as_str() != agent));

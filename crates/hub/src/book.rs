@@ -39,6 +39,18 @@ impl Book {
         }
     }
 
+    /// The memory was begun anew, perhaps with less than was written: what holds now is written again.
+    pub(crate) fn write_again<'a>(&mut self, records: impl Iterator<Item = &'a Record>, taken: Taken) {
+        self.undecided.clear();
+        self.flags.clear();
+        for record in records {
+            if !self.records.contains_key(&record.id) {
+                self.remember(record.clone());
+            }
+        }
+        self.take(taken);
+    }
+
     /// The messages up to here are taken.
     pub(crate) fn take(&mut self, taken: Taken) {
         self.next.taken = Some(taken);

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ringer_core::{Agent, Engine, Event, MessageId, Order, Patience, Way};
+use ringer_core::{Agent, Engine, Event, Patience};
 use ringer_deliver::{Desktop, DesktopEvent};
-use ringer_journal::{Error, HubBell, Journal, Memory, Taken};
+use ringer_journal::{HubBell, Journal, Memory, Taken};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 
-use crate::book::{Book, flag, unflag};
+use crate::book::{Book, flag};
 use crate::clock::{Clock, monotonic};
 use crate::events::EventLog;
 use crate::feed::{Held, Waiting};
@@ -155,8 +155,7 @@ impl Dispatcher {
         let engine = Engine::new(parts.settings.preferences(&config, 0), false);
         let mut hook_programs = HookPrograms::default();
         hook_programs.add(0, &config, parts.settings.trusted());
-        memory.healing(|memory| memory.taken())?;
-        let taken = journal.healing(|journal| journal.taken_by_hub(Some(&memory)))?;
+        let taken = journal.taken_by_hub(Some(&mut memory))?;
         #[expect(
             deprecated,
             reason = "the other way is unsafe, for types that may close their descriptor; this cannot"
@@ -215,57 +214,6 @@ impl Dispatcher {
             dispatcher.handle(Event::Observed(complaint));
         }
         Ok(dispatcher)
-    }
-
-    /// Brings back what the last hub remembered, had not decided, and had under way.
-    async fn recover(&mut self) -> Result<(), Error> {
-        let records = self.memory.healing(|memory| memory.remembered(MAX_READ))?;
-        let undecided = self.memory.healing(|memory| memory.undecided())?;
-        let outbox = self.memory.healing(|memory| memory.outbox())?;
-        let flags = self.memory.healing(|memory| memory.flags())?;
-        let now = self.clock.now();
-        let orders = self.engine.put_back(now, records, flags.iter().filter_map(unflag));
-        self.titles.put_back(&flags);
-        self.titles.allow(&self.settings.config());
-        let mut popups = self.memory.healing(|memory| memory.popups())?;
-        self.book =
-            Book::begin(undecided.iter().cloned(), flags, popups.iter().map(|popup| popup.id.clone()));
-        self.carry_out(now, orders);
-        self.check_titles();
-        // Those that the journal no longer has are decided with that.
-        let messages = self.journal.healing(|journal| journal.messages(&undecided))?;
-        let sights = self.sights_of(&messages).await;
-        for message in messages {
-            self.arrive(message, &sights);
-        }
-        for delivery in self.readable(outbox) {
-            self.log.line(format!("going on with {} of {}", delivery.way, delivery.id));
-            if self.is_read(&delivery.id) {
-                // The person has seen it in the meantime, or something newer took its place.
-                self.book.settle(&delivery.id, delivery.way);
-                continue;
-            }
-            // It takes the place of its surface's popup.
-            let surface = delivery.place.surface.as_ref().filter(|_| delivery.way == Way::Desktop);
-            let older = popups.extract_if(.., |popup| {
-                surface.is_some_and(|surface| popup.key == surface.as_str()) && popup.id != delivery.id
-            });
-            let older = older.map(|popup| popup.id).collect();
-            let orders = self.engine.resume(delivery, older);
-            self.carry_out(now, orders);
-        }
-        // What the last hub was to take back, and did not come to.
-        for popup in popups {
-            if self.is_read(&popup.id) {
-                self.obey(now, Order::Withdraw(popup.id));
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether it was remembered and is read. What is not remembered cannot be.
-    fn is_read(&self, id: &MessageId) -> bool {
-        self.engine.attention().store().get(id).is_some_and(|record| record.is_read)
     }
 
     /// Takes what happens until there is nothing to do any more.

@@ -11,7 +11,7 @@ use std::mem;
 use std::time::Duration;
 
 use ringer_core::Message;
-use ringer_journal::Error;
+use ringer_journal::{Batch, Error, Stamp};
 use tokio::sync::oneshot;
 
 use crate::clock::monotonic;
@@ -93,6 +93,7 @@ impl Dispatcher {
                 break;
             }
         }
+        self.tell_of_repairs();
         self.answer_in_turn();
     }
 
@@ -107,8 +108,11 @@ impl Dispatcher {
         self.journal.refresh()?;
         self.take_in_spool();
         self.go_on()?;
-        let seq = self.cursor();
-        let messages = self.journal.healing(|journal| journal.messages_after(seq, BATCH))?;
+        let Batch { messages, unreadable } = self.journal.batch_after(self.cursor(), BATCH)?;
+        if !unreadable.is_empty() {
+            self.journal.set_messages_aside(&unreadable, &Stamp::now())?;
+            self.house.repairs_are_untold();
+        }
         self.hungry = messages.len() == BATCH;
         // A ring without a message is a change, too: that of an agent's state.
         self.house.add_changes(messages.len().max(usize::from(rang)));
@@ -232,7 +236,7 @@ impl Dispatcher {
     }
 
     /// About how many messages up to this one have not been read yet. Those that were removed in between count, too.
-    fn missing_of(&self, up_to: i64) -> u64 {
+    fn missing_of(&mut self, up_to: i64) -> u64 {
         if !self.hungry && self.held.is_none() {
             return 0;
         }
@@ -246,7 +250,7 @@ impl Dispatcher {
     }
 
     /// About how many messages of the journal have not been read yet.
-    pub(crate) fn behind(&self) -> u64 {
+    pub(crate) fn behind(&mut self) -> u64 {
         self.journal.last_seq().map_or(0, |last| self.missing_of(last))
     }
 }

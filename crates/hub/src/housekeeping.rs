@@ -17,15 +17,32 @@ const EVERY: Duration = Duration::from_hours(4);
 /// Messages after which it is looked whether there are too many. A tenth of those over the limit at most, then.
 const MANY_MESSAGES: usize = 20_000;
 
+/// How often it is said in the journal how far we are. What was taken since is shown again if our memory is lost.
+const SAY_EVERY: Duration = Duration::from_mins(1);
+
 /// What was done, and when.
 #[derive(Debug, Default)]
 pub(crate) struct House {
     changes: usize,
     messages: usize,
     kept: Option<Duration>,
+    /// When it was last said in the journal how far we are, and what.
+    said: Option<Duration>,
+    said_seq: i64,
+    /// The person was told of all repairs that are noted in the files.
+    told_of_repairs: bool,
 }
 
 impl House {
+    /// A repair was noted, of which the person has to be told.
+    pub(crate) fn repairs_are_untold(&mut self) {
+        self.told_of_repairs = false;
+    }
+
+    pub(crate) fn has_told_of_repairs(&mut self, told: bool) -> bool {
+        std::mem::replace(&mut self.told_of_repairs, told)
+    }
+
     /// The journal was found changed, so many times.
     pub(crate) fn add_changes(&mut self, changes: usize) {
         self.changes += changes;
@@ -71,6 +88,12 @@ impl Dispatcher {
                 self.log.line(format!("cannot make the journal smaller: {error}"));
             }
         }
+        let now = monotonic();
+        if self.cursor() != self.house.said_seq
+            && self.house.said.is_none_or(|said| now.saturating_sub(said) >= SAY_EVERY)
+        {
+            self.say_where();
+        }
         if self.house.kept.is_none_or(|kept| monotonic().saturating_sub(kept) >= EVERY) {
             self.house.kept = Some(monotonic());
             if let Err(error) = self.let_go() {
@@ -92,6 +115,7 @@ impl Dispatcher {
 
     /// Says in the journal how far we are.
     pub(crate) fn say_where(&mut self) {
+        (self.house.said, self.house.said_seq) = (Some(monotonic()), self.cursor());
         // If it cannot be said, what it is for comes later: the journal keeps more than it has to.
         let _ = self.journal.advance_hub(&self.taken.cursor, Stamp::now().unix_ms);
     }

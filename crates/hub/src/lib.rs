@@ -57,6 +57,8 @@ mod presence;
 mod probed;
 mod process;
 mod protocol;
+mod recover;
+mod repairs;
 mod requests;
 mod run;
 mod scout;

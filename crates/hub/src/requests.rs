@@ -165,7 +165,7 @@ impl Dispatcher {
     fn why(&mut self, about: &About) -> Answer {
         let id = about.id.as_deref().ok_or_else(|| Refusal::params("id is missing"))?;
         self.settle();
-        crate::why::explain(&self.journal, Some(&self.memory), id, &self.clock)
+        crate::why::explain(&mut self.journal, Some(&mut self.memory), id, &self.clock)
             .map_err(|error| Refusal::new("unavailable", error.to_string()))?
             .ok_or_else(|| Refusal::new("not_found", format!("the journal has no message {id}")))
     }
@@ -200,7 +200,7 @@ impl Dispatcher {
         json!(ids.iter().map(|id| view::workspace(&self.engine, id)).collect::<Vec<_>>())
     }
 
-    fn agents(&self) -> Answer {
+    fn agents(&mut self) -> Answer {
         let failed = |error: ringer_journal::Error| Refusal::new("unavailable", error.to_string());
         let inventory = self.journal.inventory(None, self.clock.now().wall_ms).map_err(failed)?;
         Ok(json!(crate::why::agents(&inventory, &self.clock)))

@@ -177,7 +177,7 @@ fn log_panics(log: &Log) {
 /// Somebody may have rung between our decision to end and our end, and believes that a hub has heard it.
 fn start_again_if_behind(surroundings: &Surroundings, taken: &Taken, log: &Log) {
     let journal = Journal::open_existing(&surroundings.home).ok().flatten();
-    let is_behind = |journal: Journal| {
+    let is_behind = |mut journal: Journal| {
         let taken = journal.go_on(taken)?;
         let spooled = SpoolStatus::of(&surroundings.home, Stamp::now().unix_ms).waiting > 0;
         Ok::<bool, JournalError>(spooled || journal.last_seq()? > taken.cursor.seq)
@@ -193,7 +193,7 @@ fn start_again_if_behind(surroundings: &Surroundings, taken: &Taken, log: &Log) 
 async fn serve(
     surroundings: &Surroundings,
     presence: &Presence,
-    (journal, memory): (Journal, Memory),
+    (journal, mut memory): (Journal, Memory),
     bell: HubBell,
     plugs: Plugs,
     log: &Log,

@@ -8,17 +8,17 @@ use crate::view;
 
 /// What became of a message: its trail, and how far it has come on its way to agents. `None` if there is no such message.
 pub fn explain(
-    journal: &Journal,
-    memory: Option<&Memory>,
+    journal: &mut Journal,
+    mut memory: Option<&mut Memory>,
     id: &str,
     clock: &Clock,
 ) -> Result<Option<Value>, Error> {
     let message = journal.message(id)?;
-    let record = memory.map(|memory| memory.notification(id)).transpose()?.flatten();
+    let record = memory.as_mut().map(|memory| memory.notification(id)).transpose()?.flatten();
     if message.is_none() && record.is_none() {
         return Ok(None);
     }
-    let trail = memory.map(|memory| memory.trail(id)).transpose()?.unwrap_or_default();
+    let trail = memory.as_mut().map(|memory| memory.trail(id)).transpose()?.unwrap_or_default();
     let trail: Vec<Value> = trail.steps().map(|step| view::step(step, clock)).collect();
     let receipts: Vec<Value> = journal
         .receipts(id)?

@@ -138,7 +138,7 @@ impl Dispatcher {
     }
 
     /// Whether a message is in the journal and the hub has not come to it yet. A mark comes after it, so it counts.
-    fn is_to_be_read(&self, id: &MessageId) -> bool {
+    fn is_to_be_read(&mut self, id: &MessageId) -> bool {
         let message = self.journal.message(id.as_str()).ok().flatten();
         message.is_some_and(|message| message.seq > self.cursor())
     }
@@ -197,9 +197,9 @@ impl Dispatcher {
         self.put_mark(Mark::Read, &Target::Message(id.clone()))
     }
 
-    fn record(&self, id: &MessageId) -> Result<Record, Refusal> {
-        let found = self.engine.attention().store().get(id);
-        found.cloned().ok_or_else(|| {
+    fn record(&mut self, id: &MessageId) -> Result<Record, Refusal> {
+        let found = self.engine.attention().store().get(id).cloned();
+        found.ok_or_else(|| {
             if self.is_to_be_read(id) {
                 Refusal::new("busy", "the hub is still reading older messages, and has not come to this one")
             } else {

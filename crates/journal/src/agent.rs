@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::inbox::{self, Claim, Claimed};
 use crate::journal::Journal;
+use crate::row::{optional_text, text};
 use crate::stamp::Stamp;
 
 mod apply;
@@ -84,10 +85,7 @@ impl Journal {
         claim: Option<&Claim<'_>>,
         stamp: &Stamp,
     ) -> Result<AgentChange, Error> {
-        let quiet = self.healing(|journal| {
-            journal.nothing_changes(heard, claim, stamp).map_err(|error| journal.error(error))
-        })?;
-        if quiet {
+        if self.read(|connection| nothing_changes(connection, heard, claim, stamp))? {
             return Ok(AgentChange::default());
         }
         let (change, bells) = self.write(|transaction| {
@@ -99,23 +97,6 @@ impl Journal {
         })?;
         self.ring(&bells);
         Ok(change)
-    }
-
-    /// Whether a look is enough: the state stays, nothing waits, and a sign of life was written down not long ago.
-    pub(crate) fn nothing_changes(
-        &self,
-        heard: &Signals<'_>,
-        claim: Option<&Claim<'_>>,
-        stamp: &Stamp,
-    ) -> rusqlite::Result<bool> {
-        let Some(row) = row(&self.connection, heard)? else { return Ok(false) };
-        let mut machine = row.machine.clone();
-        let told = heard.signals.iter().any(|signal| !machine.apply(heard.mono, signal).is_empty());
-        let same = !told && machine.is_as_before(&row.machine, ALIVE_EVERY);
-        if !same || row.moved {
-            return Ok(false);
-        }
-        Ok(!inbox::waits(&self.connection, heard.of.agent.as_str(), claim, stamp)?)
     }
 
     /// Lets time pass for the agents whose time has come. Gives how many messages that made.
@@ -146,54 +127,54 @@ impl Journal {
 
     /// When time alone may change an agent, for somebody with that patience, on the clock that never jumps.
     pub fn agents_deadline(
-        &self,
+        &mut self,
         mono: Duration,
         patience: AgentPatience,
     ) -> Result<Option<Duration>, Error> {
-        let live = live(&self.connection).map_err(|error| self.error(error))?;
+        let live = self.read(live)?;
         Ok(live.into_iter().filter_map(|(_, machine)| machine.resume(mono, patience).next_deadline()).min())
     }
 
     /// What an agent does.
-    pub fn agent_state(&self, agent: &Agent) -> Result<Option<AgentState>, Error> {
+    pub fn agent_state(&mut self, agent: &Agent) -> Result<Option<AgentState>, Error> {
         Ok(self.agent_machine(agent)?.map(|machine| machine.state()))
     }
 
     /// What an agent does, and what decided that.
-    pub fn agent_machine(&self, agent: &Agent) -> Result<Option<AgentMachine>, Error> {
-        let machine: rusqlite::Result<Option<String>> = self
-            .connection
-            .query_row("SELECT machine FROM agent WHERE id = ?1", [agent.as_str()], |row| row.get(0))
-            .optional();
-        let machine = machine.map_err(|error| self.error(error))?;
+    pub fn agent_machine(&mut self, agent: &Agent) -> Result<Option<AgentMachine>, Error> {
+        let machine = self.read(|connection| {
+            connection
+                .query_row("SELECT machine FROM agent WHERE id = ?1", [agent.as_str()], |row| text(row, 0))
+                .optional()
+        })?;
         Ok(machine.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
     /// What was last seen of an agent.
-    pub fn sighting(&self, agent: &Agent) -> Result<Option<Sighting>, Error> {
-        self.connection
-            .prepare(&format!("SELECT {SIGHTING} FROM agent WHERE id = ?1"))
-            .and_then(|mut statement| statement.query_row([agent.as_str()], sighting).optional())
-            .map_err(|error| self.error(error))
+    pub fn sighting(&mut self, agent: &Agent) -> Result<Option<Sighting>, Error> {
+        self.read(|connection| {
+            let mut statement = connection.prepare(&format!("SELECT {SIGHTING} FROM agent WHERE id = ?1"))?;
+            Ok(statement.query_row([agent.as_str()], sighting).optional()?.flatten())
+        })
     }
 
     /// The agent that was last seen on a surface and has not gone.
-    pub fn agent_on(&self, surface: &str) -> Result<Option<Sighting>, Error> {
-        self.connection
-            .query_row(
+    pub fn agent_on(&mut self, surface: &str) -> Result<Option<Sighting>, Error> {
+        self.read(|connection| {
+            let found = connection.query_row(
                 &format!(
                     "SELECT {SIGHTING} FROM agent WHERE surface = ?1 AND state <> 'exited' ORDER BY seen DESC LIMIT 1"
                 ),
                 [surface],
                 sighting,
-            )
-            .optional()
-            .map_err(|error| self.error(error))
+            );
+            Ok(found.optional()?.flatten())
+        })
     }
 
     /// Every agent that has not gone, with what was last seen of it and what it does.
-    pub fn live_agents(&self) -> Result<Vec<(Sighting, AgentState)>, Error> {
-        let live = live(&self.connection).map_err(|error| self.error(error))?;
+    pub fn live_agents(&mut self) -> Result<Vec<(Sighting, AgentState)>, Error> {
+        let live = self.read(live)?;
         Ok(live.into_iter().map(|(sighting, machine)| (sighting, machine.state())).collect())
     }
 
@@ -213,13 +194,30 @@ impl Journal {
     }
 
     /// How often in a row that agent's stop was blocked.
-    pub fn blocks(&self, agent: &Agent) -> Result<i64, Error> {
-        self.connection
-            .query_row("SELECT blocks FROM agent WHERE id = ?1", [agent.as_str()], |row| row.get(0))
-            .optional()
-            .map(Option::unwrap_or_default)
-            .map_err(|error| self.error(error))
+    pub fn blocks(&mut self, agent: &Agent) -> Result<i64, Error> {
+        self.read(|connection| {
+            let query = "SELECT blocks FROM agent WHERE id = ?1";
+            let blocks = connection.query_row(query, [agent.as_str()], |row| row.get(0));
+            blocks.optional().map(Option::unwrap_or_default)
+        })
     }
+}
+
+/// Whether a look is enough: the state stays, nothing waits, and a sign of life was written down not long ago.
+pub(crate) fn nothing_changes(
+    connection: &Connection,
+    heard: &Signals<'_>,
+    claim: Option<&Claim<'_>>,
+    stamp: &Stamp,
+) -> rusqlite::Result<bool> {
+    let Some(row) = row(connection, heard)? else { return Ok(false) };
+    let mut machine = row.machine.clone();
+    let told = heard.signals.iter().any(|signal| !machine.apply(heard.mono, signal).is_empty());
+    let same = !told && machine.is_as_before(&row.machine, ALIVE_EVERY);
+    if !same || row.moved {
+        return Ok(false);
+    }
+    Ok(!inbox::waits(connection, heard.of.agent.as_str(), claim, stamp)?)
 }
 
 const SIGHTING: &str =
@@ -232,33 +230,29 @@ fn live(connection: &Connection) -> rusqlite::Result<Vec<(Sighting, AgentMachine
     let mut rows = statement.query([])?;
     let mut live = Vec::new();
     while let Some(row) = rows.next()? {
-        let machine: String = row.get(12)?;
-        // A row that makes no sense is passed over.
-        live.extend(
-            serde_json::from_str(&machine).ok().and_then(|machine| Some((sighting(row).ok()?, machine))),
-        );
+        // A row that makes no sense is passed over. The agent's next event writes it anew.
+        live.extend(sighting(row)?.zip(serde_json::from_str(&text(row, 12)?).ok()));
     }
     Ok(live)
 }
 
-fn sighting(row: &Row<'_>) -> rusqlite::Result<Sighting> {
-    let agent = |column| -> rusqlite::Result<Option<Agent>> {
-        Ok(row.get::<_, Option<String>>(column)?.and_then(|id| Agent::new(&id).ok()))
-    };
-    let scope: String = row.get(3)?;
-    let process: (Option<u32>, Option<i64>) = (row.get(9)?, row.get(10)?);
-    Ok(Sighting {
-        agent: agent(0)?.ok_or(rusqlite::Error::InvalidQuery)?,
-        client: row.get(1)?,
-        session_id: row.get(2)?,
-        scope: Scope::new(&scope).unwrap_or_else(|_| Scope::global()),
-        worktree: row.get(4)?,
-        cwd: row.get(5)?,
-        surface: row.get(6)?,
+/// `None` for a row whose id is none any more.
+fn sighting(row: &Row<'_>) -> rusqlite::Result<Option<Sighting>> {
+    let Ok(agent) = Agent::new(&text(row, 0)?) else { return Ok(None) };
+    let (pid, started): (Option<i64>, Option<i64>) = (row.get(9)?, row.get(10)?);
+    let pid = pid.and_then(|pid| pid.try_into().ok());
+    Ok(Some(Sighting {
+        agent,
+        client: text(row, 1)?,
+        session_id: text(row, 2)?,
+        scope: Scope::new(&text(row, 3)?).unwrap_or_else(|_| Scope::global()),
+        worktree: optional_text(row, 4)?,
+        cwd: optional_text(row, 5)?,
+        surface: optional_text(row, 6)?,
         tty: None,
-        manager: agent(7)?,
-        name: row.get(8)?,
-        process: process.0.zip(process.1.and_then(|started| started.try_into().ok())),
+        manager: optional_text(row, 7)?.and_then(|id| Agent::new(&id).ok()),
+        name: optional_text(row, 8)?,
+        process: pid.zip(started.and_then(|started| started.try_into().ok())),
         by_hooks: row.get(11)?,
-    })
+    }))
 }

@@ -38,7 +38,10 @@ pub(crate) fn put(
     };
     if let Some(agent) = draft.recipient.agent() {
         transaction
-            .prepare("INSERT INTO receipt (agent, seq, state, queued) VALUES (?1, ?2, 'queued', ?3)")?
+            // A damaged journal may have kept the receipt of a message that it lost.
+            .prepare(
+                "INSERT OR REPLACE INTO receipt (agent, seq, state, queued) VALUES (?1, ?2, 'queued', ?3)",
+            )?
             .execute(params![agent.as_str(), seq, unix_ms])?;
     }
     waiter::to_ring(transaction, draft)

@@ -77,16 +77,15 @@ impl Journal {
     }
 
     /// How far a consumer has read; 0 if it never did.
-    pub fn cursor(&self, consumer: &Consumer) -> Result<i64, Error> {
-        self.connection
-            .query_row(
+    pub fn cursor(&mut self, consumer: &Consumer) -> Result<i64, Error> {
+        self.read(|connection| {
+            let position = connection.query_row(
                 &format!("SELECT {POSITION} FROM cursor WHERE consumer = ?1 AND scope = ?2"),
                 params![consumer.name, consumer.scope.as_str()],
                 |row| row.get(0),
-            )
-            .optional()
-            .map(Option::unwrap_or_default)
-            .map_err(|error| self.error(error))
+            );
+            position.optional().map(Option::unwrap_or_default)
+        })
     }
 
     /// Moves a cursor behind a message. It never moves back. If this journal has no such message, because the one that
@@ -107,7 +106,7 @@ impl Journal {
     /// What a consumer has not read yet, in order: what is for the lead of its scope, not sent by itself, and still
     /// worth showing.
     pub fn unread(
-        &self,
+        &mut self,
         consumer: &Consumer,
         own: Option<&str>,
         unix_ms: i64,

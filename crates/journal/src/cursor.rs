@@ -6,6 +6,7 @@ use rusqlite::Connection;
 
 use crate::error::Error;
 use crate::journal::Journal;
+use crate::row::{optional_text, text};
 
 /// The highest number that this file ever gave to a message, an expression.
 ///
@@ -103,19 +104,18 @@ impl Taken {
 
 impl Journal {
     /// The random word that this file was begun with. Empty if damage took it.
-    pub fn generation(&self) -> Result<String, Error> {
-        generation(&self.connection).map_err(|error| self.error(error))
+    pub fn generation(&mut self) -> Result<String, Error> {
+        self.read(generation)
     }
 
     /// Where a reader goes on in this file: at its place if that is one of this file, else at the beginning.
-    pub fn go_on(&self, taken: &Taken) -> Result<Taken, Error> {
-        let found = go_on(&self.connection, taken);
-        found.map_err(|error| self.error(error))
+    pub fn go_on(&mut self, taken: &Taken) -> Result<Taken, Error> {
+        self.read(|connection| go_on(connection, taken))
     }
 
     /// The number of the last message that the journal ever had; 0 in a new one.
-    pub fn highest(&self) -> Result<i64, Error> {
-        highest(&self.connection).map_err(|error| self.error(error))
+    pub fn highest(&mut self) -> Result<i64, Error> {
+        self.read(highest)
     }
 }
 
@@ -123,11 +123,11 @@ pub(crate) fn generation(connection: &Connection) -> rusqlite::Result<String> {
     connection.query_row(
         "SELECT coalesce((SELECT value FROM note WHERE name = 'generation'), '')",
         [],
-        |row| row.get(0),
+        |row| text(row, 0),
     )
 }
 
-fn highest(connection: &Connection) -> rusqlite::Result<i64> {
+pub(crate) fn highest(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row(concat!("SELECT ", highest!()), [], |row| row.get(0))
 }
 
@@ -135,8 +135,9 @@ fn go_on(connection: &Connection, taken: &Taken) -> rusqlite::Result<Taken> {
     let (generation, highest) = (generation(connection)?, highest(connection)?);
     let cursor = &taken.cursor;
     let id: Option<String> =
-        connection
-            .query_row("SELECT (SELECT id FROM message WHERE seq = ?1)", [cursor.seq], |row| row.get(0))?;
+        connection.query_row("SELECT (SELECT id FROM message WHERE seq = ?1)", [cursor.seq], |row| {
+            optional_text(row, 0)
+        })?;
     let is_same = match &cursor.generation {
         Some(known) => *known == generation && (id.is_none() || id == cursor.id),
         // What schema 1 noted was a number alone.

@@ -151,6 +151,20 @@ impl Error {
             None if matches!(&source, rusqlite::Error::SqlInputError { error, .. } if error.extended_code == ffi::SQLITE_ERROR) => {
                 Self::Corrupt { path }
             }
+            // The tables are strict, and every value that is bound has the type of its column.
+            None if matches!(source, rusqlite::Error::InvalidColumnType(..)) => Self::Corrupt { path },
+            Some(ErrorCode::ConstraintViolation)
+                if matches!(
+                    extended,
+                    Some(
+                        ffi::SQLITE_CONSTRAINT_DATATYPE
+                            | ffi::SQLITE_CONSTRAINT_NOTNULL
+                            | ffi::SQLITE_CONSTRAINT_CHECK
+                    )
+                ) =>
+            {
+                Self::Corrupt { path }
+            }
             // SQLite says "cannot open" for a directory that forbids the -wal file, too.
             Some(ErrorCode::CannotOpen) => match rustix::fs::access(&home, rustix::fs::Access::WRITE_OK) {
                 Err(error) => Self::NotWritable { path: home, source: error.into() },

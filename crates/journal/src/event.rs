@@ -8,7 +8,7 @@ use ringer_core::{AgentState, Authority, Patience as AgentPatience, Signal};
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{AgentChange, EventTime, Sighting, Signals, hear, is_late};
+use crate::agent::{AgentChange, EventTime, Sighting, Signals, hear, is_late, nothing_changes};
 use crate::doorbell;
 use crate::error::Error;
 use crate::home::Home;
@@ -131,13 +131,13 @@ impl Journal {
         Ok(EventOutcome { spooled: true, ..EventOutcome::default() })
     }
 
-    fn changes_nothing(&self, event: &AgentEvent, wanted: Wanted<'_>) -> Result<bool, Error> {
+    fn changes_nothing(&mut self, event: &AgentEvent, wanted: Wanted<'_>) -> Result<bool, Error> {
         if event.session_starts || (event.turn_changes && self.blocks(&event.of.agent)? > 0) {
             return Ok(false);
         }
         let claim = event.claim(wanted.choose);
-        self.nothing_changes(&event.signals_at(event.mono), claim.as_ref(), &event.stamp)
-            .map_err(|error| self.error(error))
+        let signals = event.signals_at(event.mono);
+        self.read(|connection| nothing_changes(connection, &signals, claim.as_ref(), &event.stamp))
     }
 
     fn write_event(&mut self, event: &AgentEvent, wanted: Wanted<'_>) -> Result<EventOutcome, Error> {

@@ -6,6 +6,7 @@ use rusqlite::params;
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::memory::Memory;
+use crate::row::text;
 
 /// What a status bar shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,13 +19,13 @@ pub struct Glance {
 
 impl Journal {
     /// Takes a glance. What no hub has taken yet is unread, too.
-    pub fn glance(&self, memory: Option<&Memory>, unix_ms: i64) -> Result<Glance, Error> {
-        let taken = self.taken_by_hub(memory)?;
+    pub fn glance(&mut self, mut memory: Option<&mut Memory>, unix_ms: i64) -> Result<Glance, Error> {
+        let taken = self.taken_by_hub(memory.as_deref_mut())?;
         let (newest, until) = taken.catch_up.map(|catch_up| (catch_up.newest, catch_up.until)).unzip();
         let until = until.unwrap_or_default();
         let remembered = memory.map(Memory::unread).transpose()?.unwrap_or_default();
-        let take = || -> rusqlite::Result<Glance> {
-            let waiting: i64 = self.connection.query_row(
+        self.read(|connection| {
+            let waiting: i64 = connection.query_row(
                 "SELECT count(*) FROM message
                  WHERE seq > ?1 AND kind NOT LIKE 'mark-%' AND recipient IN (?2, ?3, ?4)
                    AND (ttl IS NULL OR ts + ttl > ?5) AND (seq > ?6 OR id > ?7)",
@@ -39,15 +40,13 @@ impl Journal {
                 ],
                 |row| row.get(0),
             )?;
-            let agents = self
-                .connection
+            let agents = connection
                 .prepare(
                     "SELECT state, count(*) FROM agent WHERE state <> 'exited' GROUP BY state ORDER BY state",
                 )?
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .query_map([], |row| Ok((text(row, 0)?, row.get(1)?)))?
                 .collect::<rusqlite::Result<_>>()?;
             Ok(Glance { unread: remembered + waiting, agents })
-        };
-        take().map_err(|error| self.error(error))
+        })
     }
 }

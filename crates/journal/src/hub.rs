@@ -4,16 +4,18 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use ringer_core::{Message, MessageId};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::consumer::advance;
-use crate::cursor::{self, Age, CatchUp, Cursor, POSITION, Taken};
+use crate::cursor::{Age, CatchUp, Cursor, POSITION, Taken};
 use crate::doorbell::{self, Doorbell, Holder};
 use crate::error::Error;
 use crate::home::Home;
 use crate::journal::Journal;
 use crate::memory::Memory;
 use crate::process::started;
+use crate::row::{optional_text, text};
+use crate::turn::Patience;
 
 /// The name of the hub's cursor.
 const CONSUMER: &str = "hub";
@@ -70,45 +72,34 @@ impl AsRawFd for HubBell {
 }
 
 impl Journal {
-    /// How far the hub has come in this journal. What counts is its memory. If that is lost, it is what the hub said
-    /// last: it has taken more since, and knows those by their ids if its memory has them.
-    pub fn taken_by_hub(&self, memory: Option<&Memory>) -> Result<Taken, Error> {
+    /// How far the hub has come in this journal. What counts is its memory. If that is lost, it reads the journal again: what
+    /// it had taken when it last said so is not new, and what its memory still has it knows by the ids.
+    pub fn taken_by_hub(&mut self, memory: Option<&mut Memory>) -> Result<Taken, Error> {
         if let Some(taken) = memory.map(Memory::taken).transpose()?.flatten() {
             return self.go_on(&taken);
         }
-        let said = self.said_by_hub().map_err(|error| self.error(error))?;
-        let catch_up = CatchUp { newest: String::new(), until: self.highest()? };
-        let catch_up = Some(catch_up).filter(|catch_up| said.seq < catch_up.until);
-        Ok(Taken { cursor: said, catch_up })
-    }
-
-    /// Where the hub was when it last said so in the journal.
-    fn said_by_hub(&self) -> rusqlite::Result<Cursor> {
-        let generation = Some(cursor::generation(&self.connection)?);
-        let said = self.connection.query_row(
-            &format!("SELECT {POSITION}, id FROM cursor WHERE consumer = ?1 AND scope = ?2"),
-            [CONSUMER, EVERYWHERE],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        );
-        let (seq, id) = said.optional()?.unwrap_or_default();
-        Ok(Cursor { generation, seq, id })
+        let (newest, until) = (self.read(said_by_hub)?, self.highest()?);
+        let beginning = Cursor { generation: Some(self.generation()?), seq: 0, id: None };
+        Ok(Taken { cursor: beginning, catch_up: newest.map(|newest| CatchUp { newest, until }) })
     }
 
     /// The hub has come this far. Said now and then, so that nothing is forgotten that it has not taken.
     pub fn advance_hub(&mut self, cursor: &Cursor, unix_ms: i64) -> Result<(), Error> {
-        self.write(|transaction| {
-            let place = "VALUES (?1, ?2, ?3, ?4, ?5, 0)";
-            advance(transaction, place, params![CONSUMER, EVERYWHERE, cursor.seq, cursor.id, unix_ms])
+        self.within(Patience::LOOP, |journal| {
+            journal.write(|transaction| {
+                let place = "VALUES (?1, ?2, ?3, ?4, ?5, 0)";
+                advance(transaction, place, params![CONSUMER, EVERYWHERE, cursor.seq, cursor.id, unix_ms])
+            })
         })
     }
 
     /// The messages that no hub has taken, in order; of the last thousand.
-    pub fn not_taken(&self, memory: Option<&Memory>) -> Result<Vec<Message>, Error> {
-        let taken = self.taken_by_hub(memory)?;
+    pub fn not_taken(&mut self, mut memory: Option<&mut Memory>) -> Result<Vec<Message>, Error> {
+        let taken = self.taken_by_hub(memory.as_deref_mut())?;
         let from = taken.cursor.seq.max(self.last_seq()?.saturating_sub(1000));
         let mut messages = Vec::new();
         for message in self.messages_after(from, usize::MAX)? {
-            let is_known = match (taken.age(&message), memory) {
+            let is_known = match (taken.age(&message), &mut memory) {
                 (Age::New, _) | (Age::Perhaps, None) => false,
                 (Age::Old, _) => true,
                 (Age::Perhaps, Some(memory)) => memory.knows(&message.id)?,
@@ -122,20 +113,27 @@ impl Journal {
 
     /// Copies the log into the database as far as nobody reads it, so that the next writer begins it anew: it then writes
     /// where the file has room already, which is quicker than to make it longer. Nobody waits for this.
-    pub fn checkpoint(&self) -> Result<(), Error> {
-        self.connection
-            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
-            .map_err(|error| self.error(error))
+    pub fn checkpoint(&mut self) -> Result<(), Error> {
+        self.read(|connection| connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())))
     }
 
     /// The oldest message that is kept, by when it was made: that is not the order in which they came.
-    pub fn oldest(&self) -> Result<Option<MessageId>, Error> {
+    pub fn oldest(&mut self) -> Result<Option<MessageId>, Error> {
         let query = "SELECT id FROM message ORDER BY id LIMIT 1";
-        let id: Option<String> = self
-            .connection
-            .query_row(query, [], |row| row.get(0))
-            .optional()
-            .map_err(|error| self.error(error))?;
+        let id = self.read(|connection| connection.query_row(query, [], |row| text(row, 0)).optional())?;
         Ok(id.and_then(|id| MessageId::parse(&id).ok()))
     }
+}
+
+/// The message at which the hub was when it last said so in the journal.
+fn said_by_hub(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let said = connection.query_row(
+        &format!(
+            "SELECT iif({POSITION} = seq, id, (SELECT id FROM message WHERE message.seq = {POSITION}))
+             FROM cursor WHERE consumer = ?1 AND scope = ?2"
+        ),
+        [CONSUMER, EVERYWHERE],
+        |row| optional_text(row, 0),
+    );
+    said.optional().map(Option::flatten)
 }

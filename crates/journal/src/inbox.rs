@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::error::Error;
 use crate::journal::Journal;
-use crate::row::{COLUMNS, read};
+use crate::row::{COLUMNS, read, text};
 use crate::stamp::Stamp;
 
 /// How long a claim holds until its output was written: a hook that was killed half-way leaves it pending.
@@ -87,8 +87,8 @@ const CURRENT: &str = "(message.ttl IS NULL OR message.ts + message.ttl > ?2)";
 
 impl Journal {
     /// What waits for an agent, in order.
-    pub fn pending_for(&self, agent: &Agent, unix_ms: i64) -> Result<Vec<Message>, Error> {
-        pending(&self.connection, agent.as_str(), unix_ms).map_err(|error| self.error(error))
+    pub fn pending_for(&mut self, agent: &Agent, unix_ms: i64) -> Result<Vec<Message>, Error> {
+        self.read(|connection| pending(connection, agent.as_str(), unix_ms))
     }
 
     /// Claims everything that waits for an agent, for a way that is not its hooks.
@@ -131,25 +131,24 @@ impl Journal {
     }
 
     /// How far a message has come on its way to agents.
-    pub fn receipts(&self, id: &str) -> Result<Vec<ReceiptRow>, Error> {
-        let select = || -> rusqlite::Result<Vec<ReceiptRow>> {
-            self.connection
+    pub fn receipts(&mut self, id: &str) -> Result<Vec<ReceiptRow>, Error> {
+        self.read(|connection| {
+            connection
                 .prepare(
                     "SELECT agent, state, queued, delivered, seen FROM receipt
                      WHERE seq = (SELECT seq FROM message WHERE id = ?1) ORDER BY agent",
                 )?
                 .query_map([id], |row| {
                     Ok(ReceiptRow {
-                        agent: row.get(0)?,
-                        state: row.get(1)?,
+                        agent: text(row, 0)?,
+                        state: text(row, 1)?,
                         queued_ms: row.get(2)?,
                         delivered_ms: row.get(3)?,
                         seen_ms: row.get(4)?,
                     })
                 })?
                 .collect()
-        };
-        select().map_err(|error| self.error(error))
+        })
     }
 }
 
@@ -211,7 +210,7 @@ fn pending(connection: &Connection, agent: &str, unix_ms: i64) -> rusqlite::Resu
     let mut messages = Vec::new();
     while let Some(row) = rows.next()? {
         // A row that makes no sense is passed over: it must not keep everybody from what comes after it.
-        messages.extend(read(row).ok());
+        messages.extend(read(row)?);
     }
     Ok(messages)
 }

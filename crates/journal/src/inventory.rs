@@ -10,7 +10,7 @@ use crate::doorbell::{self, Holder};
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::process::started;
-use crate::row::COLUMNS;
+use crate::row::{COLUMNS, optional_text, text};
 use crate::schema;
 
 /// A listener that waits.
@@ -82,30 +82,29 @@ pub struct Inventory {
 impl Journal {
     /// When each client was last heard of through its hooks, in milliseconds since 1970. One that never called is not in
     /// it.
-    pub fn clients_heard(&self) -> Result<Vec<(String, i64)>, Error> {
-        let select = || {
+    pub fn clients_heard(&mut self) -> Result<Vec<(String, i64)>, Error> {
+        self.read(|connection| {
             let query = "SELECT client, max(seen) FROM agent WHERE by_hooks GROUP BY client";
-            let mut statement = self.connection.prepare(query)?;
-            statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<Vec<_>, _>>()
-        };
-        select().map_err(|error| self.error(error))
+            let mut statement = connection.prepare(query)?;
+            statement.query_map([], |row| Ok((text(row, 0)?, row.get(1)?)))?.collect()
+        })
     }
 
     /// Takes stock, of one scope or of all.
-    pub fn inventory(&self, scope: Option<&Scope>, unix_ms: i64) -> Result<Inventory, Error> {
+    pub fn inventory(&mut self, scope: Option<&Scope>, unix_ms: i64) -> Result<Inventory, Error> {
         let name = scope.map(Scope::as_str);
         let [default, lead, all] = Recipient::FOR_LEAD;
-        let take = || -> rusqlite::Result<Inventory> {
+        let listeners = self.listeners(scope);
+        self.read(|connection| {
             Ok(Inventory {
-                schema: schema::version(&self.connection)?,
-                messages: self.connection.query_row(
+                schema: schema::version(connection)?,
+                messages: connection.query_row(
                     "SELECT count(*) FROM message WHERE (?1 IS NULL OR scope = ?1) AND kind NOT LIKE 'mark-%'",
                     [name],
                     |row| row.get(0),
                 )?,
-                listeners: self.listeners(scope),
-                unread: self
-                    .connection
+                listeners: listeners.clone(),
+                unread: connection
                     .prepare(
                         &format!("SELECT consumer, cursor.scope, touched,
                                 (SELECT count(*) FROM message WHERE message.scope = cursor.scope
@@ -115,8 +114,7 @@ impl Journal {
                     )?
                     .query_map(params![name, default, lead, all, unix_ms], unread)?
                     .collect::<rusqlite::Result<_>>()?,
-                agents: self
-                    .connection
+                agents: connection
                     .prepare(
                         "SELECT id, client, session_id, state, scope, seen, since, cwd, surface, name,
                                 id IS (SELECT lead.agent FROM lead WHERE lead.scope = agent.scope)
@@ -129,14 +127,13 @@ impl Journal {
                     )?
                     .query_map([name], agent)?
                     .collect::<rusqlite::Result<_>>()?,
-                open_questions: self.connection.query_row(
+                open_questions: connection.query_row(
                     "SELECT count(*) FROM question WHERE answered IS NULL AND (?1 IS NULL OR scope = ?1)",
                     [name],
                     |row| row.get(0),
                 )?,
             })
-        };
-        take().map_err(|error| self.error(error))
+        })
     }
 
     /// The listeners that are alive: their locks are held.
@@ -150,33 +147,31 @@ impl Journal {
     }
 
     /// The agent that works in a worktree, if there is exactly one alive.
-    pub fn agent_of_worktree(&self, worktree: &str) -> Result<Option<String>, Error> {
-        let select = || -> rusqlite::Result<Vec<String>> {
-            self.connection
+    pub fn agent_of_worktree(&mut self, worktree: &str) -> Result<Option<String>, Error> {
+        let mut agents: Vec<String> = self.read(|connection| {
+            connection
                 .prepare("SELECT id FROM agent WHERE worktree = ?1 AND state <> 'exited' LIMIT 2")?
-                .query_map([worktree], |row| row.get(0))?
+                .query_map([worktree], |row| text(row, 0))?
                 .collect()
-        };
-        let mut agents = select().map_err(|error| self.error(error))?;
+        })?;
         Ok(if agents.len() == 1 { agents.pop() } else { None })
     }
 
     /// The agent of that id or session id, if the journal knows it.
-    pub fn agent_named(&self, name: &str) -> Result<Option<String>, Error> {
-        let select = || {
-            self.connection
+    pub fn agent_named(&mut self, name: &str) -> Result<Option<String>, Error> {
+        self.read(|connection| {
+            connection
                 .prepare(
                     "SELECT id FROM agent WHERE ?1 IN (id, session_id, name)
                           ORDER BY id <> ?1, state = 'exited', seen DESC LIMIT 1",
                 )?
-                .query_row([name], |row| row.get(0))
+                .query_row([name], |row| text(row, 0))
                 .optional()
-        };
-        select().map_err(|error| self.error(error))
+        })
     }
 
     /// What nobody has read in a scope.
-    pub fn read_by_nobody(&self, scope: &Scope) -> Result<Vec<Message>, Error> {
+    pub fn read_by_nobody(&mut self, scope: &Scope) -> Result<Vec<Message>, Error> {
         self.select(
             &format!(
                 "SELECT {COLUMNS} FROM message WHERE scope = ?1 AND kind NOT LIKE 'mark-%'
@@ -193,7 +188,7 @@ impl Journal {
         self.write(|transaction| {
             let name = [scope.as_str()];
             let mut select = transaction.prepare("SELECT id FROM message WHERE scope = ?1")?;
-            let ids: Vec<String> = select.query_map(name, |row| row.get(0))?.collect::<Result<_, _>>()?;
+            let ids: Vec<String> = select.query_map(name, |row| text(row, 0))?.collect::<Result<_, _>>()?;
             transaction
                 .prepare("DELETE FROM receipt WHERE seq IN (SELECT seq FROM message WHERE scope = ?1)")?
                 .execute(name)?;
@@ -214,21 +209,26 @@ impl Holder {
 }
 
 fn unread(row: &Row<'_>) -> rusqlite::Result<Unread> {
-    Ok(Unread { consumer: row.get(0)?, scope: row.get(1)?, touched_ms: row.get(2)?, messages: row.get(3)? })
+    Ok(Unread {
+        consumer: text(row, 0)?,
+        scope: text(row, 1)?,
+        touched_ms: row.get(2)?,
+        messages: row.get(3)?,
+    })
 }
 
 fn agent(row: &Row<'_>) -> rusqlite::Result<KnownAgent> {
     Ok(KnownAgent {
-        id: row.get(0)?,
-        client: row.get(1)?,
-        session_id: row.get(2)?,
-        state: row.get(3)?,
-        scope: row.get(4)?,
+        id: text(row, 0)?,
+        client: optional_text(row, 1)?,
+        session_id: optional_text(row, 2)?,
+        state: optional_text(row, 3)?,
+        scope: text(row, 4)?,
         seen_ms: row.get(5)?,
         since_ms: row.get(6)?,
-        cwd: row.get(7)?,
-        surface: row.get(8)?,
-        name: row.get(9)?,
+        cwd: optional_text(row, 7)?,
+        surface: optional_text(row, 8)?,
+        name: optional_text(row, 9)?,
         lead: row.get(10)?,
     })
 }

@@ -80,10 +80,13 @@ impl Form for Messages {
         let highest: i64 = damaged
             .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'message'", [], |row| row.get(0))
             .unwrap_or(0);
+        fresh.execute("DELETE FROM message WHERE seq > ?1", [HIGHEST_NUMBER])?;
+        let highest = Some(highest).filter(|highest| *highest <= HIGHEST_NUMBER).unwrap_or(0);
         let floor: i64 = fresh.query_row(
-            "SELECT max(?1, coalesce((SELECT max(seq) FROM message), 0), coalesce((SELECT max(seq) FROM cursor), 0),
-                        coalesce((SELECT max(seq) FROM receipt), 0))",
-            [highest],
+            "SELECT max(?1, coalesce((SELECT max(seq) FROM message), 0),
+                        coalesce((SELECT max(seq) FROM cursor WHERE seq <= ?2), 0),
+                        coalesce((SELECT max(seq) FROM receipt WHERE seq <= ?2), 0))",
+            [highest, HIGHEST_NUMBER],
             |row| row.get(0),
         )?;
         fresh.execute("DELETE FROM sqlite_sequence WHERE name = 'message'", [])?;
@@ -94,6 +97,12 @@ impl Form for Messages {
             fresh.execute("UPDATE note SET value = ?1 WHERE name = 'generation'", [generation])?;
         }
         Ok(())
+    }
+
+    fn is_exhausted(connection: &Connection) -> bool {
+        let query = "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'message'), 0),
+                                coalesce((SELECT max(seq) FROM message), 0))";
+        connection.query_row(query, [], |row| row.get(0)).is_ok_and(|highest: i64| highest > HIGHEST_NUMBER)
     }
 
     /// Whoever sleeps has the old file open and is registered nowhere now: all are woken, and look.
@@ -223,6 +232,9 @@ const LEAD: &str = "CREATE TABLE lead (
     scope TEXT PRIMARY KEY,
     agent TEXT
 ) STRICT, WITHOUT ROWID";
+
+/// A message for every microsecond of 250 years: a higher number is damage.
+const HIGHEST_NUMBER: i64 = 1 << 53;
 
 /// Another file gets another one, so that a cursor into this one is no cursor into that one.
 const GENERATION: &str =

@@ -5,6 +5,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::error::Error;
 use crate::journal::Journal;
+use crate::row::optional_text;
 
 /// Whether a scope has a lead, and who that is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,12 +18,11 @@ pub struct Lead {
 
 impl Journal {
     /// The lead of a scope.
-    pub fn lead(&self, scope: &Scope) -> Result<Lead, Error> {
-        let found: rusqlite::Result<Option<Option<String>>> = self
-            .connection
-            .query_row("SELECT agent FROM lead WHERE scope = ?1", [scope.as_str()], |row| row.get(0))
-            .optional();
-        let found = found.map_err(|error| self.error(error))?;
+    pub fn lead(&mut self, scope: &Scope) -> Result<Lead, Error> {
+        let found = self.read(|connection| {
+            let query = "SELECT agent FROM lead WHERE scope = ?1";
+            connection.query_row(query, [scope.as_str()], |row| optional_text(row, 0)).optional()
+        })?;
         Ok(Lead { wanted: found.is_some(), agent: found.flatten() })
     }
 
@@ -41,7 +41,7 @@ impl Journal {
     /// An agent begins a session in a scope. It is the lead if one is wanted and nobody alive has the role. Gives whether
     /// it is.
     pub fn claim_lead(&mut self, scope: &Scope, agent: &Agent) -> Result<bool, Error> {
-        let lead = self.healing(|journal| journal.lead(scope))?;
+        let lead = self.lead(scope)?;
         if !lead.wanted || lead.agent.as_deref() == Some(agent.as_str()) {
             return Ok(lead.wanted);
         }

@@ -135,7 +135,7 @@ impl Journal {
             return Ok(0);
         }
         let now = Stamp::now().unix_ms;
-        let messages = self.healing(|journal| journal.unread(consumer, own, now, most))?;
+        let messages = self.unread(consumer, own, now, most)?;
         if messages.is_empty() {
             return Ok(0);
         }

@@ -81,6 +81,11 @@ impl FileNumber {
         Self { device: metadata.dev(), inode: metadata.ino(), length: metadata.len() }
     }
 
+    /// How many bytes were in it when it was looked at.
+    pub(crate) fn length(self) -> u64 {
+        self.length
+    }
+
     /// Whether nothing was in it when it was looked at.
     pub(crate) fn is_empty(self) -> bool {
         self.length == 0

@@ -3,14 +3,18 @@
 //! A file of its own, beside the journal. The hub writes it and nobody else, so it makes no writer of the journal wait; and
 //! whoever opens the journal need not read the definitions of these tables.
 
+use std::time::Duration;
+
 use ringer_core::{MessageId, Record, Trail};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::cursor::{CatchUp, Cursor, Taken};
 use crate::error::Error;
 use crate::home::Home;
-use crate::repair::REPAIR;
+use crate::repair::{REPAIR, set_rows_aside};
+use crate::row::{optional_text, text};
 use crate::settlement::{DeadLetter, Flag, Outgoing, ShownPopup};
+use crate::stamp::Stamp;
 use crate::store::{Form, Store};
 
 /// The hub's open memory.
@@ -86,6 +90,28 @@ const DEAD_LETTER: &str = "CREATE TABLE dead_letter (
     ts INTEGER NOT NULL
 ) STRICT";
 
+/// What the hub remembers.
+#[derive(Debug, Default)]
+pub struct Remembered {
+    /// The notifications.
+    pub records: Vec<Record>,
+    /// Rows that are damaged.
+    pub unreadable: Vec<UnreadableRecord>,
+}
+
+/// A notification that cannot be read any more. The message that it was made from may still be in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableRecord {
+    /// The number of its row.
+    pub number: i64,
+    /// The message.
+    pub id: String,
+    /// Whether the person has read it.
+    pub is_read: bool,
+    /// What it says, if only the id is damaged.
+    pub record: Option<Record>,
+}
+
 /// A [`Taken`]: one row.
 const TAKEN: &str = "CREATE TABLE taken (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -98,143 +124,141 @@ const TAKEN: &str = "CREATE TABLE taken (
 
 impl Memory {
     /// How far in the journal the hub has come. `None` if it never wrote that down.
-    pub fn taken(&self) -> Result<Option<Taken>, Error> {
-        let taken =
-            self.connection.query_row("SELECT generation, seq, id, newest, until FROM taken", [], |row| {
-                let (newest, until): (Option<String>, Option<i64>) = (row.get(3)?, row.get(4)?);
+    pub fn taken(&mut self) -> Result<Option<Taken>, Error> {
+        let query = "SELECT generation, seq, id, newest, until FROM taken";
+        self.read(|connection| {
+            let taken = connection.query_row(query, [], |row| {
+                let (newest, until): (_, Option<i64>) = (optional_text(row, 3)?, row.get(4)?);
+                let (generation, id) = (optional_text(row, 0)?, optional_text(row, 2)?);
                 Ok(Taken {
-                    cursor: Cursor { generation: row.get(0)?, seq: row.get(1)?, id: row.get(2)? },
+                    cursor: Cursor { generation, seq: row.get(1)?, id },
                     catch_up: newest.zip(until).map(|(newest, until)| CatchUp { newest, until }),
                 })
             });
-        taken.optional().map_err(|error| self.error(error))
+            taken.optional()
+        })
     }
 
     /// Whether the hub took that message before: it is a notification, or something is written down about it.
-    pub fn knows(&self, id: &MessageId) -> Result<bool, Error> {
-        self.connection
-            .prepare_cached(
+    pub fn knows(&mut self, id: &MessageId) -> Result<bool, Error> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
                 "SELECT EXISTS (SELECT 1 FROM notification WHERE id = ?1)
                      OR EXISTS (SELECT 1 FROM trail WHERE id = ?1)
                      OR EXISTS (SELECT 1 FROM undecided WHERE id = ?1)",
-            )
-            .and_then(|mut statement| statement.query_row([id.as_str()], |row| row.get(0)))
-            .map_err(|error| self.error(error))
+            )?;
+            statement.query_row([id.as_str()], |row| row.get(0))
+        })
     }
 
     /// The messages that the hub took and had not decided when it ended.
-    pub fn undecided(&self) -> Result<Vec<MessageId>, Error> {
+    pub fn undecided(&mut self) -> Result<Vec<MessageId>, Error> {
         self.rows("SELECT id FROM undecided ORDER BY id", message_id)
     }
 
     /// The notifications that are remembered, in the order they came: all that are unread, and so many of the others.
-    pub fn remembered(&self, most_read: usize) -> Result<Vec<Record>, Error> {
+    pub fn remembered(&mut self, most_read: usize) -> Result<Remembered, Error> {
         let most = i64::try_from(most_read).unwrap_or(i64::MAX);
-        let select = || -> rusqlite::Result<Vec<Record>> {
-            let mut statement = self.connection.prepare(
-                "SELECT id, record FROM (
+        self.read(|connection| {
+            let mut statement = connection.prepare(
+                "SELECT number, id, is_read, record FROM (
                      SELECT * FROM notification WHERE is_read = 0
                      UNION ALL
-                     SELECT * FROM (SELECT * FROM notification WHERE is_read = 1 ORDER BY number DESC LIMIT ?1)
+                     SELECT * FROM (SELECT * FROM notification WHERE is_read <> 0 ORDER BY number DESC LIMIT ?1)
                  ) ORDER BY number",
             )?;
             let mut rows = statement.query([most])?;
-            let mut records = Vec::new();
+            let mut remembered = Remembered::default();
             while let Some(row) = rows.next()? {
-                let (id, record): (String, String) = (row.get(0)?, row.get(1)?);
-                // A row that makes no sense is passed over.
-                if let Ok(mut record) = serde_json::from_str::<Record>(&record) {
-                    record.trail = self.steps_of(&id)?;
-                    records.push(record);
+                let (id, record) = (text(row, 1)?, text(row, 3)?);
+                let record = serde_json::from_str::<Record>(&record).ok();
+                if let Some(record) = record.as_ref().filter(|record| record.id.as_str() == id) {
+                    let trail = steps_of(connection, &id)?;
+                    remembered.records.push(Record { trail, ..record.clone() });
+                } else {
+                    let (number, is_read) = (row.get(0)?, row.get(2)?);
+                    remembered.unreadable.push(UnreadableRecord { number, id, is_read, record });
                 }
             }
-            Ok(records)
-        };
-        select().map_err(|error| self.error(error))
+            Ok(remembered)
+        })
     }
 
     /// How many notifications the person has not read.
-    pub fn unread(&self) -> Result<i64, Error> {
+    pub fn unread(&mut self) -> Result<i64, Error> {
         let count = "SELECT count(*) FROM notification WHERE is_read = 0";
-        self.connection.query_row(count, [], |row| row.get(0)).map_err(|error| self.error(error))
+        self.read(|connection| connection.query_row(count, [], |row| row.get(0)))
     }
 
     /// One notification, with its trail.
-    pub fn notification(&self, id: &str) -> Result<Option<Record>, Error> {
-        let select = || -> rusqlite::Result<Option<Record>> {
-            let found: Option<String> = self
-                .connection
-                .query_row("SELECT record FROM notification WHERE id = ?1", [id], |row| row.get(0))
+    pub fn notification(&mut self, id: &str) -> Result<Option<Record>, Error> {
+        self.read(|connection| {
+            let found = connection
+                .query_row("SELECT record FROM notification WHERE id = ?1", [id], |row| text(row, 0))
                 .optional()?;
             let record = found.and_then(|record| serde_json::from_str::<Record>(&record).ok());
-            record.map(|record| Ok(Record { trail: self.steps_of(id)?, ..record })).transpose()
-        };
-        select().map_err(|error| self.error(error))
+            record.map(|record| Ok(Record { trail: steps_of(connection, id)?, ..record })).transpose()
+        })
     }
 
     /// What became of a message, step by step.
-    pub fn trail(&self, id: &str) -> Result<Trail, Error> {
-        self.steps_of(id).map_err(|error| self.error(error))
-    }
-
-    fn steps_of(&self, id: &str) -> rusqlite::Result<Trail> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT ts, text FROM trail WHERE id = ?1 ORDER BY step")?;
-        let mut rows = statement.query([id])?;
-        let mut trail = Trail::default();
-        while let Some(row) = rows.next()? {
-            trail.add(row.get(0)?, row.get::<_, String>(1)?);
-        }
-        Ok(trail)
+    pub fn trail(&mut self, id: &str) -> Result<Trail, Error> {
+        self.read(|connection| steps_of(connection, id))
     }
 
     /// The deliveries that were under way when the hub ended.
-    pub fn outbox(&self) -> Result<Vec<Outgoing>, Error> {
+    pub fn outbox(&mut self) -> Result<Vec<Outgoing>, Error> {
         self.rows("SELECT id, way, delivery FROM outbox ORDER BY id, way", |row| {
             let Some(id) = message_id(row)? else { return Ok(None) };
-            Ok(Some(Outgoing { id, way: row.get(1)?, delivery: row.get(2)? }))
+            Ok(Some(Outgoing { id, way: text(row, 1)?, delivery: text(row, 2)? }))
         })
     }
 
     /// The deliveries that were given up, newest first.
-    pub fn dead_letters(&self) -> Result<Vec<DeadLetter>, Error> {
+    pub fn dead_letters(&mut self) -> Result<Vec<DeadLetter>, Error> {
         self.rows("SELECT id, target, why, ts FROM dead_letter ORDER BY number DESC", |row| {
             let Some(id) = message_id(row)? else { return Ok(None) };
-            Ok(Some(DeadLetter { id, target: row.get(1)?, why: row.get(2)?, unix_ms: row.get(3)? }))
+            Ok(Some(DeadLetter { id, target: text(row, 1)?, why: text(row, 2)?, unix_ms: row.get(3)? }))
         })
     }
 
     /// The popups that were on the screen when the hub ended, oldest first.
-    pub fn popups(&self) -> Result<Vec<ShownPopup>, Error> {
+    pub fn popups(&mut self) -> Result<Vec<ShownPopup>, Error> {
         self.rows("SELECT id, key, number, server FROM popup ORDER BY id", |row| {
-            let Some(id) = message_id(row)? else { return Ok(None) };
-            Ok(Some(ShownPopup { id, key: row.get(1)?, number: row.get(2)?, server: row.get(3)? }))
+            let (Some(id), Ok(number)) = (message_id(row)?, row.get::<_, i64>(2)?.try_into()) else {
+                return Ok(None);
+            };
+            Ok(Some(ShownPopup { id, key: text(row, 1)?, number, server: text(row, 3)? }))
         })
     }
 
     /// The flags that are up.
-    pub fn flags(&self) -> Result<Vec<Flag>, Error> {
+    pub fn flags(&mut self) -> Result<Vec<Flag>, Error> {
         self.rows("SELECT reason, place FROM flag ORDER BY reason, place", |row| {
-            Ok(Some(Flag { reason: row.get(0)?, place: row.get(1)? }))
+            Ok(Some(Flag { reason: text(row, 0)?, place: text(row, 1)? }))
         })
     }
 
     /// All rows of a query; those that make no sense are passed over.
     fn rows<T>(
-        &self,
+        &mut self,
         query: &str,
-        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<Option<T>>,
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<Option<T>>,
     ) -> Result<Vec<T>, Error> {
-        let mut select = || -> rusqlite::Result<Vec<T>> {
-            let mut statement = self.connection.prepare(query)?;
+        self.read(|connection| {
+            let mut statement = connection.prepare(query)?;
             let mut rows = statement.query([])?;
             let mut all = Vec::new();
             while let Some(row) = rows.next()? {
                 all.extend(read(row)?);
             }
             Ok(all)
-        };
-        select().map_err(|error| self.error(error))
+        })
+    }
+
+    /// Takes notifications out that cannot be read, by the numbers of their rows. Their bytes are kept.
+    pub fn set_notifications_aside(&mut self, numbers: &[i64], stamp: &Stamp) -> Result<(), Error> {
+        self.write(|transaction| set_rows_aside(transaction, ("notification", "number"), numbers, *stamp))
     }
 
     /// Forgets what is read and what became of messages, where they are older than the oldest that the journal has. What
@@ -267,17 +291,28 @@ impl Memory {
     }
 }
 
+fn steps_of(connection: &Connection, id: &str) -> rusqlite::Result<Trail> {
+    let mut statement =
+        connection.prepare_cached("SELECT ts, text FROM trail WHERE id = ?1 ORDER BY step")?;
+    let mut rows = statement.query([id])?;
+    let mut trail = Trail::default();
+    while let Some(row) = rows.next()? {
+        trail.add(row.get(0)?, text(row, 1)?);
+    }
+    Ok(trail)
+}
+
 /// The id in the first column, if it is one.
 fn message_id(row: &Row<'_>) -> rusqlite::Result<Option<MessageId>> {
-    Ok(MessageId::parse(&row.get::<_, String>(0)?).ok())
+    Ok(MessageId::parse(&text(row, 0)?).ok())
 }
 
 /// Takes the hub's memory over from a journal of version 2, which had it in its own file. Whoever is killed on the way
 /// leaves it there, and the next one begins again.
 pub(crate) fn move_out(home: &Home, journal: &Connection) -> Result<(), Error> {
-    let memory = Memory::open(home)?;
+    let _memory = Memory::open(home)?;
     let path = home.path().join(Notices::FILE);
-    let failed = |error| memory.error(error);
+    let failed = |error| Error::database(&path, Duration::ZERO, error);
     journal.execute("ATTACH ?1 AS memory", [path.to_string_lossy()]).map_err(failed)?;
     let copied = journal.execute_batch(
         "BEGIN IMMEDIATE;

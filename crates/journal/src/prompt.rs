@@ -5,6 +5,7 @@ use ringer_core::{Agent, Draft, Mark, QuestionId, Scope, Sender, Tag};
 use rusqlite::{Transaction, params};
 
 use crate::append::put;
+use crate::row::text;
 use crate::stamp::Stamp;
 
 /// Stores the question that a notice asks. Gives the id for its message.
@@ -35,7 +36,7 @@ pub(crate) fn close(
             "SELECT id FROM question WHERE answered IS NULL AND asker = ?1 AND id IN (
                  SELECT question_id FROM message WHERE sender = ?1 AND kind = 'question' AND key LIKE ?1 || '-%')",
         )?
-        .query_map([agent.as_str()], |row| row.get(0))?
+        .query_map([agent.as_str()], |row| text(row, 0))?
         .collect::<rusqlite::Result<_>>()?;
     let mut bells = Vec::new();
     for id in open {

@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 use crate::append::put;
 use crate::error::Error;
 use crate::journal::Journal;
+use crate::row::{optional_text, text};
 use crate::stamp::Stamp;
 use crate::vigil::{Parent, Vigil, Woke};
 use crate::waiter::Topic;
@@ -96,7 +97,7 @@ impl Journal {
         let mut stamp = *stamp;
         loop {
             let id = stamp.next().question_id();
-            if self.healing(|journal| journal.question(&id))?.is_none() {
+            if self.question(&id)?.is_none() {
                 return Ok(id);
             }
         }
@@ -111,7 +112,7 @@ impl Journal {
         let Some(vigil) = &mut asked.vigil else { return Ok(None) };
         loop {
             vigil.prepare(self)?;
-            let question = self.healing(|journal| journal.question(&asked.id))?;
+            let question = self.question(&asked.id)?;
             if let Some(question) = question.filter(|question| question.answered_ms.is_some()) {
                 return Ok(Some(question));
             }
@@ -130,8 +131,7 @@ impl Journal {
         answerer: &Sender,
         stamp: &Stamp,
     ) -> Result<Question, Error> {
-        let question = self.healing(|journal| journal.question(id))?;
-        let question = question.ok_or_else(|| Error::NoQuestion(id.to_string()))?;
+        let question = self.question(id)?.ok_or_else(|| Error::NoQuestion(id.to_string()))?;
         let closed = self.write(|transaction| {
             let changed = transaction
                 .prepare("UPDATE question SET answered = ?2, answerer = ?3, answer = ?4 WHERE id = ?1 AND answered IS NULL")?
@@ -169,25 +169,25 @@ impl Journal {
     }
 
     /// A question by its id.
-    pub fn question(&self, id: &QuestionId) -> Result<Option<Question>, Error> {
-        self.connection
-            .query_row(&format!("SELECT {COLUMNS} FROM question WHERE id = ?1"), [id.as_str()], read)
-            .optional()
-            .map_err(|error| self.error(error))
+    pub fn question(&mut self, id: &QuestionId) -> Result<Option<Question>, Error> {
+        self.read(|connection| {
+            let query = format!("SELECT {COLUMNS} FROM question WHERE id = ?1");
+            Ok(connection.query_row(&query, [id.as_str()], read).optional()?.flatten())
+        })
     }
 
     /// The questions of a scope (or of all), oldest first: those still open, or all that are kept.
-    pub fn questions(&self, scope: Option<&Scope>, closed_too: bool) -> Result<Vec<Question>, Error> {
-        let select = || -> rusqlite::Result<Vec<Question>> {
-            self.connection
+    pub fn questions(&mut self, scope: Option<&Scope>, closed_too: bool) -> Result<Vec<Question>, Error> {
+        self.read(|connection| {
+            connection
                 .prepare(&format!(
                     "SELECT {COLUMNS} FROM question
                      WHERE (?1 IS NULL OR scope = ?1) AND (?2 OR answered IS NULL) ORDER BY asked, id"
                 ))?
                 .query_map(params![scope.map(Scope::as_str), closed_too], read)?
+                .filter_map(Result::transpose)
                 .collect()
-        };
-        select().map_err(|error| self.error(error))
+        })
     }
 }
 
@@ -220,19 +220,18 @@ fn tell(
     drafts
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Question> {
-    let bad =
-        |column| rusqlite::Error::InvalidColumnType(column, "word".to_owned(), rusqlite::types::Type::Text);
-    let text = |column| row.get::<_, String>(column);
-    Ok(Question {
-        id: QuestionId::parse(&text(0)?).map_err(|_| bad(0))?,
-        scope: Scope::new(&text(1)?).map_err(|_| bad(1))?,
-        asker: Sender::new(&text(2)?).map_err(|_| bad(2))?,
+/// `None` for one whose id is none any more: it cannot be answered.
+fn read(row: &Row<'_>) -> rusqlite::Result<Option<Question>> {
+    let Ok(id) = QuestionId::parse(&text(row, 0)?) else { return Ok(None) };
+    Ok(Some(Question {
+        id,
+        scope: Scope::new(&text(row, 1)?).unwrap_or_else(|_| Scope::global()),
+        asker: Sender::new(&text(row, 2)?).unwrap_or_else(|_| Sender::system()),
         asked_ms: row.get(3)?,
-        question: text(4)?,
-        options: serde_json::from_str(&text(5)?).unwrap_or_default(),
+        question: text(row, 4)?,
+        options: serde_json::from_str(&text(row, 5)?).unwrap_or_default(),
         answered_ms: row.get(6)?,
-        answerer: row.get::<_, Option<String>>(7)?.and_then(|name| Sender::new(&name).ok()),
-        answer: row.get(8)?,
-    })
+        answerer: optional_text(row, 7)?.and_then(|name| Sender::new(&name).ok()),
+        answer: optional_text(row, 8)?,
+    }))
 }

@@ -8,7 +8,9 @@ use rusqlite::{ToSql, params};
 use crate::cursor::{Age, Taken};
 use crate::error::Error;
 use crate::journal::Journal;
-use crate::row::{COLUMNS, read};
+use crate::repair::set_rows_aside;
+use crate::row::{COLUMNS, has_id, read};
+use crate::stamp::Stamp;
 use crate::vigil::{Parent, Vigil, Woke};
 use crate::waiter::Topic;
 
@@ -27,14 +29,48 @@ pub struct Filter {
     pub since_ms: Option<i64>,
 }
 
+/// What was read from a place on.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// The messages, in order.
+    pub messages: Vec<Message>,
+    /// The numbers of rows that are damaged so that they are no messages any more.
+    pub unreadable: Vec<i64>,
+}
+
 impl Journal {
+    /// Every message after a place, in order, and what cannot be read among them; at most so many messages.
+    pub fn batch_after(&mut self, seq: i64, most: usize) -> Result<Batch, Error> {
+        let query = format!("SELECT {COLUMNS} FROM message WHERE seq > ?1 ORDER BY seq");
+        self.read(|connection| {
+            let mut statement = connection.prepare(&query)?;
+            let mut rows = statement.query([seq])?;
+            let mut batch = Batch::default();
+            while batch.messages.len() < most
+                && let Some(row) = rows.next()?
+            {
+                match read(row)? {
+                    Some(message) => batch.messages.push(message),
+                    None if has_id(row)? => {}
+                    None => batch.unreadable.push(row.get(0)?),
+                }
+            }
+            Ok(batch)
+        })
+    }
+
+    /// Takes messages out that are damaged so that they are none any more, by their numbers. Their bytes are kept.
+    pub fn set_messages_aside(&mut self, numbers: &[i64], stamp: &Stamp) -> Result<(), Error> {
+        self.write(|transaction| set_rows_aside(transaction, ("message", "seq"), numbers, *stamp))
+    }
+
     /// Every message after a place, in order, marks included; at most so many.
-    pub fn messages_after(&self, seq: i64, most: usize) -> Result<Vec<Message>, Error> {
+    pub fn messages_after(&mut self, seq: i64, most: usize) -> Result<Vec<Message>, Error> {
         self.select(&format!("SELECT {COLUMNS} FROM message WHERE seq > ?1 ORDER BY seq"), &[&seq], most)
     }
 
     /// The messages after a place that match, without marks, in order; at most so many.
-    pub fn matching_after(&self, filter: &Filter, seq: i64, most: usize) -> Result<Vec<Message>, Error> {
+    pub fn matching_after(&mut self, filter: &Filter, seq: i64, most: usize) -> Result<Vec<Message>, Error> {
         self.select(
             &format!(
                 "SELECT {COLUMNS} FROM message
@@ -56,20 +92,19 @@ impl Journal {
     }
 
     /// The number of the last message; 0 in an empty journal.
-    pub fn last_seq(&self) -> Result<i64, Error> {
-        self.connection
-            .query_row("SELECT coalesce(max(seq), 0) FROM message", [], |row| row.get(0))
-            .map_err(|error| self.error(error))
+    pub fn last_seq(&mut self) -> Result<i64, Error> {
+        let query = "SELECT coalesce(max(seq), 0) FROM message";
+        self.read(|connection| connection.query_row(query, [], |row| row.get(0)))
     }
 
     /// A message by its id.
-    pub fn message(&self, id: &str) -> Result<Option<Message>, Error> {
+    pub fn message(&mut self, id: &str) -> Result<Option<Message>, Error> {
         let found = self.select(&format!("SELECT {COLUMNS} FROM message WHERE id = ?1"), &[&id], 1)?;
         Ok(found.into_iter().next())
     }
 
     /// Those of some messages that are kept, in order.
-    pub fn messages(&self, ids: &[MessageId]) -> Result<Vec<Message>, Error> {
+    pub fn messages(&mut self, ids: &[MessageId]) -> Result<Vec<Message>, Error> {
         let mut messages = Vec::new();
         for id in ids {
             messages.extend(self.message(id.as_str())?);
@@ -82,24 +117,23 @@ impl Journal {
     ///
     /// At most so many are given; counted here and not by SQL, because a row that makes no sense does not count.
     pub(crate) fn select(
-        &self,
+        &mut self,
         query: &str,
         parameters: &[&dyn ToSql],
         most: usize,
     ) -> Result<Vec<Message>, Error> {
-        let select = || -> rusqlite::Result<Vec<Message>> {
-            let mut statement = self.connection.prepare(query)?;
+        self.read(|connection| {
+            let mut statement = connection.prepare(query)?;
             let mut rows = statement.query(parameters)?;
             let mut messages = Vec::new();
             while messages.len() < most
                 && let Some(row) = rows.next()?
             {
                 // A row that makes no sense is passed over: it must not keep everybody from what comes after it.
-                messages.extend(read(row).ok());
+                messages.extend(read(row)?);
             }
             Ok(messages)
-        };
-        select().map_err(|error| self.error(error))
+        })
     }
 }
 
@@ -145,11 +179,9 @@ impl<'a> Watch<'a> {
     /// What matches behind our place. If the journal was exchanged, it starts over, without what was sent before the last
     /// message that it gave.
     fn read(&mut self, filter: &Filter, most: usize) -> Result<Vec<Message>, Error> {
-        let taken = &self.taken;
-        self.taken = self.journal.healing(|journal| journal.go_on(taken))?;
+        self.taken = self.journal.go_on(&self.taken)?;
         loop {
-            let seq = self.taken.cursor.seq;
-            let mut messages = self.journal.healing(|journal| journal.matching_after(filter, seq, most))?;
+            let mut messages = self.journal.matching_after(filter, self.taken.cursor.seq, most)?;
             let is_end = messages.is_empty();
             messages.retain(|message| {
                 let is_old = self.taken.age(message) == Age::Old;

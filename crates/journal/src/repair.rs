@@ -5,6 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::error::Error;
@@ -14,18 +15,13 @@ use crate::schema;
 use crate::store::Form;
 use crate::turn::{self, Patience};
 
-/// The table of repairs, which both files have. `what` is `file`, or the table of a row that was taken out; `aside` is
-/// where a damaged file is now, and `bytes` is such a row. `id` is the message that tells the person of it, and `told`
-/// whether that was sent.
-pub(crate) const REPAIR: &str = "CREATE TABLE repair (
-    id TEXT PRIMARY KEY,
-    ts INTEGER NOT NULL,
-    what TEXT NOT NULL,
-    aside TEXT,
-    saved INTEGER NOT NULL,
-    bytes BLOB,
-    told INTEGER NOT NULL
-) STRICT, WITHOUT ROWID";
+mod noted;
+
+pub use noted::{Damage, NotedRepair};
+pub(crate) use noted::{REPAIR, set_rows_aside};
+
+/// The bytes of the smallest row in SQLite's format: a pointer of two bytes and a cell of two.
+const SMALLEST_ROW: u64 = 4;
 
 /// The endings of the files of a database: the log, the index of the log, and the database itself.
 const FILES: [&str; 3] = ["-wal", "-shm", ""];
@@ -109,7 +105,11 @@ fn build<F: Form>(home: &Home) -> Result<usize, Error> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(&building).map_err(io)?;
     let mut connection = Connection::open(&building).map_err(failed)?;
     schema::migrate::<F>(&mut connection).map_err(failed)?;
-    let saved = carry_over::<F>(&mut connection, &home.path().join(F::FILE)).map_err(failed)?;
+    let damaged = home.path().join(F::FILE);
+    // Where nothing is, a first database is begun, and nothing repaired.
+    let is_repair = FILES.iter().any(|ending| beside(&damaged, ending).exists());
+    let aside = is_repair.then(|| free_name::<F>(home));
+    let saved = carry_over::<F>(&mut connection, &damaged, aside.as_deref()).map_err(failed)?;
     // Closing copies the log into the file, so that one file is all there is to move.
     connection.close().map_err(|(_, error)| failed(error))?;
     fs::rename(&building, fresh::<F>(home)).and_then(|()| sync_directory(home.path())).map_err(io)?;
@@ -149,6 +149,11 @@ fn move_database(from: &Path, to: &Path) -> std::io::Result<bool> {
     Ok(moved)
 }
 
+/// The length of the log beside a database.
+fn log_length(database: &Path) -> u64 {
+    beside(database, "-wal").metadata().map_or(0, |log| log.len())
+}
+
 fn remove_database(path: &Path) {
     for ending in FILES {
         // Mostly there is none.
@@ -156,48 +161,114 @@ fn remove_database(path: &Path) {
     }
 }
 
-/// Copies every row that can be read. Gives the number of rows of the first table.
-fn carry_over<F: Form>(fresh: &mut Connection, damaged: &Path) -> rusqlite::Result<usize> {
+/// Copies every row that can be read, and notes where the damaged file will be. Gives the number of rows of the first
+/// table.
+fn carry_over<F: Form>(
+    fresh: &mut Connection,
+    damaged: &Path,
+    aside: Option<&Path>,
+) -> rusqlite::Result<usize> {
     let transaction = Transaction::new(fresh, TransactionBehavior::Immediate)?;
     let mut saved = Vec::new();
     // SQLite removes the log of an empty file, so that one is not opened.
     let has_content = FileNumber::of(damaged).is_ok_and(|file| !file.is_empty());
     if has_content && let Ok(old) = Connection::open_with_flags(damaged, OpenFlags::SQLITE_OPEN_READ_WRITE) {
-        saved.extend(F::SAVED.iter().map(|table| copy_table(&old, &transaction, table)));
+        // Pages of a damaged file may refer to one another in a circle. A row has at least a cell and a pointer to it.
+        let most =
+            FileNumber::of(damaged).map_or(0, |file| (file.length() + log_length(damaged)) / SMALLEST_ROW);
+        saved.extend(F::SAVED.iter().map(|table| copy_table(&old, &transaction, table, most)));
         F::after_rescue(&transaction, &old)?;
     }
+    let saved = saved.first().copied().unwrap_or_default();
+    if let Some(aside) = aside {
+        noted::note_file(&transaction, aside, saved)?;
+    }
     transaction.commit()?;
-    Ok(saved.first().copied().unwrap_or_default())
+    Ok(saved)
 }
 
 /// Reads forward, and where that breaks off, backward from the end, so that one bad page in the middle costs only
 /// itself and not everything behind it.
-fn copy_table(old: &Connection, fresh: &Transaction<'_>, table: &str) -> usize {
-    ["ASC", "DESC"].iter().map(|order| copy_rows(old, fresh, table, order).unwrap_or(0)).sum()
+fn copy_table(old: &Connection, fresh: &Transaction<'_>, table: &str, most: u64) -> usize {
+    ["ASC", "DESC"].iter().map(|order| copy_rows(old, fresh, table, order, most).unwrap_or(0)).sum()
 }
 
-fn copy_rows(old: &Connection, fresh: &Transaction<'_>, table: &str, order: &str) -> rusqlite::Result<usize> {
+fn copy_rows(
+    old: &Connection,
+    fresh: &Transaction<'_>,
+    table: &str,
+    order: &str,
+    most: u64,
+) -> rusqlite::Result<usize> {
     let columns = columns(fresh, table)?;
-    let key = &columns[0];
-    let names = columns.join(", ");
+    let key = &columns[0].name;
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let names = names.join(", ");
     let places = vec!["?"; columns.len()].join(", ");
     let mut insert = fresh.prepare(&format!("INSERT OR IGNORE INTO {table} ({names}) VALUES ({places})"))?;
     let mut select = old.prepare(&format!("SELECT {names} FROM {table} ORDER BY {key} {order}"))?;
     let mut rows = select.query([])?;
     let mut copied = 0;
-    // An unreadable row ends this direction; a row that breaks a rule of the table is left out.
-    while let Ok(Some(row)) = rows.next() {
-        let values: rusqlite::Result<Vec<rusqlite::types::Value>> =
-            (0..columns.len()).map(|n| row.get(n)).collect();
-        let Ok(values) = values else { continue };
-        copied += insert.execute(rusqlite::params_from_iter(values)).unwrap_or(0);
+    for _ in 0..most {
+        // An unreadable row ends this direction; a row that breaks a rule of the table is left out.
+        let Ok(Some(row)) = rows.next() else { break };
+        for (number, column) in columns.iter().enumerate() {
+            insert.raw_bind_parameter(number + 1, column.fitting(row.get_ref(number)?))?;
+        }
+        copied += insert.raw_execute().unwrap_or(0);
     }
     Ok(copied)
 }
 
-fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+/// A column of a table.
+struct Column {
+    name: String,
+    kind: ColumnKind,
+    may_be_null: bool,
+}
+
+#[derive(Clone, Copy)]
+enum ColumnKind {
+    Number,
+    Text,
+    Bytes,
+}
+
+impl Column {
+    /// A value as this column takes it: the tables are strict. Text keeps its bytes, also those that are no UTF-8.
+    fn fitting<'a>(&self, value: ValueRef<'a>) -> ToSqlOutput<'a> {
+        match (self.kind, value) {
+            (_, ValueRef::Null) if self.may_be_null => ToSqlOutput::Borrowed(value),
+            (ColumnKind::Number, ValueRef::Integer(_)) => ToSqlOutput::Borrowed(value),
+            (ColumnKind::Number, ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
+                let number = std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
+                number.unwrap_or(0_i64).into()
+            }
+            (ColumnKind::Number, ValueRef::Null | ValueRef::Real(_)) => 0_i64.into(),
+            (ColumnKind::Text, ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
+                ToSqlOutput::Borrowed(ValueRef::Text(bytes))
+            }
+            (ColumnKind::Bytes, ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
+                ToSqlOutput::Borrowed(ValueRef::Blob(bytes))
+            }
+            (_, ValueRef::Integer(number)) => number.to_string().into(),
+            (_, ValueRef::Real(number)) => number.to_string().into(),
+            (_, ValueRef::Null) => String::new().into(),
+        }
+    }
+}
+
+fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
     connection
-        .prepare("SELECT name FROM pragma_table_info(?1) ORDER BY cid")?
-        .query_map([table], |row| row.get(0))?
+        .prepare("SELECT name, type, \"notnull\", pk FROM pragma_table_info(?1) ORDER BY cid")?
+        .query_map([table], |row| {
+            let kind = match row.get::<_, String>(1)?.as_str() {
+                "INTEGER" => ColumnKind::Number,
+                "BLOB" => ColumnKind::Bytes,
+                _ => ColumnKind::Text,
+            };
+            let may_be_null = !row.get::<_, bool>(2)? && row.get::<_, i64>(3)? == 0;
+            Ok(Column { name: row.get(0)?, kind, may_be_null })
+        })?
         .collect()
 }

@@ -7,13 +7,14 @@
 use std::time::Duration;
 
 use ringer_core::{Draft, Kind, Recipient, Scope, Sender, Tag};
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use crate::append::put;
+use crate::cursor::{self, POSITION};
 use crate::error::Error;
 use crate::journal::Journal;
-use crate::note::OF_GONE_AGENTS;
+use crate::note::{self, OF_GONE_AGENTS};
 use crate::stamp::{Stamp, Uptime};
 
 /// How much is kept.
@@ -74,11 +75,10 @@ struct Prunings {
 
 impl Prunings {
     fn read(connection: &Connection) -> rusqlite::Result<Option<Self>> {
-        let note: Option<String> = connection
-            .prepare("SELECT value FROM note WHERE name = ?1")?
-            .query_row([PRUNINGS], |row| row.get(0))
-            .optional()?;
-        Ok(note.and_then(|note| serde_json::from_str(&note).ok()))
+        let known =
+            note::value(connection, PRUNINGS)?.and_then(|note| serde_json::from_str::<Self>(&note).ok());
+        // Numbers only grow: others are damaged, and must not make anything old.
+        Ok(known.filter(|known| known.highest.is_sorted()))
     }
 
     fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
@@ -105,8 +105,7 @@ impl Prunings {
 impl Journal {
     /// Prunes with the usual limits if it is time. For those who have time: listeners, the hub.
     pub fn prune_if_due(&mut self, uptime: &Uptime, stamp: &Stamp) -> Result<(), Error> {
-        let known = self
-            .healing(|journal| Prunings::read(&journal.connection).map_err(|error| journal.error(error)))?;
+        let known = self.read(Prunings::read)?;
         let passed = known.as_ref().map(|known| known.passed(uptime));
         let waited =
             known.as_ref().zip(passed).map(|(known, passed)| Duration::from_secs(known.waited) + passed);
@@ -135,8 +134,7 @@ impl Journal {
             prunings.look(uptime);
             prunings.waited = 0;
             prunings.count += 1;
-            let highest =
-                transaction.query_row("SELECT coalesce(max(seq), 0) FROM message", [], |row| row.get(0))?;
+            let highest = cursor::highest(transaction)?;
             let old = match prunings.highest.len().checked_sub(limits.prunings) {
                 Some(place) => prunings.highest[place],
                 None => 0,
@@ -158,7 +156,7 @@ impl Journal {
     /// Forgets the oldest messages where there are more than the limits allow, read or not, and tells the person. Gives
     /// how many.
     pub fn forget_over_limit(&mut self, limits: Limits, stamp: &Stamp) -> Result<usize, Error> {
-        if !self.healing(|journal| journal.is_over(limits).map_err(|error| journal.error(error)))? {
+        if !self.read(|connection| is_over(connection, limits))? {
             return Ok(0);
         }
         self.write(|transaction| {
@@ -179,36 +177,37 @@ impl Journal {
             Ok(forgotten)
         })
     }
+}
 
-    fn is_over(&self, limits: Limits) -> rusqlite::Result<bool> {
-        // Numbers have gaps, so this counts too many at most: a look that costs nothing.
-        let span: i64 = self.connection.query_row(
-            "SELECT coalesce((SELECT max(seq) FROM message) - (SELECT min(seq) FROM message) + 1, 0)",
-            [],
-            |row| row.get(0),
-        )?;
-        if used_bytes(&self.connection)? > limits.bytes {
-            return Ok(true);
-        }
-        let most = i64::from(limits.messages);
-        let count = "SELECT count(*) FROM message";
-        Ok(span > most && self.connection.query_row(count, [], |row| row.get::<_, i64>(0))? > most)
+fn is_over(connection: &Connection, limits: Limits) -> rusqlite::Result<bool> {
+    // Numbers have gaps, so this counts too many at most: a look that costs nothing.
+    let span: i64 = connection.query_row(
+        "SELECT coalesce((SELECT max(seq) FROM message) - (SELECT min(seq) FROM message) + 1, 0)",
+        [],
+        |row| row.get(0),
+    )?;
+    if used_bytes(connection)? > limits.bytes {
+        return Ok(true);
     }
+    let most = i64::from(limits.messages);
+    let count = "SELECT count(*) FROM message";
+    Ok(span > most && connection.query_row(count, [], |row| row.get::<_, i64>(0))? > most)
 }
 
 /// Forgets messages up to that number that are not needed any more: a cursor in use has not come to them, a live agent has
 /// not seen them, or they ask what is not answered.
 fn forget_old(transaction: &Transaction<'_>, old: i64, idle: i64) -> rusqlite::Result<usize> {
     let messages = transaction
-        .prepare(
-            "DELETE FROM message WHERE seq <= ?1
-             AND NOT EXISTS (SELECT 1 FROM cursor
-                 WHERE cursor.scope IN (message.scope, '*') AND cursor.seq < message.seq AND idle < ?2)
+        .prepare(&format!(
+            "WITH place(scope, seq) AS MATERIALIZED (SELECT scope, {POSITION} FROM cursor WHERE idle < ?2)
+             DELETE FROM message WHERE seq <= ?1
+             AND NOT EXISTS (SELECT 1 FROM place
+                 WHERE place.scope IN (message.scope, '*') AND place.seq < message.seq)
              AND NOT EXISTS (SELECT 1 FROM receipt JOIN agent ON agent.id = receipt.agent
                  WHERE receipt.seq = message.seq AND receipt.state <> 'seen' AND agent.state <> 'exited')
              AND NOT EXISTS (SELECT 1 FROM question
-                 WHERE question.id = message.question_id AND question.answered IS NULL)",
-        )?
+                 WHERE question.id = message.question_id AND question.answered IS NULL)"
+        ))?
         .execute([old, idle])?;
     forget_receipts(transaction)?;
     transaction.execute(
@@ -257,11 +256,7 @@ fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
 /// Tells the person, once a day at most.
 fn tell(transaction: &Transaction<'_>, forgotten: usize, stamp: &Stamp) -> rusqlite::Result<()> {
     const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-    let told: Option<String> = transaction
-        .prepare("SELECT value FROM note WHERE name = ?1")?
-        .query_row([TOLD], |row| row.get(0))
-        .optional()?;
-    let told = told.and_then(|told| told.parse::<i64>().ok());
+    let told = note::value(transaction, TOLD)?.and_then(|told| told.parse::<i64>().ok());
     if told.is_some_and(|told| (told..told.saturating_add(DAY_MS)).contains(&stamp.unix_ms)) {
         return Ok(());
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ringer_core::{Draft, Message, MessageId, QuestionId, Recipient, Scope, Sender, Tag};
-use rusqlite::types::Type;
+use ringer_core::{Draft, Kind, Message, MessageId, QuestionId, Recipient, Scope, Sender, Tag};
+use rusqlite::types::ValueRef;
 use rusqlite::{Row, Transaction, params};
 
 /// The columns of a message, in the order in which [`read`] takes them.
@@ -46,42 +46,63 @@ pub(crate) fn insert(
     Ok((inserted == 1).then(|| transaction.last_insert_rowid()))
 }
 
-/// Reads a row of [`COLUMNS`].
-pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Message> {
-    let kind: String = row.get(5)?;
+/// Reads a row of [`COLUMNS`]. `None` for one that has no id any more, and for a mark that this version does not know.
+///
+/// What else is damaged is replaced: a message that cannot be read is lost to its reader, and one with a wrong sender is
+/// not.
+pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Option<Message>> {
+    let kind = text(row, 5)?;
+    let tag = Tag::named(&kind).or_else(|| (!kind.starts_with(MARKS)).then_some(Tag::Notice(Kind::Status)));
+    let (Some(tag), Ok(id)) = (tag, MessageId::parse(&text(row, 1)?)) else { return Ok(None) };
     let ttl: Option<i64> = row.get(13)?;
-    let origin: Option<String> = row.get(14)?;
-    Ok(Message {
+    Ok(Some(Message {
         seq: row.get(0)?,
-        id: word(row, 1, MessageId::parse)?,
+        id,
         unix_ms: row.get(2)?,
         draft: Draft {
-            tag: Tag::named(&kind).ok_or_else(|| unreadable(5, format!("unknown kind {kind:?}")))?,
-            scope: word(row, 3, Scope::new)?,
-            sender: word(row, 4, Sender::new)?,
-            recipient: word(row, 6, Recipient::parse)?,
-            title: row.get(7)?,
-            subtitle: row.get(8)?,
-            body: row.get(9)?,
-            category: row.get(10)?,
-            question_id: row.get::<_, Option<String>>(11)?.and_then(|id| QuestionId::parse(&id).ok()),
-            key: row.get(12)?,
+            tag,
+            scope: Scope::new(&text(row, 3)?).unwrap_or_else(|_| Scope::global()),
+            sender: Sender::new(&text(row, 4)?).unwrap_or_else(|_| Sender::system()),
+            recipient: Recipient::parse(&text(row, 6)?).unwrap_or(Recipient::Default),
+            title: optional_text(row, 7)?,
+            subtitle: optional_text(row, 8)?,
+            body: text(row, 9)?,
+            category: optional_text(row, 10)?,
+            question_id: optional_text(row, 11)?.and_then(|id| QuestionId::parse(&id).ok()),
+            key: optional_text(row, 12)?,
             ttl: ttl.map(|ttl| Duration::from_millis(ttl.try_into().unwrap_or(0))),
-            origin: origin.and_then(|origin| serde_json::from_str(&origin).ok()).unwrap_or_default(),
+            origin: optional_text(row, 14)?
+                .and_then(|origin| serde_json::from_str(&origin).ok())
+                .unwrap_or_default(),
         },
-        machine: row.get(15)?,
-    })
+        machine: optional_text(row, 15)?,
+    }))
 }
 
-fn word<T>(
-    row: &Row<'_>,
-    column: usize,
-    parse: impl Fn(&str) -> Result<T, ringer_core::InvalidWord>,
-) -> rusqlite::Result<T> {
-    let text: String = row.get(column)?;
-    parse(&text).map_err(|error| unreadable(column, error.to_string()))
+/// Whether a row of [`COLUMNS`] has an id.
+pub(crate) fn has_id(row: &Row<'_>) -> rusqlite::Result<bool> {
+    Ok(MessageId::parse(&text(row, 1)?).is_ok())
 }
 
-fn unreadable(column: usize, why: String) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, why.into())
+/// How the kinds of marks begin. One that is not known is a newer version's, and changes nothing here.
+const MARKS: &str = "mark-";
+
+/// A text. Bytes that are no UTF-8 are replaced with U+FFFD: a damaged byte costs a character, and not the row.
+///
+/// Every text of both files is read with this or with [`optional_text`]. `row.get` fails on such bytes, and one of them
+/// would keep everybody from everything.
+pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    match row.get_ref(column)? {
+        ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+        // The tables are strict: another type is damage of the file, which is repaired.
+        other => Err(rusqlite::Error::InvalidColumnType(column, "text".to_owned(), other.data_type())),
+    }
+}
+
+/// The same where there may be none.
+pub(crate) fn optional_text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        _ => text(row, column).map(Some),
+    }
 }

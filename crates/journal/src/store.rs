@@ -40,6 +40,11 @@ pub trait Form: Debug + Default {
         Ok(())
     }
 
+    /// Whether no further row can be numbered, which SQLite reports as a full disk. Only damage counts so far.
+    fn is_exhausted(_connection: &Connection) -> bool {
+        false
+    }
+
     /// What is left to do once the fresh file is in its place.
     fn after_repair(_home: &Home) {}
 }
@@ -48,7 +53,7 @@ pub trait Form: Debug + Default {
 #[derive(Debug)]
 pub struct Store<F> {
     pub(crate) home: Home,
-    pub(crate) connection: Connection,
+    connection: Connection,
     /// The file that was opened, to notice when another one has taken its name. Only its number, and not a descriptor:
     /// closing one would drop the locks that SQLite holds on the file.
     file: FileNumber,
@@ -56,6 +61,8 @@ pub struct Store<F> {
     /// Whether a damaged file is set aside. A hook does not: that takes longer than its agent may wait.
     repairs: bool,
     repair: Option<Repair>,
+    /// Another file was opened in the place of this one since the last question.
+    reopened: bool,
     /// What an open file of this form knows besides.
     pub(crate) own: F,
 }
@@ -124,6 +131,12 @@ impl<F: Form> Store<F> {
         self.repair.take()
     }
 
+    /// Whether another file was opened in the place of this one since the last question: it was set aside or exchanged, by
+    /// this process or another one.
+    pub fn take_reopened(&mut self) -> bool {
+        std::mem::take(&mut self.reopened)
+    }
+
     /// The home.
     pub fn home(&self) -> &Home {
         &self.home
@@ -150,6 +163,7 @@ impl<F: Form> Store<F> {
     fn reopen(&mut self) -> Result<(), Error> {
         let open = if self.repairs { Self::open_with } else { Self::open_without_repair };
         *self = open(&self.home, self.patience)?;
+        self.reopened = true;
         Ok(())
     }
 
@@ -188,8 +202,16 @@ impl<F: Form> Store<F> {
                 break (file, connection);
             }
         };
-        let mut store =
-            Self { home: home.clone(), connection, file, patience, repairs: true, repair, own: F::default() };
+        let mut store = Self {
+            home: home.clone(),
+            connection,
+            file,
+            patience,
+            repairs: true,
+            repair,
+            reopened: false,
+            own: F::default(),
+        };
         let version = schema::version(&store.connection).map_err(|error| store.error(error))?;
         let known = schema::newest::<F>();
         if version > IMPLAUSIBLE {
@@ -214,16 +236,26 @@ impl<F: Form> Store<F> {
         Ok(store)
     }
 
+    /// Looks something up. A damaged file is set aside on the way, and the fresh one looked at.
+    pub(crate) fn read<T>(&mut self, look: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+        self.healing(|store| look(&store.connection).map_err(|error| store.error(error)))
+    }
+
     /// Does something with the file. If it turns out to be damaged, it is set aside, and the thing is done once more,
-    /// with the fresh one.
-    pub fn healing<T>(&mut self, mut work: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+    /// with the fresh one. Only for [`Store::read`] and [`Store::write`], through which everything goes.
+    fn healing<T>(&mut self, mut work: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         match work(self) {
-            Err(error) if error.is_corruption() && self.repairs => {
+            Err(error) if self.is_damaged(&error) && self.repairs => {
                 *self = Self::open_repaired(&self.home, self.patience, Some(self.file))?;
+                self.reopened = true;
                 work(self)
             }
             done => done,
         }
+    }
+
+    fn is_damaged(&self, error: &Error) -> bool {
+        error.is_corruption() || (matches!(error, Error::Full { .. }) && F::is_exhausted(&self.connection))
     }
 
     /// Runs a change in a transaction of its own, in turn with all other writers. When this returns, it is on disk.
@@ -274,7 +306,7 @@ impl<F: Form> Store<F> {
         }
     }
 
-    pub(crate) fn error(&self, source: rusqlite::Error) -> Error {
+    fn error(&self, source: rusqlite::Error) -> Error {
         Error::database(&Self::path(&self.home), self.patience.0, source)
     }
 }

@@ -72,10 +72,12 @@ impl Vigil {
         let home = journal.home.clone();
         doorbell::clear_strays(&home);
         let done = journal.write(|transaction| {
-            for name in waiter::registered(transaction)? {
-                if name != bell.name() && doorbell::clear_if_dead(&doorbell::named(&home, &name)) {
-                    waiter::forget(transaction, &name)?;
-                }
+            let (dead, living): (Vec<String>, Vec<String>) =
+                waiter::registered(transaction)?.into_iter().partition(|name| {
+                    name != bell.name() && doorbell::clear_if_dead(&doorbell::named(&home, name))
+                });
+            if !dead.is_empty() {
+                waiter::keep_only(transaction, &living)?;
             }
             waiter::register(transaction, bell.name(), &topic, scope)?;
             also(transaction)

@@ -3,6 +3,8 @@
 use ringer_core::{Draft, Mark, QuestionId, Recipient, Scope, Tag};
 use rusqlite::{Transaction, params};
 
+use crate::row::{optional_text, text};
+
 /// What somebody waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Topic {
@@ -71,9 +73,13 @@ pub(crate) fn register(
     Ok(())
 }
 
-/// Forgets a doorbell.
-pub(crate) fn forget(transaction: &Transaction<'_>, bell: &str) -> rusqlite::Result<()> {
-    transaction.prepare("DELETE FROM waiter WHERE bell = ?1")?.execute([bell])?;
+/// Forgets all doorbells but these, also those whose names are damaged.
+pub(crate) fn keep_only(transaction: &Transaction<'_>, bells: &[String]) -> rusqlite::Result<()> {
+    // Plain data: it cannot fail to be written.
+    let bells = serde_json::to_string(bells).unwrap_or_default();
+    transaction
+        .prepare("DELETE FROM waiter WHERE bell NOT IN (SELECT value FROM json_each(?1))")?
+        .execute([bells])?;
     Ok(())
 }
 
@@ -86,9 +92,10 @@ pub(crate) fn to_ring(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite:
     let mut rows = statement.query([])?;
     let mut bells = Vec::new();
     while let Some(row) = rows.next()? {
-        let (topic, scope): (String, String) = (row.get(1)?, row.get(2)?);
-        if Topic::named(&topic, row.get(3)?).is_some_and(|topic| topic.wants(&scope, draft)) {
-            bells.push(row.get(0)?);
+        let (topic, scope) = (text(row, 1)?, text(row, 2)?);
+        // What is no topic is a damaged one: a ring in vain costs a look, and a missing one a message.
+        if Topic::named(&topic, optional_text(row, 3)?).is_none_or(|topic| topic.wants(&scope, draft)) {
+            bells.push(text(row, 0)?);
         }
     }
     Ok(bells)
@@ -97,7 +104,7 @@ pub(crate) fn to_ring(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite:
 /// Every registered doorbell.
 pub(crate) fn registered(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<String>> {
     let mut statement = transaction.prepare("SELECT bell FROM waiter")?;
-    statement.query_map([], |row| row.get(0))?.collect()
+    statement.query_map([], |row| text(row, 0))?.collect()
 }
 
 #[cfg(test)]

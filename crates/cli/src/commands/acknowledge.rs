@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let repository = place::repository();
     let mut journal = place::journal()?;
     // Whoever answers the agent of this worktree is not that agent.
-    let question = journal.healing(|journal| journal.question(&id))?;
+    let question = journal.question(&id)?;
     let asker = question.and_then(|question| question.asker.agent());
     let sender = place::sender(arguments.from.as_deref(), asker.as_ref(), &mut journal, repository.as_ref())?;
     let question = journal.answer(&id, arguments.answer.as_deref(), &sender, &Stamp::now())?;

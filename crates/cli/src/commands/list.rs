@@ -61,13 +61,13 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<Value, Failure> {
     let clock = Clock::local();
     let home = place::home()?;
-    let Some(journal) = place::existing_journal()? else { return Ok(json!([])) };
-    let memory = Memory::open_existing(&home)?;
-    let mut records = match &memory {
-        Some(memory) => memory.remembered(arguments.limit)?,
+    let Some(mut journal) = place::existing_journal()? else { return Ok(json!([])) };
+    let mut memory = Memory::open_existing(&home)?;
+    let mut records = match &mut memory {
+        Some(memory) => memory.remembered(arguments.limit)?.records,
         None => Vec::new(),
     };
-    for message in journal.not_taken(memory.as_ref())? {
+    for message in journal.not_taken(memory.as_mut())? {
         match message.draft.tag {
             Tag::Notice(_) => records.extend(Record::of(&message)),
             // Marks that wait for a hub count already.
@@ -88,7 +88,7 @@ fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<V
 fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome {
     let clock = Clock::local();
     let home = place::home()?;
-    let Some(journal) = place::existing_journal()? else {
+    let Some(mut journal) = place::existing_journal()? else {
         return if arguments.json { print_json(&json!([])) } else { Ok(()) };
     };
     let filter = Filter { scope, ..Filter::default() };
@@ -99,10 +99,10 @@ fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome
         let lines: String = messages.iter().map(|message| word_line(message, &clock) + "\n").collect();
         return print_text(&lines);
     }
-    let memory = Memory::open_existing(&home)?;
+    let mut memory = Memory::open_existing(&home)?;
     let mut rows = Vec::new();
     for message in &messages {
-        let remembered = memory.as_ref().map(|memory| memory.notification(message.id.as_str()));
+        let remembered = memory.as_mut().map(|memory| memory.notification(message.id.as_str()));
         let remembered = remembered.transpose()?.flatten();
         // What was never remembered was never shown, and is nothing to read.
         let record =

@@ -97,7 +97,7 @@ fn print_all(journal: &mut Journal, filter: &Filter, json: bool, clock: &Clock) 
     let mut last: Option<Message> = None;
     loop {
         let seq = last.as_ref().map_or(0, |last| last.seq);
-        let mut messages = journal.healing(|journal| journal.matching_after(filter, seq, PAGE))?;
+        let mut messages = journal.matching_after(filter, seq, PAGE)?;
         if messages.is_empty() {
             return Ok(Printed::All(last.map(Box::new)));
         }

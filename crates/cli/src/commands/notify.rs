@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 fn recipient(to: Option<&str>, journal: &mut Journal) -> Result<Recipient, Failure> {
     let Some(to) = to else { return Ok(Recipient::Default) };
     let recipient = Recipient::parse(to)?;
-    let named = recipient.agent().map(|agent| journal.healing(|journal| journal.agent_named(agent.as_str())));
+    let named = recipient.agent().map(|agent| journal.agent_named(agent.as_str()));
     match named.transpose()?.flatten() {
         Some(id) => Ok(Recipient::parse(&format!("agent:{id}"))?),
         None => Ok(recipient),

@@ -51,9 +51,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let home = place::home()?;
     let mut journal = Journal::open_existing(&home)?;
     let (unread, listeners) = match &mut journal {
-        Some(journal) => {
-            (journal.healing(|journal| journal.read_by_nobody(&scope))?, journal.listeners(Some(&scope)))
-        }
+        Some(journal) => (journal.read_by_nobody(&scope)?, journal.listeners(Some(&scope))),
         None => (Vec::new(), Vec::new()),
     };
     if let Some(journal) = &journal {

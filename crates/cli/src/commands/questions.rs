@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let scope = (!arguments.everywhere).then_some(&scope);
     let questions = match place::existing_journal()? {
         Some(mut journal) => {
-            let questions = journal.healing(|journal| journal.questions(scope, arguments.all))?;
+            let questions = journal.questions(scope, arguments.all)?;
             place::tell_of_repair(&journal);
             questions
         }

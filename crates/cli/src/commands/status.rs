@@ -1,14 +1,15 @@
 //! `ringer status`.
 
 use ringer_hub::{Clock, StartFailure, agents};
-use ringer_journal::{Home, HubBell, Inventory, Journal, Memory, SpoolStatus, Stamp};
+use ringer_journal::{HubBell, Inventory, Journal, Memory, SpoolStatus, Stamp};
 use ringer_term::sanitise_line;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_text};
-use crate::{link, place};
+use crate::repairs::RepairView;
+use crate::{link, place, repairs};
 
 /// Say who listens, what is unread, which agents are known
 ///
@@ -49,6 +50,9 @@ struct Report {
     /// What became of events that hooks could not write themselves; absent where there is nothing to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     spool: Option<SpoolView>,
+    /// What was damaged and repaired; absent where nothing was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    repairs: Vec<RepairView>,
 }
 
 #[derive(Serialize)]
@@ -92,21 +96,23 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
     let repository = place::repository();
     let scope = place::scope(repository.as_ref());
     let now = Stamp::now().unix_ms;
-    let inventory = match place::existing_journal()? {
-        Some(mut journal) => {
-            let inventory =
-                journal.healing(|journal| journal.inventory((!everywhere).then_some(&scope), now))?;
-            place::tell_of_repair(&journal);
-            Some(inventory)
-        }
-        None => None,
-    };
+    let mut journal = place::existing_journal()?;
+    let mut memory = Memory::open_existing(&home)?;
+    let inventory = journal.as_mut().map(|journal| journal.inventory((!everywhere).then_some(&scope), now));
+    let inventory = inventory.transpose()?;
     let clock = Clock::local();
     let (messages, open_questions) =
         inventory.as_ref().map_or((0, 0), |inventory| (inventory.messages, inventory.open_questions));
     let agents = inventory.as_ref().map(|inventory| agents(inventory, &clock)).unwrap_or_default();
     let (listeners, unread) = inventory.map(|inventory| views(inventory, &clock)).unwrap_or_default();
-    let (unread_notifications, hub_behind) = hub_numbers(&home, now)?;
+    let (unread_notifications, hub_behind) = match &mut journal {
+        Some(journal) => hub_numbers(journal, memory.as_mut(), now)?,
+        None => (0, 0),
+    };
+    let repairs = repairs::of(journal.as_mut(), memory.as_mut(), &clock)?;
+    if let Some(journal) = &journal {
+        place::tell_of_repair(journal);
+    }
     let hub = HubBell::holder(&home).map(|holder| holder.pid);
     Ok(Report {
         home: home.path().display().to_string(),
@@ -122,15 +128,18 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
         hub_behind,
         unread_notifications,
         spool: spool(&SpoolStatus::of(&home, now), &clock),
+        repairs,
     })
 }
 
 /// How many notifications are unread, and how many messages the hub has not read yet.
-fn hub_numbers(home: &Home, now: i64) -> Result<(i64, i64), Failure> {
-    let Some(journal) = Journal::open_existing(home)? else { return Ok((0, 0)) };
-    let memory = Memory::open_existing(home)?;
-    let unread = journal.glance(memory.as_ref(), now)?.unread;
-    let behind = journal.last_seq()?.saturating_sub(journal.taken_by_hub(memory.as_ref())?.cursor.seq);
+fn hub_numbers(
+    journal: &mut Journal,
+    mut memory: Option<&mut Memory>,
+    now: i64,
+) -> Result<(i64, i64), Failure> {
+    let unread = journal.glance(memory.as_deref_mut(), now)?.unread;
+    let behind = journal.last_seq()?.saturating_sub(journal.taken_by_hub(memory)?.cursor.seq);
     Ok((unread, behind.max(0)))
 }
 
@@ -194,6 +203,7 @@ fn words(report: &Report) -> String {
     ]
     .into_iter()
     .chain(report.spool.iter().map(|spool| ("hook events", spool.words.clone())))
+    .chain(report.repairs.iter().map(|repair| ("repaired", repair.words.clone())))
     .map(|(name, value)| format!("{name:<17} {}\n", sanitise_line(&value)))
     .collect()
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             if arguments.form == "claude" {
                 pass_on(&mut journal);
             }
-            journal.glance(Memory::open_existing(&home)?.as_ref(), Stamp::now().unix_ms)?
+            journal.glance(Memory::open_existing(&home)?.as_mut(), Stamp::now().unix_ms)?
         }
         None => Glance::default(),
     };

@@ -44,7 +44,7 @@ fn explain_agent(name: &str, as_json: bool) -> Outcome {
         let what = format!("there is no agent {}", sanitise_line(name));
         Failure::new(Exit::Data, what).hint("ringer status")
     };
-    let journal = place::existing_journal()?.ok_or_else(unknown)?;
+    let mut journal = place::existing_journal()?.ok_or_else(unknown)?;
     let id = journal.agent_named(name)?.ok_or_else(unknown)?;
     let agent = Agent::new(&id)?;
     let machine = journal.agent_machine(&agent)?.ok_or_else(unknown)?;
@@ -63,9 +63,9 @@ fn explain_message(id: &str, as_json: bool) -> Outcome {
     let answer = match Client::connect(&home) {
         Ok(mut client) => Some(link::ask(&mut client, "notification.why", &json!({ "id": id }))?),
         Err(_) => match place::existing_journal()? {
-            Some(journal) => {
-                let memory = Memory::open_existing(&home)?;
-                explain(&journal, memory.as_ref(), id, &Clock::local())?
+            Some(mut journal) => {
+                let mut memory = Memory::open_existing(&home)?;
+                explain(&mut journal, memory.as_mut(), id, &Clock::local())?
             }
             None => None,
         },

@@ -92,7 +92,7 @@ fn a_journal_is_looked_into() {
     fs::write(environment.database(), "this is no database, and long enough to be looked at".repeat(99))
         .expect("a file");
     let rows = doctor(&environment, "", &[], 0);
-    says(&rows, "journal", "warn", "it was damaged", "");
+    says(&rows, "damage", "warn", "ringer.db was damaged", "ringer.db.damaged-1*");
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn half_way(environment: &TestEnvironment) -> Child {
 
 /// What waits for the agent, so many milliseconds from now.
 fn pending(environment: &TestEnvironment, milliseconds: u128) -> Vec<String> {
-    let journal = Journal::open(&Home::new(environment.home())).expect("a journal");
+    let mut journal = Journal::open(&Home::new(environment.home())).expect("a journal");
     let at = Stamp::now().unix_ms + i64::try_from(milliseconds).expect("a short time");
     let agent = Agent::new(AGENT).expect("a name");
     let messages = journal.pending_for(&agent, at).expect("it reads");

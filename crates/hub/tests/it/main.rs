@@ -8,6 +8,7 @@ mod hub;
 mod server;
 mod terminal;
 
+mod damage;
 mod desktop;
 mod hook_trust;
 mod hooks;

@@ -12,6 +12,7 @@ use super::notice::drafts;
 use super::{SIGHTING, Sighting, Signals, sighting};
 use crate::append::put;
 use crate::prompt;
+use crate::row::{optional_text, text};
 use crate::stamp::Stamp;
 
 /// When an event happened, and when it is taken in.
@@ -52,9 +53,9 @@ pub(super) fn row(connection: &Connection, heard: &Signals<'_>) -> rusqlite::Res
     let found = connection
         .prepare("SELECT machine, since, seen, newest, scope, surface, cwd FROM agent WHERE id = ?1")?
         .query_row([of.agent.as_str()], |row| {
-            let (machine, since_ms, seen_ms): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let (machine, since_ms, seen_ms) = (text(row, 0)?, row.get(1)?, row.get(2)?);
             let newest = Duration::from_nanos(row.get::<_, i64>(3)?.unsigned_abs());
-            let place: (String, Option<String>, Option<String>) = (row.get(4)?, row.get(5)?, row.get(6)?);
+            let place = (text(row, 4)?, optional_text(row, 5)?, optional_text(row, 6)?);
             let differs = |seen: &Option<String>, known: &Option<String>| seen.is_some() && seen != known;
             let moved =
                 place.0 != of.scope.as_str() || differs(&of.surface, &place.1) || differs(&of.cwd, &place.2);
@@ -160,6 +161,7 @@ fn tell(
     let of = transaction
         .prepare(&format!("SELECT {SIGHTING} FROM agent WHERE id = ?1"))?
         .query_row([heard.of.agent.as_str()], sighting)?;
+    let of = of.unwrap_or_else(|| heard.of.clone());
     let of = Sighting { tty: heard.of.tty.clone(), ..of };
     let mut told = 0;
     for notice in notices {

@@ -4,6 +4,7 @@ use ringer_core::{Agent, Draft, Notice, Scope, Sender, Tag, Telling, Tier, tell}
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::Sighting;
+use crate::row::optional_text;
 
 /// The messages that tell of a notice.
 pub(super) fn drafts(
@@ -54,7 +55,7 @@ fn unfinished(transaction: &Transaction<'_>, manager: &Agent) -> rusqlite::Resul
 fn lead_of(connection: &Connection, scope: &Scope) -> rusqlite::Result<Option<Agent>> {
     let found: Option<Option<String>> = connection
         .prepare("SELECT agent FROM lead WHERE scope = ?1")?
-        .query_row([scope.as_str()], |row| row.get(0))
+        .query_row([scope.as_str()], |row| optional_text(row, 0))
         .optional()?;
     Ok(found.flatten().and_then(|id| Agent::new(&id).ok()))
 }

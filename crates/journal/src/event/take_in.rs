@@ -20,6 +20,7 @@ use crate::append;
 use crate::error::Error;
 use crate::home::Home;
 use crate::journal::Journal;
+use crate::row::text;
 use crate::spool::{Entry, LostEvents, SHOWN_FOR, Spool, hash};
 use crate::stamp::Stamp;
 use crate::turn::Patience;
@@ -170,12 +171,11 @@ impl Journal {
     }
 
     /// The events that were applied and whose files are still there.
-    fn noted(&self) -> Result<HashSet<String>, Error> {
-        let select = || -> rusqlite::Result<HashSet<String>> {
-            let mut notes = self.connection.prepare("SELECT name FROM spooled")?;
-            notes.query_map([], |row| row.get(0))?.collect()
-        };
-        select().map_err(|error| self.error(error))
+    fn noted(&mut self) -> Result<HashSet<String>, Error> {
+        self.read(|connection| {
+            let mut notes = connection.prepare("SELECT name FROM spooled")?;
+            notes.query_map([], |row| text(row, 0))?.collect()
+        })
     }
 }
 
@@ -295,7 +295,7 @@ fn remove_notes(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         missing && path.parent().is_some_and(Path::is_dir)
     };
     let mut notes = transaction.prepare("SELECT name FROM spooled")?;
-    let names: Vec<String> = notes.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let names: Vec<String> = notes.query_map([], |row| text(row, 0))?.collect::<rusqlite::Result<_>>()?;
     for name in names.iter().filter(|name| is_gone(name)) {
         transaction.prepare("DELETE FROM spooled WHERE name = ?1")?.execute([name])?;
     }

@@ -265,12 +265,12 @@ fn what_cannot_be_removed_is_applied_once_and_keeps_nobody_busy() {
     let newer = world.spool().begin(&Agent::new(AGENT).unwrap(), 99).unwrap();
     newer.finish(world.now(), b"{\"version\":2}").unwrap();
     assert_eq!(world.take_in(&mut journal).events, 1);
-    let before = journal.connection.total_changes();
+    let before = journal.read(|connection| Ok(connection.total_changes())).unwrap();
     for _ in 0..3 {
         assert_eq!(world.take_in(&mut journal), TakenIn::default());
     }
     assert_eq!(
-        journal.connection.total_changes(),
+        journal.read(|connection| Ok(connection.total_changes())).unwrap(),
         before,
         "nothing is written for what is left for a newer version"
     );

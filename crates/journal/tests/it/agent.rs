@@ -82,7 +82,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-fn messages(journal: &Journal) -> Vec<Message> {
+fn messages(journal: &mut Journal) -> Vec<Message> {
     journal.messages_after(0, usize::MAX).expect("readable")
 }
 
@@ -251,7 +251,7 @@ fn whom_it_is_told_depends_on_the_tier() {
         }
         Scene::at(&mut journal, 0).working(&of);
         assert_eq!(Scene::at(&mut journal, 1).hook(&of, AgentState::Done).told, recipients.len());
-        let told = messages(&journal);
+        let told = messages(&mut journal);
         let to: Vec<String> = told.iter().map(|message| message.draft.recipient.to_string()).collect();
         assert_eq!(to, recipients, "{manager:?}, {lead:?}");
         assert!(told.iter().all(|message| message.draft.body == text), "{told:?}");
@@ -281,7 +281,7 @@ fn a_look_that_sees_less_tells_the_same_people_in_the_same_words() {
     };
     Scene::at(&mut journal, 0).working(&of);
     Scene::at(&mut journal, 1).hook(&sighting("a"), AgentState::Done);
-    let told = messages(&journal);
+    let told = messages(&mut journal);
     let to: Vec<String> = told.iter().map(|message| message.draft.recipient.to_string()).collect();
     assert_eq!(to, ["agent:m", "default"]);
     assert_eq!(told[0].draft.title.as_deref(), Some("painter in ringer"));
@@ -296,7 +296,7 @@ fn a_lead_of_another_scope_is_nobodys_manager_here() {
     assert!(journal.claim_lead(&scope("bbbbbbbb"), &agent("l")).unwrap());
     Scene::at(&mut journal, 0).working(&sighting("a"));
     Scene::at(&mut journal, 1).hook(&sighting("a"), AgentState::Done);
-    assert_eq!(messages(&journal)[0].draft.body, "Manager a completed its goal");
+    assert_eq!(messages(&mut journal)[0].draft.body, "Manager a completed its goal");
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn a_notice_says_who_where_and_why() {
     Scene::at(&mut journal, 0).working(&of);
     let blocked = Signal::state(Authority::Hook, AgentState::Blocked(BlockedOn::Permission)).text("rm -r x");
     Scene::at(&mut journal, 1).hear(&of, &[blocked], None, true);
-    let told = messages(&journal).remove(0);
+    let told = messages(&mut journal).remove(0);
     assert_eq!(
         (told.unix_ms, told.draft.sender.as_str(), told.draft.tag),
         (1000, "a", Tag::Notice(Kind::Waiting))
@@ -350,14 +350,17 @@ fn a_notice_says_who_where_and_why() {
     Scene::at(&mut journal, 2).hear(&named, &[question], None, true);
     Scene::at(&mut journal, 3).working(&named);
     Scene::at(&mut journal, 4).hook(&named, AgentState::Error);
-    let told = messages(&journal);
+    let told = messages(&mut journal);
     let keys: Vec<&str> = told.iter().filter_map(|message| message.draft.key.as_deref()).collect();
     assert!(keys.iter().all(|key| key.starts_with("a-")) && keys.first() != keys.last(), "{keys:?}");
     let last = told.last().expect("it failed");
     assert_eq!(last.draft.title.as_deref(), Some("painter in ringer"));
     let elsewhere = Sighting { cwd: Some("/src/other".to_owned()), ..sighting("b") };
     Scene::at(&mut journal, 5).hook(&elsewhere, AgentState::Error);
-    assert_eq!(messages(&journal).pop().expect("it failed").draft.title.as_deref(), Some("claude in other"));
+    assert_eq!(
+        messages(&mut journal).pop().expect("it failed").draft.title.as_deref(),
+        Some("claude in other")
+    );
 }
 
 #[test]
@@ -370,7 +373,7 @@ fn a_subagent_is_silent() {
         let change = Scene::at(&mut journal, seconds).hear(&of, &signals, None, false);
         assert_eq!(change, AgentChange { written: true, told: 0, claimed: None });
     }
-    assert!(messages(&journal).is_empty());
+    assert!(messages(&mut journal).is_empty());
     assert_eq!(row(&test, "a").0, "error");
 }
 
@@ -383,7 +386,7 @@ fn several_signals_of_one_moment_are_heard_in_order() {
     let mut of = sighting("a");
     of.manager = Some(agent("m"));
     assert_eq!(Scene::at(&mut journal, 0).hear(&of, &signals, None, true).told, 4);
-    let told = messages(&journal);
+    let told = messages(&mut journal);
     let said: Vec<(&str, String)> = told
         .iter()
         .map(|message| (message.draft.tag.as_str(), message.draft.recipient.to_string()))
@@ -425,12 +428,12 @@ fn what_waits_for_an_agent_enters_its_turn_in_the_same_transaction() {
     assert!(!Scene::at(&mut journal, 4).alive(&of, Some(&takes(Some("3")))).written, "it is leased");
     journal.hand_over(&of.agent, &claimed, 4000).unwrap();
     let state =
-        |journal: &Journal| journal.receipts(claimed.messages[0].id.as_str()).unwrap()[0].state.clone();
+        |journal: &mut Journal| journal.receipts(claimed.messages[0].id.as_str()).unwrap()[0].state.clone();
     assert!(!Scene::at(&mut journal, 5).alive(&of, Some(&takes(Some("2")))).written, "the same event");
-    assert_eq!(state(&journal), "delivered");
+    assert_eq!(state(&mut journal), "delivered");
     let change = Scene::at(&mut journal, 6).alive(&of, Some(&only_confirms(Some("4"))));
     assert_eq!(
-        (change, state(&journal).as_str()),
+        (change, state(&mut journal).as_str()),
         (AgentChange { written: true, told: 0, claimed: None }, "seen")
     );
 }

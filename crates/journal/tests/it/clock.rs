@@ -20,7 +20,7 @@ fn order_and_delivery_do_not_depend_on_the_clock() {
         assert_eq!(heard(&mut journal, lead(), 100), [number.to_string()], "sent at {moment}");
     }
     let sent: Vec<String> = (0..moments.len()).map(|number| number.to_string()).collect();
-    assert_eq!(bodies(&journal), sent);
+    assert_eq!(bodies(&mut journal), sent);
 }
 
 #[test]

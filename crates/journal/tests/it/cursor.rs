@@ -5,15 +5,13 @@ use std::time::{Duration, Instant};
 
 use ringer_journal::{Age, Filter, Journal, Parent, Taken, Watch};
 
-use crate::home::{TestHome, append, bodies, heard, lead, place, read_to};
+use crate::home::{TestHome, append, append_numbers, bodies, heard, lead, place, read_to};
 
 /// A journal of so many messages, whose texts are their numbers.
-fn journal_of(messages: u32) -> (TestHome, Journal) {
+fn journal_of(messages: i64) -> (TestHome, Journal) {
     let test = TestHome::new();
     let mut journal = test.open();
-    for number in 1..=messages {
-        append(&mut journal, &number.to_string());
-    }
+    append_numbers(&mut journal, 1..=messages);
     (test, journal)
 }
 
@@ -43,12 +41,11 @@ fn check(what: &str, exchange: impl Fn(&TestHome, &[u8]), expect: (i64, &str)) {
     drop(journal);
     let older = copy(&test);
     journal = test.open();
-    append(&mut journal, "4");
-    append(&mut journal, "5");
-    let taken = Taken { cursor: place(&journal, 5), catch_up: None };
+    append_numbers(&mut journal, 4..=5);
+    let taken = Taken { cursor: place(&mut journal, 5), catch_up: None };
     drop(journal);
     exchange(&test, &older);
-    let journal = test.open();
+    let mut journal = test.open();
     let here = journal.go_on(&taken).expect("readable");
     let messages = journal.messages_after(here.cursor.seq, 100).expect("readable");
     let ages: String = messages
@@ -109,8 +106,8 @@ fn one_starts_over_in_another_journal() {
 
 #[test]
 fn what_comes_after_the_exchange_was_noticed_is_new() {
-    let (test, journal) = journal_of(5);
-    let mut taken = Taken { cursor: place(&journal, 5), catch_up: None };
+    let (test, mut journal) = journal_of(5);
+    let mut taken = Taken { cursor: place(&mut journal, 5), catch_up: None };
     drop(journal);
     remove(&test);
     let mut journal = test.open();
@@ -177,7 +174,7 @@ fn who_follows_sees_what_comes_after_the_exchange_and_nothing_twice() {
         drop(journal);
         let older = copy(&test);
         let mut journal = test.open();
-        append(&mut journal, "4");
+        append_numbers(&mut journal, 4..=4);
         let last = journal.messages_after(3, 1).unwrap().pop();
         let mut watch = Watch::begin(&mut journal, last.as_ref(), Parent::Ignore).unwrap();
         if restores {
@@ -191,14 +188,14 @@ fn who_follows_sees_what_comes_after_the_exchange_and_nothing_twice() {
         let seen: Vec<&str> = messages.iter().map(|message| message.draft.body.as_str()).collect();
         assert_eq!(seen, ["new"], "an older copy: {restores}");
         drop(watch);
-        assert_eq!(bodies(&journal).len(), if restores { 4 } else { 1 });
+        assert_eq!(bodies(&mut journal).len(), if restores { 4 } else { 1 });
     }
 }
 
 #[test]
 fn a_repair_keeps_the_places() {
     let (test, mut journal) = journal_of(5);
-    let taken = Taken { cursor: place(&journal, 4), catch_up: None };
+    let taken = Taken { cursor: place(&mut journal, 4), catch_up: None };
     read_to(&mut journal, &lead(), 4, 0);
     drop(journal);
     test.flatten();

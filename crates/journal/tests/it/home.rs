@@ -15,7 +15,17 @@ pub(crate) struct TestHome {
 
 impl TestHome {
     pub(crate) fn new() -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// In memory where the system has a place for that: for tests that write a great deal.
+    pub(crate) fn in_memory() -> Self {
+        let memory = std::path::Path::new("/dev/shm");
+        Self::below(if memory.is_dir() { memory } else { std::path::Path::new("/tmp") })
+    }
+
+    fn below(parent: &std::path::Path) -> Self {
+        let directory = tempfile::tempdir_in(parent).expect("a temporary directory");
         let home = Home::new(directory.path().join("home"));
         Self { _directory: directory, home }
     }
@@ -79,12 +89,20 @@ pub(crate) fn append(journal: &mut Journal, body: &str) -> MessageId {
     journal.append(&draft(body), &Stamp::now()).expect("appended")
 }
 
+/// Sends so many messages whose texts are their numbers, each a millisecond after the one before: within the same one, the
+/// order of ids is chance.
+pub(crate) fn append_numbers(journal: &mut Journal, numbers: std::ops::RangeInclusive<i64>) {
+    for number in numbers {
+        journal.append(&draft(&number.to_string()), &at(number)).expect("appended");
+    }
+}
+
 pub(crate) fn lead() -> Consumer {
     Consumer::new(Consumer::LEAD, Scope::global()).expect("a name")
 }
 
 /// Every text in the journal, in order.
-pub(crate) fn bodies(journal: &Journal) -> Vec<String> {
+pub(crate) fn bodies(journal: &mut Journal) -> Vec<String> {
     let messages = journal.messages_after(0, usize::MAX).expect("readable");
     messages.into_iter().map(|message| message.draft.body).collect()
 }
@@ -119,7 +137,7 @@ pub(crate) fn read_to(journal: &mut Journal, consumer: &Consumer, seq: i64, unix
 }
 
 /// The place in the journal behind the message of a number, as a reader outside its file notes it.
-pub(crate) fn place(journal: &Journal, seq: i64) -> Cursor {
+pub(crate) fn place(journal: &mut Journal, seq: i64) -> Cursor {
     let found = journal.messages_after(seq - 1, 1).expect("readable");
     let id = found.iter().find(|message| message.seq == seq).map(|message| message.id.to_string());
     Cursor { generation: Some(journal.generation().expect("readable")), seq, id }

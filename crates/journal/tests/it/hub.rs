@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use ringer_journal::{Age, Home, HubBell, Journal, Listener, Memory, Parent, Settlement, Taken};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::home::{TestHome, append, lead, place};
+use crate::home::{TestHome, append, append_numbers, lead, place};
 
 fn has_rung(bell: &HubBell) -> bool {
     let mut waits = [PollFd::new(bell, PollFlags::IN)];
@@ -95,55 +95,69 @@ fn every_message_rings_the_hub_until_it_empties_its_bell() {
     assert!(journal.hub_heard() && has_rung(&bell));
 }
 
-fn take(memory: &mut Memory, journal: &Journal, seq: i64) {
+fn take(memory: &mut Memory, journal: &mut Journal, seq: i64) {
     let taken = Some(Taken { cursor: place(journal, seq), catch_up: None });
     memory.settle(&Settlement { taken, ..Settlement::default() }).expect("settled");
 }
 
 #[test]
-fn the_hub_is_where_its_memory_says_and_else_where_it_said_last() {
+fn the_hub_is_where_its_memory_says() {
     let test = TestHome::new();
     let mut journal = test.open();
-    (0..5).for_each(|number| drop(append(&mut journal, &number.to_string())));
-    let taken = |journal: &Journal, memory: Option<&Memory>| journal.taken_by_hub(memory).unwrap();
-    assert_eq!(taken(&journal, None).cursor, place(&journal, 0));
-    for (seq, expect) in [(3, 3), (2, 3)] {
-        journal.advance_hub(&place(&journal, seq), seq * 10).unwrap();
-        assert_eq!(taken(&journal, None).cursor, place(&journal, expect), "it never goes back");
+    append_numbers(&mut journal, 1..=5);
+    let mut memory = test.memory();
+    assert_eq!(
+        journal.taken_by_hub(Some(&mut memory)).unwrap(),
+        Taken { cursor: place(&mut journal, 0), catch_up: None },
+        "there was no hub yet"
+    );
+    take(&mut memory, &mut journal, 5);
+    let taken = journal.taken_by_hub(Some(&mut memory)).unwrap();
+    assert_eq!(taken, Taken { cursor: place(&mut journal, 5), catch_up: None });
+}
+
+#[test]
+fn without_its_memory_the_hub_reads_again_and_knows_what_is_not_new() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    append_numbers(&mut journal, 1..=5);
+    for seq in [3, 2] {
+        let here = place(&mut journal, seq);
+        journal.advance_hub(&here, seq * 10).unwrap();
     }
     let touched = test.connection().query_row("SELECT touched FROM cursor", [], |row| row.get(0));
     assert_eq!(touched, Ok(20));
-    let mut memory = test.memory();
-    let said = taken(&journal, Some(&memory));
-    assert_eq!(said.cursor, place(&journal, 3), "a memory that knows nothing yet");
-    let last = journal.messages_after(4, 1).unwrap().remove(0);
-    assert_eq!(said.age(&last), Age::Perhaps, "it has taken more since");
-    take(&mut memory, &journal, 5);
-    assert_eq!(taken(&journal, Some(&memory)), Taken { cursor: place(&journal, 5), catch_up: None });
+    let taken = journal.taken_by_hub(None).unwrap();
+    assert_eq!(taken.cursor, place(&mut journal, 0));
+    let messages = journal.messages_after(0, 10).unwrap();
+    let ages: Vec<Age> = messages.iter().map(|message| taken.age(message)).collect();
+    assert_eq!(ages, [Age::Old, Age::Old, Age::Old, Age::Perhaps, Age::Perhaps], "it never goes back");
+    test.connection().execute("UPDATE cursor SET id = 'zzz', seq = 77", []).unwrap();
+    assert_eq!(journal.taken_by_hub(None).unwrap().catch_up, None, "a damaged place says nothing");
 }
 
 #[test]
 fn what_no_hub_has_taken_comes_in_order_and_only_the_last_thousand_of_it() {
     let test = TestHome::new();
-    let journal = test.open();
+    let mut journal = test.open();
     let mut memory = test.memory();
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1002)
                 INSERT INTO message (id, ts, scope, sender, kind, recipient, body)
                 SELECT 'm' || i, 0, 'aaaaaaaa', 'system', 'status', 'default', i FROM n";
     test.connection().execute(many, []).unwrap();
-    let seqs = |journal: &Journal, memory: Option<&Memory>| -> Vec<i64> {
+    let seqs = |journal: &mut Journal, memory: Option<&mut Memory>| -> Vec<i64> {
         journal.not_taken(memory).unwrap().iter().map(|message| message.seq).collect()
     };
-    assert_eq!(seqs(&journal, None), (3..=1002).collect::<Vec<_>>());
-    take(&mut memory, &journal, 1000);
-    assert_eq!(seqs(&journal, Some(&memory)), [1001, 1002]);
+    assert_eq!(seqs(&mut journal, None), (3..=1002).collect::<Vec<_>>());
+    take(&mut memory, &mut journal, 1000);
+    assert_eq!(seqs(&mut journal, Some(&mut memory)), [1001, 1002]);
 }
 
 /// With the log copied, the next writer begins it anew, in the room that the file has already.
 #[test]
 fn a_log_that_was_copied_is_begun_anew_and_nothing_is_lost() {
     let test = TestHome::new();
-    let hub = test.open();
+    let mut hub = test.open();
     let mut journal = test.open();
     let length = || std::fs::metadata(test.home.path().join("ringer.db-wal")).unwrap().len();
     let mut longest = 0;
@@ -160,7 +174,7 @@ fn a_log_that_was_copied_is_begun_anew_and_nothing_is_lost() {
     assert!(length() < longest * 2, "it grew from {longest} to {}", length());
     drop((hub, journal));
     assert_eq!(
-        crate::home::bodies(&test.open()),
+        crate::home::bodies(&mut test.open()),
         (0..200).map(|number| number.to_string()).collect::<Vec<_>>()
     );
 }

@@ -19,7 +19,7 @@ fn claims(journal: &mut Journal, id: &str) -> bool {
     journal.claim_lead(&scope(SCOPE), &Agent::new(id).expect("a name")).expect("claimed")
 }
 
-fn lead(journal: &Journal) -> Lead {
+fn lead(journal: &mut Journal) -> Lead {
     journal.lead(&scope(SCOPE)).expect("readable")
 }
 
@@ -33,7 +33,7 @@ fn nobody_leads_where_the_person_did_not_ask_for_it() {
     let mut journal = test.open();
     put(&mut journal, "one", SCOPE, AgentState::Ready);
     assert!(!claims(&mut journal, "one"));
-    assert_eq!(lead(&journal), Lead::default());
+    assert_eq!(lead(&mut journal), Lead::default());
     journal.want_lead(&scope("bbbbbbbb"), true).unwrap();
     assert!(!claims(&mut journal, "one"), "elsewhere is not here");
 }
@@ -43,7 +43,7 @@ fn one_at_a_time_leads() {
     let test = TestHome::new();
     let mut journal = test.open();
     journal.want_lead(&scope(SCOPE), true).unwrap();
-    assert_eq!(lead(&journal), led_by(None));
+    assert_eq!(lead(&mut journal), led_by(None));
     for id in ["one", "two"] {
         put(&mut journal, id, SCOPE, AgentState::Ready);
     }
@@ -52,7 +52,7 @@ fn one_at_a_time_leads() {
     assert!(claims(&mut journal, "one"), "and keeps it");
     // Wanting it again takes it from nobody.
     journal.want_lead(&scope(SCOPE), true).unwrap();
-    assert_eq!(lead(&journal), led_by(Some("one")));
+    assert_eq!(lead(&mut journal), led_by(Some("one")));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_lead_that_has_gone_is_replaced() {
         assert!(claims(&mut journal, "one"));
         put(&mut journal, "one", place, state);
         assert_eq!(claims(&mut journal, "two"), replaced, "{state:?} in {place}");
-        assert_eq!(lead(&journal), led_by(Some(if replaced { "two" } else { "one" })));
+        assert_eq!(lead(&mut journal), led_by(Some(if replaced { "two" } else { "one" })));
     }
 }
 
@@ -95,7 +95,7 @@ fn a_lead_that_is_no_longer_wanted_is_none() {
     put(&mut journal, "one", SCOPE, AgentState::Ready);
     assert!(claims(&mut journal, "one"));
     journal.want_lead(&scope(SCOPE), false).unwrap();
-    assert_eq!(lead(&journal), Lead::default());
+    assert_eq!(lead(&mut journal), Lead::default());
     assert!(journal.lead(&scope("bbbbbbbb")).unwrap().wanted, "only here");
     assert!(!claims(&mut journal, "one"));
 }

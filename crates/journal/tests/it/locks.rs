@@ -30,7 +30,7 @@ fn closing_one_journal_leaves_the_locks_of_another() {
     append(&mut other, "two");
     drop(other);
     assert!(holds_a_lock(&test));
-    assert_eq!(bodies(&journal), ["one", "two"]);
+    assert_eq!(bodies(&mut journal), ["one", "two"]);
     drop(journal);
     assert_eq!(locks(&test), 0);
 }

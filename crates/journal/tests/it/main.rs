@@ -7,6 +7,7 @@ mod home;
 mod agent;
 mod clock;
 mod cursor;
+mod damaged_rows;
 mod git;
 #[cfg(target_os = "linux")]
 mod hostile;

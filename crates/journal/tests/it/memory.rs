@@ -6,7 +6,7 @@ use rusqlite::params;
 
 use crate::home::{TestHome, append};
 
-mod kept;
+pub(crate) mod kept;
 
 /// An id, with a message or without.
 fn id(number: u64) -> MessageId {
@@ -166,8 +166,8 @@ fn a_notification_comes_back_as_it_last_was_with_its_whole_trail() {
     remember(&mut memory, vec![changed.clone(), changed.clone()]);
     assert_eq!(memory.notification(message.as_str()).unwrap(), Some(changed.clone()));
     assert_eq!(memory.trail(message.as_str()).unwrap(), changed.trail);
-    assert_eq!(memory.remembered(1).unwrap(), [changed], "it counts as read now");
-    assert_eq!(memory.remembered(0).unwrap(), []);
+    assert_eq!(memory.remembered(1).unwrap().records, [changed], "it counts as read now");
+    assert_eq!(memory.remembered(0).unwrap().records, []);
     assert_eq!(memory.notification("nobody").unwrap(), None);
 }
 
@@ -224,11 +224,11 @@ fn all_unread_and_the_newest_of_the_read_are_remembered_oldest_first() {
     for at in 0..6 {
         remember(&mut memory, vec![record(&ids[at], read[at], 0..2)]);
     }
-    let check = |most_read: usize, expect: &[usize]| {
+    let mut check = |most_read: usize, expect: &[usize]| {
         let found = memory.remembered(most_read).unwrap();
         let at = |record: &Record| ids.iter().position(|id| *id == record.id).unwrap();
-        assert_eq!(found.iter().map(at).collect::<Vec<_>>(), expect, "{most_read} read ones");
-        assert!(found.iter().all(|record| record.trail.steps().len() == 2));
+        assert_eq!(found.records.iter().map(at).collect::<Vec<_>>(), expect, "{most_read} read ones");
+        assert!(found.records.iter().all(|record| record.trail.steps().len() == 2));
     };
     check(0, &[1, 4]);
     check(2, &[1, 3, 4, 5]);
@@ -285,7 +285,7 @@ fn of_the_dead_letters_the_last_hundred_are_kept_newest_first() {
 #[test]
 fn rows_of_no_id_are_passed_over() {
     let test = TestHome::new();
-    let memory = test.memory();
+    let mut memory = test.memory();
     let connection = test.memory_connection();
     for change in [
         "INSERT INTO outbox VALUES (?1, 'desktop', '{}')",

@@ -22,7 +22,7 @@ fn journal_of(messages: u32) -> TestHome {
     test
 }
 
-fn numbers(journal: &Journal) -> Vec<u32> {
+fn numbers(journal: &mut Journal) -> Vec<u32> {
     bodies(journal)
         .iter()
         .map(|body| body.split(' ').next().expect("a word").parse().expect("a number"))
@@ -48,9 +48,9 @@ fn fresh(test: &TestHome) -> PathBuf {
 }
 
 /// Reads everything, and lets it be repaired on the way.
-fn read_healing(test: &TestHome) -> Journal {
+fn read_all(test: &TestHome) -> Journal {
     let mut journal = test.open();
-    journal.healing(|journal| journal.messages_after(0, usize::MAX)).expect("it heals");
+    journal.messages_after(0, usize::MAX).expect("it heals");
     journal
 }
 
@@ -65,8 +65,8 @@ fn one_bad_page_costs_only_itself() {
     for page in 2..=pages {
         fs::write(test.home.database(), &before).unwrap();
         zero(&test.home.database(), page);
-        let mut journal = read_healing(&test);
-        let saved = numbers(&journal);
+        let mut journal = read_all(&test);
+        let saved = numbers(&mut journal);
         assert!(saved.is_sorted() && saved.last().is_none_or(|last| *last < 100), "page {page}: {saved:?}");
         if page != root {
             assert!(saved.len() >= 80, "page {page} cost {} messages", 100 - saved.len());
@@ -96,9 +96,9 @@ fn numbers_go_on_where_the_damaged_one_had_them() {
     drop(journal);
     test.flatten();
     zero(&test.home.database(), root(&test, "message"));
-    let mut journal = read_healing(&test);
+    let mut journal = read_all(&test);
     let repair = journal.repair().expect("it was repaired").clone();
-    assert_eq!((repair.saved, bodies(&journal).len()), (0, 0), "every message is gone");
+    assert_eq!((repair.saved, bodies(&mut journal).len()), (0, 0), "every message is gone");
     assert_eq!(repair.aside, test.home.path().join("ringer.db.damaged-1"));
     append(&mut journal, "after");
     assert_eq!(journal.last_seq().unwrap(), 21);
@@ -117,7 +117,7 @@ fn a_repair_that_was_cut_off_is_finished() {
             fs::remove_file(test.home.database()).unwrap();
         }
         let mut journal = test.open();
-        assert_eq!(numbers(&journal), (0..10).collect::<Vec<u32>>());
+        assert_eq!(numbers(&mut journal), (0..10).collect::<Vec<u32>>());
         append(&mut journal, "10 after");
         assert_eq!(journal.last_seq().unwrap(), 11);
         assert!(!fresh(&test).exists());
@@ -140,7 +140,7 @@ fn an_emptied_journal_is_set_aside_with_its_log() {
     assert!(fs::read(test.home.path().join("ringer.db.damaged-1-wal")).unwrap() == log, "never deleted");
     append(&mut other, "after");
     append(&mut journal, "later");
-    assert_eq!(bodies(&journal), ["after", "later"]);
+    assert_eq!(bodies(&mut journal), ["after", "later"]);
 }
 
 /// To SQLite the log of a removed journal would be that of the new one.
@@ -151,7 +151,7 @@ fn what_a_removed_journal_left_is_set_aside() {
     append(&mut journal, "before");
     fs::remove_file(test.home.database()).unwrap();
     append(&mut journal, "after");
-    assert_eq!(bodies(&test.open()), ["after"]);
+    assert_eq!(bodies(&mut test.open()), ["after"]);
     assert_eq!(test.files("ringer.db.damaged-1"), ["ringer.db.damaged-1-shm", "ringer.db.damaged-1-wal"]);
 }
 
@@ -171,9 +171,9 @@ fn what_a_repair_left_half_built_is_no_obstacle() {
     let test = journal_of(10);
     fs::write(test.home.path().join("ringer.db.building"), "half").unwrap();
     zero(&test.home.database(), root(&test, "message"));
-    let mut journal = read_healing(&test);
+    let mut journal = read_all(&test);
     append(&mut journal, "10 after");
-    assert_eq!(numbers(&journal), [10]);
+    assert_eq!(numbers(&mut journal), [10]);
 }
 
 /// The fresh one was built before the message came; the writer had the old one open and was told that it is on disk.
@@ -183,8 +183,8 @@ fn a_writer_between_build_and_swap_loses_nothing() {
     let mut writer = test.open();
     fs::copy(test.home.database(), fresh(&test)).unwrap();
     append(&mut writer, "10 acknowledged");
-    let journal = test.open();
-    assert_eq!(numbers(&journal).last(), Some(&10));
+    let mut journal = test.open();
+    assert_eq!(numbers(&mut journal).last(), Some(&10));
 }
 
 #[test]
@@ -196,8 +196,25 @@ fn an_open_journal_goes_on_with_the_fresh_one() {
     assert!(!old.is_current() && new.is_current());
     append(&mut old, "3 from the old one");
     append(&mut new, "4 from the new one");
-    assert_eq!(numbers(&new), [0, 1, 2, 3, 4]);
-    assert_eq!(numbers(&old), [0, 1, 2, 3, 4]);
+    assert_eq!(numbers(&mut new), [0, 1, 2, 3, 4]);
+    assert_eq!(numbers(&mut old), [0, 1, 2, 3, 4]);
+}
+
+/// SQLite would say that the disk is full, for ever.
+#[test]
+fn numbers_that_are_used_up_are_damage() {
+    for damage in [
+        "UPDATE sqlite_sequence SET seq = 9223372036854775807",
+        "UPDATE message SET seq = 9223372036854775807 WHERE seq = 3",
+    ] {
+        let test = journal_of(3);
+        test.connection().execute(damage, []).unwrap();
+        let mut journal = test.open();
+        append(&mut journal, "3 after");
+        assert!(journal.repair().is_some(), "{damage}");
+        assert_eq!(numbers(&mut journal).last(), Some(&3), "{damage}");
+        assert_eq!(heard(&mut journal, lead(), 10).last().map(String::as_str), Some("3 after"), "{damage}");
+    }
 }
 
 /// Who waits is not carried over: whoever repairs while he listens has to register again, or sleeps for ever.
@@ -217,10 +234,10 @@ fn a_listener_that_repairs_stays_registered() {
 #[test]
 fn a_row_that_makes_no_sense_keeps_nobody_from_the_next() {
     for (most, damage) in [
-        (100, "UPDATE message SET kind = 'dance' WHERE seq = 1"),
-        (1, "UPDATE message SET kind = 'dance' WHERE seq = 1"),
-        (1, "UPDATE message SET body = CAST(x'ff' AS TEXT) WHERE seq = 1"),
-        (1, "UPDATE message SET scope = 'global', sender = '' WHERE seq = 1"),
+        (100, "UPDATE message SET id = '' WHERE seq = 1"),
+        (1, "UPDATE message SET id = '' WHERE seq = 1"),
+        (1, "UPDATE message SET id = 'a' || char(7) WHERE seq = 1"),
+        (1, "UPDATE message SET kind = 'mark-of-a-newer-version' WHERE seq = 1"),
     ] {
         let test = TestHome::new();
         let mut journal = test.open();

@@ -24,7 +24,7 @@ fn any_text_comes_back() {
         draft.title = Some(title);
         draft.subtitle = Some(subtitle);
         let id = journal.borrow_mut().append(&draft, &Stamp::now()).unwrap();
-        let message = journal.borrow().message(id.as_str()).unwrap().unwrap();
+        let message = journal.borrow_mut().message(id.as_str()).unwrap().unwrap();
         prop_assert_eq!(message.draft, draft);
     });
 }

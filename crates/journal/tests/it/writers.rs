@@ -41,5 +41,5 @@ fn the_same_id_twice_is_one_message() {
     let mut journal = test.open();
     let id = append(&mut journal, "hello");
     journal.append_as(&draft("hello"), &id, Stamp::now().unix_ms).unwrap();
-    assert_eq!(bodies(&journal), ["hello"]);
+    assert_eq!(bodies(&mut journal), ["hello"]);
 }

@@ -9,7 +9,8 @@ use ringer_journal::{Home, HubBell, Journal, Memory, Patience, SpoolStatus, Stam
 use serde_json::Value;
 
 use super::row::Row;
-use crate::{link, place};
+use crate::repairs::RepairView;
+use crate::{link, place, repairs};
 
 /// The dead letters that are shown; older ones say the same.
 const MAX_LETTERS: usize = 5;
@@ -57,7 +58,7 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
     let part = "journal";
     let opened = Journal::open_existing(home).and_then(|journal| {
         let Some(mut journal) = journal else { return Ok(None) };
-        let inventory = journal.healing(|journal| journal.inventory(None, Stamp::now().unix_ms))?;
+        let inventory = journal.inventory(None, Stamp::now().unix_ms)?;
         Ok(Some((journal, inventory)))
     });
     let (mut journal, inventory) = match opened {
@@ -68,32 +69,38 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
     if let Err(error) = try_writing(home.path()) {
         return vec![cannot_write(home.path(), &error)];
     }
-    let row = match journal.repair() {
-        Some(repair) => Row::warn(
-            part,
-            format!(
-                "it was damaged: it is now {}, and a fresh one has the {} messages that could be read",
-                repair.aside.display(),
-                repair.saved
-            ),
+    let row = Row::ok(
+        part,
+        format!(
+            "{} holds {} messages, schema {}; {}",
+            home.database().display(),
+            inventory.messages,
+            inventory.schema,
+            listeners(
+                &inventory.listeners.iter().map(|own| own.holder.consumer.as_str()).collect::<Vec<_>>()
+            )
         ),
-        None => Row::ok(
-            part,
-            format!(
-                "{} holds {} messages, schema {}; {}",
-                home.database().display(),
-                inventory.messages,
-                inventory.schema,
-                listeners(
-                    &inventory.listeners.iter().map(|own| own.holder.consumer.as_str()).collect::<Vec<_>>()
-                )
-            ),
-        ),
-    };
+    );
     let mut rows = vec![row];
+    rows.extend(repaired(home, &mut journal));
     rows.extend(spool(home, &mut journal));
     rows.extend(dead_letters(home));
     rows
+}
+
+/// What was damaged and repaired, while its damaged copy is there.
+fn repaired(home: &Home, journal: &mut Journal) -> Vec<Row> {
+    // A file that cannot be opened is the business of the other rows.
+    let mut memory = Memory::open_existing(home).ok().flatten();
+    let repairs = repairs::of(Some(journal), memory.as_mut(), &Clock::local()).unwrap_or_default();
+    let row = |repair: RepairView| {
+        let row = Row::warn("damage", repair.words);
+        match repair.aside {
+            Some(aside) => row.fix(format!("rm {aside}*   # when you do not need it any more")),
+            None => row,
+        }
+    };
+    repairs.into_iter().map(row).collect()
 }
 
 /// Events of hooks that are not in the journal, if there are any.
@@ -158,7 +165,7 @@ fn dead_letters(home: &Home) -> Vec<Row> {
     let part = "dead letter";
     let memory = Memory::open_existing(home);
     let letters =
-        match memory.and_then(|memory| memory.map_or(Ok(Vec::new()), |memory| memory.dead_letters())) {
+        match memory.and_then(|memory| memory.map_or(Ok(Vec::new()), |mut memory| memory.dead_letters())) {
             Ok(letters) if letters.is_empty() => return vec![Row::ok("dead letters", "none")],
             Ok(letters) => letters,
             Err(error) => {

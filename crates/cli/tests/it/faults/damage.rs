@@ -71,6 +71,36 @@ fn an_emptied_journal_is_set_aside_like_any_other() {
     assert_eq!(environment.texts(), ["after"]);
 }
 
+/// Until its damaged copy is removed, whoever found it.
+#[test]
+fn status_and_doctor_show_what_was_damaged() {
+    let environment = TestEnvironment::new();
+    environment.notify("before");
+    assert_eq!(environment.status()["repairs"], serde_json::Value::Null);
+    ruin(&environment);
+    environment.run(&["notify", "after"]);
+    let aside = aside(&environment, 1);
+    let repairs = environment.status()["repairs"].clone();
+    assert_eq!((repairs[0]["file"].as_str(), repairs[0]["count"].as_u64()), (Some("ringer.db"), Some(0)));
+    assert_eq!(repairs[0]["aside"].as_str(), aside.to_str());
+    assert!(environment.run(&["status"]).contains(&format!("the damaged copy is {}", aside.display())));
+    // Whether it finds other parts broken depends on the machine.
+    let doctor = || {
+        let output = environment.ringer(&["doctor"]).output().expect("it runs");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let said = doctor();
+    assert!(
+        said.contains("ringer.db was damaged") && said.contains(&format!("rm {}*", aside.display())),
+        "{said}"
+    );
+    for ending in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{ending}", aside.display()));
+    }
+    assert_eq!(environment.status()["repairs"], serde_json::Value::Null);
+    assert!(!doctor().contains("was damaged"));
+}
+
 #[test]
 fn of_many_who_find_it_at_once_one_sets_it_aside() {
     let environment = TestEnvironment::new();

@@ -73,6 +73,10 @@ fn overwritten() {
 
 #[test]
 fn an_older_copy_was_put_back() {
+    check("copied over it", |database, copy| {
+        fs::copy(copy, database).expect("copied");
+    });
+    check("moved over it", |database, copy| fs::rename(copy, database).expect("moved"));
     check("in the place of all its files", |database, copy| {
         remove_with_log(database);
         fs::rename(copy, database).expect("moved");

@@ -8,12 +8,12 @@ use std::time::Duration;
 use ringer_core::{AgentState, Authority, Patience, Says, Signal};
 use ringer_journal::Journal;
 
-fn deadline(journal: &Journal, now: u64) -> Option<u64> {
+fn deadline(journal: &mut Journal, now: u64) -> Option<u64> {
     let deadline = journal.agents_deadline(Duration::from_secs(now), Patience::default());
     deadline.expect("readable").map(|deadline| deadline.as_secs())
 }
 
-fn bodies(journal: &Journal) -> Vec<String> {
+fn bodies(journal: &mut Journal) -> Vec<String> {
     messages(journal).into_iter().map(|message| message.draft.body).collect()
 }
 
@@ -22,13 +22,13 @@ fn an_agent_that_works_without_a_sign_of_life_is_stuck() {
     let test = TestHome::new();
     let mut journal = test.open();
     Scene::at(&mut journal, 0).working(&sighting("a"));
-    assert_eq!(deadline(&journal, 0), Some(600));
+    assert_eq!(deadline(&mut journal, 0), Some(600));
     assert_eq!(Scene::at(&mut journal, 599).tick(), 0);
     assert_eq!(row(&test, "a").0, "working");
     assert_eq!(Scene::at(&mut journal, 600).tick(), 1);
     assert_eq!(row(&test, "a"), ("stuck".to_owned(), 600_000, 0), "time that passed is no sighting");
-    assert_eq!(bodies(&journal), ["Agent a has shown no sign of life for a while"]);
-    assert_eq!(deadline(&journal, 600), None);
+    assert_eq!(bodies(&mut journal), ["Agent a has shown no sign of life for a while"]);
+    assert_eq!(deadline(&mut journal, 600), None);
     assert_eq!(Scene::at(&mut journal, 2000).tick(), 0, "once");
 }
 
@@ -38,9 +38,9 @@ fn an_agent_that_waits_for_its_person_is_told_of_once() {
     let mut journal = test.open();
     Scene::at(&mut journal, 0).working(&sighting("a"));
     Scene::at(&mut journal, 1).hook(&sighting("a"), AgentState::Done);
-    assert_eq!(deadline(&journal, 1), Some(61));
+    assert_eq!(deadline(&mut journal, 1), Some(61));
     assert_eq!((Scene::at(&mut journal, 60).tick(), Scene::at(&mut journal, 61).tick()), (0, 1));
-    assert_eq!(messages(&journal)[1].draft.category.as_deref(), Some("idle_prompt"));
+    assert_eq!(messages(&mut journal)[1].draft.category.as_deref(), Some("idle_prompt"));
     assert_eq!(row(&test, "a").1, 1000, "it is in the same state");
     assert_eq!(Scene::at(&mut journal, 500).tick(), 0);
 }
@@ -53,15 +53,15 @@ fn each_agent_has_its_own_time_and_all_that_is_due_is_told() {
         Scene::at(&mut journal, seconds).working(&sighting(id));
     }
     Scene::at(&mut journal, 0).hook(&sighting("gone"), AgentState::Exited);
-    let already = messages(&journal).len();
-    assert_eq!(deadline(&journal, 10), Some(600), "the earliest");
+    let already = messages(&mut journal).len();
+    assert_eq!(deadline(&mut journal, 10), Some(600), "the earliest");
     assert_eq!(Scene::at(&mut journal, 605).tick(), 3);
-    assert_eq!(messages(&journal).len() - already, 3, "each under an id of its own");
+    assert_eq!(messages(&mut journal).len() - already, 3, "each under an id of its own");
     assert_eq!(
         ["a", "b", "c", "late", "gone"].map(|id| row(&test, id).0),
         ["stuck", "stuck", "stuck", "working", "exited"]
     );
-    assert_eq!(deadline(&journal, 605), Some(610));
+    assert_eq!(deadline(&mut journal, 605), Some(610));
 }
 
 /// Its own events tell nothing. But what its agent has to tell by now is not its own.
@@ -74,7 +74,7 @@ fn a_subagent_that_is_heard_after_the_time_has_come_swallows_nothing() {
     Scene::at(&mut journal, 1).hook(&of, AgentState::Done);
     let alive = [Signal { authority: Authority::Hook, says: Says::Alive, text: None, pending: false }];
     assert_eq!(Scene::at(&mut journal, 61).hear(&of, &alive, None, false).told, 1);
-    assert_eq!(messages(&journal)[1].draft.category.as_deref(), Some("idle_prompt"));
+    assert_eq!(messages(&mut journal)[1].draft.category.as_deref(), Some("idle_prompt"));
 }
 
 /// More than a byte can number.
@@ -89,7 +89,7 @@ fn many_agents_whose_time_comes_at_one_moment_are_all_told_of() {
                 FROM agent, n";
     assert_eq!(test.connection().execute(many, []), Ok(600));
     assert_eq!(Scene::at(&mut journal, 600).tick(), 601);
-    assert_eq!(messages(&journal).len(), 601);
+    assert_eq!(messages(&mut journal).len(), 601);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn nothing_is_written_while_nobody_is_due() {
     let test = TestHome::new();
     let mut journal = test.open();
     let watcher = test.connection();
-    assert_eq!(deadline(&journal, 0), None);
+    assert_eq!(deadline(&mut journal, 0), None);
     Scene::at(&mut journal, 0).working(&sighting("a"));
     let before = version(&watcher);
     assert_eq!(Scene::at(&mut journal, 599).tick(), 0);
@@ -122,10 +122,10 @@ fn an_agent_from_before_the_machine_was_started_anew_is_waited_for_from_now_on()
     let test = TestHome::new();
     let mut journal = test.open();
     Scene::at(&mut journal, 1_000_000).working(&sighting("a"));
-    assert_eq!(deadline(&journal, 3), Some(603));
+    assert_eq!(deadline(&mut journal, 3), Some(603));
     assert_eq!(Scene::at(&mut journal, 3).tick(), 0);
     assert!(Scene::at(&mut journal, 4).hook(&sighting("a"), AgentState::Done).written);
-    assert_eq!(deadline(&journal, 4), Some(64));
+    assert_eq!(deadline(&mut journal, 4), Some(64));
 }
 
 #[test]
@@ -136,9 +136,9 @@ fn a_contradiction_of_a_poorer_signal_counts_when_its_time_comes() {
     let title = [Signal::state(Authority::Title, AgentState::Ready)];
     let change = Scene::at(&mut journal, 1).hear(&sighting("a"), &title, None, true);
     assert!(change.written && change.told == 0, "it is remembered, and not believed yet");
-    assert_eq!((row(&test, "a").0.as_str(), deadline(&journal, 1)), ("working", Some(5)));
+    assert_eq!((row(&test, "a").0.as_str(), deadline(&mut journal, 1)), ("working", Some(5)));
     assert_eq!(Scene::at(&mut journal, 5).tick(), 1);
-    assert_eq!(bodies(&journal), ["Agent a ended in the middle of a turn"]);
+    assert_eq!(bodies(&mut journal), ["Agent a ended in the middle of a turn"]);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn on_a_surface_is_the_living_agent_that_was_seen_there_last() {
             Scene::at(&mut journal, seconds).hook(&of, AgentState::Exited);
         }
     }
-    let on = |surface| journal.agent_on(surface).unwrap().map(|of| of.agent);
+    let mut on = |surface| journal.agent_on(surface).unwrap().map(|of| of.agent);
     assert_eq!((on("s"), on("t"), on("u")), (Some(agent("new")), Some(agent("elsewhere")), None));
 }
 
@@ -198,14 +198,14 @@ fn an_agent_that_was_known_by_its_terminal_is_known_to_report_by_hooks_from_then
     let mut journal = test.open();
     let title = [Signal::state(Authority::Title, AgentState::Working)];
     Scene::at(&mut journal, 0).hear(&sighting("a"), &title, None, true);
-    let by_hooks = |journal: &Journal| journal.sighting(&agent("a")).unwrap().unwrap().by_hooks;
-    assert!(!by_hooks(&journal));
+    let by_hooks = |journal: &mut Journal| journal.sighting(&agent("a")).unwrap().unwrap().by_hooks;
+    assert!(!by_hooks(&mut journal));
     let mut of = sighting("a");
     of.by_hooks = true;
     Scene::at(&mut journal, 1).working(&of);
-    assert!(by_hooks(&journal));
+    assert!(by_hooks(&mut journal));
     Scene::at(&mut journal, 2).hook(&sighting("a"), AgentState::Done);
-    assert!(by_hooks(&journal));
+    assert!(by_hooks(&mut journal));
     let machine = journal.agent_machine(&agent("a")).unwrap().expect("it is known");
     assert_eq!((machine.state(), machine.decided_by()), (AgentState::Done, Authority::Hook));
     assert_eq!(journal.agent_state(&agent("a")).unwrap(), Some(AgentState::Done));
@@ -246,7 +246,8 @@ fn a_question_in_the_agents_terminal_has_an_id_and_closes_when_it_goes_on() {
         Signal::state(Authority::Hook, AgentState::Blocked(ringer_core::BlockedOn::Question)).text("A or B?");
     Scene::at(&mut journal, 0).working(&of);
     Scene::at(&mut journal, 1).hear(&of, &[asks], None, true);
-    let asked = messages(&journal).into_iter().find_map(|message| message.draft.question_id).expect("an id");
+    let asked =
+        messages(&mut journal).into_iter().find_map(|message| message.draft.question_id).expect("an id");
     let open = journal.questions(None, false).expect("readable");
     assert_eq!((open.len(), open[0].id.as_str()), (1, asked.as_str()));
     let by_hand = ringer_core::Draft::new(
@@ -261,6 +262,6 @@ fn a_question_in_the_agents_terminal_has_an_id_and_closes_when_it_goes_on() {
     let open = journal.questions(None, false).expect("readable");
     assert_eq!(open.len(), 1, "what it asked with `ringer ask` stays open");
     assert_ne!(open[0].id.as_str(), asked.as_str());
-    let mark = messages(&journal).into_iter().next_back().expect("a mark").draft;
+    let mark = messages(&mut journal).into_iter().next_back().expect("a mark").draft;
     assert_eq!((mark.tag.as_str(), mark.question_id), ("mark-answer", Some(asked)));
 }

@@ -1,0 +1,173 @@
+//! Repairs: whichever process found the damage, the hub tells the person of it, once.
+
+use ringer_core::{Draft, Kind, MessageId, Recipient, Record, Scope, Sender};
+use ringer_journal::{Damage, Error, NotedRepair, Stamp, UnreadableRecord};
+
+use crate::clock::monotonic;
+use crate::dispatch::{Dispatcher, RETRY_AFTER};
+
+/// The file that was damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Journal,
+    Memory,
+}
+
+impl Dispatcher {
+    /// Tells of repairs that are noted in the files, if there may be new ones.
+    pub(crate) fn tell_of_repairs(&mut self) {
+        if self.memory.take_reopened() {
+            self.house.repairs_are_untold();
+            self.book.write_again(self.engine.attention().store().newest(), self.taken.clone());
+        }
+        if self.journal.take_reopened() {
+            self.house.repairs_are_untold();
+        }
+        if self.house.has_told_of_repairs(true) {
+            return;
+        }
+        if let Err(error) = self.tell_of_each() {
+            self.log.line(format!("cannot tell of a repair, trying again later: {error}"));
+            self.house.repairs_are_untold();
+            self.wake();
+            self.retry_at = Some(monotonic() + RETRY_AFTER);
+        }
+    }
+
+    fn tell_of_each(&mut self) -> Result<(), Error> {
+        let repairs = self.journal.untold_repairs()?;
+        self.append_notices(Part::Journal, &repairs)?;
+        if !repairs.is_empty() {
+            self.journal.told_of(&repairs)?;
+        }
+        let repairs = self.memory.untold_repairs()?;
+        self.append_notices(Part::Memory, &repairs)?;
+        if !repairs.is_empty() {
+            self.memory.told_of(&repairs)?;
+        }
+        Ok(())
+    }
+
+    /// Appends a message for each file and one for all rows. Their ids are those of the repairs: told twice, because this
+    /// hub ended in between, they are one message.
+    fn append_notices(&mut self, part: Part, repairs: &[NotedRepair]) -> Result<(), Error> {
+        for Notice { id, unix_ms, title, body } in notices(part, repairs) {
+            self.log.line(format!("{title}. {body}"));
+            let Ok(mut draft) = Draft::new(Scope::global(), Sender::system(), Kind::Error, &body) else {
+                continue;
+            };
+            draft.title = Some(format!("Ringer: {title}"));
+            draft.recipient = Recipient::Person;
+            self.journal.append_as(&draft, &id, unix_ms)?;
+            self.wake();
+        }
+        Ok(())
+    }
+
+    /// Takes notifications out of the memory that cannot be read. Gives those that the journal still has.
+    pub(crate) fn restore(&mut self, unreadable: Vec<UnreadableRecord>) -> Result<Vec<Record>, Error> {
+        if unreadable.is_empty() {
+            return Ok(Vec::new());
+        }
+        let numbers: Vec<i64> = unreadable.iter().map(|row| row.number).collect();
+        let mut restored = Vec::new();
+        for UnreadableRecord { id, is_read, record, .. } in unreadable {
+            let record = match record {
+                Some(record) => Some(record),
+                None => self.journal.message(&id)?.as_ref().and_then(Record::of),
+            };
+            restored.extend(record.map(|record| Record { is_read, ..record }));
+        }
+        self.memory.set_notifications_aside(&numbers, &Stamp::now())?;
+        Ok(restored)
+    }
+}
+
+/// What the person is told.
+#[derive(Debug, PartialEq, Eq)]
+struct Notice {
+    id: MessageId,
+    unix_ms: i64,
+    title: String,
+    body: String,
+}
+
+fn notices(part: Part, repairs: &[NotedRepair]) -> Vec<Notice> {
+    let (file, rows) = match part {
+        Part::Journal => ("the journal", "message"),
+        Part::Memory => ("the list of notifications", "notification"),
+    };
+    let counted = |count: usize| if count == 1 { format!("1 {rows}") } else { format!("{count} {rows}s") };
+    let mut notices = Vec::new();
+    let mut damaged_rows: Option<(&NotedRepair, usize)> = None;
+    for repair in repairs {
+        match &repair.damage {
+            Damage::File { aside, saved } => notices.push(Notice {
+                id: repair.id.clone(),
+                unix_ms: repair.unix_ms,
+                title: format!("{file} was damaged"),
+                body: format!(
+                    "{} could be read and kept. The damaged copy is {}; remove it when you do not need it any more.",
+                    counted(*saved),
+                    aside.display()
+                ),
+            }),
+            Damage::Row { .. } => {
+                let (first, count) = damaged_rows.unwrap_or((repair, 0));
+                damaged_rows = Some((first, count + 1));
+            }
+        }
+    }
+    if let Some((first, count)) = damaged_rows {
+        notices.push(Notice {
+            id: first.id.clone(),
+            unix_ms: first.unix_ms,
+            title: format!("{} could not be read", counted(count)),
+            body: format!("{file} is damaged there. What is left of it is in the table repair of its file."),
+        });
+    }
+    notices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repair(number: u64, damage: Damage) -> NotedRepair {
+        NotedRepair { id: MessageId::new(number, [0; 10]), unix_ms: 7, damage }
+    }
+
+    #[test]
+    fn each_file_is_told_of_and_all_rows_together() {
+        let row = || Damage::Row { table: "message".to_owned() };
+        let file = |saved| Damage::File { aside: "/x/ringer.db.damaged-1".into(), saved };
+        let repairs = [repair(1, row()), repair(2, file(120)), repair(3, row()), repair(4, file(1))];
+        let told: Vec<(MessageId, String, String)> = notices(Part::Journal, &repairs)
+            .into_iter()
+            .map(|notice| (notice.id, notice.title, notice.body))
+            .collect();
+        let copy = "The damaged copy is /x/ringer.db.damaged-1; remove it when you do not need it any more.";
+        assert_eq!(
+            told,
+            [
+                (
+                    repairs[1].id.clone(),
+                    "the journal was damaged".to_owned(),
+                    format!("120 messages could be read and kept. {copy}")
+                ),
+                (
+                    repairs[3].id.clone(),
+                    "the journal was damaged".to_owned(),
+                    format!("1 message could be read and kept. {copy}")
+                ),
+                (
+                    repairs[0].id.clone(),
+                    "2 messages could not be read".to_owned(),
+                    "the journal is damaged there. What is left of it is in the table repair of its file."
+                        .to_owned()
+                ),
+            ]
+        );
+        assert_eq!(notices(Part::Memory, &[]), []);
+    }
+}

@@ -1,0 +1,145 @@
+//! What was repaired is noted in the repaired file, in the transaction that repairs it, until the person was told.
+
+use std::path::PathBuf;
+
+use ringer_core::MessageId;
+use rusqlite::{Connection, Row, Transaction, params};
+
+use crate::error::Error;
+use crate::row::{optional_text, text};
+use crate::stamp::Stamp;
+use crate::store::{Form, Store};
+
+/// The table, which both files have. `what` is [`FILE`], or the table of a row that was taken out; `aside` is where a
+/// damaged file is now, and `bytes` is such a row. `id` is the message that tells the person of it, and `told` whether
+/// that was sent.
+pub(crate) const REPAIR: &str = "CREATE TABLE repair (
+    id TEXT PRIMARY KEY,
+    ts INTEGER NOT NULL,
+    what TEXT NOT NULL,
+    aside TEXT,
+    saved INTEGER NOT NULL,
+    bytes BLOB,
+    told INTEGER NOT NULL
+) STRICT, WITHOUT ROWID";
+
+const FILE: &str = "file";
+
+/// A repair that is noted in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotedRepair {
+    /// The id of the message that tells of it.
+    pub id: MessageId,
+    /// When, in milliseconds since 1970.
+    pub unix_ms: i64,
+    /// What was damaged.
+    pub damage: Damage,
+}
+
+/// What was damaged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Damage {
+    /// The file. It was set aside, and a fresh one begun with what could be read.
+    File {
+        /// Where it is.
+        aside: PathBuf,
+        /// How many rows of its first table were carried over: messages, or notifications.
+        saved: usize,
+    },
+    /// A row. It was taken out of its table, and its bytes are kept.
+    Row {
+        /// The table.
+        table: String,
+    },
+}
+
+impl<F: Form> Store<F> {
+    /// Every repair that is noted in this file, oldest first. A damaged file that the person has removed since is left out.
+    pub fn repairs(&mut self) -> Result<Vec<NotedRepair>, Error> {
+        let mut all = self.read(|connection| select(connection, "true"))?;
+        all.retain(|repair| !matches!(&repair.damage, Damage::File { aside, .. } if !is_there(aside)));
+        Ok(all)
+    }
+
+    /// The repairs of which the person was not told, oldest first.
+    pub fn untold_repairs(&mut self) -> Result<Vec<NotedRepair>, Error> {
+        self.read(|connection| select(connection, "told = 0"))
+    }
+
+    /// The person was told of all repairs up to now.
+    pub fn told_of(&mut self, repairs: &[NotedRepair]) -> Result<(), Error> {
+        self.write(|transaction| {
+            let mut tell = transaction.prepare("UPDATE repair SET told = 1 WHERE id = ?1")?;
+            repairs.iter().try_for_each(|repair| tell.execute([repair.id.as_str()]).map(drop))
+        })
+    }
+}
+
+/// Whether something of a damaged database is there: of one whose file was removed, only the log may be.
+fn is_there(aside: &std::path::Path) -> bool {
+    super::FILES.iter().any(|ending| crate::home::beside(aside, ending).exists())
+}
+
+fn select(connection: &Connection, which: &str) -> rusqlite::Result<Vec<NotedRepair>> {
+    connection
+        .prepare(&format!("SELECT id, ts, what, aside, saved FROM repair WHERE {which} ORDER BY id"))?
+        .query_map([], read)?
+        .filter_map(Result::transpose)
+        .collect()
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Option<NotedRepair>> {
+    let Ok(id) = MessageId::parse(&text(row, 0)?) else { return Ok(None) };
+    let (what, saved) = (text(row, 2)?, row.get::<_, i64>(4)?);
+    let damage = match optional_text(row, 3)? {
+        Some(aside) => Damage::File { aside: aside.into(), saved: usize::try_from(saved).unwrap_or(0) },
+        None => Damage::Row { table: what },
+    };
+    Ok(Some(NotedRepair { id, unix_ms: row.get(1)?, damage }))
+}
+
+/// Notes that a damaged file was set aside.
+pub(super) fn note_file(
+    transaction: &Transaction<'_>,
+    aside: &std::path::Path,
+    saved: usize,
+) -> rusqlite::Result<()> {
+    let stamp = Stamp::now();
+    let saved = i64::try_from(saved).unwrap_or(i64::MAX);
+    transaction
+        .prepare(
+            "INSERT INTO repair (id, ts, what, aside, saved, bytes, told) VALUES (?1, ?2, ?3, ?4, ?5, NULL, 0)",
+        )?
+        .execute(params![
+            stamp.message_id().as_str(),
+            stamp.unix_ms,
+            FILE,
+            aside.to_string_lossy(),
+            saved
+        ])
+        .map(drop)
+}
+
+/// Takes rows out of a table that cannot be read any more, by their numbers, and keeps their bytes: the columns in
+/// hexadecimal, with a comma between them.
+pub(crate) fn set_rows_aside(
+    transaction: &Transaction<'_>,
+    (table, key): (&str, &str),
+    numbers: &[i64],
+    mut stamp: Stamp,
+) -> rusqlite::Result<()> {
+    let columns = super::columns(transaction, table)?;
+    let bytes: Vec<String> = columns.iter().map(|column| format!("hex({})", column.name)).collect();
+    let mut keep = transaction.prepare(&format!(
+        "INSERT INTO repair (id, ts, what, aside, saved, bytes, told)
+         SELECT ?1, ?2, ?3, NULL, 0, CAST({} AS BLOB), 0 FROM {table} WHERE {key} = ?4",
+        bytes.join(" || ',' || ")
+    ))?;
+    let mut delete = transaction.prepare(&format!("DELETE FROM {table} WHERE {key} = ?1"))?;
+    for number in numbers {
+        let id = stamp.next().message_id();
+        keep.execute(params![id.as_str(), stamp.unix_ms, table, number])?;
+        delete.execute([number])?;
+    }
+    Ok(())
+}

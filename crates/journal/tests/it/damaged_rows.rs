@@ -1,0 +1,231 @@
+//! Rows that are damaged, in every column of every table: what can be read is read, and everything goes on.
+
+use std::time::Duration;
+
+use ringer_core::{Agent, Patience, QuestionId};
+use ringer_journal::{Damage, Error, Journal, Limits, Memory, Settlement, Stamp};
+use rusqlite::Connection;
+
+use crate::home::{TestHome, append, bodies, draft, heard, lead, scope};
+use crate::memory::kept::fill;
+
+/// The two files of a home.
+const FILES: [fn(&TestHome) -> Connection; 2] = [TestHome::connection, TestHome::memory_connection];
+
+/// A column of a table.
+#[derive(Debug, Clone)]
+struct Column {
+    table: String,
+    name: String,
+    kind: String,
+}
+
+fn columns(connection: &Connection) -> Vec<Column> {
+    let query = "SELECT tables.name, columns.name, columns.type
+                 FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
+                 WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite!_%' ESCAPE '!'";
+    let mut statement = connection.prepare(query).expect("tables");
+    let read =
+        |row: &rusqlite::Row<'_>| Ok(Column { table: row.get(0)?, name: row.get(1)?, kind: row.get(2)? });
+    statement.query_map([], read).expect("columns").map(|column| column.expect("a column")).collect()
+}
+
+/// A home with something in every table, and somebody who waits.
+fn home() -> TestHome {
+    let test = TestHome::in_memory();
+    fill(&test, &scope("aaaaaaaa"), "claude-1");
+    let connection = test.connection();
+    connection
+        .execute_batch(
+            "INSERT INTO waiter VALUES ('w', 'lead', 'aaaaaaaa', 'claude-1');
+             INSERT INTO spooled VALUES ('x');
+             INSERT INTO note VALUES ('agent:claude-1', '{}');
+             INSERT INTO repair VALUES ('r', 1, 'file', '/nowhere', 1, x'00', 1)",
+        )
+        .expect("rows");
+    test.memory_connection()
+        .execute_batch("INSERT INTO repair VALUES ('r', 1, 'notification', NULL, 1, x'00', 1)")
+        .expect("rows");
+    test
+}
+
+/// Looks at everything that can be looked at.
+fn look(journal: &mut Journal, memory: &mut Memory) -> Result<(), Error> {
+    let (agent, aaaaaaaa) = (Agent::new("claude-1").expect("a name"), scope("aaaaaaaa"));
+    let worker = Agent::new("worker").expect("a name");
+    let now = Stamp::now().unix_ms;
+    journal.batch_after(0, 100)?;
+    journal.unread(&lead(), None, now, 100)?;
+    journal.agents_deadline(Duration::from_secs(1), Patience::default())?;
+    journal.agent_state(&agent)?;
+    journal.sighting(&agent)?;
+    journal.agent_on("tmux:%1")?;
+    journal.live_agents()?;
+    journal.blocks(&agent)?;
+    journal.pending_for(&worker, now)?;
+    journal.receipts("x")?;
+    journal.inventory(Some(&aaaaaaaa), now)?;
+    journal.inventory(None, now)?;
+    journal.agent_of_worktree("/w")?;
+    journal.agent_named("claude-1")?;
+    journal.read_by_nobody(&aaaaaaaa)?;
+    journal.lead(&aaaaaaaa)?;
+    journal.questions(None, true)?;
+    journal.question(&QuestionId::new(1, 1))?;
+    journal.note_about(&agent)?;
+    journal.oldest()?;
+    journal.glance(Some(memory), now)?;
+    journal.not_taken(Some(memory))?;
+    journal.repairs()?;
+    memory.taken()?;
+    memory.undecided()?;
+    for record in memory.remembered(100)?.records {
+        memory.notification(record.id.as_str())?;
+        memory.trail(record.id.as_str())?;
+    }
+    memory.unread()?;
+    memory.outbox()?;
+    memory.dead_letters()?;
+    memory.popups()?;
+    memory.flags()?;
+    memory.repairs()?;
+    Ok(())
+}
+
+/// Writes to every table in which it can write.
+fn change(journal: &mut Journal, memory: &mut Memory) -> Result<(), Error> {
+    journal.ask(&draft("again?"), "again?", &[], &Stamp::now(), None)?;
+    journal.claim_lead(&scope("aaaaaaaa"), &Agent::new("claude-2").expect("a name"))?;
+    journal.prune(Limits::default(), &Stamp::now())?;
+    journal.tick_agents(Duration::from_hours(1), Patience::default(), &Stamp::now())?;
+    let oldest = journal.oldest()?.expect("there are messages");
+    memory.settle(&Settlement { undecided: vec![oldest.clone()], ..Settlement::default() })?;
+    memory.prune(&oldest)
+}
+
+/// Everything goes on, whatever that did to the files.
+#[track_caller]
+fn check(what: &str, test: &TestHome) {
+    let (mut journal, mut memory) = (test.open(), test.memory());
+    look(&mut journal, &mut memory).expect(what);
+    change(&mut journal, &mut memory).expect(what);
+    append(&mut journal, "after");
+    look(&mut journal, &mut memory).expect(what);
+    let listened = heard(&mut journal, lead(), 100);
+    assert!(listened.contains(&"after".to_owned()), "{what}: {listened:?}");
+}
+
+#[test]
+fn a_byte_that_is_no_text_costs_a_character_in_every_column() {
+    let mut checked = 0;
+    for file in FILES {
+        for column in columns(&file(&home())).into_iter().filter(|column| column.kind == "TEXT") {
+            let test = home();
+            let Column { table, name, .. } = &column;
+            let damage = format!("UPDATE {table} SET {name} = CAST(CAST({name} AS BLOB) || x'ff' AS TEXT)");
+            assert!(file(&test).execute(&damage, []).unwrap() > 0, "{column:?} has no row");
+            check(&damage, &test);
+            assert!(test.files("ringer.db.damaged").is_empty(), "{column:?}: a byte is no reason to repair");
+            assert!(test.files("hub.db.damaged").is_empty(), "{column:?}: a byte is no reason to repair");
+            checked += 1;
+        }
+    }
+    assert!(checked > 60, "only {checked} columns");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_shown_as_such() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    append(&mut journal, "before");
+    append(&mut journal, "after");
+    let damage = "UPDATE message SET body = CAST(x'62ff666f7265' AS TEXT) WHERE seq = 1";
+    assert_eq!(test.connection().execute(damage, []), Ok(1));
+    assert_eq!(bodies(&mut journal), ["b\u{fffd}fore", "after"]);
+    assert_eq!(heard(&mut journal, lead(), 10), ["b\u{fffd}fore", "after"]);
+}
+
+/// Lets a file's tables take any type, as only damage can: the rules are in the definitions alone.
+fn loosen(connection: &Connection, name: &str) {
+    let write = |change: &str| {
+        connection
+            .execute_batch(&format!("PRAGMA writable_schema = ON; {change}; PRAGMA writable_schema = RESET"))
+    };
+    write(&format!(
+        "UPDATE sqlite_schema SET sql = replace(replace(replace(sql, 'STRICT, ', ''), ' STRICT', ''), ' NOT NULL', '')
+         WHERE name = '{name}'"
+    ))
+    .expect("written");
+}
+
+#[test]
+fn a_value_of_another_type_is_repaired_in_every_column() {
+    let mut checked = 0;
+    for file in FILES {
+        for column in columns(&file(&home())) {
+            let Column { table, name: own, kind } = &column;
+            let value = match kind.as_str() {
+                "INTEGER" => format!("'a' || {own}"),
+                "TEXT" => format!("CAST({own} AS BLOB)"),
+                _ => "7".to_owned(),
+            };
+            let test = home();
+            let before: String = file(&test)
+                .query_row("SELECT sql FROM sqlite_schema WHERE name = ?1", [table], |row| row.get(0))
+                .unwrap();
+            loosen(&file(&test), table);
+            // A number that is the key of the table cannot be anything else.
+            let changed = file(&test).execute(&format!("UPDATE {table} SET {own} = {value}"), []);
+            if changed.is_err() {
+                continue;
+            }
+            checked += 1;
+            let connection = file(&test);
+            connection.execute_batch("PRAGMA writable_schema = ON").unwrap();
+            connection
+                .execute("UPDATE sqlite_schema SET sql = ?1 WHERE name = ?2", [&before, table])
+                .unwrap();
+            drop(connection);
+            check(&format!("{column:?} = {value}"), &test);
+        }
+    }
+    assert!(checked > 100, "only {checked} columns");
+}
+
+#[test]
+fn a_message_without_an_id_is_taken_out_and_told_of_once() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    for body in ["one", "two", "three"] {
+        append(&mut journal, body);
+    }
+    test.connection().execute("UPDATE message SET id = '' WHERE seq = 2", []).unwrap();
+    let batch = journal.batch_after(0, 10).unwrap();
+    assert_eq!((batch.messages.len(), batch.unreadable.as_slice()), (2, &[2][..]));
+    journal.set_messages_aside(&batch.unreadable, &Stamp::now()).unwrap();
+    assert_eq!(journal.batch_after(0, 10).unwrap().unreadable, Vec::<i64>::new());
+    let untold = journal.untold_repairs().unwrap();
+    assert_eq!(untold[0].damage, Damage::Row { table: "message".to_owned() });
+    let kept: String =
+        test.connection().query_row("SELECT CAST(bytes AS TEXT) FROM repair", [], |row| row.get(0)).unwrap();
+    assert!(kept.contains("74776F"), "the body of the second, in hexadecimal: {kept}");
+    journal.told_of(&untold).unwrap();
+    assert_eq!((journal.untold_repairs().unwrap(), journal.repairs().unwrap()), (Vec::new(), untold));
+}
+
+#[test]
+fn a_repair_is_noted_in_the_fresh_file_until_its_copy_is_removed() {
+    let test = TestHome::new();
+    append(&mut test.open(), "before");
+    std::fs::write(test.home.database(), "no database".repeat(100)).unwrap();
+    let mut journal = test.open();
+    let aside = test.home.path().join("ringer.db.damaged-1");
+    let untold = journal.untold_repairs().unwrap();
+    assert_eq!(untold[0].damage, Damage::File { aside: aside.clone(), saved: 0 });
+    journal.told_of(&untold).unwrap();
+    assert_eq!(journal.repairs().unwrap(), untold);
+    for name in test.files("ringer.db.damaged-1") {
+        std::fs::remove_file(test.home.path().join(name)).unwrap();
+    }
+    assert_eq!(journal.repairs().unwrap(), []);
+}
