@@ -1,5 +1,8 @@
 //! `ringer hub`.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use ringer_hub::{Client, ClientError, PlainHost, Plugs, RunError, Surroundings, detach};
 use ringer_journal::HubBell;
 use serde_json::{Value, json};
@@ -89,6 +92,9 @@ fn start() -> Outcome {
     }
 }
 
+/// How long a hub may take from its last word to its end: a second for what hangs, and some time to write.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
 fn stop() -> Outcome {
     let home = place::home()?;
     let mut client = match Client::connect(&home) {
@@ -97,8 +103,12 @@ fn stop() -> Outcome {
     };
     client.call("hub.stop", &Value::Null).map_err(link::failure)?;
     client.wait_for_ever().map_err(link::failure)?;
-    // The connection ends when the hub does.
+    // The connection ends a moment before the hub does; its lock says when it is gone.
     while let Ok(Some(_)) = client.next_line() {}
+    let deadline = Instant::now() + END_WITHIN;
+    while HubBell::holder(&home).is_some() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(2));
+    }
     print_line("the hub has ended")
 }
 
