@@ -1,13 +1,28 @@
+use std::env;
+
+use crate::clients;
 use crate::failure::Failure;
+use crate::fresh;
 use crate::parts::Missing;
 use crate::step::Step;
 use crate::test;
 use crate::tidy;
 use crate::timetable::Timetable;
 
+/// Whether this is a machine that decides about a change, and not a developer's.
+pub(crate) fn is_ci() -> bool {
+    env::var_os("CI").is_some_and(|value| !value.is_empty())
+}
+
 /// Cheap steps first: a change that is not formatted should not wait for the tests to be told so.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    Failure::unless_empty(arguments)?;
+    let bare = match arguments {
+        [flag] if flag == "--bare" => true,
+        others => {
+            Failure::unless_empty(others)?;
+            false
+        }
+    };
     Timetable::around(|times| {
         Step::cargo("fmt", &["fmt", "--all", "--check"]).run(times)?;
         Step::cargo(
@@ -16,9 +31,36 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         )
         .run(times)?;
         times.time("tidy", tidy::check)?;
-        test::all(Missing::Install, &[], times)?;
+        if bare {
+            tests(times)?;
+            clients::test_in_ci(times)?;
+        } else {
+            test::all(Missing::Install, &[], times)?;
+        }
         Step::cargo("doc", &["doc", "--workspace", "--no-deps", "--locked"])
             .env("RUSTDOCFLAGS", "-D warnings")
             .run(times)
     })
+}
+
+/// With `--bare` the tests run once, on a bare machine where one can be made, so that no program of this machine helps
+/// them; and those with real clients.
+fn tests(times: &mut Timetable) -> Result<(), Failure> {
+    match why_not_bare()? {
+        None => fresh::all(false, Missing::Install, times),
+        Some(why) => {
+            eprintln!("the tests run on this machine and not on a bare one: {why}");
+            test::all(Missing::Install, &[], times)
+        }
+    }
+}
+
+/// Why the tests have to run on this machine.
+fn why_not_bare() -> Result<Option<String>, Failure> {
+    if let Err(why) = fresh::possible() {
+        return Ok(Some(why));
+    }
+    // What is to land is committed; a developer wants to know before that.
+    let changed = !is_ci() && fresh::is_dirty()?;
+    Ok(changed.then(|| "the work tree has changes that are not committed".to_owned()))
 }

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::binary;
 use crate::failure::Failure;
 use crate::parts::{self, Missing, Part};
-use crate::step::Step;
+use crate::step::{self, Step};
 use crate::timetable::Timetable;
 
 /// A client, pinned: the tests know what this version says.
@@ -23,16 +24,96 @@ const CLIENTS: &[Client] = &[
     Client { package: "opencode-ai", version: "1.18.33", program: "opencode" },
 ];
 
+/// The oldest Node.js that all of them run on: Gemini CLI says so. Debian 12 has an older one.
+const OLDEST_NODE: u32 = 20;
+
+/// For building and running these tests in CI, all of which should take less than 45 minutes on 2 cores. On 2 busy ones
+/// this part took 8.
+const LIMIT_MINUTES: u32 = 15;
+
 const NPM: &[Part] = &[Part::new("npm", "npm", "so the real clients can be installed for their tests")];
 
 /// Runs the tests with real clients. They talk to stand-in servers on loopback; only installing needs the network.
 pub(crate) fn test(missing: Missing, arguments: &[String], times: &mut Timetable) -> Result<(), Failure> {
     let folder = binary::artifacts()?.join("clients");
     install(missing, &folder, times)?;
-    Step::cargo("clients", &["test", "-p", "ringer", "--test", "clients"])
+    run(Step::new("clients", step::cargo()), &folder, arguments, times)
+}
+
+/// The same in CI: with a limit, and only where the clients can be had.
+pub(crate) fn test_in_ci(times: &mut Timetable) -> Result<(), Failure> {
+    let folder = binary::artifacts()?.join("clients");
+    if let Err(failure) = parts::ensure_these(NPM, Missing::Install, times) {
+        eprintln!("the tests with real clients were skipped: {failure}");
+        return Ok(());
+    }
+    if let Some(why) = why_not_here(&folder, &node_version(), registry) {
+        eprintln!("the tests with real clients were skipped: {why}");
+        return Ok(());
+    }
+    install(Missing::Install, &folder, times)?;
+    let limit = format!("{LIMIT_MINUTES}m");
+    // `timeout` ends everything that was started, also when we end ourselves.
+    let limited = Step::new("clients", "setpriv")
+        .args(["--pdeathsig", "TERM", "timeout", "--kill-after=10s", &limit])
+        .args([step::cargo()]);
+    run(limited, &folder, &[], times).map_err(|failure| {
+        const TIMED_OUT: u8 = 124;
+        if !failure.is_code(TIMED_OUT) {
+            return failure;
+        }
+        Failure::complaints(format!(
+            "the tests with real clients took more than {LIMIT_MINUTES} minutes; which one hangs says: \
+             cargo xtask test --clients -- --test-threads=1"
+        ))
+    })
+}
+
+fn run(cargo: Step, folder: &Path, arguments: &[String], times: &mut Timetable) -> Result<(), Failure> {
+    cargo
+        .args(["test", "-p", "ringer", "--test", "clients"])
         .args(with_ignored(arguments))
-        .env("RINGER_CLIENTS", &programs(&folder).to_string_lossy())
+        .env("RINGER_CLIENTS", &programs(folder).to_string_lossy())
         .run(times)
+}
+
+/// Why the clients cannot be had on this machine. `registry` tells whether npm reaches its registry.
+fn why_not_here(folder: &Path, node: &str, registry: impl FnOnce() -> Result<(), String>) -> Option<String> {
+    if major(node).is_none_or(|version| version < OLDEST_NODE) {
+        return Some(format!(
+            "the clients need Node.js {OLDEST_NODE} or newer, and this is {:?}",
+            node.trim()
+        ));
+    }
+    if CLIENTS.iter().all(|client| client.is_in(folder)) {
+        return None;
+    }
+    registry().err().map(|error| format!("npm does not reach its registry: {error}"))
+}
+
+/// What Node.js says, such as `v20.11.1`; empty where there is none.
+fn node_version() -> String {
+    let output = Command::new("node").arg("--version").output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+}
+
+fn major(version: &str) -> Option<u32> {
+    version.trim().strip_prefix('v')?.split('.').next()?.parse().ok()
+}
+
+/// Asks for something that the registry has. npm would try for minutes.
+fn registry() -> Result<(), String> {
+    let asked = Command::new("npm")
+        .args(["view", CLIENTS[0].package, "name", "--fetch-retries=1", "--fetch-timeout=20000"])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
+    if asked.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&asked.stderr);
+    let code = said.lines().find(|line| line.contains(" code "));
+    Err(code.unwrap_or("it did not say why").trim_start_matches("npm error ").to_owned())
 }
 
 /// Every other run ignores these tests. What follows `--` is for the test program.
@@ -87,7 +168,7 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
-    use super::{CLIENTS, Client, install, with_ignored};
+    use super::{CLIENTS, Client, install, why_not_here, with_ignored};
     use crate::parts::Missing;
     use crate::timetable::Timetable;
     use std::fs;
@@ -100,6 +181,19 @@ mod tests {
         fs::write(package.join("package.json"), manifest).expect("a file");
         fs::create_dir_all(folder.join("node_modules/.bin")).expect("a folder");
         fs::write(folder.join("node_modules/.bin").join(client.program), "").expect("a file");
+    }
+
+    #[test]
+    fn clients_that_cannot_be_had_have_a_reason() {
+        fn check(node: &str, registry: Result<(), String>, expect: Option<&str>) {
+            let found = why_not_here(Path::new("nowhere"), node, || registry);
+            assert_eq!(found.as_deref(), expect, "{node}");
+        }
+        let gone = || Err("code ECONNREFUSED".to_owned());
+        check("v20.11.1\n", Ok(()), None);
+        check("v22.0.0", gone(), Some("npm does not reach its registry: code ECONNREFUSED"));
+        check("v18.20.4\n", Ok(()), Some("the clients need Node.js 20 or newer, and this is \"v18.20.4\""));
+        check("", Ok(()), Some("the clients need Node.js 20 or newer, and this is \"\""));
     }
 
     #[test]

@@ -45,6 +45,10 @@ impl Failure {
         }
     }
 
+    pub(crate) fn is_code(&self, code: u8) -> bool {
+        self.code == code
+    }
+
     #[cfg(test)]
     pub(crate) fn code(&self) -> u8 {
         self.code

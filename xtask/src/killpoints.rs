@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 
 /// Every boundary, with the binary that the tests have built.
 pub(crate) fn with_dev_binary(times: &mut Timetable) -> Result<(), Failure> {
-    carry_out(Profile::Dev, times)
+    carry_out(Profile::Tested, times)
 }
 
 fn carry_out(profile: Profile, times: &mut Timetable) -> Result<(), Failure> {

@@ -23,6 +23,7 @@ mod dist;
 mod ending;
 mod failure;
 mod flags;
+mod fresh;
 mod hubstress;
 mod json;
 mod killpoints;
@@ -58,7 +59,18 @@ const TASKS: &[Task] = &[
         summary: "install what the tests talk to, then run all of them",
         run: test::run,
     },
-    Task { name: "ci", arguments: "", summary: "format, lints, tidy, tests, documentation", run: ci::run },
+    Task {
+        name: "fresh",
+        arguments: "[--keep] [--no-install]",
+        summary: "the README's two commands on a bare machine",
+        run: fresh::run,
+    },
+    Task {
+        name: "ci",
+        arguments: "[--bare]",
+        summary: "format, lints, tidy, tests, documentation",
+        run: ci::run,
+    },
     Task {
         name: "bench",
         arguments: "[NAME...] [--no-install] …",
@@ -105,6 +117,7 @@ Examples:
   cargo xtask test -p ringer-term       one crate
   cargo xtask test --no-install         name what is missing, install nothing
   cargo xtask test --clients            real clients, installed from npm into target/
+  cargo xtask fresh                     the README's two commands on a bare Debian; needs root
   cargo xtask ci                        what has to pass before a change lands
   cargo xtask bench start               one benchmark
   cargo xtask stress --kill             64 writers, 5 listeners, killed at random

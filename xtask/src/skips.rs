@@ -10,6 +10,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::binary;
+use crate::ci;
 use crate::failure::Failure;
 use crate::step::Step;
 use crate::timetable::Timetable;
@@ -22,9 +23,8 @@ pub(crate) fn run_listing(step: Step, times: &mut Timetable) -> Result<(), Failu
     let path = file()?;
     remove(&path)?;
     let step = step.env(FILE, &path.to_string_lossy());
-    // On a machine that decides, what can be had has to be there.
-    let on_ci = env::var_os("CI").is_some_and(|value| !value.is_empty());
-    let step = if on_ci && env::var_os(TESTS).is_none() { step.env(TESTS, "all") } else { step };
+    // On a machine that decides, everything that a test needs has to be there.
+    let step = if ci::is_ci() && env::var_os(TESTS).is_none() { step.env(TESTS, "all") } else { step };
     let outcome = step.run(times);
     match fs::read_to_string(&path) {
         Ok(text) => eprint!("{}", listing(&text)),

@@ -1,7 +1,8 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 
 use crate::failure::Failure;
 use crate::timetable::Timetable;
@@ -28,6 +29,12 @@ impl Step {
 
     pub(crate) fn env(mut self, key: &str, value: &str) -> Self {
         self.command.env(key, value);
+        self
+    }
+
+    /// Without input, and with its output in a file: how a script runs it.
+    pub(crate) fn without_terminal(mut self, output: File) -> Self {
+        self.command.stdin(Stdio::null()).stdout(output);
         self
     }
 

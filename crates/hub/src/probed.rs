@@ -234,7 +234,7 @@ mod tests {
         let home = Home::new(directory.path().join("home"));
         // Any program under that name will do.
         let kitty = directory.path().join("kitty");
-        fs::copy("/bin/sleep", &kitty).unwrap();
+        test_support::copy_program(Path::new("/bin/sleep"), &kitty);
         let mut running = std::process::Command::new(&kitty).arg("1000").spawn().unwrap();
         let pid = Some(running.id());
         answer(HERE, "xterm-kitty", Some("kitty(0.48.2)"), true).keep(&home, pid).unwrap();

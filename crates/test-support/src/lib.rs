@@ -23,6 +23,7 @@
 
 #[cfg(target_os = "linux")]
 mod hanging;
+mod program;
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -32,6 +33,7 @@ use std::{env, thread};
 
 #[cfg(target_os = "linux")]
 pub use hanging::HangingDirectory;
+pub use program::{copy_program, make_program};
 
 /// Names the file in which `cargo xtask test` wants to find what was skipped: a line for each, name, tab, reason.
 pub const SKIPS: &str = "RINGER_SKIPS";
@@ -78,15 +80,24 @@ pub fn can_mount() -> bool {
 /// Where every test has to run, or where the report would reach no reader.
 #[track_caller]
 pub fn skip(reason: &str) {
-    if let Err(failure) = Run::this().skip(&running_test(), reason) {
-        panic!("{failure}");
+    let test = running_test();
+    match Run::this().skip(&test, reason) {
+        Ok(()) => say(&test, reason),
+        Err(failure) => panic!("{failure}"),
     }
 }
 
 /// Reports that a part of the running test was left out because a program of this system is too old for it. Never fails:
 /// no right and no package of the system would change that.
 pub fn unsupported(reason: &str) {
-    Run::this().report(&running_test(), reason);
+    let test = running_test();
+    Run::this().report(&test, reason);
+    say(&test, reason);
+}
+
+/// Not with a macro: what a test prints with one is shown only when the test fails.
+fn say(test: &str, reason: &str) {
+    let _ = io::stderr().write_all(format!("skipped: {test}: {reason}\n").as_bytes());
 }
 
 /// What came of starting a program that the tests need and `cargo xtask test` installs.
@@ -134,8 +145,6 @@ impl Run {
     }
 
     fn report(&self, test: &str, reason: &str) {
-        // Not with a macro: what a test prints with one is shown only when the test fails.
-        let _ = io::stderr().write_all(format!("skipped: {test}: {reason}\n").as_bytes());
         if let Some(path) = &self.report
             && let Err(error) = append(path, &format!("{test}\t{}\n", reason.replace('\n', " ")))
         {

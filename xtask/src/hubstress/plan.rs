@@ -27,7 +27,7 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn short() -> Self {
-        let frame = Frame { profile: Profile::Dev, ..Frame::new(SEED) };
+        let frame = Frame { profile: Profile::Tested, ..Frame::new(SEED) };
         Self { kills: 20, writers: 4, races: 4, endings: 10, by_tag: false, frame }
     }
 

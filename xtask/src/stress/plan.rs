@@ -27,7 +27,7 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn short() -> Self {
-        let frame = Frame { profile: Profile::Dev, ..Frame::new(fresh_seed()) };
+        let frame = Frame { profile: Profile::Tested, ..Frame::new(fresh_seed()) };
         Self { writers: 16, messages: 10, listeners: 3, hooks: 40, rounds: 4, kill: true, frame }
     }
 

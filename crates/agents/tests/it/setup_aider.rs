@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -11,7 +10,7 @@ use proptest::prelude::*;
 use ringer_agents::setup::{
     Action, Before, Client, Format, OnDisk, Past, Program, Scope, SetupError, Target, plan,
 };
-use test_support::started;
+use test_support::{make_program, started};
 
 const PROGRAM: &str = "/opt/ringer é \"1\"/it's\\/ringer";
 
@@ -149,8 +148,7 @@ fn the_command_sends_a_message_and_never_complains() {
     let folder = directory.path().join("it's \"a\" dir");
     let program = folder.join("ringer");
     fs::create_dir(&folder).unwrap();
-    fs::write(&program, "#!/bin/sh\nprintf '%s|' \"$@\"; echo oops >&2\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    make_program(&program, "printf '%s|' \"$@\"; echo oops >&2");
     let program = program.to_str().unwrap();
     for (name, from) in [(None, "aider"), (Some("worker-1"), "worker-1")] {
         let said = format!("notify|--from|{from}|--type|waiting|aider waits for you|");

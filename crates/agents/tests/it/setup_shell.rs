@@ -4,12 +4,11 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use ringer_agents::setup::{Client, Format, OnDisk, Past, Scope, Target, plan};
-use test_support::started;
+use test_support::{make_program, started};
 
 use crate::setup_apply::setup;
 
@@ -31,8 +30,7 @@ fn line(program: &str) -> String {
 fn fake(directory: &Path, body: &str) -> String {
     fs::create_dir_all(directory).unwrap();
     let path = directory.join("ringer");
-    fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    make_program(&path, body);
     path.to_str().unwrap().to_owned()
 }
 

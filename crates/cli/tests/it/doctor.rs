@@ -5,13 +5,13 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
 use ringer_journal::{DeadLetter, Home, Memory, Settlement, Stamp};
 use serde_json::{Value, json};
+use test_support::make_program;
 
 use crate::background::Background;
 use crate::home::{DEADLINE, TestEnvironment};
@@ -51,11 +51,6 @@ fn says(rows: &[Value], part: &str, verdict: &str, what: &str, fix: &str) {
     assert_eq!(row["verdict"], verdict, "{row}");
     assert!(row["what"].as_str().expect("a text").contains(what), "{row}");
     assert!(row["fix"].as_str().unwrap_or_default().contains(fix), "{row}");
-}
-
-fn program(path: &Path, text: &str) {
-    fs::write(path, text).expect("a file");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");
 }
 
 #[test]
@@ -175,7 +170,7 @@ fn a_multiplexer_and_what_it_lets_through() {
         ("echo 'kitty(0.48.2)|xterm-kitty|all|0'", "ok", "allow-passthrough all", ""),
         ("exit 1", "warn", "does not answer", "tmux display-message"),
     ] {
-        program(&bin.join("tmux"), &format!("#!/bin/sh\n{answer}\n"));
+        make_program(&bin.join("tmux"), answer);
         let mut command = with_settings(&environment, "");
         command.env("PATH", &path).env("TMUX", "/tmp/tmux-0/default,1,0").env("TMUX_PANE", "%0");
         let report = json(&check(command.arg("--json"), 0).0);
@@ -200,7 +195,7 @@ fn programs_that_are_not_there_or_not_trusted() {
     let text = "[[hook]]\nid = \"theirs\"\ncommand = [\"./run\"]\n[[watch]]\npaths = [\"f\"]\ncommand = [\"true\"]\n";
     fs::write(environment.repository().join(".ringer.toml"), text).expect("a file");
     let proof = environment.path().join("proof");
-    program(&environment.repository().join("run"), &format!("#!/bin/sh\ntouch '{}'\n", proof.display()));
+    make_program(&environment.repository().join("run"), &format!("touch '{}'", proof.display()));
     let settings = "[notify]\ncommand = [\"/nowhere/lamp\"]\nsound = \"/nowhere/ping.wav\"\n\
                     [[hook]]\nid = \"mine\"\ncommand = [\"no-such-program\"]\n\
                     [[hook]]\nid = \"off\"\ncommand = [\"x\"]\nenabled = false\n";
@@ -223,13 +218,13 @@ fn programs_that_are_not_there_or_not_trusted() {
 fn hooks_and_the_command_are_really_run() {
     let environment = TestEnvironment::new();
     let path = |name: &str| environment.path().join(name);
-    program(
+    make_program(
         &path("mute"),
-        "#!/bin/sh\ncat >/dev/null\n\
+        "cat >/dev/null\n\
          echo '{\"notification\":{\"title\":\"new\\u001b\"},\"effects\":{\"desktop\":false},\"stop\":true}'\n",
     );
-    program(&path("fails"), "#!/bin/sh\necho oh no >&2\nexit 3\n");
-    program(&path("lamp"), "#!/bin/sh\nprintf %s \"$RINGER_NOTIFICATION_BODY\" > lit\n");
+    make_program(&path("fails"), "echo oh no >&2\nexit 3");
+    make_program(&path("lamp"), "printf %s \"$RINGER_NOTIFICATION_BODY\" > lit");
     let settings = "[notify]\ncommand = [\"./lamp\"]\n[[hook]]\nid = \"mute\"\ncommand = [\"./mute\"]\n";
     let rows = doctor(&environment, settings, &["--send"], 0);
     says(&rows, "hook mute", "ok", "set title = \"new\\u001b\", desktop = false, and no hook after", "");

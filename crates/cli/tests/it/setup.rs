@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use test_support::make_program;
 
 use crate::home::TestEnvironment;
 use crate::pty::typed_in_terminal;
@@ -35,8 +35,7 @@ impl Person {
         }
         for client in clients {
             let program = person.environment.path().join("bin").join(client);
-            fs::write(&program, "#!/bin/sh\n").expect("it is ours");
-            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it is ours");
+            make_program(&program, "");
         }
         person
     }

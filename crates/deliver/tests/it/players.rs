@@ -1,34 +1,21 @@
 //! Sounds and the person's command, with programs that tell what they were given.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ringer_deliver::{Error, PersonCommand, Sound};
 use tempfile::{TempDir, tempdir};
-use test_support::HangingDirectory;
+use test_support::{HangingDirectory, make_program};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::wait::{PATIENCE, note, soon};
 
-/// A program of that name. Copied by another process: one that this process wrote itself could be "busy" when
-/// another test happens to fork.
-fn install(bin: &Path, name: &str, script: &str) {
-    let source = bin.join(format!("{name}.source"));
-    fs::write(&source, format!("#!/bin/sh\n{script}\n")).expect("a script");
-    fs::set_permissions(&source, fs::Permissions::from_mode(0o755)).expect("a program");
-    let copied = Command::new("cp").arg("-p").arg(&source).arg(bin.join(name)).status().expect("cp");
-    assert!(copied.success());
-}
-
 fn machine(players: &[(&str, &str)]) -> TempDir {
     let bin = tempdir().expect("a directory");
     for (name, script) in players {
-        install(bin.path(), name, script);
+        make_program(&bin.path().join(name), script);
     }
     fs::write(bin.path().join("-ding.wav"), "").expect("a sound");
     bin

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use test_support::is_root;
+use test_support::{copy_program, is_root};
 
 use crate::home::{TestEnvironment, lines, texts};
 use crate::ringer::check;
@@ -47,7 +47,7 @@ fn the_home_of_another_user_is_refused_even_by_root() {
 fn as_nobody(environment: &TestEnvironment, arguments: &[&str]) -> Command {
     let copy = environment.path().join("ringer");
     if !copy.exists() {
-        fs::copy(env!("CARGO_BIN_EXE_ringer"), &copy).expect("a copy");
+        copy_program(Path::new(env!("CARGO_BIN_EXE_ringer")), &copy);
         allow(environment.path(), 0o755);
     }
     let mut command = environment.program("setpriv");

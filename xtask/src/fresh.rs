@@ -1,0 +1,123 @@
+//! The README's two commands on a machine that has nothing but Rust: a bare Debian root, made for the occasion.
+//!
+//! A developer's machine, and one that runs CI every day, has every program that was ever needed. A program that a test
+//! starts and that `cargo xtask test` does not install is missed only here, or by a newcomer.
+
+mod cleaner;
+mod host;
+mod readme;
+mod root;
+
+use std::env;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+
+use crate::binary;
+use crate::failure::Failure;
+use crate::flags::unknown;
+use crate::parts::{self, Missing, Part};
+use crate::timetable::Timetable;
+use root::Root;
+
+const MAKER: &[Part] =
+    &[Part::new("mmdebstrap", "mmdebstrap", "so a bare Debian is made to try the README's commands in")];
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let (mut keep, mut missing) = (false, Missing::Install);
+    for argument in arguments {
+        match argument.as_str() {
+            "--keep" => keep = true,
+            "--no-install" => missing = Missing::Report,
+            other => return Err(unknown(other, "--keep, --no-install")),
+        }
+    }
+    possible().map_err(|why| Failure::unavailable(format!("no bare machine can be made here: {why}")))?;
+    Timetable::around(|times| all(keep, missing, times))
+}
+
+/// Whether a bare root can be made and entered here, and why not.
+pub(crate) fn possible() -> Result<(), String> {
+    if !cfg!(target_os = "linux") {
+        return Err("it needs Linux".to_owned());
+    }
+    if !parts::is_root() {
+        return Err("it needs root, to mount file systems and to make a Debian".to_owned());
+    }
+    let arguments = ["--mount", "--pid", "--fork", "mount", "-t", "tmpfs", "none", "/mnt"];
+    let tried = Command::new("unshare").args(arguments).output();
+    match tried {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            Err(format!("it needs the right to mount in a namespace of its own ({})", complaint.trim()))
+        }
+        Err(error) => Err(format!("unshare: {error}")),
+    }
+}
+
+/// Whether there are changes that a clone would not have.
+pub(crate) fn is_dirty() -> Result<bool, Failure> {
+    let output = Command::new("git").args(["status", "--porcelain"]).output();
+    let output = output.map_err(|error| Failure::io("git status", &error))?;
+    if !output.status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr);
+        return Err(Failure::unavailable(format!("git status: {}", reason.trim())));
+    }
+    Ok(!output.stdout.is_empty())
+}
+
+/// Makes the root and runs the README's commands in it, as they are written there.
+pub(crate) fn all(keep: bool, missing: Missing, times: &mut Timetable) -> Result<(), Failure> {
+    let commands = readme::commands()?;
+    if is_dirty()? {
+        eprintln!("the work tree has changes: what is not committed is not tried");
+    }
+    parts::ensure_these(MAKER, missing, times)?;
+    let folder = binary::artifacts()?.join("fresh");
+    let root = Root::make(&folder, keep, times)?;
+    let outcome = try_commands(&root, &commands, times);
+    if keep {
+        eprintln!("the root stays in {}; enter it with: {}", root.path().display(), root.entrance());
+    }
+    outcome
+}
+
+fn try_commands(root: &Root, commands: &[String; 2], times: &mut Timetable) -> Result<(), Failure> {
+    let [opens, tests] = commands;
+    // Without a terminal it says in words what it would show.
+    let said = root.beside("said");
+    let file = File::create(&said).map_err(|error| Failure::io(&said.display().to_string(), &error))?;
+    let outcome = root.step("fresh run", opens).without_terminal(file).run(times);
+    let said = fs::read_to_string(&said).map_err(|error| Failure::io(&said.display().to_string(), &error))?;
+    print!("{said}");
+    outcome?;
+    if said.trim().is_empty() {
+        return Err(Failure::complaints(format!("`{opens}` said nothing without a terminal")));
+    }
+    root.step("fresh test", tests).run(times)
+}
+
+/// An absolute path, because the root is entered from elsewhere.
+fn absolute(path: &Path) -> Result<std::path::PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| Failure::io(&path.display().to_string(), &error))
+}
+
+/// Makes a folder and those above it.
+fn make_folder(path: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(path).map_err(|error| Failure::io(&path.display().to_string(), &error))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|error| Failure::io(&path.display().to_string(), &error))
+}
+
+/// Cargo's folder on this machine.
+fn cargo_home() -> Result<std::path::PathBuf, Failure> {
+    let set = env::var_os("CARGO_HOME").filter(|path| !path.is_empty()).map(std::path::PathBuf::from);
+    let below_home = || env::home_dir().map(|home| home.join(".cargo"));
+    let found = set.or_else(below_home);
+    found.ok_or_else(|| {
+        Failure::unavailable("neither CARGO_HOME nor HOME says where cargo keeps crates".into())
+    })
+}
