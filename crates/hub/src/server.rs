@@ -21,7 +21,7 @@ use crate::session_bus::SessionDesktop;
 use crate::slots::{Slot, Slots};
 
 /// Connections at once. One more takes the place of the oldest that has not sent a whole line; where all have, it may
-/// only ask for what [`CONTROL`] names.
+/// only ask for what `CONTROL` names.
 pub const MAX_CONNECTIONS: usize = 256;
 /// Connections beyond those, so that a hub can be looked at and ended however many others are open. Each is closed after
 /// one answer, so there need not be many.
