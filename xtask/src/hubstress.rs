@@ -9,7 +9,6 @@ mod course;
 mod desktop;
 mod endings;
 mod hooks;
-mod hubs;
 mod plan;
 mod popups;
 mod races;

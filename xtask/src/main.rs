@@ -19,11 +19,13 @@ mod bus;
 mod chance;
 mod ci;
 mod clients;
+mod damage;
 mod dist;
 mod ending;
 mod failure;
 mod flags;
 mod fresh;
+mod hubs;
 mod hubstress;
 mod json;
 mod killpoints;
@@ -96,6 +98,12 @@ const TASKS: &[Task] = &[
         run: killpoints::run,
     },
     Task {
+        name: "damage",
+        arguments: "[--rounds N] [--seed N] …",
+        summary: "damage any file of a home, under a hub and without one",
+        run: damage::run,
+    },
+    Task {
         name: "simulate",
         arguments: "[--seeds N | --seed N]",
         summary: "play the engine with random events and check what must hold",
@@ -123,6 +131,7 @@ Examples:
   cargo xtask stress --kill             64 writers, 5 listeners, killed at random
   cargo xtask hubstress --kills 1000    the hub, killed at random moments under load
   cargo xtask killpoints                notify and listen, killed before every system call
+  cargo xtask damage --rounds 10000     files of a home damaged, under a hub and without one
   cargo xtask tidy
 ";
 

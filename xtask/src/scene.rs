@@ -86,6 +86,15 @@ impl Scene {
         command
     }
 
+    /// Holds the lock that everything needs which writes to the journal, as a stopped process would, until this is dropped.
+    pub(crate) fn hold_write_lock(&self) -> Result<File, Failure> {
+        let path = self.home().join("write.lock");
+        let lock =
+            File::options().append(true).create(true).open(&path).map_err(|error| failed(&path, &error))?;
+        lock.lock().map_err(|error| failed(&path, &error))?;
+        Ok(lock)
+    }
+
     /// A file at its end, for what programs complain about.
     pub(crate) fn complaints(&self) -> Result<File, Failure> {
         let path = self.path("complaints");
@@ -118,7 +127,7 @@ fn make_repository(path: &Path) -> Result<(), Failure> {
     if status.success() { Ok(()) } else { Err(Failure::unavailable(format!("git init: {status}"))) }
 }
 
-/// Copies a folder with everything in it.
+/// Copies a folder with the files and folders in it; no pipes and sockets, which belong to processes.
 pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<(), Failure> {
     let copy = || -> std::io::Result<()> {
         DirBuilder::new().mode(0o700).create(to)?;
@@ -128,7 +137,7 @@ pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<(), Failure> {
             if entry.file_type()?.is_dir() {
                 copy_folder(&entry.path(), &target)
                     .map_err(|failure| std::io::Error::other(failure.to_string()))?;
-            } else {
+            } else if entry.file_type()?.is_file() {
                 fs::copy(entry.path(), target)?;
             }
         }

@@ -1,4 +1,5 @@
 use crate::clients;
+use crate::damage;
 use crate::failure::Failure;
 use crate::hubstress;
 use crate::killpoints;
@@ -43,18 +44,21 @@ pub(crate) fn all(missing: Missing, arguments: &[String], times: &mut Timetable)
     let scope = Scope::of(arguments);
     skips::run_listing(Step::cargo("tests", runner).args(scope.flags()).args(arguments), times)?;
     if !scope.is_everything() {
-        eprintln!("doctests, stress and kill points left out: the arguments choose packages or targets");
+        eprintln!(
+            "doctests, stress, kill points and damage left out: the arguments choose packages or targets"
+        );
         return Ok(());
     }
     // nextest does not know doctests.
     Step::cargo("doctests", &["test", "--workspace", "--doc"]).run(times)?;
     if names_tests(arguments) {
-        eprintln!("stress and kill points left out: the arguments choose tests");
+        eprintln!("stress, kill points and damage left out: the arguments choose tests");
         return Ok(());
     }
     stress::short(times)?;
     hubstress::short(times)?;
     killpoints::with_dev_binary(times)?;
+    damage::short(times)?;
     eprintln!("tests with real clients left out: cargo xtask test --clients");
     Ok(())
 }

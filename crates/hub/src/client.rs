@@ -11,7 +11,7 @@ use rustix::io::FdFlags;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use serde_json::{Value, json};
 
-use crate::presence::Presence;
+use crate::presence::{Presence, check_path, usual_sockets};
 use crate::protocol::{MAX_LINE, Refusal, Response};
 
 /// How long a hub may take to answer.
@@ -23,9 +23,7 @@ const TELL_WITHIN: Duration = Duration::from_millis(50);
 /// Sends a request to the hub of a home, and does not wait for its answer: for hooks, which must not make an agent wait
 /// for a hub that is stopped or busy. What was sent is read when the hub goes on.
 pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), ClientError> {
-    let presence = find(home)?;
-    let mut stream = connect_at_once(&presence.socket).map_err(|_| ClientError::NoHub)?;
-    check_peer(home, &stream)?;
+    let mut stream = reach(home, connect_at_once)?;
     let line = request(method, params);
     let end = Instant::now() + TELL_WITHIN;
     let mut left = line.as_bytes();
@@ -48,30 +46,50 @@ pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), ClientError
     Ok(())
 }
 
-/// What the hub of a home says of itself, if no other user could have put its socket there.
-fn find(home: &Home) -> Result<Presence, ClientError> {
-    let presence = Presence::read(home).ok_or(ClientError::NoHub)?;
-    match presence.check_path(home) {
-        Ok(()) => Ok(presence),
-        // The directory went with the hub, or with the session.
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(ClientError::NoHub),
-        Err(error) => Err(suspicious(home, ClientError::UnsafePath(error))),
+/// Connects to the hub of a home: at the socket that `hub.json` names, or, where that file is damaged, at one of those
+/// where a hub of this home makes its own.
+fn reach(
+    home: &Home,
+    connect: impl Fn(&Path) -> std::io::Result<UnixStream>,
+) -> Result<UnixStream, ClientError> {
+    let named = Presence::read(home).map_or(Err(ClientError::NoHub), |presence| {
+        let stream = try_socket(home, &presence.socket, &connect);
+        stream.map_err(|error| suspicious(home, error))
+    });
+    if !matches!(named, Err(ClientError::NoHub)) || HubBell::holder(home).is_none() {
+        return named;
     }
+    let usual = usual_sockets(home);
+    usual.iter().find_map(|socket| try_socket(home, socket, &connect).ok()).ok_or(ClientError::NoHub)
+}
+
+/// Connects to a socket, if no other user could have put it there and the process behind it is ours.
+fn try_socket(
+    home: &Home,
+    socket: &Path,
+    connect: impl Fn(&Path) -> std::io::Result<UnixStream>,
+) -> Result<UnixStream, ClientError> {
+    match check_path(home, socket) {
+        Ok(()) => {}
+        // The directory went with the hub, or with the session.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(ClientError::NoHub),
+        Err(error) => return Err(ClientError::UnsafePath(error)),
+    }
+    let stream = connect(socket).map_err(|_| ClientError::NoHub)?;
+    check_peer(&stream)?;
+    Ok(stream)
 }
 
 /// Checks that the process behind the socket is ours, before anything is sent to it or believed.
-fn check_peer(home: &Home, stream: &UnixStream) -> Result<(), ClientError> {
+fn check_peer(stream: &UnixStream) -> Result<(), ClientError> {
     let uid = peer_uid(stream).map_err(ClientError::Silent)?;
-    if uid == rustix::process::geteuid().as_raw() {
-        Ok(())
-    } else {
-        Err(suspicious(home, ClientError::Foreign { uid }))
-    }
+    if uid == rustix::process::geteuid().as_raw() { Ok(()) } else { Err(ClientError::Foreign { uid }) }
 }
 
 /// Where no hub of ours runs, `hub.json` is left from an earlier one, and a new hub takes a safe place.
 fn suspicious(home: &Home, error: ClientError) -> ClientError {
-    if HubBell::holder(home).is_some() { error } else { ClientError::NoHub }
+    let is_suspicious = matches!(error, ClientError::Foreign { .. } | ClientError::UnsafePath(_));
+    if is_suspicious && HubBell::holder(home).is_none() { ClientError::NoHub } else { error }
 }
 
 #[cfg(not(target_os = "macos"))]
@@ -105,7 +123,6 @@ fn request(method: &str, params: &Value) -> String {
 #[derive(Debug)]
 pub struct Client {
     stream: BufReader<UnixStream>,
-    version: String,
     behind: u64,
 }
 
@@ -157,19 +174,12 @@ impl ClientError {
 impl Client {
     /// Connects to the hub of a home.
     pub fn connect(home: &Home) -> Result<Self, ClientError> {
-        let presence = find(home)?;
-        let stream = UnixStream::connect(&presence.socket).map_err(|_| ClientError::NoHub)?;
-        check_peer(home, &stream)?;
+        let stream = reach(home, |socket| UnixStream::connect(socket))?;
         let limited = stream
             .set_read_timeout(Some(ANSWER_DEADLINE))
             .and_then(|()| stream.set_write_timeout(Some(ANSWER_DEADLINE)));
         limited.map_err(ClientError::Silent)?;
-        Ok(Self { stream: BufReader::new(stream), version: presence.version, behind: 0 })
-    }
-
-    /// The hub's version: another one than ours after an upgrade.
-    pub fn version(&self) -> &str {
-        &self.version
+        Ok(Self { stream: BufReader::new(stream), behind: 0 })
     }
 
     /// About how many older messages the last answer did not take into account: the hub was still reading them.

@@ -107,7 +107,7 @@ impl Dispatcher {
         let stamp = Stamp::now();
         self.say_where();
         self.journal.prune_if_due(&Uptime::now(), &stamp)?;
-        match self.journal.oldest()? {
+        match self.journal.kept_from()? {
             Some(oldest) => self.memory.prune(&oldest),
             None => Ok(()),
         }

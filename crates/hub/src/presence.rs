@@ -36,15 +36,6 @@ impl Presence {
         serde_json::from_slice(&read_own(&file(home), MAX_FILE)?).ok()
     }
 
-    /// Checks that no other user could have put the socket there: the directories that a hub makes for it are ours.
-    pub(crate) fn check_path(&self, home: &Home) -> io::Result<()> {
-        let Some(directory) = self.socket.parent() else { return Err(ErrorKind::InvalidInput.into()) };
-        if directory == home.path() {
-            return check_owner(directory, &fs::metadata(directory)?);
-        }
-        directory.parent().into_iter().chain([directory]).try_for_each(check_directory)
-    }
-
     /// Writes it, so that nobody ever reads half of it.
     pub(crate) fn write(&self, home: &Home) -> io::Result<()> {
         let (path, building) = (file(home), home.path().join("hub.json.building"));
@@ -61,6 +52,20 @@ impl Presence {
             let _ = fs::remove_file(&self.socket);
         }
     }
+}
+
+/// Checks that no other user could have put a socket there: the directories that a hub makes for it are ours.
+pub(crate) fn check_path(home: &Home, socket: &Path) -> io::Result<()> {
+    let Some(directory) = socket.parent() else { return Err(ErrorKind::InvalidInput.into()) };
+    if directory == home.path() {
+        return check_owner(directory, &fs::metadata(directory)?);
+    }
+    directory.parent().into_iter().chain([directory]).try_for_each(check_directory)
+}
+
+/// Where a hub of a home makes its socket, the best first.
+pub(crate) fn usual_sockets(home: &Home) -> Vec<PathBuf> {
+    places(home, home.runtime()).iter().map(|place| place.directory().join(SOCKET)).collect()
 }
 
 fn file(home: &Home) -> PathBuf {
@@ -269,15 +274,15 @@ mod tests {
         allow(&runtime.join("ringer"), 0o777);
         let socket = socket_path(&home, Some(&runtime)).unwrap();
         let presence = Presence { socket, pid: 1, version: "1".into() };
-        presence.check_path(&home).unwrap();
+        check_path(&home, &presence.socket).unwrap();
         allow(&runtime.join("ringer"), 0o770);
-        let error = presence.check_path(&home).unwrap_err().to_string();
+        let error = check_path(&home, &presence.socket).unwrap_err().to_string();
         assert_eq!(error, format!("{} can be written by other users", runtime.join("ringer").display()));
         // A link is nobody's directory.
         fs::rename(runtime.join("ringer"), runtime.join("elsewhere")).unwrap();
         std::os::unix::fs::symlink("elsewhere", runtime.join("ringer")).unwrap();
         assert!(socket_path(&home, Some(&runtime)).unwrap().starts_with(home.path()));
-        presence.check_path(&home).unwrap_err();
+        check_path(&home, &presence.socket).unwrap_err();
     }
 
     #[test]
@@ -301,11 +306,11 @@ mod tests {
         let long = Home::new(directory.path().join("x".repeat(200)));
         let socket = socket_in(&places_with(&long, None, &runtime)).unwrap();
         let presence = Presence { socket, pid: 1, version: "1".into() };
-        presence.check_path(&long).unwrap();
+        check_path(&long, &presence.socket).unwrap();
         chown(runtime.join("ringer-0"), Some(65534), None).unwrap();
         let expected = format!("{} belongs to another user (uid 65534)", runtime.join("ringer-0").display());
         assert_eq!(socket_in(&places_with(&long, None, &runtime)).unwrap_err().to_string(), expected);
-        assert_eq!(presence.check_path(&long).unwrap_err().to_string(), expected);
+        assert_eq!(check_path(&long, &presence.socket).unwrap_err().to_string(), expected);
     }
 
     #[test]

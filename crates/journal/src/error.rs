@@ -137,6 +137,10 @@ impl Error {
             {
                 Self::Full { path: home }
             }
+            // The file or its log is shorter than it says, which no disk does by failing.
+            Some(ErrorCode::SystemIoFailure) if extended == Some(ffi::SQLITE_IOERR_SHORT_READ) => {
+                Self::Corrupt { path }
+            }
             Some(ErrorCode::SystemIoFailure) => Self::Failing { path: home, why: source.to_string() },
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => match writable() {
                 Err(error) => Self::NotWritable { path: home, source: error.into() },

@@ -29,7 +29,7 @@ impl Home {
     }
 
     /// The person's runtime directory, where one is known.
-    pub(crate) fn runtime(&self) -> Option<&Path> {
+    pub fn runtime(&self) -> Option<&Path> {
         self.runtime.as_deref()
     }
 

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use ringer_core::{Message, MessageId};
+use ringer_core::Message;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::consumer::advance;
@@ -14,7 +14,7 @@ use crate::home::Home;
 use crate::journal::Journal;
 use crate::memory::Memory;
 use crate::process::started;
-use crate::row::{optional_text, text};
+use crate::row::optional_text;
 use crate::turn::Patience;
 
 /// The name of the hub's cursor.
@@ -115,13 +115,6 @@ impl Journal {
     /// where the file has room already, which is quicker than to make it longer. Nobody waits for this.
     pub fn checkpoint(&mut self) -> Result<(), Error> {
         self.read(|connection| connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())))
-    }
-
-    /// The oldest message that is kept, by when it was made: that is not the order in which they came.
-    pub fn oldest(&mut self) -> Result<Option<MessageId>, Error> {
-        let query = "SELECT id FROM message ORDER BY id LIMIT 1";
-        let id = self.read(|connection| connection.query_row(query, [], |row| text(row, 0)).optional())?;
-        Ok(id.and_then(|id| MessageId::parse(&id).ok()))
     }
 }
 

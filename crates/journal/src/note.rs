@@ -1,7 +1,7 @@
 //! Notes about agents: what somebody wants to find again the next time it looks at one. They go with their agent.
 
 use ringer_core::Agent;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::error::Error;
 use crate::journal::Journal;
@@ -16,6 +16,14 @@ pub(crate) fn value(connection: &Connection, name: &str) -> rusqlite::Result<Opt
     connection.query_row("SELECT value FROM note WHERE name = ?1", [name], |row| text(row, 0)).optional()
 }
 
+/// Notes a value, in place of what was noted under that name before.
+pub(crate) fn set(transaction: &Transaction<'_>, name: &str, value: &str) -> rusqlite::Result<()> {
+    transaction
+        .prepare("INSERT OR REPLACE INTO note (name, value) VALUES (?1, ?2)")?
+        .execute(params![name, value])
+        .map(drop)
+}
+
 fn name(agent: &Agent) -> String {
     format!("agent:{}", agent.as_str())
 }
@@ -28,11 +36,6 @@ impl Journal {
 
     /// Notes something about an agent, in place of what was noted before.
     pub fn set_note_about(&mut self, agent: &Agent, value: &str) -> Result<(), Error> {
-        self.write(|transaction| {
-            transaction
-                .prepare("INSERT OR REPLACE INTO note (name, value) VALUES (?1, ?2)")?
-                .execute(params![name(agent), value])
-                .map(drop)
-        })
+        self.write(|transaction| set(transaction, &name(agent), value))
     }
 }

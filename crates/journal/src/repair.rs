@@ -5,6 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
@@ -22,6 +23,9 @@ pub(crate) use noted::{REPAIR, set_rows_aside};
 
 /// The bytes of the smallest row in SQLite's format: a pointer of two bytes and a cell of two.
 const SMALLEST_ROW: u64 = 4;
+
+/// The ending of the name under which a damaged database is read.
+const READING: &str = ".reading";
 
 /// The endings of the files of a database: the log, the index of the log, and the database itself.
 const FILES: [&str; 3] = ["-wal", "-shm", ""];
@@ -110,6 +114,7 @@ fn build<F: Form>(home: &Home) -> Result<usize, Error> {
     let is_repair = FILES.iter().any(|ending| beside(&damaged, ending).exists());
     let aside = is_repair.then(|| free_name::<F>(home));
     let saved = carry_over::<F>(&mut connection, &damaged, aside.as_deref()).map_err(failed)?;
+    remove_database(&beside(&damaged, READING));
     // Closing copies the log into the file, so that one file is all there is to move.
     connection.close().map_err(|(_, error)| failed(error))?;
     fs::rename(&building, fresh::<F>(home)).and_then(|()| sync_directory(home.path())).map_err(io)?;
@@ -170,9 +175,7 @@ fn carry_over<F: Form>(
 ) -> rusqlite::Result<usize> {
     let transaction = Transaction::new(fresh, TransactionBehavior::Immediate)?;
     let mut saved = Vec::new();
-    // SQLite removes the log of an empty file, so that one is not opened.
-    let has_content = FileNumber::of(damaged).is_ok_and(|file| !file.is_empty());
-    if has_content && let Ok(old) = Connection::open_with_flags(damaged, OpenFlags::SQLITE_OPEN_READ_WRITE) {
+    if let Some(old) = open_damaged(damaged) {
         // Pages of a damaged file may refer to one another in a circle. A row has at least a cell and a pointer to it.
         let most =
             FileNumber::of(damaged).map_or(0, |file| (file.length() + log_length(damaged)) / SMALLEST_ROW);
@@ -185,6 +188,27 @@ fn carry_over<F: Form>(
     }
     transaction.commit()?;
     Ok(saved)
+}
+
+/// Opens a damaged database to read it.
+///
+/// Under another name, and without the index of its log: that is shared with processes that have the database open, and may
+/// not fit to the log any more. SQLite makes another one out of the log.
+fn open_damaged(damaged: &Path) -> Option<Connection> {
+    // SQLite removes the log of an empty file, so that one is not opened.
+    if FileNumber::of(damaged).map_or(0, FileNumber::length) == 0 {
+        return None;
+    }
+    let linked = beside(damaged, READING);
+    remove_database(&linked);
+    let link = |ending| fs::hard_link(beside(damaged, ending), beside(&linked, ending));
+    let is_linked = link("").is_ok() && (link("-wal").is_ok() || !beside(damaged, "-wal").exists());
+    // There are file systems without links.
+    let path = if is_linked { linked.as_path() } else { damaged };
+    let old = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).ok()?;
+    // It stays as it is.
+    old.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok()?;
+    Some(old)
 }
 
 /// Reads forward, and where that breaks off, backward from the end, so that one bad page in the middle costs only

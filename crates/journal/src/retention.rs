@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use ringer_core::{Draft, Kind, Recipient, Scope, Sender, Tag};
-use rusqlite::{Connection, Transaction, params};
+use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender, Tag};
+use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
 
 use crate::append::put;
@@ -15,6 +15,7 @@ use crate::cursor::{self, POSITION};
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::note::{self, OF_GONE_AGENTS};
+use crate::row::text;
 use crate::stamp::{Stamp, Uptime};
 
 /// How much is kept.
@@ -55,6 +56,8 @@ const PIECE: i64 = 1_000;
 
 /// The note that remembers the prunings.
 const PRUNINGS: &str = "prunings";
+/// The note that remembers the oldest message that was left when others were removed last.
+const KEPT_FROM: &str = "kept from";
 /// The note that remembers that the person was told of forgotten messages.
 const TOLD: &str = "told of forgotten messages";
 
@@ -84,10 +87,7 @@ impl Prunings {
     fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         // Plain data: it cannot fail to be written.
         let value = serde_json::to_string(self).unwrap_or_default();
-        transaction
-            .prepare("INSERT OR REPLACE INTO note (name, value) VALUES (?1, ?2)")?
-            .execute(params![PRUNINGS, value])
-            .map(drop)
+        note::set(transaction, PRUNINGS, &value)
     }
 
     /// The time that passed since it was looked at last: what the machine has been running since then, as far as is known.
@@ -153,6 +153,17 @@ impl Journal {
         Ok(Pruned { messages: messages + over_limit, over_limit })
     }
 
+    /// The oldest message that was left when others were removed last. What is older than that was removed because it was
+    /// old, and not lost to damage.
+    pub fn kept_from(&mut self) -> Result<Option<MessageId>, Error> {
+        self.read(|connection| {
+            let parse = |id: String| MessageId::parse(&id).ok();
+            let noted = note::value(connection, KEPT_FROM)?.and_then(parse);
+            // The note may be damaged, too: what the journal has is not older than what it keeps.
+            Ok(noted.zip(oldest(connection)?.and_then(parse)).map(|(noted, oldest)| noted.min(oldest)))
+        })
+    }
+
     /// Forgets the oldest messages where there are more than the limits allow, read or not, and tells the person. Gives
     /// how many.
     pub fn forget_over_limit(&mut self, limits: Limits, stamp: &Stamp) -> Result<usize, Error> {
@@ -172,10 +183,24 @@ impl Journal {
             }
             if forgotten > 0 {
                 forget_receipts(transaction)?;
+                note_oldest(transaction)?;
                 tell(transaction, forgotten, stamp)?;
             }
             Ok(forgotten)
         })
+    }
+}
+
+/// The oldest message, by when it was made: that is not the order in which they came.
+fn oldest(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    connection.query_row("SELECT id FROM message ORDER BY id LIMIT 1", [], |row| text(row, 0)).optional()
+}
+
+/// Notes what is left, after messages were removed.
+fn note_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    match oldest(transaction)? {
+        Some(id) => note::set(transaction, KEPT_FROM, &id),
+        None => Ok(()),
     }
 }
 
@@ -209,6 +234,9 @@ fn forget_old(transaction: &Transaction<'_>, old: i64, idle: i64) -> rusqlite::R
                  WHERE question.id = message.question_id AND question.answered IS NULL)"
         ))?
         .execute([old, idle])?;
+    if messages > 0 {
+        note_oldest(transaction)?;
+    }
     forget_receipts(transaction)?;
     transaction.execute(
         "DELETE FROM question WHERE answered IS NOT NULL AND id NOT IN (
@@ -260,9 +288,7 @@ fn tell(transaction: &Transaction<'_>, forgotten: usize, stamp: &Stamp) -> rusql
     if told.is_some_and(|told| (told..told.saturating_add(DAY_MS)).contains(&stamp.unix_ms)) {
         return Ok(());
     }
-    transaction
-        .prepare("INSERT OR REPLACE INTO note (name, value) VALUES (?1, ?2)")?
-        .execute(params![TOLD, stamp.unix_ms.to_string()])?;
+    note::set(transaction, TOLD, &stamp.unix_ms.to_string())?;
     let text = format!(
         "The journal is full: its {forgotten} oldest messages were removed, read or not. \
          `ringer status` shows who sends and who does not read."

@@ -17,7 +17,7 @@ pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
 /// Brings a file up to date, all steps in one transaction. The caller has made sure that it is not newer.
 pub(crate) fn migrate<F: Form>(connection: &mut Connection) -> rusqlite::Result<()> {
     // Before the transaction, because it cannot be changed inside one.
-    connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    turn_log_on(connection)?;
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
     // Somebody may have been faster.
     match usize::try_from(version(&transaction)?) {
@@ -26,6 +26,16 @@ pub(crate) fn migrate<F: Form>(connection: &mut Connection) -> rusqlite::Result<
     }?;
     transaction.pragma_update(None, "user_version", newest::<F>())?;
     transaction.commit()
+}
+
+/// Whether changes go into a log beside the file, so that readers and writers do not wait for one another.
+pub(crate) fn has_log(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("PRAGMA journal_mode", [], |row| Ok(row.get_ref(0)?.as_bytes()? == b"wal"))
+}
+
+/// Makes changes go into a log. Kept in the file.
+pub(crate) fn turn_log_on(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))
 }
 
 /// Whether the tables are exactly those that this program makes. Then the file is of its version, whatever its number says.

@@ -70,6 +70,10 @@ pub struct Store<F> {
 /// No version of Ringer will have so many schemas: a number above it is damage.
 const IMPLAUSIBLE: i64 = 1000;
 
+/// How long to wait for processes that have a file open whose log is off: each reads for a moment only, unless it believes
+/// that the log is on.
+const TURN_LOG_ON_WITHIN: Duration = Duration::from_millis(100);
+
 /// The size of the log from which on it is copied into the database and emptied. Whoever opens the file when nobody
 /// else has it open reads the whole log, so it is kept short.
 const LONG_LOG: u64 = 512 * 1024;
@@ -233,7 +237,24 @@ impl<F: Form> Store<F> {
             sync_directory(home.path()).map_err(|error| home.error("syncing the home", error))?;
             drop(turn);
         }
+        store.keep_log()?;
         Ok(store)
+    }
+
+    /// Turns the log on where it is off, as in a copy that another program made and that was put in the place of the file.
+    fn keep_log(&mut self) -> Result<(), Error> {
+        if schema::has_log(&self.connection).map_err(|error| self.error(error))? {
+            return Ok(());
+        }
+        let _turn = turn::take::<F>(&self.home, self.patience)?;
+        let turned_on = self.connection.busy_timeout(TURN_LOG_ON_WITHIN);
+        let turned_on = turned_on.and_then(|()| schema::turn_log_on(&self.connection));
+        match turned_on.map_err(|error| self.error(error)) {
+            // A process that had the file open before it was exchanged keeps it from being changed.
+            Err(Error::Busy { .. }) => return Err(Error::Corrupt { path: Self::path(&self.home) }),
+            done => done?,
+        }
+        self.connection.busy_timeout(self.patience.0).map_err(|error| self.error(error))
     }
 
     /// Looks something up. A damaged file is set aside on the way, and the fresh one looked at.

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use super::desktop::{Deed, Event};
 use super::hooks;
-use super::hubs;
 use super::plan::Plan;
 use super::popups::{Message, Reading};
 use super::stage::{PATIENCE, Server, Stage};
@@ -17,6 +16,7 @@ use super::verdict::Verdict;
 use super::writer::{self, Acknowledged, Sent};
 use crate::chance::Chance;
 use crate::failure::Failure;
+use crate::hubs;
 use crate::json::Value;
 use crate::service::until;
 

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::hubs;
 use super::plan::Plan;
 use super::stage::{PATIENCE, Stage};
 use super::verdict::Verdict;
 use crate::chance::Chance;
 use crate::failure::Failure;
+use crate::hubs;
 use crate::service::until;
 
 /// How long these hubs stay.

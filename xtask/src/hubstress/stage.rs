@@ -5,9 +5,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::desktop::{Desktop, Event};
-use super::hubs;
 use crate::ending::Ending;
 use crate::failure::Failure;
+use crate::hubs;
 use crate::json::{self, Value};
 use crate::scene::{self, Scene};
 use crate::service::until;

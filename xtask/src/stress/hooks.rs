@@ -34,7 +34,7 @@ pub(super) fn run(plan: &Plan, ringer: &Path) -> Result<Figures, Failure> {
     let mut acknowledged = Vec::new();
     for round in 0..plan.rounds {
         let held = round % LOCK_HELD_ONE_IN == LOCK_HELD_ONE_IN - 1;
-        let lock = held.then(|| hold_lock(&scene)).transpose()?;
+        let lock = held.then(|| scene.hold_write_lock()).transpose()?;
         let sessions: Vec<u32> = (0..plan.hooks).map(|number| round * plan.hooks + number).collect();
         let endings = at_once(&sessions, |session| {
             let mut chance = Chance::new(plan.frame.seed, u64::from(session));
@@ -81,14 +81,6 @@ fn at_once(
         let panicked = |_| Err(Failure::complaints("a thread of the stress run panicked".into()));
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
     })
-}
-
-fn hold_lock(scene: &Scene) -> Result<File, Failure> {
-    let path = scene.home().join("write.lock");
-    let lock =
-        File::options().append(true).create(true).open(&path).map_err(|error| failed(&path, &error))?;
-    lock.lock().map_err(|error| failed(&path, &error))?;
-    Ok(lock)
 }
 
 /// How often the end of each session's turn is in the journal, once everything that was spooled is in it.

@@ -115,19 +115,16 @@ fn stop() -> Outcome {
 fn status(as_json: bool) -> Outcome {
     let home = place::home()?;
     let found = match Client::connect(&home) {
-        Ok(mut client) => {
-            let version = client.version().to_owned();
-            match client.call("hub.status", &Value::Null) {
-                Ok(status) => Some((version, status)),
-                // It ended in this moment.
-                Err(ClientError::NoHub) => None,
-                Err(error) => return Err(link::failure(error)),
-            }
-        }
+        Ok(mut client) => match client.call("hub.status", &Value::Null) {
+            Ok(status) => Some(status),
+            // It ended in this moment.
+            Err(ClientError::NoHub) => None,
+            Err(error) => return Err(link::failure(error)),
+        },
         Err(ClientError::NoHub) => None,
         Err(error) => return Err(link::failure(error)),
     };
-    let Some((version, status)) = found else {
+    let Some(status) = found else {
         let holder = HubBell::holder(&home).map(|holder| holder.pid);
         let failure = link::last_failure(&home).filter(|_| holder.is_none());
         if as_json {
@@ -145,6 +142,7 @@ fn status(as_json: bool) -> Outcome {
         report["running"] = json!(true);
         return print_json(&report);
     }
+    let version = status["version"].as_str().unwrap_or_default();
     if version != env!("CARGO_PKG_VERSION") {
         say(&format!(
             "ringer: the hub is version {version}, this is {}; restart it: ringer hub stop",

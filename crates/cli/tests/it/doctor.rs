@@ -106,8 +106,9 @@ fn a_hub_that_does_not_answer_is_broken() {
         let (mut stream, _) = listener.accept().expect("a client");
         let mut line = [0; 1024];
         let read = stream.read(&mut line).expect("a request");
-        assert!(line[..read].windows(4).any(|word| word == b"ping"));
-        stream.write_all(b"{\"id\":1,\"ok\":true,\"result\":{\"pong\":true}}\n").expect("it waits for it");
+        assert!(line[..read].windows(10).any(|word| word == b"hub.status"));
+        let answer = b"{\"id\":1,\"ok\":true,\"result\":{\"version\":\"0.0.1\"}}\n";
+        stream.write_all(answer).expect("it waits for it");
     });
     says(&doctor(&environment, "", &[], 0), "hub", "warn", "version 0.0.1", "ringer hub stop");
     answering.join().expect("it was asked");

@@ -38,7 +38,8 @@ impl Tmux {
 
     /// Tells it something. Gives what it says.
     fn tell(&self, arguments: &[&str]) -> String {
-        let output = Command::new("tmux").arg("-S").arg(&self.socket).args(arguments).output().expect("tmux");
+        let output =
+            Command::new("tmux").args(["-u", "-S"]).arg(&self.socket).args(arguments).output().expect("tmux");
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 

@@ -23,13 +23,17 @@ pub(super) fn hub(home: &Home) -> Row {
         Err(ClientError::NoHub) => return no_hub(home),
         Err(error) => return Row::broken(part, error.to_string()).fix("ringer hub status"),
     };
-    if let Err(error) = client.call("ping", &Value::Null) {
-        // One that does not answer hears no request to end either.
-        let stuck = HubBell::holder(home).filter(|_| matches!(error, ClientError::Late { .. }));
-        let fix = stuck.map_or_else(|| "ringer hub stop".to_owned(), |hub| format!("kill -9 {}", hub.pid));
-        return Row::broken(part, error.to_string()).fix(fix);
-    }
-    let (version, own) = (client.version(), env!("CARGO_PKG_VERSION"));
+    let status = match client.call("hub.status", &Value::Null) {
+        Ok(status) => status,
+        Err(error) => {
+            // One that does not answer hears no request to end either.
+            let stuck = HubBell::holder(home).filter(|_| matches!(error, ClientError::Late { .. }));
+            let fix =
+                stuck.map_or_else(|| "ringer hub stop".to_owned(), |hub| format!("kill -9 {}", hub.pid));
+            return Row::broken(part, error.to_string()).fix(fix);
+        }
+    };
+    let (version, own) = (status["version"].as_str().unwrap_or_default(), env!("CARGO_PKG_VERSION"));
     if version != own {
         return Row::warn(part, format!("runs and answers, but is version {version}, and this is {own}"))
             .fix("ringer hub stop   # the next message starts the new one");

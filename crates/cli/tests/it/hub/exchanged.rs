@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::world::HubWorld;
+use super::world::{HubWorld, until};
 
 /// What became of the journal. The paths are the database and a copy of it that was made earlier.
 type Exchange = fn(database: &Path, copy: &Path);
@@ -76,9 +76,51 @@ fn an_older_copy_was_put_back() {
     check("copied over it", |database, copy| {
         fs::copy(copy, database).expect("copied");
     });
+    check("copied over it, and its log emptied", |database, copy| {
+        fs::copy(copy, database).expect("copied");
+        fs::write(format!("{}-wal", database.display()), "").expect("written");
+    });
     check("moved over it", |database, copy| fs::rename(copy, database).expect("moved"));
     check("in the place of all its files", |database, copy| {
         remove_with_log(database);
         fs::rename(copy, database).expect("moved");
     });
+}
+
+/// Only the messages were lost that the damaged file alone had: the hub's list is in another one.
+#[test]
+fn what_the_journal_lost_stays_on_the_list() {
+    let world = HubWorld::new();
+    for number in 1..=3 {
+        world.notify(&[&format!("before {number}")]);
+    }
+    world.settled_hub();
+    world.run(&["read", "--all"]);
+    world.run(&["hub", "stop"]);
+    overwrite(&world.environment.database(), 0xa5);
+    fs::write(format!("{}-wal", world.environment.database().display()), "").expect("written");
+    for _ in 0..2 {
+        world.notify(&["after"]);
+        world.settled_hub();
+        let listed = world.bodies(&[]);
+        for number in 1..=3 {
+            assert!(listed.contains(&format!("before {number}")), "{listed:?}");
+        }
+        world.run(&["hub", "stop"]);
+    }
+}
+
+#[test]
+fn a_hub_whose_file_is_damaged_is_found() {
+    for damage in ["", "{", "\0\0\0\0", r#"{"socket":"/nowhere/hub.sock","pid":1,"version":"9.9.9"}"#] {
+        let world = HubWorld::new();
+        world.notify(&["before"]);
+        let pid = world.settled_hub();
+        fs::write(world.environment.home().join("hub.json"), damage).expect("written");
+        world.notify(&["after"]);
+        assert_eq!(world.bodies(&[]), ["after", "before"], "{damage}");
+        assert_eq!(world.hub(), pid, "{damage}");
+        world.run(&["hub", "stop"]);
+        until("it is gone", || world.hubs().is_empty());
+    }
 }

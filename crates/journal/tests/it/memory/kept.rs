@@ -44,12 +44,16 @@ fn what_the_hub_has_not_taken_stays_in_every_scope() {
 fn one_that_was_made_first_and_came_second_is_the_oldest() {
     let test = TestHome::new();
     let mut journal = test.open();
-    // Whoever waits for its turn has its id already.
+    send(&mut journal, &Scope::global(), "old", 0);
+    prune(&mut journal);
+    // One that waits for the lock has its id already.
     let [_, waited] = [DAY + 7, DAY].map(|made| send(&mut journal, &Scope::global(), "hello", made));
-    assert_eq!(journal.oldest().unwrap(), Some(waited.clone()));
+    assert_eq!(journal.kept_from().unwrap(), None, "nothing was removed yet");
+    assert_eq!(prune(&mut journal), 1);
+    assert_eq!(journal.kept_from().unwrap(), Some(waited.clone()));
     let mut memory = test.memory();
     settle(&mut memory, &Settlement { records: vec![record(&waited, true, 0..2)], ..Settlement::default() });
-    memory.prune(&journal.oldest().unwrap().expect("two are there")).unwrap();
+    memory.prune(&journal.kept_from().unwrap().expect("two are there")).unwrap();
     assert!(memory.notification(waited.as_str()).unwrap().is_some(), "the journal still has it");
 }
 
@@ -71,7 +75,7 @@ fn what_is_read_goes_with_its_message_and_what_is_unread_stays() {
     let mut memory = test.memory();
     settle(&mut memory, &settlement);
     assert_eq!(prune(&mut journal), 3);
-    memory.prune(&journal.oldest().unwrap().expect("two are left")).unwrap();
+    memory.prune(&journal.kept_from().unwrap().expect("two are left")).unwrap();
     let mut check = |id: &MessageId, is_there: bool, steps: usize| {
         assert_eq!(memory.notification(id.as_str()).unwrap().is_some(), is_there);
         assert_eq!(memory.trail(id.as_str()).unwrap().steps().len(), steps);

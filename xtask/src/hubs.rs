@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::failure::Failure;
 
 /// The processes that are, or try to become, the hub of that home.
-pub(super) fn of(home: &Path) -> Vec<u32> {
+pub(crate) fn of(home: &Path) -> Vec<u32> {
     let ours = format!("RINGER_HOME={}", home.display());
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -24,7 +24,7 @@ fn is_hub(pid: u32, ours: &str) -> bool {
 }
 
 /// Kills a process. `false` when it had gone already.
-pub(super) fn kill(pid: u32) -> Result<bool, Failure> {
+pub(crate) fn kill(pid: u32) -> Result<bool, Failure> {
     let status = Command::new("kill")
         .args(["-KILL", &pid.to_string()])
         .stderr(Stdio::null())

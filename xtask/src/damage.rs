@@ -1,0 +1,174 @@
+//! Any file of a home is damaged, with a hub that has it open or without one: no command hangs or crashes, the next message
+//! is acknowledged, heard and listed, whatever the damage did not reach is kept, and the person is told of a repair once.
+//!
+//! Bounds: nothing new is begun after `--seconds-limit`; one home for each worker, which starts from the same files in each
+//! round.
+
+mod mutation;
+mod round;
+mod template;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use crate::binary::{self, Profile};
+use crate::failure::Failure;
+use crate::flags::{Flags, Frame};
+use crate::timetable::Timetable;
+use round::Outcome;
+use template::Template;
+
+const FLAGS: &str = "--rounds N, --first N, --workers N";
+
+/// When no other is given.
+const SEED: u64 = 1;
+
+/// Of the complaints, so many are printed.
+const MOST_COMPLAINTS: usize = 10;
+
+/// What the developer asked for.
+#[derive(PartialEq, Debug)]
+struct Plan {
+    rounds: u64,
+    /// The number of the first round: a round does the same each time.
+    first: u64,
+    workers: u64,
+    frame: Frame,
+}
+
+impl Plan {
+    fn short() -> Self {
+        Self {
+            rounds: 300,
+            first: 0,
+            workers: 2,
+            frame: Frame { profile: Profile::Tested, ..Frame::new(SEED) },
+        }
+    }
+
+    fn parse(arguments: &[String]) -> Result<Self, Failure> {
+        let mut plan = Self { rounds: 10_000, first: 0, workers: 2, frame: Frame::new(SEED) };
+        let mut flags = Flags::of(arguments, FLAGS);
+        while let Some(name) = flags.another() {
+            match name {
+                "--rounds" => plan.rounds = flags.number(1..=10_000_000)?,
+                "--first" => plan.first = flags.number(0..=10_000_000)?,
+                "--workers" => plan.workers = flags.number(1..=64)?,
+                _ => plan.frame.take(&mut flags)?,
+            }
+        }
+        Ok(plan)
+    }
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let plan = Plan::parse(arguments)?;
+    Timetable::around(|times| carry_out(&plan, times))
+}
+
+/// The form that is part of the tests.
+pub(crate) fn short(times: &mut Timetable) -> Result<(), Failure> {
+    carry_out(&Plan::short(), times)
+}
+
+fn carry_out(plan: &Plan, times: &mut Timetable) -> Result<(), Failure> {
+    let ringer = binary::ringer(plan.frame.profile, times)?;
+    eprintln!("{} rounds of damage; --seed {}", plan.rounds, plan.frame.seed);
+    times.time("damage", || {
+        let figures = all(plan, &ringer)?;
+        println!("{figures}");
+        figures.judge()
+    })
+}
+
+fn all(plan: &Plan, ringer: &Path) -> Result<Figures, Failure> {
+    let next = AtomicU64::new(plan.first);
+    let figures = Mutex::new(Figures::default());
+    let begun = Instant::now();
+    let work = |worker: u64| -> Result<(), Failure> {
+        let template = Template::new(worker, ringer)?;
+        loop {
+            let round = next.fetch_add(1, Ordering::Relaxed);
+            if round >= plan.first + plan.rounds || begun.elapsed() >= plan.frame.limit {
+                return Ok(());
+            }
+            let outcome = round::play(&template, plan.frame.seed, round)?;
+            figures.lock().unwrap_or_else(PoisonError::into_inner).add(round, outcome);
+        }
+    };
+    thread::scope(|scope| {
+        let work = &work;
+        let workers: Vec<_> = (0..plan.workers).map(|worker| scope.spawn(move || work(worker))).collect();
+        let panicked = |_| Err(Failure::complaints("a worker panicked".into()));
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(panicked))
+    })?;
+    Ok(figures.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// What came of it.
+#[derive(Default)]
+struct Figures {
+    rounds: u64,
+    with_hub: u64,
+    /// Rounds after which the person was told of a repair.
+    told: u64,
+    /// Rounds in which messages were lost that only the damaged file had.
+    unreadable: u64,
+    complaints: Vec<String>,
+}
+
+impl Figures {
+    fn add(&mut self, round: u64, outcome: Outcome) {
+        self.rounds += 1;
+        self.with_hub += u64::from(outcome.with_hub);
+        self.told += u64::from(outcome.was_told);
+        self.unreadable += u64::from(outcome.has_lost_messages);
+        if let Some(complaint) = outcome.complaint {
+            eprintln!("round {round} ({}): {complaint}", outcome.what);
+            self.complaints.push(format!("round {round} ({}): {complaint}", outcome.what));
+        }
+    }
+
+    fn judge(&self) -> Result<(), Failure> {
+        if self.complaints.is_empty() {
+            return Ok(());
+        }
+        let first: Vec<&str> = self.complaints.iter().take(MOST_COMPLAINTS).map(String::as_str).collect();
+        let count = self.complaints.len();
+        Err(Failure::complaints(format!("{count} rounds were not survived:\n{}", first.join("\n"))))
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rounds, with_hub, told, unreadable, complaints } = self;
+        writeln!(
+            f,
+            "| rounds | under a hub | told of a repair | messages lost with the damaged part | not survived |"
+        )?;
+        writeln!(f, "|---:|---:|---:|---:|---:|")?;
+        write!(f, "| {rounds} | {with_hub} | {told} | {unreadable} | {} |", complaints.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Plan;
+
+    #[test]
+    fn rounds_and_workers_can_be_chosen() {
+        fn check(line: &str, expect: Result<(u64, u64), u8>) {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let plan = Plan::parse(&words).map(|plan| (plan.rounds, plan.workers));
+            assert_eq!(plan.map_err(|failure| failure.code()), expect, "{line}");
+        }
+        check("", Ok((10_000, 2)));
+        check("--rounds 3 --workers 1 --seed 7", Ok((3, 1)));
+        check("--rounds 0", Err(64));
+        check("--round 3", Err(64));
+    }
+}

@@ -1,0 +1,202 @@
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::binary;
+use crate::ending::Ending;
+use crate::failure::Failure;
+use crate::hubs;
+use crate::json::{self, Value};
+use crate::scene::{Scene, copy_folder, failed};
+use crate::service::until;
+
+/// For every command. None of them waits for more than the write lock, which takes five seconds.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Messages that a hub has shown, and those after it had ended.
+const SHOWN: u32 = 40;
+const UNSEEN: u32 = 20;
+/// Ends of turns that are in the spool.
+const SPOOLED: u32 = 3;
+
+const SETTINGS: &str = "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n";
+
+/// A home with something in every file, and a copy of it from which each round starts.
+pub(super) struct Template {
+    scene: Scene,
+}
+
+/// What a command gave.
+pub(super) struct Answer {
+    pub(super) ending: Ending,
+    /// What it said on standard error.
+    pub(super) words: String,
+}
+
+impl Answer {
+    /// One JSON value.
+    pub(super) fn json(&self) -> Option<Value> {
+        json::parse(&String::from_utf8_lossy(&self.ending.output))
+    }
+
+    /// The JSON values, one in each line.
+    pub(super) fn lines(&self) -> Vec<Value> {
+        String::from_utf8_lossy(&self.ending.output).lines().filter_map(json::parse).collect()
+    }
+}
+
+/// Whether a command may start a hub.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hub {
+    MayStart,
+    Stays,
+}
+
+impl Template {
+    pub(super) fn new(worker: u64, ringer: &Path) -> Result<Self, Failure> {
+        let template = Self { scene: Scene::in_memory(&format!("damage-{worker}"), ringer)? };
+        let (run, config) = (template.run(), template.config());
+        DirBuilder::new().mode(0o700).create(&run).map_err(|error| failed(&run, &error))?;
+        fs::write(&config, SETTINGS).map_err(|error| failed(&config, &error))?;
+        template.fill()?;
+        copy_folder(&template.scene.home(), &template.scene.path("pristine-home"))?;
+        copy_folder(&run, &template.scene.path("pristine-run"))?;
+        Ok(template)
+    }
+
+    fn fill(&self) -> Result<(), Failure> {
+        for number in 0..SHOWN {
+            self.must(Hub::MayStart, &["notify", "--from", "tester", &body(number)])?;
+        }
+        self.must(Hub::MayStart, &["hook", "codex", "notify", &turn(0)])?;
+        self.must(Hub::MayStart, &["ask", "really?"])?;
+        self.must(Hub::MayStart, &["listen", "--timeout", "0", "--max", "7"])?;
+        self.settle()?;
+        self.must(Hub::MayStart, &["read", "--all"])?;
+        self.must(Hub::Stays, &["hub", "stop"])?;
+        for number in SHOWN..SHOWN + UNSEEN {
+            self.must(Hub::Stays, &["notify", "--from", "tester", &body(number)])?;
+        }
+        let lock = self.scene.hold_write_lock()?;
+        for number in 1..=SPOOLED {
+            self.must(Hub::Stays, &["hook", "codex", "notify", &turn(number)])?;
+        }
+        drop(lock);
+        Ok(())
+    }
+
+    /// The texts of all messages.
+    pub(super) fn bodies() -> Vec<String> {
+        (0..SHOWN + UNSEEN).map(body).collect()
+    }
+
+    /// The texts of what a hub had listed before the files were copied.
+    pub(super) fn listed() -> Vec<String> {
+        (0..SHOWN).map(body).collect()
+    }
+
+    pub(super) fn home(&self) -> PathBuf {
+        self.scene.home()
+    }
+
+    /// The runtime directory.
+    pub(super) fn run(&self) -> PathBuf {
+        self.scene.path("run")
+    }
+
+    fn config(&self) -> PathBuf {
+        self.scene.path("config.toml")
+    }
+
+    /// Puts everything back as it was. No hub runs.
+    pub(super) fn restore(&self) -> Result<(), Failure> {
+        for (copy, place) in [("pristine-home", self.home()), ("pristine-run", self.run())] {
+            fs::remove_dir_all(&place).map_err(|error| failed(&place, &error))?;
+            copy_folder(&self.scene.path(copy), &place)?;
+        }
+        Ok(())
+    }
+
+    /// Copies the home to where it stays, for a look at what went wrong there. Gives that place.
+    pub(super) fn keep(&self, round: u64) -> Result<PathBuf, Failure> {
+        let folder = binary::artifacts()?.join("damage");
+        fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+        let place = folder.join(format!("round-{round}"));
+        // One of an earlier run may be there.
+        let _ = fs::remove_dir_all(&place);
+        copy_folder(&self.home(), &place)?;
+        Ok(place)
+    }
+
+    pub(super) fn ask(&self, hub: Hub, arguments: &[&str]) -> Result<Answer, Failure> {
+        let words = self.scene.path("words");
+        let file = File::create(&words).map_err(|error| failed(&words, &error))?;
+        let ending = Ending::of(self.command(hub, arguments).stderr(Stdio::from(file)), PATIENCE)?;
+        let words = String::from_utf8_lossy(&fs::read(&words).unwrap_or_default()).into_owned();
+        Ok(Answer { ending, words })
+    }
+
+    fn command(&self, hub: Hub, arguments: &[&str]) -> Command {
+        let mut command = self.scene.ringer(arguments.iter().copied());
+        command
+            .env("XDG_RUNTIME_DIR", self.run())
+            .env("RINGER_CONFIG", self.config())
+            .env_remove("DBUS_SESSION_BUS_ADDRESS")
+            .env_remove("TMUX");
+        if hub == Hub::MayStart {
+            command.env_remove("RINGER_HUB");
+        }
+        command
+    }
+
+    fn must(&self, hub: Hub, arguments: &[&str]) -> Result<(), Failure> {
+        let Answer { ending, words } = self.ask(hub, arguments)?;
+        if ending.is_success() {
+            return Ok(());
+        }
+        Err(Failure::complaints(format!("ringer {}: {}: {words}", arguments.join(" "), ending.status())))
+    }
+
+    /// Waits until a hub has nothing left to do. `false` when it took too long.
+    pub(super) fn settles(&self) -> bool {
+        until(PATIENCE, || {
+            let status = self.ask(Hub::Stays, &["hub", "status", "--json"]).ok();
+            status.and_then(|answer| answer.json()).is_some_and(|status| {
+                let is = |name: &str, word: &str| status.word(name) == Some(word);
+                is("running", "true") && is("undecided", "0") && is("under_way", "0")
+            })
+        })
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        if self.settles() { Ok(()) } else { Err(Failure::complaints("the hub did not come to rest".into())) }
+    }
+
+    /// Kills what hubs there are.
+    pub(super) fn end_hubs(&self) {
+        for pid in hubs::of(&self.home()) {
+            // It may be gone already.
+            let _ = hubs::kill(pid);
+        }
+        until(PATIENCE, || hubs::of(&self.home()).is_empty());
+    }
+}
+
+impl Drop for Template {
+    fn drop(&mut self) {
+        self.end_hubs();
+    }
+}
+
+fn body(number: u32) -> String {
+    format!("message number {number}")
+}
+
+/// The end of a turn of a session of its own, as Codex reports it.
+fn turn(session: u32) -> String {
+    format!(
+        r#"{{"type":"agent-turn-complete","thread-id":"00000000-0000-7000-8000-0000{session:08x}","turn-id":"1","input-messages":["go"],"last-assistant-message":"done {session}"}}"#
+    )
+}
