@@ -4,7 +4,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_hub::{Client, ClientError, Clock, StartError, StartFailure, start_and_wait, start_detached};
+use ringer_hub::Clock;
+use ringer_ipc::{Client, ClientError, StartError, StartFailure, start_and_wait, start_detached};
 use ringer_journal::{Home, HubBell, Journal};
 use serde_json::Value;
 

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_core::{Draft, Kind, MessageId, Origin, Scope, Sender};
-use ringer_hub::Client;
+use ringer_ipc::Client;
 use ringer_journal::{Home, Journal, Stamp};
 use serde_json::{Value, json};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use ringer_core::Event;
 
 use crate::clock::monotonic;
+use crate::delivery_setup::DeliverySetup;
 use crate::dispatch::{Dispatcher, search_path};
-use crate::outfit::Outfit;
 use crate::perform::Job;
 use crate::scout::Sight;
 use crate::watch::Watcher;
@@ -51,12 +51,12 @@ impl Dispatcher {
         self.flash = config.notify.flash;
         self.titles.allow(&config);
         self.patience = config.patience();
-        self.perform(Job::Equip(Arc::new(Outfit::of(&config, search_path()))));
+        self.perform(Job::Equip(Arc::new(DeliverySetup::of(&config, search_path()))));
         self.watch(&config.watches);
         self.log.line("the settings changed");
     }
 
-    pub(crate) fn watch(&mut self, watches: &[crate::config::Watch]) {
+    pub(crate) fn watch(&mut self, watches: &[ringer_config::Watch]) {
         let trusted = self.settings.trusted();
         let allowed: Vec<_> = watches.iter().filter(|watch| trusted.is_trusted(*watch)).cloned().collect();
         self.watcher = match (self.watcher.take(), self.inputs.upgrade()) {

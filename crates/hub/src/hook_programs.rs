@@ -10,7 +10,9 @@ use std::sync::Arc;
 use ringer_core::HookIdentity;
 use ringer_deliver::HookProgram;
 
-use crate::config::{Config, Trusted};
+use ringer_config::{Config, Trusted};
+
+use crate::delivery_setup::hook_program;
 
 /// The trusted programs of every revision of the settings that is in use: at most one revision for each notification that
 /// is not decided yet, and that of now.
@@ -23,7 +25,7 @@ impl HookPrograms {
     /// Adds the programs of a revision that are trusted.
     pub(crate) fn add(&mut self, revision: u64, config: &Config, trusted: &Trusted) {
         let runnable = config.enabled_hooks().filter(|hook| trusted.is_trusted(*hook));
-        self.programs.extend(runnable.map(|hook| (hook.identity(revision), Arc::new(hook.program()))));
+        self.programs.extend(runnable.map(|hook| (hook.identity(revision), Arc::new(hook_program(hook)))));
     }
 
     /// Forgets those of all other revisions.
@@ -42,7 +44,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::config::{HookEntry, Trustable, parse, parse_repository};
+    use ringer_config::{HookEntry, Trustable, parse, parse_repository};
 
     fn config(repository: &str) -> Config {
         let own = "[[hook]]\nid = \"own\"\ncommand = [\"x\"]\n\

@@ -7,10 +7,10 @@ use tokio::sync::oneshot;
 
 use crate::events::Subscription;
 use crate::perform::Report;
-use crate::protocol::Refusal;
 use crate::title_writer::TitleOutcome;
 use crate::tmux::{TmuxPane, Unreachable};
 use crate::writes::Finish;
+use ringer_ipc::ApiError;
 
 /// Inputs that may wait for the loop. Whoever brings another waits with it; the doorbell is rung only once.
 pub(crate) const MAX_INPUTS: usize = 1024;
@@ -50,7 +50,7 @@ pub(crate) struct Answered {
 /// What a request is answered with.
 pub(crate) enum Reply {
     /// A value, or why not.
-    Result(Result<Value, Refusal>),
+    Result(Result<Value, ApiError>),
     /// A value, once tmux has brought the person to a pane.
     Leads {
         /// The pane.

@@ -2,7 +2,7 @@
 //!
 //! It reads the journal from its own cursor, lets [`ringer_core::Engine`] decide, writes down what was decided, and
 //! carries it out through `ringer-deliver` and the [`Host`]s that the program plugged in. Commands talk to it over a
-//! socket ([`Client`]); everything they change is a message in the journal first, so nothing depends on the hub being
+//! socket (`ringer_ipc::Client`); everything they change is a message in the journal first, so nothing depends on the hub being
 //! there.
 //!
 //! ```no_run
@@ -36,9 +36,8 @@
 mod apply;
 mod arrive;
 mod book;
-mod client;
 mod clock;
-pub mod config;
+pub mod delivery_setup;
 mod dispatch;
 mod events;
 mod feed;
@@ -49,14 +48,11 @@ mod housekeeping;
 mod input;
 mod log;
 mod obey;
-mod outfit;
 mod params;
 mod perform;
 mod plain;
-mod presence;
 mod probed;
 mod process;
-mod protocol;
 mod recover;
 mod repairs;
 mod requests;
@@ -68,8 +64,6 @@ mod settings;
 mod signals;
 mod slots;
 mod spool;
-mod start;
-mod start_failure;
 mod terminals;
 mod title_writer;
 mod titles;
@@ -79,20 +73,15 @@ mod watch;
 mod why;
 mod writes;
 
-pub use client::{Client, ClientError, tell};
 pub use clock::{Clock, monotonic};
 pub use events::HubEvent;
 pub use host::{Focused, Host, Service, SurfaceInfo};
 pub use log::Log;
 pub use plain::PlainHost;
-pub use presence::Presence;
 pub use probed::ProbedTerminal;
-pub use protocol::{MAX_LINE, Refusal, Request, Response};
 pub use requests::names as methods;
 pub use run::{Plugs, RunError, Surroundings, run};
 pub use server::MAX_CONNECTIONS;
 pub use settings::trust_file;
-pub use start::{DETACHED, StartError, detach, start_and_wait, start_detached};
-pub use start_failure::StartFailure;
 pub use tmux::TmuxPane;
 pub use why::{agents, explain};

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::protocol::Refusal;
+use ringer_ipc::ApiError;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -96,19 +96,19 @@ pub(crate) struct Subscribe {
     pub(crate) names: Vec<String>,
 }
 
-pub(crate) fn read<T: DeserializeOwned>(params: Value) -> Result<T, Refusal> {
+pub(crate) fn read<T: DeserializeOwned>(params: Value) -> Result<T, ApiError> {
     let params = if params.is_null() { json!({}) } else { params };
-    serde_json::from_value(params).map_err(|error| Refusal::params(error.to_string()))
+    serde_json::from_value(params).map_err(|error| ApiError::params(error.to_string()))
 }
 
 /// One observation, or several in one request: a client that does not wait for answers can send only one.
-pub(crate) fn observations(mut params: Value) -> Result<Vec<Observation>, Refusal> {
+pub(crate) fn observations(mut params: Value) -> Result<Vec<Observation>, ApiError> {
     match params.get_mut("observations") {
         Some(several) => read(several.take()),
         None => Ok(vec![read(params)?]),
     }
 }
 
-pub(crate) fn message_id(text: &str) -> Result<MessageId, Refusal> {
-    MessageId::parse(text).map_err(|error| Refusal::params(error.to_string()))
+pub(crate) fn message_id(text: &str) -> Result<MessageId, ApiError> {
+    MessageId::parse(text).map_err(|error| ApiError::params(error.to_string()))
 }

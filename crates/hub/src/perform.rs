@@ -13,9 +13,9 @@ use ringer_term::Channel;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
+use crate::delivery_setup::{DeliverySetup, WEBHOOK_ATTEMPTS};
 use crate::focus::bring;
 use crate::input::Input;
-use crate::outfit::{Outfit, WEBHOOK_ATTEMPTS};
 use crate::session_bus::SessionDesktop;
 use crate::terminals::{InTerminal, NotShown, Terminal};
 use crate::title_writer::{RETRY_AFTER, TitleChange, TitleOutcome};
@@ -43,7 +43,7 @@ pub(crate) enum Job {
     /// Take back what was shown of one, and stop what is on its way.
     Withdraw(MessageId),
     /// The settings changed.
-    Equip(Arc<Outfit>),
+    Equip(Arc<DeliverySetup>),
     /// Set a mark in a terminal's title, or take it away again.
     Title(TitleChange),
     /// Bring the person to the pane where a notification rang.
@@ -88,7 +88,7 @@ impl Drop for UnderWay {
 
 /// Carries jobs out.
 pub(crate) struct Performer {
-    outfit: Arc<Outfit>,
+    outfit: Arc<DeliverySetup>,
     desktop: SessionDesktop,
     inputs: mpsc::Sender<Input>,
     sounds_at_once: Arc<Semaphore>,
@@ -107,7 +107,7 @@ pub(crate) struct Performer {
 impl Performer {
     /// The desktop may show popups of an earlier hub.
     pub(crate) fn new(
-        outfit: Outfit,
+        outfit: DeliverySetup,
         desktop: SessionDesktop,
         inputs: mpsc::Sender<Input>,
         on_desktop: HashSet<MessageId>,
@@ -323,7 +323,7 @@ async fn show_in_terminal(terminals: Vec<Terminal>, note: &Note, channel: Channe
 }
 
 /// Calls all of them at once; the failure of one is its own.
-async fn call_webhooks(outfit: &Outfit, note: &Note) -> Result<String, String> {
+async fn call_webhooks(outfit: &DeliverySetup, note: &Note) -> Result<String, String> {
     let mut calls = JoinSet::new();
     for (name, webhook) in outfit.webhooks.iter().filter(|(_, webhook)| webhook.wants(note.kind)) {
         let (name, webhook, note) = (name.clone(), webhook.clone(), note.clone());

@@ -9,14 +9,14 @@ use crate::dispatch::{Dispatcher, search_path};
 use crate::events::Wanted;
 use crate::input::Reply;
 use crate::params::{About, AddToast, Hears, Key, Listing, LooksAt, Offer, Subscribe, observations, read};
-use crate::protocol::Refusal;
 use crate::view;
 use crate::writes::{Outcome, WRITES};
+use ringer_ipc::ApiError;
 
 /// Notifications that one answer holds, unless it is asked for fewer.
 const MAX_LISTED: usize = 1000;
 
-type Answer = Result<Value, Refusal>;
+type Answer = Result<Value, ApiError>;
 type Method = fn(&mut Dispatcher, Value) -> Answer;
 
 /// What somebody who waits for an answer wants.
@@ -81,13 +81,13 @@ impl Dispatcher {
         said.unwrap_or_else(|refusal| Said::Now(Reply::Result(Err(refusal))))
     }
 
-    fn call_method(&mut self, method: &str, params: Value) -> Result<Said, Refusal> {
+    fn call_method(&mut self, method: &str, params: Value) -> Result<Said, ApiError> {
         if method == "events.subscribe" {
             let Subscribe { after_seq, names } = read(params)?;
             let subscription = self.events.subscribe(Wanted { after_seq, names });
             return subscription
                 .map(|subscription| Said::Now(Reply::Subscribed(subscription)))
-                .ok_or_else(|| Refusal::new("busy", "too many follow already"));
+                .ok_or_else(|| ApiError::new("busy", "too many follow already"));
         }
         if method == "hub.environment" {
             let Offer { bus } = read(params)?;
@@ -98,7 +98,7 @@ impl Dispatcher {
         }
         let found = METHODS.iter().find(|(name, _)| *name == method);
         let (_, method) = found.ok_or_else(|| {
-            Refusal::new("unknown_method", format!("there is no method {method:?}; hub.methods lists them"))
+            ApiError::new("unknown_method", format!("there is no method {method:?}; hub.methods lists them"))
         })?;
         method(self, params).map(|value| Said::Now(Reply::Result(Ok(value))))
     }
@@ -126,7 +126,7 @@ impl Dispatcher {
 
     /// Takes everything of a repository off the list: its messages are gone from the journal.
     fn forget_scope(&mut self, wanted: &Listing) -> Answer {
-        let scope = wanted.scope.as_deref().ok_or_else(|| Refusal::params("scope is missing"))?;
+        let scope = wanted.scope.as_deref().ok_or_else(|| ApiError::params("scope is missing"))?;
         let store = self.engine.attention().store();
         let of_scope = store.newest().filter(|record| record.scope == scope);
         let ids: Vec<MessageId> = of_scope.map(|record| record.id.clone()).collect();
@@ -139,7 +139,7 @@ impl Dispatcher {
     }
 
     /// The place that is meant. A surface alone is enough where it is known in which workspace it stands.
-    pub(crate) fn place(&self, about: &About) -> Result<Place, Refusal> {
+    pub(crate) fn place(&self, about: &About) -> Result<Place, ApiError> {
         let surface = about.surface_id.as_deref().map(SurfaceId::new);
         let standing = |surface: &SurfaceId| {
             let hosted = self.hosts.iter().flat_map(|host| host.surfaces());
@@ -157,17 +157,17 @@ impl Dispatcher {
         let named = about.workspace_id.as_deref().map(WorkspaceId::new);
         match named.or_else(|| surface.as_ref().and_then(standing)) {
             Some(workspace) => Ok(Place { workspace, surface }),
-            None if surface.is_some() => Err(Refusal::new("not_found", "no such surface is known")),
-            None => Err(Refusal::params("id, workspace_id, surface_id or all is missing")),
+            None if surface.is_some() => Err(ApiError::new("not_found", "no such surface is known")),
+            None => Err(ApiError::params("id, workspace_id, surface_id or all is missing")),
         }
     }
 
     fn why(&mut self, about: &About) -> Answer {
-        let id = about.id.as_deref().ok_or_else(|| Refusal::params("id is missing"))?;
+        let id = about.id.as_deref().ok_or_else(|| ApiError::params("id is missing"))?;
         self.settle();
         crate::why::explain(&mut self.journal, Some(&mut self.memory), id, &self.clock)
-            .map_err(|error| Refusal::new("unavailable", error.to_string()))?
-            .ok_or_else(|| Refusal::new("not_found", format!("the journal has no message {id}")))
+            .map_err(|error| ApiError::new("unavailable", error.to_string()))?
+            .ok_or_else(|| ApiError::new("not_found", format!("the journal has no message {id}")))
     }
 
     fn looks(&mut self, at: &LooksAt) -> Value {
@@ -185,7 +185,7 @@ impl Dispatcher {
             (Some(signal), ..) => Sign::Agent(signal),
             (None, Some(body), _) => Sign::Notified { title: hears.title, body },
             (None, None, true) => Sign::Bell,
-            (None, None, false) => return Err(Refusal::params("bell, body or signal is missing")),
+            (None, None, false) => return Err(ApiError::params("bell, body or signal is missing")),
         };
         self.handle(Event::Heard { surface, sign });
         Ok(json!({}))
@@ -201,7 +201,7 @@ impl Dispatcher {
     }
 
     fn agents(&mut self) -> Answer {
-        let failed = |error: ringer_journal::Error| Refusal::new("unavailable", error.to_string());
+        let failed = |error: ringer_journal::Error| ApiError::new("unavailable", error.to_string());
         let inventory = self.journal.inventory(None, self.clock.now().wall_ms).map_err(failed)?;
         Ok(json!(crate::why::agents(&inventory, &self.clock)))
     }
@@ -213,13 +213,13 @@ impl Dispatcher {
             "medium" => Priority::Medium,
             "low" => Priority::Low,
             other => {
-                return Err(Refusal::params(format!(
+                return Err(ApiError::params(format!(
                     "there is no priority {other:?}; there are immediate, high, medium, low"
                 )));
             }
         };
         if add.text.trim().is_empty() {
-            return Err(Refusal::params("the text is empty"));
+            return Err(ApiError::params("the text is empty"));
         }
         let key = add.key.unwrap_or_else(|| add.text.clone());
         let mut toast = Toast::new(key, priority, add.text);
@@ -235,7 +235,7 @@ impl Dispatcher {
         if let Some(unknown) = observations.iter().find(|observation| !is_known(observation)) {
             let known: Vec<&str> = ringer_core::source_names().collect();
             let why = format!("there is no source {:?}; there are {}", unknown.source, known.join(", "));
-            return Err(Refusal::params(why));
+            return Err(ApiError::params(why));
         }
         for observation in observations {
             self.handle(Event::Observed(observation));

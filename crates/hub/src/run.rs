@@ -12,19 +12,19 @@ use ringer_deliver::{Desktop, Known, REPLY_DEADLINE, Shown};
 use ringer_journal::{Error as JournalError, Home, HubBell, Journal, Memory, SpoolStatus, Stamp, Taken};
 use tokio::sync::mpsc;
 
-use crate::config::Environment;
+use crate::delivery_setup::DeliverySetup;
 use crate::dispatch::{Dispatcher, Ended, IDLE_AFTER, Parts, search_path};
 use crate::host::{Host, Service};
 use crate::input::{Input, MAX_INPUTS};
 use crate::log::Log;
-use crate::outfit::Outfit;
 use crate::perform::Performer;
-use crate::presence::{Presence, socket_path};
 use crate::server;
 use crate::session_bus::SessionDesktop;
 use crate::settings::Settings;
-use crate::start;
-use crate::start_failure::StartFailure;
+use ringer_config::Environment;
+use ringer_ipc::Presence;
+use ringer_ipc::StartFailure;
+use ringer_ipc::discovery::socket_path;
 
 /// How long threads that wait for a disk are waited for at the end. One that hangs would hold the end up for ever; whatever
 /// it does ends with the process.
@@ -132,7 +132,7 @@ fn report(surroundings: &Surroundings, error: &RunError) {
     // Where even that cannot be written, the process that waits still gets the reason.
     let _ = failure.write(home, surroundings.runtime.as_deref());
     if !surroundings.aloud {
-        start::tell_failed(&error.to_string());
+        ringer_ipc::tell_failed(&error.to_string());
     }
 }
 
@@ -185,7 +185,7 @@ fn start_again_if_behind(surroundings: &Surroundings, taken: &Taken, log: &Log) 
     if journal.is_some_and(|journal| is_behind(journal).unwrap_or(false)) && !surroundings.aloud {
         log.line("something came in the last moment: starting again");
         if let Ok(program) = std::env::current_exe() {
-            let _ = start::start_detached(&program);
+            let _ = ringer_ipc::start_detached(&program);
         }
     }
 }
@@ -202,7 +202,7 @@ async fn serve(
     presence.write(&surroundings.home).map_err(RunError::Socket)?;
     StartFailure::remove(&surroundings.home, surroundings.runtime.as_deref());
     if !surroundings.aloud {
-        start::tell_ready();
+        ringer_ipc::tell_ready();
     }
     let settings = Settings::read(surroundings.environment.clone(), &surroundings.home);
     let known = memory.popups()?.into_iter().map(|popup| Known {
@@ -216,7 +216,7 @@ async fn serve(
     let connections = Arc::new(AtomicUsize::new(0));
     let (inputs, heard) = mpsc::channel(MAX_INPUTS);
     let (jobs, to_do) = mpsc::channel(MAX_JOBS);
-    let outfit = Outfit::of(&settings.config(), search_path());
+    let outfit = DeliverySetup::of(&settings.config(), search_path());
     let home = surroundings.home.clone();
     let on_bus = SessionDesktop::new(desktop.clone(), surroundings.usual_bus.clone());
     let performer = Performer::new(outfit, on_bus.clone(), inputs.clone(), on_desktop, home);

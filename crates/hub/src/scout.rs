@@ -15,9 +15,9 @@ use std::time::{Duration, SystemTime};
 use ringer_journal::Repository;
 use tokio::sync::mpsc;
 
-use crate::config::{self, REPOSITORY_FILE, load_repository};
 use crate::log::Log;
 use crate::settings::look;
+use ringer_config::{REPOSITORY_FILE, load_repository};
 
 /// How long a scout may take for everything it was asked at once.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
@@ -34,7 +34,7 @@ pub(crate) struct Own {
     /// When their file was changed and how long it is.
     look: (SystemTime, u64),
     /// What they say.
-    pub(crate) settings: config::Repository,
+    pub(crate) settings: ringer_config::Repository,
 }
 
 impl Own {
@@ -337,7 +337,7 @@ mod tests {
         let root = repository(directory.path(), "one");
         fs::write(root.join(REPOSITORY_FILE), "[[hook]").unwrap();
         let sight = look_at(&mut scouts(directory.path()), around(&root, None)).await;
-        assert_eq!(own(&sight).settings, config::Repository::default());
+        assert_eq!(own(&sight).settings, ringer_config::Repository::default());
     }
 
     #[tokio::test]

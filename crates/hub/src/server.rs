@@ -16,9 +16,9 @@ use tokio::time::timeout;
 use crate::events::Subscription;
 use crate::focus::{self, bring};
 use crate::input::{Answered, Input, Reply};
-use crate::protocol::{MAX_LINE, Refusal, Response, json_line, read_request};
 use crate::session_bus::SessionDesktop;
 use crate::slots::{Slot, Slots};
+use ringer_ipc::{ApiError, MAX_LINE, Response, json_line, read_request};
 
 /// Connections at once. One more takes the place of the oldest that has not sent a whole line; where all have, it may
 /// only ask for what `CONTROL` names.
@@ -90,7 +90,7 @@ pub(crate) async fn serve(
 
 /// Says why, if that can be said at once, and closes.
 fn refuse(stream: &UnixStream, code: &str, why: &str) {
-    let response = Response::to(Value::Null, Err(Refusal::new(code, why)));
+    let response = Response::to(Value::Null, Err(ApiError::new(code, why)));
     let _ = stream.try_write(&response.line());
 }
 
@@ -175,7 +175,7 @@ impl Connection {
                 next = timeout(deadline, self.lines.next()) => next,
                 // Never after the first line.
                 () = self.slot.lost() => {
-                    let refusal = Refusal::new("busy", TOO_MANY);
+                    let refusal = ApiError::new("busy", TOO_MANY);
                     let _ = self.out.try_write(&Response::to(Value::Null, Err(refusal)).line());
                     return;
                 }
@@ -183,7 +183,7 @@ impl Connection {
             let line = match next {
                 Ok(Ok(Some(line))) => line,
                 Ok(Err(TooLong)) => {
-                    let refusal = Refusal::new("too_long", format!("a line has at most {MAX_LINE} bytes"));
+                    let refusal = ApiError::new("too_long", format!("a line has at most {MAX_LINE} bytes"));
                     let _ = self.write(&Response::to(Value::Null, Err(refusal)).line()).await;
                     return;
                 }
@@ -209,11 +209,11 @@ impl Connection {
         };
         let id = request.id;
         if !self.allowance.take(Instant::now()) {
-            let refusal = Refusal::new("rate_limited", format!("{PER_SECOND} requests a second are enough"));
+            let refusal = ApiError::new("rate_limited", format!("{PER_SECOND} requests a second are enough"));
             return self.write(&Response::to(id, Err(refusal)).line()).await;
         }
         if self.allowed == Allowed::Control && !CONTROL.contains(&request.method.as_str()) {
-            let refusal = Refusal::new("busy", TOO_MANY);
+            let refusal = ApiError::new("busy", TOO_MANY);
             return self.write(&Response::to(id, Err(refusal)).line()).await;
         }
         if request.method == "hub.stop" {

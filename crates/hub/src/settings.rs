@@ -9,8 +9,8 @@ use std::time::SystemTime;
 use ringer_core::{Observation, Preferences};
 use ringer_journal::Home;
 
-use crate::config::{Change, Config, Environment, LastGood, REPOSITORY_FILE, Trusted, load, user_path};
 use crate::scout::{Own, Sight};
+use ringer_config::{Change, Config, Environment, LastGood, REPOSITORY_FILE, Trusted, load, user_path};
 
 /// Repositories whose settings are kept. With more, some are forgotten until they are heard of again.
 const MAX_REPOSITORIES: usize = 256;
@@ -143,7 +143,7 @@ fn mended() -> Observation {
     Observation { active: false, ..Observation::new("settings", "") }
 }
 
-fn read(path: Option<&Path>, environment: &Environment) -> Result<Config, crate::config::ConfigErrors> {
+fn read(path: Option<&Path>, environment: &Environment) -> Result<Config, ringer_config::ConfigErrors> {
     path.map_or_else(|| Ok(Config::default()), |path| load(path, environment.home.as_deref()))
 }
 

@@ -9,11 +9,11 @@ use ringer_core::{Place, SurfaceId};
 use ringer_journal::Flag;
 use ringer_term::Channel;
 
-use crate::config::{Config, TitleMark};
 use crate::dispatch::Dispatcher;
 use crate::perform::Job;
 use crate::title_writer::{TitleChange, TitleOutcome};
 use crate::tmux::TmuxPane;
+use ringer_config::{Config, TitleMark};
 
 /// The reason under which a mark is written down.
 const TITLE: &str = "title";

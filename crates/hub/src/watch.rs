@@ -16,8 +16,8 @@ use ringer_term::sanitise_line;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
-use crate::config::Watch;
 use crate::input::Input;
+use ringer_config::Watch;
 
 #[cfg(target_os = "linux")]
 use inotify::Changes;

@@ -9,9 +9,9 @@ use crate::dispatch::Dispatcher;
 use crate::focus::{self, Went};
 use crate::params::{About, Create, message_id, read};
 use crate::perform::Job;
-use crate::protocol::Refusal;
 use crate::tmux::{TmuxPane, Unreachable};
 use crate::view;
+use ringer_ipc::ApiError;
 
 /// The second step.
 pub(crate) enum Outcome {
@@ -30,7 +30,7 @@ impl Outcome {
     }
 }
 
-type Written = Result<Outcome, Refusal>;
+type Written = Result<Outcome, ApiError>;
 type Write = fn(&mut Dispatcher, Value) -> Written;
 
 /// Every method that is answered in two steps.
@@ -40,7 +40,7 @@ pub(crate) const WRITES: &[(&str, Write)] = &[
     ("notification.create_for_surface", |hub, params| {
         let create: Create = read(params)?;
         if create.surface_id.is_none() {
-            return Err(Refusal::params("surface_id is missing"));
+            return Err(ApiError::params("surface_id is missing"));
         }
         hub.create(create)
     }),
@@ -51,7 +51,7 @@ pub(crate) const WRITES: &[(&str, Write)] = &[
     ("notification.clear", |hub, params| hub.mark(Mark::Clear, &read(params)?)),
     ("notification.open", |hub, params| {
         let About { id, .. } = read(params)?;
-        let id = id.ok_or_else(|| Refusal::params("id is missing"))?;
+        let id = id.ok_or_else(|| ApiError::params("id is missing"))?;
         hub.open(&message_id(&id)?)
     }),
     ("notification.jump_to_unread", |hub, _| hub.jump()),
@@ -74,7 +74,7 @@ impl Dispatcher {
     }
 
     fn create(&mut self, create: Create) -> Written {
-        let invalid = |error: ringer_core::InvalidWord| Refusal::params(error.to_string());
+        let invalid = |error: ringer_core::InvalidWord| ApiError::params(error.to_string());
         let scope =
             create.scope.as_deref().map_or_else(|| Ok(Scope::global()), Scope::new).map_err(invalid)?;
         let sender =
@@ -101,12 +101,12 @@ impl Dispatcher {
         Ok(Outcome::then(move |_| json!({ "id": id })))
     }
 
-    fn put(&mut self, draft: &Draft) -> Result<MessageId, Refusal> {
+    fn put(&mut self, draft: &Draft) -> Result<MessageId, ApiError> {
         let stamp = Stamp::now();
         let id = self
             .journal
             .append(draft, &stamp)
-            .map_err(|error| Refusal::new("unavailable", error.to_string()))?;
+            .map_err(|error| ApiError::new("unavailable", error.to_string()))?;
         self.wake();
         Ok(id)
     }
@@ -117,7 +117,7 @@ impl Dispatcher {
             (Some(id), _) => {
                 let id = message_id(id)?;
                 if self.engine.attention().store().get(&id).is_none() && !self.is_to_be_read(&id) {
-                    return Err(Refusal::new("not_found", format!("there is no notification {id}")));
+                    return Err(ApiError::new("not_found", format!("there is no notification {id}")));
                 }
                 Target::Message(id)
             }
@@ -143,7 +143,7 @@ impl Dispatcher {
         message.is_some_and(|message| message.seq > self.cursor())
     }
 
-    fn put_mark(&mut self, mark: Mark, target: &Target) -> Result<(), Refusal> {
+    fn put_mark(&mut self, mark: Mark, target: &Target) -> Result<(), ApiError> {
         let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), "");
         draft.key = Some(target.to_string());
         self.put(&draft).map(drop)
@@ -154,7 +154,7 @@ impl Dispatcher {
         match (&about.id, about.all_read) {
             (Some(_), _) => return self.mark(Mark::Clear, about),
             (None, true) => self.put_mark(Mark::Clear, &Target::AllRead)?,
-            (None, false) => return Err(Refusal::params("id or all_read is missing")),
+            (None, false) => return Err(ApiError::params("id or all_read is missing")),
         }
         Ok(Outcome::then(
             move |hub| json!({ "removed": listed.saturating_sub(hub.engine.attention().store().len()) }),
@@ -193,17 +193,17 @@ impl Dispatcher {
     }
 
     /// The person went to where a notification rang: it is read.
-    pub(crate) fn read_by_going(&mut self, id: &MessageId) -> Result<(), Refusal> {
+    pub(crate) fn read_by_going(&mut self, id: &MessageId) -> Result<(), ApiError> {
         self.put_mark(Mark::Read, &Target::Message(id.clone()))
     }
 
-    fn record(&mut self, id: &MessageId) -> Result<Record, Refusal> {
+    fn record(&mut self, id: &MessageId) -> Result<Record, ApiError> {
         let found = self.engine.attention().store().get(id).cloned();
         found.ok_or_else(|| {
             if self.is_to_be_read(id) {
-                Refusal::new("busy", "the hub is still reading older messages, and has not come to this one")
+                ApiError::new("busy", "the hub is still reading older messages, and has not come to this one")
             } else {
-                Refusal::new("not_found", format!("there is no notification {id}"))
+                ApiError::new("not_found", format!("there is no notification {id}"))
             }
         })
     }

@@ -55,7 +55,7 @@ impl Gate {
 /// Which gate refused, why, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("MCP channel {server} refused at gate {} ({}): {why}; {remedy}", gate.number(), gate.as_str())]
-pub struct Refusal {
+pub struct ApiError {
     /// The server.
     pub server: Server,
     /// The gate.
@@ -151,16 +151,16 @@ impl Circumstances {
 /// );
 /// # Ok::<(), ringer_core::InvalidWord>(())
 /// ```
-pub fn pass_gates(applicant: &Applicant, circumstances: &Circumstances) -> Result<(), Refusal> {
+pub fn pass_gates(applicant: &Applicant, circumstances: &Circumstances) -> Result<(), ApiError> {
     let refusal = Gate::ALL.into_iter().find_map(|gate| {
         let (why, remedy) = gate.objection(applicant, circumstances)?;
-        Some(Refusal { server: applicant.server.clone(), gate, why, remedy })
+        Some(ApiError { server: applicant.server.clone(), gate, why, remedy })
     });
     refusal.map_or(Ok(()), Err)
 }
 
 /// Who has to be unregistered now that the circumstances are these. With the kill switch off that is everybody.
-pub fn to_unregister(registered: &[Applicant], circumstances: &Circumstances) -> Vec<Refusal> {
+pub fn to_unregister(registered: &[Applicant], circumstances: &Circumstances) -> Vec<ApiError> {
     registered.iter().filter_map(|applicant| pass_gates(applicant, circumstances).err()).collect()
 }
 

@@ -144,7 +144,7 @@ pub use collapse::{
 pub use entry::{Activity, Entry};
 pub use error::Error;
 pub use escape::{escape_attribute, escape_text};
-pub use gate::{Gate, Refusal, pass_gates, to_unregister};
+pub use gate::{ApiError, Gate, pass_gates, to_unregister};
 pub use inbox::{Accepted, Claim, Inbox, MAX_HELD, MAX_REMEMBERED, Settings};
 pub use injection::Injection;
 pub use operator::Operator;

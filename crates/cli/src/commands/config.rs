@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ringer_hub::config::{
-    self, Config, ConfigErrors, Environment, REPOSITORY_FILE, Repository, Trusted, example, load,
-    load_repository, schema_text, user_path,
+use ringer_config::{
+    Config, ConfigErrors, Environment, REPOSITORY_FILE, Repository, Trusted, example, load, load_repository,
+    schema_text, user_path,
 };
 use ringer_hub::{Surroundings, trust_file};
 use ringer_journal::Home;
@@ -108,7 +108,7 @@ struct ProblemView {
 impl FileView {
     fn of<T>(path: &Path, read: &Result<T, ConfigErrors>) -> Self {
         let problems = read.as_ref().err().into_iter().flat_map(|errors| &errors.0);
-        let view = |error: &config::ConfigError| ProblemView {
+        let view = |error: &ringer_config::ConfigError| ProblemView {
             line: error.line,
             column: error.column,
             message: error.message.clone(),

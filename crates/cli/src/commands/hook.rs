@@ -4,7 +4,8 @@ use std::io::{self, IsTerminal, Read, Write};
 
 use ringer_agents::client::{CODEX_NOTIFY, Client};
 use ringer_agents::hook::{Done, Whereabouts, call};
-use ringer_hub::{Log, monotonic, tell};
+use ringer_hub::{Log, monotonic};
+use ringer_ipc::tell;
 use ringer_journal::Home;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;

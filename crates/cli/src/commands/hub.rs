@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_hub::{Client, ClientError, PlainHost, Plugs, RunError, Surroundings, detach};
+use ringer_hub::{PlainHost, Plugs, RunError, Surroundings};
+use ringer_ipc::{Client, ClientError, detach};
 use ringer_journal::HubBell;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! `ringer read`, `ringer unread`, `ringer clear`: marks, which work with the hub down, too.
 
 use ringer_core::{Draft, Mark, MessageId, Place, Scope, Sender, SurfaceId, Tag, Target, WorkspaceId};
-use ringer_hub::ClientError;
+use ringer_ipc::ClientError;
 use ringer_journal::{Journal, Stamp};
 use serde_json::{Value, json};
 

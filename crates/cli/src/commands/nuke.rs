@@ -1,7 +1,8 @@
 //! `ringer nuke`.
 
 use ringer_core::{Message, MessageId, Scope};
-use ringer_hub::{Client, ClientError, Clock};
+use ringer_hub::Clock;
+use ringer_ipc::{Client, ClientError};
 use ringer_journal::{Home, Journal, Listening, Memory, Remains};
 use ringer_term::sanitise_line;
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,6 +1,7 @@
 //! `ringer status`.
 
-use ringer_hub::{Clock, StartFailure, agents};
+use ringer_hub::{Clock, agents};
+use ringer_ipc::StartFailure;
 use ringer_journal::{HubBell, Inventory, Journal, Memory, SpoolStatus, Stamp};
 use ringer_term::sanitise_line;
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Read};
 
 use ringer_agents::client::{Client, Status, agent_id};
-use ringer_hub::tell;
+use ringer_ipc::tell;
 use ringer_journal::{Glance, Journal, Memory, Patience, Stamp};
 use ringer_term::tmux_text;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ringer_hub::config::{
+use ringer_config::{
     HookEntry, REPOSITORY_FILE, Repository as Settings, TrustError, Trustable, Trusted, Watch,
     load_repository,
 };

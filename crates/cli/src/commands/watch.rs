@@ -1,6 +1,6 @@
 //! `ringer watch`.
 
-use ringer_hub::ClientError;
+use ringer_ipc::ClientError;
 use serde_json::{Value, json};
 
 use crate::failure::Outcome;

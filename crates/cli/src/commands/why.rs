@@ -1,7 +1,8 @@
 //! `ringer why`.
 
 use ringer_core::Agent;
-use ringer_hub::{Client, Clock, explain, monotonic};
+use ringer_hub::{Clock, explain, monotonic};
+use ringer_ipc::Client;
 use ringer_journal::Memory;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ringer_config::Trusted;
 use ringer_core::MessageId;
-use ringer_hub::config::Trusted;
 use ringer_hub::trust_file;
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use ringer_config::{Trusted, load_repository};
 use ringer_core::{Draft, Origin, Scope};
-use ringer_hub::config::{Trusted, load_repository};
 use ringer_hub::trust_file;
 use serde_json::{Value, json};
 

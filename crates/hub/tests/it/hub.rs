@@ -6,9 +6,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use ringer_config::Environment;
 use ringer_core::{Draft, Kind, MessageId, Origin, Scope, Sender};
-use ringer_hub::config::Environment;
-use ringer_hub::{Client, PlainHost, Plugs, Presence, RunError, Surroundings, run};
+use ringer_hub::{PlainHost, Plugs, RunError, Surroundings, run};
+use ringer_ipc::{Client, Presence};
 use ringer_journal::{Home, Journal, Memory, Stamp};
 use serde_json::{Value, json};
 use tempfile::TempDir;

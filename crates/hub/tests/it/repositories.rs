@@ -8,8 +8,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ringer_config::{Trusted, load_repository};
 use ringer_core::{Draft, Mark, MessageId, Origin, Scope, Sender, Tag, Target};
-use ringer_hub::config::{Trusted, load_repository};
 use ringer_hub::trust_file;
 use serde_json::{Value, json};
 use test_support::HangingDirectory;

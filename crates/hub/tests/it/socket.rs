@@ -72,8 +72,8 @@ fn the_longest_line_is_answered_and_one_more_byte_is_not() {
         let _ = reader.get_mut().write_all(format!("{filled}\n").as_bytes());
         line(&mut reader)
     };
-    assert_eq!(ask(ringer_hub::MAX_LINE).expect("an answer")["ok"], true);
-    assert!(ask(ringer_hub::MAX_LINE * 2).is_none_or(|answer| answer["error"]["code"] == "too_long"));
+    assert_eq!(ask(ringer_ipc::MAX_LINE).expect("an answer")["ok"], true);
+    assert!(ask(ringer_ipc::MAX_LINE * 2).is_none_or(|answer| answer["error"]["code"] == "too_long"));
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn a_strangers_hub_is_not_believed() {
     use std::os::unix::fs::{PermissionsExt, chown};
     use std::os::unix::net::UnixListener;
 
-    use ringer_hub::{Client, ClientError, Presence};
+    use ringer_ipc::{Client, ClientError, Presence};
     use ringer_journal::{Home, HubBell};
     if !test_support::is_root() {
         return;
@@ -308,7 +308,7 @@ fn a_strangers_hub_is_not_believed() {
     theirs(false).expect("root may");
     let error = ask().expect_err("the process is theirs");
     assert!(matches!(error, ClientError::Foreign { uid: 65534 }), "{error}");
-    assert!(ringer_hub::tell(&home, "ping", &Value::Null).is_err());
+    assert!(ringer_ipc::tell(&home, "ping", &Value::Null).is_err());
     for _ in 0..2 {
         assert_eq!(
             requests.recv_timeout(PATIENCE).expect("it was connected to"),

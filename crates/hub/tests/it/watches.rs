@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ringer_config::{Trusted, load_repository};
 use ringer_core::Draft;
-use ringer_hub::config::{Trusted, load_repository};
 use ringer_hub::trust_file;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
-use ringer_hub::{Client, ClientError, Clock};
+use ringer_hub::Clock;
+use ringer_ipc::{Client, ClientError};
 use ringer_journal::{Home, HubBell, Journal, Memory, Patience, SpoolStatus, Stamp, monotonic};
 use serde_json::Value;
 

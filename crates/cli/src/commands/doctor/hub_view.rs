@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-use ringer_hub::{Client, ClientError, Surroundings};
+use ringer_hub::Surroundings;
+use ringer_ipc::{Client, ClientError};
 use ringer_journal::Home;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_hub::config::{HookEntry, Watch};
+use ringer_config::{HookEntry, Watch};
 use rustix::fs::{Access, access};
 
 use super::hub_view::search_path;

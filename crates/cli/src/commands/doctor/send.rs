@@ -3,9 +3,10 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use ringer_config::HookEntry;
 use ringer_core::{AgentContext, Answer, Context, Envelope, Kind, Sender, Text, WorkspaceId};
 use ringer_deliver::{Desktop, Error, HookProgram, Note, PersonCommand, Popup, Webhook};
-use ringer_hub::config::{self, HookEntry};
+use ringer_hub::delivery_setup::hook_program;
 use ringer_journal::Stamp;
 use serde_json::Value;
 
@@ -51,8 +52,10 @@ pub(super) fn describe_desktop(bus: &str) -> Result<String, Error> {
 }
 
 /// Plays it.
-pub(super) fn sound(wanted: &config::Sound) -> Result<(), Error> {
-    wait(async { wanted.way_out().play(&std::env::var_os("PATH").unwrap_or_default()).await })
+pub(super) fn sound(wanted: &ringer_config::Sound) -> Result<(), Error> {
+    wait(async {
+        ringer_hub::delivery_setup::sound(wanted).play(&std::env::var_os("PATH").unwrap_or_default()).await
+    })
 }
 
 /// Runs the person's command.
@@ -69,7 +72,7 @@ pub(super) fn webhook(webhook: Webhook) -> Result<(), Error> {
 
 /// Asks a hook about a sample, and tells what it would change.
 pub(super) fn hook(part: String, entry: &HookEntry) -> Row {
-    let program = HookProgram { timeout: entry.timeout.min(PATIENCE), ..entry.program() };
+    let program = HookProgram { timeout: entry.timeout.min(PATIENCE), ..hook_program(entry) };
     let sample = sample(entry);
     let began = Instant::now();
     let answer = wait(async { Ok(program.run(&sample).await) });

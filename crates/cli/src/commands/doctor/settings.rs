@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ringer_hub::config::{Config, ConfigErrors, HookEntry, REPOSITORY_FILE, Trusted, Watch, load_repository};
+use ringer_config::{Config, ConfigErrors, HookEntry, REPOSITORY_FILE, Trusted, Watch, load_repository};
 use ringer_hub::trust_file;
 use ringer_journal::Home;
 

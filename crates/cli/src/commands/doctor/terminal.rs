@@ -2,8 +2,8 @@
 
 use std::fs::OpenOptions;
 
+use ringer_config::Config;
 use ringer_core::Popup;
-use ringer_hub::config::Config;
 use ringer_term::{Choice, Detection, Method, Multiplexer, Notice, Passthrough, Urgency, choose};
 
 use super::row::Row;

@@ -4,9 +4,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
+use ringer_config::{Config, Sound, Webhook};
 use ringer_core::Popup;
 use ringer_deliver::{Error, PersonCommand, Request};
-use ringer_hub::config::{Config, Sound, Webhook};
+use ringer_hub::delivery_setup;
 
 use super::hub_view::{self, HubView};
 use super::programs::find;
@@ -20,7 +21,7 @@ pub(super) fn begin(config: &Config, send: bool, patience: Duration) -> Vec<Chec
     checks.push(Check::begin("desktop", patience, move || vec![desktop(popup, send)]));
     let played = config.notify.sound.clone();
     checks.push(Check::begin("sound", patience, move || vec![sound(&played, send)]));
-    let run = config.command_way_out();
+    let run = delivery_setup::command(config);
     checks.push(Check::begin("command", patience, move || vec![command(run, send)]));
     for entry in config.webhooks.clone() {
         let part = format!("webhook {}", entry.name());
@@ -101,7 +102,7 @@ fn sound(wanted: &Sound, send: bool) -> Row {
         Sound::File(file) => format!("{}, played", file.display()),
         Sound::Theme => "the theme's, played".to_owned(),
     };
-    let Some(player) = wanted.way_out().player(&hub_view::search_path()) else {
+    let Some(player) = delivery_setup::sound(wanted).player(&hub_view::search_path()) else {
         return Row::broken(part, "there is no program that plays it")
             .fix("install pw-play, paplay or canberra-gtk-play, or set notify.sound = false");
     };
@@ -134,7 +135,7 @@ fn command(run: Option<PersonCommand>, send: bool) -> Row {
 
 /// The address is never told: those of Slack and Discord are passwords. Its host is.
 fn webhook(part: String, entry: &Webhook, send: bool) -> Row {
-    let webhook = entry.way_out();
+    let webhook = delivery_setup::webhook(entry);
     let host = match Request::build(webhook.kind, &webhook.url, &send::note()) {
         Ok(request) => request.host,
         Err(error) => return Row::broken(part, error.to_string()).fix("correct its url"),

@@ -7,8 +7,8 @@ use ringer_core::{Hook, HookIdentity, Kind, OnFailure};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::trust::Trustable;
-use super::{schema, word};
+use crate::trust::Trustable;
+use crate::{schema, word};
 
 /// How long a program may take, unless the person says otherwise.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -83,7 +83,7 @@ impl HookEntry {
     }
 
     /// Which program it is, in the settings of this revision.
-    pub(crate) fn identity(&self, revision: u64) -> HookIdentity {
+    pub fn identity(&self, revision: u64) -> HookIdentity {
         HookIdentity { id: self.id.clone(), digest: self.digest(), revision }
     }
 
@@ -101,7 +101,6 @@ impl HookEntry {
 
 /// The services that are spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum WebhookKind {
     /// <https://ntfy.sh>.
     Ntfy,

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::path::Path;
-//! use ringer_hub::config;
+//! use ringer_config as config;
 //!
 //! let path = Path::new("/people/ada/.config/ringer/config.toml");
 //! let config = config::parse(path, Some(Path::new("/people/ada")), "[notify]\nring = false\n")?;
@@ -188,5 +188,5 @@ impl Config {
 
 /// A file with every key at its default and what it means, and with examples that are commented out.
 pub fn example() -> &'static str {
-    include_str!("config/example.toml")
+    include_str!("example.toml")
 }

@@ -9,9 +9,9 @@ use ringer_core::check_word;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::problem::{ConfigError, ConfigErrors, MAX_PROBLEMS, nearest, one_of};
-use super::schema::MAX_MILLISECONDS;
-use super::word::{Word, names};
+use crate::problem::{ConfigError, ConfigErrors, MAX_PROBLEMS, nearest, one_of};
+use crate::schema::MAX_MILLISECONDS;
+use crate::word::{Word, names};
 
 /// The file that is read, and what was wrong so far.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use ringer_core::{Kind, OnFailure, Patience, Popup, RateLimit};
 use ringer_term::Channel;
 
-use super::word::Word;
 use super::*;
+use crate::word::Word;
 
 mod generated;
 

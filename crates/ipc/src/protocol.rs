@@ -32,7 +32,7 @@ pub struct Response {
     pub result: Option<Value>,
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Refusal>,
+    pub error: Option<ApiError>,
     /// How many messages, about, were in the journal when this was asked and are not taken into account, because the hub
     /// still reads them.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -47,7 +47,7 @@ fn is_zero(number: &u64) -> bool {
 /// Why something was not done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
-pub struct Refusal {
+pub struct ApiError {
     /// One word for programs.
     pub code: String,
     /// A sentence for people.
@@ -57,21 +57,21 @@ pub struct Refusal {
     pub data: Value,
 }
 
-impl Refusal {
+impl ApiError {
     /// A refusal with that code.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), data: Value::Null }
     }
 
     /// A parameter is missing or makes no sense.
-    pub(crate) fn params(message: impl Into<String>) -> Self {
+    pub fn params(message: impl Into<String>) -> Self {
         Self::new("invalid_params", message)
     }
 }
 
 impl Response {
     /// The answer to a request.
-    pub(crate) fn to(id: Value, result: Result<Value, Refusal>) -> Self {
+    pub fn to(id: Value, result: Result<Value, ApiError>) -> Self {
         let ok = result.is_ok();
         let (result, error) = match result {
             Ok(result) => (Some(result), None),
@@ -81,31 +81,31 @@ impl Response {
     }
 
     /// The same, without so many messages.
-    pub(crate) fn without(self, behind: u64) -> Self {
+    pub fn without(self, behind: u64) -> Self {
         Self { behind, ..self }
     }
 
     /// As a line.
-    pub(crate) fn line(&self) -> Vec<u8> {
+    pub fn line(&self) -> Vec<u8> {
         json_line(self)
     }
 }
 
 /// A value as one line of JSON, safe to print: people read the socket with `nc`, and some readers of lines end one at
 /// U+0085 or U+2028.
-pub(crate) fn json_line(value: &impl Serialize) -> Vec<u8> {
+pub fn json_line(value: &impl Serialize) -> Vec<u8> {
     // Plain data: it cannot fail to be written.
     let json = serde_json::to_string(value).unwrap_or_default();
     format!("{}\n", escape_json(&json)).into_bytes()
 }
 
 /// Reads a line.
-pub(crate) fn read_request(line: &[u8]) -> Result<Request, Refusal> {
+pub fn read_request(line: &[u8]) -> Result<Request, ApiError> {
     serde_json::from_slice(line).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => {
-            Refusal::new("invalid_request", format!("a request is {{id, method, params}}: {error}"))
+            ApiError::new("invalid_request", format!("a request is {{id, method, params}}: {error}"))
         }
-        _ => Refusal::new("parse_error", format!("that is no JSON: {error}")),
+        _ => ApiError::new("parse_error", format!("that is no JSON: {error}")),
     })
 }
 
@@ -127,7 +127,7 @@ mod tests {
     fn an_answer_is_either() {
         let answer = |result| String::from_utf8(Response::to(json!(7), result).line()).unwrap();
         assert_eq!(answer(Ok(json!({"a": 1}))), "{\"id\":7,\"ok\":true,\"result\":{\"a\":1}}\n");
-        let refused = Refusal::new("not_found", "there is none");
+        let refused = ApiError::new("not_found", "there is none");
         assert_eq!(
             answer(Err(refused)),
             "{\"id\":7,\"ok\":false,\"error\":{\"code\":\"not_found\",\"message\":\"there is none\"}}\n"

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::entry::{HookEntry, Origin, Source, Watch};
+use crate::entry::{HookEntry, Origin, Source, Watch};
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -243,8 +243,8 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use super::super::{Repository, parse, parse_repository};
     use super::*;
+    use crate::{Repository, parse, parse_repository};
 
     const TEXT: &str = "[[hook]]\nid = \"a\"\ncommand = [\"x\", \"y z\"]\n\
                         [[watch]]\npaths = [\"f\"]\ncommand = [\"x\"]\n";

@@ -5,8 +5,8 @@ use ringer_term::{CHANNELS, Channel};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::Serializer;
 
-use super::entry::WebhookKind;
-use super::notify::TitleMark;
+use crate::entry::WebhookKind;
+use crate::notify::TitleMark;
 
 /// A value that is written as one of a few words. The same list reads, writes and documents it.
 pub(crate) trait Word: Copy + PartialEq + 'static {

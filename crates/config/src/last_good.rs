@@ -1,7 +1,7 @@
 //! The settings in force while the person edits the file.
 
-use super::Config;
-use super::problem::ConfigErrors;
+use crate::Config;
+use crate::problem::ConfigErrors;
 
 /// What reading the file again brought.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Change {
 ///
 /// ```
 /// use std::path::Path;
-/// use ringer_hub::config::{Change, LastGood, parse};
+/// use ringer_config::{Change, LastGood, parse};
 ///
 /// let read = |text| parse(Path::new("config.toml"), None, text);
 /// let mut settings = LastGood::default();

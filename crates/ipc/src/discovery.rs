@@ -37,7 +37,7 @@ impl Presence {
     }
 
     /// Writes it, so that nobody ever reads half of it.
-    pub(crate) fn write(&self, home: &Home) -> io::Result<()> {
+    pub fn write(&self, home: &Home) -> io::Result<()> {
         let (path, building) = (file(home), home.path().join("hub.json.building"));
         let mut out = File::create(&building)?;
         out.set_permissions(fs::Permissions::from_mode(0o600))?;
@@ -46,7 +46,7 @@ impl Presence {
     }
 
     /// Takes it away, unless it is another hub's by now.
-    pub(crate) fn remove(&self, home: &Home) {
+    pub fn remove(&self, home: &Home) {
         if Self::read(home).as_ref() == Some(self) {
             let _ = fs::remove_file(file(home));
             let _ = fs::remove_file(&self.socket);
@@ -120,7 +120,7 @@ fn places_with(home: &Home, runtime: Option<&Path>, temporary: &Path) -> Vec<Soc
 
 /// The path of a home's socket, in a directory that is made if it is not there. A place that another user could change is
 /// passed over.
-pub(crate) fn socket_path(home: &Home, runtime: Option<&Path>) -> io::Result<PathBuf> {
+pub fn socket_path(home: &Home, runtime: Option<&Path>) -> io::Result<PathBuf> {
     socket_in(&places(home, runtime))
 }
 

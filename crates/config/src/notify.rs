@@ -7,7 +7,7 @@ use ringer_core::{DailySpan, Kind, Mute, Popup, RateLimit};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-use super::word;
+use crate::word;
 
 /// How a notification shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ringer_journal::Home;
 use serde::{Deserialize, Serialize};
 
-use crate::presence::{make_directory, places, read_own};
+use crate::discovery::{make_directory, places, read_own};
 
 const FILE: &str = "hub.failed";
 /// The longest reason that is kept, in bytes. Errors name a path or two.
@@ -35,7 +35,7 @@ impl StartFailure {
 
     /// Keeps it in the first place that can be written: the runtime directory is there when the home's disk is full or
     /// cannot be written, which is why most hubs do not start.
-    pub(crate) fn write(mut self, home: &Home, runtime: Option<&Path>) -> io::Result<()> {
+    pub fn write(mut self, home: &Home, runtime: Option<&Path>) -> io::Result<()> {
         self.why.truncate(self.why.floor_char_boundary(MAX_REASON));
         let text = serde_json::to_vec(&self)?;
         let mut failed = io::ErrorKind::NotFound.into();
@@ -49,7 +49,7 @@ impl StartFailure {
     }
 
     /// A hub runs: there is nothing to say any more.
-    pub(crate) fn remove(home: &Home, runtime: Option<&Path>) {
+    pub fn remove(home: &Home, runtime: Option<&Path>) {
         for file in files(home, runtime) {
             let _ = fs::remove_file(file);
         }

@@ -164,12 +164,12 @@ fn is_open(fd: RawFd) -> bool {
 }
 
 /// Tells the process that started this one that the hub can be talked to.
-pub(crate) fn tell_ready() {
+pub fn tell_ready() {
     tell(READY);
 }
 
 /// Tells the process that started this one why there is no hub.
-pub(crate) fn tell_failed(why: &str) {
+pub fn tell_failed(why: &str) {
     tell(&format!("{FAILED}{}\n", sanitise_line(why)));
 }
 

@@ -11,8 +11,8 @@ use rustix::io::FdFlags;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use serde_json::{Value, json};
 
-use crate::presence::{Presence, check_path, usual_sockets};
-use crate::protocol::{MAX_LINE, Refusal, Response};
+use crate::discovery::{Presence, check_path, usual_sockets};
+use crate::protocol::{ApiError, MAX_LINE, Response};
 
 /// How long a hub may take to answer.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
@@ -156,7 +156,7 @@ pub enum ClientError {
     Nonsense,
     /// It refused.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] ApiError),
 }
 
 impl ClientError {

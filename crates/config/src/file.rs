@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use super::parse::{parse, parse_repository};
-use super::problem::{ConfigError, ConfigErrors};
-use super::{Config, Repository};
+use crate::parse::{parse, parse_repository};
+use crate::problem::{ConfigError, ConfigErrors};
+use crate::{Config, Repository};
 
 /// The largest file that is read. No settings are that long; something else lies there.
 pub const MAX_FILE: u64 = 1024 * 1024;

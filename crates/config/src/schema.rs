@@ -7,7 +7,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::Serializer;
 use serde_json::Value;
 
-use super::Config;
+use crate::Config;
 
 /// The longest time that can be set: a day.
 pub(crate) const MAX_MILLISECONDS: u64 = 24 * 60 * 60 * 1000;
@@ -36,8 +36,8 @@ pub(crate) fn milliseconds_schema(_: &mut SchemaGenerator) -> Schema {
 mod tests {
     use std::path::Path;
 
-    use super::super::parse::{HOOK, MATCHER, NOTIFY, ROOT, WATCH, WEBHOOK};
     use super::*;
+    use crate::parse::{HOOK, MATCHER, NOTIFY, ROOT, WATCH, WEBHOOK};
 
     #[test]
     fn the_committed_schema_is_today_s() {

@@ -7,11 +7,11 @@ use ringer_core::{Kind, RateLimit, Scope};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::entry::{DEFAULT_TIMEOUT, HookEntry, Origin, Source, Watch, Webhook};
-use super::notify::{Matcher, NotARate, Notify, QuietHours, Sound, read_rate};
-use super::page::{Item, Page, Section};
-use super::problem::ConfigErrors;
-use super::{Config, Repository};
+use crate::entry::{DEFAULT_TIMEOUT, HookEntry, Origin, Source, Watch, Webhook};
+use crate::notify::{Matcher, NotARate, Notify, QuietHours, Sound, read_rate};
+use crate::page::{Item, Page, Section};
+use crate::problem::ConfigErrors;
+use crate::{Config, Repository};
 
 pub(crate) const ROOT: [&str; 10] = [
     "preferred_channel",
