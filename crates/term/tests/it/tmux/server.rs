@@ -56,6 +56,8 @@ impl Server {
 
     fn command(&self, command: &[&str]) -> Command {
         let mut tmux = Command::new("tmux");
+        // Without a locale it would print an underscore for every character that is not ASCII.
+        tmux.arg("-u");
         tmux.args(["-L", "ringer"]).args(command).current_dir(&self.directory);
         tmux.env_remove("TMUX").env("TMUX_TMPDIR", &self.directory);
         tmux
