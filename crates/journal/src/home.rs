@@ -54,7 +54,7 @@ impl Home {
     }
 
     /// Refuses a home of another user: what is written there would be theirs to read, or theirs to trip over.
-    pub(crate) fn check_owner(&self) -> Result<(), Error> {
+    pub fn check_owner(&self) -> Result<(), Error> {
         match fs::metadata(&self.path) {
             Ok(metadata) => {
                 let (owner, own) = (metadata.uid(), rustix::process::geteuid().as_raw());

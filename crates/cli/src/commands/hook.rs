@@ -16,7 +16,8 @@ use crate::{caller, link, place};
 
 /// What agents' hooks call; reads JSON on standard input
 ///
-/// It never makes an agent fail or wait: whatever goes wrong is in hooks.log in the home, and it ends well.
+/// It never makes an agent fail, and waits for the journal only for a moment: an event that cannot be
+/// written by then is spooled. What else goes wrong is in hooks.log in the home.
 ///
 /// Examples:
 ///   ringer hook claude Stop < input.json
@@ -43,7 +44,10 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             let Ok(home) = place::home() else { return Ok(()) };
             let done =
                 client.map_err(|error| error.to_string()).and_then(|client| take(client, arguments, &home));
-            if let Err(why) = done {
+            // What another user owns is not written to, also not by root.
+            if let Err(why) = done
+                && home.check_owner().is_ok()
+            {
                 // Nobody else is told: the agent must not stumble over us.
                 let log = Log::open(home.path().join("hooks.log"), false);
                 log.line(format!("{} {}: {why}", arguments.client, arguments.event));
@@ -69,7 +73,7 @@ fn take(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
         Some(input) if arguments.event == CODEX_NOTIFY => {
             Box::new(io::Cursor::new(input.clone().into_bytes()))
         }
-        _ => Box::new(PatientInput),
+        _ => Box::new(PatientInput::default()),
     };
     let mut out: Box<dyn Write> =
         if leads_nowhere() { Box::new(Nobody) } else { Box::new(io::stdout().lock()) };
@@ -81,14 +85,24 @@ fn take(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
 
 /// Standard input, which counts as ended when nothing comes for a while: a client that keeps the pipe open and writes
 /// nothing must not leave a process behind for every event.
-struct PatientInput;
+#[derive(Default)]
+struct PatientInput {
+    /// It was silent for too long. It is not waited for again, also if it is asked for more.
+    is_over: bool,
+}
 
 impl Read for PatientInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.is_over {
+            return Ok(0);
+        }
         let stdin = io::stdin();
         let readable = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&SILENCE));
         match readable {
-            Ok(0) => Ok(0),
+            Ok(0) => {
+                self.is_over = true;
+                Ok(0)
+            }
             // Also when polling failed: reading says what is wrong.
             _ => stdin.lock().read(buffer),
         }

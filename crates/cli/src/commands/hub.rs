@@ -72,12 +72,16 @@ fn serve(aloud: bool) -> Outcome {
     let surroundings = Surroundings::of_process(home.clone(), aloud);
     let plugs =
         Plugs { hosts: vec![Box::new(PlainHost::default())], services: vec![Box::new(Pushes::begin(home))] };
-    ringer_hub::run(&surroundings, plugs).map_err(|error| match error {
+    ringer_hub::run(&surroundings, plugs).map_err(failure)
+}
+
+fn failure(error: RunError) -> Failure {
+    match error {
         RunError::Journal(error) => error.into(),
         RunError::Running { .. } => Failure::new(Exit::TryAgain, error.to_string()).hint("ringer hub stop"),
         RunError::Panicked(_) => Failure::new(Exit::Software, error.to_string()).hint("ringer hub start"),
         error => Failure::new(Exit::CannotCreate, error.to_string()),
-    })
+    }
 }
 
 fn start() -> Outcome {
@@ -107,7 +111,12 @@ fn stop() -> Outcome {
     // The connection ends a moment before the hub does; its lock says when it is gone.
     while let Ok(Some(_)) = client.next_line() {}
     let deadline = Instant::now() + END_WITHIN;
-    while HubBell::holder(&home).is_some() && Instant::now() < deadline {
+    while let Some(hub) = HubBell::holder(&home) {
+        if Instant::now() >= deadline {
+            let message = format!("the hub was told to end and still runs (pid {})", hub.pid);
+            return Err(Failure::new(Exit::TryAgain, message)
+                .hint(format!("kill -9 {}   # what it has not written is in the journal", hub.pid)));
+        }
         thread::sleep(Duration::from_millis(2));
     }
     print_line("the hub has ended")
@@ -162,4 +171,16 @@ fn status(as_json: bool) -> Outcome {
         number("undecided"),
         number("under_way")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_in_ringer_has_a_code_of_its_own() {
+        let code = |error| failure(error).exit as i32;
+        assert_eq!(code(RunError::Panicked("index out of bounds".to_owned())), 70);
+        assert_eq!(code(RunError::Running { pid: None }), 75);
+    }
 }

@@ -367,6 +367,17 @@ fn an_input_that_stays_open_is_not_waited_for() {
 }
 
 #[test]
+fn an_input_that_never_comes_is_given_up() {
+    let environment = TestEnvironment::new();
+    let mut command = environment.ringer(&["hook", "claude", "Stop"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the hook starts");
+    let input = child.stdin.take().expect("piped");
+    // It ends although the pipe is open.
+    assert!(child.wait().expect("it ends").success());
+    drop(input);
+}
+
+#[test]
 fn a_person_who_tries_it_is_told_what_it_reads() {
     let (environment, variables) = (TestEnvironment::new(), [("HOME", "/nowhere")]);
     let run = |arguments: &[&str]| typed_in_terminal(arguments, &variables, environment.path(), "");

@@ -8,6 +8,7 @@ use std::process::Command;
 use test_support::{copy_program, is_root};
 
 use crate::home::{TestEnvironment, lines, texts};
+use crate::hook::{feed, recorded, settle};
 use crate::ringer::check;
 
 /// Nobody's number.
@@ -81,6 +82,29 @@ fn another_users_home_is_refused() {
     allow(&environment.home(), 0o777);
     check_owner(&mut as_nobody(&environment, &["notify", "hello"]));
     assert_eq!(environment.texts(), ["private"]);
+}
+
+#[test]
+fn a_hook_in_another_users_home_ends_well_and_touches_nothing() {
+    if !is_root() {
+        return;
+    }
+    let environment = TestEnvironment::new();
+    environment.notify("private");
+    chown(environment.home(), Some(NOBODY), None).unwrap();
+    let names = || {
+        let entries = fs::read_dir(environment.home()).unwrap().flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = (names(), fs::read(environment.database()).unwrap());
+    let stop = recorded(&environment, "claude_Stop").to_string();
+    for input in [stop.as_str(), "not json"] {
+        let hook = environment.ringer(&["hook", "claude", "Stop"]);
+        assert_eq!(settle(&feed(hook, input.as_bytes())), "");
+    }
+    assert!((names(), fs::read(environment.database()).unwrap()) == before, "{:?}", names());
 }
 
 #[test]

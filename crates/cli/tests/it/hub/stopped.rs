@@ -1,19 +1,20 @@
-//! A hub that is stopped, or takes nothing: the hooks of agents do not wait for it.
+//! A hub that is stopped, or takes nothing: the hooks of agents do not wait for it, and commands not for ever.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::Command;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use ringer_journal::{Home, HubBell};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::world::{HubWorld, until};
-use crate::ringer::check_with_input;
+use crate::ringer::{check, check_with_input};
 
 /// A limit that ended a turn: the hook tells the hub of it, besides the journal.
 fn hook(mut ringer: Command) {
@@ -48,24 +49,32 @@ fn pretend(world: &HubWorld) -> std::path::PathBuf {
     socket
 }
 
+fn signal(hub: u32, signal: Signal) {
+    kill_process(Pid::from_raw(hub.cast_signed()).expect("a pid"), signal).expect("it runs");
+}
+
+fn is_stopped(hub: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{hub}/stat")).expect("it runs");
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+}
+
+/// Stops a hub, and waits until it stands still.
+fn stop(hub: u32) {
+    signal(hub, Signal::STOP);
+    until("it is stopped", || is_stopped(hub));
+}
+
 #[test]
 fn hooks_end_while_the_hub_is_stopped_and_it_hears_of_them_later() {
     let world = HubWorld::new();
     begin_session(world.ringer::<&str>(&[]));
     let hub = world.settled_hub();
     statusline(&world, "Opus");
-    let signal =
-        |signal| kill_process(Pid::from_raw(hub.cast_signed()).expect("a pid"), signal).expect("it runs");
-    let state = || {
-        let stat = fs::read_to_string(format!("/proc/{hub}/stat")).expect("it runs");
-        stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
-    };
-    signal(Signal::STOP);
-    until("it is stopped", || state() == Some('T'));
+    stop(hub);
     statusline(&world, "Haiku");
     hook(world.ringer::<&str>(&[]));
-    assert_eq!(state(), Some('T'), "they ended while it was stopped");
-    signal(Signal::CONT);
+    assert!(is_stopped(hub), "they ended while it was stopped");
+    signal(hub, Signal::CONT);
     // The first is the more important one, and hides the other.
     for (text, key) in [("try again at noon", "limit-reached"), ("from Opus to Haiku", "model-migration")] {
         until(text, || {
@@ -115,4 +124,54 @@ fn hooks_do_not_wait_for_a_hub_that_takes_no_connection() {
     let waiting = UnixStream::connect(&socket).expect("there is room for one");
     hook(alone(&world));
     drop(waiting);
+}
+
+#[test]
+fn commands_that_need_a_stopped_hub_end_and_name_its_process() {
+    let world = HubWorld::new();
+    let id = world.notify(&["before"]);
+    let hub = world.settled_hub();
+    stop(hub);
+    let commands: [&[&str]; 4] = [&["list"], &["why", &id], &["hub", "status"], &["hub", "stop"]];
+    // Side by side, because each waits as long as it may.
+    thread::scope(|scope| {
+        for arguments in commands {
+            let world = &world;
+            scope.spawn(move || {
+                let (out, err) = check(&mut world.ringer(arguments), 75);
+                let is_named =
+                    err.contains("the hub took longer than 5 s") && err.contains(&format!("kill -9 {hub} "));
+                assert!(out.is_empty() && is_named, "{arguments:?}: {out}{err}");
+            });
+        }
+    });
+    // Sending needs no hub, and reading does not either: its mark waits in the journal.
+    world.notify(&["meanwhile"]);
+    world.run(&["read", &id]);
+    assert!(is_stopped(hub), "they ended while it was stopped");
+    signal(hub, Signal::CONT);
+    assert_eq!(world.bodies(&[]), ["meanwhile", "before"]);
+    assert_eq!(world.bodies(&["--unread"]), ["meanwhile"]);
+}
+
+/// It says that it ends, closes the connection, and goes on.
+#[test]
+fn a_hub_that_does_not_end_is_not_said_to_have_ended() {
+    let world = HubWorld::new();
+    world.run(&["status"]);
+    let running = HubBell::hang(&Home::new(world.environment.home())).expect("a home").expect("no hub");
+    let listener = UnixListener::bind(pretend(&world)).expect("a socket");
+    thread::spawn(move || {
+        let (stream, _) = listener.accept().expect("a command");
+        let mut reader = BufReader::new(stream);
+        reader.read_line(&mut String::new()).expect("a request");
+        reader
+            .get_mut()
+            .write_all(b"{\"id\":1,\"ok\":true,\"result\":{\"stopping\":true}}\n")
+            .expect("it reads");
+    });
+    let (out, err) = check(alone(&world).args(["hub", "stop"]), 75);
+    let pid = std::process::id();
+    assert!(out.is_empty() && err.contains(&format!("still runs (pid {pid})")), "{out}{err}");
+    drop(running);
 }
