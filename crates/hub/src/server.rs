@@ -326,6 +326,8 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
+    use ringer_deliver::{Desktop, REPLY_DEADLINE};
+
     use super::*;
 
     #[test]
@@ -357,5 +359,40 @@ mod tests {
         assert_eq!(lines.next().await, Err(TooLong));
         drop(lines);
         flood.abort();
+    }
+
+    /// A connection behind which no hub is, and its other end.
+    fn connection() -> (UnixStream, tokio::task::JoinHandle<()>) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (desktop, _) = Desktop::new(None, Vec::new(), REPLY_DEADLINE);
+        let slot = Slots::new(1).take().unwrap();
+        let (inputs, _) = mpsc::channel(1);
+        let desktop = SessionDesktop::new(desktop, None);
+        let connection = Connection::new(theirs, inputs, desktop, slot, Allowed::Everything);
+        (ours, tokio::spawn(connection.run()))
+    }
+
+    /// Runs on a clock that goes on by itself when nothing else is to be done.
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_says_nothing_or_does_not_read_is_closed() {
+        let check = |what: &str, begun: tokio::time::Instant, expect: Duration| {
+            let took = begun.elapsed();
+            assert!((expect..expect + Duration::from_secs(1)).contains(&took), "{what}: {took:?}");
+        };
+        for (sends, expect) in
+            [("", FIRST_LINE_DEADLINE), ("{\"method\":", FIRST_LINE_DEADLINE), ("\n", IDLE_DEADLINE)]
+        {
+            let (mut ours, served) = connection();
+            let begun = tokio::time::Instant::now();
+            ours.write_all(sends.as_bytes()).await.unwrap();
+            served.await.unwrap();
+            check(sends, begun, expect);
+        }
+        let (mut ours, served) = connection();
+        let begun = tokio::time::Instant::now();
+        // Each of these lines is answered with a longer one, which is not read.
+        while ours.write_all(b"x\n").await.is_ok() {}
+        served.await.unwrap();
+        check("does not read", begun, WRITE_DEADLINE);
     }
 }

@@ -85,6 +85,17 @@ fn listen_prints_before_it_moves_its_place() {
     assert_eq!(syncs(&trace.calls[printed..]), 1, "{}", trace.calls.join("\n"));
 }
 
+/// Nothing wakes it in between: it waits at its doorbell in one call, until its time is over.
+#[test]
+fn a_waiting_listener_sleeps_in_one_call() {
+    let environment = TestEnvironment::new();
+    let waits = "poll,ppoll,select,pselect6,epoll_wait,epoll_pwait,nanosleep,clock_nanosleep";
+    let trace = Trace::of(&environment, waits, &["listen", "--timeout", "0.5"]);
+    assert_eq!(trace.exit, Some(0));
+    assert_eq!(trace.count(&["poll(", ".fifo>"]), 1, "{}", trace.calls.join("\n"));
+    assert_eq!(trace.count(&["sleep("]) + trace.count(&["select"]) + trace.count(&["epoll"]), 0);
+}
+
 #[test]
 fn a_waiting_listener_makes_no_timer_and_starts_nothing() {
     let environment = TestEnvironment::new();

@@ -165,6 +165,23 @@ fn a_watch_stays_as_it_is_while_those_of_worktrees_take_turns() {
 }
 
 #[test]
+fn a_watch_that_is_not_trusted_does_not_run() {
+    let watched = Watched::by(&[("worker-1", "echo ours")]);
+    let root = worktree(&watched.hub, "theirs");
+    let ran = root.join("ran");
+    // It names the same file, so it would run after ours, and before ours runs again.
+    let theirs = watch(watched.directory.path(), "worker-2", &format!("touch '{}'", ran.display()));
+    fs::write(root.join(".ringer.toml"), theirs).expect("a file");
+    let id = watched.hub.append(&from(&root, "hello"));
+    watched.hub.wait_for_step(&id, "decided: ");
+    for turn in 1..=2 {
+        watched.write("flake.nix");
+        watched.messages(turn);
+    }
+    assert!(!ran.exists());
+}
+
+#[test]
 fn trust_that_is_withdrawn_ends_the_command() {
     let hub = TestHub::start("[notify]\npopup = \"off\"\n");
     let root = worktree(&hub, "one");

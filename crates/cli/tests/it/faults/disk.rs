@@ -1,8 +1,16 @@
 //! No room, or no right to write.
 
+use std::fs;
+use std::process::Stdio;
+use std::time::Instant;
+
+use rustix::process::Signal;
+use serde_json::json;
+
 use super::mounts::Mounts;
-use crate::home::{TestEnvironment, lines, texts};
-use crate::ringer::check;
+use crate::background::Background;
+use crate::home::{DEADLINE, TestEnvironment, lines, texts};
+use crate::ringer::{check, json as parsed};
 
 /// Sends until the disk is full, makes room, and checks that what was acknowledged is there, and nothing else.
 #[track_caller]
@@ -50,7 +58,7 @@ fn check_full(kilobytes: u32) {
 #[track_caller]
 fn check_doctor(mounts: &Mounts<'_>) {
     let (out, _) = check(&mut mounts.ringer(&["doctor", "--json"]), 1);
-    let report = crate::ringer::json(&out);
+    let report = parsed(&out);
     let rows = report["rows"].as_array().expect("rows");
     let journal = rows.iter().find(|row| row["part"] == "journal").expect("a row");
     assert_eq!(journal["verdict"], "broken", "{journal}");
@@ -108,6 +116,75 @@ fn a_disk_that_becomes_full() {
     for kilobytes in [100, 148, 241, 500] {
         check_full(kilobytes);
     }
+}
+
+/// Looks until something is so. Each look is a process of its own, so this needs no pause.
+#[track_caller]
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < DEADLINE, "waited in vain until {what}");
+    }
+}
+
+/// What it decided is in its memory alone until then, and nothing is shown that is not written down.
+#[test]
+fn what_a_hub_cannot_write_on_a_full_disk_it_writes_when_there_is_room() {
+    const MESSAGES: usize = 60;
+    let environment = TestEnvironment::new();
+    let mount = "mkdir \"$RINGER_HOME\"; mount -t tmpfs -o size=16m,mode=700 none \"$RINGER_HOME\"";
+    let Some(mounts) = Mounts::new(&environment, mount) else { return };
+    let (runtime, path) = (tempfile::tempdir().expect("a directory"), |name| environment.path().join(name));
+    let script = format!("echo \"${{RINGER_NOTIFICATION_BODY%% *}}\" >> '{}'", path("told").display());
+    let command = json!(["sh", "-c", script]);
+    let settings = format!("[notify]\npopup = \"off\"\nrate_limit = \"off\"\ncommand = {command}\n");
+    fs::write(path("config.toml"), settings).expect("a file");
+    let ask = |arguments: &[&str]| parsed(&check(&mut mounts.ringer(arguments), 0).0);
+    let start = || {
+        let mut hub = mounts.ringer(&["hub", "start", "--foreground"]);
+        hub.env("XDG_RUNTIME_DIR", runtime.path()).env("RINGER_CONFIG", path("config.toml"));
+        let hub = Background::start({
+            hub.stderr(Stdio::null());
+            hub
+        });
+        until("it runs", || ask(&["hub", "status", "--json"])["running"] == true);
+        hub
+    };
+    let send = |number: usize| {
+        let body = format!("{number:02} {}", "x".repeat(30_000));
+        check(&mut mounts.ringer(&["notify", &body]), 0);
+    };
+    let hub = start();
+    hub.stop();
+    (0..MESSAGES).for_each(send);
+    mounts.sh("! cat /dev/zero > \"$RINGER_HOME/filler\" 2>/dev/null");
+    hub.signal(Signal::CONT);
+    until("it cannot write", || {
+        let log = mounts.program("cat").arg(environment.home().join("hub.log")).output().expect("cat runs");
+        String::from_utf8_lossy(&log.stdout).contains("cannot write down what happened: no space left")
+    });
+    let listed = ask(&["list", "--json", "--limit", "1000"]);
+    assert_eq!(listed.as_array().map(Vec::len), Some(MESSAGES), "it has decided them");
+    assert!(!path("told").exists(), "nothing goes out that is not written down");
+    mounts.sh("rm \"$RINGER_HOME/filler\"");
+    let told = || {
+        let told = fs::read_to_string(path("told")).unwrap_or_default();
+        let mut numbers: Vec<usize> = told.lines().map(|line| line.parse().expect("a number")).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    until("all have gone out", || {
+        told().len() >= MESSAGES && ask(&["hub", "status", "--json"])["under_way"] == 0
+    });
+    // The next hub knows of them: they were written down.
+    check(&mut mounts.ringer(&["hub", "stop"]), 0);
+    assert_eq!(hub.end().1, Some(0));
+    let _hub = start();
+    send(MESSAGES);
+    until("one more has gone out", || {
+        ask(&["hub", "status", "--json"])["under_way"] == 0 && told().contains(&MESSAGES)
+    });
+    assert_eq!(told(), (0..=MESSAGES).collect::<Vec<_>>(), "each once");
 }
 
 const READ_ONLY: &str =
