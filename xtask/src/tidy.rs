@@ -8,6 +8,7 @@ mod length;
 mod listing;
 mod machine;
 mod manifest;
+mod named_tests;
 mod page;
 mod presence;
 mod sleeps;
@@ -31,6 +32,7 @@ pub(crate) fn check() -> Result<(), Failure> {
     let mut complaints: Vec<Complaint> =
         files.iter().flat_map(|file| RULES.iter().flat_map(move |rule| rule(file))).collect();
     complaints.extend(presence::check(&files));
+    complaints.extend(named_tests::check(&files));
     complaints.sort();
     for complaint in &complaints {
         println!("{complaint}");

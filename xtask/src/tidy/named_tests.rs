@@ -1,0 +1,126 @@
+use super::complaint::Complaint;
+use super::listing::TextFile;
+use super::source;
+
+/// The page whose tables name the tests that show what it says.
+const PAGE: &str = "docs/reliability.md";
+/// The heading of the column that names them.
+const COLUMN: &str = "shown by";
+
+/// A page that names a test that was renamed or removed promises something that nothing shows.
+pub(super) fn check(files: &[TextFile]) -> Vec<Complaint> {
+    let Some(page) = files.iter().find(|file| file.path == PAGE) else { return Vec::new() };
+    let tests: Vec<String> = files.iter().flat_map(tests).collect();
+    let is_test = |name: &str| tests.iter().any(|test| test.contains(&format!("::{name}::")));
+    names(&page.text)
+        .into_iter()
+        .filter(|(_, name)| !is_test(name))
+        .map(|(line, name)| {
+            Complaint::new(PAGE, line, format!("no test or file of tests is called `{name}`"))
+        })
+        .collect()
+}
+
+/// The names in the last column of those tables, each with its line. A command has a space in it.
+fn names(page: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    // Whether the table that this line belongs to names tests.
+    let mut names_tests = None;
+    for (number, line) in (1..).zip(page.lines()) {
+        let Some(cell) = last_cell(line) else {
+            names_tests = None;
+            continue;
+        };
+        if *names_tests.get_or_insert(cell == COLUMN) {
+            let quoted = cell.split('`').skip(1).step_by(2);
+            found.extend(quoted.filter(|name| !name.contains(' ')).map(|name| (number, name)));
+        }
+    }
+    found
+}
+
+fn last_cell(line: &str) -> Option<&str> {
+    let row = line.trim().strip_prefix('|')?.strip_suffix('|')?;
+    row.rsplit('|').next().map(str::trim)
+}
+
+/// The tests of a file, as the runner names them, between colons: `::hub::stopped::hooks_end_…::`.
+fn tests(file: &TextFile) -> Vec<String> {
+    if !source::is_rust(&file.path) {
+        return Vec::new();
+    }
+    let code = source::code_only(&file.text);
+    let module = module(&file.path);
+    let mut found = Vec::new();
+    let mut is_marked = false;
+    for line in code.lines().map(str::trim) {
+        is_marked |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+        let Some((_, rest)) = line.split_once("fn ").filter(|_| is_marked) else { continue };
+        let name: String = rest.chars().take_while(|c| source::is_name(*c)).collect();
+        found.push(format!("::{module}{name}::"));
+        is_marked = false;
+    }
+    found
+}
+
+/// `hub::stopped::` of `crates/cli/tests/it/hub/stopped.rs`. The directory in `tests` is a program, and no module.
+fn module(path: &str) -> String {
+    let path = path.strip_suffix(".rs").unwrap_or(path);
+    let inside = match (path.split_once("/tests/"), path.split_once("/src/")) {
+        (Some((_, program)), _) => program.split_once('/').map_or("", |(_, inside)| inside),
+        (None, Some((_, inside))) => inside,
+        (None, None) => path,
+    };
+    let parts = inside.split('/').filter(|part| !matches!(*part, "" | "main" | "lib" | "mod"));
+    parts.map(|part| format!("{part}::")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PAGE;
+    use crate::tidy::listing::TextFile;
+
+    const STOPPED: (&str, &str) =
+        ("crates/cli/tests/it/hub/stopped.rs", "#[test]\n#[cfg(unix)]\nfn hooks_end() {}\nfn helper() {}\n");
+    const SERVER: (&str, &str) =
+        ("crates/hub/src/server.rs", "    #[tokio::test]\n    async fn lines_come() {}\n");
+
+    /// The lines of the page that are complained about.
+    #[track_caller]
+    fn check(page: &str, expect: &[usize]) {
+        let file = |(path, text): (&str, &str)| TextFile { path: path.to_owned(), text: text.to_owned() };
+        let complaints = super::check(&[STOPPED, (PAGE, page), SERVER].map(file));
+        let found: Vec<String> = complaints.iter().map(ToString::to_string).collect();
+        let lines = expect.iter().map(|line| format!("{PAGE}:{line}: "));
+        assert_eq!(found.len(), expect.len(), "{found:?}");
+        assert!(found.iter().zip(lines).all(|(found, line)| found.starts_with(&line)), "{found:?}");
+    }
+
+    /// A table that names tests, with this in its last column.
+    fn table(cell: &str) -> String {
+        format!("| fault | shown by |\n|---|---|\n| `no_such_test` | {cell} |\n")
+    }
+
+    #[test]
+    fn a_test_and_a_file_of_tests_are_known() {
+        for name in ["hooks_end", "stopped::hooks_end", "hub::stopped", "stopped", "lines_come", "server"] {
+            check(&table(&format!("`{name}`")), &[]);
+        }
+        check(&table("`hooks_end`, `lines_come`, `cargo xtask stress`"), &[]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_with_its_line() {
+        for name in ["hooks_ended", "hooks", "helper", "cli::stopped", "it::hub", "hub::hooks_end"] {
+            check(&table(&format!("`{name}`")), &[3]);
+        }
+        check(&table("`gone`, `hooks_end`, `gone_as_well`"), &[3, 3]);
+        check(&format!("{}\n{}", table("`hooks_end`"), table("`gone`")), &[7]);
+    }
+
+    #[test]
+    fn other_columns_tables_and_text_are_passed_over() {
+        check("| command | what it counted |\n|---|---|\n| x | `gone` |\n", &[]);
+        check("`gone`\n| fault |\n", &[]);
+    }
+}
