@@ -46,7 +46,7 @@ use crate::output::say;
 #[command(name = "ringer", version, disable_help_subcommand = true, arg_required_else_help = false)]
 #[command(
     after_help = "Exit codes: 1 something is broken, 64 wrong usage, 65 wrong data, 66 no input, 69 not available, \
-                        73 cannot create, 74 input or output failed, 75 try again, 77 not allowed, 78 wrong settings."
+                        70 an error in Ringer itself, 73 cannot create, 74 input or output failed, 75 try again, 77 not allowed, 78 wrong settings."
 )]
 struct Ringer {
     #[command(subcommand)]

@@ -10,8 +10,9 @@ use crate::{link, place};
 
 /// Close a question, with an answer or without
 ///
-/// The agent that asked gets the answer in its inbox; a `ringer ask --wait`
-/// prints it and ends.
+/// A `ringer ask --wait` prints the answer and ends; where none waits, the agent
+/// that asked gets it in its inbox. A question in a client's own dialog stays
+/// open there: answer it in the dialog.
 ///
 /// Examples:
 ///   ringer acknowledge q-1740000607-a1b2c3 "yes, but keep the old API"

@@ -15,8 +15,8 @@ use crate::{caller, link, place};
 /// Ask the person, or the lead agent, something
 ///
 /// Stores the question and notifies of it. Somebody answers with `ringer
-/// acknowledge ID ANSWER`; an agent that asked gets the answer in its inbox,
-/// and --wait prints it.
+/// acknowledge ID ANSWER`. --wait prints the answer; without it, an agent that
+/// asked gets the answer in its inbox.
 ///
 /// Examples:
 ///   ringer ask "Should I refactor the auth module?"

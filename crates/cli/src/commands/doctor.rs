@@ -30,8 +30,8 @@ const SEND: Duration = Duration::from_secs(15);
 
 /// Try every part and every way out; one line each, with the fix
 ///
-/// Nothing is shown, run or sent to anybody unless --send says so. Programs of
-/// a repository that are not trusted are never run.
+/// Without --send no popup is shown, no hook, command or player runs, and nothing
+/// is sent to anybody. Programs of a repository that are not trusted are never run.
 ///
 /// Examples:
 ///   ringer doctor

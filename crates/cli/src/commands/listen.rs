@@ -18,7 +18,8 @@ use crate::span::parse_span;
 ///
 /// For the lead agent: run it in the background, act on what it prints, run it
 /// again. Messages sent meanwhile wait. What was printed is not printed again;
-/// what could not be printed is. Several listeners of one name share the
+/// what could not be printed, or was printed by a listener that was killed
+/// just then, is, with the same id. Several listeners of one name share the
 /// messages, listeners of different names each get all of them.
 ///
 /// Examples:
