@@ -40,7 +40,7 @@ use std::fmt;
 use std::io::Read;
 use std::str::FromStr;
 
-use ringer_core::{Agent, InvalidWord};
+use ringer_core::{Agent, InvalidName};
 
 pub use answer::{Reply, answer};
 pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER};
@@ -129,13 +129,13 @@ impl fmt::Display for Client {
 }
 
 impl FromStr for Client {
-    type Err = InvalidWord;
+    type Err = InvalidName;
 
-    fn from_str(word: &str) -> Result<Self, InvalidWord> {
+    fn from_str(word: &str) -> Result<Self, InvalidName> {
         Self::ALL
             .into_iter()
             .find(|client| client.as_str() == word || client.programs().contains(&word))
-            .ok_or_else(|| InvalidWord::Unknown {
+            .ok_or_else(|| InvalidName::Unknown {
                 what: "client",
                 word: word.to_owned(),
                 known: Self::ALL.map(Self::as_str).join(", "),

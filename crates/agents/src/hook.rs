@@ -7,7 +7,9 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ringer_core::{Agent, AgentState, Message, MessageId, Observation, Origin, Says, Scope, Signal};
+use ringer_core::{
+    Agent, AgentState, Message, MessageId, MessageOrigin, Observation, Scope, Signal, SignalContent,
+};
 use ringer_journal::{
     AgentEvent, Claimed, Confirms, Consumer, Error as JournalError, EventOutcome, Home, Journal,
     Patience as WritePatience, Repository, Sighting, Stamp, Wanted, spool_event,
@@ -36,7 +38,7 @@ pub struct Whereabouts<'a> {
     /// Reads the clock that never jumps.
     pub clock: &'a dyn Fn() -> Duration,
     /// Terminal and surface.
-    pub origin: &'a dyn Fn() -> Origin,
+    pub origin: &'a dyn Fn() -> MessageOrigin,
     /// The agent's process, and when it started.
     pub process: Option<(u32, u64)>,
     /// The agent it works for (`RINGER_MANAGER`).
@@ -163,7 +165,8 @@ impl Call<'_> {
         let mono = (self.at.clock)();
         let of = self.sighting(journal);
         // Subagents are silent, but one that needs the person blocks the whole session.
-        let blocked = |signal: &Signal| matches!(signal.says, Says::Is(AgentState::Blocked(_)));
+        let blocked =
+            |signal: &Signal| matches!(signal.content, SignalContent::State(AgentState::Blocked(_)));
         let notify = !self.report.subagent || self.report.signals.iter().any(blocked);
         // An event that names no call is one of its own: the next one confirms what it carried.
         let call_id = self.report.call_id.clone().unwrap_or_else(|| stamp.message_id().to_string());

@@ -8,10 +8,10 @@
 //!
 //! ```
 //! use ringer_agents::client::{Client, read_bytes};
-//! use ringer_core::{AgentState, Says};
+//! use ringer_core::{AgentState, SignalContent};
 //!
 //! let report = read_bytes(Client::Claude, "Stop", br#"{"session_id": "6be1e699", "last_assistant_message": "Done."}"#)?;
-//! assert_eq!(report.signals[0].says, Says::Is(AgentState::Done));
+//! assert_eq!(report.signals[0].content, SignalContent::State(AgentState::Done));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -200,7 +200,7 @@ mod tests {
             of: &sighting,
             signals: &signals,
             mono: Duration::from_secs(1),
-            patience: ringer_core::Patience::default(),
+            patience: ringer_core::AgentTimeouts::default(),
             aloud: true,
         };
         journal.hear_agent(&heard, None, &Stamp::now()).unwrap();

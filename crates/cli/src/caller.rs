@@ -2,7 +2,7 @@
 //!
 //! An agent's hooks have no terminal of their own; then it is that of the nearest ancestor that has one.
 
-use ringer_core::Origin;
+use ringer_core::MessageOrigin;
 use ringer_journal::ProcessStat;
 use ringer_term::Env;
 
@@ -10,14 +10,14 @@ use ringer_term::Env;
 const MAX_ANCESTORS: usize = 32;
 
 /// Where a message comes from. Only what costs next to nothing: this is the fast path.
-pub(crate) fn origin() -> Origin {
+pub(crate) fn origin() -> MessageOrigin {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let terminal = controlling_terminal();
     let pane =
         set("TMUX_PANE").filter(|_| judged(Env::new(tmux_variables()), terminal.as_ref()).is_in_tmux());
     let tmux = set("TMUX").zip(pane.as_ref()).and_then(|(server, pane)| tmux_surface(&server, pane));
     let plain = terminal.as_ref().map(Terminal::surface);
-    Origin {
+    MessageOrigin {
         // The one who called us: we are gone before anybody can look.
         pid: rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned()),
         tty: terminal.map(|terminal| terminal.tty).or_else(standard_stream),

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io::{self, ErrorKind};
 
-use ringer_core::InvalidWord;
+use ringer_core::InvalidName;
 use ringer_journal::Error as JournalError;
 
 use crate::exit::Exit;
@@ -67,17 +67,17 @@ impl Failure {
     }
 }
 
-impl From<InvalidWord> for Failure {
-    fn from(error: InvalidWord) -> Self {
+impl From<InvalidName> for Failure {
+    fn from(error: InvalidName) -> Self {
         let exit = match error {
-            InvalidWord::Empty { .. } | InvalidWord::Unknown { .. } => Exit::Usage,
+            InvalidName::Empty { .. } | InvalidName::Unknown { .. } => Exit::Usage,
             _ => Exit::Data,
         };
         let hint = match error {
-            InvalidWord::Empty { what: "question" } => "ringer ask \"Which branch?\"",
-            InvalidWord::Empty { what: "message" } => "ringer notify \"the build is green\"",
-            InvalidWord::TooLong { what: "message", .. } => "put it in a file, and say where the file is",
-            InvalidWord::Character { what: "message", .. } => "tr -d '\\000' < FILE | ringer notify -",
+            InvalidName::Empty { what: "question" } => "ringer ask \"Which branch?\"",
+            InvalidName::Empty { what: "message" } => "ringer notify \"the build is green\"",
+            InvalidName::TooLong { what: "message", .. } => "put it in a file, and say where the file is",
+            InvalidName::Character { what: "message", .. } => "tr -d '\\000' < FILE | ringer notify -",
             _ => "ringer notify --from worker-1 --to lead --title Build \"the build is green\"",
         };
         Self::new(exit, error.to_string()).hint(hint)

@@ -1,6 +1,6 @@
 //! A message as one line: JSON for agents and programs, words for people.
 
-use ringer_core::{Message, Origin, QuestionId, Recipient};
+use ringer_core::{Message, MessageOrigin, QuestionId, Recipient};
 use ringer_hub::Clock;
 use ringer_term::sanitise_line_before;
 use serde::Serialize;
@@ -31,7 +31,7 @@ struct Line<'a> {
     key: Option<&'a str>,
     scope: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    origin: Option<&'a Origin>,
+    origin: Option<&'a MessageOrigin>,
 }
 
 /// A message as one line of JSON, without its end.
@@ -50,7 +50,7 @@ pub(crate) fn json_line(message: &Message, clock: &Clock) -> Result<String, Fail
         category: draft.category.as_deref(),
         key: draft.key.as_deref(),
         scope: draft.scope.as_str(),
-        origin: Some(&draft.origin).filter(|origin| **origin != Origin::default()),
+        origin: Some(&draft.origin).filter(|origin| **origin != MessageOrigin::default()),
     })
 }
 

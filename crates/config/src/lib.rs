@@ -38,7 +38,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringer_core::{Patience, Preferences, Settings, Way};
+use ringer_core::{AgentTimeouts, DeliveryChannel, Preferences, RuleSettings};
 use ringer_term::Channel;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -92,7 +92,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        let patience = Patience::default();
+        let patience = AgentTimeouts::default();
         Self {
             preferred_channel: Channel::default(),
             idle_threshold: patience.idle,
@@ -146,7 +146,7 @@ impl Config {
     pub fn preferences(&self, revision: u64, trusted: &Trusted) -> Preferences {
         let notify = &self.notify;
         Preferences {
-            rules: Settings {
+            rules: RuleSettings {
                 mute: notify.mute.iter().map(Matcher::to_rule).collect(),
                 quiet_hours: notify.quiet_hours.iter().map(QuietHours::span).collect(),
                 rate_limit: notify.rate_limit,
@@ -161,23 +161,23 @@ impl Config {
                 .collect(),
             trusted_hooks: trusted.digests().map(str::to_owned).collect(),
             read_files: HashSet::new(),
-            closed: self.closed_ways(),
+            disabled_channels: self.closed_ways(),
         }
     }
 
     /// The ways out for which nothing is set up, so that nothing is sent there and no trail speaks of them.
-    fn closed_ways(&self) -> Vec<Way> {
+    fn closed_ways(&self) -> Vec<DeliveryChannel> {
         let nothing = [
-            (Way::Sound, self.notify.sound == Sound::Off),
-            (Way::Command, self.notify.command.is_empty()),
-            (Way::Webhook, self.webhooks.is_empty()),
+            (DeliveryChannel::Sound, self.notify.sound == Sound::Off),
+            (DeliveryChannel::Command, self.notify.command.is_empty()),
+            (DeliveryChannel::Webhook, self.webhooks.is_empty()),
         ];
         nothing.into_iter().filter(|(_, closed)| *closed).map(|(way, _)| way).collect()
     }
 
     /// How long an agent is waited for.
-    pub fn patience(&self) -> Patience {
-        Patience { stuck: self.stuck_threshold, idle: self.idle_threshold }
+    pub fn patience(&self) -> AgentTimeouts {
+        AgentTimeouts { stuck: self.stuck_threshold, idle: self.idle_threshold }
     }
 
     /// The settings as a file that says the same, defaults included.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringer_core::{DailySpan, Kind, Mute, Popup, RateLimit};
+use ringer_core::{DailySpan, Kind, Mute, PopupMode, RateLimit};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
@@ -16,8 +16,8 @@ use crate::word;
 pub struct Notify {
     /// What pops up: `auto` is the desktop, and where that does not answer the terminal.
     #[serde(serialize_with = "word::serialize")]
-    #[schemars(schema_with = "word::schema::<Popup>")]
-    pub popup: Popup,
+    #[schemars(schema_with = "word::schema::<PopupMode>")]
+    pub popup: PopupMode,
     /// `true` is the sound of the desktop's theme; a text is a file to play.
     #[schemars(schema_with = "sound_schema")]
     pub sound: Sound,
@@ -50,7 +50,7 @@ pub struct Notify {
 impl Default for Notify {
     fn default() -> Self {
         Self {
-            popup: Popup::Auto,
+            popup: PopupMode::Auto,
             sound: Sound::Off,
             command: Vec::new(),
             ring: true,

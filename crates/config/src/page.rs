@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_core::check_word;
+use ringer_core::validate_name;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -180,7 +180,7 @@ impl<'a, 'i> Item<'a, 'i> {
     /// A text that names something.
     pub(crate) fn name_text(&self, what: &'static str) -> Option<String> {
         let text = self.text()?;
-        match check_word(what, text) {
+        match validate_name(what, text) {
             Ok(()) => Some(text.to_owned()),
             Err(invalid) => self.wrong(format!("cannot be used: {invalid}"), None),
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_core::{Kind, OnFailure, Patience, Popup, RateLimit};
+use ringer_core::{AgentTimeouts, Kind, OnFailure, PopupMode, RateLimit};
 use ringer_term::Channel;
 
 use super::*;
@@ -39,7 +39,7 @@ fn check_repository(text: &str, expected: &[&str]) {
 fn nothing_is_all_defaults() {
     let config = read("").unwrap();
     assert_eq!(config, Config { path: PATH.into(), ..Config::default() });
-    assert_eq!(config.patience(), Patience::default());
+    assert_eq!(config.patience(), AgentTimeouts::default());
     assert_eq!(config.stuck_threshold, Duration::from_mins(10));
     assert_eq!(config.notify.rate_limit, RateLimit::parse("30/min"));
 }
@@ -116,7 +116,7 @@ fn words() {
     for (word, channel) in Channel::words() {
         assert_eq!(read(&format!("preferred_channel = {word:?}")).unwrap().preferred_channel, channel);
     }
-    for (word, popup) in Popup::words() {
+    for (word, popup) in PopupMode::words() {
         assert_eq!(read(&format!("notify.popup = {word:?}")).unwrap().notify.popup, popup);
     }
 }
@@ -261,7 +261,7 @@ fn what_the_engine_is_told() {
                 [[hook]]\nid = \"b\"\ncommand = [\"x\"]\n";
     let config = read(text).unwrap();
     let preferences = config.preferences(1, &Trusted::default());
-    assert_eq!(preferences.popup, Popup::Both);
+    assert_eq!(preferences.popup, PopupMode::Both);
     assert!(preferences.no_rings && preferences.reorder && preferences.rules.subagents);
     assert_eq!(preferences.rules.rate_limit, None);
     assert_eq!(preferences.rules.quiet_hours.len(), 1);
@@ -275,13 +275,20 @@ fn what_the_engine_is_told() {
 
 #[test]
 fn ways_with_nothing_behind_them_are_closed() {
-    let check = |text: &str, expected: &[Way]| {
-        assert_eq!(read(text).unwrap().preferences(1, &Trusted::default()).closed, expected, "{text}");
+    let check = |text: &str, expected: &[DeliveryChannel]| {
+        assert_eq!(
+            read(text).unwrap().preferences(1, &Trusted::default()).disabled_channels,
+            expected,
+            "{text}"
+        );
     };
-    check("", &[Way::Sound, Way::Command, Way::Webhook]);
-    check("notify.sound = true", &[Way::Command, Way::Webhook]);
-    check("notify.command = [\"x\"]", &[Way::Sound, Way::Webhook]);
-    check("[[webhook]]\nkind = \"json\"\nurl = \"https://h\"", &[Way::Sound, Way::Command]);
+    check("", &[DeliveryChannel::Sound, DeliveryChannel::Command, DeliveryChannel::Webhook]);
+    check("notify.sound = true", &[DeliveryChannel::Command, DeliveryChannel::Webhook]);
+    check("notify.command = [\"x\"]", &[DeliveryChannel::Sound, DeliveryChannel::Webhook]);
+    check(
+        "[[webhook]]\nkind = \"json\"\nurl = \"https://h\"",
+        &[DeliveryChannel::Sound, DeliveryChannel::Command],
+    );
 }
 
 /// The example with its examples uncommented.

@@ -1,6 +1,6 @@
 //! Settings that are one of a few words.
 
-use ringer_core::{Kind, OnFailure, Popup};
+use ringer_core::{Kind, OnFailure, PopupMode};
 use ringer_term::{CHANNELS, Channel};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::Serializer;
@@ -31,7 +31,7 @@ impl Word for Kind {
     }
 }
 
-impl Word for Popup {
+impl Word for PopupMode {
     fn words() -> Vec<(&'static str, Self)> {
         vec![
             ("auto", Self::Auto),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringer_core::{Attention, Kind, MessageId, Place, Reason, Record, SurfaceId, WorkspaceId};
+use ringer_core::{Attention, Kind, MessageId, Place, Record, SurfaceId, UnreadReason, WorkspaceId};
 
 fn main() {
     let mut attention = Attention::default();
@@ -14,10 +14,10 @@ fn main() {
     notify(&mut attention, 1, pane("claude"), "needs permission to run the migrations");
     notify(&mut attention, 2, pane("codex"), "is waiting for input");
     notify(&mut attention, 3, pane("codex"), "is still waiting"); // takes the place of the one before it
-    attention.set(Reason::Manual, pane("shell"));
+    attention.set(UnreadReason::Manual, pane("shell"));
     println!("badge of api: {}", attention.badge(&api));
     for name in ["claude", "codex", "shell"] {
-        println!("ring on {name}: {}", attention.rings(&pane(name), Duration::ZERO));
+        println!("ring on {name}: {}", attention.has_ring(&pane(name), Duration::ZERO));
     }
     attention.read(&pane("claude"), 0, "the person looked at it");
     println!("after looking at claude: {}", attention.badge(&api));

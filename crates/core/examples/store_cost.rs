@@ -1,9 +1,9 @@
-//! What one operation on the store costs, with so many notifications in it.
+//! The cost of one operation on a store with a given number of notifications.
 //!
 //! `store_cost STORED OPERATION COUNT` fills a store and does the operation so often; `cargo xtask bench store` runs it with
 //! and without operations and counts instructions, so that only the operations remain.
 
-use ringer_core::{Kind, MessageId, Place, Record, Store, SurfaceId, WorkspaceId};
+use ringer_core::{Kind, MessageId, NotificationStore, Place, Record, SurfaceId, WorkspaceId};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -11,7 +11,7 @@ fn main() {
     let (stored, count) = (number(1), number(3));
     let operation = arguments.get(2).map_or("query", String::as_str);
     // Room for everything from the start: growing a table is part of the filling, not of an operation.
-    let mut store = Store::default();
+    let mut store = NotificationStore::default();
     for id in 0..stored {
         store.add(record(id), 0);
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::word::{InvalidWord, check_word};
+use crate::names::{InvalidName, validate_name};
 
 /// The repository that a message belongs to, by its id; or `global`, outside any repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -20,10 +20,10 @@ impl Scope {
     }
 
     /// The scope of a repository. Ids are eight hex digits; anything that can stand in a file name is taken.
-    pub fn new(id: &str) -> Result<Self, InvalidWord> {
-        check_word("scope", id)?;
+    pub fn new(id: &str) -> Result<Self, InvalidName> {
+        validate_name("scope", id)?;
         match id.chars().find(|c| !(c.is_ascii_alphanumeric() || "-_".contains(*c))) {
-            Some(character) => Err(InvalidWord::Character { what: "scope", character }),
+            Some(character) => Err(InvalidName::Character { what: "scope", character }),
             None => Ok(Self(id.to_owned())),
         }
     }
@@ -52,8 +52,8 @@ pub struct Agent(String);
 
 impl Agent {
     /// Checks a name.
-    pub fn new(id: &str) -> Result<Self, InvalidWord> {
-        check_word("agent", id)?;
+    pub fn new(id: &str) -> Result<Self, InvalidName> {
+        validate_name("agent", id)?;
         Ok(Self(id.to_owned()))
     }
 
@@ -77,8 +77,8 @@ impl Sender {
     }
 
     /// Checks a name.
-    pub fn new(name: &str) -> Result<Self, InvalidWord> {
-        check_word("sender", name)?;
+    pub fn new(name: &str) -> Result<Self, InvalidName> {
+        validate_name("sender", name)?;
         Ok(Self(name.to_owned()))
     }
 
@@ -87,7 +87,7 @@ impl Sender {
         &self.0
     }
 
-    /// The agent, unless nobody in particular sent it.
+    /// The agent; `None` if the system sent it.
     pub fn agent(&self) -> Option<Agent> {
         (self.0 != Self::SYSTEM).then(|| Agent(self.0.clone()))
     }
@@ -120,7 +120,7 @@ impl Recipient {
     pub const FOR_LEAD: [&'static str; 3] = ["default", "lead", "all"];
 
     /// Reads what a person types after `--to`, or what the journal holds.
-    pub fn parse(text: &str) -> Result<Self, InvalidWord> {
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
         Ok(match text {
             "default" => Self::Default,
             "lead" => Self::Lead,

@@ -1,6 +1,6 @@
 //! What asks for attention, as the person sees it: badges and rings.
 //!
-//! A workspace is unread because of its notifications, and for three more reasons, each with a life of its own.
+//! A workspace is unread because of its notifications, or for one of three other reasons ([`UnreadReason`]).
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -10,25 +10,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::MessageId;
 use crate::record::Record;
-use crate::store::{Added, Store};
+use crate::store::{Added, NotificationStore};
 use crate::surface::{Place, SurfaceId, WorkspaceId};
 
-/// How long the ring shows on the pane that the person is looking at anyway.
-pub const GLOW: Duration = Duration::from_secs(2);
+/// How long a ring shows on the focused pane, where the notification is read at once. A choice, not a measurement.
+pub const BRIEF_RING: Duration = Duration::from_secs(2);
 
 /// Why a workspace is unread, besides its notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Reason {
-    /// The person marked it. Gone when they mark it read, or a notification arrives there.
+pub enum UnreadReason {
+    /// The person marked it unread. Ends when they mark it read, or when a notification arrives there.
     Manual,
-    /// A surface reported activity. Gone when the person reads it.
+    /// A surface reported activity. Ends when the person reads it.
     Panel,
-    /// It was unread in the session before, and its notifications did not survive. Gone when the person reads it.
+    /// It was unread in the previous session, and its notifications were not saved. Ends when the person reads it.
     Restored,
 }
 
-impl Reason {
+impl UnreadReason {
     const ALL: [Self; 3] = [Self::Manual, Self::Panel, Self::Restored];
 
     /// Its name.
@@ -61,83 +61,83 @@ impl fmt::Display for Badge {
 }
 
 /// The surfaces of a workspace for which a reason holds; `None` stands for the workspace as a whole.
-type Surfaces = HashSet<Option<SurfaceId>>;
+type SurfaceSet = HashSet<Option<SurfaceId>>;
 
-/// The store, and what makes a badge and a ring out of it.
+/// The notification store, with the badges and rings that follow from it.
 ///
 /// ```
 /// use std::time::Duration;
-/// use ringer_core::{Attention, Kind, MessageId, Place, Reason, Record, SurfaceId, WorkspaceId};
+/// use ringer_core::{Attention, Kind, MessageId, Place, UnreadReason, Record, SurfaceId, WorkspaceId};
 ///
 /// let mut attention = Attention::default();
 /// let (workspace, pane) = (WorkspaceId::new("w"), Place::surface(WorkspaceId::new("w"), SurfaceId::new("s")));
 /// attention.add(Record::new(MessageId::new(0, [0; 10]), pane.clone(), Kind::Complete, "done", 0), 0);
-/// attention.set(Reason::Panel, pane.clone());
+/// attention.set(UnreadReason::Panel, pane.clone());
 /// assert_eq!(attention.badge(&workspace).to_string(), "2");
-/// assert!(attention.rings(&pane, Duration::ZERO));
+/// assert!(attention.has_ring(&pane, Duration::ZERO));
 /// attention.read(&pane, 0, "the pane was focused");
 /// assert_eq!(attention.badge(&workspace).to_string(), "");
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Attention {
-    store: Store,
-    reasons: HashMap<Reason, HashMap<WorkspaceId, Surfaces>>,
-    /// Panes on which the ring shows for a moment although the person has seen it; there is one per person who looks.
-    glows: HashMap<Place, Duration>,
+    store: NotificationStore,
+    reasons: HashMap<UnreadReason, HashMap<WorkspaceId, SurfaceSet>>,
+    /// Focused panes on which a ring shows briefly, and until when.
+    brief_rings: HashMap<Place, Duration>,
 }
 
 impl Attention {
     /// The notifications.
-    pub fn store(&self) -> &Store {
+    pub fn store(&self) -> &NotificationStore {
         &self.store
     }
 
     /// The notifications, to add to their trails or trim them.
-    pub fn store_mut(&mut self) -> &mut Store {
+    pub fn store_mut(&mut self) -> &mut NotificationStore {
         &mut self.store
     }
 
-    /// Puts a notification in. What the person had marked there by hand is thereby said.
+    /// Adds a notification. It ends a manual mark on its place.
     pub fn add(&mut self, record: Record, unix_ms: i64) -> Added {
         let place = record.place.clone();
         let added = self.store.add(record, unix_ms);
         if added.is_new {
-            self.unset(Reason::Manual, &place);
-            self.unset_whole(Reason::Manual, &place.workspace);
+            self.unset(UnreadReason::Manual, &place);
+            self.unset_whole(UnreadReason::Manual, &place.workspace);
         }
         added
     }
 
-    /// The person reads a place: its notifications, and every other reason there. Gives the ids that were unread.
+    /// Marks a place read: its notifications, and every other reason there. Returns the ids that were unread.
     pub fn read(&mut self, place: &Place, unix_ms: i64, why: &str) -> Vec<MessageId> {
-        for reason in Reason::ALL {
+        for reason in UnreadReason::ALL {
             self.unset(reason, place);
         }
         self.store.mark_read(place, unix_ms, why)
     }
 
-    /// The person reads everything.
+    /// Marks everything read. Returns the ids that were unread.
     pub fn read_all(&mut self, unix_ms: i64, why: &str) -> Vec<MessageId> {
         self.reasons.clear();
         self.store.mark_all_read(unix_ms, why)
     }
 
-    /// Takes everything at a place out, with every other reason there. Gives what was taken.
+    /// Removes everything at a place, with every other reason there. Returns the removed notifications.
     pub fn clear(&mut self, place: &Place) -> Vec<Record> {
-        for reason in Reason::ALL {
+        for reason in UnreadReason::ALL {
             self.unset(reason, place);
         }
-        self.glows.retain(|glowing, _| !place.covers(glowing));
+        self.brief_rings.retain(|ring, _| !place.covers(ring));
         self.store.clear(place)
     }
 
     /// A reason begins to hold at a place.
-    pub fn set(&mut self, reason: Reason, place: Place) {
+    pub fn set(&mut self, reason: UnreadReason, place: Place) {
         self.reasons.entry(reason).or_default().entry(place.workspace).or_default().insert(place.surface);
     }
 
     /// A reason ends at a place; at a workspace, for all its surfaces.
-    pub fn unset(&mut self, reason: Reason, place: &Place) {
+    pub fn unset(&mut self, reason: UnreadReason, place: &Place) {
         let Some(workspaces) = self.reasons.get_mut(&reason) else { return };
         let Some(surfaces) = workspaces.get_mut(&place.workspace) else { return };
         match &place.surface {
@@ -150,7 +150,7 @@ impl Attention {
     }
 
     /// A reason ends for a workspace as a whole; what holds for single surfaces stays.
-    fn unset_whole(&mut self, reason: Reason, workspace: &WorkspaceId) {
+    fn unset_whole(&mut self, reason: UnreadReason, workspace: &WorkspaceId) {
         let Some(workspaces) = self.reasons.get_mut(&reason) else { return };
         let Some(surfaces) = workspaces.get_mut(workspace) else { return };
         surfaces.remove(&None);
@@ -160,55 +160,59 @@ impl Attention {
     }
 
     /// Whether a reason holds anywhere in a workspace.
-    pub fn holds(&self, reason: Reason, workspace: &WorkspaceId) -> bool {
+    pub fn holds(&self, reason: UnreadReason, workspace: &WorkspaceId) -> bool {
         self.reasons.get(&reason).is_some_and(|workspaces| workspaces.contains_key(workspace))
     }
 
     /// The number on a workspace: its unread notifications, and one for each other reason.
     pub fn badge(&self, workspace: &WorkspaceId) -> Badge {
-        let others = Reason::ALL.into_iter().filter(|reason| self.holds(*reason, workspace)).count();
+        let others = UnreadReason::ALL.into_iter().filter(|reason| self.holds(*reason, workspace)).count();
         Badge(self.store.unread_of(workspace) + others)
     }
 
-    /// The person is looking at this pane: its ring shows for a moment all the same.
-    pub fn glow(&mut self, place: Place, now: Duration) {
-        self.glows.insert(place, now + GLOW);
+    /// Shows the ring of a focused pane for [`BRIEF_RING`].
+    pub fn start_brief_ring(&mut self, place: Place, now: Duration) {
+        self.brief_rings.insert(place, now + BRIEF_RING);
     }
 
     /// Whether a surface's ring is lit.
-    pub fn rings(&self, place: &Place, now: Duration) -> bool {
-        self.store.has_unread(place) || self.glows.get(place).is_some_and(|until| *until > now)
+    pub fn has_ring(&self, place: &Place, now: Duration) -> bool {
+        self.store.has_unread(place) || self.brief_rings.get(place).is_some_and(|until| *until > now)
     }
 
-    /// When the next ring goes out by itself.
+    /// When the next brief ring ends.
     pub fn next_deadline(&self) -> Option<Duration> {
-        self.glows.values().min().copied()
+        self.brief_rings.values().min().copied()
     }
 
-    /// Puts out the rings whose time is over. Gives their places.
+    /// Ends the brief rings whose time is over. Returns their places.
     pub fn tick(&mut self, now: Duration) -> Vec<Place> {
-        let over: Vec<Place> =
-            self.glows.iter().filter(|(_, until)| **until <= now).map(|(place, _)| place.clone()).collect();
+        let over: Vec<Place> = self
+            .brief_rings
+            .iter()
+            .filter(|(_, until)| **until <= now)
+            .map(|(place, _)| place.clone())
+            .collect();
         for place in &over {
-            self.glows.remove(place);
+            self.brief_rings.remove(place);
         }
         over
     }
 
-    /// Every place at which some reason holds.
-    pub(crate) fn marked(&self) -> impl Iterator<Item = Place> {
-        Reason::ALL.into_iter().flat_map(|reason| self.places(reason))
+    /// Every place for which some reason holds.
+    pub(crate) fn places_with_reason(&self) -> impl Iterator<Item = Place> {
+        UnreadReason::ALL.into_iter().flat_map(|reason| self.places(reason))
     }
 
-    /// The places at which a reason holds, in order, to be written down.
-    /// Every place that is unread for another reason than a notification.
-    pub fn reasons(&self) -> impl Iterator<Item = (Reason, Place)> + '_ {
-        Reason::ALL
+    /// Every place that is unread for another reason than a notification, with the reason.
+    pub fn reasons(&self) -> impl Iterator<Item = (UnreadReason, Place)> + '_ {
+        UnreadReason::ALL
             .into_iter()
             .flat_map(|reason| self.places(reason).into_iter().map(move |place| (reason, place)))
     }
 
-    pub(crate) fn places(&self, reason: Reason) -> Vec<Place> {
+    /// The places for which a reason holds, sorted, so that a saved session is the same for the same state.
+    pub(crate) fn places(&self, reason: UnreadReason) -> Vec<Place> {
         let workspaces = self.reasons.get(&reason).into_iter().flatten();
         let mut places: Vec<Place> = workspaces
             .flat_map(|(workspace, surfaces)| {
@@ -245,7 +249,7 @@ mod tests {
         let mut attention = Attention::default();
         assert_eq!(badge(&attention), "");
         attention.add(record(1, pane("a")), 0);
-        for reason in Reason::ALL {
+        for reason in UnreadReason::ALL {
             attention.set(reason, pane("a"));
             attention.set(reason, pane("b"));
         }
@@ -262,26 +266,32 @@ mod tests {
     fn manual_ends_when_read_or_when_a_notification_arrives_there() {
         let mut attention = Attention::default();
         let workspace = WorkspaceId::new("w");
-        attention.set(Reason::Manual, pane("a"));
+        attention.set(UnreadReason::Manual, pane("a"));
         attention.add(record(1, pane("b")), 0);
-        assert!(attention.holds(Reason::Manual, &workspace), "another surface");
+        assert!(attention.holds(UnreadReason::Manual, &workspace), "another surface");
         attention.add(record(2, pane("a")), 0);
-        assert!(!attention.holds(Reason::Manual, &workspace));
-        attention.set(Reason::Manual, Place::workspace(workspace.clone()));
+        assert!(!attention.holds(UnreadReason::Manual, &workspace));
+        attention.set(UnreadReason::Manual, Place::workspace(workspace.clone()));
         attention.read(&Place::workspace(workspace.clone()), 0, "read");
-        assert!(!attention.holds(Reason::Manual, &workspace));
+        assert!(!attention.holds(UnreadReason::Manual, &workspace));
     }
 
     #[test]
     fn panel_and_restored_end_only_when_read() {
         let mut attention = Attention::default();
         let workspace = WorkspaceId::new("w");
-        attention.set(Reason::Panel, pane("a"));
-        attention.set(Reason::Restored, Place::workspace(workspace.clone()));
+        attention.set(UnreadReason::Panel, pane("a"));
+        attention.set(UnreadReason::Restored, Place::workspace(workspace.clone()));
         attention.add(record(1, pane("a")), 0);
-        assert!(attention.holds(Reason::Panel, &workspace) && attention.holds(Reason::Restored, &workspace));
+        assert!(
+            attention.holds(UnreadReason::Panel, &workspace)
+                && attention.holds(UnreadReason::Restored, &workspace)
+        );
         attention.read(&pane("a"), 0, "focused");
-        assert!(!attention.holds(Reason::Panel, &workspace) && attention.holds(Reason::Restored, &workspace));
+        assert!(
+            !attention.holds(UnreadReason::Panel, &workspace)
+                && attention.holds(UnreadReason::Restored, &workspace)
+        );
         attention.read(&Place::workspace(workspace.clone()), 0, "opened");
         assert_eq!(badge(&attention), "");
     }
@@ -290,22 +300,22 @@ mod tests {
     fn the_ring_on_the_pane_in_view_goes_out_after_two_seconds() {
         let mut attention = Attention::default();
         let second = Duration::from_secs;
-        attention.glow(pane("a"), second(10));
-        assert!(attention.rings(&pane("a"), second(11)) && !attention.rings(&pane("b"), second(11)));
+        attention.start_brief_ring(pane("a"), second(10));
+        assert!(attention.has_ring(&pane("a"), second(11)) && !attention.has_ring(&pane("b"), second(11)));
         assert_eq!(attention.next_deadline(), Some(second(12)));
         assert_eq!(attention.tick(second(11)), []);
         assert_eq!(attention.tick(second(12)), [pane("a")]);
-        assert!(!attention.rings(&pane("a"), second(12)));
+        assert!(!attention.has_ring(&pane("a"), second(12)));
     }
 
     #[test]
     fn clearing_takes_everything_along() {
         let mut attention = Attention::default();
         attention.add(record(1, pane("a")), 0);
-        attention.set(Reason::Panel, pane("a"));
-        attention.glow(pane("a"), Duration::ZERO);
+        attention.set(UnreadReason::Panel, pane("a"));
+        attention.start_brief_ring(pane("a"), Duration::ZERO);
         assert_eq!(attention.clear(&Place::workspace(WorkspaceId::new("w"))).len(), 1);
-        assert_eq!((badge(&attention).as_str(), attention.rings(&pane("a"), Duration::ZERO)), ("", false));
+        assert_eq!((badge(&attention).as_str(), attention.has_ring(&pane("a"), Duration::ZERO)), ("", false));
     }
 
     proptest! {
@@ -319,12 +329,12 @@ mod tests {
                     0 => drop(attention.add(record(number, place.clone()), 0)),
                     1 => drop(attention.read(place, 0, "x")),
                     2 => drop(attention.clear(place)),
-                    3..5 => attention.set(Reason::ALL[usize::from(step) - 2], place.clone()),
-                    _ => attention.unset(Reason::Manual, place),
+                    3..5 => attention.set(UnreadReason::ALL[usize::from(step) - 2], place.clone()),
+                    _ => attention.unset(UnreadReason::Manual, place),
                 }
                 let workspace = WorkspaceId::new("w");
                 let unread = attention.store().newest().filter(|record| !record.is_read).count();
-                let reasons = Reason::ALL.into_iter().filter(|reason| !attention.places(*reason).is_empty()).count();
+                let reasons = UnreadReason::ALL.into_iter().filter(|reason| !attention.places(*reason).is_empty()).count();
                 prop_assert_eq!(attention.badge(&workspace), Badge(unread + reasons));
             }
         }

@@ -1,4 +1,4 @@
-//! The delivery plan: which ways out a notification takes, and which comes next when one fails.
+//! The delivery plan: through which channels a notification goes, and which comes next when one fails.
 
 use std::fmt;
 
@@ -6,28 +6,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::Effects;
 
-/// Where the person is looking.
+/// How the person's focus relates to one place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Focus {
-    /// At the application.
+pub struct PlaceFocus {
+    /// The application has the focus.
     pub app: bool,
-    /// At that workspace.
+    /// The place's workspace is selected.
     pub workspace: bool,
-    /// At that very surface.
+    /// The place's surface has the focus.
     pub surface: bool,
 }
 
-impl Focus {
-    /// Whether the person is looking at the pane that rings.
-    pub fn is_on_it(self) -> bool {
+impl PlaceFocus {
+    /// Whether the person is looking at the very pane.
+    pub fn is_in_view(self) -> bool {
         self.app && self.workspace && self.surface
     }
 }
 
-/// How popups are wanted (`notify.popup`).
+/// Where popups are shown (`notify.popup`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Popup {
-    /// The desktop, and where that does not answer the terminal.
+pub enum PopupMode {
+    /// The desktop; the terminal if the desktop does not answer.
     #[default]
     Auto,
     /// The desktop only.
@@ -40,10 +40,10 @@ pub enum Popup {
     Off,
 }
 
-/// A way out.
+/// A channel through which a notification is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum DeliveryChannel {
     /// A desktop notification.
     Desktop,
     /// The terminal's own.
@@ -56,11 +56,11 @@ pub enum Way {
     Webhook,
 }
 
-impl Way {
+impl DeliveryChannel {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Desktop, Self::Terminal, Self::Sound, Self::Command, Self::Webhook];
 
-    /// The word used in the trail and in what is written down.
+    /// The name used in the trail and in saved deliveries.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Desktop => "desktop",
@@ -71,87 +71,92 @@ impl Way {
         }
     }
 
-    /// The way of that name.
+    /// The channel of that name.
     pub fn named(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|way| way.as_str() == word)
+        Self::ALL.into_iter().find(|channel| channel.as_str() == word)
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for DeliveryChannel {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
 }
 
-/// What to perform. Each inner list is one purpose: the first way that works is enough.
+/// What to do with a notification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "a list of things to do or not to do")]
-pub struct Plan {
-    /// In order.
-    pub purposes: Vec<Vec<Way>>,
-    /// Whether it is remembered.
+pub struct DeliveryPlan {
+    /// Each group is one delivery: its channels are tried in order until one works.
+    pub fallback_groups: Vec<Vec<DeliveryChannel>>,
+    /// Whether it is recorded.
     pub record: bool,
-    /// Whether it is remembered as unread, and rings.
+    /// Whether it is recorded as unread, with a ring.
     pub unread: bool,
     /// Whether its pane flashes.
     pub flash: bool,
-    /// Whether the ring shows for a moment although the person sees it.
-    pub glow: bool,
+    /// Whether a ring shows briefly because the pane is in view.
+    pub brief_ring: bool,
     /// Whether its workspace moves up.
     pub reorder: bool,
-    /// In words, for the trail.
+    /// The reasons, for the trail.
     pub why: Vec<String>,
 }
 
-/// Plans a notification's way out.
+/// Plans how a notification is delivered.
 ///
 /// ```
-/// use ringer_core::{plan, Effects, Focus, Popup, Way};
+/// use ringer_core::{plan_delivery, Effects, PlaceFocus, PopupMode, DeliveryChannel};
 ///
-/// let away = plan(Effects::default(), Focus::default(), Popup::Auto, true);
-/// assert_eq!(away.purposes[0], [Way::Desktop, Way::Terminal]);
+/// let away = plan_delivery(Effects::default(), PlaceFocus::default(), PopupMode::Auto, true);
+/// assert_eq!(away.fallback_groups[0], [DeliveryChannel::Desktop, DeliveryChannel::Terminal]);
 ///
-/// let looking = plan(Effects::default(), Focus { app: true, workspace: true, surface: true }, Popup::Auto, true);
-/// assert_eq!(looking.purposes, [[Way::Command]]);
-/// assert!(looking.glow && looking.record && !looking.unread);
+/// let looking = plan_delivery(Effects::default(), PlaceFocus { app: true, workspace: true, surface: true }, PopupMode::Auto, true);
+/// assert_eq!(looking.fallback_groups, [[DeliveryChannel::Command]]);
+/// assert!(looking.brief_ring && looking.record && !looking.unread);
 /// ```
-pub fn plan(effects: Effects, focus: Focus, popup: Popup, reordering: bool) -> Plan {
-    let seen = focus.is_on_it();
-    let mut plan = Plan {
+pub fn plan_delivery(
+    effects: Effects,
+    focus: PlaceFocus,
+    popup: PopupMode,
+    reordering: bool,
+) -> DeliveryPlan {
+    let seen = focus.is_in_view();
+    let mut plan = DeliveryPlan {
         record: effects.record,
         unread: effects.record && effects.mark_unread && !seen,
         flash: effects.pane_flash,
-        glow: effects.record && effects.mark_unread && seen,
+        brief_ring: effects.record && effects.mark_unread && seen,
         reorder: effects.reorder_workspace && reordering,
-        ..Plan::default()
+        ..DeliveryPlan::default()
     };
     if seen {
         plan.why
             .push("the person is looking at it: recorded as read, no popup, no sound, no webhook".to_owned());
     }
     if effects.desktop && !seen {
-        plan.purposes.extend(popups(popup).iter().map(|ways| ways.to_vec()));
+        plan.fallback_groups.extend(popups(popup).iter().map(|channels| channels.to_vec()));
     }
     if effects.sound && !seen {
-        plan.purposes.push(vec![Way::Sound]);
+        plan.fallback_groups.push(vec![DeliveryChannel::Sound]);
     }
     if effects.command {
-        plan.purposes.push(vec![Way::Command]);
+        plan.fallback_groups.push(vec![DeliveryChannel::Command]);
         if !seen {
-            plan.purposes.push(vec![Way::Webhook]);
+            plan.fallback_groups.push(vec![DeliveryChannel::Webhook]);
         }
     }
     plan
 }
 
-/// One popup for a notification: two would be one too many, unless the person wants both.
-fn popups(popup: Popup) -> &'static [&'static [Way]] {
+/// The channels for popups. A notification makes one popup, unless the setting is `both`.
+fn popups(popup: PopupMode) -> &'static [&'static [DeliveryChannel]] {
     match popup {
-        Popup::Auto => &[&[Way::Desktop, Way::Terminal]],
-        Popup::Desktop => &[&[Way::Desktop]],
-        Popup::Terminal => &[&[Way::Terminal]],
-        Popup::Both => &[&[Way::Desktop], &[Way::Terminal]],
-        Popup::Off => &[],
+        PopupMode::Auto => &[&[DeliveryChannel::Desktop, DeliveryChannel::Terminal]],
+        PopupMode::Desktop => &[&[DeliveryChannel::Desktop]],
+        PopupMode::Terminal => &[&[DeliveryChannel::Terminal]],
+        PopupMode::Both => &[&[DeliveryChannel::Desktop], &[DeliveryChannel::Terminal]],
+        PopupMode::Off => &[],
     }
 }
 
@@ -159,50 +164,71 @@ fn popups(popup: Popup) -> &'static [&'static [Way]] {
 mod tests {
     use super::*;
 
-    const LOOKING: Focus = Focus { app: true, workspace: true, surface: true };
+    const LOOKING: PlaceFocus = PlaceFocus { app: true, workspace: true, surface: true };
 
     #[test]
     fn only_the_very_pane_in_view_is_suppressed() {
         for focus in [
-            Focus { app: false, ..LOOKING },
-            Focus { workspace: false, ..LOOKING },
-            Focus { surface: false, ..LOOKING },
+            PlaceFocus { app: false, ..LOOKING },
+            PlaceFocus { workspace: false, ..LOOKING },
+            PlaceFocus { surface: false, ..LOOKING },
         ] {
-            let plan = plan(Effects::default(), focus, Popup::Auto, false);
-            assert!(plan.unread && !plan.glow && plan.purposes.len() == 4, "{focus:?}");
+            let plan = plan_delivery(Effects::default(), focus, PopupMode::Auto, false);
+            assert!(plan.unread && !plan.brief_ring && plan.fallback_groups.len() == 4, "{focus:?}");
         }
-        assert!(!plan(Effects::default(), LOOKING, Popup::Auto, false).unread);
+        assert!(!plan_delivery(Effects::default(), LOOKING, PopupMode::Auto, false).unread);
     }
 
     #[test]
     fn one_popup_unless_the_person_wants_both() {
-        let ways = |popup| {
+        let channels = |popup| {
             let effects = Effects { desktop: true, record: true, ..Effects::NONE };
-            plan(effects, Focus::default(), popup, false).purposes
+            plan_delivery(effects, PlaceFocus::default(), popup, false).fallback_groups
         };
-        assert_eq!(ways(Popup::Auto), [vec![Way::Desktop, Way::Terminal]]);
-        assert_eq!(ways(Popup::Desktop), [[Way::Desktop]]);
-        assert_eq!(ways(Popup::Terminal), [[Way::Terminal]]);
-        assert_eq!(ways(Popup::Both), [[Way::Desktop], [Way::Terminal]]);
-        assert!(ways(Popup::Off).is_empty());
+        assert_eq!(channels(PopupMode::Auto), [vec![DeliveryChannel::Desktop, DeliveryChannel::Terminal]]);
+        assert_eq!(channels(PopupMode::Desktop), [[DeliveryChannel::Desktop]]);
+        assert_eq!(channels(PopupMode::Terminal), [[DeliveryChannel::Terminal]]);
+        assert_eq!(channels(PopupMode::Both), [[DeliveryChannel::Desktop], [DeliveryChannel::Terminal]]);
+        assert!(channels(PopupMode::Off).is_empty());
     }
 
     #[test]
     fn each_switch_turns_off_its_own() {
         let all = Effects::default();
-        let ways = |effects| plan(effects, Focus::default(), Popup::Auto, true).purposes.concat();
-        assert!(!ways(Effects { desktop: false, ..all }).contains(&Way::Terminal));
-        assert!(!ways(Effects { sound: false, ..all }).contains(&Way::Sound));
-        let silent = ways(Effects { command: false, ..all });
-        assert!(!silent.contains(&Way::Command) && !silent.contains(&Way::Webhook));
-        assert!(!plan(Effects { mark_unread: false, ..all }, Focus::default(), Popup::Auto, true).unread);
-        assert!(!plan(Effects { record: false, ..all }, Focus::default(), Popup::Auto, true).unread);
-        assert!(!plan(Effects { pane_flash: false, ..all }, Focus::default(), Popup::Auto, true).flash);
+        let channels = |effects| {
+            plan_delivery(effects, PlaceFocus::default(), PopupMode::Auto, true).fallback_groups.concat()
+        };
+        assert!(!channels(Effects { desktop: false, ..all }).contains(&DeliveryChannel::Terminal));
+        assert!(!channels(Effects { sound: false, ..all }).contains(&DeliveryChannel::Sound));
+        let silent = channels(Effects { command: false, ..all });
+        assert!(!silent.contains(&DeliveryChannel::Command) && !silent.contains(&DeliveryChannel::Webhook));
+        assert!(
+            !plan_delivery(
+                Effects { mark_unread: false, ..all },
+                PlaceFocus::default(),
+                PopupMode::Auto,
+                true
+            )
+            .unread
+        );
+        assert!(
+            !plan_delivery(Effects { record: false, ..all }, PlaceFocus::default(), PopupMode::Auto, true)
+                .unread
+        );
+        assert!(
+            !plan_delivery(
+                Effects { pane_flash: false, ..all },
+                PlaceFocus::default(),
+                PopupMode::Auto,
+                true
+            )
+            .flash
+        );
     }
 
     #[test]
     fn rows_move_only_if_the_person_wants_that_at_all() {
-        assert!(!plan(Effects::default(), Focus::default(), Popup::Auto, false).reorder);
-        assert!(plan(Effects::default(), Focus::default(), Popup::Auto, true).reorder);
+        assert!(!plan_delivery(Effects::default(), PlaceFocus::default(), PopupMode::Auto, false).reorder);
+        assert!(plan_delivery(Effects::default(), PlaceFocus::default(), PopupMode::Auto, true).reorder);
     }
 }

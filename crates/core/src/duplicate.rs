@@ -1,6 +1,6 @@
-//! Duplicates: one event, told several times within a moment, is one notification.
+//! Duplicates: several reports of one event within half a second are one notification.
 //!
-//! An agent may send an OSC and a bell, a hook, a title change, all for the same thing.
+//! An agent may send an OSC sequence, a bell, a hook and a title change, all for the same event.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,131 +9,134 @@ use crate::id::MessageId;
 use crate::kind::Kind;
 use crate::surface::Place;
 
-/// How long two tellings of one event may lie apart.
-pub const WINDOW: Duration = Duration::from_millis(500);
-/// Surfaces that are remembered. The oldest are forgotten first; after the window nobody asks for them.
+/// How far apart two reports of one event may be. A choice, not a measurement: half a second is short enough that a person
+/// does not see two different events as one.
+pub const DUPLICATE_WINDOW: Duration = Duration::from_millis(500);
+/// How many surfaces are remembered. At the limit those whose window is over are removed, and if none is, all are: the
+/// worst effect is that one duplicate is shown.
 const MAX_REMEMBERED: usize = 4096;
 
 /// One report of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
-    /// The message it is; `None` for what a terminal told and is not in the journal yet.
+pub struct EventReport {
+    /// The id of its message; `None` for a report of a terminal that is not in the journal yet.
     pub id: Option<MessageId>,
     /// A heading.
     pub title: Option<String>,
     /// The text.
     pub body: String,
-    /// Whether it says nothing but that something happened.
+    /// Whether it is a bell, which has no content.
     pub is_bell: bool,
-    /// What it is about, where it says more than that something happened.
+    /// What it is about, if it says so.
     pub kind: Option<Kind>,
-    /// Whether it carries the real question.
+    /// Whether it carries the text of an open question.
     pub has_question: bool,
 }
 
-impl Report {
-    /// How much it says, in the order of what counts most.
-    fn richness(&self) -> (bool, bool, bool, bool, usize) {
+impl EventReport {
+    /// How much it says; the most important part first.
+    fn detail(&self) -> (bool, bool, bool, bool, usize) {
         let kind = self.kind.is_some_and(|kind| kind != Kind::Status);
         (!self.is_bell, self.has_question, kind, self.title.is_some(), self.body.len())
     }
 }
 
-/// What to do with a telling.
+/// What a report is, compared with the one before it on the same surface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is the first of its event.
+pub enum DuplicateVerdict {
+    /// The first report of an event.
     New,
-    /// The event was told already, and better. Nothing is shown.
-    Absorbed {
-        /// What told it; `None` if that is still on its way into the journal.
-        by: Option<MessageId>,
+    /// An earlier report of the event says as much or more. This one is dropped.
+    Duplicate {
+        /// The earlier message; `None` if it is not in the journal yet.
+        of: Option<MessageId>,
     },
-    /// The event was told already, and this says more: it takes that one's place.
+    /// This report says more than the earlier one and replaces it.
     Replaces {
-        /// What it replaces; `None` if that is still on its way into the journal, where this will meet it.
+        /// The message it replaces; `None` if that is not in the journal yet. It will then be dropped as a duplicate of
+        /// this one when it arrives.
         older: Option<MessageId>,
     },
 }
 
 #[derive(Debug, Clone)]
-struct Heard {
+struct LastReport {
     at: Duration,
-    telling: Report,
-    /// The message whose place it takes.
+    report: EventReport,
+    /// The message that it replaced.
     replaces: Option<MessageId>,
 }
 
-/// Remembers for each surface what was told in the last moment.
+/// Remembers the last report of each surface for [`DUPLICATE_WINDOW`].
 ///
 /// ```
 /// use std::time::Duration;
-/// use ringer_core::{DuplicateWindow, MessageId, Place, SurfaceId, Report, Verdict, WorkspaceId};
+/// use ringer_core::{DuplicateWindow, MessageId, Place, SurfaceId, EventReport, DuplicateVerdict, WorkspaceId};
 ///
 /// let mut window = DuplicateWindow::default();
 /// let pane = Place::surface(WorkspaceId::new("w"), SurfaceId::new("s"));
-/// let telling = |number, body: &str| Report {
+/// let report = |number, body: &str| EventReport {
 ///     id: Some(MessageId::new(number, [0; 10])), title: None, body: body.to_owned(), is_bell: body.is_empty(),
 ///     kind: None, has_question: false,
 /// };
-/// assert_eq!(window.hear(Duration::ZERO, &pane, telling(1, "done")), Verdict::New);
-/// let bell = window.hear(Duration::from_millis(100), &pane, telling(2, ""));
-/// assert_eq!(bell, Verdict::Absorbed { by: Some(MessageId::new(1, [0; 10])) });
+/// assert_eq!(window.observe(Duration::ZERO, &pane, report(1, "done")), DuplicateVerdict::New);
+/// let bell = window.observe(Duration::from_millis(100), &pane, report(2, ""));
+/// assert_eq!(bell, DuplicateVerdict::Duplicate { of: Some(MessageId::new(1, [0; 10])) });
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct DuplicateWindow {
-    heard: HashMap<Place, Heard>,
+    last: HashMap<Place, LastReport>,
 }
 
 impl DuplicateWindow {
-    /// Hears a telling. Without a surface nothing can be a duplicate.
-    pub fn hear(&mut self, now: Duration, place: &Place, telling: Report) -> Verdict {
+    /// Compares a report with the last one of its surface, and remembers it. Without a surface every report is new.
+    pub fn observe(&mut self, now: Duration, place: &Place, report: EventReport) -> DuplicateVerdict {
         if place.surface.is_none() {
-            return Verdict::New;
+            return DuplicateVerdict::New;
         }
-        self.bound(now);
-        let before = self.heard.get(place).filter(|heard| now.saturating_sub(heard.at) < WINDOW);
-        let verdict = before.map_or(Verdict::New, |before| judge(before, &telling));
-        // The window counts from the first telling, so that a stream of bells does not go on being one event.
-        let same = before.filter(|before| is_same(&before.telling, &telling));
+        self.limit_memory(now);
+        let before = self.last.get(place).filter(|last| now.saturating_sub(last.at) < DUPLICATE_WINDOW);
+        let verdict = before.map_or(DuplicateVerdict::New, |before| compare(before, &report));
+        // The window counts from the first report: otherwise a steady stream of bells would stay one event.
+        let same = before.filter(|before| is_same(&before.report, &report));
         let (at, replaces) = match &verdict {
-            Verdict::Absorbed { .. } => return verdict,
-            Verdict::Replaces { older } => {
+            DuplicateVerdict::Duplicate { .. } => return verdict,
+            DuplicateVerdict::Replaces { older } => {
                 let inherited = same.and_then(|before| before.replaces.clone());
                 (same.map_or(now, |before| before.at), older.clone().or(inherited))
             }
-            Verdict::New => (same.map_or(now, |before| before.at), None),
+            DuplicateVerdict::New => (same.map_or(now, |before| before.at), None),
         };
-        self.heard.insert(place.clone(), Heard { at, telling, replaces });
+        self.last.insert(place.clone(), LastReport { at, report, replaces });
         verdict
     }
 
-    fn bound(&mut self, now: Duration) {
-        if self.heard.len() >= MAX_REMEMBERED {
-            self.heard.retain(|_, heard| now.saturating_sub(heard.at) < WINDOW);
+    fn limit_memory(&mut self, now: Duration) {
+        if self.last.len() >= MAX_REMEMBERED {
+            self.last.retain(|_, last| now.saturating_sub(last.at) < DUPLICATE_WINDOW);
         }
-        if self.heard.len() >= MAX_REMEMBERED {
-            self.heard.clear();
+        if self.last.len() >= MAX_REMEMBERED {
+            self.last.clear();
         }
     }
 }
 
-fn is_same(before: &Report, telling: &Report) -> bool {
-    before.body == telling.body || before.is_bell || telling.is_bell
+fn is_same(before: &EventReport, report: &EventReport) -> bool {
+    before.body == report.body || before.is_bell || report.is_bell
 }
 
-fn judge(before: &Heard, telling: &Report) -> Verdict {
-    let (told, richness) = (&before.telling, telling.richness());
-    if !is_same(told, telling) {
-        return Verdict::New;
+fn compare(before: &LastReport, report: &EventReport) -> DuplicateVerdict {
+    let (earlier, detail) = (&before.report, report.detail());
+    if !is_same(earlier, report) {
+        return DuplicateVerdict::New;
     }
-    // What a terminal told comes back as a message: that is the same telling, not another.
-    let comes_back = told.id.is_none() && telling.id.is_some() && richness >= told.richness();
+    // A terminal's report comes back through the journal, with an id: that is the same report, not a second one.
+    let comes_back = earlier.id.is_none() && report.id.is_some() && detail >= earlier.detail();
     match &before.replaces {
-        Some(older) if comes_back => Verdict::Replaces { older: Some(older.clone()) },
-        None if comes_back => Verdict::New,
-        _ if richness > told.richness() => Verdict::Replaces { older: told.id.clone() },
-        _ => Verdict::Absorbed { by: told.id.clone() },
+        Some(older) if comes_back => DuplicateVerdict::Replaces { older: Some(older.clone()) },
+        None if comes_back => DuplicateVerdict::New,
+        _ if detail > earlier.detail() => DuplicateVerdict::Replaces { older: earlier.id.clone() },
+        _ => DuplicateVerdict::Duplicate { of: earlier.id.clone() },
     }
 }
 
@@ -146,8 +149,8 @@ mod tests {
         MessageId::new(number, [0; 10])
     }
 
-    fn plain(number: u64, body: &str) -> Report {
-        Report {
+    fn plain(number: u64, body: &str) -> EventReport {
+        EventReport {
             id: Some(id(number)),
             title: None,
             body: body.to_owned(),
@@ -162,99 +165,110 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(tellings: &[(u64, Report)], expected: &[Verdict]) {
+    fn check(reports: &[(u64, EventReport)], expected: &[DuplicateVerdict]) {
         let mut window = DuplicateWindow::default();
-        let verdicts: Vec<Verdict> = tellings
+        let verdicts: Vec<DuplicateVerdict> = reports
             .iter()
-            .map(|(ms, telling)| window.hear(Duration::from_millis(*ms), &pane(), telling.clone()))
+            .map(|(ms, report)| window.observe(Duration::from_millis(*ms), &pane(), report.clone()))
             .collect();
         assert_eq!(verdicts, expected);
     }
 
     #[test]
     fn the_same_body_within_half_a_second_is_one() {
-        let absorbed = Verdict::Absorbed { by: Some(id(1)) };
-        check(&[(0, plain(1, "x")), (499, plain(2, "x"))], &[Verdict::New, absorbed]);
-        check(&[(0, plain(1, "x")), (500, plain(2, "x"))], &[Verdict::New, Verdict::New]);
-        check(&[(0, plain(1, "x")), (10, plain(2, "y"))], &[Verdict::New, Verdict::New]);
+        let duplicate = DuplicateVerdict::Duplicate { of: Some(id(1)) };
+        check(&[(0, plain(1, "x")), (499, plain(2, "x"))], &[DuplicateVerdict::New, duplicate]);
+        check(&[(0, plain(1, "x")), (500, plain(2, "x"))], &[DuplicateVerdict::New, DuplicateVerdict::New]);
+        check(&[(0, plain(1, "x")), (10, plain(2, "y"))], &[DuplicateVerdict::New, DuplicateVerdict::New]);
     }
 
     #[test]
-    fn the_richer_one_wins_even_if_it_came_second() {
-        let titled = Report { title: Some("Claude Code".into()), ..plain(2, "x") };
+    fn the_report_with_more_detail_wins_even_if_it_came_second() {
+        let titled = EventReport { title: Some("Claude Code".into()), ..plain(2, "x") };
         check(
             &[(0, plain(1, "x")), (100, titled.clone())],
-            &[Verdict::New, Verdict::Replaces { older: Some(id(1)) }],
+            &[DuplicateVerdict::New, DuplicateVerdict::Replaces { older: Some(id(1)) }],
         );
         check(
             &[(0, titled.clone()), (100, plain(3, "x"))],
-            &[Verdict::New, Verdict::Absorbed { by: Some(id(2)) }],
+            &[DuplicateVerdict::New, DuplicateVerdict::Duplicate { of: Some(id(2)) }],
         );
-        let kind = Report { kind: Some(Kind::Waiting), ..plain(3, "x") };
-        check(&[(0, titled), (100, kind.clone())], &[Verdict::New, Verdict::Replaces { older: Some(id(2)) }]);
-        let question = Report { has_question: true, ..plain(4, "x") };
-        check(&[(0, kind), (100, question)], &[Verdict::New, Verdict::Replaces { older: Some(id(3)) }]);
+        let kind = EventReport { kind: Some(Kind::Waiting), ..plain(3, "x") };
+        check(
+            &[(0, titled), (100, kind.clone())],
+            &[DuplicateVerdict::New, DuplicateVerdict::Replaces { older: Some(id(2)) }],
+        );
+        let question = EventReport { has_question: true, ..plain(4, "x") };
+        check(
+            &[(0, kind), (100, question)],
+            &[DuplicateVerdict::New, DuplicateVerdict::Replaces { older: Some(id(3)) }],
+        );
     }
 
     #[test]
-    fn a_bell_within_the_window_is_absorbed_and_a_text_after_a_bell_replaces_it() {
+    fn a_bell_within_the_window_is_a_duplicate_and_a_text_after_a_bell_replaces_it() {
         check(
             &[(0, plain(1, "x")), (100, plain(2, ""))],
-            &[Verdict::New, Verdict::Absorbed { by: Some(id(1)) }],
+            &[DuplicateVerdict::New, DuplicateVerdict::Duplicate { of: Some(id(1)) }],
         );
         check(
             &[(0, plain(1, "")), (100, plain(2, "x"))],
-            &[Verdict::New, Verdict::Replaces { older: Some(id(1)) }],
+            &[DuplicateVerdict::New, DuplicateVerdict::Replaces { older: Some(id(1)) }],
         );
     }
 
-    /// What a terminal told, before it is a message.
-    fn sign(body: &str) -> Report {
-        Report { id: None, ..plain(0, body) }
+    /// A terminal's report, before it is a message.
+    fn sign(body: &str) -> EventReport {
+        EventReport { id: None, ..plain(0, body) }
     }
 
     #[test]
-    fn what_a_terminal_told_is_new_once_and_its_message_is_no_duplicate_of_it() {
+    fn a_terminal_report_is_new_once_and_its_message_is_no_duplicate_of_it() {
         check(
             &[(0, sign("x")), (100, sign("x")), (200, plain(1, "x")), (300, sign("x"))],
             &[
-                Verdict::New,
-                Verdict::Absorbed { by: None },
-                Verdict::New,
-                Verdict::Absorbed { by: Some(id(1)) },
+                DuplicateVerdict::New,
+                DuplicateVerdict::Duplicate { of: None },
+                DuplicateVerdict::New,
+                DuplicateVerdict::Duplicate { of: Some(id(1)) },
             ],
         );
     }
 
     #[test]
-    fn a_bell_comes_back_as_a_message_with_words_and_is_still_a_bell() {
-        let bell = Report { is_bell: true, ..plain(1, "the bell rang") };
+    fn a_bell_that_comes_back_as_a_message_is_still_a_bell() {
+        let bell = EventReport { is_bell: true, ..plain(1, "the bell rang") };
         check(
             &[(0, sign("")), (50, bell), (100, sign("done")), (150, plain(2, "done"))],
             &[
-                Verdict::New,
-                Verdict::New,
-                Verdict::Replaces { older: Some(id(1)) },
-                Verdict::Replaces { older: Some(id(1)) },
+                DuplicateVerdict::New,
+                DuplicateVerdict::New,
+                DuplicateVerdict::Replaces { older: Some(id(1)) },
+                DuplicateVerdict::Replaces { older: Some(id(1)) },
             ],
         );
     }
 
     #[test]
-    fn a_richer_telling_wins_although_the_poorer_one_is_not_in_the_journal_yet() {
-        let rich = |report| Report { title: Some("Codex".into()), ..report };
+    fn more_detail_wins_although_the_earlier_report_is_not_in_the_journal_yet() {
+        let rich = |report| EventReport { title: Some("Codex".into()), ..report };
         check(
             &[(0, sign("x")), (50, rich(sign("x"))), (100, plain(1, "x")), (150, rich(plain(2, "x")))],
-            &[Verdict::New, Verdict::Replaces { older: None }, Verdict::Absorbed { by: None }, Verdict::New],
+            &[
+                DuplicateVerdict::New,
+                DuplicateVerdict::Replaces { older: None },
+                DuplicateVerdict::Duplicate { of: None },
+                DuplicateVerdict::New,
+            ],
         );
     }
 
     #[test]
     fn a_stream_of_bells_is_not_one_event_for_ever() {
-        let bells: Vec<(u64, Report)> = (0..6).map(|n| (n * 200, plain(n, ""))).collect();
+        let bells: Vec<(u64, EventReport)> = (0..6).map(|n| (n * 200, plain(n, ""))).collect();
         let mut window = DuplicateWindow::default();
         let new = bells.iter().filter(|(ms, bell)| {
-            window.hear(Duration::from_millis(*ms), &pane(), bell.clone()) == Verdict::New
+            window.observe(Duration::from_millis(*ms), &pane(), bell.clone()) == DuplicateVerdict::New
         });
         assert_eq!(new.count(), 2);
     }
@@ -265,7 +279,7 @@ mod tests {
         let other = Place::surface(WorkspaceId::new("w"), SurfaceId::new("t"));
         let whole = Place::workspace(WorkspaceId::new("w"));
         for (number, place) in [(1, pane()), (2, other), (3, whole.clone()), (4, whole)] {
-            assert_eq!(window.hear(Duration::ZERO, &place, plain(number, "x")), Verdict::New);
+            assert_eq!(window.observe(Duration::ZERO, &place, plain(number, "x")), DuplicateVerdict::New);
         }
     }
 
@@ -274,8 +288,8 @@ mod tests {
         let mut window = DuplicateWindow::default();
         for number in 0..20_000u64 {
             let place = Place::surface(WorkspaceId::new("w"), SurfaceId::new(&number.to_string()));
-            window.hear(Duration::ZERO, &place, plain(number, "x"));
+            window.observe(Duration::ZERO, &place, plain(number, "x"));
         }
-        assert!(window.heard.len() <= MAX_REMEMBERED);
+        assert!(window.last.len() <= MAX_REMEMBERED);
     }
 }

@@ -1,53 +1,55 @@
-//! The engine: the whole assembly line, as one value.
+//! The engine: every step from a message to its delivery, as one value.
 //!
-//! `handle(now, event)` gives the orders to carry out; `next_deadline` says when it wants to be called without an event.
-//! It has no clock and does nothing itself, so years of use can be played in a loop.
+//! `handle(now, event)` returns the orders to execute; `next_deadline` returns when to call it with [`Event::Tick`].
+//! The engine has no clock and performs no side effect, so a test can simulate years of use in a loop.
 
-mod arrive;
-mod decide;
-mod draw;
-mod hear;
-mod remember;
+mod arrivals;
+mod decisions;
+mod display;
+mod records;
+mod terminal_signals;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::attention::{Attention, Badge, Reason};
-use crate::bus::{Arrival, Bus};
-use crate::delivery::{Popup, Way};
+use crate::active_hooks::ActiveHooks;
+use crate::arrival_queue::{Arrival, ArrivalQueue};
+use crate::attention::{Attention, Badge, UnreadReason};
+use crate::delivery::{DeliveryChannel, PopupMode};
 use crate::duplicate::DuplicateWindow;
 use crate::fence::Fence;
-use crate::hooks::{Chain, FailureNotices, Hook};
+use crate::hooks::{FailureNotices, Hook, HookChain};
 use crate::id::MessageId;
-use crate::in_force::HooksInForce;
 use crate::kind::{Kind, Tag};
 use crate::now::Now;
-use crate::order::{Delivery, Event, Incoming, Looking, Order, Ticket};
+use crate::order::{Delivery, Event, FocusState, IncomingMessage, Order, Ticket};
 use crate::record::Record;
-use crate::resolve::Surfaces;
-use crate::rules::{Rules, Settings};
+use crate::resolve::SurfaceRegistry;
+use crate::rules::{RuleSettings, Rules};
 use crate::session::{NewerSession, Session};
-use crate::sources::{Change, Sources};
+use crate::sources::{Sources, ToastChange};
 use crate::surface::{Place, WorkspaceId};
 use crate::toast::{Priority, Toast, ToastQueue};
-use hear::Hearing;
+use terminal_signals::TerminalSignals;
 
-/// Notifications that may be with the hooks at once. More wait.
-pub const MAX_WITH_HOOKS: usize = 64;
-/// Notifications whose ways out are followed. Of more, a failure no longer falls through to the next way.
-const MAX_OUT: usize = 4096;
+/// How many notifications may have hooks running at once. Further ones wait in the queue. Each runs one program at a
+/// time, so this also bounds the processes.
+pub const MAX_HOOK_CHAINS: usize = 64;
+/// How many deliveries are tracked. A delivery beyond that is still made, but if it fails no other channel is tried. The
+/// hub has at most 1024 in flight, so the limit only bounds memory.
+const MAX_IN_FLIGHT: usize = 4096;
 
-/// What the person has set.
+/// The settings that the engine needs.
 #[derive(Debug, Clone, Default)]
 pub struct Preferences {
     /// For the built-in rules.
-    pub rules: Settings,
-    /// How popups are wanted.
-    pub popup: Popup,
-    /// Whether workspaces may move.
+    pub rules: RuleSettings,
+    /// Where popups are shown.
+    pub popup: PopupMode,
+    /// Whether a workspace with something new moves to the top.
     pub reorder: bool,
-    /// Whether rings are drawn at all.
+    /// Whether no rings are drawn at all.
     pub no_rings: bool,
     /// The hook programs, in order.
     pub hooks: Arc<[Hook]>,
@@ -55,155 +57,157 @@ pub struct Preferences {
     pub trusted_hooks: HashSet<String>,
     /// The files whose hooks are all among `hooks`.
     pub read_files: HashSet<String>,
-    /// Ways out that lead nowhere, because the person has set up nothing there.
-    pub closed: Vec<Way>,
+    /// Channels for which nothing is configured.
+    pub disabled_channels: Vec<DeliveryChannel>,
 }
 
 impl Preferences {
-    fn hooks_in_force(&self) -> HooksInForce {
-        HooksInForce::new(&self.hooks, self.trusted_hooks.clone(), self.read_files.clone())
+    fn active_hooks(&self) -> ActiveHooks {
+        ActiveHooks::new(&self.hooks, self.trusted_hooks.clone(), self.read_files.clone())
     }
 }
 
 /// A notification between its arrival and its decision.
 #[derive(Debug, Clone)]
 struct Candidate {
-    incoming: Incoming,
+    incoming: IncomingMessage,
     replaces: Option<MessageId>,
     steps: Vec<String>,
-    /// Those of the settings that held when it arrived, which may be its own worktree's only then.
+    /// The hooks of the settings that were active when it arrived. They may include those of its own worktree, which later
+    /// settings no longer have.
     hooks: Arc<[Hook]>,
 }
 
 #[derive(Debug, Clone)]
-struct WithHooks {
+struct RunningChain {
     arrival: Arrival<Candidate>,
-    chain: Chain,
+    chain: HookChain,
 }
 
 /// The engine.
 ///
 /// ```
 /// use std::time::Duration;
-/// use ringer_core::{Draft, Engine, Event, Incoming, Kind, Message, MessageId, Now, Order, Preferences};
+/// use ringer_core::{Draft, Engine, Event, IncomingMessage, Kind, Message, MessageId, Now, Order, Preferences};
 /// use ringer_core::{Caller, Scope, Sender, TimeOfDay};
 ///
 /// let mut engine = Engine::new(Preferences::default(), false);
 /// let now = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
 /// let draft = Draft::new(Scope::global(), Sender::system(), Kind::Complete, "done")?;
 /// let message = Message { seq: 1, id: MessageId::new(0, [0; 10]), unix_ms: 0, draft, machine: None };
-/// let incoming = Incoming { message, caller: Caller::default(), is_subagent: false, pending: false };
+/// let incoming = IncomingMessage { message, caller: Caller::default(), is_subagent: false, pending: false };
 /// let orders = engine.handle(now, Event::Message(Box::new(incoming)));
-/// assert!(orders.iter().any(|order| matches!(order, Order::Remember { record, is_new: true } if !record.is_read)));
+/// assert!(orders.iter().any(|order| matches!(order, Order::SaveRecord { record, is_new: true } if !record.is_read)));
 /// assert!(orders.iter().any(|order| matches!(order, Order::Deliver(_))));
-/// # Ok::<(), ringer_core::InvalidWord>(())
+/// # Ok::<(), ringer_core::InvalidName>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Engine {
     preferences: Preferences,
-    hooks_in_force: HooksInForce,
+    active_hooks: ActiveHooks,
     rules: Rules,
-    surfaces: Surfaces,
-    looking: Looking,
+    surfaces: SurfaceRegistry,
+    focus: FocusState,
     window: DuplicateWindow,
-    bus: Bus<Candidate>,
+    queue: ArrivalQueue<Candidate>,
     fence: Fence,
-    with_hooks: HashMap<Ticket, WithHooks>,
-    /// More can be taken out of the bus at once.
-    more: bool,
-    /// What terminals told of agents that report by hooks, until their moment is over.
-    hearing: Hearing,
+    hook_chains: HashMap<Ticket, RunningChain>,
+    /// Set when the last drain reached its limit and the queue holds more that is ready.
+    more_to_drain: bool,
+    terminal_signals: TerminalSignals,
     next_ticket: u64,
     failures: FailureNotices,
     attention: Attention,
-    /// The ways that are left for each notification and purpose, should the one under way fail.
-    out: HashMap<(MessageId, Way), (Vec<Way>, Delivery)>,
-    /// What a notification superseded, until its own popup is there: the desktop replaces the one by the other.
+    /// For each delivery in flight, the channels to try next if it fails.
+    in_flight: HashMap<(MessageId, DeliveryChannel), (Vec<DeliveryChannel>, Delivery)>,
+    /// The notifications that each one superseded, until its own popup is shown: the desktop replaces one by the other.
     superseded: HashMap<MessageId, Vec<MessageId>>,
     toasts: ToastQueue,
     sources: Sources,
-    /// What was last drawn, so that only changes are ordered.
-    lit: HashMap<Place, bool>,
+    /// The rings and badges that were last drawn, so that only changes are ordered.
+    lit_rings: HashMap<Place, bool>,
     badges: HashMap<WorkspaceId, Badge>,
 }
 
 impl Engine {
-    /// An engine with nothing in it. `remote` says that the person sits elsewhere: start-up sources are silent then.
+    /// An empty engine. With `remote`, start-up sources show no toasts.
     pub fn new(preferences: Preferences, remote: bool) -> Self {
         Self {
             rules: Rules::new(preferences.rules.clone()),
-            hooks_in_force: preferences.hooks_in_force(),
+            active_hooks: preferences.active_hooks(),
             preferences,
-            surfaces: Surfaces::default(),
-            looking: Looking::default(),
+            surfaces: SurfaceRegistry::default(),
+            focus: FocusState::default(),
             window: DuplicateWindow::default(),
-            bus: Bus::default(),
+            queue: ArrivalQueue::default(),
             fence: Fence::default(),
-            with_hooks: HashMap::new(),
-            more: false,
-            hearing: Hearing::default(),
+            hook_chains: HashMap::new(),
+            more_to_drain: false,
+            terminal_signals: TerminalSignals::default(),
             next_ticket: 0,
             failures: FailureNotices::default(),
             attention: Attention::default(),
-            out: HashMap::new(),
+            in_flight: HashMap::new(),
             superseded: HashMap::new(),
             toasts: ToastQueue::default(),
             sources: Sources::new(remote),
-            lit: HashMap::new(),
+            lit_rings: HashMap::new(),
             badges: HashMap::new(),
         }
     }
 
-    /// New preferences. What has arrived goes on with the hooks of the old ones, as far as the new ones allow them.
-    pub fn set(&mut self, preferences: Preferences) {
+    /// Replaces the preferences. Notifications that have arrived keep the hooks of the old ones, as far as the new ones
+    /// still allow them.
+    pub fn set_preferences(&mut self, preferences: Preferences) {
         self.rules.set(preferences.rules.clone());
-        self.hooks_in_force = preferences.hooks_in_force();
+        self.active_hooks = preferences.active_hooks();
         self.preferences = preferences;
     }
 
-    /// What asks for attention.
+    /// The unread notifications, badges and rings.
     pub fn attention(&self) -> &Attention {
         &self.attention
     }
 
-    /// What the footer shows.
+    /// The toast that is shown.
     pub fn toast(&self) -> Option<&Toast> {
         self.toasts.current()
     }
 
     /// How many notifications wait for hooks, or for their turn.
     pub fn undecided(&self) -> usize {
-        self.bus.len() + self.with_hooks.len()
+        self.queue.len() + self.hook_chains.len()
     }
 
-    /// Which ones: they are not in the store yet, so whoever wrote down that they arrived must not forget them.
+    /// The ids of the undecided notifications. They are not in the store yet, so a hub that persists their arrival must
+    /// keep that entry.
     pub fn undecided_ids(&self) -> impl Iterator<Item = &MessageId> {
-        let with_hooks = self.with_hooks.values().map(|with| &with.arrival.item);
-        self.bus.pending().chain(with_hooks).map(|candidate| &candidate.incoming.message.id)
+        let hook_chains = self.hook_chains.values().map(|running| &running.arrival.item);
+        self.queue.pending().chain(hook_chains).map(|candidate| &candidate.incoming.message.id)
     }
 
-    /// The revisions of settings whose hooks may still be ordered. Their programs have to be kept.
+    /// The settings revisions whose hooks may still be ordered. The caller keeps their programs.
     pub fn hook_revisions(&self) -> HashSet<u64> {
-        let waiting = self.bus.pending().map(|candidate| candidate.hooks.as_ref());
+        let waiting = self.queue.pending().map(|candidate| candidate.hooks.as_ref());
         let waiting = waiting.chain([self.preferences.hooks.as_ref()]).filter_map(<[Hook]>::first);
         let waiting = waiting.map(|hook| hook.identity.revision);
-        waiting.chain(self.with_hooks.values().filter_map(|with| with.chain.revision())).collect()
+        waiting.chain(self.hook_chains.values().filter_map(|running| running.chain.revision())).collect()
     }
 
-    /// The session, to be written down.
+    /// The session, to be saved: at most `most` notifications of each workspace.
     pub fn session(&self, most: usize) -> Session {
         Session::of(&self.attention, most)
     }
 
-    /// Puts back what was remembered elsewhere: notifications, oldest first, and places that are unread for another reason.
-    pub fn put_back(
+    /// Restores saved notifications, oldest first, and the places that are unread for another reason.
+    pub fn restore(
         &mut self,
         now: Now,
         records: impl IntoIterator<Item = Record>,
-        reasons: impl IntoIterator<Item = (Reason, Place)>,
+        reasons: impl IntoIterator<Item = (UnreadReason, Place)>,
     ) -> Vec<Order> {
         for record in records {
-            self.attention.store_mut().put_back(record);
+            self.attention.store_mut().restore(record);
         }
         for (reason, place) in reasons {
             self.attention.set(reason, place);
@@ -213,35 +217,35 @@ impl Engine {
         orders
     }
 
-    /// Goes on with a delivery that was under way when everything ended. The older ones are those whose popup it was to
+    /// Resumes a delivery that was in flight when the last hub ended. `older` are the notifications whose popups it was to
     /// replace.
     pub fn resume(&mut self, delivery: Delivery, older: Vec<MessageId>) -> Vec<Order> {
-        let rest = match (self.preferences.popup, delivery.way) {
-            (Popup::Auto, Way::Desktop) => vec![Way::Terminal],
+        let rest = match (self.preferences.popup, delivery.channel) {
+            (PopupMode::Auto, DeliveryChannel::Desktop) => vec![DeliveryChannel::Terminal],
             _ => Vec::new(),
         };
         let mut orders = Vec::new();
-        if !older.is_empty() && self.superseded.len() < MAX_OUT {
+        if !older.is_empty() && self.superseded.len() < MAX_IN_FLIGHT {
             self.superseded.insert(delivery.id.clone(), older);
         }
-        self.send_out(delivery, rest, &mut orders);
+        self.start_delivery(delivery, rest, &mut orders);
         orders
     }
 
-    /// Forgets the oldest that are read, until there are no more than so many. They stay wherever they were written.
+    /// Removes the oldest read notifications from memory until at most `most` are left. Saved copies stay.
     pub fn trim(&mut self, most: usize) {
         self.attention.store_mut().trim(most);
     }
 
-    /// Puts a session back.
-    pub fn restore(&mut self, now: Now, session: Session) -> Result<Vec<Order>, NewerSession> {
+    /// Restores a saved session.
+    pub fn restore_session(&mut self, now: Now, session: Session) -> Result<Vec<Order>, NewerSession> {
         let ids = |attention: &Attention| -> Vec<MessageId> {
             attention.store().newest().map(|record| record.id.clone()).collect()
         };
         let before = ids(&self.attention);
         session.restore(&mut self.attention)?;
         let mut orders = Vec::new();
-        // What it replaced may still be shown somewhere.
+        // A notification that the session does not have may still be shown somewhere.
         for id in before {
             if self.attention.store().get(&id).is_none() {
                 self.withdraw(&id, &mut orders);
@@ -251,22 +255,22 @@ impl Engine {
         Ok(orders)
     }
 
-    /// When it wants to be called with [`Event::Tick`].
+    /// When to call `handle` with [`Event::Tick`].
     pub fn next_deadline(&self, now: Duration) -> Option<Duration> {
-        let more = self.more.then_some(now);
-        let hearing = self.hearing.next_deadline();
-        [more, hearing, self.toasts.next_deadline(), self.attention.next_deadline()]
+        let more = self.more_to_drain.then_some(now);
+        let signals = self.terminal_signals.next_deadline();
+        [more, signals, self.toasts.next_deadline(), self.attention.next_deadline()]
             .into_iter()
             .flatten()
             .min()
     }
 
-    /// Takes an event. Gives what has to be done, in order.
+    /// Handles an event. Returns the orders to execute, in order.
     pub fn handle(&mut self, now: Now, event: Event) -> Vec<Order> {
         let mut orders = Vec::new();
-        self.release(now, &mut orders);
+        self.accept_due(now, &mut orders);
         let shown = self.toasts.current().map(|toast| (toast.key.clone(), toast.text()));
-        self.take(now, event, &mut orders);
+        self.handle_event(now, event, &mut orders);
         self.drain(now, &mut orders);
         self.toasts.tick(now.mono);
         if self.toasts.current().map(|toast| (toast.key.clone(), toast.text())) != shown {
@@ -275,23 +279,23 @@ impl Engine {
         orders
     }
 
-    fn take(&mut self, now: Now, event: Event, orders: &mut Vec<Order>) {
+    fn handle_event(&mut self, now: Now, event: Event, orders: &mut Vec<Order>) {
         match event {
             Event::Message(incoming) => self.arrive(now, *incoming, orders),
-            Event::HooksAnswered { ticket, answer } => {
-                if let Some(mut with) = self.with_hooks.remove(&ticket) {
-                    let next = with.chain.answered(answer, &self.hooks_in_force);
-                    self.go_on(now, ticket, with, next, orders);
+            Event::HookAnswered { ticket, answer } => {
+                if let Some(mut running) = self.hook_chains.remove(&ticket) {
+                    let next = running.chain.answered(answer, &self.active_hooks);
+                    self.continue_hooks(now, ticket, running, next, orders);
                 }
             }
-            Event::Surface { surface, workspace, tty } => self.surfaces.put(surface, workspace, tty),
+            Event::Surface { surface, workspace, tty } => self.surfaces.register(surface, workspace, tty),
             Event::SurfaceGone(surface) => {
                 self.surfaces.remove(&surface);
-                self.hearing.set_agent(&surface, None);
+                self.terminal_signals.set_agent(&surface, None);
             }
-            Event::AgentOn { surface, agent } => self.hearing.set_agent(&surface, agent),
-            Event::Heard { surface, sign } => self.hear(now, surface, sign, orders),
-            Event::Looks(looking) => self.look(now, looking, orders),
+            Event::AgentOnSurface { surface, agent } => self.terminal_signals.set_agent(&surface, agent),
+            Event::TerminalSignal { surface, signal } => self.terminal_signal(now, surface, signal, orders),
+            Event::FocusChanged(looking) => self.focus_changed(now, looking, orders),
             Event::Read(place) => self.read(now, &place, "the person read it", orders),
             Event::ReadAll => {
                 let ids = self.attention.read_all(now.wall_ms, "the person read everything");
@@ -304,11 +308,11 @@ impl Engine {
                 }
             }
             Event::MarkUnread(place) => {
-                self.attention.set(Reason::Manual, place.clone());
+                self.attention.set(UnreadReason::Manual, place.clone());
                 self.redraw(now.mono, &place, orders);
             }
             Event::Activity(place) => {
-                self.attention.set(Reason::Panel, place.clone());
+                self.attention.set(UnreadReason::Panel, place.clone());
                 self.redraw(now.mono, &place, orders);
             }
             Event::Remove(id) => self.remove(now, id, orders),
@@ -327,13 +331,17 @@ impl Engine {
                     self.changed_at(now, &id, orders);
                 }
             }
-            Event::Delivered { id, way, result } => self.delivered(now, &id, way, &result, orders),
-            Event::Noted { id, text } => {
-                self.attention.store_mut().note(&id, now.wall_ms, text);
+            Event::Delivered { id, channel, result } => self.delivered(now, &id, channel, &result, orders),
+            Event::AddTrailStep { id, text } => {
+                self.attention.store_mut().add_trail_step(&id, now.wall_ms, text);
                 self.changed_without_withdrawing(&id, orders);
             }
             Event::Observed(observation) => match self.sources.observe(&observation) {
-                Ok(changes) => changes.into_iter().for_each(|change| self.change(now, change, orders)),
+                Ok(changes) => {
+                    for change in changes {
+                        self.apply_toast_change(now, change, orders);
+                    }
+                }
                 Err(unknown) => {
                     self.toasts.add(now.mono, Toast::new("observe", Priority::Low, unknown.to_string()));
                 }
@@ -348,11 +356,11 @@ impl Engine {
         }
     }
 
-    fn change(&mut self, now: Now, change: Change, orders: &mut Vec<Order>) {
+    fn apply_toast_change(&mut self, now: Now, change: ToastChange, orders: &mut Vec<Order>) {
         match change {
-            Change::Add(toast) => self.toasts.add(now.mono, toast),
-            Change::Remove(key) => self.toasts.remove(now.mono, &key),
-            Change::Indicator { key, text } => orders.push(Order::Indicator { key, text }),
+            ToastChange::Add(toast) => self.toasts.add(now.mono, toast),
+            ToastChange::Remove(key) => self.toasts.remove(now.mono, &key),
+            ToastChange::Indicator { key, text } => orders.push(Order::Indicator { key, text }),
         }
     }
 }

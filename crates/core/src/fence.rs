@@ -1,18 +1,18 @@
-//! The fence: what was cleared stays cleared, however late an answer about it comes.
+//! The fence: a notification that arrived before its place was cleared is dropped, however late its hooks answer.
 
 use std::collections::HashMap;
 
 use crate::surface::Place;
 
-/// A stretch of time between two clearings, counted up.
+/// The period between two clearings, as a number that counts up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Generation(u64);
 
-/// Places of which a clearing is remembered one by one. One more, and everything before now is fenced off everywhere:
-/// dropping too much of what is late is the safe side.
+/// How many cleared places are remembered. At the limit the list is emptied and everything that arrived earlier is dropped
+/// at every place: dropping a late notification is safer than showing a cleared one.
 const MAX_FENCES: usize = 1024;
 
-/// Remembers which place was cleared when.
+/// Remembers when each place was cleared.
 #[derive(Debug, Clone, Default)]
 pub struct Fence {
     generation: Generation,
@@ -28,7 +28,7 @@ impl Fence {
         self.generation
     }
 
-    /// A place is cleared: nothing of an earlier generation counts there any more. Gives the generation that begins.
+    /// Clears a place: items of an earlier generation no longer count there. Returns the new generation.
     pub fn raise(&mut self, place: &Place) -> Generation {
         self.generation.0 += 1;
         if self.raised.len() >= MAX_FENCES {

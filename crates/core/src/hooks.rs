@@ -1,21 +1,22 @@
-//! The chain of hook programs: each reads what the one before it left, and the failure of one is its own.
+//! The chain of hook programs: each reads the output of the one before it, and a failing one changes nothing.
 //!
-//! Nothing is run here. The chain says which hook comes next and with what, and is told what came of it.
+//! No program is run here. The chain says which hook to run next and with what input, and takes its answer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::in_force::HooksInForce;
-use crate::policy::{Effects, Envelope, Patch};
+use crate::active_hooks::ActiveHooks;
+use crate::policy::{Effects, Envelope, HookPatch};
 
-/// How often the person is told that a hook fails.
+/// How often a toast about one failing hook is shown. A hook fails with every notification, and one toast per five minutes
+/// is enough to see that it still does.
 pub const FAILURE_INTERVAL: Duration = Duration::from_mins(5);
 
 /// What happens to the notification when a hook fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum OnFailure {
-    /// It goes on as if the hook had said nothing.
+    /// It continues as if the hook had changed nothing.
     #[default]
     Keep,
     /// It is suppressed: the hook fails closed.
@@ -34,7 +35,7 @@ pub struct HookIdentity {
     pub revision: u64,
 }
 
-/// A hook program, as far as the rules care.
+/// A hook program, without what it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
     /// Which program it is.
@@ -43,24 +44,25 @@ pub struct Hook {
     pub config_path: Option<String>,
     /// What its failure means.
     pub on_failure: OnFailure,
-    /// Whether the person had trusted what it runs in that revision. One that is not trusted is passed over.
+    /// Whether the person trusted it in that revision. A hook that is not trusted is skipped.
     pub trusted: bool,
-    /// The repository whose own it is: it runs for that one's notifications only.
+    /// The repository that names it; it runs for notifications of that repository only. `None` for a hook of the user's own
+    /// settings, which runs for all.
     pub scope: Option<String>,
 }
 
-/// What came of running a hook.
+/// The result of running a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// It wants this changed; an empty answer changes nothing.
-    Patched(Patch),
-    /// It failed: exit code, time, too much output, no JSON. In words.
+pub enum HookAnswer {
+    /// The changes it asks for; an empty patch changes nothing.
+    Patched(HookPatch),
+    /// Why it failed: exit code, timeout, too much output, no JSON.
     Failed(String),
 }
 
-/// What to do next.
+/// What to do next with a notification in a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
+pub enum HookChainStep {
     /// Run this hook, with this on its standard input.
     Run {
         /// Which program.
@@ -68,21 +70,21 @@ pub enum Next {
         /// What it reads.
         envelope: Envelope,
     },
-    /// All are through.
+    /// All hooks have run.
     Decided {
-        /// The notification and its switches, as they are now.
+        /// The notification and its switches after all hooks.
         envelope: Envelope,
-        /// What each hook did, in words, for the trail.
+        /// What each hook did, for the trail.
         steps: Vec<String>,
-        /// Hooks that failed, with the reason; or that wait to be trusted.
+        /// Hooks that failed or are not trusted, with the reason.
         failures: Vec<(String, String)>,
     },
 }
 
-/// One notification on its way through the hooks. It keeps the hooks it began with; each is checked against the settings
-/// that hold when its turn comes.
+/// The run of all hooks for one notification. It keeps the hooks it began with; each is checked against the present
+/// settings before it is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chain {
+pub struct HookChain {
     hooks: Arc<[Hook]>,
     scope: String,
     at: usize,
@@ -91,17 +93,17 @@ pub struct Chain {
     failures: Vec<(String, String)>,
 }
 
-impl Chain {
-    /// Begins with the first hook, for a notification of that scope.
+impl HookChain {
+    /// Starts with the first hook, for a notification of that scope.
     pub fn begin(
         hooks: Arc<[Hook]>,
         scope: &str,
         envelope: Envelope,
-        in_force: &HooksInForce,
-    ) -> (Self, Next) {
+        active: &ActiveHooks,
+    ) -> (Self, HookChainStep) {
         let scope = scope.to_owned();
         let mut chain = Self { hooks, scope, at: 0, envelope, steps: Vec::new(), failures: Vec::new() };
-        let next = chain.next(in_force);
+        let next = chain.next(active);
         (chain, next)
     }
 
@@ -110,19 +112,19 @@ impl Chain {
         self.hooks.first().map(|hook| hook.identity.revision)
     }
 
-    /// Takes what came of the hook that was to run.
-    pub fn answered(&mut self, answer: Answer, in_force: &HooksInForce) -> Next {
+    /// Takes the answer of the hook that was run.
+    pub fn answered(&mut self, answer: HookAnswer, active: &ActiveHooks) -> HookChainStep {
         if let Some(hook) = self.hooks.get(self.at).cloned() {
             self.at += 1;
             match answer {
-                Answer::Patched(patch) => self.patch(&hook, patch),
-                Answer::Failed(why) => self.fail(&hook, why),
+                HookAnswer::Patched(patch) => self.patch(&hook, patch),
+                HookAnswer::Failed(why) => self.fail(&hook, why),
             }
         }
-        self.next(in_force)
+        self.next(active)
     }
 
-    fn patch(&mut self, hook: &Hook, patch: Patch) {
+    fn patch(&mut self, hook: &Hook, patch: HookPatch) {
         let before = self.envelope.clone();
         let stop = patch.stop;
         self.envelope.apply(patch);
@@ -135,7 +137,8 @@ impl Chain {
         }
     }
 
-    /// Its own patch is lost, and nothing else. A hook that fails closed takes the notification with it.
+    /// Records a failure. The failed hook's patch is lost, the patches before it stay. A hook that fails closed suppresses
+    /// the notification.
     fn fail(&mut self, hook: &Hook, why: String) {
         self.steps.push(format!("hook {} failed: {why}", hook.identity.id));
         self.failures.push((hook.identity.id.clone(), why));
@@ -146,25 +149,25 @@ impl Chain {
         }
     }
 
-    fn next(&mut self, in_force: &HooksInForce) -> Next {
+    fn next(&mut self, active: &ActiveHooks) -> HookChainStep {
         while let Some(hook) = self.hooks.get(self.at) {
             let id = &hook.identity.id;
             if hook.scope.as_ref().is_some_and(|scope| *scope != self.scope) {
-                // Another repository's own.
+                // A hook of another repository.
             } else if !hook.trusted {
                 self.steps.push(format!("hook {id} is not trusted and was passed over"));
                 self.failures.push((id.clone(), "waits to be trusted: ringer trust".to_owned()));
-            } else if let Some(why) = in_force.refusal(hook) {
+            } else if let Some(why) = active.refusal_reason(hook) {
                 self.steps.push(format!("hook {id} was not run: {why}"));
             } else {
                 let mut envelope = self.envelope.clone();
                 envelope.context.hook_id = Some(id.clone());
                 envelope.context.config_path.clone_from(&hook.config_path);
-                return Next::Run { hook: hook.identity.clone(), envelope };
+                return HookChainStep::Run { hook: hook.identity.clone(), envelope };
             }
             self.at += 1;
         }
-        Next::Decided {
+        HookChainStep::Decided {
             envelope: self.envelope.clone(),
             steps: std::mem::take(&mut self.steps),
             failures: std::mem::take(&mut self.failures),
@@ -172,19 +175,21 @@ impl Chain {
     }
 }
 
-/// Tells the person of a failing hook now and then, and not every time.
+/// Limits how often failing hooks are reported.
 #[derive(Debug, Clone, Default)]
 pub struct FailureNotices {
-    told: HashMap<String, Duration>,
+    /// When each hook was last reported.
+    last_reported: HashMap<String, Duration>,
 }
 
 impl FailureNotices {
-    /// Whether it is time to tell of this hook.
+    /// Whether a failure of this hook is reported now. If so, the time is noted.
     pub fn is_due(&mut self, now: Duration, hook: &str) -> bool {
-        let due = self.told.get(hook).is_none_or(|told| now.saturating_sub(*told) >= FAILURE_INTERVAL);
+        let due =
+            self.last_reported.get(hook).is_none_or(|last| now.saturating_sub(*last) >= FAILURE_INTERVAL);
         if due {
-            // Only hooks of today's configuration come here, so this stays as short as that.
-            self.told.insert(hook.to_owned(), now);
+            // Only configured hooks come here, so the map stays as small as the configuration.
+            self.last_reported.insert(hook.to_owned(), now);
         }
         due
     }
@@ -193,7 +198,7 @@ impl FailureNotices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{AgentContext, Context, Text};
+    use crate::policy::{AgentContext, EnvelopeContext, EnvelopeText};
 
     fn hook(id: &str) -> Hook {
         let identity = HookIdentity { id: id.to_owned(), digest: format!("digest of {id}"), revision: 1 };
@@ -201,42 +206,42 @@ mod tests {
     }
 
     /// These hooks, under settings that trust all of them.
-    fn in_force(hooks: &[Hook]) -> HooksInForce {
+    fn active(hooks: &[Hook]) -> ActiveHooks {
         let trusted = hooks.iter().map(|hook| hook.identity.digest.clone()).collect();
-        HooksInForce::new(hooks, trusted, std::collections::HashSet::new())
+        ActiveHooks::new(hooks, trusted, std::collections::HashSet::new())
     }
 
-    fn patch(json: &str) -> Answer {
-        Answer::Patched(serde_json::from_str(json).unwrap())
+    fn patch(json: &str) -> HookAnswer {
+        HookAnswer::Patched(serde_json::from_str(json).unwrap())
     }
 
     /// Runs a chain with these answers. Gives what was decided and which hooks ran.
-    fn run(hooks: Vec<Hook>, answers: Vec<Answer>) -> (Envelope, Vec<(String, String)>, Vec<String>) {
-        let text = Text { body: "b".into(), ..Text::default() };
-        let envelope = Envelope::new(text, Context::default(), AgentContext::default());
-        let in_force = in_force(&hooks);
-        let (mut chain, mut next) = Chain::begin(hooks.into(), "here", envelope, &in_force);
+    fn run(hooks: Vec<Hook>, answers: Vec<HookAnswer>) -> (Envelope, Vec<(String, String)>, Vec<String>) {
+        let text = EnvelopeText { body: "b".into(), ..EnvelopeText::default() };
+        let envelope = Envelope::new(text, EnvelopeContext::default(), AgentContext::default());
+        let active = active(&hooks);
+        let (mut chain, mut next) = HookChain::begin(hooks.into(), "here", envelope, &active);
         let (mut answers, mut ran) = (answers.into_iter(), Vec::new());
         loop {
             match next {
-                Next::Run { hook, .. } => {
+                HookChainStep::Run { hook, .. } => {
                     ran.push(hook.id);
-                    next = chain.answered(answers.next().unwrap(), &in_force);
+                    next = chain.answered(answers.next().unwrap(), &active);
                 }
-                Next::Decided { envelope, failures, .. } => return (envelope, failures, ran),
+                HookChainStep::Decided { envelope, failures, .. } => return (envelope, failures, ran),
             }
         }
     }
 
     #[test]
     fn each_hook_reads_what_the_one_before_it_left() {
-        let text = Text { body: "b".into(), ..Text::default() };
-        let envelope = Envelope::new(text, Context::default(), AgentContext::default());
+        let text = EnvelopeText { body: "b".into(), ..EnvelopeText::default() };
+        let envelope = Envelope::new(text, EnvelopeContext::default(), AgentContext::default());
         let hooks = [hook("a"), hook("b")];
-        let in_force = in_force(&hooks);
-        let (mut chain, _) = Chain::begin(hooks.into(), "here", envelope, &in_force);
+        let active = active(&hooks);
+        let (mut chain, _) = HookChain::begin(hooks.into(), "here", envelope, &active);
         let answer = patch(r#"{"notification":{"body":"new"}}"#);
-        let Next::Run { envelope, .. } = chain.answered(answer, &in_force) else {
+        let HookChainStep::Run { envelope, .. } = chain.answered(answer, &active) else {
             panic!("the second comes next");
         };
         assert_eq!(
@@ -256,7 +261,7 @@ mod tests {
     fn a_hook_that_fails_loses_its_own_patch_only() {
         let answers = vec![
             patch(r#"{"effects":{"sound":false}}"#),
-            Answer::Failed("exit code 1".into()),
+            HookAnswer::Failed("exit code 1".into()),
             patch(r#"{"effects":{"desktop":false}}"#),
         ];
         let (envelope, failures, ran) = run(vec![hook("a"), hook("b"), hook("c")], answers);
@@ -267,8 +272,9 @@ mod tests {
 
     #[test]
     fn one_may_fail_closed() {
-        let closed = Hook { on_failure: OnFailure::Suppress, ..hook("a") };
-        let (envelope, _, ran) = run(vec![closed, hook("b")], vec![Answer::Failed("timeout".into())]);
+        let fails_closed = Hook { on_failure: OnFailure::Suppress, ..hook("a") };
+        let (envelope, _, ran) =
+            run(vec![fails_closed, hook("b")], vec![HookAnswer::Failed("timeout".into())]);
         assert_eq!((envelope.effects, ran), (Effects::NONE, vec!["a".to_owned()]));
     }
 
@@ -290,18 +296,18 @@ mod tests {
 
     #[test]
     fn what_the_settings_withdrew_since_it_began_is_not_run_and_the_notification_kept() {
-        let text = Text { body: "b".into(), ..Text::default() };
-        let envelope = Envelope::new(text, Context::default(), AgentContext::default());
-        let closed = Hook { on_failure: OnFailure::Suppress, ..hook("b") };
-        let hooks = [hook("a"), closed.clone(), hook("c")];
-        let (mut chain, next) = Chain::begin(hooks.clone().into(), "here", envelope, &in_force(&hooks));
-        assert!(matches!(next, Next::Run { hook, .. } if hook.id == "a"));
-        let now = in_force(&[hook("a"), hook("c")]);
-        let Next::Run { hook, .. } = chain.answered(patch("{}"), &now) else {
+        let text = EnvelopeText { body: "b".into(), ..EnvelopeText::default() };
+        let envelope = Envelope::new(text, EnvelopeContext::default(), AgentContext::default());
+        let fails_closed = Hook { on_failure: OnFailure::Suppress, ..hook("b") };
+        let hooks = [hook("a"), fails_closed.clone(), hook("c")];
+        let (mut chain, next) = HookChain::begin(hooks.clone().into(), "here", envelope, &active(&hooks));
+        assert!(matches!(next, HookChainStep::Run { hook, .. } if hook.id == "a"));
+        let now = active(&[hook("a"), hook("c")]);
+        let HookChainStep::Run { hook, .. } = chain.answered(patch("{}"), &now) else {
             panic!("the third comes next")
         };
         assert_eq!(hook.id, "c");
-        let Next::Decided { envelope, steps, .. } = chain.answered(patch("{}"), &now) else {
+        let HookChainStep::Decided { envelope, steps, .. } = chain.answered(patch("{}"), &now) else {
             panic!("all ran")
         };
         assert_eq!(envelope.effects, Effects::default(), "its failing closed holds for what it was asked");

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::word::{InvalidWord, check_word};
+use crate::names::{InvalidName, validate_name};
 
 /// The id of a message: a UUID of version 7, so ids sort by time. Appending the same id twice is one message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -18,8 +18,8 @@ impl MessageId {
     }
 
     /// Reads an id that a message already has.
-    pub fn parse(text: &str) -> Result<Self, InvalidWord> {
-        check_word("message id", text)?;
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        validate_name("message id", text)?;
         Ok(Self(text.to_owned()))
     }
 
@@ -46,9 +46,9 @@ impl QuestionId {
         Self(format!("q-{unix_seconds}-{:06x}", random & 0x00ff_ffff))
     }
 
-    /// Takes an id that somebody gave. Other tools have forms of their own, so any word will do.
-    pub fn parse(text: &str) -> Result<Self, InvalidWord> {
-        check_word("question id", text)?;
+    /// Accepts an id from outside. Other tools have other formats, so any valid name is accepted.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        validate_name("question id", text)?;
         Ok(Self(text.to_owned()))
     }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::word::InvalidWord;
+use crate::names::InvalidName;
 
 /// The kinds of notification.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -54,18 +54,18 @@ impl fmt::Display for Kind {
 }
 
 impl FromStr for Kind {
-    type Err = InvalidWord;
+    type Err = InvalidName;
 
-    fn from_str(word: &str) -> Result<Self, InvalidWord> {
+    fn from_str(word: &str) -> Result<Self, InvalidName> {
         value_of(&KINDS, word).ok_or_else(|| {
             let known: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
-            InvalidWord::Unknown { what: "kind", word: word.to_owned(), known: known.join(", ") }
+            InvalidName::Unknown { what: "kind", word: word.to_owned(), known: known.join(", ") }
         })
     }
 }
 
-/// What somebody did about earlier messages. A mark is a message that consumers apply and never show, so reading,
-/// clearing and answering work while nobody is there to apply them, and travel to other machines.
+/// A change to earlier messages. A mark is a message that consumers apply and never show, so reading, clearing and
+/// answering work while no consumer runs, and reach other machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mark {
     /// Seen.
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_kind_is_told_the_known_ones() {
+    fn the_error_for_an_unknown_kind_lists_the_known_ones() {
         let error = "done".parse::<Kind>().unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -1,11 +1,11 @@
-//! Attention: what a notification is and what becomes of it.
+//! The notification engine: what a notification is, and what is done with it.
 //!
-//! This crate is pure. It has no clock, thread, file, socket, process or randomness of its own: time and random bytes
-//! are arguments, everything else is a value in and a value out.
+//! This crate is pure: no clock, thread, file, socket, process or random number generator. Time and random bytes are
+//! arguments; everything else is values in and values out.
 //!
-//! [`Engine`] is all of it as one value: `handle(now, Event)` gives [`Order`]s for somebody else to carry out. Each part
-//! also works by itself, with an example on its type: [`ToastQueue`], [`DuplicateWindow`], [`Bus`] and [`Fence`],
-//! [`Chain`], [`Store`], [`Attention`], [`plan`], [`AgentMachine`], [`tell`], [`Sources`].
+//! [`Engine`] combines all parts: `handle(now, Event)` returns the [`Order`]s that the caller executes. Each part can also
+//! be used alone, with an example on its type: [`ToastQueue`], [`DuplicateWindow`], [`ArrivalQueue`] and [`Fence`],
+//! [`HookChain`], [`NotificationStore`], [`Attention`], [`plan_delivery`], [`AgentMachine`], [`agent_messages`], [`Sources`].
 //!
 //! ```
 //! use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
@@ -13,26 +13,28 @@
 //! let draft = Draft::new(Scope::global(), Sender::system(), Kind::Complete, "Agent a1 completed its goal")?;
 //! assert_eq!(draft.recipient, Recipient::Default);
 //! assert!(Draft::new(Scope::global(), Sender::system(), Kind::Status, "  ").is_err());
-//! # Ok::<(), ringer_core::InvalidWord>(())
+//! # Ok::<(), ringer_core::InvalidName>(())
 //! ```
 
 #![forbid(unsafe_code)]
 
+mod active_hooks;
 mod address;
 mod agent;
+mod agent_messages;
+mod arrival_queue;
 mod attention;
-mod bus;
-mod chain;
 mod delivery;
 mod duplicate;
 mod engine;
 mod fence;
 mod hooks;
 mod id;
-mod in_force;
 mod kind;
+mod linked_list;
 mod mark;
 mod message;
+mod names;
 mod now;
 mod order;
 mod policy;
@@ -44,37 +46,39 @@ mod signal;
 mod sources;
 mod store;
 mod surface;
-mod tier;
 mod toast;
 mod trail;
-mod word;
 
+pub use active_hooks::ActiveHooks;
 pub use address::{Agent, Recipient, Scope, Sender};
-pub use agent::{AgentMachine, Episode, HOLD, IDLE_AFTER, Notice, Patience, STUCK_AFTER};
-pub use attention::{Attention, Badge, GLOW, Reason};
-pub use bus::{Arrival, Bus, Displaced, Drained, MAX_DRAIN, MAX_PENDING};
-pub use delivery::{Focus, Plan, Popup, Way, plan};
-pub use duplicate::{DuplicateWindow, Report, Verdict, WINDOW};
-pub use engine::{Engine, MAX_WITH_HOOKS, Preferences};
+pub use agent::{AUTHORITY_HOLD, AgentMachine, AgentNotice, AgentTimeouts, Episode, IDLE_AFTER, STUCK_AFTER};
+pub use agent_messages::{AgentMessage, Tier, agent_messages, ends_with_waiting_marker};
+pub use arrival_queue::{Arrival, ArrivalQueue, Displaced, Drained, MAX_DRAIN, MAX_PENDING};
+pub use attention::{Attention, BRIEF_RING, Badge, UnreadReason};
+pub use delivery::{DeliveryChannel, DeliveryPlan, PlaceFocus, PopupMode, plan_delivery};
+pub use duplicate::{DUPLICATE_WINDOW, DuplicateVerdict, DuplicateWindow, EventReport};
+pub use engine::{Engine, MAX_HOOK_CHAINS, Preferences};
 pub use fence::{Fence, Generation};
-pub use hooks::{Answer, Chain, FAILURE_INTERVAL, FailureNotices, Hook, HookIdentity, Next, OnFailure};
+pub use hooks::{
+    FAILURE_INTERVAL, FailureNotices, Hook, HookAnswer, HookChain, HookChainStep, HookIdentity, OnFailure,
+};
 pub use id::{MessageId, QuestionId};
-pub use in_force::HooksInForce;
 pub use kind::{Kind, Mark, Tag};
-pub use mark::{Target, apply_mark};
-pub use message::{Draft, MAX_BODY, Message, Origin};
+pub use mark::{MarkTarget, apply_mark};
+pub use message::{Draft, MAX_BODY, Message, MessageOrigin};
+pub use names::{InvalidName, MAX_NAME, validate_name, validate_text};
 pub use now::{DailySpan, Now, TimeOfDay};
-pub use order::{Delivery, Event, Incoming, Looking, Order, Sign, Ticket};
-pub use policy::{AgentContext, Context, Effects, Envelope, Patch, Text};
+pub use order::{Delivery, Event, FocusState, IncomingMessage, Order, TerminalSignal, Ticket};
+pub use policy::{AgentContext, Effects, Envelope, EnvelopeContext, EnvelopeText, HookPatch};
 pub use record::Record;
-pub use resolve::{Caller, Resolved, Surfaces};
-pub use rules::{Mute, RateLimit, Rules, Settings, Subject};
+pub use resolve::{Caller, ResolvedPlace, SurfaceRegistry};
+pub use rules::{Mute, RateLimit, RuleSettings, Rules, Subject};
 pub use session::{NewerSession, Session};
-pub use signal::{AgentState, Authority, BlockedOn, Says, Signal};
-pub use sources::{Change, Observation, Sources, UnknownSource, names as source_names};
-pub use store::{Added, Store};
+pub use signal::{AgentState, Authority, BlockedOn, Signal, SignalContent};
+pub use sources::{Observation, Sources, ToastChange, UnknownSource, names as source_names};
+pub use store::{Added, NotificationStore};
 pub use surface::{Place, SurfaceId, WorkspaceId};
-pub use tier::{Telling, Tier, says_waiting, tell};
-pub use toast::{Colour, DEFAULT_TIMEOUT, Fold, MAX_QUEUED, Priority, Span, Toast, ToastQueue};
-pub use trail::{MAX_STEPS, Step, Trail};
-pub use word::{InvalidWord, MAX_WORD, check_text, check_word};
+pub use toast::{
+    Colour, DEFAULT_TOAST_TIMEOUT, Fold, MAX_QUEUED_TOASTS, Priority, Toast, ToastQueue, ToastSpan,
+};
+pub use trail::{MAX_TRAIL_STEPS, Trail, TrailStep};

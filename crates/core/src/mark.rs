@@ -1,5 +1,5 @@
-//! Marks: reading, clearing and answering are messages too, so that they work with nobody listening and reach every
-//! machine. Consumers apply them and never show them.
+//! Marks: reading, clearing and answering are messages too. So they work while no consumer runs, and reach every machine.
+//! Consumers apply them and never show them.
 
 use std::fmt;
 
@@ -11,14 +11,14 @@ use crate::surface::{Place, SurfaceId, WorkspaceId};
 /// What a mark is about. It is written as the key of the message that carries it.
 ///
 /// ```
-/// use ringer_core::{Place, Target, WorkspaceId};
+/// use ringer_core::{Place, MarkTarget, WorkspaceId};
 ///
-/// let target = Target::Place(Place::workspace(WorkspaceId::new("repo:0a1b2c3d")));
+/// let target = MarkTarget::Place(Place::workspace(WorkspaceId::new("repo:0a1b2c3d")));
 /// assert_eq!(target.to_string(), "place:13:repo:0a1b2c3d");
-/// assert_eq!(Target::parse("place:13:repo:0a1b2c3d"), Some(target));
+/// assert_eq!(MarkTarget::parse("place:13:repo:0a1b2c3d"), Some(target));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum MarkTarget {
     /// One message.
     Message(MessageId),
     /// Everything at a place.
@@ -29,8 +29,8 @@ pub enum Target {
     AllRead,
 }
 
-impl Target {
-    /// Reads a key. `None` for what no version wrote.
+impl MarkTarget {
+    /// Parses a key. `None` if no version writes such a key.
     pub fn parse(key: &str) -> Option<Self> {
         match key {
             "all" => return Some(Self::All),
@@ -40,7 +40,7 @@ impl Target {
         let Some(place) = key.strip_prefix("place:") else {
             return MessageId::parse(key).ok().map(Self::Message);
         };
-        // Ids are opaque, so nothing can stand between the two but their lengths.
+        // Ids are opaque and may contain any separator, so the length of the first one is written before it.
         let (length, ids) = place.split_once(':')?;
         let (workspace, surface) = ids.split_at_checked(length.parse().ok()?)?;
         let surface = Some(surface).filter(|surface| !surface.is_empty()).map(SurfaceId::new);
@@ -48,13 +48,13 @@ impl Target {
     }
 }
 
-/// What a mark makes of notifications that are written down somewhere. The engine does the same with those it holds.
-pub fn apply_mark(mark: Mark, target: &Target, records: &mut Vec<Record>) {
+/// Applies a mark to saved notifications. The engine does the same with those it holds.
+pub fn apply_mark(mark: Mark, target: &MarkTarget, records: &mut Vec<Record>) {
     let meant = |record: &Record| match target {
-        Target::Message(id) => record.id == *id,
-        Target::Place(place) => place.covers(&record.place),
-        Target::All => true,
-        Target::AllRead => record.is_read,
+        MarkTarget::Message(id) => record.id == *id,
+        MarkTarget::Place(place) => place.covers(&record.place),
+        MarkTarget::All => true,
+        MarkTarget::AllRead => record.is_read,
     };
     match mark {
         Mark::Clear => records.retain(|record| !meant(record)),
@@ -67,7 +67,7 @@ pub fn apply_mark(mark: Mark, target: &Target, records: &mut Vec<Record>) {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for MarkTarget {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Message(id) => formatter.write_str(id.as_str()),
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn what_no_version_wrote_is_no_target() {
         for key in ["place:", "place:x:abc", "place:99:abc", "place:1:é", ""] {
-            assert_eq!(Target::parse(key), None, "{key:?}");
+            assert_eq!(MarkTarget::parse(key), None, "{key:?}");
         }
     }
 
@@ -99,13 +99,13 @@ mod tests {
         fn keys_both_ways(workspace in "\\PC{1,20}", surface in prop::option::of("\\PC{1,20}")) {
             let surface = surface.as_deref().map(SurfaceId::new);
             let place = Place { workspace: WorkspaceId::new(&workspace), surface };
-            let target = Target::Place(place);
-            prop_assert_eq!(Target::parse(&target.to_string()), Some(target));
+            let target = MarkTarget::Place(place);
+            prop_assert_eq!(MarkTarget::parse(&target.to_string()), Some(target));
         }
 
         #[test]
         fn any_key_is_read_or_refused(key in ".*") {
-            let _ = Target::parse(&key);
+            let _ = MarkTarget::parse(&key);
         }
     }
 }

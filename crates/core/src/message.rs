@@ -1,4 +1,4 @@
-//! The message: what somebody should notice, before and after it is in the journal.
+//! The message, before and after it is in the journal.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use crate::address::{Recipient, Scope, Sender};
 use crate::id::{MessageId, QuestionId};
 use crate::kind::{Kind, Tag};
-use crate::word::{InvalidWord, check_text, check_word};
+use crate::names::{InvalidName, validate_name, validate_text};
 
-/// The longest body, in bytes. More belongs in a file that the message names.
+/// The longest body, in bytes. A longer text belongs in a file that the message names.
 pub const MAX_BODY: usize = 64 * 1024;
 
 /// Where a message came from, as far as its sender knew.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Origin {
+pub struct MessageOrigin {
     /// The process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
@@ -56,7 +56,7 @@ pub struct Draft {
     pub subtitle: Option<String>,
     /// The text.
     pub body: String,
-    /// What made it, in the words of clients: `idle_prompt`, `permission_prompt`, …
+    /// What caused it, by the names that clients use: `idle_prompt`, `permission_prompt`, …
     pub category: Option<String>,
     /// The question it asks, or is about.
     pub question_id: Option<QuestionId>,
@@ -65,13 +65,13 @@ pub struct Draft {
     /// How long it is worth showing.
     pub ttl: Option<Duration>,
     /// Where it came from.
-    pub origin: Origin,
+    pub origin: MessageOrigin,
 }
 
 impl Draft {
     /// A notification with nothing but a body, for the scope's lead and the person.
-    pub fn new(scope: Scope, sender: Sender, kind: Kind, body: &str) -> Result<Self, InvalidWord> {
-        check_text("message", body, MAX_BODY)?;
+    pub fn new(scope: Scope, sender: Sender, kind: Kind, body: &str) -> Result<Self, InvalidName> {
+        validate_text("message", body, MAX_BODY)?;
         Ok(Self::tagged(scope, sender, Tag::Notice(kind), body))
     }
 
@@ -89,20 +89,20 @@ impl Draft {
             question_id: None,
             key: None,
             ttl: None,
-            origin: Origin::default(),
+            origin: MessageOrigin::default(),
         }
     }
 
     /// Checks the short texts beside the body.
-    pub fn check(&self) -> Result<(), InvalidWord> {
+    pub fn check(&self) -> Result<(), InvalidName> {
         for (what, text) in [("title", &self.title), ("subtitle", &self.subtitle)] {
             if let Some(text) = text {
-                check_text(what, text, MAX_BODY / 16)?;
+                validate_text(what, text, MAX_BODY / 16)?;
             }
         }
         for (what, word) in [("key", &self.key), ("category", &self.category)] {
             if let Some(word) = word {
-                check_word(what, word)?;
+                validate_name(what, word)?;
             }
         }
         Ok(())
@@ -140,7 +140,7 @@ impl Message {
 mod tests {
     use super::*;
 
-    fn draft(body: &str) -> Result<Draft, InvalidWord> {
+    fn draft(body: &str) -> Result<Draft, InvalidName> {
         Draft::new(Scope::global(), Sender::system(), Kind::Status, body)
     }
 

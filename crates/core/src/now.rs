@@ -1,11 +1,11 @@
-//! What time it is, as an argument.
+//! The time, passed as an argument.
 
 use std::time::Duration;
 
-/// A moment, in the three clocks that rules need.
+/// A point in time, in the three clocks that the engine needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
-    /// A clock that never jumps, for deadlines.
+    /// The monotonic clock, for deadlines.
     pub mono: Duration,
     /// Milliseconds since 1970, for records. May jump.
     pub wall_ms: i64,
@@ -20,12 +20,12 @@ pub struct TimeOfDay(u16);
 impl TimeOfDay {
     const MINUTES: u16 = 24 * 60;
 
-    /// `None` for what no clock shows.
+    /// `None` if the hour or the minute is out of range.
     pub fn new(hour: u16, minute: u16) -> Option<Self> {
         (hour < 24 && minute < 60).then_some(Self(hour * 60 + minute))
     }
 
-    /// Reads `22:00`.
+    /// Parses `22:00`.
     pub fn parse(text: &str) -> Option<Self> {
         let (hour, minute) = text.split_once(':')?;
         let number = |digits: &str| {
@@ -49,7 +49,7 @@ pub struct DailySpan {
 }
 
 impl DailySpan {
-    /// Reads `22:00-07:00`. A span that ends when it begins is the whole day.
+    /// Parses `22:00-07:00`. A span that ends when it begins is the whole day.
     pub fn parse(text: &str) -> Option<Self> {
         let (from, to) = text.split_once('-')?;
         Some(Self { from: TimeOfDay::parse(from.trim())?, to: TimeOfDay::parse(to.trim())? })

@@ -1,11 +1,11 @@
-//! What goes into the engine and what comes out of it.
+//! The engine's input and output: events and orders.
 
 use serde::{Deserialize, Serialize};
 
 use crate::address::Agent;
 use crate::attention::Badge;
-use crate::delivery::Way;
-use crate::hooks::{Answer, HookIdentity};
+use crate::delivery::DeliveryChannel;
+use crate::hooks::{HookAnswer, HookIdentity};
 use crate::id::{MessageId, QuestionId};
 use crate::kind::Kind;
 use crate::message::Message;
@@ -17,13 +17,13 @@ use crate::sources::Observation;
 use crate::surface::{Place, SurfaceId, WorkspaceId};
 use crate::toast::Toast;
 
-/// Names one notification on its way through the hooks.
+/// Identifies one notification while its hooks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub(crate) u64);
 
 /// A message from the journal, with what is known about where it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Incoming {
+pub struct IncomingMessage {
     /// The message.
     pub message: Message,
     /// Where its sender is.
@@ -34,10 +34,10 @@ pub struct Incoming {
     pub pending: bool,
 }
 
-/// Where the person is looking.
+/// Which surface has the person's focus.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Looking {
-    /// Whether they are in the application at all.
+pub struct FocusState {
+    /// Whether the application has the focus at all.
     pub app: bool,
     /// The workspace that is selected.
     pub workspace: Option<WorkspaceId>,
@@ -45,9 +45,9 @@ pub struct Looking {
     pub surface: Option<SurfaceId>,
 }
 
-/// What a terminal told of a surface. It is not in the journal, and perhaps never will be.
+/// What a terminal reported about a surface. It is not in the journal yet; as a duplicate it never will be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sign {
+pub enum TerminalSignal {
     /// The bell.
     Bell,
     /// A notification that the program in it sent (OSC 9, 99, 777).
@@ -57,23 +57,23 @@ pub enum Sign {
         /// The text.
         body: String,
     },
-    /// A title or a program status, as a sign of what the agent in it does.
+    /// A title or a program status, which says what the agent on the surface does.
     Agent(Signal),
 }
 
-/// Something happened.
+/// An input of the engine.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A message is in the journal.
-    Message(Box<Incoming>),
+    /// A message was read from the journal.
+    Message(Box<IncomingMessage>),
     /// A hook answered, or failed.
-    HooksAnswered {
+    HookAnswered {
         /// Which notification it was about.
         ticket: Ticket,
-        /// What came of it.
-        answer: Answer,
+        /// Its output, or why it failed.
+        answer: HookAnswer,
     },
-    /// A surface is there, or has moved.
+    /// A host registered a surface, or moved it.
     Surface {
         /// Which.
         surface: SurfaceId,
@@ -82,24 +82,24 @@ pub enum Event {
         /// Its terminal device.
         tty: Option<String>,
     },
-    /// A surface has gone.
+    /// A host removed a surface.
     SurfaceGone(SurfaceId),
-    /// An agent is on a surface, or no longer.
-    AgentOn {
+    /// The agent on a surface changed.
+    AgentOnSurface {
         /// Where.
         surface: SurfaceId,
-        /// Which agent, and whether it reports by hooks.
+        /// The agent, and whether it reports by hooks; `None` if there is none any more.
         agent: Option<(Agent, bool)>,
     },
-    /// A terminal told something.
-    Heard {
-        /// Of this surface.
+    /// A terminal sent a signal.
+    TerminalSignal {
+        /// The surface it is about.
         surface: SurfaceId,
-        /// What.
-        sign: Sign,
+        /// The signal.
+        signal: TerminalSignal,
     },
-    /// The person looks somewhere else. Looking at a surface reads it.
-    Looks(Looking),
+    /// The focus changed. The notifications of the focused surface become read.
+    FocusChanged(FocusState),
     /// The person reads a place.
     Read(Place),
     /// The person reads everything.
@@ -113,7 +113,7 @@ pub enum Event {
     },
     /// The person marks a place unread.
     MarkUnread(Place),
-    /// A surface reports activity of its own.
+    /// A surface reports activity.
     Activity(Place),
     /// The person takes one notification off the list.
     Remove(MessageId),
@@ -125,83 +125,83 @@ pub enum Event {
     ClearAll,
     /// A question was answered.
     Answered(QuestionId),
-    /// A way out did its work, or could not.
+    /// A delivery succeeded or failed.
     Delivered {
         /// Which notification.
         id: MessageId,
-        /// Which way.
-        way: Way,
-        /// What it did, or why it could not, in words.
+        /// Through which channel.
+        channel: DeliveryChannel,
+        /// What was done, or why it failed, as text for the trail.
         result: Result<String, String>,
     },
-    /// Something happened to a notification that is worth a step in its trail.
-    Noted {
+    /// Adds a step to the trail of a notification.
+    AddTrailStep {
         /// Which one.
         id: MessageId,
         /// What happened.
         text: String,
     },
-    /// A source saw something.
+    /// A source reported a condition.
     Observed(Observation),
-    /// Somebody wants a line in the footer.
+    /// Shows a toast.
     Toast(Toast),
-    /// Takes one away.
+    /// Removes the toast with this key.
     RemoveToast(String),
-    /// A deadline has come.
+    /// The deadline of [`crate::Engine::next_deadline`] has passed.
     Tick,
 }
 
-/// Something has to be done.
+/// What the caller of the engine has to do.
 #[derive(Debug, Clone)]
 pub enum Order {
-    /// Run a hook, and answer with [`Event::HooksAnswered`].
+    /// Run a hook, and answer with [`Event::HookAnswered`].
     RunHook {
         /// To answer with.
         ticket: Ticket,
-        /// Which program. No other may run in its place.
+        /// Which program. The caller must not run another one in its place.
         hook: HookIdentity,
         /// What it reads.
         envelope: Box<Envelope>,
     },
-    /// Write a notification down.
-    Remember {
-        /// What is known of it now.
+    /// Save a notification.
+    SaveRecord {
+        /// Its present state.
         record: Box<Record>,
         /// Whether it was not in the store before.
         is_new: bool,
     },
-    /// It was taken off the list.
-    Forget(MessageId),
+    /// Delete a saved notification: it was cleared.
+    DeleteRecord(MessageId),
     /// Add a step to the trail of a message that is not in the store.
-    Trail {
+    AddTrailStep {
         /// Which message.
         id: MessageId,
         /// The step.
         text: String,
     },
-    /// Put a notification into the journal that a terminal told of.
-    Append {
+    /// Append a notification to the journal that a terminal sent.
+    AppendToJournal {
         /// On this surface.
         surface: SurfaceId,
         /// A heading.
         title: Option<String>,
         /// The text.
         body: String,
-        /// In the words of clients: `bell`, or nothing.
+        /// `bell`, or nothing.
         category: Option<&'static str>,
     },
-    /// Let an agent's state machine hear a signal, and put what it has to tell into the journal.
-    Apply {
+    /// Apply a signal to an agent's state machine, and append its notices to the journal.
+    ApplySignal {
         /// On this surface.
         surface: SurfaceId,
-        /// The agent; `None` for one that nobody has heard of.
+        /// The agent; `None` if the surface has no known agent.
         agent: Option<Agent>,
         /// The signal.
         signal: Signal,
     },
-    /// Tell the person, and answer with [`Event::Delivered`].
+    /// Deliver a notification, and report with [`Event::Delivered`].
     Deliver(Box<Delivery>),
-    /// Take back what was shown outside, and stop what is still on its way.
+    /// Close the popups of a notification, and cancel its deliveries in flight.
     Withdraw(MessageId),
     /// A surface's ring goes on or off.
     Ring {
@@ -232,15 +232,16 @@ pub enum Order {
     },
 }
 
-/// One way out for one notification.
+/// One notification, to be delivered through one channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     /// The notification.
     pub id: MessageId,
     /// Where it rings.
     pub place: Place,
-    /// The way.
-    pub way: Way,
+    /// The channel.
+    #[serde(rename = "way")]
+    pub channel: DeliveryChannel,
     /// A heading.
     pub title: String,
     /// A second heading.
@@ -251,6 +252,21 @@ pub struct Delivery {
     pub kind: Kind,
     /// Who sent it.
     pub sender: String,
-    /// A notification of the same event that is shown already: this one takes its place.
+    /// A notification of the same event that is shown already and is replaced by this one.
     pub replaces: Option<MessageId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A delivery is saved, and a newer hub resumes it.
+    #[test]
+    fn a_saved_delivery_keeps_its_field_names() {
+        let saved = r#"{"id":"0190b6a0-0000-7000-8000-000000000000","place":{"workspace":"w"},"way":"desktop","title":"",
+            "subtitle":"","body":"done","kind":"complete","sender":"a1","replaces":null}"#;
+        let delivery: Delivery = serde_json::from_str(saved).unwrap();
+        assert_eq!(delivery.channel, DeliveryChannel::Desktop);
+        assert_eq!(serde_json::to_value(&delivery).unwrap()["way"], "desktop");
+    }
 }

@@ -1,11 +1,11 @@
 //! Policy: what a notification may do, and how hooks say so.
 //!
-//! The shapes are those of the first ring terminal's hooks, so that hooks people already wrote work unchanged; names are
+//! The shapes are those of the first ring terminal's hooks, so that existing hooks work unchanged; names are
 //! read in `snake_case` as well.
 
 use serde::{Deserialize, Serialize};
 
-/// The switches of a notification. All are on until somebody turns one off.
+/// The switches of a notification. All are on until a rule or a hook turns one off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "seven switches, each by itself: that is what they are")]
@@ -89,9 +89,9 @@ pub struct Envelope {
     /// The version of this shape.
     pub version: u32,
     /// The notification as it stands.
-    pub notification: Text,
+    pub notification: EnvelopeText,
     /// Where and when.
-    pub context: Context,
+    pub context: EnvelopeContext,
     /// The agent behind it.
     pub agent: AgentContext,
     /// The switches as they stand.
@@ -101,7 +101,7 @@ pub struct Envelope {
 /// The text of a notification, and where it rings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Text {
+pub struct EnvelopeText {
     /// The workspace.
     pub workspace_id: String,
     /// The surface, if one is known.
@@ -114,10 +114,10 @@ pub struct Text {
     pub body: String,
 }
 
-/// What a hook may want to know about the moment.
+/// Where the notification comes from, and what has the focus.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Context {
+pub struct EnvelopeContext {
     /// The directory of the surface.
     pub cwd: Option<String>,
     /// The file that names the hook.
@@ -147,7 +147,7 @@ pub struct AgentContext {
 /// What a hook writes on its standard output: only what it wants changed. Ids cannot be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Patch {
+pub struct HookPatch {
     notification: TextPatch,
     effects: EffectsPatch,
     /// No hook after this one is asked.
@@ -179,12 +179,12 @@ struct EffectsPatch {
 
 impl Envelope {
     /// An envelope for a notification, with every switch on.
-    pub fn new(notification: Text, context: Context, agent: AgentContext) -> Self {
+    pub fn new(notification: EnvelopeText, context: EnvelopeContext, agent: AgentContext) -> Self {
         Self { version: 1, notification, context, agent, effects: Effects::default() }
     }
 
     /// Applies what a hook wants changed.
-    pub fn apply(&mut self, patch: Patch) {
+    pub fn apply(&mut self, patch: HookPatch) {
         let TextPatch { title, subtitle, body } = patch.notification;
         for (text, new) in [
             (&mut self.notification.title, title),
@@ -204,8 +204,13 @@ mod tests {
     use super::*;
 
     fn envelope() -> Envelope {
-        let text = Text { workspace_id: "w".into(), title: "t".into(), body: "b".into(), ..Text::default() };
-        Envelope::new(text, Context::default(), AgentContext::default())
+        let text = EnvelopeText {
+            workspace_id: "w".into(),
+            title: "t".into(),
+            body: "b".into(),
+            ..EnvelopeText::default()
+        };
+        Envelope::new(text, EnvelopeContext::default(), AgentContext::default())
     }
 
     fn patched(json: &str) -> Envelope {
@@ -256,7 +261,7 @@ mod tests {
         for json in
             ["[1]", r#"{"effects":{"sound":"no"}}"#, r#"{"stop":1}"#, r#"{"notification":{"title":1}}"#, ""]
         {
-            assert!(serde_json::from_str::<Patch>(json).is_err(), "{json}");
+            assert!(serde_json::from_str::<HookPatch>(json).is_err(), "{json}");
         }
     }
 }

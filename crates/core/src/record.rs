@@ -1,4 +1,4 @@
-//! A notification as the store remembers it.
+//! A notification as it is stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,14 +9,14 @@ use crate::message::Message;
 use crate::surface::Place;
 use crate::trail::Trail;
 
-/// A notification that was decided to be worth remembering.
+/// A recorded notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The id of the message it came from.
     pub id: MessageId,
-    /// Where it rang.
+    /// Where it rings.
     pub place: Place,
-    /// The split of the surface, where the host has such.
+    /// The split of the surface, for hosts that have splits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panel: Option<String>,
     /// A heading.
@@ -39,18 +39,18 @@ pub struct Record {
     /// The question it asks, while that is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_question: Option<QuestionId>,
-    /// Whether somebody has seen it.
+    /// Whether it was read.
     pub is_read: bool,
     /// Whether its pane is to flash.
     pub pane_flash: bool,
-    /// What became of it.
+    /// What happened to it.
     #[serde(default)]
     pub trail: Trail,
 }
 
 impl Record {
-    /// What a message of the journal would be that nobody has taken yet: unread, in its repository's workspace. `None`
-    /// for a mark, and for what is not for the person.
+    /// The record of a message that no hub has processed: unread, in its repository's workspace. `None` for a mark, and for
+    /// a message that is not for the person.
     pub fn of(message: &Message) -> Option<Self> {
         let draft = &message.draft;
         let Tag::Notice(kind) = draft.tag else { return None };
@@ -69,7 +69,7 @@ impl Record {
         })
     }
 
-    /// An unread notification with nothing but a text.
+    /// An unread notification with only a text.
     pub fn new(id: MessageId, place: Place, kind: Kind, body: impl Into<String>, unix_ms: i64) -> Self {
         Self {
             id,

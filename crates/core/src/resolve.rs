@@ -1,10 +1,10 @@
-//! Resolve: which surface rang?
+//! Finds the surface that a message came from.
 
 use std::collections::HashMap;
 
 use crate::surface::{Place, SurfaceId, WorkspaceId};
 
-/// What a caller says about where it is.
+/// Where a caller says it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
     /// The workspace it believes itself in.
@@ -13,30 +13,30 @@ pub struct Caller {
     pub surface: Option<SurfaceId>,
     /// Its terminal.
     pub tty: Option<String>,
-    /// It is inside tmux: ids in its environment are those of the terminal outside, so the tty counts first.
+    /// Set inside tmux: the ids in the caller's environment are those of the outer terminal, so the tty is tried first.
     pub prefer_tty: bool,
 }
 
-/// The surfaces that are there, kept up to date by their hosts.
+/// The surfaces that hosts have registered.
 #[derive(Debug, Clone, Default)]
-pub struct Surfaces {
+pub struct SurfaceRegistry {
     places: HashMap<SurfaceId, WorkspaceId>,
     ttys: HashMap<String, SurfaceId>,
     selected: Option<WorkspaceId>,
 }
 
-/// Where it rang, and in words how that was found out.
+/// The place of a message, and how it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resolved {
+pub struct ResolvedPlace {
     /// Where.
     pub place: Place,
     /// How.
     pub how: &'static str,
 }
 
-impl Surfaces {
-    /// A surface is there, or has moved.
-    pub fn put(&mut self, surface: SurfaceId, workspace: WorkspaceId, tty: Option<String>) {
+impl SurfaceRegistry {
+    /// Adds a surface, or moves it to another workspace.
+    pub fn register(&mut self, surface: SurfaceId, workspace: WorkspaceId, tty: Option<String>) {
         self.ttys.retain(|_, own| *own != surface);
         if let Some(tty) = tty {
             self.ttys.insert(tty, surface.clone());
@@ -44,7 +44,7 @@ impl Surfaces {
         self.places.insert(surface, workspace);
     }
 
-    /// A surface has gone.
+    /// Removes a surface.
     pub fn remove(&mut self, surface: &SurfaceId) {
         self.places.remove(surface);
         self.ttys.retain(|_, own| own != surface);
@@ -60,33 +60,33 @@ impl Surfaces {
         self.places.get(surface)
     }
 
-    /// Finds the place of a caller: the first that answers wins.
-    pub fn resolve(&self, caller: &Caller) -> Option<Resolved> {
+    /// Finds the place of a caller: by its ids, by its terminal, or else the selected workspace.
+    pub fn resolve(&self, caller: &Caller) -> Option<ResolvedPlace> {
         let by_ids = || self.by_ids(caller);
         let by_tty = || self.by_tty(caller);
         let first = if caller.prefer_tty { by_tty().or_else(by_ids) } else { by_ids().or_else(by_tty) };
         first.or_else(|| {
             let place = Place::workspace(self.selected.clone()?);
-            Some(Resolved { place, how: "nothing said where, so the selected workspace" })
+            Some(ResolvedPlace { place, how: "nothing said where, so the selected workspace" })
         })
     }
 
     /// A live surface's real workspace beats a stale workspace id.
-    fn by_ids(&self, caller: &Caller) -> Option<Resolved> {
+    fn by_ids(&self, caller: &Caller) -> Option<ResolvedPlace> {
         let live = caller.surface.as_ref().and_then(|surface| Some((surface, self.places.get(surface)?)));
         if let Some((surface, workspace)) = live {
             let place = Place::surface(workspace.clone(), surface.clone());
-            return Some(Resolved { place, how: "the caller named its surface" });
+            return Some(ResolvedPlace { place, how: "the caller named its surface" });
         }
         let known =
             caller.workspace.as_ref().filter(|id| self.places.values().any(|workspace| workspace == *id))?;
-        Some(Resolved { place: Place::workspace(known.clone()), how: "the caller named its workspace" })
+        Some(ResolvedPlace { place: Place::workspace(known.clone()), how: "the caller named its workspace" })
     }
 
-    fn by_tty(&self, caller: &Caller) -> Option<Resolved> {
+    fn by_tty(&self, caller: &Caller) -> Option<ResolvedPlace> {
         let surface = self.ttys.get(caller.tty.as_ref()?)?;
         let place = Place::surface(self.places.get(surface)?.clone(), surface.clone());
-        Some(Resolved { place, how: "the caller's terminal is this surface's" })
+        Some(ResolvedPlace { place, how: "the caller's terminal is this surface's" })
     }
 }
 
@@ -94,10 +94,10 @@ impl Surfaces {
 mod tests {
     use super::*;
 
-    fn surfaces() -> Surfaces {
-        let mut surfaces = Surfaces::default();
-        surfaces.put(SurfaceId::new("s1"), WorkspaceId::new("w1"), Some("/dev/pts/1".into()));
-        surfaces.put(SurfaceId::new("s2"), WorkspaceId::new("w2"), Some("/dev/pts/2".into()));
+    fn surfaces() -> SurfaceRegistry {
+        let mut surfaces = SurfaceRegistry::default();
+        surfaces.register(SurfaceId::new("s1"), WorkspaceId::new("w1"), Some("/dev/pts/1".into()));
+        surfaces.register(SurfaceId::new("s2"), WorkspaceId::new("w2"), Some("/dev/pts/2".into()));
         surfaces.select(Some(WorkspaceId::new("w2")));
         surfaces
     }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_surface_that_has_gone_or_moved_is_not_found_where_it_was() {
         let mut surfaces = surfaces();
-        surfaces.put(SurfaceId::new("s1"), WorkspaceId::new("w2"), Some("/dev/pts/7".into()));
+        surfaces.register(SurfaceId::new("s1"), WorkspaceId::new("w2"), Some("/dev/pts/7".into()));
         assert_eq!(surfaces.by_tty(&caller(None, None, Some("/dev/pts/1"), false)), None);
         assert_eq!(surfaces.workspace_of(&SurfaceId::new("s1")), Some(&WorkspaceId::new("w2")));
         surfaces.remove(&SurfaceId::new("s1"));

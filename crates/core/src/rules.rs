@@ -7,10 +7,10 @@ use crate::kind::Kind;
 use crate::now::{DailySpan, Now};
 use crate::policy::Effects;
 
-/// Senders whose rate is remembered. More, and those that are within their limit are forgotten.
+/// How many senders are counted. At the limit those within their rate are forgotten.
 const MAX_SENDERS: usize = 1024;
 
-/// What a rule may look at.
+/// The properties of a notification that rules can match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subject<'a> {
     /// Who sent it.
@@ -23,7 +23,7 @@ pub struct Subject<'a> {
     pub is_subagent: bool,
 }
 
-/// Whom or what to keep silent. Every field that is given has to match; one with none matches nothing.
+/// Which notifications to mute. Every field that is set must match; a rule with no field matches nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mute {
     /// The sender.
@@ -36,15 +36,15 @@ pub struct Mute {
 
 impl Mute {
     fn matches(&self, subject: &Subject<'_>) -> bool {
-        let says_something = self.agent.is_some() || self.scope.is_some() || self.kind.is_some();
-        says_something
+        let is_set = self.agent.is_some() || self.scope.is_some() || self.kind.is_some();
+        is_set
             && self.agent.as_deref().is_none_or(|agent| agent == subject.sender)
             && self.scope.as_deref().is_none_or(|scope| scope == subject.scope)
             && self.kind.is_none_or(|kind| kind == subject.kind)
     }
 }
 
-/// So many in so long, for each sender.
+/// A rate limit for each sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
     /// How many.
@@ -68,33 +68,33 @@ impl RateLimit {
     }
 }
 
-/// What the person has set.
+/// The settings of the built-in rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// Kept silent.
+pub struct RuleSettings {
+    /// Which notifications are muted.
     pub mute: Vec<Mute>,
-    /// When nothing pops up.
+    /// When no popup is shown.
     pub quiet_hours: Vec<DailySpan>,
-    /// How much one sender may say.
+    /// The rate limit of each sender.
     pub rate_limit: Option<RateLimit>,
-    /// Whether agents' agents are heard.
+    /// Whether notifications of subagents are shown.
     pub subagents: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Spent {
+struct SenderCount {
     since: Duration,
     count: u32,
 }
 
-/// The built-in rules, with what they have to remember.
+/// The built-in rules, with the counts for the rate limit.
 ///
 /// ```
 /// use std::time::Duration;
-/// use ringer_core::{Effects, Kind, Mute, Now, Rules, Settings, Subject, TimeOfDay};
+/// use ringer_core::{Effects, Kind, Mute, Now, Rules, RuleSettings, Subject, TimeOfDay};
 ///
 /// let mute = Mute { agent: Some("noisy".into()), ..Mute::default() };
-/// let mut rules = Rules::new(Settings { mute: vec![mute], ..Settings::default() });
+/// let mut rules = Rules::new(RuleSettings { mute: vec![mute], ..RuleSettings::default() });
 /// let now = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
 /// let subject = Subject { sender: "noisy", scope: "global", kind: Kind::Status, is_subagent: false };
 /// let (effects, why) = rules.decide(now, &subject);
@@ -103,22 +103,22 @@ struct Spent {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    settings: Settings,
-    spent: HashMap<String, Spent>,
+    settings: RuleSettings,
+    counts: HashMap<String, SenderCount>,
 }
 
 impl Rules {
     /// Rules with these settings.
-    pub fn new(settings: Settings) -> Self {
-        Self { settings, spent: HashMap::new() }
+    pub fn new(settings: RuleSettings) -> Self {
+        Self { settings, counts: HashMap::new() }
     }
 
-    /// New settings; what was counted stays counted.
-    pub fn set(&mut self, settings: Settings) {
+    /// Replaces the settings. Counts are kept.
+    pub fn set(&mut self, settings: RuleSettings) {
         self.settings = settings;
     }
 
-    /// What a notification may do, and in words why not everything.
+    /// The effects that a notification may have, and why some are off.
     pub fn decide(&mut self, now: Now, subject: &Subject<'_>) -> (Effects, Vec<String>) {
         let mut effects = Effects::default();
         let mut why = Vec::new();
@@ -133,7 +133,7 @@ impl Rules {
             (effects.desktop, effects.sound, effects.command) = (false, false, false);
             why.push("quiet hours: no popup, no sound, no command".to_owned());
         }
-        if let Some(over) = self.over_the_limit(now.mono, subject.sender) {
+        if let Some(over) = self.excess(now.mono, subject.sender) {
             (effects.desktop, effects.sound, effects.command) = (false, false, false);
             why.push(format!(
                 "{} is over its rate limit by {over}: no popup, no sound, no command",
@@ -143,16 +143,16 @@ impl Rules {
         (effects, why)
     }
 
-    /// How many a sender is over its limit, this one included.
-    fn over_the_limit(&mut self, now: Duration, sender: &str) -> Option<u32> {
+    /// By how many a sender exceeds its limit, this notification included.
+    fn excess(&mut self, now: Duration, sender: &str) -> Option<u32> {
         let limit = self.settings.rate_limit?;
-        let is_over = |spent: &Spent| now.saturating_sub(spent.since) >= limit.window;
-        if self.spent.len() >= MAX_SENDERS {
-            self.spent.retain(|_, spent| !is_over(spent) && spent.count > limit.count);
+        let is_over = |spent: &SenderCount| now.saturating_sub(spent.since) >= limit.window;
+        if self.counts.len() >= MAX_SENDERS {
+            self.counts.retain(|_, spent| !is_over(spent) && spent.count > limit.count);
         }
-        let spent = self.spent.entry(sender.to_owned()).or_insert(Spent { since: now, count: 0 });
+        let spent = self.counts.entry(sender.to_owned()).or_insert(SenderCount { since: now, count: 0 });
         if is_over(spent) {
-            *spent = Spent { since: now, count: 0 };
+            *spent = SenderCount { since: now, count: 0 };
         }
         spent.count = spent.count.saturating_add(1);
         spent.count.checked_sub(limit.count).filter(|over| *over > 0)
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_mute_matches_on_all_it_names() {
         let check = |mute: Mute, expected| {
-            let mut rules = Rules::new(Settings { mute: vec![mute.clone()], ..Settings::default() });
+            let mut rules = Rules::new(RuleSettings { mute: vec![mute.clone()], ..RuleSettings::default() });
             let muted = !rules.decide(at(0, "12:00"), &subject("a")).0.mark_unread;
             assert_eq!(muted, expected, "{mute:?}");
         };
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn in_quiet_hours_nothing_pops_up_but_it_still_rings() {
         let quiet_hours = vec![DailySpan::parse("22:00-07:00").unwrap()];
-        let mut rules = Rules::new(Settings { quiet_hours, ..Settings::default() });
+        let mut rules = Rules::new(RuleSettings { quiet_hours, ..RuleSettings::default() });
         let (effects, _) = rules.decide(at(0, "23:00"), &subject("a"));
         assert!(
             effects.record && effects.mark_unread && !effects.desktop && !effects.sound && !effects.command
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn over_the_rate_limit_is_counted_not_lost() {
         let rate_limit = RateLimit::parse("2/min");
-        let mut rules = Rules::new(Settings { rate_limit, ..Settings::default() });
+        let mut rules = Rules::new(RuleSettings { rate_limit, ..RuleSettings::default() });
         let mut desktop = |seconds, sender| {
             let (effects, why) = rules.decide(at(seconds, "12:00"), &subject(sender));
             assert!(effects.record && effects.mark_unread);
@@ -227,7 +227,7 @@ mod tests {
     fn subagents_are_silent_unless_asked_for() {
         let sub = Subject { is_subagent: true, ..subject("a") };
         assert_eq!(Rules::default().decide(at(0, "12:00"), &sub).0, Effects::NONE);
-        let mut rules = Rules::new(Settings { subagents: true, ..Settings::default() });
+        let mut rules = Rules::new(RuleSettings { subagents: true, ..RuleSettings::default() });
         assert_eq!(rules.decide(at(0, "12:00"), &sub).0, Effects::default());
     }
 
@@ -247,10 +247,11 @@ mod tests {
 
     #[test]
     fn senders_are_bounded() {
-        let mut rules = Rules::new(Settings { rate_limit: RateLimit::parse("2/min"), ..Settings::default() });
+        let mut rules =
+            Rules::new(RuleSettings { rate_limit: RateLimit::parse("2/min"), ..RuleSettings::default() });
         for number in 0..10_000 {
             rules.decide(at(0, "12:00"), &subject(&number.to_string()));
         }
-        assert!(rules.spent.len() <= MAX_SENDERS);
+        assert!(rules.counts.len() <= MAX_SENDERS);
     }
 }

@@ -1,15 +1,15 @@
-//! A session written down: what was unread and what was shown, to be there again after a restart.
+//! A saved session: what was unread and what was shown, to be restored after a restart.
 
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{Attention, Reason};
+use crate::attention::{Attention, UnreadReason};
 use crate::record::Record;
 use crate::surface::{Place, WorkspaceId};
 
 /// The version that is written. Older ones are read; newer ones are refused.
 const VERSION: u32 = 1;
 
-/// A session, as it is written down.
+/// A session in the form in which it is saved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     version: u32,
@@ -23,7 +23,7 @@ pub struct Session {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Workspace {
     id: WorkspaceId,
-    /// How many were unread. The notifications themselves may be fewer: only the newest are written down.
+    /// How many were unread. The notifications themselves may be fewer: only the newest are saved.
     unread: usize,
     notifications: Vec<Record>,
 }
@@ -37,7 +37,7 @@ pub struct NewerSession {
 }
 
 impl Session {
-    /// Writes down what asks for attention, with at most so many notifications of each workspace.
+    /// The session to save, with at most `most` notifications of each workspace.
     pub fn of(attention: &Attention, most: usize) -> Self {
         let mut ids: Vec<WorkspaceId> =
             attention.store().newest().map(|record| record.place.workspace.clone()).collect();
@@ -56,14 +56,14 @@ impl Session {
         Self {
             version: VERSION,
             workspaces,
-            manual: attention.places(Reason::Manual),
-            panel: attention.places(Reason::Panel),
-            restored: attention.places(Reason::Restored),
+            manual: attention.places(UnreadReason::Manual),
+            panel: attention.places(UnreadReason::Panel),
+            restored: attention.places(UnreadReason::Restored),
         }
     }
 
-    /// Puts a session back. Each of its workspaces has its notifications replaced; one that was unread and whose unread
-    /// notifications did not survive is unread as *restored*. Nothing is counted twice.
+    /// Restores a session. Each of its workspaces has its notifications replaced; one that was unread and whose unread
+    /// notifications were not saved is unread as *restored*. Nothing is counted twice.
     pub fn restore(self, attention: &mut Attention) -> Result<(), NewerSession> {
         if self.version > VERSION {
             return Err(NewerSession { found: self.version });
@@ -73,15 +73,17 @@ impl Session {
             attention.clear(&place);
             let survived = workspace.notifications.iter().any(|record| !record.is_read);
             for record in workspace.notifications {
-                attention.store_mut().put_back(record);
+                attention.store_mut().restore(record);
             }
             if workspace.unread > 0 && !survived {
-                attention.set(Reason::Restored, place);
+                attention.set(UnreadReason::Restored, place);
             }
         }
-        for (reason, places) in
-            [(Reason::Manual, self.manual), (Reason::Panel, self.panel), (Reason::Restored, self.restored)]
-        {
+        for (reason, places) in [
+            (UnreadReason::Manual, self.manual),
+            (UnreadReason::Panel, self.panel),
+            (UnreadReason::Restored, self.restored),
+        ] {
             for place in places {
                 attention.set(reason, place);
             }
@@ -116,7 +118,7 @@ mod tests {
     #[test]
     fn what_was_unread_is_unread_again() {
         let mut before = attention(3);
-        before.set(Reason::Manual, Place::workspace(WorkspaceId::new("v")));
+        before.set(UnreadReason::Manual, Place::workspace(WorkspaceId::new("v")));
         let after = again(&Session::of(&before, 100));
         for workspace in ["w", "v"].map(WorkspaceId::new) {
             assert_eq!(after.badge(&workspace), before.badge(&workspace));
@@ -131,10 +133,10 @@ mod tests {
     fn restored_only_when_the_unread_ones_did_not_survive() {
         let workspace = WorkspaceId::new("w");
         let after = again(&Session::of(&attention(3), 0));
-        assert!(after.store().is_empty() && after.holds(Reason::Restored, &workspace));
+        assert!(after.store().is_empty() && after.holds(UnreadReason::Restored, &workspace));
         assert_eq!(after.badge(&workspace).0, 1);
         let after = again(&Session::of(&attention(3), 2));
-        assert!(!after.holds(Reason::Restored, &workspace), "two of them survived");
+        assert!(!after.holds(UnreadReason::Restored, &workspace), "two of them survived");
         assert_eq!(after.badge(&workspace).0, 2);
     }
 

@@ -1,4 +1,4 @@
-//! What tells of an agent's state, and how much it is to be believed.
+//! Signals about an agent's state, and how reliable each source is.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,19 +12,19 @@ pub enum AgentState {
     Ready,
     /// It is in a turn.
     Working,
-    /// It needs somebody.
+    /// It needs a person.
     Blocked(BlockedOn),
     /// Its turn ended as it should.
     Done,
-    /// It is in a turn and has not shown a sign of life for long.
+    /// It is in a turn and has sent no signal for [`crate::STUCK_AFTER`].
     Stuck,
     /// Its turn ended because something failed.
     Error,
-    /// It has gone.
+    /// Its process ended.
     Exited,
-    /// It waits for its provider. Never told.
+    /// It waits for its provider. Never reported.
     RateLimited,
-    /// It shortens its memory. Never told.
+    /// It compacts its context. Never reported.
     Compacting,
 }
 
@@ -32,13 +32,13 @@ pub enum AgentState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockedOn {
-    /// Leave to do something.
+    /// A permission.
     Permission,
     /// An answer.
     Question,
     /// A login.
     Auth,
-    /// What to do next: its last words said that it waits.
+    /// Its next instruction: its last message said that it waits.
     Input,
 }
 
@@ -68,7 +68,7 @@ impl AgentState {
     }
 }
 
-/// Who tells it, the most believable first.
+/// Where a signal comes from, the most reliable source first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Authority {
@@ -78,14 +78,14 @@ pub enum Authority {
     Status,
     /// The window title.
     Title,
-    /// A notification the client sent. Never a sign that a turn ended.
+    /// A notification that the client sent. It never means that a turn ended.
     Notification,
     /// The process: it started, it ended.
     Process,
 }
 
 impl Authority {
-    /// The words used in the trail.
+    /// The text used in the trail.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Hook => "a hook",
@@ -100,39 +100,41 @@ impl Authority {
 /// What a signal says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Says {
+pub enum SignalContent {
     /// The agent is in this state now.
-    Is(AgentState),
-    /// The turn ended; whether it is done or needs somebody is not said. Claude Code's title does this.
+    #[serde(rename = "is")]
+    State(AgentState),
+    /// The turn ended; whether the agent is done or blocked is unknown. Claude Code's title says no more than this.
     TurnEnded,
-    /// It sent a notification of its own, which may be about anything, and late.
+    /// The client sent a notification, which may be about anything and may come late.
     Notified,
-    /// It says that it has been waiting for its person.
+    /// The client says that it has been waiting for its user.
     Idle,
-    /// It lives: output, a tool, a spinner's next frame.
+    /// The agent is active: output, a tool call, the next frame of a spinner.
     Alive,
 }
 
-/// One sign of what an agent does.
+/// One report of what an agent does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signal {
-    /// Who tells it.
+    /// Where it comes from.
     pub authority: Authority,
-    /// What.
-    pub says: Says,
-    /// In the client's words: the question, what it wants to do, the error, the last message.
+    /// What it says.
+    #[serde(rename = "says")]
+    pub content: SignalContent,
+    /// The client's text: the question, the requested action, the error, the last message.
     pub text: Option<String>,
     /// Whether the agent still has background work running; its turn then is not complete.
     pub pending: bool,
 }
 
 impl Signal {
-    /// A signal that says nothing but the state.
+    /// A signal with a state and no text.
     pub fn state(authority: Authority, state: AgentState) -> Self {
-        Self { authority, says: Says::Is(state), text: None, pending: false }
+        Self { authority, content: SignalContent::State(state), text: None, pending: false }
     }
 
-    /// The same, with the client's words.
+    /// The same signal with a text.
     pub fn text(mut self, text: impl Into<String>) -> Self {
         self.text = Some(text.into());
         self

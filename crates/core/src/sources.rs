@@ -1,4 +1,4 @@
-//! The catalogue of sources: each looks at one condition and makes at most one toast of it.
+//! The catalogue of sources: each reports one condition and makes at most one toast of it.
 //!
 //! One table and one shape. What differs between sources is data: the key, the priority, the time, the colour, and when
 //! an observation is worth showing.
@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::toast::{Colour, DEFAULT_TIMEOUT, Priority, Span, Toast};
+use crate::toast::{Colour, DEFAULT_TOAST_TIMEOUT, Priority, Toast, ToastSpan};
 
-/// Subjects (servers, plugins, notes) of which a source remembers what it last showed. More, and all are forgotten: the
-/// worst that can happen is that something is shown once more.
+/// How many subjects (servers, plugins, notes) are remembered with the text they last showed. At the limit all are
+/// forgotten; the worst effect is that a toast is shown once more.
 const MAX_SUBJECTS: usize = 256;
 
 /// When an observation is worth showing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fires {
+enum ShowWhen {
     /// When its text differs from the last one shown.
     OnNewText,
     /// Once each time the condition begins.
@@ -38,15 +38,30 @@ struct Row {
     colour: Colour,
     /// Priority, time and colour when the observation is an error, where they differ.
     on_error: Option<(Priority, Duration, Colour)>,
-    fires: Fires,
+    show_when: ShowWhen,
     /// Looked at once per session, and never in remote mode.
     start_up: bool,
 }
 
-const FIVE: Duration = Duration::from_secs(5);
+const FIVE_SECONDS: Duration = Duration::from_secs(5);
 
-const fn row(name: &'static str, key: &'static str, priority: Priority, colour: Colour, fires: Fires) -> Row {
-    Row { name, key, priority, timeout: DEFAULT_TIMEOUT, colour, on_error: None, fires, start_up: false }
+const fn row(
+    name: &'static str,
+    key: &'static str,
+    priority: Priority,
+    colour: Colour,
+    show_when: ShowWhen,
+) -> Row {
+    Row {
+        name,
+        key,
+        priority,
+        timeout: DEFAULT_TOAST_TIMEOUT,
+        colour,
+        on_error: None,
+        show_when,
+        start_up: false,
+    }
 }
 
 const fn at_start(mut row: Row) -> Row {
@@ -55,18 +70,18 @@ const fn at_start(mut row: Row) -> Row {
 }
 
 const fn for_five_seconds(mut row: Row) -> Row {
-    row.timeout = FIVE;
+    row.timeout = FIVE_SECONDS;
     row
 }
 
 const fn worse_on_error(mut row: Row, priority: Priority) -> Row {
-    row.on_error = Some((priority, DEFAULT_TIMEOUT, Error));
+    row.on_error = Some((priority, DEFAULT_TOAST_TIMEOUT, Error));
     row
 }
 
 use Colour::{Error, Plain, Success, Warning};
-use Fires::{Inline, OnEntry, OnNewText, WhileActive};
 use Priority::{High, Immediate, Low, Medium};
+use ShowWhen::{Inline, OnEntry, OnNewText, WhileActive};
 
 /// The seventeen sources.
 const CATALOGUE: [Row; 17] = [
@@ -89,27 +104,27 @@ const CATALOGUE: [Row; 17] = [
     worse_on_error(for_five_seconds(row("env-hook", "env-hook", Low, Plain, OnNewText)), Medium),
 ];
 
-/// What somebody observed.
+/// A condition that a source reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// Which source it is for.
     pub source: String,
-    /// Which server, plugin, note or agent, for the sources that have several. Each has its own conditions; whether it
-    /// has a toast of its own, too, the catalogue says.
+    /// Which server, plugin, note or agent, for the sources that have several. Each has its own condition; the catalogue
+    /// says whether it also has its own toast.
     #[serde(default)]
     pub subject: Option<String>,
     /// What it says.
     #[serde(default)]
     pub text: String,
-    /// Whether the condition holds. One that ended has a text of no interest.
-    #[serde(default = "holds")]
+    /// Whether the condition holds. The text of a condition that ended is not used.
+    #[serde(default = "default_active")]
     pub active: bool,
     /// Whether it is about something that failed.
     #[serde(default)]
     pub error: bool,
 }
 
-fn holds() -> bool {
+fn default_active() -> bool {
     true
 }
 
@@ -122,12 +137,12 @@ impl Observation {
 
 /// What an observation changes.
 #[derive(Debug, Clone)]
-pub enum Change {
-    /// Show this.
+pub enum ToastChange {
+    /// Show this toast.
     Add(Toast),
-    /// Take it away.
+    /// Remove the toast with this key.
     Remove(String),
-    /// Draw it inline; an empty text takes it away.
+    /// Draw it inline; an empty text removes it.
     Indicator {
         /// What it is about.
         key: String,
@@ -150,7 +165,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Seen {
+struct SourceState {
     active: bool,
     last_shown: Option<String>,
 }
@@ -158,18 +173,18 @@ struct Seen {
 /// The sources, with what each has shown.
 ///
 /// ```
-/// use ringer_core::{Change, Observation, Sources};
+/// use ringer_core::{ToastChange, Observation, Sources};
 ///
 /// let mut sources = Sources::new(false);
 /// let warning = Observation::new("rate-limit-warning", "80 % of this week's limit is used");
-/// assert!(matches!(&sources.observe(&warning)?[..], [Change::Add(toast)] if toast.key == "rate-limit-warning"));
+/// assert!(matches!(&sources.observe(&warning)?[..], [ToastChange::Add(toast)] if toast.key == "rate-limit-warning"));
 /// assert!(sources.observe(&warning)?.is_empty(), "the same text again is not worth showing");
 /// # Ok::<(), ringer_core::UnknownSource>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Sources {
     remote: bool,
-    seen: HashMap<(&'static str, Option<String>), Seen>,
+    seen: HashMap<(&'static str, Option<String>), SourceState>,
 }
 
 impl Sources {
@@ -178,8 +193,8 @@ impl Sources {
         Self { remote, seen: HashMap::new() }
     }
 
-    /// Takes an observation.
-    pub fn observe(&mut self, observation: &Observation) -> Result<Vec<Change>, UnknownSource> {
+    /// Takes an observation. Returns the changes to the toasts.
+    pub fn observe(&mut self, observation: &Observation) -> Result<Vec<ToastChange>, UnknownSource> {
         let row = CATALOGUE
             .iter()
             .find(|row| row.name == observation.source)
@@ -197,10 +212,10 @@ impl Sources {
         let ended = !observation.active && seen.active;
         let differs = seen.last_shown.as_ref() != Some(&observation.text);
         seen.active = observation.active;
-        // A start-up source has its say once in a session.
+        // A start-up source shows at most one toast per session.
         let again = !row.start_up || seen.last_shown.is_none();
         let shows = again
-            && match row.fires {
+            && match row.show_when {
                 OnNewText => observation.active && differs,
                 OnEntry => began,
                 WhileActive => observation.active && (began || differs),
@@ -212,14 +227,14 @@ impl Sources {
         if shows && observation.active {
             seen.last_shown = Some(observation.text.clone());
         }
-        Ok(match row.fires {
+        Ok(match row.show_when {
             Inline if shows => {
                 let text = if observation.active { observation.text.clone() } else { String::new() };
-                vec![Change::Indicator { key, text }]
+                vec![ToastChange::Indicator { key, text }]
             }
             Inline => Vec::new(),
-            WhileActive if ended => vec![Change::Remove(key)],
-            _ if shows => vec![Change::Add(toast(row, key, observation))],
+            WhileActive if ended => vec![ToastChange::Remove(key)],
+            _ if shows => vec![ToastChange::Add(toast(row, key, observation))],
             _ => Vec::new(),
         })
     }
@@ -229,9 +244,9 @@ fn toast(row: &Row, key: String, observation: &Observation) -> Toast {
     let (priority, timeout, colour) =
         row.on_error.filter(|_| observation.error).unwrap_or((row.priority, row.timeout, row.colour));
     let mut toast = Toast::new(key, priority, "");
-    toast.spans = vec![Span { text: observation.text.clone(), colour }];
+    toast.spans = vec![ToastSpan { text: observation.text.clone(), colour }];
     toast.timeout = timeout;
-    // A newer text takes the place of the last one, also while that is still shown or waits.
+    // A newer text replaces the last one, also while that is still shown or queued.
     toast.fold = Some(|_, newer| newer.clone());
     toast
 }
@@ -253,9 +268,9 @@ mod tests {
         let changes = sources.observe(observation).unwrap().into_iter();
         changes
             .map(|change| match change {
-                Change::Add(toast) => format!("+{}", toast.key),
-                Change::Remove(key) => format!("-{key}"),
-                Change::Indicator { key, text } => format!("={key}:{text}"),
+                ToastChange::Add(toast) => format!("+{}", toast.key),
+                ToastChange::Remove(key) => format!("-{key}"),
+                ToastChange::Indicator { key, text } => format!("={key}:{text}"),
             })
             .collect()
     }
@@ -265,7 +280,7 @@ mod tests {
     fn every_row_of_the_catalogue() {
         let check = |source: &str, key: &str, priority, seconds| {
             let changes = Sources::new(false).observe(&about(source, "x", "text")).unwrap();
-            let [Change::Add(toast)] = &changes[..] else { panic!("{source}: {changes:?}") };
+            let [ToastChange::Add(toast)] = &changes[..] else { panic!("{source}: {changes:?}") };
             assert_eq!(
                 (toast.key.as_str(), toast.priority, toast.timeout.as_secs()),
                 (key, priority, seconds)
@@ -299,7 +314,7 @@ mod tests {
     fn an_env_hook_that_fails_is_medium_for_eight_seconds() {
         let failed = Observation { error: true, ..Observation::new("env-hook", "direnv failed") };
         let changes = Sources::new(false).observe(&failed).unwrap();
-        let [Change::Add(toast)] = &changes[..] else { panic!("{changes:?}") };
+        let [ToastChange::Add(toast)] = &changes[..] else { panic!("{changes:?}") };
         assert_eq!((toast.priority, toast.timeout.as_secs(), toast.spans[0].colour), (Medium, 8, Error));
     }
 

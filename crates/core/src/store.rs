@@ -1,16 +1,16 @@
-//! The store: what is unread, where, and what was before.
+//! The notification store: read and unread notifications, with an index for each question that is asked of it.
 //!
-//! Every index is kept as things change, never made by looking through everything: adding, reading and removing one
-//! costs the same with ten notifications and with a million, and clearing many costs what it clears.
+//! Every index is updated with each change and never rebuilt: adding, reading and removing one costs the same with ten
+//! notifications as with a million, and clearing costs time in proportion to what it clears.
 
 use std::collections::HashMap;
 
-use crate::chain::{Arena, Chain, Link, Linked, Slot};
 use crate::id::{MessageId, QuestionId};
+use crate::linked_list::{Arena, Link, Linked, LinkedList, Slot};
 use crate::record::Record;
 use crate::surface::{Place, WorkspaceId};
 
-/// The chains an entry may be in.
+/// The lists that an entry may be in.
 #[derive(Debug, Clone, Copy)]
 enum List {
     Everything,
@@ -44,11 +44,11 @@ impl Linked<List> for Entry {
 /// What there is of one workspace, or of one surface.
 #[derive(Debug, Clone, Default)]
 struct Group {
-    all: Chain,
+    all: LinkedList,
     /// Of a surface, without the open questions.
-    unread: Chain,
-    /// The open questions of a surface. They are apart because a newer notification supersedes the others.
-    questions: Chain,
+    unread: LinkedList,
+    /// The open questions of a surface. A newer notification supersedes the others, so these have a list of their own.
+    questions: LinkedList,
 }
 
 impl Group {
@@ -70,9 +70,9 @@ pub struct Added {
 /// Notifications with their indexes.
 ///
 /// ```
-/// use ringer_core::{Kind, MessageId, Place, Record, Store, SurfaceId, WorkspaceId};
+/// use ringer_core::{Kind, MessageId, Place, Record, NotificationStore, SurfaceId, WorkspaceId};
 ///
-/// let mut store = Store::default();
+/// let mut store = NotificationStore::default();
 /// let pane = Place::surface(WorkspaceId::new("w"), SurfaceId::new("s"));
 /// let id = MessageId::new(0, [1; 10]);
 /// store.add(Record::new(id.clone(), pane.clone(), Kind::Waiting, "needs you", 0), 0);
@@ -81,18 +81,18 @@ pub struct Added {
 /// assert_eq!(store.total_unread(), 0);
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Store {
+pub struct NotificationStore {
     arena: Arena<Entry>,
     by_id: HashMap<MessageId, Slot>,
     by_question: HashMap<QuestionId, Slot>,
-    everything: Chain,
-    read: Chain,
-    unread: Chain,
+    everything: LinkedList,
+    read: LinkedList,
+    unread: LinkedList,
     workspaces: HashMap<WorkspaceId, Group>,
     surfaces: HashMap<Place, Group>,
 }
 
-impl Store {
+impl NotificationStore {
     /// How many notifications are unread.
     pub fn total_unread(&self) -> usize {
         self.unread.len()
@@ -123,7 +123,7 @@ impl Store {
         self.record(self.workspaces.get(workspace)?.all.last()?)
     }
 
-    /// The oldest unread notification, where one jumps first.
+    /// The oldest unread notification, which the jump command opens first.
     pub fn first_unread(&self) -> Option<&Record> {
         self.record(self.unread.first()?)
     }
@@ -145,26 +145,26 @@ impl Store {
 
     /// Those of a place, newest first.
     pub fn newest_of(&self, place: &Place) -> impl Iterator<Item = &Record> {
-        let (chain, list) = match self.group(place) {
+        let (entries, list) = match self.group(place) {
             Some(group) if place.surface.is_some() => (group.all, List::OfSurface),
             Some(group) => (group.all, List::OfWorkspace),
-            None => (Chain::default(), List::OfWorkspace),
+            None => (LinkedList::default(), List::OfWorkspace),
         };
-        chain.backwards(&self.arena, list).filter_map(|slot| self.record(slot))
+        entries.backwards(&self.arena, list).filter_map(|slot| self.record(slot))
     }
 
-    /// Puts a notification in. On a surface it supersedes the unread one before it, so that what a person has to look at
-    /// does not depend on how many signals told of it; only an open question stays until it is answered.
+    /// Adds a notification. On a surface it supersedes the unread one before it, so that the unread count does not depend on
+    /// how many signals reported one event; an open question stays unread until it is answered.
     pub fn add(&mut self, record: Record, unix_ms: i64) -> Added {
         if self.by_id.contains_key(&record.id) {
             return Added { is_new: false, superseded: Vec::new() };
         }
         let superseded = if record.is_read { Vec::new() } else { self.supersede(&record, unix_ms) };
-        Added { is_new: self.put_back(record), superseded }
+        Added { is_new: self.restore(record), superseded }
     }
 
-    /// Puts a notification in as it was, read or unread, and leaves the others alone. Gives whether it was put in.
-    pub(crate) fn put_back(&mut self, record: Record) -> bool {
+    /// Adds a saved notification, read or unread, and supersedes nothing. Returns whether it was added.
+    pub(crate) fn restore(&mut self, record: Record) -> bool {
         let (id, question) = (record.id.clone(), record.open_question.clone());
         if self.by_id.contains_key(&id) {
             return false;
@@ -216,34 +216,34 @@ impl Store {
         unread
     }
 
-    /// Takes one out.
+    /// Removes one.
     pub fn remove(&mut self, id: &MessageId) -> Option<Record> {
         let slot = self.by_id.get(id).copied()?;
-        self.take_out(slot)
+        self.unlink_and_remove(slot)
     }
 
-    /// Takes everything at a place out.
+    /// Removes everything at a place.
     pub fn clear(&mut self, place: &Place) -> Vec<Record> {
         let mut records = Vec::new();
         while let Some(slot) = self.group(place).and_then(|group| group.all.first()) {
-            records.extend(self.take_out(slot));
+            records.extend(self.unlink_and_remove(slot));
         }
         records
     }
 
-    /// Forgets the oldest read ones until no more than so many are left, or only unread ones are.
+    /// Removes the oldest read ones until at most `most` are left, or only unread ones. Returns how many were removed.
     pub fn trim(&mut self, most: usize) -> usize {
         let before = self.len();
         while self.len() > most
             && let Some(slot) = self.read.first()
         {
-            self.take_out(slot);
+            self.unlink_and_remove(slot);
         }
         before - self.len()
     }
 
     /// Adds a step to a notification's trail.
-    pub fn note(&mut self, id: &MessageId, unix_ms: i64, text: impl Into<String>) {
+    pub fn add_trail_step(&mut self, id: &MessageId, unix_ms: i64, text: impl Into<String>) {
         if let Some(slot) = self.by_id.get(id)
             && let Some(record) = &mut self.arena.get_mut(*slot).record
         {
@@ -267,7 +267,7 @@ impl Store {
         superseded
     }
 
-    /// Moves an entry between the read and the unread. `None` if it was there already.
+    /// Moves an entry between the read and the unread. `None` if it was in that state already.
     fn set_read(&mut self, slot: Slot, is_read: bool, unix_ms: i64, why: &str) -> Option<MessageId> {
         let record = self.arena.get_mut(slot).record.as_mut().filter(|record| record.is_read != is_read)?;
         record.trail.add(unix_ms, format!("marked {}: {why}", if is_read { "read" } else { "unread" }));
@@ -280,7 +280,7 @@ impl Store {
         Some(id)
     }
 
-    fn take_out(&mut self, slot: Slot) -> Option<Record> {
+    fn unlink_and_remove(&mut self, slot: Slot) -> Option<Record> {
         self.unlink_by_state(slot);
         self.unlink(slot);
         let record = self.arena.remove(slot).record?;
@@ -291,7 +291,7 @@ impl Store {
         Some(record)
     }
 
-    /// Into the lists of everything at its place.
+    /// Adds an entry to the lists of its place.
     fn link(&mut self, slot: Slot) {
         let Some(place) = self.record(slot).map(|record| record.place.clone()) else { return };
         let arena = &mut self.arena;
@@ -302,7 +302,7 @@ impl Store {
         }
     }
 
-    /// Out of them again. A place with nothing in it is forgotten.
+    /// Removes it from them. A place with no entries is removed.
     fn unlink(&mut self, slot: Slot) {
         let Some(place) = self.record(slot).map(|record| record.place.clone()) else { return };
         let arena = &mut self.arena;
@@ -321,7 +321,7 @@ impl Store {
         }
     }
 
-    /// Into the lists of the read or the unread.
+    /// Adds an entry to the lists of the read or the unread.
     fn link_by_state(&mut self, slot: Slot) {
         let Some(record) = self.record(slot) else { return };
         let (place, is_read, is_question) =

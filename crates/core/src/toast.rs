@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// How long a toast stays unless it says otherwise.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(8);
-/// Toasts that may wait. One more, and the least urgent that came last is dropped.
-pub const MAX_QUEUED: usize = 64;
+pub const DEFAULT_TOAST_TIMEOUT: Duration = Duration::from_secs(8);
+/// How many toasts may be queued. At the limit the newest of the least urgent is dropped.
+pub const MAX_QUEUED_TOASTS: usize = 64;
 
 /// How urgent a toast is. The order is the order in which they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// At once, instead of whatever is shown.
+    /// At once, in place of the shown one.
     Immediate,
     /// Before the others.
     High,
@@ -37,30 +37,30 @@ pub enum Colour {
 
 /// A piece of a toast's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct ToastSpan {
     /// What it says.
     pub text: String,
     /// How it looks.
     pub colour: Colour,
 }
 
-/// Makes one toast out of the one that is there and the one that comes.
+/// Merges a toast into the earlier one of the same key.
 pub type Fold = fn(accumulator: &Toast, incoming: &Toast) -> Toast;
 
 /// A toast.
 #[derive(Debug, Clone)]
 pub struct Toast {
-    /// What it is about: two toasts of one key are never shown both.
+    /// What it is about. At most one toast of a key is shown or queued.
     pub key: String,
     /// How urgent it is.
     pub priority: Priority,
     /// Its text.
-    pub spans: Vec<Span>,
+    pub spans: Vec<ToastSpan>,
     /// How long it stays.
     pub timeout: Duration,
-    /// Keys of toasts that it makes pointless.
+    /// Keys of toasts that it removes.
     pub invalidates: Vec<String>,
-    /// How it joins one of its own key; without, it is dropped then.
+    /// How it is merged with a toast of the same key; without it, the newer one is dropped.
     pub fold: Option<Fold>,
 }
 
@@ -70,8 +70,8 @@ impl Toast {
         Self {
             key: key.into(),
             priority,
-            spans: vec![Span { text: text.into(), colour: Colour::Plain }],
-            timeout: DEFAULT_TIMEOUT,
+            spans: vec![ToastSpan { text: text.into(), colour: Colour::Plain }],
+            timeout: DEFAULT_TOAST_TIMEOUT,
             invalidates: Vec::new(),
             fold: None,
         }
@@ -84,13 +84,13 @@ impl Toast {
 }
 
 #[derive(Debug, Clone)]
-struct Showing {
+struct ShownToast {
     toast: Toast,
     until: Duration,
 }
 
-/// The queue: one toast is shown, the others wait. There is no timer in here but a deadline; ask for it with
-/// [`ToastQueue::next_deadline`] and call [`ToastQueue::tick`] when it has come.
+/// The queue: one toast is shown, the others wait. It has no timer: call [`ToastQueue::tick`] at
+/// [`ToastQueue::next_deadline`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -107,7 +107,7 @@ struct Showing {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct ToastQueue {
-    current: Option<Showing>,
+    current: Option<ShownToast>,
     queue: VecDeque<Toast>,
 }
 
@@ -131,27 +131,27 @@ impl ToastQueue {
     pub fn add(&mut self, now: Duration, toast: Toast) {
         if toast.priority == Priority::Immediate {
             self.show_at_once(now, toast);
-        } else if !self.folded(now, &toast) && !self.has(&toast.key) {
+        } else if !self.merge(now, &toast) && !self.has(&toast.key) {
             self.append(toast);
         }
-        self.pump(now);
+        self.show_next(now);
     }
 
     /// Takes a toast away, shown or waiting.
     pub fn remove(&mut self, now: Duration, key: &str) {
         self.current = self.current.take().filter(|showing| showing.toast.key != key);
         self.queue.retain(|toast| toast.key != key);
-        self.pump(now);
+        self.show_next(now);
     }
 
     /// Ends what has been shown long enough. Called too early, it does nothing.
     pub fn tick(&mut self, now: Duration) {
         self.current = self.current.take().filter(|showing| showing.until > now);
-        self.pump(now);
+        self.show_next(now);
     }
 
-    /// The one that was shown waits for its full time again, unless it was immediate itself: two of those would take
-    /// turns for ever.
+    /// Shows an immediate toast. The toast it interrupts is queued again with its full time, unless that is immediate too:
+    /// two of those would interrupt each other for ever.
     fn show_at_once(&mut self, now: Duration, toast: Toast) {
         if let Some(bumped) = self.current.take() {
             self.queue.push_front(bumped.toast);
@@ -161,12 +161,12 @@ impl ToastQueue {
                 && waiting.key != toast.key
                 && !toast.invalidates.contains(&waiting.key)
         });
-        self.bound();
+        self.limit_queue();
         self.show(now, toast);
     }
 
-    /// Folds a toast into the one of its key, if there is one and it knows how. What comes out keeps the key.
-    fn folded(&mut self, now: Duration, incoming: &Toast) -> bool {
+    /// Merges a toast into the earlier one of its key, if there is one and it has a merge function. The result keeps the key.
+    fn merge(&mut self, now: Duration, incoming: &Toast) -> bool {
         let Some(fold) = incoming.fold else { return false };
         let join = |accumulator: &Toast| Toast { key: incoming.key.clone(), ..fold(accumulator, incoming) };
         if let Some(showing) = self.current.as_mut().filter(|showing| showing.toast.key == incoming.key) {
@@ -194,11 +194,11 @@ impl ToastQueue {
         self.current = self.current.take().filter(|showing| !toast.invalidates.contains(&showing.toast.key));
         self.queue.retain(|waiting| !toast.invalidates.contains(&waiting.key));
         self.queue.push_back(toast);
-        self.bound();
+        self.limit_queue();
     }
 
-    fn bound(&mut self) {
-        while self.queue.len() > MAX_QUEUED {
+    fn limit_queue(&mut self) {
+        while self.queue.len() > MAX_QUEUED_TOASTS {
             // The last of the least urgent ones.
             let least = (0..self.queue.len()).max_by_key(|index| (self.queue[*index].priority, *index));
             self.queue.remove(least.unwrap_or_default());
@@ -206,7 +206,7 @@ impl ToastQueue {
     }
 
     /// Shows the next one if nothing is shown: the best priority, the earliest among equals.
-    fn pump(&mut self, now: Duration) {
+    fn show_next(&mut self, now: Duration) {
         if self.current.is_some() {
             return;
         }
@@ -217,7 +217,7 @@ impl ToastQueue {
     }
 
     fn show(&mut self, now: Duration, toast: Toast) {
-        self.current = Some(Showing { until: now + toast.timeout, toast });
+        self.current = Some(ShownToast { until: now + toast.timeout, toast });
     }
 }
 
@@ -368,7 +368,7 @@ mod tests {
         for number in 0..1000 {
             queue.add(at(0), toast(&format!("{number}"), Priority::Low));
         }
-        assert_eq!(queue.waiting().count(), MAX_QUEUED);
+        assert_eq!(queue.waiting().count(), MAX_QUEUED_TOASTS);
         assert!(queue.has("urgent") && queue.has("0") && !queue.has("999"));
     }
 

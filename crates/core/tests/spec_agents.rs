@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use ringer_core::{
-    AgentMachine, AgentState, Authority, BlockedOn, HOLD, Kind, Notice, Patience, Says, Signal,
+    AUTHORITY_HOLD, AgentMachine, AgentNotice, AgentState, AgentTimeouts, Authority, BlockedOn, Kind, Signal,
+    SignalContent,
 };
 
 const AUTHORITIES: [Authority; 5] =
@@ -21,7 +22,7 @@ fn at(seconds: u64) -> Duration {
 }
 
 fn new() -> AgentMachine {
-    AgentMachine::new(at(0), Patience::default())
+    AgentMachine::new(at(0), AgentTimeouts::default())
 }
 
 /// An agent that a signal of that authority put into a state, at second 100.
@@ -32,8 +33,8 @@ fn in_state(authority: Authority, state: AgentState) -> AgentMachine {
     agent
 }
 
-fn says(authority: Authority, says: Says) -> Signal {
-    Signal { authority, says, text: None, pending: false }
+fn signal(authority: Authority, content: SignalContent) -> Signal {
+    Signal { authority, content, text: None, pending: false }
 }
 
 #[test]
@@ -41,12 +42,12 @@ fn a_lower_authority_never_overrides_a_fresher_higher_one() {
     for (rank, higher) in AUTHORITIES.into_iter().enumerate() {
         for (other, lower) in AUTHORITIES.into_iter().enumerate() {
             let mut agent = in_state(higher, AgentState::Working);
-            let just_before = at(100) + HOLD.saturating_sub(Duration::from_millis(1));
+            let just_before = at(100) + AUTHORITY_HOLD.saturating_sub(Duration::from_millis(1));
             agent.apply(just_before, &Signal::state(lower, AgentState::Error));
             let overrides = other <= rank;
             assert_eq!(agent.state() == AgentState::Error, overrides, "{lower:?} against {higher:?}");
-            // When the higher one no longer tells, the next one takes over, without being asked again.
-            agent.tick(at(100) + HOLD);
+            // When the more reliable source is silent, the next one counts, without a new signal.
+            agent.tick(at(100) + AUTHORITY_HOLD);
             assert_eq!(agent.state(), AgentState::Error, "{lower:?} after {higher:?}");
             assert_eq!(agent.decided_by(), lower, "`ringer why` says which signal decided");
         }
@@ -112,16 +113,18 @@ fn never_for_working_starting_compacting_rate_limited() {
 fn an_episode_is_one_notification_whatever_signals_announce_it_and_however_late() {
     for state in BLOCKED.into_iter().chain([AgentState::Done]) {
         let mut agent = in_state(Authority::Hook, AgentState::Working);
-        let mut told: Vec<Notice> = Vec::new();
+        let mut told: Vec<AgentNotice> = Vec::new();
         for (number, authority) in (1u64..).zip(AUTHORITIES) {
             told.extend(agent.apply(at(100 + number), &Signal::state(authority, state)));
             let late = at(100 + 10 * number);
-            told.extend(agent.apply(late, &says(Authority::Title, Says::TurnEnded)));
-            told.extend(agent.apply(late, &says(Authority::Notification, Says::Notified)));
+            told.extend(agent.apply(late, &signal(Authority::Title, SignalContent::TurnEnded)));
+            told.extend(agent.apply(late, &signal(Authority::Notification, SignalContent::Notified)));
         }
         assert_eq!(told.iter().filter(|notice| !notice.upgrade).count(), 1, "{state:?}: {told:?}");
-        let richer =
-            Signal { text: Some("in words".to_owned()), ..says(Authority::Notification, Says::Notified) };
+        let richer = Signal {
+            text: Some("in words".to_owned()),
+            ..signal(Authority::Notification, SignalContent::Notified)
+        };
         let upgrade = agent.apply(at(155), &richer);
         assert!(
             matches!(&upgrade[..], [notice] if notice.upgrade && notice.kind == told[0].kind),
@@ -133,8 +136,8 @@ fn an_episode_is_one_notification_whatever_signals_announce_it_and_however_late(
 
 #[test]
 fn the_times_are_configurable() {
-    let patience = Patience { stuck: at(5), idle: at(7) };
-    let mut agent = AgentMachine::new(at(0), patience);
+    let timeouts = AgentTimeouts { stuck: at(5), idle: at(7) };
+    let mut agent = AgentMachine::new(at(0), timeouts);
     agent.apply(at(0), &Signal::state(Authority::Hook, AgentState::Working));
     assert_eq!((agent.tick(at(4)).len(), agent.tick(at(5)).len()), (0, 1));
     agent.apply(at(6), &Signal::state(Authority::Hook, AgentState::Done));
@@ -144,9 +147,14 @@ fn the_times_are_configurable() {
 
 #[test]
 fn any_sign_of_life_puts_off_being_stuck() {
-    for sign in [Says::Alive, Says::Notified, Says::Idle, Says::Is(AgentState::Working)] {
+    for sign in [
+        SignalContent::Alive,
+        SignalContent::Notified,
+        SignalContent::Idle,
+        SignalContent::State(AgentState::Working),
+    ] {
         let mut agent = in_state(Authority::Hook, AgentState::Working);
-        agent.apply(at(400), &says(Authority::Title, sign.clone()));
+        agent.apply(at(400), &signal(Authority::Title, sign.clone()));
         assert_eq!(agent.tick(at(999)), [], "{sign:?}");
         let notices = agent.tick(at(1000));
         assert!(matches!(&notices[..], [notice] if notice.kind == Kind::Stuck), "{sign:?}: {notices:?}");

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use ringer_core::{
-    Answer, Caller, DailySpan, Draft, Effects, Engine, Envelope, Event, Hook, HookIdentity, Incoming, Kind,
-    Looking, Message, MessageId, Mute, Now, OnFailure, Order, Patch, Place, Preferences, Scope, Sender,
-    Settings, SurfaceId, Ticket, TimeOfDay, Way, WorkspaceId,
+    Caller, DailySpan, DeliveryChannel, Draft, Effects, Engine, Envelope, Event, FocusState, Hook,
+    HookAnswer, HookIdentity, HookPatch, IncomingMessage, Kind, Message, MessageId, Mute, Now, OnFailure,
+    Order, Place, Preferences, RuleSettings, Scope, Sender, SurfaceId, Ticket, TimeOfDay, WorkspaceId,
 };
 
 fn at(ms: u64) -> Now {
@@ -23,12 +23,12 @@ fn pane(surface: &str) -> Place {
     Place::surface(WorkspaceId::new("w"), SurfaceId::new(surface))
 }
 
-fn incoming(number: u64, surface: &str, body: &str) -> Incoming {
+fn incoming(number: u64, surface: &str, body: &str) -> IncomingMessage {
     let sender = Sender::new("agent").expect("a name");
     let draft = Draft::new(Scope::global(), sender, Kind::Waiting, body).expect("a draft");
     let message = Message { seq: 1, id: id(number), unix_ms: 0, draft, machine: None };
     let caller = Caller { surface: Some(SurfaceId::new(surface)), ..Caller::default() };
-    Incoming { message, caller, is_subagent: false, pending: false }
+    IncomingMessage { message, caller, is_subagent: false, pending: false }
 }
 
 fn message(number: u64, surface: &str, body: &str) -> Event {
@@ -37,7 +37,7 @@ fn message(number: u64, surface: &str, body: &str) -> Event {
 
 fn looking(app: bool, surface: &str) -> Event {
     let (workspace, surface) = (Some(WorkspaceId::new("w")), Some(SurfaceId::new(surface)));
-    Event::Looks(Looking { app, workspace, surface })
+    Event::FocusChanged(FocusState { app, workspace, surface })
 }
 
 fn hook(id: &str) -> Hook {
@@ -54,7 +54,7 @@ fn engine(preferences: Preferences) -> Engine {
     engine
 }
 
-fn with_hooks(hooks: Vec<Hook>) -> Engine {
+fn hook_chains(hooks: Vec<Hook>) -> Engine {
     engine(Preferences { hooks: hooks.into(), ..Preferences::default() })
 }
 
@@ -67,13 +67,13 @@ fn asked(orders: &[Order]) -> Vec<(Ticket, Envelope)> {
 }
 
 fn patched(ticket: Ticket, json: &str) -> Event {
-    let patch: Patch = serde_json::from_str(json).expect("a patch");
-    Event::HooksAnswered { ticket, answer: Answer::Patched(patch) }
+    let patch: HookPatch = serde_json::from_str(json).expect("a patch");
+    Event::HookAnswered { ticket, answer: HookAnswer::Patched(patch) }
 }
 
-fn ways(orders: &[Order]) -> Vec<Way> {
+fn ways(orders: &[Order]) -> Vec<DeliveryChannel> {
     let ways = orders.iter().filter_map(|order| match order {
-        Order::Deliver(delivery) => Some(delivery.way),
+        Order::Deliver(delivery) => Some(delivery.channel),
         _ => None,
     });
     ways.collect()
@@ -86,12 +86,12 @@ fn trail(engine: &Engine, number: u64) -> Vec<String> {
 
 #[test]
 fn coalescing_never_removes_a_message_it_only_says_that_a_newer_one_is_shown() {
-    let mut engine = with_hooks(vec![hook("slow")]);
+    let mut engine = hook_chains(vec![hook("slow")]);
     engine.handle(at(0), message(1, "a", "one"));
     engine.handle(at(600), message(2, "a", "two"));
     let orders = engine.handle(at(1200), message(3, "a", "three"));
     let said = orders.iter().find_map(|order| match order {
-        Order::Trail { id, text } => Some((id.clone(), text.clone())),
+        Order::AddTrailStep { id, text } => Some((id.clone(), text.clone())),
         _ => None,
     });
     let (which, text) = said.expect("the one that made way says so");
@@ -105,7 +105,7 @@ fn coalescing_never_removes_a_message_it_only_says_that_a_newer_one_is_shown() {
 #[test]
 fn a_request_says_where_what_who_and_whether_the_person_looks() {
     let mut engine =
-        with_hooks(vec![Hook { config_path: Some("/etc/ringer.toml".to_owned()), ..hook("triage") }]);
+        hook_chains(vec![Hook { config_path: Some("/etc/ringer.toml".to_owned()), ..hook("triage") }]);
     let mut one = incoming(1, "a", "body");
     one.message.draft.title = Some("title".to_owned());
     one.message.draft.subtitle = Some("subtitle".to_owned());
@@ -139,10 +139,10 @@ fn a_request_says_where_what_who_and_whether_the_person_looks() {
 
 #[test]
 fn built_in_rules_come_first_then_the_hook_programs() {
-    let rules = Settings {
+    let rules = RuleSettings {
         mute: vec![Mute { agent: Some("agent".to_owned()), ..Mute::default() }],
         quiet_hours: vec![DailySpan::parse("00:00-01:00").expect("a span")],
-        ..Settings::default()
+        ..RuleSettings::default()
     };
     let mut engine =
         engine(Preferences { rules, hooks: vec![hook("triage")].into(), ..Preferences::default() });
@@ -150,7 +150,7 @@ fn built_in_rules_come_first_then_the_hook_programs() {
     assert_eq!(envelope.effects, Effects { record: true, ..Effects::NONE });
     // A hook has the last word.
     let orders = engine.handle(at(1), patched(ticket, r#"{"effects":{"sound":true}}"#));
-    assert_eq!(ways(&orders), [Way::Sound]);
+    assert_eq!(ways(&orders), [DeliveryChannel::Sound]);
     let mut of_subagent = incoming(2, "b", "y");
     of_subagent.is_subagent = true;
     let orders = engine.handle(at(2), Event::Message(Box::new(of_subagent)));
@@ -160,8 +160,13 @@ fn built_in_rules_come_first_then_the_hook_programs() {
 
 #[test]
 fn each_effect_switches_its_own_and_toasts_follow_record() {
-    let check = |patch: &str, remembered: bool, unread: usize, flashes: bool, toast: bool, expect: &[Way]| {
-        let mut engine = with_hooks(vec![hook("h")]);
+    let check = |patch: &str,
+                 remembered: bool,
+                 unread: usize,
+                 flashes: bool,
+                 toast: bool,
+                 expect: &[DeliveryChannel]| {
+        let mut engine = hook_chains(vec![hook("h")]);
         let (ticket, _) = asked(&engine.handle(at(0), message(1, "a", "x"))).remove(0);
         let orders = engine.handle(at(1), patched(ticket, patch));
         assert_eq!(engine.attention().store().get(&id(1)).is_some(), remembered, "{patch}");
@@ -171,19 +176,45 @@ fn each_effect_switches_its_own_and_toasts_follow_record() {
         assert_eq!(ways(&orders), expect, "{patch}");
         assert!(!orders.iter().any(|order| matches!(order, Order::Reorder(_))), "not turned on: {patch}");
     };
-    let all = [Way::Desktop, Way::Sound, Way::Command, Way::Webhook];
+    let all = [
+        DeliveryChannel::Desktop,
+        DeliveryChannel::Sound,
+        DeliveryChannel::Command,
+        DeliveryChannel::Webhook,
+    ];
     check("{}", true, 1, true, true, &all);
     check(r#"{"effects":{"record":false}}"#, false, 0, false, false, &all);
     check(r#"{"effects":{"markUnread":false}}"#, true, 0, true, true, &all);
     check(r#"{"effects":{"paneFlash":false}}"#, true, 1, false, true, &all);
-    check(r#"{"effects":{"desktop":false}}"#, true, 1, true, true, &[Way::Sound, Way::Command, Way::Webhook]);
-    check(r#"{"effects":{"sound":false}}"#, true, 1, true, true, &[Way::Desktop, Way::Command, Way::Webhook]);
-    check(r#"{"effects":{"command":false}}"#, true, 1, true, true, &[Way::Desktop, Way::Sound]);
+    check(
+        r#"{"effects":{"desktop":false}}"#,
+        true,
+        1,
+        true,
+        true,
+        &[DeliveryChannel::Sound, DeliveryChannel::Command, DeliveryChannel::Webhook],
+    );
+    check(
+        r#"{"effects":{"sound":false}}"#,
+        true,
+        1,
+        true,
+        true,
+        &[DeliveryChannel::Desktop, DeliveryChannel::Command, DeliveryChannel::Webhook],
+    );
+    check(
+        r#"{"effects":{"command":false}}"#,
+        true,
+        1,
+        true,
+        true,
+        &[DeliveryChannel::Desktop, DeliveryChannel::Sound],
+    );
 }
 
 #[test]
 fn a_patch_of_a_hook_changes_what_is_remembered_and_sent() {
-    let mut engine = with_hooks(vec![hook("h")]);
+    let mut engine = hook_chains(vec![hook("h")]);
     let (ticket, _) = asked(&engine.handle(at(0), message(1, "a", "x"))).remove(0);
     let patch = r#"{"notification":{"title":"T","subtitle":"S","body":"B","workspaceId":"other"}}"#;
     let orders = engine.handle(at(1), patched(ticket, patch));
@@ -201,7 +232,7 @@ fn a_patch_of_a_hook_changes_what_is_remembered_and_sent() {
 
 #[test]
 fn a_hook_that_nobody_trusted_is_skipped_and_a_toast_says_so() {
-    let mut engine = with_hooks(vec![Hook { trusted: false, ..hook("theirs") }]);
+    let mut engine = hook_chains(vec![Hook { trusted: false, ..hook("theirs") }]);
     let orders = engine.handle(at(0), message(1, "a", "x"));
     assert!(asked(&orders).is_empty() && engine.attention().store().get(&id(1)).is_some());
     let toast = engine.toast().expect("it says so");
@@ -237,12 +268,15 @@ fn every_action_does_what_the_table_says_and_withdraws_what_was_delivered() {
         assert_eq!(taken, withdrawn.iter().map(|number| id(*number)).collect::<Vec<_>>(), "{name}");
         let store = engine.attention().store();
         assert_eq!((store.total_unread(), store.len()), (unread, left), "{name}");
-        let forgotten = orders.iter().filter(|order| matches!(order, Order::Forget(_))).count();
+        let forgotten = orders.iter().filter(|order| matches!(order, Order::DeleteRecord(_))).count();
         assert_eq!(forgotten, 2 - left, "{name}: what is off the list is written so");
-        // What is still on its way out goes no further.
+        // A delivery in flight does not fall back to another channel.
         for number in withdrawn {
-            let failed =
-                Event::Delivered { id: id(*number), way: Way::Desktop, result: Err("slow".to_owned()) };
+            let failed = Event::Delivered {
+                id: id(*number),
+                channel: DeliveryChannel::Desktop,
+                result: Err("slow".to_owned()),
+            };
             assert!(ways(&engine.handle(at(3), failed)).is_empty(), "{name}");
         }
     };
@@ -267,7 +301,7 @@ fn session_restore_replaces_that_workspaces_notifications_and_no_others() {
     let (surface, workspace) = (SurfaceId::new("x"), WorkspaceId::new("v"));
     after.handle(at(0), Event::Surface { surface, workspace, tty: None });
     after.handle(at(0), message(3, "x", "elsewhere"));
-    let orders = after.restore(at(1), session).expect("of this version");
+    let orders = after.restore_session(at(1), session).expect("of this version");
     assert!(orders.iter().any(|order| matches!(order, Order::Withdraw(gone) if *gone == id(2))));
     let mut left: Vec<MessageId> =
         after.attention().store().newest().map(|record| record.id.clone()).collect();
@@ -296,9 +330,27 @@ fn the_three_other_sources_of_unread_have_lives_of_their_own() {
 #[test]
 fn in_view_nothing_goes_out_but_a_command_and_elsewhere_in_the_workspace_everything_does() {
     for (app, surface, expect) in [
-        (true, "a", vec![Way::Command]),
-        (true, "b", vec![Way::Desktop, Way::Sound, Way::Command, Way::Webhook]),
-        (false, "a", vec![Way::Desktop, Way::Sound, Way::Command, Way::Webhook]),
+        (true, "a", vec![DeliveryChannel::Command]),
+        (
+            true,
+            "b",
+            vec![
+                DeliveryChannel::Desktop,
+                DeliveryChannel::Sound,
+                DeliveryChannel::Command,
+                DeliveryChannel::Webhook,
+            ],
+        ),
+        (
+            false,
+            "a",
+            vec![
+                DeliveryChannel::Desktop,
+                DeliveryChannel::Sound,
+                DeliveryChannel::Command,
+                DeliveryChannel::Webhook,
+            ],
+        ),
     ] {
         let mut engine = engine(Preferences::default());
         engine.handle(at(0), looking(app, surface));
@@ -308,19 +360,20 @@ fn in_view_nothing_goes_out_but_a_command_and_elsewhere_in_the_workspace_everyth
 
 #[test]
 fn every_decision_is_appended_to_the_trail() {
-    let rules = Settings {
+    let rules = RuleSettings {
         quiet_hours: vec![DailySpan::parse("00:00-01:00").expect("a span")],
-        ..Settings::default()
+        ..RuleSettings::default()
     };
     let mut engine =
         engine(Preferences { rules, hooks: vec![hook("triage")].into(), ..Preferences::default() });
     engine.handle(at(0), looking(true, "a"));
     let (ticket, _) = asked(&engine.handle(at(1), message(1, "a", "x"))).remove(0);
     engine.handle(at(2), patched(ticket, r#"{"effects":{"desktop":false,"command":true}}"#));
-    let done = Event::Delivered { id: id(1), way: Way::Command, result: Ok("ran".to_owned()) };
+    let done =
+        Event::Delivered { id: id(1), channel: DeliveryChannel::Command, result: Ok("ran".to_owned()) };
     engine.handle(at(3), done);
     let steps = trail(&engine, 1);
-    // Where it rings, the rule, the hook, the suppression, what was decided, the way out and what came of it.
+    // Where it rings, the rule, the hook, the suppression, what was decided, the channel and its result.
     let expect = [
         "the caller named its surface",
         "quiet hours",
@@ -339,6 +392,9 @@ fn what_outlived_its_worth_before_it_arrived_is_not_shown() {
     one.message.draft.ttl = Some(Duration::from_millis(10));
     let mut engine = engine(Preferences::default());
     let orders = engine.handle(at(10), Event::Message(Box::new(one.clone())));
-    assert!(matches!(&orders[..], [Order::Trail { text, .. }] if text.contains("out of date")), "{orders:?}");
+    assert!(
+        matches!(&orders[..], [Order::AddTrailStep { text, .. }] if text.contains("out of date")),
+        "{orders:?}"
+    );
     assert!(!ways(&engine.handle(at(9), Event::Message(Box::new(one)))).is_empty());
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringer_core::{Answer, Envelope, Patch};
+use ringer_core::{Envelope, HookAnswer, HookPatch};
 use ringer_term::escape_json;
 
 use crate::environment::Variables;
@@ -30,10 +30,10 @@ pub struct HookProgram {
 
 impl HookProgram {
     /// Asks the hook about a notification. Whatever it does, there is an answer, and within its time.
-    pub async fn run(&self, envelope: &Envelope) -> Answer {
+    pub async fn run(&self, envelope: &Envelope) -> HookAnswer {
         let input = match serde_json::to_string(envelope) {
             Ok(json) => escape_json(&json).into_owned(),
-            Err(error) => return Answer::Failed(format!("cannot be asked: {error}")),
+            Err(error) => return HookAnswer::Failed(format!("cannot be asked: {error}")),
         };
         let program = Program {
             argv: self.argv.clone(),
@@ -45,7 +45,7 @@ impl HookProgram {
         };
         match program.run().await.into_result(self.timeout) {
             Ok(stdout) => read_answer(&stdout),
-            Err(why) => Answer::Failed(why),
+            Err(why) => HookAnswer::Failed(why),
         }
     }
 }
@@ -63,45 +63,48 @@ fn variables(envelope: &Envelope, json: &str) -> Vec<(String, String)> {
 }
 
 /// Nothing is no change; anything else is a patch or a failure.
-fn read_answer(stdout: &[u8]) -> Answer {
+fn read_answer(stdout: &[u8]) -> HookAnswer {
     let answer = stdout.trim_ascii();
     if answer.is_empty() {
-        return Answer::Patched(Patch::default());
+        return HookAnswer::Patched(HookPatch::default());
     }
     if !answer.starts_with(b"{") {
         // An array would be read as the fields in turn.
-        return Answer::Failed("its answer is no patch: it is not a JSON object".to_owned());
+        return HookAnswer::Failed("its answer is no patch: it is not a JSON object".to_owned());
     }
     match serde_json::from_slice(answer) {
-        Ok(patch) => Answer::Patched(patch),
-        Err(error) => Answer::Failed(ringer_term::sanitise_line(&format!("its answer is no patch: {error}"))),
+        Ok(patch) => HookAnswer::Patched(patch),
+        Err(error) => {
+            HookAnswer::Failed(ringer_term::sanitise_line(&format!("its answer is no patch: {error}")))
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::{AgentContext, Context, Text};
+    use ringer_core::{AgentContext, EnvelopeContext, EnvelopeText};
 
     #[test]
     fn answers() {
         for empty in ["", " \n\t", "{}"] {
-            assert_eq!(read_answer(empty.as_bytes()), Answer::Patched(Patch::default()), "{empty:?}");
+            assert_eq!(read_answer(empty.as_bytes()), HookAnswer::Patched(HookPatch::default()), "{empty:?}");
         }
-        assert!(matches!(read_answer(b"{\"stop\":true}\n"), Answer::Patched(patch) if patch.stop));
+        assert!(matches!(read_answer(b"{\"stop\":true}\n"), HookAnswer::Patched(patch) if patch.stop));
         for bad in ["[]", "yes", "{} {}", "{\"stop\":1}", "\u{0}"] {
             assert!(
-                matches!(read_answer(bad.as_bytes()), Answer::Failed(why) if why.contains("no patch")),
+                matches!(read_answer(bad.as_bytes()), HookAnswer::Failed(why) if why.contains("no patch")),
                 "{bad:?}"
             );
         }
-        assert!(matches!(read_answer(b"\xff"), Answer::Failed(_)));
+        assert!(matches!(read_answer(b"\xff"), HookAnswer::Failed(_)));
     }
 
     #[test]
     fn the_environment_has_the_names_that_hooks_know() {
-        let text = Text { title: "t\0".into(), surface_id: Some("s".into()), ..Text::default() };
-        let envelope = Envelope::new(text, Context::default(), AgentContext::default());
+        let text =
+            EnvelopeText { title: "t\0".into(), surface_id: Some("s".into()), ..EnvelopeText::default() };
+        let envelope = Envelope::new(text, EnvelopeContext::default(), AgentContext::default());
         let pairs = variables(&envelope, "{}");
         for prefix in ["RINGER", "CMUX"] {
             for (name, value) in [("TITLE", "t"), ("SURFACE_ID", "s"), ("BODY", ""), ("POLICY_JSON", "{}")] {

@@ -76,7 +76,7 @@ pub(crate) fn example() -> Note {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::{Place, Way};
+    use ringer_core::{DeliveryChannel, Place};
 
     #[test]
     fn a_delivery_becomes_a_note() {
@@ -84,7 +84,7 @@ mod tests {
         let delivery = Delivery {
             id: expected.id.clone(),
             place: Place::surface(expected.workspace.clone(), SurfaceId::new("s1")),
-            way: Way::Webhook,
+            channel: DeliveryChannel::Webhook,
             title: expected.title.clone(),
             subtitle: expected.subtitle.clone(),
             body: expected.body.clone(),

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_core::{Draft, Kind, MessageId, Origin, Scope, Sender};
+use ringer_core::{Draft, Kind, MessageId, MessageOrigin, Scope, Sender};
 use ringer_ipc::Client;
 use ringer_journal::{Home, Journal, Stamp};
 use serde_json::{Value, json};
@@ -177,7 +177,7 @@ impl Hub {
         fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").expect("a file");
         fs::write(root.join(".ringer.toml"), "[notify]\nmute = [{ agent = \"nobody\" }]\n").expect("a file");
         let scope = Scope::new("0a0a0a0a").expect("a scope");
-        let origin = Origin { cwd: root.to_str().map(str::to_owned), ..Origin::default() };
+        let origin = MessageOrigin { cwd: root.to_str().map(str::to_owned), ..MessageOrigin::default() };
         let mut late = Vec::with_capacity(PACED);
         for number in 0..PACED {
             let from =

@@ -46,7 +46,7 @@ impl Dispatcher {
         self.applied += 1;
         let config = self.settings.config();
         self.hook_programs.add(self.applied, &config, self.settings.trusted());
-        self.engine.set(self.settings.preferences(&config, self.applied));
+        self.engine.set_preferences(self.settings.preferences(&config, self.applied));
         self.hook_programs.keep_only(&self.engine.hook_revisions());
         self.flash = config.notify.flash;
         self.titles.allow(&config);

@@ -1,6 +1,6 @@
 //! A message arrives: where it came from is found out before the engine gets it.
 
-use ringer_core::{Caller, Event, Incoming, Message, Place, Record, SurfaceId, WorkspaceId};
+use ringer_core::{Caller, Event, IncomingMessage, Message, Place, Record, SurfaceId, WorkspaceId};
 use ringer_journal::{Age, Error};
 
 use crate::dispatch::Dispatcher;
@@ -44,7 +44,7 @@ impl Dispatcher {
         let now = self.clock.now();
         let mut record = Record { is_read: true, open_question: None, ..record };
         record.trail.add(now.wall_ms, "found in a journal that took the place of another: listed as read");
-        let orders = self.engine.put_back(now, [record.clone()], []);
+        let orders = self.engine.restore(now, [record.clone()], []);
         self.carry_out(now, orders);
         self.remember(now, record, true);
     }
@@ -74,7 +74,7 @@ impl Dispatcher {
             self.services.iter_mut().for_each(|service| service.wake(&agent));
         }
         let is_subagent = message.draft.category.as_deref() == Some("subagent");
-        let incoming = Incoming { message, caller, is_subagent, pending: false };
+        let incoming = IncomingMessage { message, caller, is_subagent, pending: false };
         self.handle(Event::Message(Box::new(incoming)));
     }
 

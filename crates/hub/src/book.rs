@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ringer_core::{Delivery, MessageId, Place, Reason, Record, Step, Way};
+use ringer_core::{Delivery, DeliveryChannel, MessageId, Place, Record, TrailStep, UnreadReason};
 use ringer_journal::{DeadLetter, Flag, Outgoing, Settlement, ShownPopup, Taken};
 
 /// What is to be written next, and what was written of the undecided.
@@ -80,20 +80,20 @@ impl Book {
 
     /// Something happened to a message that is no notification.
     pub(crate) fn step(&mut self, id: MessageId, unix_ms: i64, text: String) {
-        self.next.steps.push((id, Step { unix_ms, text }));
+        self.next.steps.push((id, TrailStep { unix_ms, text }));
     }
 
     /// A delivery is to begin.
     pub(crate) fn send(&mut self, delivery: Delivery) {
         // Plain data: it cannot fail to be written.
         let json = serde_json::to_string(&delivery).unwrap_or_default();
-        let way = delivery.way.as_str().to_owned();
+        let way = delivery.channel.as_str().to_owned();
         self.next.outgoing.push(Outgoing { id: delivery.id.clone(), way, delivery: json });
         self.begin.push(delivery);
     }
 
     /// A delivery is over.
-    pub(crate) fn settle(&mut self, id: &MessageId, way: Way) {
+    pub(crate) fn settle(&mut self, id: &MessageId, way: DeliveryChannel) {
         self.next.settled.push((id.clone(), way.as_str().to_owned()));
     }
 
@@ -120,7 +120,7 @@ impl Book {
         self.begin.retain(|delivery| delivery.id != *id);
         self.next.outgoing.retain(|outgoing| outgoing.id != *id);
         if self.popups.contains(id) {
-            for way in Way::ALL {
+            for way in DeliveryChannel::ALL {
                 self.settle(id, way);
             }
         } else {
@@ -172,15 +172,15 @@ impl Book {
 }
 
 /// A reason and a place, as they are written down.
-pub(crate) fn flag(reason: Reason, place: &Place) -> Flag {
+pub(crate) fn flag(reason: UnreadReason, place: &Place) -> Flag {
     // Plain data: it cannot fail to be written.
     let place = serde_json::to_string(place).unwrap_or_default();
     Flag { reason: reason.as_str().to_owned(), place }
 }
 
 /// What was written down; `None` where it makes no sense any more.
-pub(crate) fn unflag(flag: &Flag) -> Option<(Reason, Place)> {
-    Some((Reason::named(&flag.reason)?, serde_json::from_str(&flag.place).ok()?))
+pub(crate) fn unflag(flag: &Flag) -> Option<(UnreadReason, Place)> {
+    Some((UnreadReason::named(&flag.reason)?, serde_json::from_str(&flag.place).ok()?))
 }
 
 #[cfg(test)]
@@ -200,7 +200,7 @@ mod tests {
         Delivery {
             id: id(number),
             place: Place::workspace(WorkspaceId::new("w")),
-            way: Way::Desktop,
+            channel: DeliveryChannel::Desktop,
             title: String::new(),
             subtitle: String::new(),
             body: "x".into(),
@@ -284,7 +284,7 @@ mod tests {
     fn flags_are_written_when_they_change() {
         let place = Place::workspace(WorkspaceId::new("w"));
         let mut book = Book::default();
-        let marked = [(Reason::Manual, place.clone())];
+        let marked = [(UnreadReason::Manual, place.clone())];
         let flags = || marked.iter().map(|(reason, place)| flag(*reason, place));
         book.set_flags(flags());
         let written = book.settlement().raised.clone();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ringer_core::{Agent, Engine, Event, Patience};
+use ringer_core::{Agent, AgentTimeouts, Engine, Event};
 use ringer_deliver::{Desktop, DesktopEvent};
 use ringer_journal::{HubBell, Journal, Memory, Taken};
 use tokio::io::unix::AsyncFd;
@@ -91,7 +91,7 @@ pub(crate) struct Dispatcher {
     pub(crate) spool_retry_at: Option<Duration>,
     pub(crate) added: usize,
     pub(crate) flash: bool,
-    pub(crate) patience: Patience,
+    pub(crate) patience: AgentTimeouts,
     /// The agents that have not gone.
     pub(crate) followed: HashMap<Agent, Followed>,
     pub(crate) connections: Arc<AtomicUsize>,
@@ -309,7 +309,7 @@ impl Dispatcher {
             Input::Answered { ticket, answer } => {
                 // The next hook is ordered by it, and may be no longer trusted.
                 self.reload();
-                self.handle(Event::HooksAnswered { ticket, answer });
+                self.handle(Event::HookAnswered { ticket, answer });
                 self.hungry = true;
             }
             Input::Delivered { id, way, report } => self.delivered(id, way, report),

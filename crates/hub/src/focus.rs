@@ -44,7 +44,7 @@ impl Dispatcher {
             Err(unreachable) => unreachable.to_string(),
         };
         self.log.line(format!("cannot show {id}: {why}"));
-        self.handle(Event::Noted { id: id.clone(), text: format!("cannot be shown: {why}") });
+        self.handle(Event::AddTrailStep { id: id.clone(), text: format!("cannot be shown: {why}") });
         // At once: it is the answer to a click.
         let toast = Toast::new(format!("show-{id}"), Priority::Immediate, format!("cannot show it: {why}"));
         self.handle(Event::Toast(toast));

@@ -1,6 +1,6 @@
 //! What the loop hears of.
 
-use ringer_core::{Agent, Answer, MessageId, SurfaceId, Ticket, Way};
+use ringer_core::{Agent, DeliveryChannel, HookAnswer, MessageId, SurfaceId, Ticket};
 use ringer_deliver::DesktopEvent;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -18,9 +18,9 @@ pub(crate) const MAX_INPUTS: usize = 1024;
 /// Something the loop has to deal with, in the order in which it came.
 pub(crate) enum Input {
     /// A hook answered.
-    Answered { ticket: Ticket, answer: Answer },
+    Answered { ticket: Ticket, answer: HookAnswer },
     /// A delivery is over.
-    Delivered { id: MessageId, way: Way, report: Report },
+    Delivered { id: MessageId, way: DeliveryChannel, report: Report },
     /// A popup is gone that was to be withdrawn.
     Withdrawn(MessageId),
     /// A change of a terminal's title has been tried.

@@ -1,7 +1,7 @@
 //! Obeying: what the engine ordered is written into the book, drawn by the hosts, told to those who follow, or handed to
 //! the performer.
 
-use ringer_core::{Delivery, Event, MessageId, Now, Order, Place, Record, SurfaceId, Way};
+use ringer_core::{Delivery, DeliveryChannel, Event, MessageId, Now, Order, Place, Record, SurfaceId};
 use ringer_journal::{DeadLetter, Outgoing, ShownPopup};
 use serde_json::{Value, json};
 
@@ -33,16 +33,16 @@ impl Dispatcher {
                 let program = self.hook_programs.get(&hook);
                 self.perform(Job::Hook { ticket, program, envelope });
             }
-            Order::Remember { record, is_new } => self.remember(now, *record, is_new),
-            Order::Forget(id) => {
+            Order::SaveRecord { record, is_new } => self.remember(now, *record, is_new),
+            Order::DeleteRecord(id) => {
                 self.book.forget(&id);
                 self.events.add(now.wall_ms, "notification.removed", json!({ "id": id }));
             }
-            Order::Trail { id, text } => self.book.step(id, now.wall_ms, text),
-            Order::Append { surface, title, body, category } => {
+            Order::AddTrailStep { id, text } => self.book.step(id, now.wall_ms, text),
+            Order::AppendToJournal { surface, title, body, category } => {
                 self.append_sign(&surface, title.as_ref(), &body, category);
             }
-            Order::Apply { surface, agent: _, signal } => self.apply_signal(&surface, signal),
+            Order::ApplySignal { surface, agent: _, signal } => self.apply_signal(&surface, signal),
             Order::Deliver(delivery) => self.book.send(*delivery),
             Order::Withdraw(id) => {
                 self.book.withdraw(&id);
@@ -106,11 +106,12 @@ impl Dispatcher {
     }
 
     pub(crate) fn send(&mut self, delivery: Delivery) {
-        let terminals = match delivery.way {
-            Way::Terminal => self.terminals_of(&delivery.place),
+        let terminals = match delivery.channel {
+            DeliveryChannel::Terminal => self.terminals_of(&delivery.place),
             _ => Vec::new(),
         };
-        let callers = if delivery.way == Way::Desktop { self.callers.recent() } else { Vec::new() };
+        let callers =
+            if delivery.channel == DeliveryChannel::Desktop { self.callers.recent() } else { Vec::new() };
         let under_way = UnderWay::begin(&self.under_way);
         self.perform(Job::Deliver { delivery: Box::new(delivery), terminals, callers, under_way });
     }
@@ -149,7 +150,7 @@ impl Dispatcher {
         }
     }
 
-    pub(crate) fn delivered(&mut self, id: MessageId, way: Way, report: Report) {
+    pub(crate) fn delivered(&mut self, id: MessageId, way: DeliveryChannel, report: Report) {
         self.book.settle(&id, way);
         for surface in &report.gone {
             self.hosts.iter_mut().for_each(|host| host.forget(surface));
@@ -161,11 +162,11 @@ impl Dispatcher {
             let (number, server) = (shown.number, shown.server);
             self.book.shown(ShownPopup { key, id: id.clone(), number, server });
         }
-        if let (Way::Webhook, Err(why)) = (way, &report.result) {
+        if let (DeliveryChannel::Webhook, Err(why)) = (way, &report.result) {
             let unix_ms = self.clock.now().wall_ms;
             self.book.bury(DeadLetter { id: id.clone(), target: way.to_string(), why: why.clone(), unix_ms });
         }
-        self.handle(Event::Delivered { id, way, result: report.result });
+        self.handle(Event::Delivered { id, channel: way, result: report.result });
         self.hungry = true;
     }
 }

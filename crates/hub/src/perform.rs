@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ringer_core::{Answer, Delivery, Envelope, MessageId, SurfaceId, Ticket, Way};
+use ringer_core::{Delivery, DeliveryChannel, Envelope, HookAnswer, MessageId, SurfaceId, Ticket};
 use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note, Shown};
 use ringer_journal::Home;
 use ringer_term::Channel;
@@ -175,8 +175,8 @@ impl Performer {
                 });
             }
             Job::Deliver { delivery, terminals: tried, callers, under_way } => {
-                let (id, way) = (delivery.id.clone(), delivery.way);
-                if way == Way::Desktop {
+                let (id, way) = (delivery.id.clone(), delivery.channel);
+                if way == DeliveryChannel::Desktop {
                     self.on_desktop.insert(id.clone());
                 }
                 let work = self.deliver(&delivery, tried, callers);
@@ -191,7 +191,7 @@ impl Performer {
                     let _ = inputs.send(Input::Delivered { id: told, way, report }).await;
                 });
                 // A command that runs is let run: nobody expects it to be killed by a glance at the screen.
-                if way != Way::Command {
+                if way != DeliveryChannel::Command {
                     self.on_their_way.entry(id).or_default().push(handle);
                 }
             }
@@ -203,7 +203,7 @@ impl Performer {
         self.tasks.spawn(async move {
             let answer = match program {
                 Some(program) => program.run(&envelope).await,
-                None => Answer::Failed("no trusted program is known under its identity".to_owned()),
+                None => HookAnswer::Failed("no trusted program is known under its identity".to_owned()),
             };
             let _ = inputs.send(Input::Answered { ticket, answer }).await;
         });
@@ -254,26 +254,26 @@ impl Performer {
         callers: Vec<u32>,
     ) -> impl Future<Output = Report> + use<> {
         let note = Note::from(delivery);
-        let way = delivery.way;
+        let way = delivery.channel;
         let (outfit, desktop, home) = (Arc::clone(&self.outfit), self.desktop.clone(), self.home.clone());
         let popups_at_once = Arc::clone(&self.popups_at_once);
         let (sounds_at_once, commands_at_once) =
             (Arc::clone(&self.sounds_at_once), Arc::clone(&self.commands_at_once));
         async move {
             match way {
-                Way::Desktop => {
+                DeliveryChannel::Desktop => {
                     let _turn = popups_at_once.acquire().await;
                     within(POPUP_DEADLINE, show_on_desktop(&desktop, &note, callers)).await
                 }
-                Way::Terminal => {
+                DeliveryChannel::Terminal => {
                     within(POPUP_DEADLINE, show_in_terminal(terminals, &note, outfit.channel, &home)).await
                 }
-                Way::Sound => {
+                DeliveryChannel::Sound => {
                     let turn = sounds_at_once.acquire_owned().await.ok();
                     let played = outfit.sound.play_in_turn(&outfit.search_path, turn).await;
                     Report::of(played.map(|()| "played".to_owned()).map_err(|error| error.to_string()))
                 }
-                Way::Command => {
+                DeliveryChannel::Command => {
                     let turn = commands_at_once.acquire_owned().await.ok();
                     let Some(command) = &outfit.command else {
                         return Report::of(Ok("there is none any more".to_owned()));
@@ -281,7 +281,7 @@ impl Performer {
                     let ran = command.run_in_turn(&note, turn).await;
                     Report::of(ran.map(|()| "ran".to_owned()).map_err(|error| error.to_string()))
                 }
-                Way::Webhook => Report::of(call_webhooks(&outfit, &note).await),
+                DeliveryChannel::Webhook => Report::of(call_webhooks(&outfit, &note).await),
             }
         }
     }

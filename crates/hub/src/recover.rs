@@ -1,6 +1,6 @@
 //! Going on where the last hub ended: what it remembered, what it had not decided, what was on its way out.
 
-use ringer_core::{MessageId, Order, Way};
+use ringer_core::{DeliveryChannel, MessageId, Order};
 use ringer_journal::{Error, Remembered};
 
 use crate::book::{Book, unflag};
@@ -16,7 +16,7 @@ impl Dispatcher {
         let outbox = self.memory.outbox()?;
         let flags = self.memory.flags()?;
         let now = self.clock.now();
-        let orders = self.engine.put_back(now, records, flags.iter().filter_map(unflag));
+        let orders = self.engine.restore(now, records, flags.iter().filter_map(unflag));
         self.titles.put_back(&flags);
         self.titles.allow(&self.settings.config());
         let mut popups = self.memory.popups()?;
@@ -34,14 +34,15 @@ impl Dispatcher {
             self.arrive(message, &sights);
         }
         for delivery in self.readable(outbox) {
-            self.log.line(format!("going on with {} of {}", delivery.way, delivery.id));
+            self.log.line(format!("going on with {} of {}", delivery.channel, delivery.id));
             if self.is_read(&delivery.id) {
                 // The person has seen it in the meantime, or something newer took its place.
-                self.book.settle(&delivery.id, delivery.way);
+                self.book.settle(&delivery.id, delivery.channel);
                 continue;
             }
             // It takes the place of its surface's popup.
-            let surface = delivery.place.surface.as_ref().filter(|_| delivery.way == Way::Desktop);
+            let surface =
+                delivery.place.surface.as_ref().filter(|_| delivery.channel == DeliveryChannel::Desktop);
             let older = popups.extract_if(.., |popup| {
                 surface.is_some_and(|surface| popup.key == surface.as_str()) && popup.id != delivery.id
             });

@@ -1,7 +1,8 @@
 //! Requests: every method of the socket, one row each; those in two steps are in `writes`. `docs/protocol.md` describes them.
 
 use ringer_core::{
-    Event, Looking, MessageId, Observation, Place, Priority, Record, Sign, SurfaceId, Toast, WorkspaceId,
+    Event, FocusState, MessageId, Observation, Place, Priority, Record, SurfaceId, TerminalSignal, Toast,
+    WorkspaceId,
 };
 use serde_json::{Value, json};
 
@@ -171,7 +172,7 @@ impl Dispatcher {
     }
 
     fn looks(&mut self, at: &LooksAt) -> Value {
-        self.handle(Event::Looks(Looking {
+        self.handle(Event::FocusChanged(FocusState {
             app: at.app,
             workspace: at.workspace_id.as_deref().map(WorkspaceId::new),
             surface: at.surface_id.as_deref().map(SurfaceId::new),
@@ -182,12 +183,12 @@ impl Dispatcher {
     fn heard(&mut self, hears: Hears) -> Answer {
         let surface = SurfaceId::new(&hears.surface_id);
         let sign = match (hears.signal, hears.body, hears.bell) {
-            (Some(signal), ..) => Sign::Agent(signal),
-            (None, Some(body), _) => Sign::Notified { title: hears.title, body },
-            (None, None, true) => Sign::Bell,
+            (Some(signal), ..) => TerminalSignal::Agent(signal),
+            (None, Some(body), _) => TerminalSignal::Notified { title: hears.title, body },
+            (None, None, true) => TerminalSignal::Bell,
             (None, None, false) => return Err(ApiError::params("bell, body or signal is missing")),
         };
-        self.handle(Event::Heard { surface, sign });
+        self.handle(Event::TerminalSignal { surface, signal: sign });
         Ok(json!({}))
     }
 

@@ -85,7 +85,7 @@ impl Dispatcher {
     pub(crate) fn tell_of_agent(&mut self, surface: &SurfaceId) {
         if let Ok(agent) = self.journal.agent_on(surface.as_str()) {
             let agent = agent.map(|sighting| (sighting.agent, sighting.by_hooks));
-            self.handle(Event::AgentOn { surface: surface.clone(), agent });
+            self.handle(Event::AgentOnSurface { surface: surface.clone(), agent });
         }
     }
 
@@ -133,7 +133,7 @@ impl Dispatcher {
         self.followed.entry(agent.clone()).or_default().state = state;
         if let Some(surface) = sighting.surface.as_deref().map(SurfaceId::new) {
             let known = Some((agent.clone(), sighting.by_hooks));
-            self.handle(Event::AgentOn { surface, agent: known });
+            self.handle(Event::AgentOnSurface { surface, agent: known });
         }
         let data = json!({ "id": agent.as_str(), "state": state.as_str(), "client": sighting.client });
         self.events.add(self.clock.now().wall_ms, "agent", data);

@@ -162,7 +162,7 @@ impl Dispatcher {
         let now = self.clock.now().mono;
         let places: Vec<Place> = self.titles.marks.values().map(|mark| mark.place.clone()).collect();
         for place in places {
-            if !self.engine.attention().rings(&place, now) {
+            if !self.engine.attention().has_ring(&place, now) {
                 self.ring_title(&place, false);
             }
         }

@@ -1,6 +1,6 @@
 //! Things as they are shown on the socket.
 
-use ringer_core::{Badge, Engine, Record, Step, WorkspaceId};
+use ringer_core::{Badge, Engine, Record, TrailStep, WorkspaceId};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ pub fn notification(record: &Record, clock: &Clock) -> Value {
 }
 
 /// A step of a trail.
-pub fn step(step: &Step, clock: &Clock) -> Value {
+pub fn step(step: &TrailStep, clock: &Clock) -> Value {
     json!({ "ts": clock.stamp(step.unix_ms), "text": step.text })
 }
 

@@ -1,7 +1,9 @@
 //! Requests that are answered in two steps: those that write, when what they wrote has come in, a message like any other; and
 //! those that go somewhere, when the person is there.
 
-use ringer_core::{Draft, Kind, Mark, MessageId, Origin, Recipient, Record, Scope, Sender, Tag, Target};
+use ringer_core::{
+    Draft, Kind, Mark, MarkTarget, MessageId, MessageOrigin, Recipient, Record, Scope, Sender, Tag,
+};
 use ringer_journal::Stamp;
 use serde_json::{Value, json};
 
@@ -74,7 +76,7 @@ impl Dispatcher {
     }
 
     fn create(&mut self, create: Create) -> Written {
-        let invalid = |error: ringer_core::InvalidWord| ApiError::params(error.to_string());
+        let invalid = |error: ringer_core::InvalidName| ApiError::params(error.to_string());
         let scope =
             create.scope.as_deref().map_or_else(|| Ok(Scope::global()), Scope::new).map_err(invalid)?;
         let sender =
@@ -88,13 +90,13 @@ impl Dispatcher {
         draft.subtitle = create.subtitle;
         draft.recipient =
             create.to.as_deref().map_or_else(|| Ok(Recipient::Default), Recipient::parse).map_err(invalid)?;
-        draft.origin = Origin {
+        draft.origin = MessageOrigin {
             tty: create.caller_tty,
             cwd: create.cwd,
             surface: create.surface_id,
             workspace: create.workspace_id,
             pane: create.prefer_tty.then(String::new),
-            ..Origin::default()
+            ..MessageOrigin::default()
         };
         draft.check().map_err(invalid)?;
         let id = self.put(&draft)?;
@@ -119,10 +121,10 @@ impl Dispatcher {
                 if self.engine.attention().store().get(&id).is_none() && !self.is_to_be_read(&id) {
                     return Err(ApiError::new("not_found", format!("there is no notification {id}")));
                 }
-                Target::Message(id)
+                MarkTarget::Message(id)
             }
-            (None, true) => Target::All,
-            (None, false) => Target::Place(self.place(about)?),
+            (None, true) => MarkTarget::All,
+            (None, false) => MarkTarget::Place(self.place(about)?),
         };
         let before = self.engine.attention().store().total_unread();
         let listed = self.engine.attention().store().len();
@@ -143,7 +145,7 @@ impl Dispatcher {
         message.is_some_and(|message| message.seq > self.cursor())
     }
 
-    fn put_mark(&mut self, mark: Mark, target: &Target) -> Result<(), ApiError> {
+    fn put_mark(&mut self, mark: Mark, target: &MarkTarget) -> Result<(), ApiError> {
         let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), "");
         draft.key = Some(target.to_string());
         self.put(&draft).map(drop)
@@ -153,7 +155,7 @@ impl Dispatcher {
         let listed = self.engine.attention().store().len();
         match (&about.id, about.all_read) {
             (Some(_), _) => return self.mark(Mark::Clear, about),
-            (None, true) => self.put_mark(Mark::Clear, &Target::AllRead)?,
+            (None, true) => self.put_mark(Mark::Clear, &MarkTarget::AllRead)?,
             (None, false) => return Err(ApiError::params("id or all_read is missing")),
         }
         Ok(Outcome::then(
@@ -194,7 +196,7 @@ impl Dispatcher {
 
     /// The person went to where a notification rang: it is read.
     pub(crate) fn read_by_going(&mut self, id: &MessageId) -> Result<(), ApiError> {
-        self.put_mark(Mark::Read, &Target::Message(id.clone()))
+        self.put_mark(Mark::Read, &MarkTarget::Message(id.clone()))
     }
 
     fn record(&mut self, id: &MessageId) -> Result<Record, ApiError> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringer_core::{Agent, AgentMachine, AgentState, Patience as AgentPatience, Scope, Signal};
+use ringer_core::{Agent, AgentMachine, AgentState, AgentTimeouts, Scope, Signal};
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ pub struct Signals<'a> {
     /// On the clock that never jumps.
     pub mono: Duration,
     /// How long it is waited for.
-    pub patience: AgentPatience,
+    pub patience: AgentTimeouts,
     /// Whether anything is told of it. Subagents are silent.
     pub aloud: bool,
 }
@@ -103,7 +103,7 @@ impl Journal {
     pub fn tick_agents(
         &mut self,
         mono: Duration,
-        patience: AgentPatience,
+        patience: AgentTimeouts,
         stamp: &Stamp,
     ) -> Result<usize, Error> {
         let (told, bells) = self.write(|transaction| {
@@ -129,7 +129,7 @@ impl Journal {
     pub fn agents_deadline(
         &mut self,
         mono: Duration,
-        patience: AgentPatience,
+        patience: AgentTimeouts,
     ) -> Result<Option<Duration>, Error> {
         let live = self.read(live)?;
         Ok(live.into_iter().filter_map(|(_, machine)| machine.resume(mono, patience).next_deadline()).min())
@@ -213,7 +213,7 @@ pub(crate) fn nothing_changes(
     let Some(row) = row(connection, heard)? else { return Ok(false) };
     let mut machine = row.machine.clone();
     let told = heard.signals.iter().any(|signal| !machine.apply(heard.mono, signal).is_empty());
-    let same = !told && machine.is_as_before(&row.machine, ALIVE_EVERY);
+    let same = !told && machine.is_unchanged(&row.machine, ALIVE_EVERY);
     if !same || row.moved {
         return Ok(false);
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ringer_core::{InvalidWord, Message, MessageId, Recipient, Scope};
+use ringer_core::{InvalidName, Message, MessageId, Recipient, Scope};
 use rusqlite::{OptionalExtension, ToSql, Transaction, params};
 
 use crate::cursor::POSITION;
@@ -22,19 +22,19 @@ impl Consumer {
     pub const LEAD: &str = "lead";
 
     /// A consumer of that name. Names become file names: letters, digits and `._-`.
-    pub fn new(name: &str, scope: Scope) -> Result<Self, InvalidWord> {
+    pub fn new(name: &str, scope: Scope) -> Result<Self, InvalidName> {
         let what = "consumer";
         if name.is_empty() {
-            return Err(InvalidWord::Empty { what });
+            return Err(InvalidName::Empty { what });
         }
         if name.starts_with('.') {
-            return Err(InvalidWord::Character { what, character: '.' });
+            return Err(InvalidName::Character { what, character: '.' });
         }
         if name.len() > 64 {
-            return Err(InvalidWord::TooLong { what, length: name.len(), most: 64 });
+            return Err(InvalidName::TooLong { what, length: name.len(), most: 64 });
         }
         match name.chars().find(|c| !(c.is_ascii_alphanumeric() || "._-".contains(*c))) {
-            Some(character) => Err(InvalidWord::Character { what, character }),
+            Some(character) => Err(InvalidName::Character { what, character }),
             None => Ok(Self { name: name.to_owned(), scope }),
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use ringer_core::{AgentState, Authority, Patience as AgentPatience, Signal};
+use ringer_core::{AgentState, AgentTimeouts, Authority, Signal};
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 
@@ -169,7 +169,7 @@ fn put(spool: &Spool, event: &AgentEvent) -> io::Result<String> {
 
 impl AgentEvent {
     fn signals_at(&self, mono: Duration) -> Signals<'_> {
-        let patience = AgentPatience::default();
+        let patience = AgentTimeouts::default();
         Signals { of: &self.of, signals: &self.signals, mono, patience, aloud: self.notify }
     }
 

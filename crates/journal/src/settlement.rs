@@ -1,7 +1,7 @@
 //! What the hub did, written down in one transaction: taken messages, decisions, deliveries. Either all of it happened or
 //! none of it.
 
-use ringer_core::{MAX_STEPS, MessageId, Record, Step, Trail};
+use ringer_core::{MAX_TRAIL_STEPS, MessageId, Record, Trail, TrailStep};
 use rusqlite::{Transaction, params};
 
 use crate::cursor::Taken;
@@ -72,7 +72,7 @@ pub struct Settlement {
     /// Notifications that are off the list.
     pub forgotten: Vec<MessageId>,
     /// Steps of messages that are no notifications.
-    pub steps: Vec<(MessageId, Step)>,
+    pub steps: Vec<(MessageId, TrailStep)>,
     /// Deliveries that begin.
     pub outgoing: Vec<Outgoing>,
     /// Deliveries that are over, by id and way.
@@ -128,7 +128,7 @@ fn settle(transaction: &Transaction<'_>, done: &Settlement) -> rusqlite::Result<
     for record in &done.records {
         remember(transaction, record)?;
     }
-    let most = i64::try_from(MAX_STEPS).unwrap_or(i64::MAX);
+    let most = i64::try_from(MAX_TRAIL_STEPS).unwrap_or(i64::MAX);
     for (id, step) in &done.steps {
         transaction
             .prepare_cached(
@@ -188,7 +188,7 @@ fn remember(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<
         .prepare_cached("SELECT count(*) FROM trail WHERE id = ?1")?
         .query_row([record.id.as_str()], |row| row.get(0))?;
     // A full trail lets steps of its middle go, so all of it is written again.
-    let from = if record.trail.steps().len() >= MAX_STEPS { 0 } else { written };
+    let from = if record.trail.steps().len() >= MAX_TRAIL_STEPS { 0 } else { written };
     let unwritten = (0i64..).zip(record.trail.steps()).filter(|(number, _)| *number >= from);
     let mut add = transaction
         .prepare_cached("INSERT OR REPLACE INTO trail (id, step, ts, text) VALUES (?1, ?2, ?3, ?4)")?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ringer_core::{InvalidWord, check_word};
+use ringer_core::{InvalidName, validate_name};
 use serde::{Deserialize, Serialize};
 
 /// The id of a tool call, which its result carries too.
@@ -12,8 +12,8 @@ pub struct CallId(String);
 
 impl CallId {
     /// Checks an id.
-    pub fn new(id: &str) -> Result<Self, InvalidWord> {
-        check_word("call id", id)?;
+    pub fn new(id: &str) -> Result<Self, InvalidName> {
+        validate_name("call id", id)?;
         Ok(Self(id.to_owned()))
     }
 
@@ -41,9 +41,9 @@ impl fmt::Display for CallId {
 }
 
 impl TryFrom<String> for CallId {
-    type Error = InvalidWord;
+    type Error = InvalidName;
 
-    fn try_from(id: String) -> Result<Self, InvalidWord> {
+    fn try_from(id: String) -> Result<Self, InvalidName> {
         Self::new(&id)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringer_core::{InvalidWord, MAX_BODY};
+use ringer_core::{InvalidName, MAX_BODY};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -92,7 +92,7 @@ impl ChannelMessage {
     pub fn new(server: Server, content: &str, meta: Meta) -> Result<Self, Error> {
         if content.len() > MAX_BODY {
             return Err(
-                InvalidWord::TooLong { what: "message", length: content.len(), most: MAX_BODY }.into()
+                InvalidName::TooLong { what: "message", length: content.len(), most: MAX_BODY }.into()
             );
         }
         Ok(Self { server, content: content.to_owned(), meta })

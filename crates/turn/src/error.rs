@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringer_core::InvalidWord;
+use ringer_core::InvalidName;
 
 /// Why something could not enter, or not be decided.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -10,7 +10,7 @@ use ringer_core::InvalidWord;
 pub enum Error {
     /// A name or a text that cannot be used.
     #[error(transparent)]
-    Word(#[from] InvalidWord),
+    Word(#[from] InvalidName),
     /// An injection was brought to the inbox of somebody else.
     #[error("{id} is for {to}, and this is the inbox of {inbox}")]
     NotMine {

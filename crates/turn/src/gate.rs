@@ -149,7 +149,7 @@ impl Circumstances {
 ///     "MCP channel slack refused at gate 3 (auth): an API key is not enough; \
 ///      sign in with your account instead of the key"
 /// );
-/// # Ok::<(), ringer_core::InvalidWord>(())
+/// # Ok::<(), ringer_core::InvalidName>(())
 /// ```
 pub fn pass_gates(applicant: &Applicant, circumstances: &Circumstances) -> Result<(), ApiError> {
     let refusal = Gate::ALL.into_iter().find_map(|gate| {

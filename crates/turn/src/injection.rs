@@ -1,6 +1,6 @@
 //! The injection: one event on its way into one agent's conversation.
 
-use ringer_core::{Agent, MAX_BODY, Message, MessageId, Recipient, Tag, check_text};
+use ringer_core::{Agent, MAX_BODY, Message, MessageId, Recipient, Tag, validate_text};
 
 use crate::channel::ChannelMessage;
 use crate::error::Error;
@@ -48,7 +48,7 @@ impl Injection {
     /// An event with a text of at most [`MAX_BODY`] bytes, as the journal has it.
     pub fn new(id: MessageId, to: Agent, source: Source, text: &str) -> Result<Self, Error> {
         // A NUL is stripped with the other controls when the text is written; here only the rest counts.
-        check_text("message", &text.replace('\0', ""), MAX_BODY)?;
+        validate_text("message", &text.replace('\0', ""), MAX_BODY)?;
         Ok(Self { id, to, source, body: Body::Text(text.to_owned()), times: 1 })
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ringer_core::{InvalidWord, check_word};
+use ringer_core::{InvalidName, validate_name};
 use serde::{Deserialize, Serialize};
 
 use crate::channel::ChannelMessage;
@@ -18,8 +18,8 @@ pub struct ChannelSender {
 
 impl ChannelSender {
     /// Checks a name.
-    pub fn new(server: Server, user: &str) -> Result<Self, InvalidWord> {
-        check_word("user", user)?;
+    pub fn new(server: Server, user: &str) -> Result<Self, InvalidName> {
+        validate_name("user", user)?;
         Ok(Self { server, user: user.to_owned() })
     }
 
@@ -44,9 +44,9 @@ struct Kept {
 }
 
 impl TryFrom<Kept> for ChannelSender {
-    type Error = InvalidWord;
+    type Error = InvalidName;
 
-    fn try_from(kept: Kept) -> Result<Self, InvalidWord> {
+    fn try_from(kept: Kept) -> Result<Self, InvalidName> {
         Self::new(kept.server, &kept.user)
     }
 }

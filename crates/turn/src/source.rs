@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ringer_core::{Agent, InvalidWord, check_word};
+use ringer_core::{Agent, InvalidName, validate_name};
 use serde::{Deserialize, Serialize};
 
 /// The name of an MCP server, as the person configured it.
@@ -13,8 +13,8 @@ pub struct Server(String);
 
 impl Server {
     /// Checks a name.
-    pub fn new(name: &str) -> Result<Self, InvalidWord> {
-        check_word("server", name)?;
+    pub fn new(name: &str) -> Result<Self, InvalidName> {
+        validate_name("server", name)?;
         Ok(Self(name.to_owned()))
     }
 
@@ -31,9 +31,9 @@ impl fmt::Display for Server {
 }
 
 impl TryFrom<String> for Server {
-    type Error = InvalidWord;
+    type Error = InvalidName;
 
-    fn try_from(name: String) -> Result<Self, InvalidWord> {
+    fn try_from(name: String) -> Result<Self, InvalidName> {
         Self::new(&name)
     }
 }
@@ -52,7 +52,7 @@ impl From<Server> for String {
 /// let source: Source = "agent:claude-1234abcd".parse()?;
 /// assert!(matches!(&source, Source::Agent(agent) if agent.as_str() == "claude-1234abcd"));
 /// assert_eq!(source.to_string(), "agent:claude-1234abcd");
-/// # Ok::<(), ringer_core::InvalidWord>(())
+/// # Ok::<(), ringer_core::InvalidName>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -96,9 +96,9 @@ impl fmt::Display for Source {
 }
 
 impl FromStr for Source {
-    type Err = InvalidWord;
+    type Err = InvalidName;
 
-    fn from_str(word: &str) -> Result<Self, InvalidWord> {
+    fn from_str(word: &str) -> Result<Self, InvalidName> {
         if let Some((_, source)) = PLAIN.iter().find(|(name, _)| *name == word) {
             return Ok(source.clone());
         }
@@ -108,14 +108,14 @@ impl FromStr for Source {
         if let Some(name) = word.strip_prefix("channel:") {
             return Server::new(name).map(Self::Channel);
         }
-        Err(InvalidWord::Unknown { what: "source", word: word.to_owned(), known: KNOWN.to_owned() })
+        Err(InvalidName::Unknown { what: "source", word: word.to_owned(), known: KNOWN.to_owned() })
     }
 }
 
 impl TryFrom<String> for Source {
-    type Error = InvalidWord;
+    type Error = InvalidName;
 
-    fn try_from(word: String) -> Result<Self, InvalidWord> {
+    fn try_from(word: String) -> Result<Self, InvalidName> {
         word.parse()
     }
 }

@@ -1,6 +1,6 @@
 //! Claude Code: the inputs of its hooks, recorded from version 2.1.325, and what it takes back.
 
-use ringer_core::{AgentState, Authority, BlockedOn, Says};
+use ringer_core::{AgentState, Authority, BlockedOn, SignalContent};
 use serde::Serialize;
 
 use super::answer::{EventOutput, Reply};
@@ -90,7 +90,7 @@ fn notification(input: &Input, report: &mut Report) {
     let blocked = |on| AgentState::Blocked(on);
     let authority = Authority::Notification;
     match kind {
-        "idle_prompt" => report.notified(Says::Idle, text),
+        "idle_prompt" => report.notified(SignalContent::Idle, text),
         "elicitation_dialog" => report.state_with(authority, blocked(BlockedOn::Question), text),
         _ if kind.ends_with("permission_prompt") => {
             let text = text.filter(|text| text != PERMISSION_FOR_ANYTHING);
@@ -98,7 +98,7 @@ fn notification(input: &Input, report: &mut Report) {
         }
         "auth_success" => report.alive(),
         _ if kind.starts_with("auth") => report.state_with(authority, blocked(BlockedOn::Auth), text),
-        _ => report.notified(Says::Notified, text),
+        _ => report.notified(SignalContent::Notified, text),
     }
     let about = ABOUT_ITSELF.iter().find(|(words, _)| kind.contains(words));
     if let (Some((_, source)), Some(message)) = (about, message) {
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_limit_that_stopped_the_turn_is_an_error_and_an_observation() {
         let limit = report("StopFailure", &json!({"error": "rate_limit", "last_assistant_message": "429"}));
-        assert_eq!(limit.signals[0].says, Says::Is(AgentState::Error));
+        assert_eq!(limit.signals[0].content, SignalContent::State(AgentState::Error));
         assert_eq!(limit.text.as_deref(), Some("rate_limit: 429"));
         let expected = Observation { error: true, ..Observation::new("limit-reached", "rate_limit: 429") };
         assert_eq!(limit.observations, [expected]);
@@ -206,15 +206,15 @@ mod tests {
 
     #[test]
     fn notifications_that_were_not_recorded() {
-        let check = |kind: &str, says: Says| {
+        let check = |kind: &str, content: SignalContent| {
             let found = report("Notification", &json!({"notification_type": kind, "message": "m"}));
-            assert_eq!(found.signals[0].says, says, "{kind}");
+            assert_eq!(found.signals[0].content, content, "{kind}");
         };
-        check("auth_required", Says::Is(AgentState::Blocked(BlockedOn::Auth)));
-        check("auth_success", Says::Alive);
-        check("elicitation_dialog", Says::Is(AgentState::Blocked(BlockedOn::Question)));
-        check("worker_permission_prompt", Says::Is(AgentState::Blocked(BlockedOn::Permission)));
-        check("agent_completed", Says::Notified);
+        check("auth_required", SignalContent::State(AgentState::Blocked(BlockedOn::Auth)));
+        check("auth_success", SignalContent::Alive);
+        check("elicitation_dialog", SignalContent::State(AgentState::Blocked(BlockedOn::Question)));
+        check("worker_permission_prompt", SignalContent::State(AgentState::Blocked(BlockedOn::Permission)));
+        check("agent_completed", SignalContent::Notified);
         let warning =
             report("Notification", &json!({"notification_type": "rate_limit_warning", "message": "80 %"}));
         assert_eq!(warning.observations, [Observation::new("rate-limit-warning", "80 %")]);
@@ -224,22 +224,22 @@ mod tests {
     fn a_subagents_tools_show_work_but_carry_nothing() {
         let tool = report("PostToolUse", &json!({"agent_id": "a1", "tool_name": "Bash"}));
         assert_eq!((tool.subagent, tool.moment), (true, Moment::Other));
-        assert_eq!(tool.signals[0].says, Says::Is(AgentState::Working));
+        assert_eq!(tool.signals[0].content, SignalContent::State(AgentState::Working));
         let asks = report("PermissionRequest", &json!({"agent_id": "a1", "tool_name": "Bash"}));
-        assert_eq!(asks.signals[0].says, Says::Is(AgentState::Blocked(BlockedOn::Permission)));
-        assert_eq!(report("Stop", &json!({"agent_id": "a1"})).signals[0].says, Says::Alive);
+        assert_eq!(asks.signals[0].content, SignalContent::State(AgentState::Blocked(BlockedOn::Permission)));
+        assert_eq!(report("Stop", &json!({"agent_id": "a1"})).signals[0].content, SignalContent::Alive);
         assert!(!report("Stop", &json!({"agent_type": "reviewer"})).subagent);
     }
 
     #[test]
     fn compaction() {
-        let check = |event: &str, input: serde_json::Value, says: Says| {
-            assert_eq!(report(event, &input).signals[0].says, says, "{event} {input}");
+        let check = |event: &str, input: serde_json::Value, content: SignalContent| {
+            assert_eq!(report(event, &input).signals[0].content, content, "{event} {input}");
         };
-        check("PreCompact", json!({"trigger": "auto"}), Says::Is(AgentState::Compacting));
-        check("PreCompact", json!({"trigger": "manual"}), Says::Alive);
-        check("PostCompact", json!({"trigger": "auto"}), Says::Is(AgentState::Working));
-        check("SessionStart", json!({"source": "compact"}), Says::Alive);
-        check("SessionStart", json!({"source": "resume"}), Says::Is(AgentState::Ready));
+        check("PreCompact", json!({"trigger": "auto"}), SignalContent::State(AgentState::Compacting));
+        check("PreCompact", json!({"trigger": "manual"}), SignalContent::Alive);
+        check("PostCompact", json!({"trigger": "auto"}), SignalContent::State(AgentState::Working));
+        check("SessionStart", json!({"source": "compact"}), SignalContent::Alive);
+        check("SessionStart", json!({"source": "resume"}), SignalContent::State(AgentState::Ready));
     }
 }

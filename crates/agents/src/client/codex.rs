@@ -91,7 +91,7 @@ pub(super) fn answer(event: &str, reply: &Reply) -> Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::{BlockedOn, Says};
+    use ringer_core::{BlockedOn, SignalContent};
     use serde_json::json;
 
     fn report(event: &str, input: &serde_json::Value) -> Report {
@@ -115,7 +115,7 @@ mod tests {
         let words = format!("Write a function for this: {TITLE_PROMPT}");
         let input = json!({"type": "agent-turn-complete", "thread-id": "t", "input-messages": [words]});
         let found = report(NOTIFY, &input);
-        assert_eq!(found.signals[0].says, Says::Is(AgentState::Done));
+        assert_eq!(found.signals[0].content, SignalContent::State(AgentState::Done));
         assert_eq!(found.session_id.as_deref(), Some("t"));
     }
 
@@ -129,7 +129,7 @@ mod tests {
         let input =
             json!({"tool_name": "request_user_input", "tool_input": {"questions": [{"question": "Which?"}]}});
         let found = report("PreToolUse", &input);
-        assert_eq!(found.signals[0].says, Says::Is(AgentState::Blocked(BlockedOn::Question)));
+        assert_eq!(found.signals[0].content, SignalContent::State(AgentState::Blocked(BlockedOn::Question)));
         assert_eq!(found.text.as_deref(), Some("Which?"));
     }
 }

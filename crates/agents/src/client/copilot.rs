@@ -84,7 +84,7 @@ pub(super) fn answer(event: &str, reply: &Reply) -> Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::Says;
+    use ringer_core::SignalContent;
     use serde_json::json;
 
     /// The fields that the documents show for every event, and those of one.
@@ -137,7 +137,11 @@ mod tests {
             check("notification", notice(kind), blocked, Moment::Other, Some("Run make?"));
         }
         for kind in ["shell_completed", "shell_detached_completed", "agent_completed", "agent_idle"] {
-            assert_eq!(report("notification", notice(kind)).signals[0].says, Says::Alive, "{kind}");
+            assert_eq!(
+                report("notification", notice(kind)).signals[0].content,
+                SignalContent::Alive,
+                "{kind}"
+            );
         }
     }
 
@@ -149,7 +153,7 @@ mod tests {
         };
         let text = Some("ModelError: 429 Too Many Requests");
         check("errorOccurred", error(false), AgentState::Error, Moment::Other, text);
-        assert_eq!(report("errorOccurred", error(true)).signals[0].says, Says::Alive);
+        assert_eq!(report("errorOccurred", error(true)).signals[0].content, SignalContent::Alive);
     }
 
     #[test]

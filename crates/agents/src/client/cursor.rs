@@ -95,7 +95,7 @@ pub(super) fn answer(event: &str, reply: &Reply) -> Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::Says;
+    use ringer_core::SignalContent;
     use serde_json::json;
 
     /// The fields that the documents show for every event, and those of one.
@@ -155,7 +155,7 @@ mod tests {
                 "failure_type": "timeout", "duration": 5000, "is_interrupt": interrupt})
         };
         check("postToolUseFailure", failed(false), AgentState::Working, Moment::AfterTool, None);
-        assert_eq!(report("postToolUseFailure", failed(true)).signals[0].says, Says::Alive);
+        assert_eq!(report("postToolUseFailure", failed(true)).signals[0].content, SignalContent::Alive);
     }
 
     #[test]

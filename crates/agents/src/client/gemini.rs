@@ -1,6 +1,6 @@
 //! Gemini CLI: the inputs of its hooks, recorded from version 0.61.0, and what it takes back.
 
-use ringer_core::{AgentState, Authority, BlockedOn, Says};
+use ringer_core::{AgentState, Authority, BlockedOn, SignalContent};
 use serde::Serialize;
 
 use super::answer::{EventOutput, Reply};
@@ -47,7 +47,7 @@ fn notification(input: &Input, report: &mut Report) {
     let details = input.get("details").unwrap_or(&Value::Null);
     let message = input.text("message").and_then(request::shorten);
     if input.text("notification_type") != Some("ToolPermission") {
-        report.notified(Says::Notified, message);
+        report.notified(SignalContent::Notified, message);
         return;
     }
     if details.text("type") == Some("ask_user") {
@@ -106,7 +106,7 @@ mod tests {
     fn asks(details: &serde_json::Value) -> (AgentState, Option<String>) {
         let input = json!({"notification_type": "ToolPermission", "message": "m", "details": details});
         let report = read("Notification", &Input::read(input.to_string().as_bytes()).unwrap());
-        let Says::Is(state) = report.signals[0].says else { panic!("{report:?}") };
+        let SignalContent::State(state) = report.signals[0].content else { panic!("{report:?}") };
         (state, report.text)
     }
 
@@ -132,7 +132,10 @@ mod tests {
         let check = |response: serde_json::Value, moment: Moment| {
             let input = json!({"session_id": "s", "tool_response": response});
             let report = read("AfterTool", &Input::read(input.to_string().as_bytes()).unwrap());
-            assert_eq!((report.moment, &report.signals[0].says), (moment, &Says::Is(AgentState::Working)));
+            assert_eq!(
+                (report.moment, &report.signals[0].content),
+                (moment, &SignalContent::State(AgentState::Working))
+            );
         };
         check(json!({"llmContent": "Exit Code: 3", "error": null}), Moment::AfterTool);
         check(json!({"llmContent": "Exit Code: 3"}), Moment::AfterTool);

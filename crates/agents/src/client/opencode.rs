@@ -148,7 +148,7 @@ pub(super) fn answer(event: &str, reply: &Reply) -> Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::Says;
+    use ringer_core::SignalContent;
     use serde_json::json;
 
     fn report(event: &str, input: &serde_json::Value) -> Report {
@@ -156,27 +156,30 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(event: &str, properties: &serde_json::Value, says: &Says, text: Option<&str>) {
+    fn check(event: &str, properties: &serde_json::Value, content: &SignalContent, text: Option<&str>) {
         let found = report(event, &json!({"type": event, "properties": properties, "cwd": "/p"}));
-        let expected = (Some("ses_1"), says, text, Some("/p"));
+        let expected = (Some("ses_1"), content, text, Some("/p"));
         let session = found.session_id.as_deref();
-        assert_eq!((session, &found.signals[0].says, found.text.as_deref(), found.cwd.as_deref()), expected);
+        assert_eq!(
+            (session, &found.signals[0].content, found.text.as_deref(), found.cwd.as_deref()),
+            expected
+        );
     }
 
     #[test]
     fn its_events() {
         use AgentState::{Blocked, Error, Exited, RateLimited, Ready, Working};
-        let on = |on| Says::Is(Blocked(on));
-        check("session.created", &json!({"info": {"id": "ses_1"}}), &Says::Is(Ready), None);
-        check("session.deleted", &json!({"info": {"id": "ses_1"}}), &Says::Is(Exited), None);
+        let on = |on| SignalContent::State(Blocked(on));
+        check("session.created", &json!({"info": {"id": "ses_1"}}), &SignalContent::State(Ready), None);
+        check("session.deleted", &json!({"info": {"id": "ses_1"}}), &SignalContent::State(Exited), None);
         check(
             "session.status",
             &json!({"sessionID": "ses_1", "status": {"type": "busy"}}),
-            &Says::Is(Working),
+            &SignalContent::State(Working),
             None,
         );
         let retry = json!({"sessionID": "ses_1", "status": {"type": "retry", "message": "429"}});
-        check("session.status", &retry, &Says::Is(RateLimited), None);
+        check("session.status", &retry, &SignalContent::State(RateLimited), None);
         check(
             "permission.asked",
             &json!({"sessionID": "ses_1", "permission": "bash", "patterns": ["rm *"], "metadata": {}}),
@@ -198,11 +201,11 @@ mod tests {
         check(
             "session.error",
             &json!({"sessionID": "ses_1", "error": {"name": "APIError", "data": {"message": "400"}}}),
-            &Says::Is(Error),
+            &SignalContent::State(Error),
             Some("APIError: 400"),
         );
         let aborted = json!({"sessionID": "ses_1", "error": {"name": "MessageAbortedError"}});
-        check("session.error", &aborted, &Says::Alive, None);
+        check("session.error", &aborted, &SignalContent::Alive, None);
     }
 
     #[test]
@@ -213,12 +216,12 @@ mod tests {
         assert_eq!(output.append.as_deref(), Some("\n\nhello"));
         let idle = report("session.idle", &json!({"properties": {"sessionID": "s"}}));
         assert_eq!(idle.moment, Moment::Stopping { already_blocked: false });
-        assert_eq!(idle.signals[0].says, Says::Is(AgentState::Done));
+        assert_eq!(idle.signals[0].content, SignalContent::State(AgentState::Done));
         let last = report("session.idle", &json!({"session_id": "s", "ends_with_turn": true}));
         assert_eq!((last.moment, &last.signals), (Moment::Other, &idle.signals));
         let child = report("session.idle", &json!({"properties": {"sessionID": "s"}, "parentID": "p"}));
         assert_eq!((child.subagent, child.moment), (true, Moment::Other));
         assert_eq!(child.session_id.as_deref(), Some("p"));
-        assert_eq!(child.signals[0].says, Says::Alive);
+        assert_eq!(child.signals[0].content, SignalContent::Alive);
     }
 }

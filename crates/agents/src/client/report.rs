@@ -1,6 +1,8 @@
 //! What a hook call says about an agent.
 
-use ringer_core::{AgentState, Authority, BlockedOn, Observation, Says, Signal, says_waiting};
+use ringer_core::{
+    AgentState, Authority, BlockedOn, Observation, Signal, SignalContent, ends_with_waiting_marker,
+};
 
 use super::input::Input;
 use super::request::{self, shorten};
@@ -61,12 +63,12 @@ pub struct Report {
 impl Report {
     /// Heeds another marker than [`WAITING`]: a turn whose last line is the marker did not complete, the agent waits.
     pub fn heed_marker(&mut self, marker: &str) {
-        if !self.last_line.as_deref().is_some_and(|line| says_waiting(line, marker)) {
+        if !self.last_line.as_deref().is_some_and(|line| ends_with_waiting_marker(line, marker)) {
             return;
         }
-        let done = Says::Is(AgentState::Done);
-        for signal in self.signals.iter_mut().filter(|signal| signal.says == done) {
-            signal.says = Says::Is(AgentState::Blocked(BlockedOn::Input));
+        let done = SignalContent::State(AgentState::Done);
+        for signal in self.signals.iter_mut().filter(|signal| signal.content == done) {
+            signal.content = SignalContent::State(AgentState::Blocked(BlockedOn::Input));
             signal.pending = false;
             // The marker is for Ringer, and the person need not read it.
             self.text =
@@ -98,7 +100,8 @@ impl Report {
     }
 
     pub(super) fn alive(&mut self) {
-        let signal = Signal { authority: Authority::Hook, says: Says::Alive, text: None, pending: false };
+        let signal =
+            Signal { authority: Authority::Hook, content: SignalContent::Alive, text: None, pending: false };
         self.signals.push(signal);
     }
 
@@ -109,17 +112,17 @@ impl Report {
 
     /// It is in this state, with words.
     pub(super) fn state_with(&mut self, authority: Authority, state: AgentState, text: Option<String>) {
-        self.says_with(authority, Says::Is(state), text);
+        self.says_with(authority, SignalContent::State(state), text);
     }
 
     /// It sent a notification of its own.
-    pub(super) fn notified(&mut self, says: Says, text: Option<String>) {
-        self.says_with(Authority::Notification, says, text);
+    pub(super) fn notified(&mut self, content: SignalContent, text: Option<String>) {
+        self.says_with(Authority::Notification, content, text);
     }
 
-    fn says_with(&mut self, authority: Authority, says: Says, text: Option<String>) {
+    fn says_with(&mut self, authority: Authority, content: SignalContent, text: Option<String>) {
         self.text.clone_from(&text);
-        self.signals.push(Signal { authority, says, text, pending: false });
+        self.signals.push(Signal { authority, content, text, pending: false });
     }
 
     /// It wants leave to use the tool of the input, or asks something with it.
@@ -178,8 +181,8 @@ impl Report {
     #[track_caller]
     pub(super) fn assert_says_only(&self, state: AgentState, moment: Moment, text: Option<&str>) {
         assert_eq!(
-            (&self.signals[0].says, self.moment, self.text.as_deref()),
-            (&Says::Is(state), moment, text)
+            (&self.signals[0].content, self.moment, self.text.as_deref()),
+            (&SignalContent::State(state), moment, text)
         );
         assert!(self.signals.len() == 1 && !self.subagent && self.observations.is_empty());
     }
@@ -202,8 +205,8 @@ mod tests {
         let check = |message: &str, state: AgentState, text: Option<&str>| {
             let report = stop(message);
             assert_eq!(
-                (&report.signals[0].says, report.text.as_deref()),
-                (&Says::Is(state), text),
+                (&report.signals[0].content, report.text.as_deref()),
+                (&SignalContent::State(state), text),
                 "{message:?}"
             );
             assert_eq!(report.signals[0].text, report.text);
@@ -218,11 +221,11 @@ mod tests {
 
     #[test]
     fn another_marker_and_one_at_the_end_of_a_long_message() {
-        let waits = Says::Is(AgentState::Blocked(BlockedOn::Input));
-        assert_eq!(stop(&format!("{}\nWAITING", "x".repeat(100_000))).signals[0].says, waits);
+        let waits = SignalContent::State(AgentState::Blocked(BlockedOn::Input));
+        assert_eq!(stop(&format!("{}\nWAITING", "x".repeat(100_000))).signals[0].content, waits);
         let mut report = stop("Which?\nYOUR TURN");
-        assert_ne!(report.signals[0].says, waits);
+        assert_ne!(report.signals[0].content, waits);
         report.heed_marker("YOUR TURN");
-        assert_eq!((&report.signals[0].says, report.text.as_deref()), (&waits, Some("Which?")));
+        assert_eq!((&report.signals[0].content, report.text.as_deref()), (&waits, Some("Which?")));
     }
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use ringer_agents::client::{Client, Moment, Reply, Report, agent_id, answer, read_bytes};
-use ringer_core::{AgentMachine, AgentState, Authority, Kind, Patience, Says, Signal};
+use ringer_core::{AgentMachine, AgentState, AgentTimeouts, Authority, Kind, Signal, SignalContent};
 
 /// One row: the fixture, its signals as words, the moment, the text, and the answer to a context of `hello`.
 type Row = (&'static str, &'static str, Moment, Option<&'static str>, bool);
@@ -111,15 +111,15 @@ fn report(name: &str) -> Report {
 
 fn words(report: &Report) -> String {
     let word = |signal: &Signal| {
-        let says = match signal.says {
-            Says::Is(state) => state.as_str(),
-            Says::Alive => "alive",
-            Says::TurnEnded => "turn ended",
-            Says::Notified => "notified",
-            Says::Idle => "idle",
+        let content = match signal.content {
+            SignalContent::State(state) => state.as_str(),
+            SignalContent::Alive => "alive",
+            SignalContent::TurnEnded => "turn ended",
+            SignalContent::Notified => "notified",
+            SignalContent::Idle => "idle",
         };
         let authority = if signal.authority == Authority::Notification { " (notification)" } else { "" };
-        format!("{says}{authority}{}", if signal.pending { " pending" } else { "" })
+        format!("{content}{authority}{}", if signal.pending { " pending" } else { "" })
     };
     let mut words: Vec<String> = report.signals.iter().map(word).collect();
     if report.subagent {
@@ -181,7 +181,7 @@ fn a_hook_and_notify_of_one_session_are_one_agent() {
 /// Plays recorded inputs, a second apart unless told, into the core. Gives what is told, and the state at the end.
 fn play(inputs: &[(u64, &str)]) -> (Vec<(Kind, Option<String>)>, AgentState) {
     let at = std::time::Duration::from_secs;
-    let mut machine = AgentMachine::new(at(0), Patience::default());
+    let mut machine = AgentMachine::new(at(0), AgentTimeouts::default());
     let mut told = Vec::new();
     for (second, name) in inputs {
         for signal in &report(name).signals {

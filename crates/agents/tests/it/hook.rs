@@ -11,7 +11,7 @@ use std::time::Duration;
 use ringer_agents::client::Client;
 use ringer_agents::hook::{HookError, Whereabouts, call};
 use ringer_core::{
-    Agent, AgentState, BlockedOn, Draft, Kind, Message, MessageId, Origin, Recipient, Scope, Sender,
+    Agent, AgentState, BlockedOn, Draft, Kind, Message, MessageId, MessageOrigin, Recipient, Scope, Sender,
 };
 use ringer_journal::{Home, Journal, Stamp};
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ impl World {
         let at = Whereabouts {
             home: self.home(),
             clock: &|| self.mono.get(),
-            origin: &Origin::default,
+            origin: &MessageOrigin::default,
             process: None,
             manager: self.manager.map(str::to_owned),
             name: None,

@@ -214,7 +214,7 @@ fn of_many_hooks_at_once_one_gets_it() {
                 let at = ringer_agents::hook::Whereabouts {
                     home,
                     clock: &|| std::time::Duration::from_secs(2000),
-                    origin: &ringer_core::Origin::default,
+                    origin: &ringer_core::MessageOrigin::default,
                     process: None,
                     manager: None,
                     name: None,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ringer_core::{Draft, Kind, MAX_BODY, check_text};
+use ringer_core::{Draft, Kind, MAX_BODY, validate_text};
 use ringer_journal::{Asked, Journal, Parent, Stamp};
 use serde::Serialize;
 
@@ -89,7 +89,7 @@ fn send(arguments: &Args) -> Result<(Journal, Asked), Failure> {
         None => arguments.question.clone(),
     };
     // The question by itself, so that an empty one is not hidden behind the words around it.
-    check_text("question", &arguments.question, MAX_BODY)?;
+    validate_text("question", &arguments.question, MAX_BODY)?;
     let mut draft = Draft::new(scope, sender, Kind::Question, &asks)?;
     draft.origin = caller::origin();
     let wait = arguments.wait.then_some(Parent::Watch);

@@ -1,6 +1,6 @@
 //! `ringer list`.
 
-use ringer_core::{Record, Tag, Target, apply_mark};
+use ringer_core::{MarkTarget, Record, Tag, apply_mark};
 use ringer_hub::{Clock, view};
 use ringer_journal::{Filter, Memory};
 use ringer_term::sanitise_line_before;
@@ -72,7 +72,7 @@ fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<V
             Tag::Notice(_) => records.extend(Record::of(&message)),
             // Marks that wait for a hub count already.
             Tag::Mark(mark) => {
-                if let Some(target) = message.draft.key.as_deref().and_then(Target::parse) {
+                if let Some(target) = message.draft.key.as_deref().and_then(MarkTarget::parse) {
                     apply_mark(mark, &target, &mut records);
                 }
             }

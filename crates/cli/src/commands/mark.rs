@@ -1,6 +1,6 @@
 //! `ringer read`, `ringer unread`, `ringer clear`: marks, which work with the hub down, too.
 
-use ringer_core::{Draft, Mark, MessageId, Place, Scope, Sender, SurfaceId, Tag, Target, WorkspaceId};
+use ringer_core::{Draft, Mark, MarkTarget, MessageId, Place, Scope, Sender, SurfaceId, Tag, WorkspaceId};
 use ringer_ipc::ClientError;
 use ringer_journal::{Journal, Stamp};
 use serde_json::{Value, json};
@@ -136,8 +136,8 @@ fn mark_alone(mark: Mark, requests: &[Value]) -> Outcome {
     for request in requests {
         let text = |name: &str| request[name].as_str();
         let target = match (text("id"), text("workspace_id"), text("surface_id")) {
-            (Some(id), ..) => Target::Message(MessageId::parse(id)?),
-            (None, Some(workspace), surface) => Target::Place(Place {
+            (Some(id), ..) => MarkTarget::Message(MessageId::parse(id)?),
+            (None, Some(workspace), surface) => MarkTarget::Place(Place {
                 workspace: WorkspaceId::new(workspace),
                 surface: surface.map(SurfaceId::new),
             }),
@@ -145,10 +145,10 @@ fn mark_alone(mark: Mark, requests: &[Value]) -> Outcome {
                 return Err(Failure::usage("without a hub a surface needs its workspace")
                     .hint("add --workspace; ringer list --json shows it"));
             }
-            (None, None, None) if request["all_read"].as_bool() == Some(true) => Target::AllRead,
-            (None, None, None) => Target::All,
+            (None, None, None) if request["all_read"].as_bool() == Some(true) => MarkTarget::AllRead,
+            (None, None, None) => MarkTarget::All,
         };
-        if let Target::Message(id) = &target
+        if let MarkTarget::Message(id) = &target
             && journal.message(id.as_str())?.is_none()
         {
             return Err(Failure::new(crate::exit::Exit::Data, format!("there is no notification {id}"))

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use ringer_core::{Kind, OnFailure, Popup, RateLimit};
+use ringer_core::{Kind, OnFailure, PopupMode, RateLimit};
 use ringer_term::Channel;
 
 use super::super::word::Word;
@@ -38,7 +38,7 @@ fn notifies() -> impl Strategy<Value = Notify> {
     ]);
     let quiet = prop::collection::vec(prop::sample::select(vec!["22:00-07:00", "1:05 - 2:00"]), 0..3);
     (
-        (words_of::<Popup>(), words_of::<TitleMark>()),
+        (words_of::<PopupMode>(), words_of::<TitleMark>()),
         sounds,
         commands(0),
         any::<[bool; 5]>(),

@@ -12,13 +12,13 @@ fn hook(state: AgentState) -> Signal {
     Signal::state(Authority::Hook, state)
 }
 
-fn title(says: Says) -> Signal {
-    Signal { authority: Authority::Title, says, text: None, pending: false }
+fn title(content: SignalContent) -> Signal {
+    Signal { authority: Authority::Title, content, text: None, pending: false }
 }
 
-/// Plays signals. Gives the kinds told, with `+` before an upgrade, and the state at the end.
+/// Applies signals. Returns the kinds of the notices, with `+` before an upgrade, and the final state.
 fn play(signals: &[(u64, Signal)]) -> (Vec<String>, AgentState) {
-    let mut agent = AgentMachine::new(at(0), Patience::default());
+    let mut agent = AgentMachine::new(at(0), AgentTimeouts::default());
     let mut told = Vec::new();
     for (seconds, signal) in signals {
         for notice in agent.apply(at(*seconds), signal) {
@@ -46,13 +46,13 @@ fn a_turn_that_failed_is_not_done_by_coming_to_rest() {
 }
 
 #[test]
-fn transient_states_are_never_told() {
+fn transient_states_make_no_notice() {
     let signals = [(1, hook(Working)), (2, hook(RateLimited)), (3, hook(Compacting)), (4, hook(Working))];
     check(&signals, &[], Working);
 }
 
 #[test]
-fn each_blocked_kind_tells_what_it_needs() {
+fn each_blocked_kind_says_what_it_needs() {
     check(
         &[(1, hook(Working)), (2, hook(Blocked(BlockedOn::Permission)))],
         &["waiting"],
@@ -73,39 +73,44 @@ fn one_episode_makes_one_notice_however_late_the_other_signals_are() {
     let signals = [
         (1, hook(Working)),
         (2, hook(Blocked(BlockedOn::Permission)).text("touch x")),
-        (2, title(Says::TurnEnded)),
+        (2, title(SignalContent::TurnEnded)),
         (8, late),
     ];
     check(&signals, &["waiting"], Blocked(BlockedOn::Permission));
 }
 
 #[test]
-fn a_richer_signal_upgrades_in_place() {
-    let signals =
-        [(1, title(Says::Is(Working))), (20, title(Says::TurnEnded)), (21, hook(Done).text("all green"))];
+fn a_signal_with_more_detail_upgrades_the_notice() {
+    let signals = [
+        (1, title(SignalContent::State(Working))),
+        (20, title(SignalContent::TurnEnded)),
+        (21, hook(Done).text("all green")),
+    ];
     check(&signals, &["complete", "+complete"], Done);
     // Claude Code shows the same title for done and for blocked.
     let blocked = hook(Blocked(BlockedOn::Permission)).text("rm");
-    let signals = [(1, title(Says::Is(Working))), (20, title(Says::TurnEnded)), (21, blocked)];
+    let signals =
+        [(1, title(SignalContent::State(Working))), (20, title(SignalContent::TurnEnded)), (21, blocked)];
     check(&signals, &["complete", "waiting"], Blocked(BlockedOn::Permission));
 }
 
 #[test]
-fn a_less_believable_signal_waits_until_the_better_one_no_longer_holds() {
-    check(&[(1, hook(Working)), (2, title(Says::TurnEnded))], &[], Working);
-    let mut agent = AgentMachine::new(at(0), Patience::default());
+fn a_less_reliable_signal_counts_after_the_hold() {
+    check(&[(1, hook(Working)), (2, title(SignalContent::TurnEnded))], &[], Working);
+    let mut agent = AgentMachine::new(at(0), AgentTimeouts::default());
     agent.apply(at(1), &hook(Working));
-    agent.apply(at(2), &title(Says::TurnEnded));
+    agent.apply(at(2), &title(SignalContent::TurnEnded));
     assert_eq!(agent.next_deadline(), Some(at(6)));
     assert_eq!(agent.tick(at(6))[0].kind, Kind::Complete, "the person pressed Escape: no hook came");
     // A hook in the meantime makes the doubt pointless.
-    let signals = [(1, hook(Working)), (2, title(Says::TurnEnded)), (3, hook(Working)), (30, hook(Working))];
+    let signals =
+        [(1, hook(Working)), (2, title(SignalContent::TurnEnded)), (3, hook(Working)), (30, hook(Working))];
     check(&signals, &[], Working);
 }
 
 #[test]
-fn when_hooks_stop_arriving_the_next_one_takes_over() {
-    check(&[(1, hook(Working)), (60, title(Says::TurnEnded))], &["complete"], Done);
+fn when_hooks_stop_the_next_source_counts() {
+    check(&[(1, hook(Working)), (60, title(SignalContent::TurnEnded))], &["complete"], Done);
 }
 
 #[test]
@@ -115,7 +120,7 @@ fn a_notification_of_the_client_never_ends_a_turn() {
 }
 
 #[test]
-fn an_end_in_the_middle_of_a_turn_is_always_told() {
+fn an_exit_in_the_middle_of_a_turn_is_always_reported() {
     let exit = Signal::state(Authority::Process, Exited);
     check(&[(1, hook(Working)), (2, exit.clone())], &["error"], Exited);
     check(&[(1, hook(Working)), (2, hook(Done)), (3, exit.clone())], &["complete"], Exited);
@@ -123,21 +128,21 @@ fn an_end_in_the_middle_of_a_turn_is_always_told() {
 }
 
 #[test]
-fn ten_minutes_without_a_sign_of_life_is_stuck_and_a_sign_ends_it() {
-    let mut agent = AgentMachine::new(at(0), Patience::default());
+fn ten_minutes_without_a_signal_is_stuck_and_a_signal_ends_it() {
+    let mut agent = AgentMachine::new(at(0), AgentTimeouts::default());
     agent.apply(at(0), &hook(Working));
-    agent.apply(at(300), &title(Says::Alive));
+    agent.apply(at(300), &title(SignalContent::Alive));
     assert_eq!(agent.next_deadline(), Some(at(900)));
     assert_eq!(agent.tick(at(899)), []);
     assert_eq!(agent.tick(at(900))[0].kind, Kind::Stuck);
     assert_eq!(agent.state(), Stuck);
-    assert_eq!(agent.apply(at(901), &title(Says::Alive)), []);
+    assert_eq!(agent.apply(at(901), &title(SignalContent::Alive)), []);
     assert_eq!(agent.state(), Working);
 }
 
 #[test]
 fn a_minute_after_the_turn_one_idle_notice_and_a_new_turn_cancels_it() {
-    let mut agent = AgentMachine::new(at(0), Patience::default());
+    let mut agent = AgentMachine::new(at(0), AgentTimeouts::default());
     agent.apply(at(0), &hook(Working));
     agent.apply(at(10), &hook(Done));
     assert_eq!(agent.next_deadline(), Some(at(70)));
@@ -153,7 +158,7 @@ fn a_minute_after_the_turn_one_idle_notice_and_a_new_turn_cancels_it() {
 #[test]
 fn a_stop_with_work_still_running_is_not_complete() {
     let pending = Signal { pending: true, ..hook(Done) };
-    let mut agent = AgentMachine::new(at(0), Patience::default());
+    let mut agent = AgentMachine::new(at(0), AgentTimeouts::default());
     agent.apply(at(0), &hook(Working));
     assert_eq!(agent.apply(at(1), &pending), []);
     assert_eq!(agent.tick(at(100)), [], "nor is the person waited for");
@@ -163,11 +168,11 @@ fn a_stop_with_work_still_running_is_not_complete() {
 
 fn notified(text: &str) -> Signal {
     let text = Some(text.to_owned()).filter(|text| !text.is_empty());
-    Signal { authority: Authority::Notification, says: Says::Notified, text, pending: false }
+    Signal { authority: Authority::Notification, content: SignalContent::Notified, text, pending: false }
 }
 
 #[test]
-fn a_notification_of_the_client_says_at_most_more_of_what_was_told() {
+fn a_notification_of_the_client_only_adds_text_to_a_notice() {
     let told = hook(Done).text("all green");
     check(&[(1, hook(Working)), (9, told), (15, notified("Claude is done"))], &["complete"], Done);
     check(
@@ -185,52 +190,53 @@ fn a_notification_in_the_middle_of_a_turn_is_one_of_its_own() {
 
 #[test]
 fn the_client_says_that_it_waits_and_that_is_the_idle_notice() {
-    let idle = Signal { authority: Authority::Hook, says: Says::Idle, text: None, pending: false };
+    let idle =
+        Signal { authority: Authority::Hook, content: SignalContent::Idle, text: None, pending: false };
     let signals = [(1, hook(Working)), (2, idle.clone()), (9, hook(Done)), (40, idle.clone()), (90, idle)];
     check(&signals, &["complete", "waiting"], Done);
 }
 
 #[test]
-fn words_that_say_it_waits_are_a_waiting() {
+fn a_last_message_that_says_it_waits_is_a_waiting_notice() {
     let waits = hook(Blocked(BlockedOn::Input)).text("which branch?");
     check(&[(1, hook(Working)), (2, waits)], &["waiting"], Blocked(BlockedOn::Input));
 }
 
 #[test]
-fn another_process_goes_on_where_this_one_stopped() {
-    let mut agent = AgentMachine::new(at(1000), Patience::default());
+fn another_process_continues_the_saved_machine() {
+    let mut agent = AgentMachine::new(at(1000), AgentTimeouts::default());
     agent.apply(at(1000), &hook(Working));
     let written = serde_json::to_string(&agent).unwrap();
     let read: AgentMachine = serde_json::from_str(&written).unwrap();
     assert_eq!(read, agent);
     // After a restart of the machine its clock begins anew, and nothing waits for the old one to be reached.
-    let mut read = read.resume(at(3), Patience { stuck: at(5), ..Patience::default() });
+    let mut read = read.resume(at(3), AgentTimeouts { stuck: at(5), ..AgentTimeouts::default() });
     assert_eq!(read.next_deadline(), Some(at(8)));
     assert_eq!(read.tick(at(8))[0].kind, Kind::Stuck);
 }
 
 proptest! {
-    /// Whatever comes: a turn that is left is told, an episode is told once and then only upgraded.
+    /// For any signals: a turn that ends makes a notice, an episode makes one notice and then only upgrades.
     #[test]
-    fn no_turn_ends_untold_and_no_episode_is_told_twice(
+    fn every_turn_end_is_reported_and_no_episode_twice(
         signals in prop::collection::vec((0u64..40, 0usize..5, 0usize..14), 0..60)
     ) {
         let authorities =
             [Authority::Hook, Authority::Status, Authority::Title, Authority::Notification, Authority::Process];
         let states = [Starting, Ready, Working, Done, Error, Exited, RateLimited, Compacting,
             Blocked(BlockedOn::Permission), Blocked(BlockedOn::Question)];
-        let mut agent = AgentMachine::new(at(0), Patience::default());
+        let mut agent = AgentMachine::new(at(0), AgentTimeouts::default());
         let (mut now, mut seen) = (0, std::collections::HashSet::new());
         for (step, authority, what) in signals {
             now += step;
-            let says = match what {
-                10 => Says::TurnEnded,
-                11 => Says::Alive,
-                12 => Says::Notified,
-                13 => Says::Idle,
-                state => Says::Is(states[state]),
+            let content = match what {
+                10 => SignalContent::TurnEnded,
+                11 => SignalContent::Alive,
+                12 => SignalContent::Notified,
+                13 => SignalContent::Idle,
+                state => SignalContent::State(states[state]),
             };
-            let signal = Signal { authority: authorities[authority], says, text: (step % 2 == 0).then(|| "x".into()), pending: false };
+            let signal = Signal { authority: authorities[authority], content, text: (step % 2 == 0).then(|| "x".into()), pending: false };
             // Time first, then the signal: each may end a turn.
             let mut told = Vec::new();
             for with_signal in [false, true] {
@@ -248,4 +254,18 @@ proptest! {
             prop_assert!(agent.next_deadline().is_none_or(|deadline| deadline > at(now)));
         }
     }
+}
+
+/// Older versions saved these names, and other processes of the same machine may be older.
+#[test]
+fn the_saved_field_names_stay_the_same() {
+    let mut agent = AgentMachine::new(at(0), AgentTimeouts::default());
+    agent.apply(at(1), &hook(Working));
+    agent.apply(at(2), &title(SignalContent::State(Done)));
+    let saved = serde_json::to_value(&agent).unwrap();
+    let names: Vec<&str> = saved.as_object().unwrap().keys().map(String::as_str).collect();
+    for name in ["told", "idle_told", "doubted", "episode", "decided_by", "last_alive", "pending"] {
+        assert!(names.contains(&name), "{name} of {names:?}");
+    }
+    assert_eq!(saved["doubted"]["says"], serde_json::json!({"is": {"state": "done"}}));
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::address::{Scope, Sender};
-use crate::hooks::{Answer, HookIdentity, OnFailure};
+use crate::hooks::{HookAnswer, HookIdentity, OnFailure};
 use crate::message::{Draft, Message};
 use crate::now::TimeOfDay;
-use crate::order::Sign;
+use crate::order::TerminalSignal;
 use crate::resolve::Caller;
 use crate::signal::Signal;
 use crate::surface::SurfaceId;
@@ -27,11 +27,11 @@ fn place(surface: &str) -> Place {
     Place::surface(WorkspaceId::new("w"), SurfaceId::new(surface))
 }
 
-fn incoming(number: u64, surface: &str, body: &str) -> Incoming {
+fn incoming(number: u64, surface: &str, body: &str) -> IncomingMessage {
     let draft = Draft::new(Scope::global(), Sender::new("agent").unwrap(), Kind::Waiting, body).unwrap();
     let message = Message { seq: 1, id: id(number), unix_ms: 0, draft, machine: None };
     let caller = Caller { surface: Some(SurfaceId::new(surface)), ..Caller::default() };
-    Incoming { message, caller, is_subagent: false, pending: false }
+    IncomingMessage { message, caller, is_subagent: false, pending: false }
 }
 
 fn message(number: u64, surface: &str, body: &str) -> Event {
@@ -67,13 +67,16 @@ fn words(orders: &[Order]) -> Vec<String> {
         .filter_map(|order| {
             Some(match order {
                 Order::RunHook { hook, .. } => format!("hook {} of {}", hook.id, hook.revision),
-                Order::Remember { .. } | Order::Trail { .. } | Order::Flash(_) | Order::ShowToast(_) => {
+                Order::SaveRecord { .. }
+                | Order::AddTrailStep { .. }
+                | Order::Flash(_)
+                | Order::ShowToast(_) => {
                     return None;
                 }
-                Order::Append { surface, body, .. } => format!("append {surface} {body}"),
-                Order::Apply { surface, signal, .. } => format!("apply {surface} {:?}", signal.says),
-                Order::Forget(id) => format!("forget {}", number(id)),
-                Order::Deliver(delivery) => format!("{:?} {}", delivery.way, number(&delivery.id)),
+                Order::AppendToJournal { surface, body, .. } => format!("append {surface} {body}"),
+                Order::ApplySignal { surface, signal, .. } => format!("apply {surface} {:?}", signal.content),
+                Order::DeleteRecord(id) => format!("forget {}", number(id)),
+                Order::Deliver(delivery) => format!("{:?} {}", delivery.channel, number(&delivery.id)),
                 Order::Withdraw(id) => format!("withdraw {}", number(id)),
                 Order::Ring { place, lit } => format!("ring {} {lit}", place.surface.as_ref().unwrap()),
                 Order::Badge { badge, .. } => format!("badge {}", badge.0),
@@ -101,7 +104,7 @@ fn tickets(orders: &[Order]) -> Vec<Ticket> {
 const OUT: [&str; 4] = ["Desktop 1", "Sound 1", "Command 1", "Webhook 1"];
 
 #[test]
-fn a_message_rings_and_goes_out() {
+fn a_message_rings_and_is_delivered() {
     let mut engine = engine(&[]);
     let orders = words(&engine.handle(at(0), message(1, "a", "needs you")));
     assert_eq!(orders[..2], ["ring a true", "badge 1"]);
@@ -110,23 +113,23 @@ fn a_message_rings_and_goes_out() {
 }
 
 #[test]
-fn looking_at_the_pane_reads_it_and_takes_everything_back() {
+fn focusing_the_pane_reads_it_and_withdraws_its_popups() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "a", "needs you"));
     let looking =
-        Looking { app: true, workspace: Some(WorkspaceId::new("w")), surface: Some(SurfaceId::new("a")) };
+        FocusState { app: true, workspace: Some(WorkspaceId::new("w")), surface: Some(SurfaceId::new("a")) };
     assert_eq!(
-        words(&engine.handle(at(1), Event::Looks(looking))),
+        words(&engine.handle(at(1), Event::FocusChanged(looking))),
         ["withdraw 1", "ring a false", "badge 0"]
     );
 }
 
 #[test]
-fn what_rings_in_view_is_read_glows_and_makes_no_noise() {
+fn a_notification_in_view_is_read_with_a_brief_ring_and_no_popup() {
     let mut engine = engine(&[]);
     let looking =
-        Looking { app: true, workspace: Some(WorkspaceId::new("w")), surface: Some(SurfaceId::new("a")) };
-    engine.handle(at(0), Event::Looks(looking));
+        FocusState { app: true, workspace: Some(WorkspaceId::new("w")), surface: Some(SurfaceId::new("a")) };
+    engine.handle(at(0), Event::FocusChanged(looking));
     let orders = words(&engine.handle(at(0), message(1, "a", "done")));
     assert_eq!(orders, ["withdraw 1", "ring a true", "Command 1"]);
     assert!(engine.attention().store().get(&id(1)).unwrap().is_read);
@@ -136,13 +139,13 @@ fn what_rings_in_view_is_read_glows_and_makes_no_noise() {
 }
 
 #[test]
-fn a_duplicate_within_the_window_is_absorbed_or_takes_the_place() {
+fn a_duplicate_within_the_window_is_dropped_or_replaces_the_earlier_one() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "a", "needs you"));
     let same = engine.handle(at(100), message(2, "a", "needs you"));
     assert!(
         words(&same).is_empty()
-            && matches!(&same[0], Order::Trail { text, .. } if text.contains("same event"))
+            && matches!(&same[0], Order::AddTrailStep { text, .. } if text.contains("same event"))
     );
     let mut richer = incoming(3, "a", "needs you");
     richer.message.draft.title = Some("Claude Code".into());
@@ -152,12 +155,12 @@ fn a_duplicate_within_the_window_is_absorbed_or_takes_the_place() {
 }
 
 #[test]
-fn a_way_that_fails_falls_through_to_the_next() {
+fn a_channel_that_fails_falls_back_to_the_next() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "a", "needs you"));
-    let failed = |way| Event::Delivered { id: id(1), way, result: Err("no session bus".into()) };
-    assert_eq!(words(&engine.handle(at(1), failed(Way::Desktop))), ["Terminal 1"]);
-    assert!(words(&engine.handle(at(2), failed(Way::Terminal))).is_empty(), "there is no third");
+    let failed = |channel| Event::Delivered { id: id(1), channel, result: Err("no session bus".into()) };
+    assert_eq!(words(&engine.handle(at(1), failed(DeliveryChannel::Desktop))), ["Terminal 1"]);
+    assert!(words(&engine.handle(at(2), failed(DeliveryChannel::Terminal))).is_empty(), "there is no third");
     let trail: Vec<&str> = engine
         .attention()
         .store()
@@ -175,28 +178,29 @@ fn a_delivery_that_fails_after_it_was_read_goes_no_further() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "a", "needs you"));
     engine.handle(at(1), Event::Read(place("a")));
-    let failed = Event::Delivered { id: id(1), way: Way::Desktop, result: Err("slow".into()) };
+    let failed =
+        Event::Delivered { id: id(1), channel: DeliveryChannel::Desktop, result: Err("slow".into()) };
     assert!(words(&engine.handle(at(2), failed)).is_empty());
 }
 
 #[test]
-fn a_newer_one_of_a_surface_takes_back_the_older_once_it_is_shown() {
+fn a_newer_one_of_a_surface_withdraws_the_older_once_it_is_shown() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "a", "first"));
     let newer = words(&engine.handle(at(1000), message(2, "a", "second")));
     assert!(!newer.contains(&"withdraw 1".to_owned()), "a popup that goes and comes back is two");
     assert_eq!(engine.attention.store().total_unread(), 1);
-    let shown = Event::Delivered { id: id(2), way: Way::Desktop, result: Ok("shown".into()) };
+    let shown = Event::Delivered { id: id(2), channel: DeliveryChannel::Desktop, result: Ok("shown".into()) };
     assert_eq!(words(&engine.handle(at(1001), shown)), ["withdraw 1"]);
 
     // Where nothing pops up in its place, it goes at once.
-    engine.set(Preferences { popup: Popup::Off, ..Preferences::default() });
+    engine.set_preferences(Preferences { popup: PopupMode::Off, ..Preferences::default() });
     let newest = words(&engine.handle(at(2000), message(3, "a", "third")));
     assert_eq!(newest[0], "withdraw 2");
 }
 
 #[test]
-fn a_message_from_nowhere_rings_in_its_repositorys_workspace() {
+fn a_message_without_a_surface_rings_in_its_repositorys_workspace() {
     let mut engine = Engine::new(Preferences::default(), false);
     let mut nowhere = incoming(1, "gone", "done");
     nowhere.caller = Caller::default();
@@ -230,11 +234,11 @@ fn an_answer_closes_its_question() {
 }
 
 #[test]
-fn a_session_comes_back() {
+fn a_session_is_restored() {
     let mut before = engine(&[]);
     before.handle(at(0), message(1, "a", "needs you"));
     let mut after = Engine::new(Preferences::default(), false);
-    let orders = after.restore(at(0), before.session(100)).unwrap();
+    let orders = after.restore_session(at(0), before.session(100)).unwrap();
     assert_eq!(words(&orders), ["ring a true", "badge 1"]);
     // The journal is read again from before the restart: nothing is shown twice.
     let again = after.handle(at(1), message(1, "a", "needs you"));
@@ -242,12 +246,12 @@ fn a_session_comes_back() {
 }
 
 #[test]
-fn a_burst_is_taken_sixteen_at_a_time() {
+fn a_burst_is_drained_sixteen_at_a_time() {
     let mut engine = Engine::new(Preferences::default(), false);
     for number in 0..40 {
         let mut one = incoming(number, "x", "same text");
         one.caller = Caller::default();
-        engine.bus.push(
+        engine.queue.push(
             Place::workspace(WorkspaceId::new("w")),
             Candidate { incoming: one, replaces: None, steps: Vec::new(), hooks: Arc::default() },
             &engine.fence.clone(),
@@ -255,47 +259,54 @@ fn a_burst_is_taken_sixteen_at_a_time() {
     }
     for left in [24, 8, 0] {
         engine.handle(at(0), Event::Tick);
-        assert_eq!(engine.bus.len(), left);
+        assert_eq!(engine.queue.len(), left);
         let again = engine.next_deadline(Duration::ZERO) == Some(Duration::ZERO);
         assert_eq!(again, left > 0, "asks to be called at once");
     }
 }
 
-fn heard(surface: &str, sign: Sign) -> Event {
-    Event::Heard { surface: SurfaceId::new(surface), sign }
+fn terminal_signal(surface: &str, signal: TerminalSignal) -> Event {
+    Event::TerminalSignal { surface: SurfaceId::new(surface), signal }
 }
 
-fn notified(body: &str) -> Sign {
-    Sign::Notified { title: None, body: body.to_owned() }
+fn notified(body: &str) -> TerminalSignal {
+    TerminalSignal::Notified { title: None, body: body.to_owned() }
 }
 
 fn agent_on(surface: &str, by_hooks: bool) -> Event {
     let agent = crate::address::Agent::new("claude-1").unwrap();
-    Event::AgentOn { surface: SurfaceId::new(surface), agent: Some((agent, by_hooks)) }
+    Event::AgentOnSurface { surface: SurfaceId::new(surface), agent: Some((agent, by_hooks)) }
 }
 
 #[test]
-fn what_a_terminal_tells_is_appended_at_once_and_once() {
+fn a_terminal_signal_is_appended_at_once_and_once() {
     let mut engine = engine(&[]);
-    assert_eq!(words(&engine.handle(at(0), heard("a", notified("done")))), ["append a done"]);
-    assert_eq!(words(&engine.handle(at(10), heard("a", Sign::Bell))), [] as [&str; 0], "the same moment");
-    assert_eq!(words(&engine.handle(at(20), heard("b", Sign::Bell))), ["append b the terminal bell rang"]);
+    assert_eq!(words(&engine.handle(at(0), terminal_signal("a", notified("done")))), ["append a done"]);
+    assert_eq!(
+        words(&engine.handle(at(10), terminal_signal("a", TerminalSignal::Bell))),
+        [] as [&str; 0],
+        "the same moment"
+    );
+    assert_eq!(
+        words(&engine.handle(at(20), terminal_signal("b", TerminalSignal::Bell))),
+        ["append b the terminal bell rang"]
+    );
     // It comes back as a message, and is shown.
     assert!(!words(&engine.handle(at(30), message(1, "a", "done"))).is_empty());
-    assert_eq!(words(&engine.handle(at(40), heard("a", notified("done")))), [] as [&str; 0]);
+    assert_eq!(words(&engine.handle(at(40), terminal_signal("a", notified("done")))), [] as [&str; 0]);
 }
 
 #[test]
-fn where_hooks_report_a_terminal_waits_out_the_moment() {
+fn where_hooks_report_a_terminal_signal_is_delayed() {
     let mut engine = engine(&[]);
     engine.handle(at(0), agent_on("a", true));
-    assert_eq!(words(&engine.handle(at(100), heard("a", notified("done")))), [] as [&str; 0]);
+    assert_eq!(words(&engine.handle(at(100), terminal_signal("a", notified("done")))), [] as [&str; 0]);
     assert_eq!(engine.next_deadline(at(100).mono), Some(at(600).mono));
     // The hook says the same, in the journal.
     engine.handle(at(200), message(1, "a", "done"));
     assert_eq!(words(&engine.handle(at(600), Event::Tick)), [] as [&str; 0], "one event, one notification");
-    // Nobody else tells of this one: the agent's episode decides.
-    engine.handle(at(5000), heard("a", notified("half way")));
+    // No hook reports this one: the agent's state machine decides.
+    engine.handle(at(5000), terminal_signal("a", notified("half way")));
     assert_eq!(words(&engine.handle(at(5500), Event::Tick)), ["apply a Notified"]);
 }
 
@@ -303,24 +314,33 @@ fn where_hooks_report_a_terminal_waits_out_the_moment() {
 fn without_hooks_an_agents_title_counts_at_once() {
     let mut engine = engine(&[]);
     let title = || {
-        let says = crate::signal::Says::TurnEnded;
-        Sign::Agent(Signal { authority: crate::signal::Authority::Title, says, text: None, pending: false })
+        let content = crate::signal::SignalContent::TurnEnded;
+        TerminalSignal::Agent(Signal {
+            authority: crate::signal::Authority::Title,
+            content,
+            text: None,
+            pending: false,
+        })
     };
-    assert_eq!(words(&engine.handle(at(0), heard("b", title()))), ["apply b TurnEnded"], "a new agent");
+    assert_eq!(
+        words(&engine.handle(at(0), terminal_signal("b", title()))),
+        ["apply b TurnEnded"],
+        "a new agent"
+    );
     engine.handle(at(0), agent_on("a", false));
-    assert_eq!(words(&engine.handle(at(0), heard("a", title()))), ["apply a TurnEnded"]);
+    assert_eq!(words(&engine.handle(at(0), terminal_signal("a", title()))), ["apply a TurnEnded"]);
     engine.handle(at(0), agent_on("a", true));
-    assert_eq!(words(&engine.handle(at(10), heard("a", title()))), [] as [&str; 0]);
+    assert_eq!(words(&engine.handle(at(10), terminal_signal("a", title()))), [] as [&str; 0]);
     engine.handle(at(20), Event::SurfaceGone(SurfaceId::new("a")));
     assert_eq!(words(&engine.handle(at(510), Event::Tick)), ["apply a TurnEnded"], "nothing heard is lost");
 }
 
 #[test]
-fn a_flood_of_signs_is_bounded_and_nothing_of_it_is_lost() {
+fn a_flood_of_signals_is_bounded_and_none_is_lost() {
     let mut engine = engine(&[]);
     engine.handle(at(0), agent_on("a", true));
     let told: usize = (0..3000)
-        .map(|number| words(&engine.handle(at(1), heard("a", notified(&number.to_string())))).len())
+        .map(|number| words(&engine.handle(at(1), terminal_signal("a", notified(&number.to_string())))).len())
         .sum();
     assert_eq!(told, 3000 - 1024);
     assert_eq!(words(&engine.handle(at(501), Event::Tick)).len(), 1024);
@@ -354,7 +374,7 @@ fn marks_reach_one_a_place_or_everything() {
 }
 
 #[test]
-fn what_is_for_an_agent_or_the_lead_does_not_ring_for_the_person() {
+fn a_message_for_an_agent_or_the_lead_does_not_ring_for_the_person() {
     for (to, rings) in
         [("default", true), ("person", true), ("all", true), ("lead", false), ("agent:w1", false)]
     {
@@ -366,7 +386,7 @@ fn what_is_for_an_agent_or_the_lead_does_not_ring_for_the_person() {
 }
 
 #[test]
-fn what_comes_hours_late_is_remembered_and_pops_up_nowhere() {
+fn a_message_hours_late_is_recorded_without_a_popup() {
     let mut engine = engine(&[]);
     let orders = engine.handle(at(700_000), message(1, "a", "needs you"));
     assert!(!orders.iter().any(|order| matches!(order, Order::Deliver(_))));
@@ -374,12 +394,12 @@ fn what_comes_hours_late_is_remembered_and_pops_up_nowhere() {
 }
 
 #[test]
-fn a_way_that_leads_nowhere_is_not_taken() {
+fn a_disabled_channel_is_not_used() {
     let mut engine = engine(&[]);
-    let closed = vec![Way::Sound, Way::Command, Way::Desktop];
-    engine.set(Preferences { closed, ..Preferences::default() });
+    let disabled_channels = vec![DeliveryChannel::Sound, DeliveryChannel::Command, DeliveryChannel::Desktop];
+    engine.set_preferences(Preferences { disabled_channels, ..Preferences::default() });
     let orders = words(&engine.handle(at(0), message(1, "a", "needs you")));
-    let ways: Vec<&String> =
+    let channels: Vec<&String> =
         orders.iter().filter(|word| word.ends_with(" 1") && !word.starts_with("badge")).collect();
-    assert_eq!(ways, ["Terminal 1", "Webhook 1"]);
+    assert_eq!(channels, ["Terminal 1", "Webhook 1"]);
 }

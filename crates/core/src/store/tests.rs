@@ -28,7 +28,7 @@ fn question(number: u64, place: Place) -> Record {
 
 #[test]
 fn a_newer_one_supersedes_on_its_surface_only() {
-    let mut store = Store::default();
+    let mut store = NotificationStore::default();
     store.add(record(1, pane("w", "a")), 0);
     assert_eq!(store.add(record(2, pane("w", "b")), 0).superseded, []);
     assert_eq!(store.add(record(3, pane("w", "a")), 0).superseded, [id(1)]);
@@ -39,7 +39,7 @@ fn a_newer_one_supersedes_on_its_surface_only() {
 
 #[test]
 fn what_was_marked_unread_by_hand_is_superseded_too() {
-    let mut store = Store::default();
+    let mut store = NotificationStore::default();
     for number in 1..=3 {
         store.add(record(number, pane("w", "a")), 0);
     }
@@ -51,7 +51,7 @@ fn what_was_marked_unread_by_hand_is_superseded_too() {
 
 #[test]
 fn an_open_question_stays_until_it_is_answered() {
-    let mut store = Store::default();
+    let mut store = NotificationStore::default();
     store.add(question(1, pane("w", "a")), 0);
     assert_eq!(store.add(record(2, pane("w", "a")), 0).superseded, []);
     assert_eq!(store.add(record(3, pane("w", "a")), 0).superseded, [id(2)]);
@@ -63,7 +63,7 @@ fn an_open_question_stays_until_it_is_answered() {
 
 #[test]
 fn without_a_surface_each_counts() {
-    let mut store = Store::default();
+    let mut store = NotificationStore::default();
     for number in 0..3 {
         store.add(record(number, whole("w")), 0);
     }
@@ -73,7 +73,7 @@ fn without_a_surface_each_counts() {
 
 #[test]
 fn the_same_id_twice_is_one() {
-    let mut store = Store::default();
+    let mut store = NotificationStore::default();
     assert!(store.add(record(1, whole("w")), 0).is_new);
     assert!(!store.add(record(1, whole("v")), 0).is_new);
     assert_eq!(store.len(), 1);
@@ -81,7 +81,7 @@ fn the_same_id_twice_is_one() {
 
 #[test]
 fn opening_a_pane_reads_that_pane_and_a_workspace_all_of_it() {
-    let mut store = Store::default();
+    let mut store = NotificationStore::default();
     for (number, place) in [(1, pane("w", "a")), (2, pane("w", "b")), (3, whole("w")), (4, pane("v", "a"))] {
         store.add(record(number, place), 0);
     }
@@ -94,7 +94,7 @@ fn opening_a_pane_reads_that_pane_and_a_workspace_all_of_it() {
 
 #[test]
 fn removing_the_latest_brings_back_the_one_before() {
-    let mut store = Store::default();
+    let mut store = NotificationStore::default();
     store.add(record(1, pane("w", "a")), 0);
     store.add(record(2, pane("w", "b")), 0);
     let workspace = WorkspaceId::new("w");
@@ -107,7 +107,7 @@ fn removing_the_latest_brings_back_the_one_before() {
 
 #[test]
 fn trimming_keeps_what_is_unread() {
-    let mut store = Store::default();
+    let mut store = NotificationStore::default();
     for number in 0..100 {
         store.add(record(number, whole("w")), 0);
     }
@@ -119,7 +119,7 @@ fn trimming_keeps_what_is_unread() {
 }
 
 /// The indexes, counted anew from the records alone.
-fn recount(store: &Store) {
+fn recount(store: &NotificationStore) {
     let all: Vec<&Record> = store.newest().collect();
     assert_eq!(all.len(), store.len());
     assert_eq!(all.iter().filter(|record| !record.is_read).count(), store.total_unread());
@@ -147,7 +147,7 @@ proptest! {
         steps in prop::collection::vec((0u8..8, 0u64..20, 0usize..5), 0..120)
     ) {
         let places = [pane("w", "a"), pane("w", "b"), whole("w"), pane("v", "a"), whole("v")];
-        let mut store = Store::default();
+        let mut store = NotificationStore::default();
         for (step, number, place) in steps {
             let place = &places[place];
             match step {

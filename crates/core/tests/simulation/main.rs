@@ -12,10 +12,10 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use ringer_core::{
-    Agent, AgentState, Answer, Attention, Authority, Caller, Draft, Engine, Event, Incoming, Kind, Looking,
-    MAX_WITH_HOOKS, Message, MessageId, Mute, Now, Observation, Order, Place, Preferences, Priority,
-    QuestionId, RateLimit, Reason, Scope, Sender, Settings, Sign, Signal, SurfaceId, Tag, Ticket, TimeOfDay,
-    Toast, Way, WorkspaceId, source_names,
+    Agent, AgentState, Attention, Authority, Caller, DeliveryChannel, Draft, Engine, Event, FocusState,
+    HookAnswer, IncomingMessage, Kind, MAX_HOOK_CHAINS, Message, MessageId, Mute, Now, Observation, Order,
+    Place, Preferences, Priority, QuestionId, RateLimit, RuleSettings, Scope, Sender, Signal, SurfaceId, Tag,
+    TerminalSignal, Ticket, TimeOfDay, Toast, UnreadReason, WorkspaceId, source_names,
 };
 
 use settings::HookFiles;
@@ -42,12 +42,12 @@ fn the_invariants_hold_whatever_happens() {
 }
 
 fn play(seed: u64) {
-    let mut world = World::new(seed);
+    let mut simulation = Simulation::new(seed);
     for _ in 0..STEPS {
-        world.step();
-        world.check();
+        simulation.step();
+        simulation.check();
     }
-    world.finish();
+    simulation.finish();
 }
 
 /// `SplitMix64`: small, and the same everywhere.
@@ -72,21 +72,21 @@ impl Random {
     }
 }
 
-struct World {
+struct Simulation {
     random: Random,
     engine: Engine,
     mono: Duration,
     wall_ms: i64,
     sent: u64,
     files: HookFiles,
-    rules: Settings,
+    rules: RuleSettings,
     /// Hooks that run.
     running: Vec<Ticket>,
-    /// Deliveries under way.
-    out: Vec<(MessageId, Way)>,
+    /// Deliveries in flight.
+    in_flight: Vec<(MessageId, DeliveryChannel)>,
     places: Vec<Place>,
-    /// Every message, and whether something was ever said of its end.
-    told: HashMap<MessageId, bool>,
+    /// Every message, and whether its end was ever reported.
+    ended: HashMap<MessageId, bool>,
     /// Where each message was sent from, while it may still be undecided.
     from: HashMap<MessageId, Place>,
     /// Messages whose place was cleared after they were sent: they must never come back.
@@ -95,14 +95,14 @@ struct World {
     created: HashSet<MessageId>,
     lit: HashMap<Place, bool>,
     badges: HashMap<WorkspaceId, usize>,
-    /// What terminals told, and what of it became a message or a signal for an agent.
-    heard: u64,
-    answered: u64,
+    /// How many signals terminals sent, and how many of them became a message or a signal for an agent.
+    signals_sent: u64,
+    signals_used: u64,
     /// On its way into the journal.
     appended: Vec<Event>,
 }
 
-impl World {
+impl Simulation {
     fn new(seed: u64) -> Self {
         let mut random = Random(seed);
         let places: Vec<Place> = (0..6)
@@ -111,10 +111,10 @@ impl World {
             })
             .collect();
         let mute = Mute { agent: Some("agent0".into()), ..Mute::default() };
-        let rules = Settings {
+        let rules = RuleSettings {
             mute: if random.below(3) == 0 { vec![mute] } else { Vec::new() },
             rate_limit: RateLimit::parse("5/s").filter(|_| random.below(2) == 0),
-            ..Settings::default()
+            ..RuleSettings::default()
         };
         let mut files = HookFiles::default();
         let mut engine = Engine::new(preferences(&mut files, &rules), random.below(2) == 0);
@@ -132,16 +132,16 @@ impl World {
             wall_ms: 1_800_000_000_000,
             sent: 0,
             running: Vec::new(),
-            out: Vec::new(),
+            in_flight: Vec::new(),
             places,
-            told: HashMap::new(),
+            ended: HashMap::new(),
             from: HashMap::new(),
             fenced: HashSet::new(),
             created: HashSet::new(),
             lit: HashMap::new(),
             badges: HashMap::new(),
-            heard: 0,
-            answered: 0,
+            signals_sent: 0,
+            signals_used: 0,
             appended: Vec::new(),
         }
     }
@@ -162,15 +162,15 @@ impl World {
         // A chain of hooks takes a few steps, so this comes at every point of one.
         if self.random.below(4) == 0 {
             self.files.change(&mut self.random);
-            self.engine.set(preferences(&mut self.files, &self.rules));
+            self.engine.set_preferences(preferences(&mut self.files, &self.rules));
             self.files.keep_programs_of(&self.engine.hook_revisions());
         }
         let place = self.random.pick(&self.places).clone();
         let event = match self.random.below(20) {
             0..7 => self.message(&place),
             7..10 if !self.running.is_empty() => self.answer(),
-            10..12 if !self.out.is_empty() => self.delivered(),
-            12 => self.looks(&place),
+            10..12 if !self.in_flight.is_empty() => self.delivered(),
+            12 => self.focus_changed(&place),
             13 => Event::Read(place),
             14 => self.clear(place),
             15 => match self.random.below(4) {
@@ -187,7 +187,7 @@ impl World {
                 _ => Event::Mark { id: self.some_id(), read: self.random.below(2) == 0 },
             },
             17 => Event::Remove(self.some_id()),
-            18 if self.random.below(3) > 0 => self.sign(&place),
+            18 if self.random.below(3) > 0 => self.terminal_signal(&place),
             18 => {
                 let names: Vec<&str> = source_names().collect();
                 Event::Observed(Observation::new(
@@ -220,12 +220,12 @@ impl World {
             draft.tag = Tag::Mark(ringer_core::Mark::Read);
             draft.key = Some(self.some_id().to_string());
         } else {
-            self.told.insert(id.clone(), false);
+            self.ended.insert(id.clone(), false);
             self.from.insert(id.clone(), place.clone());
         }
         let caller = Caller { surface: place.surface.clone(), ..Caller::default() };
         let message = Message { seq: 1, id, unix_ms: self.wall_ms, draft, machine: None };
-        Event::Message(Box::new(Incoming {
+        Event::Message(Box::new(IncomingMessage {
             message,
             caller,
             is_subagent: self.random.below(10) == 0,
@@ -233,49 +233,49 @@ impl World {
         }))
     }
 
-    /// A terminal tells something, or an agent comes or goes.
-    fn sign(&mut self, place: &Place) -> Event {
+    /// A terminal sends a signal, or the agent of a surface changes.
+    fn terminal_signal(&mut self, place: &Place) -> Event {
         let surface = place.surface.clone().expect("they are surfaces");
         let body = format!("text {}", self.random.below(3));
         let agent = Agent::new("agent0").expect("a name");
-        let sign = match self.random.below(5) {
+        let signal = match self.random.below(5) {
             0 => {
                 let agent = [None, Some((agent.clone(), true)), Some((agent, false))];
-                return Event::AgentOn { surface, agent: self.random.pick(&agent).clone() };
+                return Event::AgentOnSurface { surface, agent: self.random.pick(&agent).clone() };
             }
-            1 => Sign::Bell,
-            2 => Sign::Agent(Signal::state(Authority::Title, AgentState::Working)),
-            _ => Sign::Notified { title: None, body },
+            1 => TerminalSignal::Bell,
+            2 => TerminalSignal::Agent(Signal::state(Authority::Title, AgentState::Working)),
+            _ => TerminalSignal::Notified { title: None, body },
         };
-        self.heard += 1;
-        Event::Heard { surface, sign }
+        self.signals_sent += 1;
+        Event::TerminalSignal { surface, signal }
     }
 
     fn answer(&mut self) -> Event {
         let index = usize::try_from(self.random.below(self.running.len() as u64)).expect("it fits");
         let ticket = self.running.swap_remove(index);
         let answer = match self.random.below(3) {
-            0 => Answer::Failed("exit code 1".into()),
-            1 => Answer::Patched(
+            0 => HookAnswer::Failed("exit code 1".into()),
+            1 => HookAnswer::Patched(
                 serde_json::from_str(r#"{"effects":{"sound":false},"stop":true}"#).expect("a patch"),
             ),
-            _ => Answer::Patched(
+            _ => HookAnswer::Patched(
                 serde_json::from_str(r#"{"notification":{"body":"patched"}}"#).expect("a patch"),
             ),
         };
-        Event::HooksAnswered { ticket, answer }
+        Event::HookAnswered { ticket, answer }
     }
 
     fn delivered(&mut self) -> Event {
-        let index = usize::try_from(self.random.below(self.out.len() as u64)).expect("it fits");
-        let (id, way) = self.out.swap_remove(index);
+        let index = usize::try_from(self.random.below(self.in_flight.len() as u64)).expect("it fits");
+        let (id, channel) = self.in_flight.swap_remove(index);
         let worked = self.random.below(3) > 0;
         let result = if worked { Ok("shown".to_owned()) } else { Err("it hung".to_owned()) };
-        Event::Delivered { id, way, result }
+        Event::Delivered { id, channel, result }
     }
 
-    fn looks(&mut self, place: &Place) -> Event {
-        Event::Looks(Looking {
+    fn focus_changed(&mut self, place: &Place) -> Event {
+        Event::FocusChanged(FocusState {
             app: self.random.below(2) == 0,
             workspace: Some(place.workspace.clone()),
             surface: place.surface.clone(),
@@ -299,7 +299,7 @@ impl World {
         let session = self.engine.session(1000);
         let before = picture(self.engine.attention());
         self.files.restart();
-        let mut engine = Engine::new(preferences(&mut self.files, &Settings::default()), false);
+        let mut engine = Engine::new(preferences(&mut self.files, &RuleSettings::default()), false);
         for place in &self.places {
             let surface = place.surface.clone().expect("they are surfaces");
             engine.handle(now, Event::Surface { surface, workspace: place.workspace.clone(), tty: None });
@@ -307,29 +307,29 @@ impl World {
         self.lit.clear();
         self.badges.clear();
         self.running.clear();
-        self.out.clear();
-        let orders = engine.restore(now, session).expect("the same version");
+        self.in_flight.clear();
+        let orders = engine.restore_session(now, session).expect("the same version");
         self.engine = engine;
-        self.obey(orders);
+        self.execute_orders(orders);
         assert_eq!(picture(self.engine.attention()), before, "nothing is counted twice or lost");
-        for told in self.told.values_mut() {
-            *told = true;
+        for ended in self.ended.values_mut() {
+            *ended = true;
         }
     }
 
     fn handle(&mut self, now: Now, event: Event) {
         let orders = self.engine.handle(now, event);
-        self.obey(orders);
+        self.execute_orders(orders);
         while let Some(message) = self.appended.pop() {
             let orders = self.engine.handle(now, message);
-            self.obey(orders);
+            self.execute_orders(orders);
         }
         let undecided: HashSet<&MessageId> = self.engine.undecided_ids().collect();
         assert_eq!(undecided.len(), self.engine.undecided());
-        assert!(undecided.iter().all(|id| self.told.get(*id) == Some(&false)), "undecided, but told");
+        assert!(undecided.iter().all(|id| self.ended.get(*id) == Some(&false)), "undecided, but ended");
     }
 
-    fn obey(&mut self, orders: Vec<Order>) {
+    fn execute_orders(&mut self, orders: Vec<Order>) {
         for order in orders {
             match order {
                 Order::RunHook { ticket, hook, envelope } => {
@@ -337,17 +337,17 @@ impl World {
                     self.files.check_order(ticket, &hook, &envelope);
                     self.running.push(ticket);
                 }
-                Order::Remember { record, is_new } => {
+                Order::SaveRecord { record, is_new } => {
                     assert!(!self.fenced.contains(&record.id), "a cleared notification came back");
                     assert_eq!(is_new, self.created.insert(record.id.clone()), "it is new once");
-                    self.told.insert(record.id, true);
+                    self.ended.insert(record.id, true);
                 }
-                Order::Trail { id, .. } | Order::Forget(id) => _ = self.told.insert(id, true),
+                Order::AddTrailStep { id, .. } | Order::DeleteRecord(id) => _ = self.ended.insert(id, true),
                 Order::Deliver(delivery) => {
                     assert!(!self.fenced.contains(&delivery.id), "a cleared notification went out");
-                    self.out.push((delivery.id, delivery.way));
+                    self.in_flight.push((delivery.id, delivery.channel));
                 }
-                Order::Withdraw(id) => self.out.retain(|(own, _)| *own != id),
+                Order::Withdraw(id) => self.in_flight.retain(|(own, _)| *own != id),
                 Order::Ring { place, lit } => {
                     let before = self.lit.insert(place, lit).unwrap_or(false);
                     assert_ne!(before, lit, "a ring is ordered only when it changes");
@@ -356,36 +356,36 @@ impl World {
                     let before = self.badges.insert(workspace, badge.0).unwrap_or(0);
                     assert_ne!(before, badge.0, "a badge is ordered only when it changes");
                 }
-                Order::Append { surface, body, category, .. } => {
-                    self.answered += 1;
+                Order::AppendToJournal { surface, body, category, .. } => {
+                    self.signals_used += 1;
                     self.append(&surface, &body, category);
                 }
-                Order::Apply { .. } => self.answered += 1,
+                Order::ApplySignal { .. } => self.signals_used += 1,
                 Order::Flash(_) | Order::Reorder(_) | Order::ShowToast(_) | Order::Indicator { .. } => {}
             }
         }
     }
 
-    /// What a terminal told comes back as a message, now or a moment later.
+    /// A terminal's report comes back through the journal as a message.
     fn append(&mut self, surface: &SurfaceId, body: &str, category: Option<&str>) {
         self.sent += 1;
         let sender = Sender::new("terminal").expect("a name");
         let mut draft = Draft::new(Scope::global(), sender, Kind::Status, body).expect("a text");
         draft.category = category.map(str::to_owned);
         let id = MessageId::new(self.sent, [0; 10]);
-        self.told.insert(id.clone(), false);
+        self.ended.insert(id.clone(), false);
         let message = Message { seq: 1, id, unix_ms: self.wall_ms, draft, machine: None };
         let caller = Caller { surface: Some(surface.clone()), ..Caller::default() };
-        let incoming = Incoming { message, caller, is_subagent: false, pending: false };
+        let incoming = IncomingMessage { message, caller, is_subagent: false, pending: false };
         self.appended.push(Event::Message(Box::new(incoming)));
     }
 
     fn check(&self) {
-        assert!(self.answered <= self.heard, "a sign is told at most once");
+        assert!(self.signals_used <= self.signals_sent, "a signal is used at most once");
         let attention = self.engine.attention();
         let unread = attention.store().newest().filter(|record| !record.is_read).count();
         assert_eq!(unread, attention.store().total_unread());
-        assert!(self.running.len() <= MAX_WITH_HOOKS);
+        assert!(self.running.len() <= MAX_HOOK_CHAINS);
         for place in &self.places {
             let badge = attention.badge(&place.workspace).0;
             assert_eq!(
@@ -412,12 +412,12 @@ impl World {
         self.check();
         assert_eq!(self.engine.undecided(), 0);
         let silent: Vec<&MessageId> =
-            self.told.iter().filter(|(_, told)| !**told).map(|(id, _)| id).collect();
+            self.ended.iter().filter(|(_, ended)| !**ended).map(|(id, _)| id).collect();
         assert!(silent.is_empty(), "every end has a recorded cause: {silent:?}");
     }
 }
 
-fn preferences(files: &mut HookFiles, rules: &Settings) -> Preferences {
+fn preferences(files: &mut HookFiles, rules: &RuleSettings) -> Preferences {
     Preferences { rules: rules.clone(), ..files.next_revision() }
 }
 
@@ -426,7 +426,7 @@ fn picture(attention: &Attention) -> Vec<(usize, Vec<bool>)> {
     (0..3)
         .map(|n| {
             let workspace = WorkspaceId::new(&format!("w{n}"));
-            let reasons = [Reason::Manual, Reason::Panel, Reason::Restored];
+            let reasons = [UnreadReason::Manual, UnreadReason::Panel, UnreadReason::Restored];
             let holds = reasons.iter().map(|reason| attention.holds(*reason, &workspace)).collect();
             (attention.badge(&workspace).0, holds)
         })

@@ -10,7 +10,7 @@ use crate::Random;
 
 /// The person's own file.
 const OWN: &str = "/own/config.toml";
-/// The files of two worktrees of one repository: the settings hold the one that was heard of last.
+/// The files of two worktrees of one repository: the settings hold the one that was read last.
 const WORKTREES: [&str; 2] = ["/one/.ringer.toml", "/two/.ringer.toml"];
 const CONTENTS: [&str; 3] = ["a", "b", "c"];
 
@@ -46,7 +46,7 @@ fn digest(file: &str, entry: &Entry) -> String {
 }
 
 impl HookFiles {
-    /// A file is edited, another worktree is heard of, or the person trusts something or no longer does.
+    /// Edits a file, reads another worktree, or changes what the person trusts.
     pub(crate) fn change(&mut self, random: &mut Random) {
         let file = *random.pick(&[OWN, WORKTREES[0], WORKTREES[1]]);
         match random.below(4) {
@@ -117,7 +117,7 @@ impl HookFiles {
         self.revisions.retain(|revision, _| revisions.contains(revision));
     }
 
-    /// Another hub: it begins to count again, and has no programs but those of its own settings.
+    /// Another hub starts: it counts revisions from zero, and has only the programs of its own settings.
     pub(crate) fn restart(&mut self) {
         self.revision = 0;
         self.revisions.clear();
@@ -125,7 +125,7 @@ impl HookFiles {
     }
 
     /// A hook was ordered. The program that runs is the one that was ordered, it was trusted when its notification arrived,
-    /// and the settings of this moment still allow it.
+    /// and the present settings still allow it.
     pub(crate) fn check_order(&mut self, ticket: Ticket, hook: &HookIdentity, envelope: &Envelope) {
         let revision = self.revisions.get(&hook.revision).expect("its programs are kept");
         let program = revision.programs.get(hook).expect("it was trusted in its revision");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringer_core::{AgentContext, Answer, Context, Envelope, Patch, Text};
+use ringer_core::{AgentContext, Envelope, EnvelopeContext, EnvelopeText, HookAnswer, HookPatch};
 use ringer_deliver::HookProgram;
 
 use crate::wait::{PATIENCE, soon};
@@ -18,30 +18,30 @@ fn hook(script: &str) -> HookProgram {
 }
 
 fn envelope(body: &str) -> Envelope {
-    let text = Text {
+    let text = EnvelopeText {
         workspace_id: "w".to_owned(),
         surface_id: Some("s".to_owned()),
         title: "$(touch /tmp/never) \"quoted\"".to_owned(),
         subtitle: "sub".to_owned(),
         body: body.to_owned(),
     };
-    Envelope::new(text, Context::default(), AgentContext::default())
+    Envelope::new(text, EnvelopeContext::default(), AgentContext::default())
 }
 
 /// What the envelope reads after the hook had its say.
 async fn patched(script: &str, body: &str) -> Envelope {
     let mut envelope = envelope(body);
     match soon("an answer", hook(script).run(&envelope)).await {
-        Answer::Patched(patch) => envelope.apply(patch),
-        Answer::Failed(why) => panic!("{why}"),
+        HookAnswer::Patched(patch) => envelope.apply(patch),
+        HookAnswer::Failed(why) => panic!("{why}"),
     }
     envelope
 }
 
 async fn failure(hook: HookProgram) -> String {
     match soon("an answer", hook.run(&envelope("b"))).await {
-        Answer::Failed(why) => why,
-        Answer::Patched(patch) => panic!("{patch:?}"),
+        HookAnswer::Failed(why) => why,
+        HookAnswer::Patched(patch) => panic!("{patch:?}"),
     }
 }
 
@@ -57,14 +57,14 @@ async fn a_hook_reads_both_ways_and_changes_what_it_names() {
     let echo = r#"test "$(cat)" = "$RINGER_NOTIFICATION_POLICY_JSON" && test "$CMUX_NOTIFICATION_BODY" = "b
 c" && echo '{"stop":true}'"#;
     let answer = soon("an answer", hook(echo).run(&envelope("b\nc"))).await;
-    assert!(matches!(answer, Answer::Patched(patch) if patch.stop));
+    assert!(matches!(answer, HookAnswer::Patched(patch) if patch.stop));
 }
 
 #[tokio::test]
 async fn saying_nothing_changes_nothing() {
     for script in ["true", "echo", "printf ' \\n\\t'"] {
         let answer = soon("an answer", hook(script).run(&envelope("b"))).await;
-        assert_eq!(answer, Answer::Patched(Patch::default()), "{script}");
+        assert_eq!(answer, HookAnswer::Patched(HookPatch::default()), "{script}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use ringer_core::{Draft, Kind, Origin};
+use ringer_core::{Draft, Kind, MessageOrigin};
 use ringer_journal::Settlement;
 use serde_json::json;
 
@@ -225,7 +225,7 @@ impl Process {
     }
 
     fn says(&self, body: &str) -> Draft {
-        let origin = Origin { pid: Some(self.0.id()), ..Origin::default() };
+        let origin = MessageOrigin { pid: Some(self.0.id()), ..MessageOrigin::default() };
         Draft { origin, ..draft(body) }
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use ringer_config::{Trusted, load_repository};
-use ringer_core::{Draft, Origin, Scope};
+use ringer_core::{Draft, MessageOrigin, Scope};
 use ringer_hub::trust_file;
 use serde_json::{Value, json};
 
@@ -114,7 +114,7 @@ fn a_repositorys_hook_runs_once_it_is_trusted() {
     let script = r#"echo '{"notification":{"title":"by the repository"}}'"#;
     fs::write(repository.join(".ringer.toml"), hook("theirs", script, "")).expect("a file");
     let scope = Scope::new("0a0a0a0a").expect("a scope");
-    let origin = Origin { cwd: repository.to_str().map(str::to_owned), ..Origin::default() };
+    let origin = MessageOrigin { cwd: repository.to_str().map(str::to_owned), ..MessageOrigin::default() };
     let message = |body| Draft { scope: scope.clone(), origin: origin.clone(), ..draft(body) };
 
     let id = hub.append(&message("before"));

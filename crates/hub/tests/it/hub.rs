@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ringer_config::Environment;
-use ringer_core::{Draft, Kind, MessageId, Origin, Scope, Sender};
+use ringer_core::{Draft, Kind, MessageId, MessageOrigin, Scope, Sender};
 use ringer_hub::{PlainHost, Plugs, RunError, Surroundings, run};
 use ringer_ipc::{Client, Presence};
 use ringer_journal::{Home, Journal, Memory, Stamp};
@@ -158,7 +158,7 @@ impl TestHub {
     /// Sends a message of a surface.
     #[track_caller]
     pub(crate) fn send_from(&self, surface: &str, body: &str) -> MessageId {
-        let origin = Origin { surface: Some(surface.to_owned()), ..Origin::default() };
+        let origin = MessageOrigin { surface: Some(surface.to_owned()), ..MessageOrigin::default() };
         self.append(&Draft { origin, ..draft(body) })
     }
 

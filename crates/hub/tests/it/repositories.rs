@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_config::{Trusted, load_repository};
-use ringer_core::{Draft, Mark, MessageId, Origin, Scope, Sender, Tag, Target};
+use ringer_core::{Draft, Mark, MarkTarget, MessageId, MessageOrigin, Scope, Sender, Tag};
 use ringer_hub::trust_file;
 use serde_json::{Value, json};
 use test_support::HangingDirectory;
@@ -25,7 +25,7 @@ fn hub(more: &str) -> TestHub {
 
 /// A message from a directory.
 pub(crate) fn from(directory: &Path, body: &str) -> Draft {
-    let origin = Origin { cwd: directory.to_str().map(str::to_owned), ..Origin::default() };
+    let origin = MessageOrigin { cwd: directory.to_str().map(str::to_owned), ..MessageOrigin::default() };
     Draft { scope: Scope::new("0a0a0a0a").expect("a scope"), origin, ..draft(body) }
 }
 
@@ -81,7 +81,7 @@ fn listed(hub: &TestHub) -> Vec<String> {
 
 fn clear_all() -> Draft {
     let mut clear = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Clear), "");
-    clear.key = Some(Target::All.to_string());
+    clear.key = Some(MarkTarget::All.to_string());
     clear
 }
 

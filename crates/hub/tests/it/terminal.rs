@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use ringer_core::{Draft, Origin};
+use ringer_core::{Draft, MessageOrigin};
 use rustix::termios::{Action, tcflow};
 
 use crate::hub::{PATIENCE, draft, until};
@@ -66,8 +66,11 @@ impl Terminal {
 
     /// A message of whoever sits there.
     pub(crate) fn says(&self, body: &str) -> Draft {
-        let origin =
-            Origin { surface: Some(self.surface.clone()), tty: Some(self.tty.clone()), ..Origin::default() };
+        let origin = MessageOrigin {
+            surface: Some(self.surface.clone()),
+            tty: Some(self.tty.clone()),
+            ..MessageOrigin::default()
+        };
         Draft { origin, ..draft(body) }
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use ringer_core::{Draft, Origin};
+use ringer_core::{Draft, MessageOrigin};
 use serde_json::json;
 
 use crate::bus::Bus;
@@ -50,7 +50,8 @@ impl Tmux {
 
     fn says(&self, pane: &str, server: &str) -> Draft {
         let surface = format!("tmux:{}:{server}:{pane}", self.socket.display());
-        let origin = Origin { surface: Some(surface), pane: Some(pane.to_owned()), ..Origin::default() };
+        let origin =
+            MessageOrigin { surface: Some(surface), pane: Some(pane.to_owned()), ..MessageOrigin::default() };
         Draft { origin, ..draft("look here") }
     }
 }

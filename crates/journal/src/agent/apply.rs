@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ringer_core::{
-    Agent, AgentMachine, AgentState, Authority, BlockedOn, Draft, Kind, Mark, MessageId, Notice, Scope,
-    Sender, Signal, Tag, Target,
+    Agent, AgentMachine, AgentNotice, AgentState, Authority, BlockedOn, Draft, Kind, Mark, MarkTarget,
+    MessageId, Scope, Sender, Signal, Tag,
 };
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
@@ -123,7 +123,7 @@ fn hear_late(
     stamp: &mut Stamp,
 ) -> rusqlite::Result<(usize, Vec<String>)> {
     let mut machine = AgentMachine::new(heard.mono, heard.patience);
-    let notices: Vec<Notice> = heard
+    let notices: Vec<AgentNotice> = heard
         .signals
         .iter()
         .flat_map(|signal| machine.apply(heard.mono, signal))
@@ -149,7 +149,7 @@ enum Told {
 fn tell(
     transaction: &Transaction<'_>,
     heard: &Signals<'_>,
-    notices: &[Notice],
+    notices: &[AgentNotice],
     stamp: &mut Stamp,
     bells: &mut Vec<String>,
     when: Told,
@@ -198,7 +198,7 @@ fn put_read(
     stamp: &Stamp,
 ) -> rusqlite::Result<Vec<String>> {
     let mut mark = Draft::tagged(scope.clone(), Sender::system(), Tag::Mark(Mark::Read), "");
-    mark.key = Some(Target::Message(id).to_string());
+    mark.key = Some(MarkTarget::Message(id).to_string());
     put(transaction, &mark, &stamp.message_id(), stamp.unix_ms)
 }
 

@@ -1,16 +1,16 @@
-//! The messages that tell of an agent's notice: for whom they are, and what they say.
+//! The messages for an agent's notice: their recipients and texts.
 
-use ringer_core::{Agent, Draft, Notice, Scope, Sender, Tag, Telling, Tier, tell};
+use ringer_core::{Agent, AgentMessage, AgentNotice, Draft, Scope, Sender, Tag, Tier, agent_messages};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::Sighting;
 use crate::row::optional_text;
 
-/// The messages that tell of a notice.
+/// The messages for a notice.
 pub(super) fn drafts(
     transaction: &Transaction<'_>,
     of: &Sighting,
-    notice: &Notice,
+    notice: &AgentNotice,
 ) -> rusqlite::Result<Vec<Draft>> {
     let lead = lead_of(transaction, &of.scope)?;
     let manager = of.manager.clone().or_else(|| lead.clone().filter(|lead| *lead != of.agent));
@@ -18,14 +18,14 @@ pub(super) fn drafts(
         Some(manager) => Tier::Worker { manager },
         None => Tier::Manager { unfinished: unfinished(transaction, &of.agent)? },
     };
-    let tellings = tell(&of.agent, &tier, lead.as_ref(), notice);
-    Ok(tellings.into_iter().map(|telling| draft(of, notice, telling)).collect())
+    let messages = agent_messages(&of.agent, &tier, lead.as_ref(), notice);
+    Ok(messages.into_iter().map(|message| draft(of, notice, message)).collect())
 }
 
-fn draft(of: &Sighting, notice: &Notice, telling: Telling) -> Draft {
+fn draft(of: &Sighting, notice: &AgentNotice, message: AgentMessage) -> Draft {
     let sender = Sender::new(of.agent.as_str()).unwrap_or_else(|_| Sender::system());
-    let mut draft = Draft::tagged(of.scope.clone(), sender, Tag::Notice(notice.kind), &telling.text);
-    draft.recipient = telling.recipient;
+    let mut draft = Draft::tagged(of.scope.clone(), sender, Tag::Notice(notice.kind), &message.text);
+    draft.recipient = message.recipient;
     draft.category = notice.category.map(str::to_owned);
     draft.key = Some(format!("{}-{}", of.agent.as_str(), notice.episode.number()));
     draft.title = title(of);

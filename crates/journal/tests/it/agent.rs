@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use ringer_core::{
-    Agent, AgentState, Authority, BlockedOn, Draft, Kind, Message, Patience, Recipient, Says, Signal, Tag,
+    Agent, AgentState, AgentTimeouts, Authority, BlockedOn, Draft, Kind, Message, Recipient, Signal,
+    SignalContent, Tag,
 };
 use ringer_journal::{AgentChange, Claim, HubBell, Journal, Sighting, Signals};
 use rusqlite::Connection;
@@ -57,7 +58,7 @@ impl<'a> Scene<'a> {
         aloud: bool,
     ) -> AgentChange {
         let mono = Duration::from_secs(self.seconds);
-        let heard = Signals { of, signals, mono, patience: Patience::default(), aloud };
+        let heard = Signals { of, signals, mono, patience: AgentTimeouts::default(), aloud };
         let stamp = at(self.unix_ms());
         self.journal.hear_agent(&heard, claim, &stamp).expect("heard")
     }
@@ -71,14 +72,15 @@ impl<'a> Scene<'a> {
     }
 
     fn alive(&mut self, of: &Sighting, claim: Option<&Claim<'_>>) -> AgentChange {
-        let alive = Signal { authority: Authority::Hook, says: Says::Alive, text: None, pending: false };
+        let alive =
+            Signal { authority: Authority::Hook, content: SignalContent::Alive, text: None, pending: false };
         self.hear(of, &[alive], claim, true)
     }
 
     fn tick(&mut self) -> usize {
         let mono = Duration::from_secs(self.seconds);
         let stamp = at(self.unix_ms());
-        self.journal.tick_agents(mono, Patience::default(), &stamp).expect("ticked")
+        self.journal.tick_agents(mono, AgentTimeouts::default(), &stamp).expect("ticked")
     }
 }
 
@@ -230,7 +232,7 @@ fn what_is_told_is_written_with_the_state_or_not_at_all() {
     test.connection().execute_batch(refuse).unwrap();
     let signals = [Signal::state(Authority::Hook, AgentState::Done)];
     let mono = Duration::from_secs(1);
-    let heard = Signals { of: &of, signals: &signals, mono, patience: Patience::default(), aloud: true };
+    let heard = Signals { of: &of, signals: &signals, mono, patience: AgentTimeouts::default(), aloud: true };
     assert!(journal.hear_agent(&heard, None, &at(1000)).is_err());
     assert_eq!(row(&test, "a").0, "working");
     test.connection().execute_batch("DROP TRIGGER no").unwrap();

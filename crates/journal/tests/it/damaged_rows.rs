@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringer_core::{Agent, Patience, QuestionId};
+use ringer_core::{Agent, AgentTimeouts, QuestionId};
 use ringer_journal::{Damage, Error, Journal, Limits, Memory, Settlement, Stamp};
 use rusqlite::Connection;
 
@@ -56,7 +56,7 @@ fn look(journal: &mut Journal, memory: &mut Memory) -> Result<(), Error> {
     let now = Stamp::now().unix_ms;
     journal.batch_after(0, 100)?;
     journal.unread(&lead(), None, now, 100)?;
-    journal.agents_deadline(Duration::from_secs(1), Patience::default())?;
+    journal.agents_deadline(Duration::from_secs(1), AgentTimeouts::default())?;
     journal.agent_state(&agent)?;
     journal.sighting(&agent)?;
     journal.agent_on("tmux:%1")?;
@@ -97,7 +97,7 @@ fn change(journal: &mut Journal, memory: &mut Memory) -> Result<(), Error> {
     journal.ask(&draft("again?"), "again?", &[], &Stamp::now(), None)?;
     journal.claim_lead(&scope("aaaaaaaa"), &Agent::new("claude-2").expect("a name"))?;
     journal.prune(Limits::default(), &Stamp::now())?;
-    journal.tick_agents(Duration::from_hours(1), Patience::default(), &Stamp::now())?;
+    journal.tick_agents(Duration::from_hours(1), AgentTimeouts::default(), &Stamp::now())?;
     let oldest = Stamp::now().message_id();
     memory.settle(&Settlement { undecided: vec![oldest.clone()], ..Settlement::default() })?;
     memory.prune(&oldest)

@@ -1,6 +1,6 @@
 //! The hub's memory: what is written down in one transaction, and what comes back.
 
-use ringer_core::{Kind, MAX_STEPS, MessageId, Place, Record, Step, WorkspaceId};
+use ringer_core::{Kind, MAX_TRAIL_STEPS, MessageId, Place, Record, TrailStep, WorkspaceId};
 use ringer_journal::{CatchUp, Cursor, DeadLetter, Flag, Memory, Outgoing, Settlement, ShownPopup, Taken};
 use rusqlite::params;
 
@@ -60,7 +60,7 @@ fn everything(one: &MessageId, two: &MessageId) -> Settlement {
         decided: vec![two.clone()],
         records: vec![record(one, false, 0..2)],
         forgotten: vec![two.clone()],
-        steps: vec![(two.clone(), Step { unix_ms: 1, text: "a step".to_owned() })],
+        steps: vec![(two.clone(), TrailStep { unix_ms: 1, text: "a step".to_owned() })],
         outgoing: vec![outgoing(one, "desktop", "{}")],
         settled: vec![(two.clone(), "sound".to_owned())],
         shown: vec![popup("w", one, 1)],
@@ -175,7 +175,7 @@ fn a_notification_comes_back_as_it_last_was_with_its_whole_trail() {
 fn a_long_trail_is_written_as_it_is_kept() {
     let test = TestHome::new();
     let mut memory = test.memory();
-    let most = i64::try_from(MAX_STEPS).unwrap();
+    let most = i64::try_from(MAX_TRAIL_STEPS).unwrap();
     // Up to the brim, over it by one, and far over it; each goes on from the one before.
     for steps in [most - 1, most, most + 1, most + 40] {
         let record = record(&id(1), false, 0..steps);
@@ -192,8 +192,8 @@ fn steps_of_what_is_no_notification_follow_each_other_and_end_at_the_cap() {
     let test = TestHome::new();
     let mut memory = test.memory();
     for number in 0..70 {
-        let step = Step { unix_ms: number, text: format!("step {number}") };
-        let other = Step { unix_ms: 0, text: "other".to_owned() };
+        let step = TrailStep { unix_ms: number, text: format!("step {number}") };
+        let other = TrailStep { unix_ms: 0, text: "other".to_owned() };
         let mut steps = vec![(id(1), step)];
         steps.extend((number == 0).then(|| (id(2), other)));
         settle(&mut memory, &Settlement { steps, ..Settlement::default() });

@@ -4,7 +4,9 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use ringer_config::HookEntry;
-use ringer_core::{AgentContext, Answer, Context, Envelope, Kind, Sender, Text, WorkspaceId};
+use ringer_core::{
+    AgentContext, Envelope, EnvelopeContext, EnvelopeText, HookAnswer, Kind, Sender, WorkspaceId,
+};
 use ringer_deliver::{Desktop, Error, HookProgram, Note, PersonCommand, Popup, Webhook};
 use ringer_hub::delivery_setup::hook_program;
 use ringer_journal::Stamp;
@@ -77,13 +79,13 @@ pub(super) fn hook(part: String, entry: &HookEntry) -> Row {
     let began = Instant::now();
     let answer = wait(async { Ok(program.run(&sample).await) });
     let why = match answer {
-        Ok(Answer::Patched(patch)) => {
+        Ok(HookAnswer::Patched(patch)) => {
             let stops = patch.stop;
             let mut patched = sample.clone();
             patched.apply(patch);
             return Row::ok(part, format!("ran on a sample and {}", changes(&sample, &patched, stops)));
         }
-        Ok(Answer::Failed(why)) => why,
+        Ok(HookAnswer::Failed(why)) => why,
         Err(error) => error.to_string(),
     };
     if entry.timeout > PATIENCE && began.elapsed() >= PATIENCE {
@@ -98,18 +100,18 @@ pub(super) fn hook(part: String, entry: &HookEntry) -> Row {
 }
 
 fn sample(entry: &HookEntry) -> Envelope {
-    let text = Text {
+    let text = EnvelopeText {
         workspace_id: "doctor".to_owned(),
         title: "Claude Code".to_owned(),
         subtitle: "ringer doctor".to_owned(),
         body: "Claude is waiting for your input".to_owned(),
-        ..Text::default()
+        ..EnvelopeText::default()
     };
-    let context = Context {
+    let context = EnvelopeContext {
         cwd: std::env::current_dir().ok().map(|path| path.to_string_lossy().into_owned()),
         config_path: Some(entry.source.path.to_string_lossy().into_owned()),
         hook_id: Some(entry.id.clone()),
-        ..Context::default()
+        ..EnvelopeContext::default()
     };
     let agent = AgentContext { kind: Some(Kind::Waiting.as_str().to_owned()), ..AgentContext::default() };
     Envelope::new(text, context, agent)

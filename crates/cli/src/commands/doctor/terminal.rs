@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 
 use ringer_config::Config;
-use ringer_core::Popup;
+use ringer_core::PopupMode;
 use ringer_term::{Choice, Detection, Method, Multiplexer, Notice, Passthrough, Urgency, choose};
 
 use super::row::Row;
@@ -16,7 +16,7 @@ pub(super) fn rows(config: &Config, send: bool) -> Vec<Row> {
     let mut rows = vec![terminal(&detection, &choice), multiplexer(&detection, &choice)];
     if send {
         rows.push(show(&detection, &choice));
-    } else if config.notify.popup == Popup::Desktop {
+    } else if config.notify.popup == PopupMode::Desktop {
         rows.push(Row::ok("terminal", "not used: notify.popup = \"desktop\""));
     }
     rows

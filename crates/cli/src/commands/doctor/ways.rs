@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ringer_config::{Config, Sound, Webhook};
-use ringer_core::Popup;
+use ringer_core::PopupMode;
 use ringer_deliver::{Error, PersonCommand, Request};
 use ringer_hub::delivery_setup;
 
@@ -33,19 +33,19 @@ pub(super) fn begin(config: &Config, send: bool, patience: Duration) -> Vec<Chec
     checks
 }
 
-fn desktop(popup: Popup, send: bool) -> Row {
+fn desktop(popup: PopupMode, send: bool) -> Row {
     let part = "desktop";
     let unused = match popup {
-        Popup::Terminal => "terminal",
-        Popup::Off => "off",
-        Popup::Auto | Popup::Desktop | Popup::Both => "",
+        PopupMode::Terminal => "terminal",
+        PopupMode::Off => "off",
+        PopupMode::Auto | PopupMode::Desktop | PopupMode::Both => "",
     };
     if !unused.is_empty() {
         return Row::ok(part, format!("not used: notify.popup = {unused:?}"));
     }
     // With `auto` the terminal takes its place, so nothing is lost.
     let bad = |what: String| {
-        if popup == Popup::Auto {
+        if popup == PopupMode::Auto {
             Row::warn(part, what + "; the terminal is told instead")
         } else {
             Row::broken(part, what)

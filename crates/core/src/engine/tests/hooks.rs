@@ -1,10 +1,10 @@
 //! Hooks: in which order they are asked, and which of them when the settings change in between.
 
 use super::*;
-use crate::policy::Patch;
+use crate::policy::HookPatch;
 
 fn patched(ticket: Ticket) -> Event {
-    Event::HooksAnswered { ticket, answer: Answer::Patched(Patch::default()) }
+    Event::HookAnswered { ticket, answer: HookAnswer::Patched(HookPatch::default()) }
 }
 
 /// A hook `format` of a worktree's file, with some content.
@@ -40,7 +40,7 @@ fn ordered(orders: &[Order]) -> Vec<HookIdentity> {
     hooks.collect()
 }
 
-/// Plays one chain, with a change of the settings when so many of its hooks have answered. Gives what was ordered
+/// Plays one chain, with a change of the settings after a given number of answers. Returns what was ordered
 /// after the change, and the trail.
 fn play(before: &Preferences, point: usize, after: &Preferences) -> (Vec<String>, Vec<String>) {
     let mut engine = Engine::new(before.clone(), false);
@@ -48,7 +48,7 @@ fn play(before: &Preferences, point: usize, after: &Preferences) -> (Vec<String>
     let mut since = Vec::new();
     for answered in 0.. {
         if answered == point {
-            engine.set(after.clone());
+            engine.set_preferences(after.clone());
         }
         let Some(ticket) = tickets(&orders).first().copied() else { break };
         orders = engine.handle(at(1), patched(ticket));
@@ -106,16 +106,16 @@ fn settings_may_change_at_every_point_of_a_chain() {
 }
 
 #[test]
-fn what_waits_behind_another_has_the_hooks_of_when_it_arrived() {
+fn a_queued_notification_keeps_the_hooks_of_its_arrival() {
     let mut engine = engine(&["slow"]);
     let first = tickets(&engine.handle(at(0), message(1, "a", "one")))[0];
     assert!(tickets(&engine.handle(at(600), message(2, "a", "two"))).is_empty());
-    engine.set(preferences(2, &["other", "slow"]));
+    engine.set_preferences(preferences(2, &["other", "slow"]));
     assert_eq!(engine.hook_revisions(), HashSet::from([1, 2]));
     let orders = engine.handle(at(700), patched(first));
     assert_eq!(words(&orders).last().map(String::as_str), Some("hook slow of 1"));
     // Without hooks in the new settings, the second still waits for the first.
-    engine.set(Preferences::default());
+    engine.set_preferences(Preferences::default());
     assert!(tickets(&engine.handle(at(1300), message(3, "a", "three"))).is_empty());
     let orders = engine.handle(at(1400), patched(tickets(&orders)[0]));
     assert!(ordered(&orders).is_empty() && engine.undecided() == 0, "{orders:?}");
@@ -132,14 +132,16 @@ fn hooks_are_asked_in_order_within_a_surface_and_at_once_across() {
         "another surface does not wait"
     );
     assert!(tickets(&engine.handle(at(600), message(3, "a", "three"))).is_empty(), "the same one does");
-    let orders = engine
-        .handle(at(700), Event::HooksAnswered { ticket: first, answer: Answer::Patched(Patch::default()) });
+    let orders = engine.handle(
+        at(700),
+        Event::HookAnswered { ticket: first, answer: HookAnswer::Patched(HookPatch::default()) },
+    );
     assert_eq!(tickets(&orders).len(), 1, "and is asked when its turn comes");
     assert!(engine.attention().store().get(&id(1)).is_some());
 }
 
 #[test]
-fn at_most_64_are_with_the_hooks() {
+fn at_most_64_notifications_have_hooks_running() {
     let mut engine = engine(&["slow"]);
     let mut asked = 0;
     for number in 0..90 {
@@ -149,16 +151,16 @@ fn at_most_64_are_with_the_hooks() {
         engine.handle(at(0), event);
         asked += tickets(&engine.handle(at(0), message(number, &surface, "x"))).len();
     }
-    assert_eq!((asked, engine.undecided()), (MAX_WITH_HOOKS, 90));
+    assert_eq!((asked, engine.undecided()), (MAX_HOOK_CHAINS, 90));
 }
 
 #[test]
-fn a_failing_hook_is_told_once_in_five_minutes() {
+fn a_failing_hook_is_reported_once_in_five_minutes() {
     let mut engine = engine(&["bad"]);
     let mut fail = |ms, number| {
         let ticket = tickets(&engine.handle(at(ms), message(number, "a", &number.to_string())))[0];
-        let answer = Answer::Failed("exit code 1".into());
-        engine.handle(at(ms), Event::HooksAnswered { ticket, answer });
+        let answer = HookAnswer::Failed("exit code 1".into());
+        engine.handle(at(ms), Event::HookAnswered { ticket, answer });
         let told = engine.toasts.waiting().chain(engine.toast()).any(|toast| toast.key == "hook-failed-bad");
         engine.handle(at(ms), Event::RemoveToast("hook-failed-bad".into()));
         told
@@ -167,13 +169,13 @@ fn a_failing_hook_is_told_once_in_five_minutes() {
 }
 
 #[test]
-fn clearing_everything_fences_what_is_with_the_hooks_too() {
+fn clearing_everything_also_fences_notifications_with_running_hooks() {
     let mut engine = engine(&["slow"]);
     let orders = engine.handle(at(0), message(1, "a", "needs you"));
     engine.handle(at(1), Event::ClearAll);
-    let answer = Answer::Patched(Patch::default());
+    let answer = HookAnswer::Patched(HookPatch::default());
     let ticket = tickets(&orders)[0];
-    engine.handle(at(2), Event::HooksAnswered { ticket, answer });
+    engine.handle(at(2), Event::HookAnswered { ticket, answer });
     assert!(engine.attention.store().is_empty());
 }
 
@@ -183,9 +185,11 @@ fn a_late_answer_for_a_cleared_place_is_dropped() {
     let ticket = tickets(&engine.handle(at(0), message(1, "a", "needs you")))[0];
     engine.handle(at(1), Event::Clear(place("a")));
     let orders =
-        engine.handle(at(20_000), Event::HooksAnswered { ticket, answer: Answer::Failed("late".into()) });
+        engine.handle(at(20_000), Event::HookAnswered { ticket, answer: HookAnswer::Failed("late".into()) });
     assert!(words(&orders).is_empty() && engine.attention().store().is_empty());
     assert!(
-        orders.iter().any(|order| matches!(order, Order::Trail { text, .. } if text.contains("cleared")))
+        orders
+            .iter()
+            .any(|order| matches!(order, Order::AddTrailStep { text, .. } if text.contains("cleared")))
     );
 }

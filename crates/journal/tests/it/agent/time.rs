@@ -5,11 +5,11 @@ use crate::home::TestHome;
 
 use std::time::Duration;
 
-use ringer_core::{AgentState, Authority, Patience, Says, Signal};
+use ringer_core::{AgentState, AgentTimeouts, Authority, Signal, SignalContent};
 use ringer_journal::Journal;
 
 fn deadline(journal: &mut Journal, now: u64) -> Option<u64> {
-    let deadline = journal.agents_deadline(Duration::from_secs(now), Patience::default());
+    let deadline = journal.agents_deadline(Duration::from_secs(now), AgentTimeouts::default());
     deadline.expect("readable").map(|deadline| deadline.as_secs())
 }
 
@@ -72,7 +72,8 @@ fn a_subagent_that_is_heard_after_the_time_has_come_swallows_nothing() {
     let of = sighting("a");
     Scene::at(&mut journal, 0).working(&of);
     Scene::at(&mut journal, 1).hook(&of, AgentState::Done);
-    let alive = [Signal { authority: Authority::Hook, says: Says::Alive, text: None, pending: false }];
+    let alive =
+        [Signal { authority: Authority::Hook, content: SignalContent::Alive, text: None, pending: false }];
     assert_eq!(Scene::at(&mut journal, 61).hear(&of, &alive, None, false).told, 1);
     assert_eq!(messages(&mut journal)[1].draft.category.as_deref(), Some("idle_prompt"));
 }
@@ -109,7 +110,7 @@ fn whoever_looks_says_how_long_he_waits() {
     let test = TestHome::new();
     let mut journal = test.open();
     Scene::at(&mut journal, 0).working(&sighting("a"));
-    let patience = Patience { stuck: Duration::from_secs(5), ..Patience::default() };
+    let patience = AgentTimeouts { stuck: Duration::from_secs(5), ..AgentTimeouts::default() };
     let now = Duration::from_secs(5);
     assert_eq!(journal.agents_deadline(now, patience).unwrap(), Some(now));
     assert_eq!(journal.tick_agents(now, patience, &crate::home::at(5000)).unwrap(), 1);

@@ -1,21 +1,21 @@
-//! Reading and clearing, and what changes on the screen by it.
+//! Reading and clearing, and the rings and badges that change with it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Engine;
 use crate::attention::Badge;
-use crate::delivery::Way;
+use crate::delivery::DeliveryChannel;
 use crate::id::MessageId;
 use crate::now::Now;
-use crate::order::{Looking, Order};
+use crate::order::{FocusState, Order};
 use crate::surface::{Place, WorkspaceId};
 
 impl Engine {
-    pub(super) fn look(&mut self, now: Now, looking: Looking, orders: &mut Vec<Order>) {
+    pub(super) fn focus_changed(&mut self, now: Now, looking: FocusState, orders: &mut Vec<Order>) {
         self.surfaces.select(looking.workspace.clone());
-        self.looking = looking;
-        let Looking { app: true, workspace: Some(workspace), surface: Some(surface) } = self.looking.clone()
+        self.focus = looking;
+        let FocusState { app: true, workspace: Some(workspace), surface: Some(surface) } = self.focus.clone()
         else {
             return;
         };
@@ -30,22 +30,23 @@ impl Engine {
 
     pub(super) fn clear(&mut self, now: Now, place: &Place, orders: &mut Vec<Order>) {
         let generation = self.fence.raise(place);
-        for candidate in self.bus.discard(place, generation) {
+        for candidate in self.queue.discard(place, generation) {
             let text = "its place was cleared before it was decided".to_owned();
-            orders.push(Order::Trail { id: candidate.incoming.message.id, text });
+            orders.push(Order::AddTrailStep { id: candidate.incoming.message.id, text });
         }
         for record in self.attention.clear(place) {
             self.withdraw(&record.id, orders);
-            orders.push(Order::Forget(record.id));
+            orders.push(Order::DeleteRecord(record.id));
         }
         self.redraw(now.mono, place, orders);
     }
 
     pub(super) fn clear_all(&mut self, now: Now, orders: &mut Vec<Order>) {
         let stored = self.attention.store().newest().map(|record| &record.place);
-        let undecided = self.bus.places().chain(self.with_hooks.values().map(|with| &with.arrival.place));
+        let undecided =
+            self.queue.places().chain(self.hook_chains.values().map(|running| &running.arrival.place));
         let workspaces = stored.chain(undecided).map(|place| place.workspace.clone());
-        let marked = self.attention.marked().map(|place| place.workspace);
+        let marked = self.attention.places_with_reason().map(|place| place.workspace);
         let workspaces: BTreeSet<WorkspaceId> = workspaces.chain(marked).collect();
         for workspace in workspaces {
             self.clear(now, &Place::workspace(workspace), orders);
@@ -55,12 +56,12 @@ impl Engine {
     pub(super) fn remove(&mut self, now: Now, id: MessageId, orders: &mut Vec<Order>) {
         if let Some(record) = self.attention.store_mut().remove(&id) {
             self.withdraw(&id, orders);
-            orders.push(Order::Forget(id));
+            orders.push(Order::DeleteRecord(id));
             self.redraw(now.mono, &record.place, orders);
         }
     }
 
-    /// One notification changed, wherever it is.
+    /// One notification changed: saves it and redraws its place.
     pub(super) fn changed_at(&mut self, now: Now, id: &MessageId, orders: &mut Vec<Order>) {
         self.changed(std::slice::from_ref(id), orders);
         if let Some(place) = self.attention.store().get(id).map(|record| record.place.clone()) {
@@ -68,13 +69,13 @@ impl Engine {
         }
     }
 
-    /// A notification was added: write it down, and take back what was shown of it if it is read already.
+    /// A notification was added: saves it, and withdraws its popups if it is read already.
     pub(super) fn added(&mut self, id: &MessageId, orders: &mut Vec<Order>) {
-        self.write_down(id, true, orders);
+        self.save_record(id, true, orders);
         self.withdraw_if_read(id, orders);
     }
 
-    /// Notifications changed: write them down, and take back what was shown of those that are read now.
+    /// Notifications changed: saves them, and withdraws the popups of those that are read now.
     pub(super) fn changed(&mut self, ids: &[MessageId], orders: &mut Vec<Order>) {
         for id in ids {
             self.changed_without_withdrawing(id, orders);
@@ -83,12 +84,12 @@ impl Engine {
     }
 
     pub(super) fn changed_without_withdrawing(&self, id: &MessageId, orders: &mut Vec<Order>) {
-        self.write_down(id, false, orders);
+        self.save_record(id, false, orders);
     }
 
-    fn write_down(&self, id: &MessageId, is_new: bool, orders: &mut Vec<Order>) {
+    fn save_record(&self, id: &MessageId, is_new: bool, orders: &mut Vec<Order>) {
         let record = self.attention.store().get(id).map(|record| Box::new(record.clone()));
-        orders.extend(record.map(|record| Order::Remember { record, is_new }));
+        orders.extend(record.map(|record| Order::SaveRecord { record, is_new }));
     }
 
     fn withdraw_if_read(&mut self, id: &MessageId, orders: &mut Vec<Order>) {
@@ -98,8 +99,8 @@ impl Engine {
     }
 
     pub(super) fn withdraw(&mut self, id: &MessageId, orders: &mut Vec<Order>) {
-        for way in Way::ALL {
-            self.out.remove(&(id.clone(), way));
+        for channel in DeliveryChannel::ALL {
+            self.in_flight.remove(&(id.clone(), channel));
         }
         orders.push(Order::Withdraw(id.clone()));
         self.withdraw_superseded(id, orders);
@@ -109,11 +110,12 @@ impl Engine {
         let rings = !self.preferences.no_rings;
         let mut places = vec![place.clone()];
         if place.surface.is_none() {
-            places.extend(self.lit.keys().filter(|lit| lit.workspace == place.workspace).cloned());
+            places.extend(self.lit_rings.keys().filter(|lit| lit.workspace == place.workspace).cloned());
         }
         for place in places.into_iter().filter(|place| place.surface.is_some()) {
-            let lit = rings && self.attention.rings(&place, now);
-            let before = if lit { self.lit.insert(place.clone(), true) } else { self.lit.remove(&place) };
+            let lit = rings && self.attention.has_ring(&place, now);
+            let before =
+                if lit { self.lit_rings.insert(place.clone(), true) } else { self.lit_rings.remove(&place) };
             if before.unwrap_or(false) != lit {
                 orders.push(Order::Ring { place, lit });
             }
@@ -129,12 +131,12 @@ impl Engine {
         }
     }
 
-    /// Everything that was drawn or is to be, after a change that may be anywhere.
+    /// Redraws every place that has or had a ring or a badge, after a change that may concern any of them.
     pub(super) fn redraw_all(&mut self, now: Duration, orders: &mut Vec<Order>) {
-        let mut places: Vec<Place> = self.lit.keys().cloned().collect();
+        let mut places: Vec<Place> = self.lit_rings.keys().cloned().collect();
         places.extend(self.badges.keys().cloned().map(Place::workspace));
         places.extend(self.attention.store().newest_unread().map(|record| record.place.clone()));
-        places.extend(self.attention.marked());
+        places.extend(self.attention.places_with_reason());
         places.sort();
         places.dedup();
         for place in places {

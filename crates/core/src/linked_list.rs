@@ -1,11 +1,10 @@
-//! Chains: doubly linked lists through the entries of one arena, so that an entry leaves any list it is in without
-//! anybody looking for it.
+//! Doubly linked lists through the entries of one arena, so that an entry is removed from any list without a search.
 
 /// The index of an entry; `NONE` where there is none.
 pub(crate) type Slot = u32;
 pub(crate) const NONE: Slot = Slot::MAX;
 
-/// The place of an entry in one chain.
+/// The place of an entry in one list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
     previous: Slot,
@@ -18,27 +17,27 @@ impl Default for Link {
     }
 }
 
-/// Something that has a link for each kind of chain it may be in.
+/// Something that has a link for each kind of list it may be in.
 pub(crate) trait Linked<K: Copy> {
     fn link(&self, kind: K) -> Link;
     fn link_mut(&mut self, kind: K) -> &mut Link;
 }
 
-/// The ends of a chain, oldest first.
+/// The ends of a list, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Chain {
+pub(crate) struct LinkedList {
     first: Slot,
     last: Slot,
     length: usize,
 }
 
-impl Default for Chain {
+impl Default for LinkedList {
     fn default() -> Self {
         Self { first: NONE, last: NONE, length: 0 }
     }
 }
 
-impl Chain {
+impl LinkedList {
     pub(crate) fn first(self) -> Option<Slot> {
         (self.first != NONE).then_some(self.first)
     }

@@ -1,19 +1,19 @@
-//! Short texts that name something: senders, agents, keys. They stand in columns, file names and lines of output.
+//! Names of senders, agents and keys. They are used in database columns, file names and lines of output.
 
 /// The longest name, in bytes.
-pub const MAX_WORD: usize = 256;
+pub const MAX_NAME: usize = 256;
 
 /// Why a text cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum InvalidWord {
-    /// Nothing is there.
+pub enum InvalidName {
+    /// It is empty.
     #[error("the {what} is empty")]
     Empty {
         /// Which text.
         what: &'static str,
     },
-    /// Too much is there.
+    /// It is too long.
     #[error("the {what} has {length} bytes, and {most} is the most")]
     TooLong {
         /// Which text.
@@ -23,7 +23,7 @@ pub enum InvalidWord {
         /// The limit.
         most: usize,
     },
-    /// It has a character that cannot be kept.
+    /// It has a character that is not allowed.
     #[error("the {what} has a {character:?} in it")]
     Character {
         /// Which text.
@@ -31,7 +31,7 @@ pub enum InvalidWord {
         /// The character.
         character: char,
     },
-    /// It is none of the words that are known.
+    /// It is none of the known names.
     #[error("there is no {what} {word:?}; there are {known}")]
     Unknown {
         /// Which text.
@@ -43,25 +43,25 @@ pub enum InvalidWord {
     },
 }
 
-/// Checks a name: something in it, not too long, no control characters.
-pub fn check_word(what: &'static str, text: &str) -> Result<(), InvalidWord> {
-    check_text(what, text, MAX_WORD)?;
+/// Checks that a name is not empty, not too long and has no control characters.
+pub fn validate_name(what: &'static str, text: &str) -> Result<(), InvalidName> {
+    validate_text(what, text, MAX_NAME)?;
     match text.chars().find(|c| c.is_control()) {
-        Some(character) => Err(InvalidWord::Character { what, character }),
+        Some(character) => Err(InvalidName::Character { what, character }),
         None => Ok(()),
     }
 }
 
-/// Checks a text of any content but NUL, which neither a C string nor an argument can hold.
-pub fn check_text(what: &'static str, text: &str, most: usize) -> Result<(), InvalidWord> {
+/// Checks a text: any content but NUL, which neither a C string nor a program argument can hold.
+pub fn validate_text(what: &'static str, text: &str, most: usize) -> Result<(), InvalidName> {
     if text.trim().is_empty() {
-        return Err(InvalidWord::Empty { what });
+        return Err(InvalidName::Empty { what });
     }
     if text.len() > most {
-        return Err(InvalidWord::TooLong { what, length: text.len(), most });
+        return Err(InvalidName::TooLong { what, length: text.len(), most });
     }
     if text.contains('\0') {
-        return Err(InvalidWord::Character { what, character: '\0' });
+        return Err(InvalidName::Character { what, character: '\0' });
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! Remembering and delivering: what is decided is written down, drawn, and sent out.
+//! What follows a decision: the notification is recorded, drawn and delivered.
 
-use super::{Candidate, Engine, MAX_OUT, kind_of};
-use crate::bus::Arrival;
-use crate::delivery::{Way, plan};
+use super::{Candidate, Engine, MAX_IN_FLIGHT, kind_of};
+use crate::arrival_queue::Arrival;
+use crate::delivery::{DeliveryChannel, plan_delivery};
 use crate::id::MessageId;
 use crate::kind::Kind;
 use crate::now::Now;
@@ -11,15 +11,16 @@ use crate::policy::Envelope;
 use crate::record::Record;
 use crate::toast::{Priority, Toast};
 
-fn is_popup(way: Way) -> bool {
-    matches!(way, Way::Desktop | Way::Terminal)
+fn is_popup(channel: DeliveryChannel) -> bool {
+    matches!(channel, DeliveryChannel::Desktop | DeliveryChannel::Terminal)
 }
 
-/// How old a notification may be when it arrives and still pop up. After a night without a hub, the list is enough.
-const LATE_MS: i64 = 10 * 60 * 1000;
+/// How old a notification may be when it arrives and still be delivered. Older ones are only recorded: after a night
+/// without a hub, a hundred popups at once would help less than the list. Ten minutes is a choice, not a measurement.
+const MAX_AGE_MS: i64 = 10 * 60 * 1000;
 
 impl Engine {
-    pub(super) fn remember(
+    pub(super) fn record(
         &mut self,
         now: Now,
         arrival: Arrival<Candidate>,
@@ -28,10 +29,14 @@ impl Engine {
     ) {
         let Arrival { place, item: Candidate { incoming, replaces, steps, .. }, .. } = arrival;
         let message = incoming.message;
-        let mut plan =
-            plan(envelope.effects, self.focus(&place), self.preferences.popup, self.preferences.reorder);
-        if now.wall_ms.saturating_sub(message.unix_ms) > LATE_MS && !plan.purposes.is_empty() {
-            plan.purposes.clear();
+        let mut plan = plan_delivery(
+            envelope.effects,
+            self.focus_on(&place),
+            self.preferences.popup,
+            self.preferences.reorder,
+        );
+        if now.wall_ms.saturating_sub(message.unix_ms) > MAX_AGE_MS && !plan.fallback_groups.is_empty() {
+            plan.fallback_groups.clear();
             plan.why.push(
                 "it was sent long before anybody took it: remembered, and shown nowhere else".to_owned(),
             );
@@ -57,21 +62,21 @@ impl Engine {
                 record
                     .trail
                     .steps()
-                    .map(|step| Order::Trail { id: message.id.clone(), text: step.text.clone() }),
+                    .map(|step| Order::AddTrailStep { id: message.id.clone(), text: step.text.clone() }),
             );
         } else if self.attention.store().get(&message.id).is_none() {
             let added = self.attention.add(record, now.wall_ms);
-            self.supersede(&message.id, added.superseded, &plan.purposes, orders);
+            self.supersede(&message.id, added.superseded, &plan.fallback_groups, orders);
             self.added(&message.id, orders);
         } else {
-            // Told twice, as after a restart: once is enough.
+            // The same message again, as after a restart: it is recorded already.
             return;
         }
-        if plan.glow {
-            self.attention.glow(place.clone(), now.mono);
+        if plan.brief_ring {
+            self.attention.start_brief_ring(place.clone(), now.mono);
         }
-        // Whoever looks at the pane needs no line about it.
-        if plan.record && !self.focus(&place).is_on_it() {
+        // A person who looks at the pane needs no toast about it.
+        if plan.record && !self.focus_on(&place).is_in_view() {
             let line = [&text.title, &text.body].map(String::as_str).join(if text.title.is_empty() {
                 ""
             } else {
@@ -87,12 +92,12 @@ impl Engine {
         if plan.reorder {
             orders.push(Order::Reorder(place.workspace.clone()));
         }
-        for mut ways in plan.purposes {
-            ways.retain(|way| !self.preferences.closed.contains(way));
-            let delivery = |way| Delivery {
+        for mut channels in plan.fallback_groups {
+            channels.retain(|channel| !self.preferences.disabled_channels.contains(channel));
+            let delivery = |channel| Delivery {
                 id: message.id.clone(),
                 place: place.clone(),
-                way,
+                channel,
                 title: text.title.clone(),
                 subtitle: text.subtitle.clone(),
                 body: text.body.clone(),
@@ -100,15 +105,20 @@ impl Engine {
                 sender: message.draft.sender.to_string(),
                 replaces: replaces.clone(),
             };
-            if let Some((first, rest)) = ways.split_first() {
-                self.send_out(delivery(*first), rest.to_vec(), orders);
+            if let Some((first, rest)) = channels.split_first() {
+                self.start_delivery(delivery(*first), rest.to_vec(), orders);
             }
         }
     }
 
-    pub(super) fn send_out(&mut self, delivery: Delivery, rest: Vec<Way>, orders: &mut Vec<Order>) {
-        if self.out.len() < MAX_OUT {
-            self.out.insert((delivery.id.clone(), delivery.way), (rest, delivery.clone()));
+    pub(super) fn start_delivery(
+        &mut self,
+        delivery: Delivery,
+        rest: Vec<DeliveryChannel>,
+        orders: &mut Vec<Order>,
+    ) {
+        if self.in_flight.len() < MAX_IN_FLIGHT {
+            self.in_flight.insert((delivery.id.clone(), delivery.channel), (rest, delivery.clone()));
         }
         orders.push(Order::Deliver(Box::new(delivery)));
     }
@@ -117,43 +127,46 @@ impl Engine {
         &mut self,
         now: Now,
         id: &MessageId,
-        way: Way,
+        channel: DeliveryChannel,
         result: &Result<String, String>,
         orders: &mut Vec<Order>,
     ) {
-        let under_way = self.out.remove(&(id.clone(), way));
+        let delivery = self.in_flight.remove(&(id.clone(), channel));
         let text = match result {
-            Ok(what) => format!("{way}: {what}"),
-            Err(why) => format!("{way} failed: {why}"),
+            Ok(what) => format!("{channel}: {what}"),
+            Err(why) => format!("{channel} failed: {why}"),
         };
-        self.attention.store_mut().note(id, now.wall_ms, text.clone());
+        self.attention.store_mut().add_trail_step(id, now.wall_ms, text.clone());
         if self.attention.store().get(id).is_none() {
-            orders.push(Order::Trail { id: id.clone(), text });
+            orders.push(Order::AddTrailStep { id: id.clone(), text });
         } else {
             self.changed_without_withdrawing(id, orders);
         }
-        if let (Err(_), Some((rest, delivery))) = (result, under_way)
+        if let (Err(_), Some((rest, delivery))) = (result, delivery)
             && let Some((next, rest)) = rest.split_first()
         {
-            self.send_out(Delivery { way: *next, ..delivery }, rest.to_vec(), orders);
-        } else if is_popup(way) {
+            self.start_delivery(Delivery { channel: *next, ..delivery }, rest.to_vec(), orders);
+        } else if is_popup(channel) {
             self.withdraw_superseded(id, orders);
         }
     }
 
-    /// What a newer one superseded is read. Its popup stays until the newer one's has taken its place, if there is one:
-    /// a popup that goes and comes back is two.
+    /// Saves the older notifications that a newer one superseded; they are read now. If the newer one gets a popup, theirs
+    /// stay until it is shown: the desktop then replaces the old popup instead of closing one and opening another.
     fn supersede(
         &mut self,
         newer: &MessageId,
         older: Vec<MessageId>,
-        purposes: &[Vec<Way>],
+        fallback_groups: &[Vec<DeliveryChannel>],
         orders: &mut Vec<Order>,
     ) {
-        let closed = &self.preferences.closed;
-        let pops_up =
-            purposes.iter().flatten().filter(|way| is_popup(**way)).any(|way| !closed.contains(way));
-        if !pops_up || self.superseded.len() >= MAX_OUT {
+        let disabled_channels = &self.preferences.disabled_channels;
+        let pops_up = fallback_groups
+            .iter()
+            .flatten()
+            .filter(|channel| is_popup(**channel))
+            .any(|channel| !disabled_channels.contains(channel));
+        if !pops_up || self.superseded.len() >= MAX_IN_FLIGHT {
             return self.changed(&older, orders);
         }
         for id in &older {

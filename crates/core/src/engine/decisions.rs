@@ -1,20 +1,20 @@
-//! Deciding: the built-in rules, then the hooks, and whether anybody still wants to know.
+//! Deciding what a notification may do: the built-in rules first, then the hooks, then the fence.
 
 use std::sync::Arc;
 
-use super::{Candidate, Engine, WithHooks, kind_of};
-use crate::bus::Arrival;
-use crate::delivery::Focus;
-use crate::hooks::{Chain, Next};
+use super::{Candidate, Engine, RunningChain, kind_of};
+use crate::arrival_queue::Arrival;
+use crate::delivery::PlaceFocus;
+use crate::hooks::{HookChain, HookChainStep};
 use crate::now::Now;
 use crate::order::{Order, Ticket};
-use crate::policy::{AgentContext, Context, Effects, Envelope, Text};
+use crate::policy::{AgentContext, Effects, Envelope, EnvelopeContext, EnvelopeText};
 use crate::rules::Subject;
 use crate::surface::Place;
 use crate::toast::{Priority, Toast};
 
 impl Engine {
-    pub(super) fn start(&mut self, now: Now, mut arrival: Arrival<Candidate>, orders: &mut Vec<Order>) {
+    pub(super) fn start_hooks(&mut self, now: Now, mut arrival: Arrival<Candidate>, orders: &mut Vec<Order>) {
         let incoming = &arrival.item.incoming;
         let draft = &incoming.message.draft;
         let scope = draft.scope.clone();
@@ -30,27 +30,27 @@ impl Engine {
         envelope.effects = effects;
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
-        // What the rules silenced for good is not worth a program.
+        // The rules turned everything off, so no hook is run for it.
         let hooks = if effects == Effects::NONE { Arc::default() } else { Arc::clone(&arrival.item.hooks) };
-        let (chain, next) = Chain::begin(hooks, scope.as_str(), envelope, &self.hooks_in_force);
-        self.go_on(now, ticket, WithHooks { arrival, chain }, next, orders);
+        let (chain, next) = HookChain::begin(hooks, scope.as_str(), envelope, &self.active_hooks);
+        self.continue_hooks(now, ticket, RunningChain { arrival, chain }, next, orders);
     }
 
-    pub(super) fn go_on(
+    pub(super) fn continue_hooks(
         &mut self,
         now: Now,
         ticket: Ticket,
-        mut with: WithHooks,
-        next: Next,
+        mut running: RunningChain,
+        next: HookChainStep,
         orders: &mut Vec<Order>,
     ) {
         match next {
-            Next::Run { hook, envelope } => {
+            HookChainStep::Run { hook, envelope } => {
                 orders.push(Order::RunHook { ticket, hook, envelope: Box::new(envelope) });
-                self.with_hooks.insert(ticket, with);
+                self.hook_chains.insert(ticket, running);
             }
-            Next::Decided { envelope, steps, failures } => {
-                with.arrival.item.steps.extend(steps);
+            HookChainStep::Decided { envelope, steps, failures } => {
+                running.arrival.item.steps.extend(steps);
                 for (hook, why) in failures {
                     if self.failures.is_due(now.mono, &hook) {
                         let key = format!("hook-failed-{hook}");
@@ -58,11 +58,11 @@ impl Engine {
                         self.toasts.add(now.mono, Toast::new(key, Priority::Medium, text));
                     }
                 }
-                if self.fence.admits(&with.arrival.place, with.arrival.generation) {
-                    self.remember(now, with.arrival, &envelope, orders);
+                if self.fence.admits(&running.arrival.place, running.arrival.generation) {
+                    self.record(now, running.arrival, &envelope, orders);
                 } else {
-                    let id = with.arrival.item.incoming.message.id;
-                    orders.push(Order::Trail {
+                    let id = running.arrival.item.incoming.message.id;
+                    orders.push(Order::AddTrailStep {
                         id,
                         text: "its place was cleared before it was decided".to_owned(),
                     });
@@ -74,19 +74,19 @@ impl Engine {
     fn envelope(&self, arrival: &Arrival<Candidate>) -> Envelope {
         let incoming = &arrival.item.incoming;
         let draft = &incoming.message.draft;
-        let focus = self.focus(&arrival.place);
-        let text = Text {
+        let focus = self.focus_on(&arrival.place);
+        let text = EnvelopeText {
             workspace_id: arrival.place.workspace.to_string(),
             surface_id: arrival.place.surface.as_ref().map(ToString::to_string),
             title: draft.title.clone().unwrap_or_default(),
             subtitle: draft.subtitle.clone().unwrap_or_default(),
             body: draft.body.clone(),
         };
-        let context = Context {
+        let context = EnvelopeContext {
             cwd: draft.origin.cwd.clone(),
             app_focused: focus.app,
-            focused_panel: focus.is_on_it(),
-            ..Context::default()
+            focused_panel: focus.is_in_view(),
+            ..EnvelopeContext::default()
         };
         let agent = AgentContext {
             kind: Some(kind_of(draft.tag).as_str().to_owned()),
@@ -97,9 +97,9 @@ impl Engine {
         Envelope::new(text, context, agent)
     }
 
-    pub(super) fn focus(&self, place: &Place) -> Focus {
-        let workspace = self.looking.workspace.as_ref() == Some(&place.workspace);
-        let surface = place.surface.is_some() && self.looking.surface == place.surface;
-        Focus { app: self.looking.app, workspace, surface }
+    pub(super) fn focus_on(&self, place: &Place) -> PlaceFocus {
+        let workspace = self.focus.workspace.as_ref() == Some(&place.workspace);
+        let surface = place.surface.is_some() && self.focus.surface == place.surface;
+        PlaceFocus { app: self.focus.app, workspace, surface }
     }
 }

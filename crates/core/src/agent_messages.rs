@@ -1,12 +1,12 @@
-//! Who is told of an agent, and in which words.
+//! The messages about an agent: their recipients and texts.
 //!
 //! Three tiers: a worker has a manager, which is an agent; a scope has a lead, the session that the person talks to.
 
 use crate::address::{Agent, Recipient};
-use crate::agent::Notice;
+use crate::agent::AgentNotice;
 use crate::kind::Kind;
 
-/// What an agent is to the others.
+/// The role of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tier {
     /// It works for another agent.
@@ -21,38 +21,43 @@ pub enum Tier {
     },
 }
 
-/// A message that tells of an agent.
+/// A message about an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Telling {
-    /// Whom it is for.
+pub struct AgentMessage {
+    /// Its recipient.
     pub recipient: Recipient,
-    /// The words.
+    /// Its text.
     pub text: String,
 }
 
-/// What to tell of a notice, and whom. Empty where nothing is: a manager whose workers still work has not completed.
+/// The messages for a notice. None for the completion of a manager whose workers have not finished.
 ///
-/// A worker's notice goes to its manager and to the lead (and the person); nobody is told of himself.
+/// A worker's notice goes to its manager and to the lead (and the person). An agent gets no message about itself.
 ///
 /// ```
 /// use std::time::Duration;
-/// use ringer_core::{tell, Agent, AgentMachine, AgentState, Authority, Patience, Signal, Tier};
+/// use ringer_core::{agent_messages, Agent, AgentMachine, AgentState, Authority, AgentTimeouts, Signal, Tier};
 ///
-/// let mut machine = AgentMachine::new(Duration::ZERO, Patience::default());
+/// let mut machine = AgentMachine::new(Duration::ZERO, AgentTimeouts::default());
 /// machine.apply(Duration::ZERO, &Signal::state(Authority::Hook, AgentState::Working));
 /// let notice = machine.apply(Duration::from_secs(9), &Signal::state(Authority::Hook, AgentState::Done)).remove(0);
 ///
 /// let (worker, manager) = (Agent::new("w1")?, Agent::new("m1")?);
-/// let tellings = tell(&worker, &Tier::Worker { manager }, None, &notice);
-/// assert_eq!(tellings[0].text, "Agent w1 completed (worker of m1)");
-/// assert_eq!(tellings.len(), 2);
-/// # Ok::<(), ringer_core::InvalidWord>(())
+/// let messages = agent_messages(&worker, &Tier::Worker { manager }, None, &notice);
+/// assert_eq!(messages[0].text, "Agent w1 completed (worker of m1)");
+/// assert_eq!(messages.len(), 2);
+/// # Ok::<(), ringer_core::InvalidName>(())
 /// ```
-pub fn tell(agent: &Agent, tier: &Tier, lead: Option<&Agent>, notice: &Notice) -> Vec<Telling> {
+pub fn agent_messages(
+    agent: &Agent,
+    tier: &Tier,
+    lead: Option<&Agent>,
+    notice: &AgentNotice,
+) -> Vec<AgentMessage> {
     if notice.kind == Kind::Complete && matches!(tier, Tier::Manager { unfinished } if *unfinished > 0) {
         return Vec::new();
     }
-    let text = words(agent.as_str(), tier, notice);
+    let text = text_of(agent.as_str(), tier, notice);
     let mut recipients = Vec::new();
     if let Tier::Worker { manager } = tier
         && manager != agent
@@ -60,12 +65,12 @@ pub fn tell(agent: &Agent, tier: &Tier, lead: Option<&Agent>, notice: &Notice) -
     {
         recipients.push(Recipient::Agent(manager.clone()));
     }
-    // The lead's own news are for the person alone.
+    // A notice about the lead is for the person alone.
     recipients.push(if lead == Some(agent) { Recipient::Person } else { Recipient::Default });
-    recipients.into_iter().map(|recipient| Telling { recipient, text: text.clone() }).collect()
+    recipients.into_iter().map(|recipient| AgentMessage { recipient, text: text.clone() }).collect()
 }
 
-fn words(agent: &str, tier: &Tier, notice: &Notice) -> String {
+fn text_of(agent: &str, tier: &Tier, notice: &AgentNotice) -> String {
     let detail = notice.text.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
     match (notice.kind, tier) {
         (Kind::Complete, Tier::Worker { manager }) => {
@@ -92,8 +97,8 @@ fn words(agent: &str, tier: &Tier, notice: &Notice) -> String {
     }
 }
 
-/// Whether the last line of an agent's last message says that it waits rather than that it is done.
-pub fn says_waiting(message: &str, marker: &str) -> bool {
+/// Whether the last line of an agent's last message is the marker that it waits for input.
+pub fn ends_with_waiting_marker(message: &str, marker: &str) -> bool {
     message.trim_end().lines().next_back().is_some_and(|line| line.trim() == marker)
 }
 
@@ -106,8 +111,14 @@ mod tests {
         Agent::new(id).unwrap()
     }
 
-    fn notice(kind: Kind, category: Option<&'static str>, text: Option<&str>) -> Notice {
-        Notice { episode: Episode::default(), upgrade: false, kind, category, text: text.map(str::to_owned) }
+    fn notice(kind: Kind, category: Option<&'static str>, text: Option<&str>) -> AgentNotice {
+        AgentNotice {
+            episode: Episode::default(),
+            upgrade: false,
+            kind,
+            category,
+            text: text.map(str::to_owned),
+        }
     }
 
     fn worker() -> Tier {
@@ -119,8 +130,8 @@ mod tests {
     #[test]
     fn the_words_of_each_transition() {
         let check = |tier: &Tier, kind, category, text, expected: &str| {
-            let tellings = tell(&agent("a"), tier, None, &notice(kind, category, text));
-            assert_eq!(tellings[0].text, expected);
+            let messages = agent_messages(&agent("a"), tier, None, &notice(kind, category, text));
+            assert_eq!(messages[0].text, expected);
         };
         check(&worker(), Kind::Complete, None, None, "Agent a completed (worker of m)");
         check(&MANAGER, Kind::Complete, None, None, "Manager a completed its goal");
@@ -140,39 +151,47 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_tells_its_manager_and_the_lead() {
-        let tellings =
-            tell(&agent("a"), &worker(), Some(&agent("lead")), &notice(Kind::Complete, None, None));
-        let recipients: Vec<String> = tellings.iter().map(|telling| telling.recipient.to_string()).collect();
+    fn a_workers_notice_goes_to_its_manager_and_the_lead() {
+        let messages =
+            agent_messages(&agent("a"), &worker(), Some(&agent("lead")), &notice(Kind::Complete, None, None));
+        let recipients: Vec<String> = messages.iter().map(|message| message.recipient.to_string()).collect();
         assert_eq!(recipients, ["agent:m", "default"]);
     }
 
     #[test]
-    fn a_manager_that_is_the_lead_is_told_once() {
-        let tellings = tell(&agent("a"), &worker(), Some(&agent("m")), &notice(Kind::Complete, None, None));
-        assert_eq!(tellings.len(), 1);
+    fn a_manager_that_is_the_lead_gets_one_message() {
+        let messages =
+            agent_messages(&agent("a"), &worker(), Some(&agent("m")), &notice(Kind::Complete, None, None));
+        assert_eq!(messages.len(), 1);
     }
 
     #[test]
-    fn nobody_is_told_of_himself() {
-        let tellings =
-            tell(&agent("lead"), &MANAGER, Some(&agent("lead")), &notice(Kind::Complete, None, None));
-        assert_eq!(tellings[0].recipient, Recipient::Person);
+    fn an_agent_gets_no_message_about_itself() {
+        let messages = agent_messages(
+            &agent("lead"),
+            &MANAGER,
+            Some(&agent("lead")),
+            &notice(Kind::Complete, None, None),
+        );
+        assert_eq!(messages[0].recipient, Recipient::Person);
         let own = Tier::Worker { manager: agent("a") };
-        let tellings = tell(&agent("a"), &own, None, &notice(Kind::Complete, None, None));
-        assert!(tellings.iter().all(|telling| telling.recipient.agent().is_none()));
+        let messages = agent_messages(&agent("a"), &own, None, &notice(Kind::Complete, None, None));
+        assert!(messages.iter().all(|message| message.recipient.agent().is_none()));
     }
 
     #[test]
     fn a_manager_with_unfinished_workers_has_not_completed() {
         let busy = Tier::Manager { unfinished: 2 };
-        assert_eq!(tell(&agent("m"), &busy, None, &notice(Kind::Complete, None, None)), []);
-        assert_eq!(tell(&agent("m"), &busy, None, &notice(Kind::Error, None, None)).len(), 1);
+        assert_eq!(agent_messages(&agent("m"), &busy, None, &notice(Kind::Complete, None, None)), []);
+        assert_eq!(agent_messages(&agent("m"), &busy, None, &notice(Kind::Error, None, None)).len(), 1);
     }
 
     #[test]
     fn a_waiting_marker_stands_on_the_last_line() {
-        assert!(says_waiting("I need the key.\nWAITING\n", "WAITING"));
-        assert!(!says_waiting("WAITING for tests\ndone", "WAITING") && !says_waiting("", "WAITING"));
+        assert!(ends_with_waiting_marker("I need the key.\nWAITING\n", "WAITING"));
+        assert!(
+            !ends_with_waiting_marker("WAITING for tests\ndone", "WAITING")
+                && !ends_with_waiting_marker("", "WAITING")
+        );
     }
 }
