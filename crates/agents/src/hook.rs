@@ -11,8 +11,8 @@ use ringer_core::{
     Agent, AgentState, Message, MessageId, MessageOrigin, Observation, Scope, Signal, SignalContent,
 };
 use ringer_journal::{
-    AgentEvent, Claimed, Confirms, Consumer, Error as JournalError, EventOutcome, Home, Journal,
-    Patience as WritePatience, Repository, Sighting, Stamp, Wanted, spool_event,
+    AgentEvent, AgentInfo, Claimed, Confirms, Consumer, Error as JournalError, EventOutcome, Home, IdSource,
+    InboxRequest, Journal, LockTimeout, Repository, spool_event,
 };
 use ringer_turn::{Injection, Rates, Source, Storm, render};
 
@@ -86,17 +86,17 @@ pub fn call(
     };
     let until = Instant::now() + LONGEST_WAIT;
     let mut call = Call { client, event, agent, report, at, until };
-    let hub_is_missing = match Journal::open_without_repair(&at.home, WritePatience::HOOK) {
+    let hub_is_missing = match Journal::open_without_repair(&at.home, LockTimeout::HOOK) {
         Ok(mut journal) => {
             let outcome = call.run(&mut journal, out)?;
-            (outcome.spooled || outcome.change.written) && !journal.hub_heard()
+            (outcome.spooled || outcome.change.written) && !journal.hub_was_woken()
         }
         // Not ours, or no place at all: nothing would ever take the event in.
         Err(error @ (JournalError::WrongOwner { .. } | JournalError::NoHome { .. })) => {
             return Err(error.into());
         }
         Err(error) => {
-            let event = call.agent_event(None, &Stamp::now());
+            let event = call.agent_event(None, &IdSource::now());
             !spool_event(&at.home, &event).map_err(|_| error)?
         }
     };
@@ -115,65 +115,71 @@ struct Call<'a> {
 
 impl Call<'_> {
     fn run(&mut self, journal: &mut Journal, out: &mut impl Write) -> Result<EventOutcome, HookError> {
-        let stamp = Stamp::now();
+        let stamp = IdSource::now();
         let event = self.agent_event(Some(journal), &stamp);
         // What cannot be read now cannot enter the turn now: the event itself is not lost by that.
         let holds_turn = self.may_block(journal, &stamp).unwrap_or(false);
         let (budget, mono) = (self.budget(), event.mono);
         let choose = move |pending: &[Message]| choose(pending, &budget, mono);
         let takes = holds_turn || self.takes_context();
-        let wanted = Wanted { choose: takes.then_some(&choose), holds_turn };
-        let mut outcome = journal.hear_event(&event, wanted, self.at.clock)?;
+        let wanted = InboxRequest { choose: takes.then_some(&choose), holds_turn };
+        let mut outcome = journal.record_event(&event, wanted, self.at.clock)?;
         let claimed = outcome.change.claimed.take();
         let is_lead = self.is_lead(journal, &event, outcome.spooled).unwrap_or(false);
         let answered = if is_lead && takes && !self.report.subagent && !outcome.spooled {
-            let scope = &event.of.scope;
-            journal.within(self.patience(), |journal| self.answer_lead(journal, out, scope, claimed.as_ref()))
+            let scope = &event.agent.scope;
+            journal.with_lock_timeout(self.patience(), |journal| {
+                self.answer_lead(journal, out, scope, claimed.as_ref())
+            })
         } else {
             self.answer(out, claimed.as_ref(), is_lead)
         };
         if let Err(error @ HookError::Output(_)) = answered {
             // The client did not read it: a turn that was to go on has ended, and what was claimed waits on. The end
             // first: what is not given back is pending again when its lease is over.
-            let ends = AgentEvent { mono: (self.at.clock)(), stamp: Stamp::now(), ..event };
+            let ends = AgentEvent { mono: (self.at.clock)(), stamp: IdSource::now(), ..event };
             let ended = if outcome.held {
-                journal.hear_event(&ends, Wanted::default(), self.at.clock).map(drop)
+                journal.record_event(&ends, InboxRequest::default(), self.at.clock).map(drop)
             } else {
                 Ok(())
             };
             if let Some(claimed) = &claimed {
-                journal.within(self.patience(), |journal| journal.give_back(&self.agent, claimed))?;
+                journal
+                    .with_lock_timeout(self.patience(), |journal| journal.release(&self.agent, claimed))?;
             }
             ended?;
             return Err(error);
         }
         if let Some(claimed) = &claimed {
-            let now = Stamp::now().unix_ms;
-            journal.within(self.patience(), |journal| journal.hand_over(&self.agent, claimed, now))?;
+            let now = IdSource::now().unix_ms;
+            journal.with_lock_timeout(self.patience(), |journal| {
+                journal.mark_delivered(&self.agent, claimed, now)
+            })?;
         }
         answered?;
         Ok(outcome)
     }
 
     /// How long another writer is waited for now. Always a moment: the first try may meet one that is about to finish.
-    fn patience(&self) -> WritePatience {
-        WritePatience(self.until.saturating_duration_since(Instant::now()).max(Duration::from_millis(5)))
+    fn patience(&self) -> LockTimeout {
+        LockTimeout(self.until.saturating_duration_since(Instant::now()).max(Duration::from_millis(5)))
     }
 
     /// What the call reports, complete: another process may take it in later.
-    fn agent_event(&mut self, journal: Option<&mut Journal>, stamp: &Stamp) -> AgentEvent {
+    fn agent_event(&mut self, journal: Option<&mut Journal>, stamp: &IdSource) -> AgentEvent {
         let mono = (self.at.clock)();
-        let of = self.sighting(journal);
+        let of = self.agent_info(journal);
         // Subagents are silent, but one that needs the person blocks the whole session.
         let blocked =
             |signal: &Signal| matches!(signal.content, SignalContent::State(AgentState::Blocked(_)));
         let notify = !self.report.subagent || self.report.signals.iter().any(blocked);
         // An event that names no call is one of its own: the next one confirms what it carried.
         let call_id = self.report.call_id.clone().unwrap_or_else(|| stamp.message_id().to_string());
-        let confirms = Confirms { call_id: Some(call_id), arrived: std::mem::take(&mut self.report.arrived) };
+        let confirms =
+            Confirms { call_id: Some(call_id), confirmed_ids: std::mem::take(&mut self.report.arrived) };
         let moment = self.report.moment;
         AgentEvent {
-            of,
+            agent: of,
             signals: self.report.signals.clone(),
             notify,
             mono,
@@ -211,20 +217,20 @@ impl Call<'_> {
     }
 
     /// Where the agent is. In the middle of a turn it is where it was.
-    fn sighting(&self, journal: Option<&mut Journal>) -> Sighting {
+    fn agent_info(&self, journal: Option<&mut Journal>) -> AgentInfo {
         let mid_turn = matches!(self.report.moment, Moment::BeforeTool | Moment::AfterTool);
         if (mid_turn || self.report.subagent)
-            && let Some(known) = journal.and_then(|journal| journal.sighting(&self.agent).ok().flatten())
+            && let Some(known) = journal.and_then(|journal| journal.agent_info(&self.agent).ok().flatten())
         {
-            return Sighting { by_hooks: true, ..known };
+            return AgentInfo { by_hooks: true, ..known };
         }
         let cwd = self.report.cwd.clone().map(PathBuf::from).or_else(|| std::env::current_dir().ok());
         let repository = cwd.as_deref().and_then(Repository::around);
         let scope =
-            repository.as_ref().map_or_else(Scope::global, |found| found.scope(Stamp::now().number()));
+            repository.as_ref().map_or_else(Scope::global, |found| found.scope(IdSource::now().number()));
         let origin = (self.at.origin)();
-        Sighting {
-            agent: self.agent.clone(),
+        AgentInfo {
+            id: self.agent.clone(),
             client: self.client.to_string(),
             session_id: self.report.session_id.clone().unwrap_or_default(),
             scope,
@@ -249,9 +255,9 @@ impl Call<'_> {
         if self.report.subagent {
             return Ok(false);
         }
-        let lead = journal.lead(&event.of.scope)?;
+        let lead = journal.lead(&event.agent.scope)?;
         let holder = lead.agent.and_then(|id| Agent::new(&id).ok());
-        if !(spooled && event.session_starts && event.of.manager.is_none()) {
+        if !(spooled && event.session_starts && event.agent.manager.is_none()) {
             return Ok(holder.as_ref() == Some(&self.agent));
         }
         let holder_lives = match &holder {
@@ -262,7 +268,7 @@ impl Call<'_> {
     }
 
     /// Whether a stop may be held back, because something waits that has not entered the turn.
-    fn may_block(&self, journal: &mut Journal, stamp: &Stamp) -> Result<bool, JournalError> {
+    fn may_block(&self, journal: &mut Journal, stamp: &IdSource) -> Result<bool, JournalError> {
         let Moment::Stopping { already_blocked } = self.report.moment else { return Ok(false) };
         if self.report.subagent {
             return Ok(false);
@@ -287,7 +293,7 @@ impl Call<'_> {
     ) -> Result<(), HookError> {
         let Ok(consumer) = Consumer::new(Consumer::LEAD, scope.clone()) else { return Ok(()) };
         let own = self.agent.as_str().to_owned();
-        let unread = journal.unread(&consumer, Some(&own), Stamp::now().unix_ms, 1)?;
+        let unread = journal.unread(&consumer, Some(&own), IdSource::now().unix_ms, 1)?;
         if unread.is_empty() {
             return self.answer(out, claimed, true);
         }
@@ -296,7 +302,7 @@ impl Call<'_> {
         let (moment, mine, budget) = (self.report.moment, self.own(claimed), self.budget().budget);
         let deadline = Some(Instant::now() + LEAD_PATIENCE);
         let mut answered = false;
-        journal.hand_out(
+        journal.deliver_unread(
             &consumer,
             Some(&own),
             deadline,

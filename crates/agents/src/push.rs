@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ringer_core::{Agent, AgentState, BlockedOn, Message, MessageId};
-use ringer_journal::{Claim, Claimed, Error as JournalError, Home, INTO_INBOX, Journal, Sighting, Stamp};
+use ringer_journal::{AgentInfo, Claim, Claimed, Error as JournalError, Home, INTO_INBOX, IdSource, Journal};
 use ringer_turn::{Injection, escape_attribute, render};
 use serde::Deserialize;
 use serde_json::json;
@@ -46,17 +46,17 @@ pub struct Reach {
 /// Pushes what waits for an agent, if it is idle.
 pub fn push(home: &Home, reach: &Reach, agent: &Agent) -> Result<Pushed, JournalError> {
     let mut journal = Journal::open(home)?;
-    let Some(sighting) = journal.sighting(agent)? else {
+    let Some(agent_info) = journal.agent_info(agent)? else {
         return Ok(Pushed::Nothing);
     };
     let state = journal.agent_state(agent)?;
     if !state.is_some_and(is_idle) {
         return Ok(Pushed::Nothing);
     }
-    let Ok(client) = sighting.client.parse::<Client>() else {
-        return Ok(Pushed::Cannot(format!("nothing is known of how to reach {}", sighting.client)));
+    let Ok(client) = agent_info.client.parse::<Client>() else {
+        return Ok(Pushed::Cannot(format!("nothing is known of how to reach {}", agent_info.client)));
     };
-    let stamp = Stamp::now();
+    let stamp = IdSource::now();
     // Claude Code drops messages when too many come; which ones arrived, its next prompts say.
     let way = if client == Client::Claude { INTO_INBOX } else { "push-" };
     let lease = format!("{way}{}", stamp.message_id());
@@ -65,13 +65,13 @@ pub fn push(home: &Home, reach: &Reach, agent: &Agent) -> Result<Pushed, Journal
     };
     let claim = Claim { call_id: Some(&lease), choose: Some(&everything), ..Claim::default() };
     let Some(claimed) = journal.claim_for(agent, &claim, &stamp)? else { return Ok(Pushed::Nothing) };
-    match send(client, &sighting, reach, &claimed) {
+    match send(client, &agent_info, reach, &claimed) {
         Ok(()) => {
-            journal.hand_over(agent, &claimed, Stamp::now().unix_ms)?;
+            journal.mark_delivered(agent, &claimed, IdSource::now().unix_ms)?;
             Ok(Pushed::Sent(claimed.messages.len()))
         }
         Err(why) => {
-            journal.give_back(agent, &claimed)?;
+            journal.release(agent, &claimed)?;
             Ok(Pushed::Cannot(why))
         }
     }
@@ -85,16 +85,16 @@ fn is_idle(state: AgentState) -> bool {
     )
 }
 
-fn send(client: Client, sighting: &Sighting, reach: &Reach, claimed: &Claimed) -> Result<(), String> {
+fn send(client: Client, agent_info: &AgentInfo, reach: &Reach, claimed: &Claimed) -> Result<(), String> {
     let injections: Vec<Injection> = claimed.messages.iter().filter_map(Injection::of).collect();
     let text = render(&injections);
     match client {
         Client::Claude => {
-            let socket = claude_socket(&reach.claude, sighting).ok_or("its session has no inbox")?;
+            let socket = claude_socket(&reach.claude, agent_info).ok_or("its session has no inbox")?;
             let ids: Vec<&str> = claimed.messages.iter().map(|message| message.id.as_str()).collect();
             write_to_claude(&socket, &ids.join(" "), &text).map_err(|error| format!("its inbox: {error}"))
         }
-        Client::Codex => queue_for_codex(reach, &sighting.session_id, &text),
+        Client::Codex => queue_for_codex(reach, &agent_info.session_id, &text),
         Client::Gemini => Err("Gemini CLI takes messages only while it works".to_owned()),
         Client::Opencode => Err("opencode takes messages only through its plugin".to_owned()),
         Client::Cursor => Err("Cursor takes messages only while it works".to_owned()),
@@ -113,11 +113,11 @@ struct ClaudeSession {
 }
 
 /// The inbox of a session of Claude Code.
-fn claude_socket(directory: &Path, sighting: &Sighting) -> Option<PathBuf> {
+fn claude_socket(directory: &Path, agent_info: &AgentInfo) -> Option<PathBuf> {
     let entries = fs::read_dir(directory.join("sessions")).ok()?;
     let read = |path: PathBuf| serde_json::from_slice::<ClaudeSession>(&fs::read(path).ok()?).ok();
     let mut sessions = entries.flatten().take(MAX_SESSIONS).filter_map(|entry| read(entry.path()));
-    sessions.find(|session| session.session_id == sighting.session_id).map(|session| session.socket)
+    sessions.find(|session| session.session_id == agent_info.session_id).map(|session| session.socket)
 }
 
 /// One line of JSON, in the form that Claude Code's own sessions use among each other. With the ids, because it drops a
@@ -168,13 +168,13 @@ fn queue_for_codex(reach: &Reach, session: &str, text: &str) -> Result<(), Strin
 mod tests {
     use super::*;
     use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
-    use ringer_journal::Signals;
+    use ringer_journal::AgentUpdate;
     use std::io::{BufRead, BufReader};
     use std::os::unix::net::UnixListener;
 
-    fn sighting(client: &str) -> Sighting {
-        Sighting {
-            agent: Agent::new("claude-6be1e699").unwrap(),
+    fn agent_info(client: &str) -> AgentInfo {
+        AgentInfo {
+            id: Agent::new("claude-6be1e699").unwrap(),
             client: client.to_owned(),
             session_id: "6be1e699-d2b2".to_owned(),
             scope: Scope::global(),
@@ -194,19 +194,19 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path().join("home"));
         let mut journal = Journal::open(&home).unwrap();
-        let sighting = sighting("claude");
+        let agent_info = agent_info("claude");
         let signals = [ringer_core::Signal::state(ringer_core::Authority::Hook, state)];
-        let heard = Signals {
-            of: &sighting,
+        let heard = AgentUpdate {
+            agent: &agent_info,
             signals: &signals,
             mono: Duration::from_secs(1),
             patience: ringer_core::AgentTimeouts::default(),
-            aloud: true,
+            notify: true,
         };
-        journal.hear_agent(&heard, None, &Stamp::now()).unwrap();
+        journal.update_agent(&heard, None, &IdSource::now()).unwrap();
         let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, "look <here>").unwrap();
-        draft.recipient = Recipient::Agent(sighting.agent.clone());
-        journal.append(&draft, &Stamp::now()).unwrap();
+        draft.recipient = Recipient::Agent(agent_info.id.clone());
+        journal.append(&draft, &IdSource::now()).unwrap();
         let reach = Reach { claude: directory.path().join("claude"), search_path: "/nowhere".into() };
         fs::create_dir_all(reach.claude.join("sessions")).unwrap();
         (directory, home, reach)
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn an_idle_session_of_claude_code_gets_it_through_its_inbox() {
         let (directory, home, reach) = prepare(AgentState::Ready);
-        let agent = sighting("claude").agent;
+        let agent = agent_info("claude").id;
         let socket = directory.path().join("inbox.sock");
         let listener = UnixListener::bind(&socket).unwrap();
         let session = json!({ "sessionId": "6be1e699-d2b2", "messagingSocketPath": socket });
@@ -234,16 +234,16 @@ mod tests {
     #[test]
     fn what_cannot_be_pushed_waits() {
         let (_directory, home, reach) = prepare(AgentState::Ready);
-        let agent = sighting("claude").agent;
+        let agent = agent_info("claude").id;
         assert_eq!(push(&home, &reach, &agent).unwrap(), Pushed::Cannot("its session has no inbox".into()));
         let mut journal = Journal::open(&home).unwrap();
-        assert_eq!(journal.pending_for(&agent, Stamp::now().unix_ms).unwrap().len(), 1);
+        assert_eq!(journal.pending_for(&agent, IdSource::now().unix_ms).unwrap().len(), 1);
     }
 
     #[test]
     fn an_agent_that_works_is_left_to_its_hooks() {
         let (_directory, home, reach) = prepare(AgentState::Working);
-        assert_eq!(push(&home, &reach, &sighting("claude").agent).unwrap(), Pushed::Nothing);
+        assert_eq!(push(&home, &reach, &agent_info("claude").id).unwrap(), Pushed::Nothing);
         let unknown = Agent::new("nobody").unwrap();
         assert_eq!(push(&home, &reach, &unknown).unwrap(), Pushed::Nothing);
     }

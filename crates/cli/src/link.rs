@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ringer_hub::Clock;
 use ringer_ipc::{Client, ClientError, StartError, StartFailure, start_and_wait, start_detached};
-use ringer_journal::{Home, HubBell, Journal};
+use ringer_journal::{Home, HubLock, Journal};
 use serde_json::Value;
 
 use crate::exit::Exit;
@@ -27,7 +27,7 @@ pub(crate) fn may_start() -> bool {
 /// Starts a hub if nobody heard of what was just appended. Does not wait for it, and no failure of it is ours: the
 /// message is in the journal.
 pub(crate) fn start_if_alone(journal: &Journal) {
-    if !journal.hub_heard() {
+    if !journal.hub_was_woken() {
         if may_start()
             && let Some(failure) = place::home().ok().and_then(|home| last_failure(&home))
         {
@@ -184,7 +184,7 @@ pub(crate) fn failure(error: ClientError) -> Failure {
         }
         ClientError::Late { .. } => {
             let failure = Failure::new(Exit::TryAgain, error.to_string());
-            match place::home().ok().and_then(|home| HubBell::holder(&home)) {
+            match place::home().ok().and_then(|home| HubLock::owner(&home)) {
                 Some(hub) => failure.hint(format!(
                     "try again; if it never answers: kill -9 {}   # the next message starts a new hub, nothing is lost",
                     hub.pid
@@ -194,7 +194,7 @@ pub(crate) fn failure(error: ClientError) -> Failure {
         }
         ClientError::Foreign { .. } | ClientError::UnsafePath(_) => {
             let failure = Failure::new(Exit::NoPermission, error.to_string());
-            match place::home().ok().and_then(|home| HubBell::holder(&home)) {
+            match place::home().ok().and_then(|home| HubLock::owner(&home)) {
                 Some(hub) => failure.hint(format!(
                     "kill {}   # the next message starts a new hub in a safe place, nothing is lost",
                     hub.pid

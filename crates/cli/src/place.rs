@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ringer_core::{Agent, Scope, Sender};
 use ringer_hub::Clock;
-use ringer_journal::{Home, Journal, Patience, Repair, Repository, SpoolStatus, Stamp, monotonic};
+use ringer_journal::{Home, IdSource, Journal, LockTimeout, Repair, Repository, SpoolStatus, monotonic};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -46,7 +46,7 @@ pub(crate) fn existing_journal() -> Result<Option<Journal>, Failure> {
 
 /// Takes in what hooks spooled. What cannot be taken in now stays in the spool, and `ringer status` counts it.
 pub(crate) fn take_in_spool(journal: &mut Journal) {
-    while journal.take_in_spool(&monotonic, Patience::HOOK).is_ok_and(|taken| taken.more) {}
+    while journal.ingest_spool(&monotonic, LockTimeout::HOOK).is_ok_and(|taken| taken.more) {}
 }
 
 /// What there is to say of the spool, or nothing if all is well.
@@ -75,8 +75,8 @@ pub(crate) fn tell_of_repair(journal: &Journal) {
 pub(crate) fn tell_of(repair: &Repair) {
     say(&format!(
         "ringer: the journal was damaged; it is now {}, and a fresh one was begun with the {} messages that could be read",
-        repair.aside.display(),
-        repair.saved
+        repair.damaged_copy.display(),
+        repair.rescued_rows
     ));
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn repository() -> Option<Repository> {
 
 /// The scope of the current directory.
 pub(crate) fn scope(repository: Option<&Repository>) -> Scope {
-    repository.map_or_else(Scope::global, |repository| repository.scope(Stamp::now().number()))
+    repository.map_or_else(Scope::global, |repository| repository.scope(IdSource::now().number()))
 }
 
 /// Who speaks: `--from`, `RINGER_AGENT`, the only live agent of this worktree, else `system`. Whoever tells the agent of

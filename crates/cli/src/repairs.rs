@@ -1,7 +1,7 @@
 //! What was damaged and repaired, for `ringer status` and `ringer doctor`.
 
 use ringer_hub::Clock;
-use ringer_journal::{Damage, Error, Journal, Memory, NotedRepair};
+use ringer_journal::{Damage, Error, HubStore, Journal, RepairRecord};
 use serde::Serialize;
 
 /// Damage that was repaired. It is listed until its damaged copy is removed; rows, until they are pruned.
@@ -23,24 +23,24 @@ pub(crate) struct RepairView {
 /// The repairs of both files, oldest first.
 pub(crate) fn of(
     journal: Option<&mut Journal>,
-    memory: Option<&mut Memory>,
+    hub_store: Option<&mut HubStore>,
     clock: &Clock,
 ) -> Result<Vec<RepairView>, Error> {
     let mut views = Vec::new();
     if let Some(journal) = journal {
         views.extend(view(("ringer.db", "message"), &journal.repairs()?, clock));
     }
-    if let Some(memory) = memory {
-        views.extend(view(("hub.db", "notification"), &memory.repairs()?, clock));
+    if let Some(hub_store) = hub_store {
+        views.extend(view(("hub.db", "notification"), &hub_store.repairs()?, clock));
     }
     Ok(views)
 }
 
-fn view((file, rows): (&'static str, &str), repairs: &[NotedRepair], clock: &Clock) -> Vec<RepairView> {
+fn view((file, rows): (&'static str, &str), repairs: &[RepairRecord], clock: &Clock) -> Vec<RepairView> {
     let counted = |count: usize| if count == 1 { format!("1 {rows}") } else { format!("{count} {rows}s") };
     let mut views = Vec::new();
     for repair in repairs {
-        let Damage::File { aside, saved } = &repair.damage else { continue };
+        let Damage::File { damaged_copy: aside, rescued_rows: saved } = &repair.damage else { continue };
         let when = clock.short(repair.unix_ms);
         let words = format!(
             "{file} was damaged ({when}): {} kept, the damaged copy is {}",
@@ -50,7 +50,7 @@ fn view((file, rows): (&'static str, &str), repairs: &[NotedRepair], clock: &Clo
         let (ts, aside) = (clock.stamp(repair.unix_ms), Some(aside.display().to_string()));
         views.push(RepairView { file, ts, aside, count: *saved, words });
     }
-    let damaged: Vec<&NotedRepair> =
+    let damaged: Vec<&RepairRecord> =
         repairs.iter().filter(|repair| matches!(repair.damage, Damage::Row { .. })).collect();
     if let Some(first) = damaged.first() {
         let (when, count) = (clock.short(first.unix_ms), damaged.len());

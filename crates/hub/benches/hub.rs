@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use ringer_core::{Draft, Kind, MessageId, MessageOrigin, Scope, Sender};
 use ringer_ipc::Client;
-use ringer_journal::{Home, Journal, Stamp};
+use ringer_journal::{Home, IdSource, Journal};
 use serde_json::{Value, json};
 
 const MESSAGES: usize = 100_000;
@@ -82,7 +82,7 @@ fn main() {
 }
 
 fn append(journal: &mut Journal, body: &str) -> MessageId {
-    journal.append(&draft(body), &Stamp::now()).expect("it is appended")
+    journal.append(&draft(body), &IdSource::now()).expect("it is appended")
 }
 
 fn draft(body: &str) -> Draft {
@@ -182,7 +182,7 @@ impl Hub {
         for number in 0..PACED {
             let from =
                 Draft { scope: scope.clone(), origin: origin.clone(), ..draft(&format!("repo {number}")) };
-            let id = journal.append(&from, &Stamp::now()).expect("it is appended");
+            let id = journal.append(&from, &IdSource::now()).expect("it is appended");
             late.extend(arrivals(told, &mut HashMap::from([(id, Instant::now())])));
         }
         late

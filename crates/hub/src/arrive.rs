@@ -10,7 +10,7 @@ impl Dispatcher {
     /// Looks whether the journal is still the one in which we are so far. If it was removed, damaged, or replaced by an
     /// older copy, it is read again from its beginning.
     pub(crate) fn go_on(&mut self) -> Result<(), Error> {
-        let here = self.journal.go_on(&self.taken)?;
+        let here = self.journal.resume_at(&self.taken)?;
         if here.cursor.seq != self.taken.cursor.seq {
             self.log.line(format!(
                 "the journal is not the one that was read up to {}: reading it from its beginning",
@@ -30,10 +30,10 @@ impl Dispatcher {
     pub(crate) fn take_message(&mut self, message: Message, sights: &[(Spot, Sight)]) -> Result<(), Error> {
         let age = self.taken.age(&message);
         let is_known = age != Age::New && self.memory.knows(&message.id)?;
-        self.taken.take(message.seq, &message.id);
+        self.taken.advance(message.seq, &message.id);
         match age {
             _ if is_known => {}
-            Age::New | Age::Perhaps => self.arrive(message, sights),
+            Age::New | Age::MaybeSeen => self.arrive(message, sights),
             Age::Old => self.list_as_read(&message),
         }
         Ok(())

@@ -6,18 +6,18 @@
 use std::collections::{HashMap, HashSet};
 
 use ringer_core::{Delivery, DeliveryChannel, MessageId, Place, Record, TrailStep, UnreadReason};
-use ringer_journal::{DeadLetter, Flag, Outgoing, Settlement, ShownPopup, Taken};
+use ringer_journal::{DeadLetter, HubTransaction, PendingDelivery, PlaceFlag, ReadPosition, ShownPopup};
 
 /// What is to be written next, and what was written of the undecided.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
-    next: Settlement,
+    next: HubTransaction,
     /// Where a record stands in `next`, so that only its last form is written.
     records: HashMap<MessageId, usize>,
     /// Undecided according to the memory.
     undecided: HashSet<MessageId>,
     /// Flags that are up, according to the memory.
-    flags: HashSet<Flag>,
+    flags: HashSet<PlaceFlag>,
     /// Popups that may be on the screen, according to the memory.
     popups: HashSet<MessageId>,
     /// Deliveries to begin once they are entered.
@@ -28,7 +28,7 @@ impl Book {
     /// A book that goes on from what the memory has.
     pub(crate) fn begin(
         undecided: impl IntoIterator<Item = MessageId>,
-        flags: impl IntoIterator<Item = Flag>,
+        flags: impl IntoIterator<Item = PlaceFlag>,
         popups: impl IntoIterator<Item = MessageId>,
     ) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Book {
     }
 
     /// The memory was begun anew, perhaps with less than was written: what holds now is written again.
-    pub(crate) fn write_again<'a>(&mut self, records: impl Iterator<Item = &'a Record>, taken: Taken) {
+    pub(crate) fn write_again<'a>(&mut self, records: impl Iterator<Item = &'a Record>, taken: ReadPosition) {
         self.undecided.clear();
         self.flags.clear();
         for record in records {
@@ -52,8 +52,8 @@ impl Book {
     }
 
     /// The messages up to here are taken.
-    pub(crate) fn take(&mut self, taken: Taken) {
-        self.next.taken = Some(taken);
+    pub(crate) fn take(&mut self, taken: ReadPosition) {
+        self.next.position = Some(taken);
     }
 
     /// A notification is new, or changed.
@@ -88,18 +88,18 @@ impl Book {
         // Plain data: it cannot fail to be written.
         let json = serde_json::to_string(&delivery).unwrap_or_default();
         let way = delivery.channel.as_str().to_owned();
-        self.next.outgoing.push(Outgoing { id: delivery.id.clone(), way, delivery: json });
+        self.next.started.push(PendingDelivery { id: delivery.id.clone(), way, delivery: json });
         self.begin.push(delivery);
     }
 
     /// A delivery is over.
     pub(crate) fn settle(&mut self, id: &MessageId, way: DeliveryChannel) {
-        self.next.settled.push((id.clone(), way.as_str().to_owned()));
+        self.next.finished.push((id.clone(), way.as_str().to_owned()));
     }
 
     /// A delivery of an earlier hub is given up.
-    pub(crate) fn give_up(&mut self, row: Outgoing, why: String, unix_ms: i64) {
-        self.next.settled.push((row.id.clone(), row.way.clone()));
+    pub(crate) fn give_up(&mut self, row: PendingDelivery, why: String, unix_ms: i64) {
+        self.next.finished.push((row.id.clone(), row.way.clone()));
         self.bury(DeadLetter { id: row.id, target: row.way, why, unix_ms });
     }
 
@@ -111,14 +111,14 @@ impl Book {
 
     /// A delivery was given up.
     pub(crate) fn bury(&mut self, letter: DeadLetter) {
-        self.next.dead.push(letter);
+        self.next.dead_letters.push(letter);
     }
 
     /// What was shown of a notification is to be taken back, and what has not begun never begins. Its popup stays written
     /// down until it is gone: should this hub die before that, the next one takes it back.
     pub(crate) fn withdraw(&mut self, id: &MessageId) {
         self.begin.retain(|delivery| delivery.id != *id);
-        self.next.outgoing.retain(|outgoing| outgoing.id != *id);
+        self.next.started.retain(|outgoing| outgoing.id != *id);
         if self.popups.contains(id) {
             for way in DeliveryChannel::ALL {
                 self.settle(id, way);
@@ -144,14 +144,14 @@ impl Book {
     }
 
     /// These flags are up now, and no others.
-    pub(crate) fn set_flags(&mut self, now: impl Iterator<Item = Flag>) {
-        let now: HashSet<Flag> = now.collect();
-        self.next.raised = now.difference(&self.flags).cloned().collect();
-        self.next.lowered = self.flags.difference(&now).cloned().collect();
+    pub(crate) fn set_flags(&mut self, now: impl Iterator<Item = PlaceFlag>) {
+        let now: HashSet<PlaceFlag> = now.collect();
+        self.next.flags_set = now.difference(&self.flags).cloned().collect();
+        self.next.flags_cleared = self.flags.difference(&now).cloned().collect();
     }
 
     /// What is to be written.
-    pub(crate) fn settlement(&self) -> &Settlement {
+    pub(crate) fn settlement(&self) -> &HubTransaction {
         &self.next
     }
 
@@ -161,25 +161,25 @@ impl Book {
         for id in self.next.decided.drain(..) {
             self.undecided.remove(&id);
         }
-        self.flags.extend(self.next.raised.drain(..));
-        for flag in self.next.lowered.drain(..) {
+        self.flags.extend(self.next.flags_set.drain(..));
+        for flag in self.next.flags_cleared.drain(..) {
             self.flags.remove(&flag);
         }
-        self.next = Settlement::default();
+        self.next = HubTransaction::default();
         self.records.clear();
         std::mem::take(&mut self.begin)
     }
 }
 
 /// A reason and a place, as they are written down.
-pub(crate) fn flag(reason: UnreadReason, place: &Place) -> Flag {
+pub(crate) fn flag(reason: UnreadReason, place: &Place) -> PlaceFlag {
     // Plain data: it cannot fail to be written.
     let place = serde_json::to_string(place).unwrap_or_default();
-    Flag { reason: reason.as_str().to_owned(), place }
+    PlaceFlag { reason: reason.as_str().to_owned(), place }
 }
 
 /// What was written down; `None` where it makes no sense any more.
-pub(crate) fn unflag(flag: &Flag) -> Option<(UnreadReason, Place)> {
+pub(crate) fn unflag(flag: &PlaceFlag) -> Option<(UnreadReason, Place)> {
     Some((UnreadReason::named(&flag.reason)?, serde_json::from_str(&flag.place).ok()?))
 }
 
@@ -230,7 +230,7 @@ mod tests {
         book.send(delivery(1));
         book.send(delivery(2));
         book.withdraw(&id(1));
-        assert_eq!(book.settlement().outgoing.len(), 1);
+        assert_eq!(book.settlement().started.len(), 1);
         assert_eq!(book.written(), [delivery(2)]);
         assert!(book.settlement().is_empty() && book.written().is_empty());
     }
@@ -248,7 +248,7 @@ mod tests {
         book.withdraw(&id(1));
         book.withdraw(&id(2));
         assert_eq!((book.settlement().withdrawn.len(), book.settlement().shown.len()), (0, 1));
-        assert!(book.settlement().settled.contains(&(id(1), "desktop".to_owned())), "nothing begins again");
+        assert!(book.settlement().finished.contains(&(id(1), "desktop".to_owned())), "nothing begins again");
         book.written();
         book.gone(&id(1));
         book.gone(&id(1));
@@ -287,13 +287,13 @@ mod tests {
         let marked = [(UnreadReason::Manual, place.clone())];
         let flags = || marked.iter().map(|(reason, place)| flag(*reason, place));
         book.set_flags(flags());
-        let written = book.settlement().raised.clone();
+        let written = book.settlement().flags_set.clone();
         assert_eq!(written.iter().filter_map(unflag).collect::<Vec<_>>(), marked);
         book.written();
         book.set_flags(flags());
         assert!(book.settlement().is_empty());
         book.set_flags([].into_iter());
-        assert_eq!(book.settlement().lowered, written);
+        assert_eq!(book.settlement().flags_cleared, written);
         book.written();
         book.set_flags([].into_iter());
         assert!(book.settlement().is_empty());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ringer_core::{Agent, AgentTimeouts, Engine, Event};
 use ringer_deliver::{Desktop, DesktopEvent};
-use ringer_journal::{HubBell, Journal, Memory, Taken};
+use ringer_journal::{HubLock, HubStore, Journal, ReadPosition};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 
@@ -48,7 +48,7 @@ pub(crate) const IDLE_AFTER: Duration = Duration::from_mins(10);
 #[expect(clippy::struct_excessive_bools, reason = "each says one thing, and they do not exclude each other")]
 pub(crate) struct Dispatcher {
     pub(crate) journal: Journal,
-    pub(crate) memory: Memory,
+    pub(crate) memory: HubStore,
     pub(crate) engine: Engine,
     pub(crate) events: EventLog,
     pub(crate) hosts: Vec<Box<dyn Host>>,
@@ -58,13 +58,13 @@ pub(crate) struct Dispatcher {
     pub(crate) hook_programs: HookPrograms,
     pub(crate) log: Log,
     pub(crate) book: Book,
-    pub(crate) bell: AsyncFd<HubBell>,
+    pub(crate) bell: AsyncFd<HubLock>,
     pub(crate) jobs: mpsc::Sender<Job>,
     pub(crate) inputs: mpsc::WeakSender<Input>,
     pub(crate) under_way: Arc<AtomicUsize>,
     pub(crate) watcher: Option<Watcher>,
     /// Everything up to here was taken.
-    pub(crate) taken: Taken,
+    pub(crate) taken: ReadPosition,
     /// There may be more in the journal.
     pub(crate) hungry: bool,
     pub(crate) scouts: Scouts,
@@ -105,9 +105,9 @@ pub(crate) struct Dispatcher {
 
 /// What is left of a loop. Whoever has the bell is the hub: it goes last.
 pub(crate) struct Ended {
-    pub(crate) bell: HubBell,
+    pub(crate) bell: HubLock,
     /// How far the journal was taken.
-    pub(crate) taken: Taken,
+    pub(crate) taken: ReadPosition,
     /// Nobody told it to end.
     pub(crate) by_itself: bool,
 }
@@ -133,8 +133,8 @@ enum Next {
 /// What a loop is made of.
 pub(crate) struct Parts {
     pub(crate) journal: Journal,
-    pub(crate) memory: Memory,
-    pub(crate) bell: HubBell,
+    pub(crate) memory: HubStore,
+    pub(crate) bell: HubLock,
     pub(crate) settings: Settings,
     pub(crate) plugs: Plugs,
     pub(crate) jobs: mpsc::Sender<Job>,
@@ -155,7 +155,7 @@ impl Dispatcher {
         let engine = Engine::new(parts.settings.preferences(&config, 0), false);
         let mut hook_programs = HookPrograms::default();
         hook_programs.add(0, &config, parts.settings.trusted());
-        let taken = journal.taken_by_hub(Some(&mut memory))?;
+        let taken = journal.hub_position(Some(&mut memory))?;
         #[expect(
             deprecated,
             reason = "the other way is unsafe, for types that may close their descriptor; this cannot"
@@ -346,7 +346,7 @@ impl Dispatcher {
         if self.book.settlement().is_empty() || self.retry_at.is_some_and(|at| at > monotonic()) {
             return;
         }
-        match self.memory.settle(self.book.settlement()) {
+        match self.memory.commit(self.book.settlement()) {
             Ok(()) => {
                 self.retry_at = None;
                 for delivery in self.book.written() {

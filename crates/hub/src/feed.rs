@@ -11,7 +11,7 @@ use std::mem;
 use std::time::Duration;
 
 use ringer_core::Message;
-use ringer_journal::{Batch, Error, Stamp};
+use ringer_journal::{Batch, Error, IdSource};
 use tokio::sync::oneshot;
 
 use crate::clock::monotonic;
@@ -104,13 +104,13 @@ impl Dispatcher {
 
     fn feed_once(&mut self) -> Result<(), Error> {
         // Emptied before the look: what comes after it rings again.
-        let rang = self.bell.get_ref().empty(self.journal.home())?;
+        let rang = self.bell.get_ref().drain(self.journal.home())?;
         self.journal.refresh()?;
         self.take_in_spool();
         self.go_on()?;
         let Batch { messages, unreadable } = self.journal.batch_after(self.cursor(), BATCH)?;
         if !unreadable.is_empty() {
-            self.journal.set_messages_aside(&unreadable, &Stamp::now())?;
+            self.journal.quarantine_messages(&unreadable, &IdSource::now())?;
             self.house.repairs_are_untold();
         }
         self.hungry = messages.len() == BATCH;

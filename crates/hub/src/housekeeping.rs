@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ringer_core::Event;
-use ringer_journal::{Error, Limits, Stamp, Uptime};
+use ringer_journal::{Error, IdSource, RetentionLimits, Uptime};
 
 use crate::clock::monotonic;
 use crate::dispatch::Dispatcher;
@@ -84,7 +84,7 @@ impl Dispatcher {
         }
         if self.house.messages >= MANY_MESSAGES {
             self.house.messages = 0;
-            if let Err(error) = self.journal.forget_over_limit(Limits::default(), &Stamp::now()) {
+            if let Err(error) = self.journal.forget_over_limit(RetentionLimits::default(), &IdSource::now()) {
                 self.log.line(format!("cannot make the journal smaller: {error}"));
             }
         }
@@ -104,7 +104,7 @@ impl Dispatcher {
 
     /// Says how far we are, so that nothing goes that we have not taken; then lets the journal and the memory forget.
     fn let_go(&mut self) -> Result<(), Error> {
-        let stamp = Stamp::now();
+        let stamp = IdSource::now();
         self.say_where();
         self.journal.prune_if_due(&Uptime::now(), &stamp)?;
         match self.journal.kept_from()? {
@@ -117,6 +117,6 @@ impl Dispatcher {
     pub(crate) fn say_where(&mut self) {
         (self.house.said, self.house.said_seq) = (Some(monotonic()), self.cursor());
         // If it cannot be said, what it is for comes later: the journal keeps more than it has to.
-        let _ = self.journal.advance_hub(&self.taken.cursor, Stamp::now().unix_ms);
+        let _ = self.journal.advance_hub(&self.taken.cursor, IdSource::now().unix_ms);
     }
 }

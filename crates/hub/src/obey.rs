@@ -2,7 +2,7 @@
 //! the performer.
 
 use ringer_core::{Delivery, DeliveryChannel, Event, MessageId, Now, Order, Place, Record, SurfaceId};
-use ringer_journal::{DeadLetter, Outgoing, ShownPopup};
+use ringer_journal::{DeadLetter, PendingDelivery, ShownPopup};
 use serde_json::{Value, json};
 
 use crate::dispatch::{Dispatcher, MAX_READ};
@@ -90,7 +90,7 @@ impl Dispatcher {
 
     /// The deliveries of an earlier hub that this version can read. The others are given up: no version after this one
     /// reads them either, so they would be in the outbox for ever.
-    pub(crate) fn readable(&mut self, outbox: Vec<Outgoing>) -> Vec<Delivery> {
+    pub(crate) fn readable(&mut self, outbox: Vec<PendingDelivery>) -> Vec<Delivery> {
         let mut deliveries = Vec::new();
         for row in outbox {
             match serde_json::from_str(&row.delivery) {

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ringer_journal::{Home, Stamp};
+use ringer_journal::{Home, IdSource};
 use ringer_term::probe::Probe;
 use ringer_term::{Detection, Identity, sanitise_line};
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ impl ProbedTerminal {
             name: probe.name.as_deref().map(sanitise_line),
             osc99: probe.osc99,
             answered: probe.complete,
-            unix_ms: Stamp::now().unix_ms,
+            unix_ms: IdSource::now().unix_ms,
         }
     }
 
@@ -73,7 +73,7 @@ impl ProbedTerminal {
         File::open(file(home, surface)).ok()?.take(MAX_FILE).read_to_string(&mut text).ok()?;
         let known: Self = serde_json::from_str(&text).ok()?;
         let same = known.version == VERSION && known.surface == surface && known.term == term;
-        let age = Stamp::now().unix_ms.abs_diff(known.unix_ms);
+        let age = IdSource::now().unix_ms.abs_diff(known.unix_ms);
         (same && known.boot == boot_of(surface) && (known.answered || age < SILENT_MS)).then_some(known)
     }
 

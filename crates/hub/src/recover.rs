@@ -1,7 +1,7 @@
 //! Going on where the last hub ended: what it remembered, what it had not decided, what was on its way out.
 
 use ringer_core::{DeliveryChannel, MessageId, Order};
-use ringer_journal::{Error, Remembered};
+use ringer_journal::{Error, StoredNotifications};
 
 use crate::book::{Book, unflag};
 use crate::dispatch::{Dispatcher, MAX_READ};
@@ -9,7 +9,7 @@ use crate::dispatch::{Dispatcher, MAX_READ};
 impl Dispatcher {
     /// Brings back what the last hub remembered, had not decided, and had under way.
     pub(crate) async fn recover(&mut self) -> Result<(), Error> {
-        let Remembered { mut records, unreadable } = self.memory.remembered(MAX_READ)?;
+        let StoredNotifications { mut records, unreadable } = self.memory.notifications(MAX_READ)?;
         let restored = self.restore(unreadable)?;
         records.extend(restored.iter().cloned());
         let undecided = self.memory.undecided()?;

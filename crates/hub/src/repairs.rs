@@ -1,7 +1,7 @@
 //! Repairs: whichever process found the damage, the hub tells the person of it, once.
 
 use ringer_core::{Draft, Kind, MessageId, Recipient, Record, Scope, Sender};
-use ringer_journal::{Damage, Error, NotedRepair, Stamp, UnreadableRecord};
+use ringer_journal::{Damage, Error, IdSource, RepairRecord, UnreadableRecord};
 
 use crate::clock::monotonic;
 use crate::dispatch::{Dispatcher, RETRY_AFTER};
@@ -35,22 +35,22 @@ impl Dispatcher {
     }
 
     fn tell_of_each(&mut self) -> Result<(), Error> {
-        let repairs = self.journal.untold_repairs()?;
+        let repairs = self.journal.unreported_repairs()?;
         self.append_notices(Part::Journal, &repairs)?;
         if !repairs.is_empty() {
-            self.journal.told_of(&repairs)?;
+            self.journal.mark_repairs_reported(&repairs)?;
         }
-        let repairs = self.memory.untold_repairs()?;
+        let repairs = self.memory.unreported_repairs()?;
         self.append_notices(Part::Memory, &repairs)?;
         if !repairs.is_empty() {
-            self.memory.told_of(&repairs)?;
+            self.memory.mark_repairs_reported(&repairs)?;
         }
         Ok(())
     }
 
     /// Appends a message for each file and one for all rows. Their ids are those of the repairs: told twice, because this
     /// hub ended in between, they are one message.
-    fn append_notices(&mut self, part: Part, repairs: &[NotedRepair]) -> Result<(), Error> {
+    fn append_notices(&mut self, part: Part, repairs: &[RepairRecord]) -> Result<(), Error> {
         for Notice { id, unix_ms, title, body } in notices(part, repairs) {
             self.log.line(format!("{title}. {body}"));
             let Ok(mut draft) = Draft::new(Scope::global(), Sender::system(), Kind::Error, &body) else {
@@ -78,7 +78,7 @@ impl Dispatcher {
             };
             restored.extend(record.map(|record| Record { is_read, ..record }));
         }
-        self.memory.set_notifications_aside(&numbers, &Stamp::now())?;
+        self.memory.quarantine_notifications(&numbers, &IdSource::now())?;
         Ok(restored)
     }
 }
@@ -92,17 +92,17 @@ struct Notice {
     body: String,
 }
 
-fn notices(part: Part, repairs: &[NotedRepair]) -> Vec<Notice> {
+fn notices(part: Part, repairs: &[RepairRecord]) -> Vec<Notice> {
     let (file, rows) = match part {
         Part::Journal => ("the journal", "message"),
         Part::Memory => ("the list of notifications", "notification"),
     };
     let counted = |count: usize| if count == 1 { format!("1 {rows}") } else { format!("{count} {rows}s") };
     let mut notices = Vec::new();
-    let mut damaged_rows: Option<(&NotedRepair, usize)> = None;
+    let mut damaged_rows: Option<(&RepairRecord, usize)> = None;
     for repair in repairs {
         match &repair.damage {
-            Damage::File { aside, saved } => notices.push(Notice {
+            Damage::File { damaged_copy: aside, rescued_rows: saved } => notices.push(Notice {
                 id: repair.id.clone(),
                 unix_ms: repair.unix_ms,
                 title: format!("{file} was damaged"),
@@ -133,14 +133,15 @@ fn notices(part: Part, repairs: &[NotedRepair]) -> Vec<Notice> {
 mod tests {
     use super::*;
 
-    fn repair(number: u64, damage: Damage) -> NotedRepair {
-        NotedRepair { id: MessageId::new(number, [0; 10]), unix_ms: 7, damage }
+    fn repair(number: u64, damage: Damage) -> RepairRecord {
+        RepairRecord { id: MessageId::new(number, [0; 10]), unix_ms: 7, damage }
     }
 
     #[test]
     fn each_file_is_told_of_and_all_rows_together() {
         let row = || Damage::Row { table: "message".to_owned() };
-        let file = |saved| Damage::File { aside: "/x/ringer.db.damaged-1".into(), saved };
+        let file =
+            |saved| Damage::File { damaged_copy: "/x/ringer.db.damaged-1".into(), rescued_rows: saved };
         let repairs = [repair(1, row()), repair(2, file(120)), repair(3, row()), repair(4, file(1))];
         let told: Vec<(MessageId, String, String)> = notices(Part::Journal, &repairs)
             .into_iter()

@@ -203,8 +203,8 @@ impl Dispatcher {
 
     fn agents(&mut self) -> Answer {
         let failed = |error: ringer_journal::Error| ApiError::new("unavailable", error.to_string());
-        let inventory = self.journal.inventory(None, self.clock.now().wall_ms).map_err(failed)?;
-        Ok(json!(crate::why::agents(&inventory, &self.clock)))
+        let stats = self.journal.stats(None, self.clock.now().wall_ms).map_err(failed)?;
+        Ok(json!(crate::why::agents(&stats, &self.clock)))
     }
 
     fn toast(&mut self, add: AddToast) -> Answer {

@@ -9,7 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use ringer_deliver::{Desktop, Known, REPLY_DEADLINE, Shown};
-use ringer_journal::{Error as JournalError, Home, HubBell, Journal, Memory, SpoolStatus, Stamp, Taken};
+use ringer_journal::{
+    Error as JournalError, Home, HubLock, HubStore, IdSource, Journal, ReadPosition, SpoolStatus,
+};
 use tokio::sync::mpsc;
 
 use crate::delivery_setup::DeliverySetup;
@@ -128,7 +130,7 @@ fn report(surroundings: &Surroundings, error: &RunError) {
     if !matches!(error, RunError::Journal(JournalError::WrongOwner { .. })) {
         Log::open(home.path().join(LOG), false).line(format!("the hub cannot run: {error}"));
     }
-    let failure = StartFailure { unix_ms: Stamp::now().unix_ms, why: error.to_string() };
+    let failure = StartFailure { unix_ms: IdSource::now().unix_ms, why: error.to_string() };
     // Where even that cannot be written, the process that waits still gets the reason.
     let _ = failure.write(home, surroundings.runtime.as_deref());
     if !surroundings.aloud {
@@ -139,10 +141,10 @@ fn report(surroundings: &Surroundings, error: &RunError) {
 fn run_hub(surroundings: &Surroundings, plugs: Plugs) -> Result<(), RunError> {
     let home = &surroundings.home;
     let journal = Journal::open(home)?;
-    let Some(bell) = HubBell::hang(home)? else {
-        return Err(RunError::Running { pid: HubBell::holder(home).map(|holder| holder.pid) });
+    let Some(bell) = HubLock::acquire(home)? else {
+        return Err(RunError::Running { pid: HubLock::owner(home).map(|holder| holder.pid) });
     };
-    let memory = Memory::open(home)?;
+    let memory = HubStore::open(home)?;
     let log = Log::open(home.path().join(LOG), surroundings.aloud);
     let socket = socket_path(home, surroundings.runtime.as_deref()).map_err(RunError::Socket)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -175,11 +177,11 @@ fn log_panics(log: &Log) {
 }
 
 /// Somebody may have rung between our decision to end and our end, and believes that a hub has heard it.
-fn start_again_if_behind(surroundings: &Surroundings, taken: &Taken, log: &Log) {
+fn start_again_if_behind(surroundings: &Surroundings, taken: &ReadPosition, log: &Log) {
     let journal = Journal::open_existing(&surroundings.home).ok().flatten();
     let is_behind = |mut journal: Journal| {
-        let taken = journal.go_on(taken)?;
-        let spooled = SpoolStatus::of(&surroundings.home, Stamp::now().unix_ms).waiting > 0;
+        let taken = journal.resume_at(taken)?;
+        let spooled = SpoolStatus::of(&surroundings.home, IdSource::now().unix_ms).waiting > 0;
         Ok::<bool, JournalError>(spooled || journal.last_seq()? > taken.cursor.seq)
     };
     if journal.is_some_and(|journal| is_behind(journal).unwrap_or(false)) && !surroundings.aloud {
@@ -193,8 +195,8 @@ fn start_again_if_behind(surroundings: &Surroundings, taken: &Taken, log: &Log) 
 async fn serve(
     surroundings: &Surroundings,
     presence: &Presence,
-    (journal, mut memory): (Journal, Memory),
-    bell: HubBell,
+    (journal, mut memory): (Journal, HubStore),
+    bell: HubLock,
     plugs: Plugs,
     log: &Log,
 ) -> Result<Ended, RunError> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringer_core::{Agent, AgentState, Authority, Draft, Event, Kind, Scope, Sender, Signal, SurfaceId, Tag};
-use ringer_journal::{Sighting, Signals, Stamp};
+use ringer_journal::{AgentInfo, AgentUpdate, IdSource};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -53,7 +53,7 @@ impl Dispatcher {
 
     /// Puts a message into the journal. The hub reads it there, like everybody else.
     pub(crate) fn append(&mut self, draft: &Draft) {
-        let stamp = Stamp::now();
+        let stamp = IdSource::now();
         if let Err(error) = self.journal.append(draft, &stamp) {
             self.log.line(format!("cannot append: {error}"));
         }
@@ -62,20 +62,21 @@ impl Dispatcher {
 
     /// An agent's terminal gave a sign of what it does.
     pub(crate) fn apply_signal(&mut self, surface: &SurfaceId, signal: Signal) {
-        let sighting = match self.journal.agent_on(surface.as_str()) {
-            Ok(Some(sighting)) => sighting,
+        let agent_info = match self.journal.agent_on(surface.as_str()) {
+            Ok(Some(agent_info)) => agent_info,
             Ok(None) => match stranger(surface) {
-                Some(sighting) => sighting,
+                Some(agent_info) => agent_info,
                 None => return,
             },
             Err(error) => return self.log.line(format!("cannot look for an agent: {error}")),
         };
         let signals = [signal];
         let patience = self.patience;
-        let heard = Signals { of: &sighting, signals: &signals, mono: monotonic(), patience, aloud: true };
-        let stamp = Stamp::now();
-        if let Err(error) = self.journal.hear_agent(&heard, None, &stamp) {
-            self.log.line(format!("cannot write down what {} does: {error}", sighting.agent.as_str()));
+        let heard =
+            AgentUpdate { agent: &agent_info, signals: &signals, mono: monotonic(), patience, notify: true };
+        let stamp = IdSource::now();
+        if let Err(error) = self.journal.update_agent(&heard, None, &stamp) {
+            self.log.line(format!("cannot write down what {} does: {error}", agent_info.id.as_str()));
         }
         self.tell_of_agent(surface);
         self.wake();
@@ -84,7 +85,7 @@ impl Dispatcher {
     /// Tells the engine which agent is on a surface.
     pub(crate) fn tell_of_agent(&mut self, surface: &SurfaceId) {
         if let Ok(agent) = self.journal.agent_on(surface.as_str()) {
-            let agent = agent.map(|sighting| (sighting.agent, sighting.by_hooks));
+            let agent = agent.map(|agent_info| (agent_info.id, agent_info.by_hooks));
             self.handle(Event::AgentOnSurface { surface: surface.clone(), agent });
         }
     }
@@ -97,7 +98,7 @@ impl Dispatcher {
             return;
         }
         let patience = self.patience;
-        let stamp = Stamp::now();
+        let stamp = IdSource::now();
         match self.journal.tick_agents(now, patience, &stamp) {
             Ok(_) => self.agents_due = self.journal.agents_deadline(now, patience).ok().flatten(),
             Err(error) => {
@@ -113,42 +114,42 @@ impl Dispatcher {
     pub(crate) fn follow_agents(&mut self) -> Result<(), ringer_journal::Error> {
         let live = self.journal.live_agents()?;
         self.followed.retain(|agent, followed| {
-            let stays = live.iter().any(|(sighting, _)| sighting.agent == *agent);
+            let stays = live.iter().any(|(agent_info, _)| agent_info.id == *agent);
             if let Some((_, task)) = followed.process.as_ref().filter(|_| !stays) {
                 task.abort();
             }
             stays
         });
-        for (sighting, state) in live {
-            if self.followed.get(&sighting.agent).is_none_or(|followed| followed.state != state) {
-                self.agent_changed(&sighting, state);
+        for (agent_info, state) in live {
+            if self.followed.get(&agent_info.id).is_none_or(|followed| followed.state != state) {
+                self.agent_changed(&agent_info, state);
             }
-            self.follow_process(&sighting);
+            self.follow_process(&agent_info);
         }
         Ok(())
     }
 
-    fn agent_changed(&mut self, sighting: &Sighting, state: AgentState) {
-        let agent = &sighting.agent;
+    fn agent_changed(&mut self, agent_info: &AgentInfo, state: AgentState) {
+        let agent = &agent_info.id;
         self.followed.entry(agent.clone()).or_default().state = state;
-        if let Some(surface) = sighting.surface.as_deref().map(SurfaceId::new) {
-            let known = Some((agent.clone(), sighting.by_hooks));
+        if let Some(surface) = agent_info.surface.as_deref().map(SurfaceId::new) {
+            let known = Some((agent.clone(), agent_info.by_hooks));
             self.handle(Event::AgentOnSurface { surface, agent: known });
         }
-        let data = json!({ "id": agent.as_str(), "state": state.as_str(), "client": sighting.client });
+        let data = json!({ "id": agent.as_str(), "state": state.as_str(), "client": agent_info.client });
         self.events.add(self.clock.now().wall_ms, "agent", data);
         // It may have come to rest with something waiting; whoever is busy is left alone there.
         self.services.iter_mut().for_each(|service| service.wake(agent));
     }
 
-    fn follow_process(&mut self, sighting: &Sighting) {
-        let Some((pid, started)) = sighting.process else { return };
-        let followed = self.followed.entry(sighting.agent.clone()).or_default();
+    fn follow_process(&mut self, agent_info: &AgentInfo) {
+        let Some((pid, started)) = agent_info.process else { return };
+        let followed = self.followed.entry(agent_info.id.clone()).or_default();
         if followed.process.as_ref().is_some_and(|(known, _)| *known == pid) {
             return;
         }
         let Some(inputs) = self.inputs.upgrade() else { return };
-        let agent = sighting.agent.clone();
+        let agent = agent_info.id.clone();
         let task = tokio::spawn(async move {
             process::ended(pid, started).await;
             let _ = inputs.send(Input::ProcessEnded(agent)).await;
@@ -164,16 +165,16 @@ impl Dispatcher {
             return self.end_later(agent);
         }
         self.followed.remove(agent);
-        let Ok(Some(sighting)) = self.journal.sighting(agent) else { return };
+        let Ok(Some(agent_info)) = self.journal.agent_info(agent) else { return };
         let was = self.journal.agent_state(agent).ok().flatten();
         if was == Some(AgentState::Exited) {
             return;
         }
         let signals = [Signal::state(Authority::Process, AgentState::Exited)];
         let (mono, patience) = (monotonic(), self.patience);
-        let heard = Signals { of: &sighting, signals: &signals, mono, patience, aloud: true };
-        match self.journal.hear_agent(&heard, None, &Stamp::now()) {
-            Ok(change) if change.told > 0 => {
+        let heard = AgentUpdate { agent: &agent_info, signals: &signals, mono, patience, notify: true };
+        match self.journal.update_agent(&heard, None, &IdSource::now()) {
+            Ok(change) if change.messages_sent > 0 => {
                 let text = format!("{} ended in the middle of a turn", agent.as_str());
                 self.handle(Event::Observed(ringer_core::Observation::new("teammate-shutdown", text)));
             }
@@ -207,11 +208,11 @@ impl Dispatcher {
 }
 
 /// An agent that nobody has heard of, on that surface: it shows itself by its terminal alone.
-fn stranger(surface: &SurfaceId) -> Option<Sighting> {
+fn stranger(surface: &SurfaceId) -> Option<AgentInfo> {
     let name: String = surface.as_str().chars().filter(char::is_ascii_alphanumeric).collect();
     let short: String = name.chars().rev().take(8).collect::<Vec<_>>().into_iter().rev().collect();
-    Some(Sighting {
-        agent: Agent::new(&format!("terminal-{short}")).ok()?,
+    Some(AgentInfo {
+        id: Agent::new(&format!("terminal-{short}")).ok()?,
         client: "terminal".to_owned(),
         session_id: surface.to_string(),
         scope: Scope::global(),

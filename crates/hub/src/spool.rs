@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringer_core::Agent;
-use ringer_journal::Patience;
+use ringer_journal::LockTimeout;
 
 use crate::clock::monotonic;
 use crate::dispatch::{Dispatcher, RETRY_AFTER};
@@ -15,7 +15,7 @@ impl Dispatcher {
     pub(crate) fn take_in_spool(&mut self) -> bool {
         let now = monotonic();
         self.spool_retry_at = None;
-        match self.journal.take_in_spool(&monotonic, Patience::LOOP) {
+        match self.journal.ingest_spool(&monotonic, LockTimeout::LOOP) {
             Ok(taken) => {
                 if taken.events > 0 {
                     self.log.line(format!("took in {} spooled events of hooks", taken.events));

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use ringer_core::{Place, SurfaceId};
-use ringer_journal::Flag;
+use ringer_journal::PlaceFlag;
 use ringer_term::Channel;
 
 use crate::dispatch::Dispatcher;
@@ -54,7 +54,7 @@ enum Step {
 
 impl TitleMarks {
     /// The marks that an earlier hub wrote down.
-    pub(crate) fn put_back(&mut self, flags: &[Flag]) {
+    pub(crate) fn put_back(&mut self, flags: &[PlaceFlag]) {
         let titles = flags.iter().filter(|flag| flag.reason == TITLE);
         let places = titles.filter_map(|flag| serde_json::from_str::<Place>(&flag.place).ok());
         self.marks = places
@@ -66,13 +66,13 @@ impl TitleMarks {
     /// The marks to write down, for the next hub to take away. Those of tmux panes always: tmux takes away only what is
     /// there. A mark on a title stack only while it is surely there: to pop the stack once more than it was pushed would
     /// bring back a title that is another program's.
-    pub(crate) fn flags(&self) -> impl Iterator<Item = Flag> + '_ {
+    pub(crate) fn flags(&self) -> impl Iterator<Item = PlaceFlag> + '_ {
         let is_there =
             |surface: &SurfaceId, mark: &Mark| mark.state == State::Set || TmuxPane::of(surface).is_some();
         // Plain data: it cannot fail to be written.
         let json = |place: &Place| serde_json::to_string(place).unwrap_or_default();
         let there = self.marks.iter().filter(move |(surface, mark)| is_there(surface, mark));
-        there.map(move |(_, mark)| Flag { reason: TITLE.to_owned(), place: json(&mark.place) })
+        there.map(move |(_, mark)| PlaceFlag { reason: TITLE.to_owned(), place: json(&mark.place) })
     }
 
     /// Other settings apply to marks that are set from now on; those that are there are taken away as they were set.
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(marks.tried(&surface, TitleOutcome::Set), None);
         assert_eq!(marks.flags().count(), 1);
         // A hub that comes after this one.
-        let flags: Vec<Flag> = marks.flags().collect();
+        let flags: Vec<PlaceFlag> = marks.flags().collect();
         let mut next = TitleMarks::default();
         next.put_back(&flags);
         assert_eq!(next.want(&place, false), Some(Step::Remove(place.clone())));

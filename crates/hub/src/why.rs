@@ -1,6 +1,6 @@
 //! Explaining: what became of a message, out of what is written down alone. So it works with the hub down, too.
 
-use ringer_journal::{Age, Error, Inventory, Journal, Memory};
+use ringer_journal::{Age, Error, HubStore, Journal, JournalStats};
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
@@ -9,7 +9,7 @@ use crate::view;
 /// What became of a message: its trail, and how far it has come on its way to agents. `None` if there is no such message.
 pub fn explain(
     journal: &mut Journal,
-    mut memory: Option<&mut Memory>,
+    mut memory: Option<&mut HubStore>,
     id: &str,
     clock: &Clock,
 ) -> Result<Option<Value>, Error> {
@@ -35,7 +35,7 @@ pub fn explain(
         .collect();
     let taken = match &message {
         Some(message) if record.is_none() && trail.is_empty() => {
-            let taken = journal.taken_by_hub(memory)?;
+            let taken = journal.hub_position(memory)?;
             message.seq <= taken.cursor.seq || taken.age(message) == Age::Old
         }
         // What is written down about it is from a hub.
@@ -54,7 +54,7 @@ pub fn explain(
 }
 
 /// Agents as `ringer status --json` lists them.
-pub fn agents(inventory: &Inventory, clock: &Clock) -> Vec<Value> {
+pub fn agents(stats: &JournalStats, clock: &Clock) -> Vec<Value> {
     let view = |agent: &ringer_journal::KnownAgent| {
         json!({
             "id": agent.id,
@@ -70,5 +70,5 @@ pub fn agents(inventory: &Inventory, clock: &Clock) -> Vec<Value> {
             "last_seen": clock.stamp(agent.seen_ms),
         })
     };
-    inventory.agents.iter().map(view).collect()
+    stats.agents.iter().map(view).collect()
 }

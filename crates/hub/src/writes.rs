@@ -4,7 +4,7 @@
 use ringer_core::{
     Draft, Kind, Mark, MarkTarget, MessageId, MessageOrigin, Recipient, Record, Scope, Sender, Tag,
 };
-use ringer_journal::Stamp;
+use ringer_journal::IdSource;
 use serde_json::{Value, json};
 
 use crate::dispatch::Dispatcher;
@@ -104,7 +104,7 @@ impl Dispatcher {
     }
 
     fn put(&mut self, draft: &Draft) -> Result<MessageId, ApiError> {
-        let stamp = Stamp::now();
+        let stamp = IdSource::now();
         let id = self
             .journal
             .append(draft, &stamp)

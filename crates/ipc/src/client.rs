@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ringer_journal::{Home, HubBell};
+use ringer_journal::{Home, HubLock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::FdFlags;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
@@ -56,7 +56,7 @@ fn reach(
         let stream = try_socket(home, &presence.socket, &connect);
         stream.map_err(|error| suspicious(home, error))
     });
-    if !matches!(named, Err(ClientError::NoHub)) || HubBell::holder(home).is_none() {
+    if !matches!(named, Err(ClientError::NoHub)) || HubLock::owner(home).is_none() {
         return named;
     }
     let usual = usual_sockets(home);
@@ -89,7 +89,7 @@ fn check_peer(stream: &UnixStream) -> Result<(), ClientError> {
 /// Where no hub of ours runs, `hub.json` is left from an earlier one, and a new hub takes a safe place.
 fn suspicious(home: &Home, error: ClientError) -> ClientError {
     let is_suspicious = matches!(error, ClientError::Foreign { .. } | ClientError::UnsafePath(_));
-    if is_suspicious && HubBell::holder(home).is_none() { ClientError::NoHub } else { error }
+    if is_suspicious && HubLock::owner(home).is_none() { ClientError::NoHub } else { error }
 }
 
 #[cfg(not(target_os = "macos"))]

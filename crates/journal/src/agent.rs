@@ -1,4 +1,4 @@
-//! Agents: their rows, which whoever holds a signal brings up to date, together with what that has to tell.
+//! Agents: one row each. The process that receives a signal updates the row and appends the messages that follow from it.
 
 use std::time::Duration;
 
@@ -7,25 +7,27 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::ids::IdSource;
 use crate::inbox::{self, Claim, Claimed};
 use crate::journal::Journal;
 use crate::row::{optional_text, text};
-use crate::stamp::Stamp;
 
 mod apply;
 mod notice;
 
 use apply::row;
-pub(crate) use apply::{EventTime, hear, is_late};
+pub(crate) use apply::{EventTime, apply_signals, is_late};
 
-/// How often a sign of life alone is written down. Far less than the time after which an agent counts as stuck.
+/// How often a signal that changes nothing but the time of the last one is written. Far less than the time after which
+/// an agent counts as stuck.
 const ALIVE_EVERY: Duration = Duration::from_mins(1);
 
-/// An agent, as whoever gives a signal sees it.
+/// What is known about an agent: who it is and where it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sighting {
+pub struct AgentInfo {
     /// Its id.
-    pub agent: Agent,
+    #[serde(rename = "agent")]
+    pub id: Agent,
     /// The client program.
     pub client: String,
     /// The client's session.
@@ -50,19 +52,19 @@ pub struct Sighting {
     pub by_hooks: bool,
 }
 
-/// Signals of one agent, to be heard at one moment.
+/// Signals of one agent, applied together at one moment.
 #[derive(Debug)]
-pub struct Signals<'a> {
-    /// Whose.
-    pub of: &'a Sighting,
+pub struct AgentUpdate<'a> {
+    /// The agent.
+    pub agent: &'a AgentInfo,
     /// What they say, in order.
     pub signals: &'a [Signal],
-    /// On the clock that never jumps.
+    /// When, on the monotonic clock.
     pub mono: Duration,
-    /// How long it is waited for.
+    /// After which times without a signal the agent counts as stuck or idle.
     pub patience: AgentTimeouts,
-    /// Whether anything is told of it. Subagents are silent.
-    pub aloud: bool,
+    /// Whether messages are sent about it. Subagents send none.
+    pub notify: bool,
 }
 
 /// What became of signals.
@@ -71,61 +73,61 @@ pub struct AgentChange {
     /// Whether something was written.
     pub written: bool,
     /// How many messages it made.
-    pub told: usize,
+    pub messages_sent: usize,
     /// What enters the agent's turn now, if it was asked for.
     pub claimed: Option<Claimed>,
 }
 
 impl Journal {
-    /// Lets an agent's state machine hear signals. The row, what it has to tell, and what it claims from the inbox are
-    /// one transaction. Where nothing changes, nothing is written.
-    pub fn hear_agent(
+    /// Applies signals to an agent's state machine. The row, the messages and the claim on the inbox are one transaction.
+    /// Where nothing changes, nothing is written.
+    pub fn update_agent(
         &mut self,
-        heard: &Signals<'_>,
+        update: &AgentUpdate<'_>,
         claim: Option<&Claim<'_>>,
-        stamp: &Stamp,
+        stamp: &IdSource,
     ) -> Result<AgentChange, Error> {
-        if self.read(|connection| nothing_changes(connection, heard, claim, stamp))? {
+        if self.read(|connection| nothing_changes(connection, update, claim, stamp))? {
             return Ok(AgentChange::default());
         }
         let (change, bells) = self.write(|transaction| {
-            let (told, bells) = hear(transaction, heard, &mut { *stamp }, None)?;
-            let agent = heard.of.agent.as_str();
+            let (messages_sent, bells) = apply_signals(transaction, update, &mut { *stamp }, None)?;
+            let agent = update.agent.id.as_str();
             let claimed =
                 claim.map(|claim| inbox::claim(transaction, agent, claim, stamp)).transpose()?.flatten();
-            Ok((AgentChange { written: true, told, claimed }, bells))
+            Ok((AgentChange { written: true, messages_sent, claimed }, bells))
         })?;
-        self.ring(&bells);
+        self.wake(&bells);
         Ok(change)
     }
 
-    /// Lets time pass for the agents whose time has come. Gives how many messages that made.
+    /// Advances the time of the agents whose deadline has passed. Gives how many messages that made.
     pub fn tick_agents(
         &mut self,
         mono: Duration,
         patience: AgentTimeouts,
-        stamp: &Stamp,
+        stamp: &IdSource,
     ) -> Result<usize, Error> {
-        let (told, bells) = self.write(|transaction| {
-            let (mut told, mut bells) = (0, Vec::new());
+        let (messages_sent, bells) = self.write(|transaction| {
+            let (mut messages_sent, mut bells) = (0, Vec::new());
             let due = live(transaction)?.into_iter().filter(|(_, machine)| {
                 let machine = machine.clone().resume(mono, patience);
                 machine.next_deadline().is_some_and(|deadline| deadline <= mono)
             });
             let mut stamp = *stamp;
             for (of, _) in due {
-                let heard = Signals { of: &of, signals: &[], mono, patience, aloud: true };
-                let (more, rung) = hear(transaction, &heard, &mut stamp, None)?;
-                told += more;
+                let update = AgentUpdate { agent: &of, signals: &[], mono, patience, notify: true };
+                let (more, rung) = apply_signals(transaction, &update, &mut stamp, None)?;
+                messages_sent += more;
                 bells.extend(rung);
             }
-            Ok((told, bells))
+            Ok((messages_sent, bells))
         })?;
-        self.ring(&bells);
-        Ok(told)
+        self.wake(&bells);
+        Ok(messages_sent)
     }
 
-    /// When time alone may change an agent, for somebody with that patience, on the clock that never jumps.
+    /// The next deadline at which time alone may change an agent, on the monotonic clock.
     pub fn agents_deadline(
         &mut self,
         mono: Duration,
@@ -150,32 +152,33 @@ impl Journal {
         Ok(machine.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    /// What was last seen of an agent.
-    pub fn sighting(&mut self, agent: &Agent) -> Result<Option<Sighting>, Error> {
+    /// What is known about an agent.
+    pub fn agent_info(&mut self, agent: &Agent) -> Result<Option<AgentInfo>, Error> {
         self.read(|connection| {
-            let mut statement = connection.prepare(&format!("SELECT {SIGHTING} FROM agent WHERE id = ?1"))?;
-            Ok(statement.query_row([agent.as_str()], sighting).optional()?.flatten())
+            let mut statement =
+                connection.prepare(&format!("SELECT {AGENT_INFO} FROM agent WHERE id = ?1"))?;
+            Ok(statement.query_row([agent.as_str()], agent_info).optional()?.flatten())
         })
     }
 
     /// The agent that was last seen on a surface and has not gone.
-    pub fn agent_on(&mut self, surface: &str) -> Result<Option<Sighting>, Error> {
+    pub fn agent_on(&mut self, surface: &str) -> Result<Option<AgentInfo>, Error> {
         self.read(|connection| {
             let found = connection.query_row(
                 &format!(
-                    "SELECT {SIGHTING} FROM agent WHERE surface = ?1 AND state <> 'exited' ORDER BY seen DESC LIMIT 1"
+                    "SELECT {AGENT_INFO} FROM agent WHERE surface = ?1 AND state <> 'exited' ORDER BY seen DESC LIMIT 1"
                 ),
                 [surface],
-                sighting,
+                agent_info,
             );
             Ok(found.optional()?.flatten())
         })
     }
 
     /// Every agent that has not gone, with what was last seen of it and what it does.
-    pub fn live_agents(&mut self) -> Result<Vec<(Sighting, AgentState)>, Error> {
+    pub fn live_agents(&mut self) -> Result<Vec<(AgentInfo, AgentState)>, Error> {
         let live = self.read(live)?;
-        Ok(live.into_iter().map(|(sighting, machine)| (sighting, machine.state())).collect())
+        Ok(live.into_iter().map(|(agent_info, machine)| (agent_info, machine.state())).collect())
     }
 
     /// Counts a stop that was blocked, or begins to count anew. Gives the number so far.
@@ -203,46 +206,47 @@ impl Journal {
     }
 }
 
-/// Whether a look is enough: the state stays, nothing waits, and a sign of life was written down not long ago.
+/// Whether nothing has to be written: the state stays, nothing waits in the inbox, and the last signal was written
+/// less than [`ALIVE_EVERY`] ago.
 pub(crate) fn nothing_changes(
     connection: &Connection,
-    heard: &Signals<'_>,
+    update: &AgentUpdate<'_>,
     claim: Option<&Claim<'_>>,
-    stamp: &Stamp,
+    stamp: &IdSource,
 ) -> rusqlite::Result<bool> {
-    let Some(row) = row(connection, heard)? else { return Ok(false) };
+    let Some(row) = row(connection, update)? else { return Ok(false) };
     let mut machine = row.machine.clone();
-    let told = heard.signals.iter().any(|signal| !machine.apply(heard.mono, signal).is_empty());
-    let same = !told && machine.is_unchanged(&row.machine, ALIVE_EVERY);
+    let messages_sent = update.signals.iter().any(|signal| !machine.apply(update.mono, signal).is_empty());
+    let same = !messages_sent && machine.is_unchanged(&row.machine, ALIVE_EVERY);
     if !same || row.moved {
         return Ok(false);
     }
-    Ok(!inbox::waits(connection, heard.of.agent.as_str(), claim, stamp)?)
+    Ok(!inbox::waits(connection, update.agent.id.as_str(), claim, stamp)?)
 }
 
-const SIGHTING: &str =
+const AGENT_INFO: &str =
     "id, client, session_id, scope, worktree, cwd, surface, manager, name, pid, started, by_hooks";
 
 /// The agents that have not gone, and their machines.
-fn live(connection: &Connection) -> rusqlite::Result<Vec<(Sighting, AgentMachine)>> {
+fn live(connection: &Connection) -> rusqlite::Result<Vec<(AgentInfo, AgentMachine)>> {
     let mut statement = connection
-        .prepare(&format!("SELECT {SIGHTING}, machine FROM agent WHERE state <> 'exited' ORDER BY seen"))?;
+        .prepare(&format!("SELECT {AGENT_INFO}, machine FROM agent WHERE state <> 'exited' ORDER BY seen"))?;
     let mut rows = statement.query([])?;
     let mut live = Vec::new();
     while let Some(row) = rows.next()? {
-        // A row that makes no sense is passed over. The agent's next event writes it anew.
-        live.extend(sighting(row)?.zip(serde_json::from_str(&text(row, 12)?).ok()));
+        // A damaged row is skipped. The agent's next event writes it again.
+        live.extend(agent_info(row)?.zip(serde_json::from_str(&text(row, 12)?).ok()));
     }
     Ok(live)
 }
 
 /// `None` for a row whose id is none any more.
-fn sighting(row: &Row<'_>) -> rusqlite::Result<Option<Sighting>> {
-    let Ok(agent) = Agent::new(&text(row, 0)?) else { return Ok(None) };
+fn agent_info(row: &Row<'_>) -> rusqlite::Result<Option<AgentInfo>> {
+    let Ok(id) = Agent::new(&text(row, 0)?) else { return Ok(None) };
     let (pid, started): (Option<i64>, Option<i64>) = (row.get(9)?, row.get(10)?);
     let pid = pid.and_then(|pid| pid.try_into().ok());
-    Ok(Some(Sighting {
-        agent,
+    Ok(Some(AgentInfo {
+        id,
         client: text(row, 1)?,
         session_id: text(row, 2)?,
         scope: Scope::new(&text(row, 3)?).unwrap_or_else(|_| Scope::global()),

@@ -1,17 +1,17 @@
-//! Appending: the moment from which a message exists.
+//! Appends messages. A message exists once its transaction is on disk.
 
 use ringer_core::{Draft, MessageId};
 use rusqlite::{Transaction, params};
 
 use crate::error::Error;
+use crate::ids::IdSource;
 use crate::journal::Journal;
 use crate::row;
-use crate::stamp::Stamp;
-use crate::waiter;
+use crate::subscription;
 
 impl Journal {
-    /// Appends a message and wakes those who wait for it. When this returns, the message is on disk.
-    pub fn append(&mut self, draft: &Draft, stamp: &Stamp) -> Result<MessageId, Error> {
+    /// Appends a message and wakes the processes that wait for it. When this returns, the message is on disk.
+    pub fn append(&mut self, draft: &Draft, stamp: &IdSource) -> Result<MessageId, Error> {
         let id = stamp.message_id();
         self.append_as(draft, &id, stamp.unix_ms)?;
         Ok(id)
@@ -20,12 +20,12 @@ impl Journal {
     /// Appends a message that has an id already. Appending the same id twice is one message.
     pub fn append_as(&mut self, draft: &Draft, id: &MessageId, unix_ms: i64) -> Result<(), Error> {
         let bells = self.write(|transaction| put(transaction, draft, id, unix_ms))?;
-        self.ring(&bells);
+        self.wake(&bells);
         Ok(())
     }
 }
 
-/// Puts a message, and the receipt of the agent it is for, into a transaction. Gives the doorbells to ring once that is
+/// Puts a message, and the receipt of the agent it is for, into a transaction. Gives the doorbells to wake once that is
 /// on disk, and not before.
 pub(crate) fn put(
     transaction: &Transaction<'_>,
@@ -44,5 +44,5 @@ pub(crate) fn put(
             )?
             .execute(params![agent.as_str(), seq, unix_ms])?;
     }
-    waiter::to_ring(transaction, draft)
+    subscription::doorbells_to_wake(transaction, draft)
 }

@@ -1,4 +1,4 @@
-//! Consumers and their cursors: how far somebody has read.
+//! Consumers and their cursors: how far each reader has read.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::journal::Journal;
 use crate::row::COLUMNS;
 
-/// Somebody who reads the journal of a scope, under a name. The lead agent's is `lead`.
+/// A named reader of the messages of one scope. The lead agent's name is `lead`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Consumer {
     name: String,

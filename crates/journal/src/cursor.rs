@@ -45,7 +45,7 @@ pub struct Cursor {
 
 /// How far a reader outside the journal's file has come in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct ReadPosition {
     /// The place.
     pub cursor: Cursor,
     /// Set while it reads again what an exchanged journal had when that was noticed.
@@ -68,14 +68,14 @@ pub enum Age {
     /// It comes for the first time.
     New,
     /// It may have come before: those whose id the reader knows did.
-    Perhaps,
+    MaybeSeen,
     /// It was sent before the newest message that was taken. If the reader does not know it, it missed it then.
     Old,
 }
 
-impl Taken {
+impl ReadPosition {
     /// A message was taken.
-    pub fn take(&mut self, seq: i64, id: &MessageId) {
+    pub fn advance(&mut self, seq: i64, id: &MessageId) {
         self.cursor.seq = seq;
         self.cursor.id = Some(id.to_string());
         self.catch_up.take_if(|catch_up| catch_up.until <= seq);
@@ -88,7 +88,7 @@ impl Taken {
                 if *message.id.as_str() <= *catch_up.newest {
                     Age::Old
                 } else {
-                    Age::Perhaps
+                    Age::MaybeSeen
                 }
             }
             _ => Age::New,
@@ -109,8 +109,8 @@ impl Journal {
     }
 
     /// Where a reader goes on in this file: at its place if that is one of this file, else at the beginning.
-    pub fn go_on(&mut self, taken: &Taken) -> Result<Taken, Error> {
-        self.read(|connection| go_on(connection, taken))
+    pub fn resume_at(&mut self, taken: &ReadPosition) -> Result<ReadPosition, Error> {
+        self.read(|connection| resume_at(connection, taken))
     }
 
     /// The number of the last message that the journal ever had; 0 in a new one.
@@ -131,7 +131,7 @@ pub(crate) fn highest(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row(concat!("SELECT ", highest!()), [], |row| row.get(0))
 }
 
-fn go_on(connection: &Connection, taken: &Taken) -> rusqlite::Result<Taken> {
+fn resume_at(connection: &Connection, taken: &ReadPosition) -> rusqlite::Result<ReadPosition> {
     let (generation, highest) = (generation(connection)?, highest(connection)?);
     let cursor = &taken.cursor;
     let id: Option<String> =
@@ -146,10 +146,10 @@ fn go_on(connection: &Connection, taken: &Taken) -> rusqlite::Result<Taken> {
     if is_same && cursor.seq <= highest {
         let id = id.or_else(|| cursor.id.clone());
         let cursor = Cursor { generation: Some(generation), seq: cursor.seq, id };
-        return Ok(Taken { cursor, catch_up: taken.catch_up.clone() });
+        return Ok(ReadPosition { cursor, catch_up: taken.catch_up.clone() });
     }
     let has_taken = cursor.seq > 0 || taken.catch_up.is_some();
     let catch_up = CatchUp { newest: taken.newest().unwrap_or_default(), until: highest };
     let catch_up = Some(catch_up).filter(|_| has_taken);
-    Ok(Taken { cursor: Cursor { generation: Some(generation), seq: 0, id: None }, catch_up })
+    Ok(ReadPosition { cursor: Cursor { generation: Some(generation), seq: 0, id: None }, catch_up })
 }

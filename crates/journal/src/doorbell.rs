@@ -1,7 +1,7 @@
-//! Doorbells: how a writer wakes those who wait, without waiting for them.
+//! Doorbells: FIFOs by which a writer wakes waiting processes without waiting for them.
 //!
-//! A doorbell carries no data. The journal is the truth, so a ring that is lost loses nothing, and ringing when nobody
-//! listens costs microseconds.
+//! A doorbell carries no data. Messages are read from the journal, so a lost wake-up loses no message, and waking a process
+//! that has ended costs microseconds.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,15 +16,15 @@ use serde::{Deserialize, Serialize};
 use crate::home::Home;
 use crate::lock::{Lock, is_at, is_held};
 
-/// The name of the hub's doorbell: there is one hub, and everybody rings it.
+/// The name of the hub's doorbell. There is one hub, and every writer wakes it.
 pub(crate) const HUB: &str = "hub";
 
-/// Who waits at a doorbell. Written into the locked file beside it, for people and for `ringer nuke`.
+/// The process that waits at a doorbell. Written into the locked file beside it, for people and for `ringer nuke`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
+pub struct LockOwner {
     /// The process.
     pub pid: u32,
-    /// When it started, in the kernel's clock ticks: a pid alone may be somebody else's by now.
+    /// When it started, in the kernel's clock ticks: another process may have the same pid by now.
     pub started: Option<u64>,
     /// What it reads as.
     pub consumer: String,
@@ -32,7 +32,7 @@ pub struct Holder {
     pub scope: String,
 }
 
-/// A doorbell of our own: a FIFO that others ring, and a lock that says we are alive.
+/// A doorbell of this process: a FIFO that others write to, and a lock that shows that this process is alive.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
     fifo: File,
@@ -42,19 +42,19 @@ pub(crate) struct Doorbell {
 }
 
 impl Doorbell {
-    /// Hangs a doorbell. Under a name that somebody else has, it fails once the deadline has passed.
-    pub(crate) fn hang(
+    /// Creates a doorbell. If another process has that name, it fails once the deadline has passed.
+    pub(crate) fn create(
         home: &Home,
         name: &str,
-        holder: &Holder,
+        owner: &LockOwner,
         deadline: Option<Instant>,
     ) -> io::Result<Self> {
         let path = named(home, name);
         let alive = Lock::take(&lock_of(&path), deadline)?.ok_or(ErrorKind::WouldBlock)?;
-        // Of a process that had this name and was killed, or not a doorbell at all.
+        // Left by a process that was killed, or not a doorbell at all.
         remove_any(&path);
         alive.file().set_len(0)?;
-        let mut line = serde_json::to_vec(holder)?;
+        let mut line = serde_json::to_vec(owner)?;
         line.push(b'\n');
         alive.file().write_all(&line)?;
         make_fifo(&path)?;
@@ -63,14 +63,14 @@ impl Doorbell {
         Ok(Self { fifo, name: name.to_owned(), path, _alive: alive })
     }
 
-    /// Under which others find it.
+    /// The name by which other processes find it.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Forgets the rings so far, and gives whether there were any. To be done *before* looking in the journal: what comes
-    /// after rings again.
-    pub(crate) fn empty(&self) -> io::Result<bool> {
+    /// Reads away all wake-ups, and gives whether there were any. To be called *before* reading the journal: a message that
+    /// comes later wakes again.
+    pub(crate) fn drain(&self) -> io::Result<bool> {
         let mut rings = [0; 512];
         let mut rang = false;
         loop {
@@ -92,38 +92,38 @@ impl AsFd for Doorbell {
 
 impl Drop for Doorbell {
     fn drop(&mut self) {
-        // Whoever finds the files later removes them, if we cannot.
-        take_down(&self.path);
+        // If this fails, the next process that registers removes the files.
+        remove(&self.path);
     }
 }
 
-/// Rings. Never waits, never makes the doorbell; whoever has gone is passed over. Gives whether anybody is there: not
-/// behind a file of another kind, which a backup, a shell's `>` or a copy of the home leaves under that name.
-pub(crate) fn ring(path: &Path) -> bool {
+/// Wakes the process at a doorbell. Never waits and never creates the file. Gives whether a process reads it; a regular
+/// file under that name, left by a backup or a shell's `>`, counts as none.
+pub(crate) fn wake(path: &Path) -> bool {
     let opened = OpenOptions::new().write(true).custom_flags(nonblocking()).open(path);
     let Ok(mut fifo) = opened else { return false };
     if !fifo.metadata().is_ok_and(|metadata| metadata.file_type().is_fifo()) {
         return false;
     }
-    // A full FIFO has rung already.
+    // A full FIFO wakes its reader already.
     let _ = fifo.write(b"!");
     true
 }
 
-/// Rings them all, by their names: with several listeners, the first may die before it has read.
-pub(crate) fn ring_all(home: &Home, names: &[String]) {
+/// Wakes all of them, by their names: with several listeners, the first may die before it has read.
+pub(crate) fn wake_named(home: &Home, names: &[String]) {
     for name in names {
-        ring(&named(home, name));
+        wake(&named(home, name));
     }
 }
 
-/// Rings every doorbell of a home, registered or not. Gives whether a hub is there.
-pub(crate) fn ring_everything(home: &Home) -> bool {
+/// Wakes every doorbell of a home, registered or not. Gives whether a hub is there.
+pub(crate) fn wake_all(home: &Home) -> bool {
     let hub = named(home, HUB);
     all(home).iter().filter(|bell| **bell != hub).for_each(|bell| {
-        ring(bell);
+        wake(bell);
     });
-    ring(&hub)
+    wake(&hub)
 }
 
 /// The doorbell of that name.
@@ -136,39 +136,39 @@ pub(crate) fn is_alive(path: &Path) -> bool {
     is_held(&lock_of(path))
 }
 
-/// Who waits behind a doorbell, if its file can be read.
-pub(crate) fn holder(path: &Path) -> Option<Holder> {
+/// The process that waits at a doorbell, if its file can be read.
+pub(crate) fn owner(path: &Path) -> Option<LockOwner> {
     serde_json::from_slice(&fs::read(lock_of(path)).ok()?).ok()
 }
 
-/// Removes a doorbell whose owner has gone. Under its lock, so that an owner who is just hanging it notices.
-pub(crate) fn clear_if_dead(path: &Path) -> bool {
+/// Removes a doorbell whose process has ended. Under its lock, so that a process that is just creating it notices.
+pub(crate) fn remove_if_stale(path: &Path) -> bool {
     let lock = lock_of(path);
     match File::open(&lock) {
         Ok(file) if file.try_lock().is_ok() => {
             if is_at(&file, &lock) {
-                take_down(path);
+                remove(path);
             }
             true
         }
         // The lock is made first and removed last: without it, no process waits there.
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            take_down(path);
+            remove(path);
             true
         }
-        // Its owner lives. An error says nothing about that: too many open files, for example.
+        // Its process lives, or an error such as too many open files says nothing about that.
         _ => false,
     }
 }
 
-/// Removes what the killed left before they were registered.
-pub(crate) fn clear_strays(home: &Home) {
+/// Removes doorbells of processes that were killed before they were registered.
+pub(crate) fn remove_stale(home: &Home) {
     for bell in all(home) {
-        clear_if_dead(&bell);
+        remove_if_stale(&bell);
     }
 }
 
-/// Removes what has the name of a doorbell. A directory with something in it stays, and hanging one fails.
+/// Removes whatever has the name of a doorbell. A directory that is not empty stays, and creating the doorbell fails.
 fn remove_any(path: &Path) {
     // Gone already is as good.
     if fs::remove_file(path).is_err() {
@@ -176,7 +176,7 @@ fn remove_any(path: &Path) {
     }
 }
 
-fn take_down(path: &Path) {
+fn remove(path: &Path) {
     remove_any(path);
     let _ = fs::remove_file(lock_of(path));
 }
@@ -218,12 +218,12 @@ mod tests {
     use super::*;
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-    fn hung() -> (tempfile::TempDir, Home, Doorbell) {
+    fn created() -> (tempfile::TempDir, Home, Doorbell) {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path());
         home.make_directories().unwrap();
-        let holder = Holder { pid: 1, started: None, consumer: "lead".into(), scope: "global".into() };
-        let bell = Doorbell::hang(&home, "a", &holder, None).unwrap();
+        let owner = LockOwner { pid: 1, started: None, consumer: "lead".into(), scope: "global".into() };
+        let bell = Doorbell::create(&home, "a", &owner, None).unwrap();
         (directory, home, bell)
     }
 
@@ -234,31 +234,31 @@ mod tests {
 
     #[test]
     fn a_ring_stays_until_it_is_forgotten() {
-        let (_directory, _home, bell) = hung();
+        let (_directory, _home, bell) = created();
         assert!(!rings(&bell));
         for _ in 0..100_000 {
-            ring(&bell.path);
+            wake(&bell.path);
         }
         assert!(rings(&bell));
-        assert!(bell.empty().unwrap());
-        assert!(!rings(&bell) && !bell.empty().unwrap());
+        assert!(bell.drain().unwrap());
+        assert!(!rings(&bell) && !bell.drain().unwrap());
     }
 
     /// R2: in the plan the shell created a regular file here, and every later listener died of it.
     #[test]
     fn ringing_never_makes_a_doorbell() {
-        let (_directory, _home, bell) = hung();
+        let (_directory, _home, bell) = created();
         let path = bell.path.clone();
         drop(bell);
-        ring(&path);
+        wake(&path);
         assert!(!path.exists());
     }
 
-    /// No hub was started any more: whoever rang believed that one had heard it.
+    /// A regular file in place of the FIFO once counted as a running hub, so that none was started.
     #[test]
     fn what_is_no_doorbell_has_heard_nothing_and_gives_way_to_one() {
-        let (_directory, home, bell) = hung();
-        let holder = holder(&bell.path).unwrap();
+        let (_directory, home, bell) = created();
+        let owner = owner(&bell.path).unwrap();
         let path = named(&home, "b");
         let make: [&dyn Fn(); 4] = [
             &|| fs::write(&path, "").unwrap(),
@@ -269,9 +269,9 @@ mod tests {
         for (number, make) in make.iter().enumerate() {
             make();
             let is_link_to_bell = number == 2;
-            assert_eq!(ring(&path), is_link_to_bell, "{number}");
-            let hung = Doorbell::hang(&home, "b", &holder, None).unwrap();
-            assert!(ring(&path) && rings(&hung), "{number}");
+            assert_eq!(wake(&path), is_link_to_bell, "{number}");
+            let hung = Doorbell::create(&home, "b", &owner, None).unwrap();
+            assert!(wake(&path) && rings(&hung), "{number}");
             assert!(fs::symlink_metadata(&path).unwrap().file_type().is_fifo(), "{number}");
         }
     }
@@ -279,30 +279,30 @@ mod tests {
     /// R3, R4: in the plan each notify stalled for a second here. A FIFO without a reader is refused at once.
     #[test]
     fn a_doorbell_without_a_reader_is_passed_over() {
-        let (directory, _home, bell) = hung();
+        let (directory, _home, bell) = created();
         let orphan = directory.path().join("orphan.fifo");
         make_fifo(&orphan).unwrap();
-        ring(&orphan);
+        wake(&orphan);
         assert!(!is_alive(&orphan) && is_alive(&bell.path));
     }
 
     #[test]
     fn the_dead_leave_nothing() {
-        let (_directory, home, bell) = hung();
+        let (_directory, home, bell) = created();
         assert_eq!(all(&home), std::slice::from_ref(&bell.path));
-        assert_eq!(holder(&bell.path).unwrap().consumer, "lead");
-        assert!(!clear_if_dead(&bell.path), "the living keep theirs");
+        assert_eq!(owner(&bell.path).unwrap().consumer, "lead");
+        assert!(!remove_if_stale(&bell.path), "a live process keeps its doorbell");
         drop(bell);
         assert!(all(&home).is_empty());
     }
 
     #[test]
     fn what_the_killed_leave_is_cleared() {
-        let (_directory, home, bell) = hung();
+        let (_directory, home, bell) = created();
         let dead = home.bells().join("dead.fifo");
         make_fifo(&dead).unwrap();
         fs::write(lock_of(&dead), "{}").unwrap();
-        assert!(clear_if_dead(&dead));
+        assert!(remove_if_stale(&dead));
         assert_eq!(all(&home), std::slice::from_ref(&bell.path));
     }
 }

@@ -19,14 +19,14 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// The home belongs to somebody else.
+    /// The home belongs to another user.
     #[error("{} belongs to another user (uid {owner}, not {own})", path.display())]
     WrongOwner {
         /// The home.
         path: PathBuf,
         /// Its owner.
         owner: u32,
-        /// Us.
+        /// The user of this process.
         own: u32,
     },
     /// The home is no directory, and cannot be made one.
@@ -61,13 +61,13 @@ pub enum Error {
         /// Ours.
         known: i64,
     },
-    /// Somebody else held the journal for too long.
+    /// Another process held the write lock for too long.
     #[error("the journal was busy for {:.1} s", waited.as_secs_f64())]
     Busy {
         /// How long we waited.
         waited: Duration,
     },
-    /// The database is damaged. [`crate::Journal::open`] sets such a file aside; this is what is left when even that fails.
+    /// The database is damaged. [`crate::Journal::open`] repairs such a file; this is returned when the repair fails.
     #[error("{} is damaged", path.display())]
     Corrupt {
         /// The database.
@@ -199,8 +199,7 @@ fn has_room(home: &Path) -> bool {
     rustix::fs::statvfs(home).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) >= ENOUGH)
 }
 
-/// Whether the file's own header forbids to write it: a version of the format that nobody has seen yet, or damage. Asked
-/// only where SQLite has refused to write, because closing the file drops SQLite's locks on it.
+/// Whether the file's header forbids writing: a newer version of the format, or damage. Checked only where SQLite has refused to write, because closing the file drops SQLite's locks on it.
 fn forbids_writing(database: &Path) -> bool {
     const WRITE_VERSION: usize = 18;
     let mut header = [0; WRITE_VERSION + 1];

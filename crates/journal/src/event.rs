@@ -1,4 +1,4 @@
-//! Events of agents' hooks: written to the database at once, or spooled and taken in later. None is lost.
+//! Events of agents' hooks: written to the database at once, or spooled and applied later. None is lost.
 
 use std::fmt;
 use std::io;
@@ -8,67 +8,73 @@ use ringer_core::{AgentState, AgentTimeouts, Authority, Signal};
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{AgentChange, EventTime, Sighting, Signals, hear, is_late, nothing_changes};
+use crate::agent::{AgentChange, AgentInfo, AgentUpdate, EventTime, apply_signals, is_late, nothing_changes};
 use crate::doorbell;
 use crate::error::Error;
 use crate::home::Home;
+use crate::ids::IdSource;
 use crate::inbox::{self, Choose, Claim};
 use crate::journal::Journal;
 use crate::lead;
 use crate::spool::Spool;
-use crate::stamp::Stamp;
-use crate::turn::Patience;
+use crate::write_lock::LockTimeout;
 
-mod take_in;
+mod ingest;
 #[cfg(test)]
 mod tests;
 
-pub use take_in::{SpoolStatus, TakenIn};
+pub use ingest::{SpoolProgress, SpoolStatus};
 
-/// One event of an agent, as its hook reports it. Complete: another process can take it in later.
+/// One event of an agent, as its hook reports it. Complete: another process can apply it later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentEvent {
     /// Which agent, and where it is.
-    pub of: Sighting,
+    #[serde(rename = "of")]
+    pub agent: AgentInfo,
     /// What the event says of its state, in order.
     pub signals: Vec<Signal>,
-    /// Whether anything is told of it. Subagents are silent.
+    /// Whether messages are sent about it. Subagents send none.
     pub notify: bool,
-    /// When it happened, on the clock that never jumps. In the spool, the name of the file says it.
+    /// When it happened, on the monotonic clock. In the spool, the name of the file says it.
     #[serde(skip)]
     pub mono: Duration,
-    /// When it happened, and randomness for the ids of the messages it makes: taken in twice, they are the same messages.
-    pub stamp: Stamp,
+    /// When it happened, and randomness for the ids of the messages it makes: applied twice, they are the same messages.
+    pub stamp: IdSource,
     /// A session begins: it may become the lead of its scope.
     pub session_starts: bool,
-    /// A turn begins or ends: stops that were held back are counted anew.
+    /// A turn begins or ends: the count of blocked stops starts again at 0.
     pub turn_changes: bool,
     /// Which messages it confirms. `None` for a subagent: its events are not its agent's turn.
     pub confirms: Option<Confirms>,
 }
 
-/// What an event confirms: whatever was handed over with an earlier call, and messages that it brings itself.
+/// What an event confirms: messages delivered with an earlier call, and messages that the event itself shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confirms {
-    /// The tool call of the event. What was handed over with this one is not confirmed by it.
+    /// The tool call of the event. What was delivered with this call is not confirmed by it.
     pub call_id: Option<String>,
-    /// Messages that the event brought, by their ids.
-    pub arrived: Vec<String>,
+    /// The ids of the messages that the event shows.
+    #[serde(rename = "arrived")]
+    pub confirmed_ids: Vec<String>,
 }
 
 /// What may enter the agent's turn with the answer to its event.
 #[derive(Default, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct InboxRequest<'a> {
     /// Which of the pending messages enter; `None` where nothing can.
     pub choose: Option<Choose<'a>>,
     /// The turn ends, and goes on if something enters.
     pub holds_turn: bool,
 }
 
-impl fmt::Debug for Wanted<'_> {
+impl fmt::Debug for InboxRequest<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let takes = self.choose.is_some();
-        formatter.debug_struct("Wanted").field("takes", &takes).field("holds_turn", &self.holds_turn).finish()
+        formatter
+            .debug_struct("InboxRequest")
+            .field("takes", &takes)
+            .field("holds_turn", &self.holds_turn)
+            .finish()
     }
 }
 
@@ -84,24 +90,24 @@ pub struct EventOutcome {
 }
 
 impl Journal {
-    /// Takes an event of a hook. When this returns, it is in the database or in the spool, or changed nothing.
+    /// Records an event of a hook. When this returns, it is in the database or in the spool, or changed nothing.
     ///
-    /// The write lock is tried once. If another writer has it, the event is spooled first and then taken in with
-    /// everything else of its session, if the lock comes free in time; a kill in between loses nothing.
-    pub fn hear_event(
+    /// The write lock is tried once. If another writer has it, the event is spooled first and then applied with all other
+    /// events of its session, if the lock is released in time; a kill in between loses nothing.
+    pub fn record_event(
         &mut self,
         event: &AgentEvent,
-        wanted: Wanted<'_>,
+        wanted: InboxRequest<'_>,
         clock: &dyn Fn() -> Duration,
     ) -> Result<EventOutcome, Error> {
         let spool = Spool::of(&self.home);
         let mut failure = None;
-        // Looked at before the state: an event of this session that is spooled later happened later.
-        if !spool.has_any_of(&event.of.agent) {
+        // Checked before the state: an event of this session that is spooled later happened later.
+        if !spool.has_any_of(&event.agent.id) {
             if self.changes_nothing(event, wanted).unwrap_or(false) {
                 return Ok(EventOutcome::default());
             }
-            match self.within(Patience::NONE, |journal| journal.write_event(event, wanted)) {
+            match self.with_lock_timeout(LockTimeout::NONE, |journal| journal.write_event(event, wanted)) {
                 Ok(outcome) => return Ok(outcome),
                 Err(error) => failure = Some(error),
             }
@@ -109,7 +115,7 @@ impl Journal {
         let may_wait = matches!(failure, None | Some(Error::Busy { .. }));
         match put(&spool, event) {
             Ok(name) if may_wait => {
-                let taken = self.take_in_own(&spool, &event.of.agent, (&name, wanted), clock);
+                let taken = self.ingest_session(&spool, &event.agent.id, (&name, wanted), clock);
                 if let Ok(outcome) = taken {
                     return Ok(outcome);
                 }
@@ -127,12 +133,12 @@ impl Journal {
                 });
             }
         }
-        self.ring_everything();
+        self.wake_all();
         Ok(EventOutcome { spooled: true, ..EventOutcome::default() })
     }
 
-    fn changes_nothing(&mut self, event: &AgentEvent, wanted: Wanted<'_>) -> Result<bool, Error> {
-        if event.session_starts || (event.turn_changes && self.blocks(&event.of.agent)? > 0) {
+    fn changes_nothing(&mut self, event: &AgentEvent, wanted: InboxRequest<'_>) -> Result<bool, Error> {
+        if event.session_starts || (event.turn_changes && self.blocks(&event.agent.id)? > 0) {
             return Ok(false);
         }
         let claim = event.claim(wanted.choose);
@@ -140,19 +146,19 @@ impl Journal {
         self.read(|connection| nothing_changes(connection, &signals, claim.as_ref(), &event.stamp))
     }
 
-    fn write_event(&mut self, event: &AgentEvent, wanted: Wanted<'_>) -> Result<EventOutcome, Error> {
+    fn write_event(&mut self, event: &AgentEvent, wanted: InboxRequest<'_>) -> Result<EventOutcome, Error> {
         let time = EventTime { mono: event.mono, now: event.mono, earlier_boot_ms: None };
         let (outcome, bells) = self.write(|transaction| event.apply(transaction, wanted, time))?;
-        self.ring(&bells);
+        self.wake(&bells);
         Ok(outcome)
     }
 }
 
-/// Spools an event without a database: it cannot even be opened. Gives whether a hub was there to hear of it.
+/// Spools an event when the database cannot even be opened. Gives whether a hub was woken.
 pub fn spool_event(home: &Home, event: &AgentEvent) -> io::Result<bool> {
     let spool = Spool::of(home);
     match put(&spool, event) {
-        Ok(_) => Ok(doorbell::ring_everything(home)),
+        Ok(_) => Ok(doorbell::wake_all(home)),
         Err(error) => {
             spool.count_lost(event.stamp.unix_ms, &error.to_string());
             Err(error)
@@ -162,33 +168,33 @@ pub fn spool_event(home: &Home, event: &AgentEvent) -> io::Result<bool> {
 
 /// Puts an event into the spool. Gives the name of its file.
 fn put(spool: &Spool, event: &AgentEvent) -> io::Result<String> {
-    let unfinished = spool.begin(&event.of.agent, event.stamp.number())?;
+    let unfinished = spool.begin(&event.agent.id, event.stamp.number())?;
     let spooled = SpooledEvent { version: VERSION, event: event.clone() };
     unfinished.finish(event.mono, &serde_json::to_vec(&spooled)?)
 }
 
 impl AgentEvent {
-    fn signals_at(&self, mono: Duration) -> Signals<'_> {
+    fn signals_at(&self, mono: Duration) -> AgentUpdate<'_> {
         let patience = AgentTimeouts::default();
-        Signals { of: &self.of, signals: &self.signals, mono, patience, aloud: self.notify }
+        AgentUpdate { agent: &self.agent, signals: &self.signals, mono, patience, notify: self.notify }
     }
 
     fn claim<'a>(&'a self, choose: Option<Choose<'a>>) -> Option<Claim<'a>> {
         let confirms = self.confirms.as_ref()?;
-        Some(Claim { call_id: confirms.call_id.as_deref(), choose, arrived: &confirms.arrived })
+        Some(Claim { call_id: confirms.call_id.as_deref(), choose, confirmed_ids: &confirms.confirmed_ids })
     }
 
-    /// Applies it in a transaction. Gives the doorbells to ring once that is on disk.
+    /// Applies it in a transaction. Gives the doorbells to wake once that is on disk.
     fn apply(
         &self,
         transaction: &Transaction<'_>,
-        wanted: Wanted<'_>,
+        wanted: InboxRequest<'_>,
         time: EventTime,
     ) -> rusqlite::Result<(EventOutcome, Vec<String>)> {
         let is_late = is_late(transaction, &self.signals_at(time.mono), time)?;
-        // What an overtaken event would do to the session, the newer ones have done.
+        // A late event changes nothing in the session: newer events have been applied.
         let claim = self.claim(wanted.choose).filter(|_| !is_late);
-        let agent = self.of.agent.as_str();
+        let agent = self.agent.id.as_str();
         let claimed = match claim {
             Some(claim) => inbox::claim(transaction, agent, &claim, &self.stamp)?,
             None => None,
@@ -196,13 +202,13 @@ impl AgentEvent {
         let held = wanted.holds_turn && claimed.is_some();
         // A turn that is held back has not ended: the agent goes on.
         let goes_on = [Signal::state(Authority::Hook, AgentState::Working)];
-        let mut heard = self.signals_at(time.mono);
+        let mut update = self.signals_at(time.mono);
         if held {
-            heard.signals = &goes_on;
+            update.signals = &goes_on;
         }
-        let (told, bells) = hear(transaction, &heard, &mut { self.stamp }, Some(time))?;
-        if self.session_starts && self.of.manager.is_none() && !is_late {
-            lead::claim(transaction, &self.of.scope, &self.of.agent)?;
+        let (messages_sent, bells) = apply_signals(transaction, &update, &mut { self.stamp }, Some(time))?;
+        if self.session_starts && self.agent.manager.is_none() && !is_late {
+            lead::claim(transaction, &self.agent.scope, &self.agent.id)?;
         }
         if held || (self.turn_changes && !is_late) {
             let count = if held { "blocks + 1" } else { "0" };
@@ -210,7 +216,7 @@ impl AgentEvent {
                 .prepare(&format!("UPDATE agent SET blocks = {count} WHERE id = ?1"))?
                 .execute([agent])?;
         }
-        let change = AgentChange { written: true, told, claimed };
+        let change = AgentChange { written: true, messages_sent, claimed };
         Ok((EventOutcome { change, held, spooled: false }, bells))
     }
 }
@@ -222,5 +228,5 @@ struct SpooledEvent {
     event: AgentEvent,
 }
 
-/// The version of the files. One of a newer version is left for that version to take in.
+/// The version of the files. One of a newer version is left for that version to apply.
 const VERSION: u32 = 1;

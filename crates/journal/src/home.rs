@@ -5,11 +5,11 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use crate::database::Schema;
 use crate::error::Error;
-use crate::journal::Messages;
-use crate::store::Form;
+use crate::journal::JournalSchema;
 
-/// Where everything of one person is kept. Nobody else may look in.
+/// The directory with all data of one person. Other users have no access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     path: PathBuf,
@@ -40,10 +40,10 @@ impl Home {
 
     /// The journal.
     pub fn database(&self) -> PathBuf {
-        self.path.join(Messages::FILE)
+        self.path.join(JournalSchema::FILE)
     }
 
-    /// Where the doorbells hang.
+    /// The directory of the doorbells.
     pub(crate) fn bells(&self) -> PathBuf {
         self.path.join("bells")
     }
@@ -53,7 +53,7 @@ impl Home {
         self.path.join("locks")
     }
 
-    /// Refuses a home of another user: what is written there would be theirs to read, or theirs to trip over.
+    /// Refuses a home of another user, who could read what is written there.
     pub fn check_owner(&self) -> Result<(), Error> {
         match fs::metadata(&self.path) {
             Ok(metadata) => {
@@ -77,7 +77,7 @@ impl Home {
         for directory in missing.into_iter().rev().chain([bells.as_path(), locks.as_path()]) {
             match DirBuilder::new().mode(0o700).create(directory) {
                 Ok(()) => directory.parent().map_or(Ok(()), sync_directory)?,
-                // Somebody was faster, or it was there.
+                // Another process made it, or it was there.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -90,7 +90,7 @@ impl Home {
     }
 }
 
-/// Puts the names in a directory on disk: a file that was synced is still lost if its name was not.
+/// Syncs a directory: a file that was synced is still lost if its name was not.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

@@ -1,7 +1,7 @@
 //! Inboxes: what waits to enter an agent's turn. Receipts, not a cursor: budgets and leases finish out of order.
 //!
-//! A message is claimed by a lease, handed over once the output was written and flushed, and seen when the client goes
-//! on. Whatever is not confirmed in time is pending again: at least once, under one id.
+//! A message is leased by a claim, delivered once the output was written and flushed, and seen when the client goes on.
+//! What is not confirmed in time is pending again: delivered at least once, under one id.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use ringer_core::{Agent, Message, MessageId};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::error::Error;
+use crate::ids::IdSource;
 use crate::journal::Journal;
 use crate::row::{COLUMNS, read, text};
-use crate::stamp::Stamp;
 
 /// How long a claim holds until its output was written: a hook that was killed half-way leaves it pending.
 pub const LEASE: Duration = Duration::from_secs(10);
@@ -21,18 +21,18 @@ pub const CONFIRM_WITHIN: Duration = Duration::from_mins(15);
 /// Messages that one claim may look at. More wait for the next.
 const MAX_LOOKED_AT: i64 = 512;
 
-/// Says which of the pending messages enter a turn now.
+/// Selects which of the pending messages enter a turn now.
 pub type Choose<'a> = &'a dyn Fn(&[Message]) -> Vec<MessageId>;
 
-/// What an event of an agent's turn does to its inbox: it confirms what was handed over before, and may take more.
+/// What an event of an agent's turn does to its inbox: it confirms what was delivered before, and may claim more.
 #[derive(Default)]
 pub struct Claim<'a> {
-    /// The tool call of this event. What was handed over with it is not confirmed by it.
+    /// The tool call of this event. What was delivered with it is not confirmed by it.
     pub call_id: Option<&'a str>,
     /// Which of the pending ones enter now; `None` where nothing can.
     pub choose: Option<Choose<'a>>,
-    /// Messages that this event brought, by their ids. Only this confirms what was put [`INTO_INBOX`].
-    pub arrived: &'a [String],
+    /// The ids of the messages that this event shows. Only this confirms what was put [`INTO_INBOX`].
+    pub confirmed_ids: &'a [String],
 }
 
 /// How the call id of what was put into a client's own inbox begins. The client may have dropped it, so that it goes on says
@@ -40,9 +40,9 @@ pub struct Claim<'a> {
 pub const INTO_INBOX: &str = "inbox-";
 
 impl Claim<'_> {
-    fn arrived(&self) -> String {
+    fn confirmed_ids_json(&self) -> String {
         // Plain data: it cannot fail to be written.
-        serde_json::to_string(self.arrived).unwrap_or_default()
+        serde_json::to_string(self.confirmed_ids).unwrap_or_default()
     }
 }
 
@@ -52,25 +52,25 @@ impl fmt::Debug for Claim<'_> {
     }
 }
 
-/// What was claimed. It has to be handed over once it was written.
+/// What was claimed. To be passed to [`Journal::mark_delivered`] once it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
     /// The messages, in order.
     pub messages: Vec<Message>,
-    /// Under which call they were claimed. Somebody else may have claimed them since, if this took too long.
+    /// The call under which they were claimed. Another call may have claimed them since, if this took too long.
     pub call_id: Option<String>,
 }
 
 /// How far a message has come on its way to one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiptRow {
-    /// For whom.
+    /// The agent.
     pub agent: String,
     /// `queued`, `leased`, `delivered` or `seen`.
     pub state: String,
     /// When it was sent, in milliseconds since 1970.
     pub queued_ms: i64,
-    /// When it was handed over.
+    /// When it was delivered.
     pub delivered_ms: Option<i64>,
     /// When the client went on.
     pub seen_ms: Option<i64>,
@@ -78,7 +78,7 @@ pub struct ReceiptRow {
 
 /// Pending: never claimed, or claimed and not confirmed in time.
 const PENDING: &str = "(receipt.state = 'queued' OR (receipt.state <> 'seen' AND receipt.leased_until < ?2))";
-/// Handed over with another call, and confirmed by this event: because the client goes on, or because it shows it.
+/// Delivered with another call, and confirmed by this event: because the client goes on, or because it shows it.
 const CONFIRMED: &str = "(receipt.state = 'delivered' AND receipt.call_id IS NOT ?3
      AND (receipt.call_id IS NULL OR receipt.call_id NOT LIKE 'inbox-%'
           OR (SELECT id FROM message WHERE message.seq = receipt.seq) IN (SELECT value FROM json_each(?4))))";
@@ -91,18 +91,18 @@ impl Journal {
         self.read(|connection| pending(connection, agent.as_str(), unix_ms))
     }
 
-    /// Claims everything that waits for an agent, for a way that is not its hooks.
+    /// Claims everything that waits for an agent, to deliver it by another channel than its hooks.
     pub fn claim_for(
         &mut self,
         agent: &Agent,
         claim: &Claim<'_>,
-        stamp: &Stamp,
+        stamp: &IdSource,
     ) -> Result<Option<Claimed>, Error> {
         self.write(|transaction| self::claim(transaction, agent.as_str(), claim, stamp))
     }
 
     /// Claimed messages were written and flushed.
-    pub fn hand_over(&mut self, agent: &Agent, claimed: &Claimed, unix_ms: i64) -> Result<(), Error> {
+    pub fn mark_delivered(&mut self, agent: &Agent, claimed: &Claimed, unix_ms: i64) -> Result<(), Error> {
         self.write(|transaction| {
             let mut update = transaction.prepare(
                 "UPDATE receipt SET state = 'delivered', delivered = ?3, leased_until = ?4
@@ -117,7 +117,7 @@ impl Journal {
     }
 
     /// Claimed messages could not be written: they are pending again at once.
-    pub fn give_back(&mut self, agent: &Agent, claimed: &Claimed) -> Result<(), Error> {
+    pub fn release(&mut self, agent: &Agent, claimed: &Claimed) -> Result<(), Error> {
         self.write(|transaction| {
             let mut update = transaction.prepare(
                 "UPDATE receipt SET state = 'queued', leased_until = NULL, call_id = NULL
@@ -157,7 +157,7 @@ pub(crate) fn waits(
     connection: &Connection,
     agent: &str,
     claim: Option<&Claim<'_>>,
-    stamp: &Stamp,
+    stamp: &IdSource,
 ) -> rusqlite::Result<bool> {
     let Some(claim) = claim else { return Ok(false) };
     let takes = claim.choose.is_some();
@@ -167,23 +167,26 @@ pub(crate) fn waits(
              AND ({CONFIRMED} OR (?5 AND {PENDING} AND EXISTS (
                  SELECT 1 FROM message WHERE message.seq = receipt.seq AND {CURRENT}))) LIMIT 1"
         ))?
-        .query_row(params![agent, stamp.unix_ms, claim.call_id, claim.arrived(), takes], |_| Ok(()))
+        .query_row(
+            params![agent, stamp.unix_ms, claim.call_id, claim.confirmed_ids_json(), takes],
+            |_| Ok(()),
+        )
         .optional()
         .map(|found| found.is_some())
 }
 
-/// Confirms what was handed over before, and claims what may enter now.
+/// Confirms what was delivered before, and claims what may enter now.
 pub(crate) fn claim(
     transaction: &Transaction<'_>,
     agent: &str,
     claim: &Claim<'_>,
-    stamp: &Stamp,
+    stamp: &IdSource,
 ) -> rusqlite::Result<Option<Claimed>> {
     transaction
         .prepare(&format!(
             "UPDATE receipt SET state = 'seen', seen = ?2, leased_until = NULL WHERE agent = ?1 AND {CONFIRMED}"
         ))?
-        .execute(params![agent, stamp.unix_ms, claim.call_id, claim.arrived()])?;
+        .execute(params![agent, stamp.unix_ms, claim.call_id, claim.confirmed_ids_json()])?;
     let Some(choose) = claim.choose else { return Ok(None) };
     let pending = pending(transaction, agent, stamp.unix_ms)?;
     let chosen = if pending.is_empty() { Vec::new() } else { choose(&pending) };
@@ -209,7 +212,7 @@ fn pending(connection: &Connection, agent: &str, unix_ms: i64) -> rusqlite::Resu
     let mut rows = statement.query(params![agent, unix_ms, MAX_LOOKED_AT])?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next()? {
-        // A row that makes no sense is passed over: it must not keep everybody from what comes after it.
+        // A damaged row is skipped: it must not block the messages after it.
         messages.extend(read(row)?);
     }
     Ok(messages)

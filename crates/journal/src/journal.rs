@@ -1,25 +1,25 @@
-//! The journal's own file: the messages, and what any process knows and changes.
+//! The journal's file: the messages, and all other state that every process may change.
 
 use rusqlite::{Connection, Transaction};
 
 use crate::cursor;
+use crate::database::{Database, Schema};
 use crate::doorbell;
 use crate::error::Error;
 use crate::home::Home;
-use crate::memory;
+use crate::hub_store;
 use crate::repair::REPAIR;
-use crate::store::{Form, Store};
 
 /// An open journal.
-pub type Journal = Store<Messages>;
+pub type Journal = Database<JournalSchema>;
 
-/// The form of the journal's file.
+/// The schema of the journal.
 #[derive(Debug, Default)]
-pub struct Messages {
-    hub_heard: bool,
+pub struct JournalSchema {
+    hub_was_woken: bool,
 }
 
-impl Form for Messages {
+impl Schema for JournalSchema {
     const FILE: &'static str = "ringer.db";
     const LOCK: &'static str = "write.lock";
     const TABLES: &'static [&'static str] = &[
@@ -37,10 +37,10 @@ impl Form for Messages {
         REPAIR,
         GENERATION,
     ];
-    const STEPS: &'static [&'static [&'static str]] = &[
+    const MIGRATIONS: &'static [&'static [&'static str]] = &[
         // Agents whose state any process can go on from.
         &["DROP TABLE agent", AGENT, LEAD],
-        // The hub's memory has a file of its own: every process that opens the journal reads the definitions of all its
+        // The hub's tables move to their own file: every process that opens the journal reads the definitions of all its
         // tables, and those were half of them.
         &[
             "DROP TABLE IF EXISTS notification",
@@ -50,8 +50,8 @@ impl Form for Messages {
             "DROP TABLE IF EXISTS popup",
             "DROP TABLE IF EXISTS dead_letter",
         ],
-        // Events of hooks can be spooled, and taken in late. A cursor names the message of its number, the file has a
-        // generation, and what was repaired is noted.
+        // Events of hooks can be spooled and applied late. A cursor names the message of its number, the file has a
+        // generation, and repairs are recorded.
         &[
             NEWEST_EVENT,
             SPOOLED,
@@ -65,13 +65,13 @@ impl Form for Messages {
             GENERATION,
         ],
     ];
-    /// Who waits is not among them: they register again.
-    const SAVED: &'static [&'static str] =
+    /// Without `waiter`: waiting processes register again.
+    const RESCUED_TABLES: &'static [&'static str] =
         &["message", "cursor", "question", "agent", "receipt", "lead", "note", "spooled", "repair"];
 
     fn before_migration(home: &Home, connection: &Connection, version: i64) -> Result<(), Error> {
-        // Only version 2 had the hub's memory in this file.
-        if version == 2 { memory::move_out(home, connection) } else { Ok(()) }
+        // Only version 2 had the hub's tables in this file.
+        if version == 2 { hub_store::move_out(home, connection) } else { Ok(()) }
     }
 
     /// Numbers must not be given again, or cursors would skip new messages; also where no message could be read. The
@@ -105,32 +105,32 @@ impl Form for Messages {
         connection.query_row(query, [], |row| row.get(0)).is_ok_and(|highest: i64| highest > HIGHEST_NUMBER)
     }
 
-    /// Whoever sleeps has the old file open and is registered nowhere now: all are woken, and look.
+    /// Waiting processes have the old file open and are registered nowhere now: all are woken, and register again.
     fn after_repair(home: &Home) {
-        doorbell::ring_everything(home);
+        doorbell::wake_all(home);
     }
 }
 
 impl Journal {
-    /// Rings those who wait, and the hub. To be done once the change is on disk, and not before.
-    pub(crate) fn ring(&mut self, bells: &[String]) {
-        doorbell::ring_all(&self.home, bells);
-        self.ring_hub();
+    /// Wakes waiting processes and the hub. To be called once the change is on disk, and not before.
+    pub(crate) fn wake(&mut self, bells: &[String]) {
+        doorbell::wake_named(&self.home, bells);
+        self.wake_hub();
     }
 
-    /// Rings the hub alone: something changed that only it looks at.
-    pub(crate) fn ring_hub(&mut self) {
-        self.own.hub_heard = doorbell::ring(&doorbell::named(&self.home, doorbell::HUB));
+    /// Wakes the hub alone: something changed that only the hub reads.
+    pub(crate) fn wake_hub(&mut self) {
+        self.schema.hub_was_woken = doorbell::wake(&doorbell::named(&self.home, doorbell::HUB));
     }
 
-    /// Rings everything that waits: something was spooled, and each of them can take it in.
-    pub(crate) fn ring_everything(&mut self) {
-        self.own.hub_heard = doorbell::ring_everything(&self.home);
+    /// Wakes all waiting processes: something was spooled, and each of them can apply it.
+    pub(crate) fn wake_all(&mut self) {
+        self.schema.hub_was_woken = doorbell::wake_all(&self.home);
     }
 
-    /// Whether a hub was there to hear of the last change. If not, somebody has to start one.
-    pub fn hub_heard(&self) -> bool {
-        self.own.hub_heard
+    /// Whether a hub was running at the last change. If not, the caller has to start one.
+    pub fn hub_was_woken(&self) -> bool {
+        self.schema.hub_was_woken
     }
 }
 

@@ -38,7 +38,7 @@ impl Journal {
         })
     }
 
-    /// An agent begins a session in a scope. It is the lead if one is wanted and nobody alive has the role. Gives whether
+    /// An agent begins a session in a scope. It is the lead if one is wanted and no live agent has the role. Gives whether
     /// it is.
     pub fn claim_lead(&mut self, scope: &Scope, agent: &Agent) -> Result<bool, Error> {
         let lead = self.lead(scope)?;

@@ -1,4 +1,4 @@
-//! Listening: sleep until there is something to read, hand it over, and only then move the cursor.
+//! Listening: wait until there is something to read, pass it on, and only then move the cursor.
 
 use std::time::{Duration, Instant};
 
@@ -6,25 +6,25 @@ use ringer_core::Message;
 
 use crate::consumer::Consumer;
 use crate::error::Error;
+use crate::ids::{IdSource, monotonic};
 use crate::journal::Journal;
 use crate::lock::Lock;
 use crate::repair::Repair;
-use crate::stamp::{Stamp, monotonic};
-use crate::turn::Patience;
-use crate::vigil::{Parent, Vigil, Woke};
-use crate::waiter::Topic;
+use crate::subscription::Topic;
+use crate::waiter::{OnParentExit, Waiter, WakeReason};
+use crate::write_lock::LockTimeout;
 
-/// How long what is spooled waits for another try when the database could not be written.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// How long to wait before spooled events are tried again when the database could not be written.
+const RETRY_SPOOL_AFTER: Duration = Duration::from_secs(1);
 
 /// How listening ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard {
-    /// So many messages were handed over.
-    Messages(usize),
-    /// Nothing came in time.
-    Nothing,
-    /// The process that started us has gone; nothing was read.
+pub enum ListenOutcome {
+    /// How many messages were delivered.
+    Delivered(usize),
+    /// No message came before the deadline.
+    TimedOut,
+    /// The parent process has ended; nothing was read.
     Orphaned,
 }
 
@@ -34,7 +34,7 @@ pub struct Listener<'a> {
     journal: &'a mut Journal,
     consumer: Consumer,
     own: Option<String>,
-    vigil: Vigil,
+    waiter: Waiter,
 }
 
 impl<'a> Listener<'a> {
@@ -46,43 +46,43 @@ impl<'a> Listener<'a> {
         consumer: Consumer,
         own: Option<String>,
         from_now: bool,
-        parent: Parent,
+        parent: OnParentExit,
     ) -> Result<Self, Error> {
-        let now = Stamp::now().unix_ms;
+        let now = IdSource::now().unix_ms;
         let topic = Topic::Lead { own: own.clone() };
-        let (vigil, ()) =
-            Vigil::keep(journal, topic, consumer.scope(), consumer.name(), parent, |transaction| {
+        let (waiter, ()) =
+            Waiter::register(journal, topic, consumer.scope(), consumer.name(), parent, |transaction| {
                 Journal::ensure_cursor(transaction, &consumer, from_now, now)
             })?;
-        Ok(Self { journal, consumer, own, vigil })
+        Ok(Self { journal, consumer, own, waiter })
     }
 
-    /// Waits until there is something to read, at the latest until the deadline, and hands it over, at most so many.
+    /// Waits until there is something to read, at the latest until the deadline, and passes at most `most` messages on.
     ///
-    /// `hand_over` says how many it took and has flushed; the cursor then moves behind those. Whatever it did not take,
-    /// because it failed or the process died, comes again with the same ids.
+    /// `consume` returns how many it has written and flushed; the cursor then moves behind those. The others, because it
+    /// failed or the process died, are delivered again with the same ids.
     pub fn next<E: From<Error>>(
         &mut self,
         deadline: Option<Instant>,
         most: usize,
-        mut hand_over: impl FnMut(&[Message]) -> Result<usize, E>,
-    ) -> Result<Heard, E> {
+        mut consume: impl FnMut(&[Message]) -> Result<usize, E>,
+    ) -> Result<ListenOutcome, E> {
         loop {
-            self.vigil.prepare(self.journal)?;
-            if self.vigil.is_orphaned() {
-                return Ok(Heard::Orphaned);
+            self.waiter.prepare(self.journal)?;
+            if self.waiter.is_orphaned() {
+                return Ok(ListenOutcome::Orphaned);
             }
-            let look_again = self.take_in_spool();
-            let taken = self.deliver(deadline, most, &mut hand_over)?;
+            let look_again = self.ingest_spool();
+            let taken = self.deliver(deadline, most, &mut consume)?;
             if taken > 0 {
-                return Ok(Heard::Messages(taken));
+                return Ok(ListenOutcome::Delivered(taken));
             }
             let until = [deadline, look_again].into_iter().flatten().min();
-            match self.vigil.sleep(self.journal, until)? {
-                Woke::Rang => {}
-                Woke::TimedOut if until != deadline => {}
-                Woke::TimedOut => return Ok(Heard::Nothing),
-                Woke::Orphaned => return Ok(Heard::Orphaned),
+            match self.waiter.wait(self.journal, until)? {
+                WakeReason::Rung => {}
+                WakeReason::TimedOut if until != deadline => {}
+                WakeReason::TimedOut => return Ok(ListenOutcome::TimedOut),
+                WakeReason::Orphaned => return Ok(ListenOutcome::Orphaned),
             }
         }
     }
@@ -92,12 +92,12 @@ impl<'a> Listener<'a> {
         self.journal.take_repair()
     }
 
-    /// Takes in what hooks spooled. Gives when to look again, if something is left: no ring announces that the write lock
-    /// came free.
-    fn take_in_spool(&mut self) -> Option<Instant> {
-        match self.journal.take_in_spool(&monotonic, Patience::HOOK) {
+    /// Applies what hooks spooled. Gives when to try again, if something is left: no doorbell announces that the write lock
+    /// was released.
+    fn ingest_spool(&mut self) -> Option<Instant> {
+        match self.journal.ingest_spool(&monotonic, LockTimeout::HOOK) {
             Ok(taken) => taken.more.then(Instant::now),
-            Err(_) => Some(Instant::now() + LOOK_AGAIN_AFTER),
+            Err(_) => Some(Instant::now() + RETRY_SPOOL_AFTER),
         }
     }
 
@@ -105,28 +105,28 @@ impl<'a> Listener<'a> {
         &mut self,
         deadline: Option<Instant>,
         most: usize,
-        hand_over: &mut impl FnMut(&[Message]) -> Result<usize, E>,
+        consume: &mut impl FnMut(&[Message]) -> Result<usize, E>,
     ) -> Result<usize, E> {
-        let vigil = &self.vigil;
+        let waiter = &self.waiter;
         // Waiting for the lock may have taken long.
-        let is_wanted = || !vigil.is_orphaned();
-        self.journal.hand_out(&self.consumer, self.own.as_deref(), deadline, most, is_wanted, hand_over)
+        let is_wanted = || !waiter.is_orphaned();
+        self.journal.deliver_unread(&self.consumer, self.own.as_deref(), deadline, most, is_wanted, consume)
     }
 }
 
 impl Journal {
-    /// Hands over what a consumer has not read, at most so many, and moves its cursor behind what was taken.
+    /// Passes on what a consumer has not read, at most `most` messages, and moves its cursor behind what was consumed.
     ///
     /// Under the consumer's lock from reading to advancing, so that of two readers one gets a message, and the other
     /// gets it only if the first died on the way. If another reader is at it until the deadline, nothing is read.
-    pub fn hand_out<E: From<Error>>(
+    pub fn deliver_unread<E: From<Error>>(
         &mut self,
         consumer: &Consumer,
         own: Option<&str>,
         deadline: Option<Instant>,
         most: usize,
         is_wanted: impl Fn() -> bool,
-        mut hand_over: impl FnMut(&[Message]) -> Result<usize, E>,
+        mut consume: impl FnMut(&[Message]) -> Result<usize, E>,
     ) -> Result<usize, E> {
         let lock = Lock::take(&consumer.lock(self), deadline)
             .map_err(|error| self.home.error("taking the consumer's lock", error))?;
@@ -134,12 +134,12 @@ impl Journal {
         if !is_wanted() {
             return Ok(0);
         }
-        let now = Stamp::now().unix_ms;
+        let now = IdSource::now().unix_ms;
         let messages = self.unread(consumer, own, now, most)?;
         if messages.is_empty() {
             return Ok(0);
         }
-        let taken = hand_over(&messages)?.min(messages.len());
+        let taken = consume(&messages)?.min(messages.len());
         if let Some(last) = messages[..taken].last() {
             self.advance(consumer, (last.seq, &last.id), now)?;
         }

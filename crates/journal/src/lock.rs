@@ -1,4 +1,4 @@
-//! Locks between processes: flock on files of their own, which the kernel drops when their holder dies.
+//! Locks between processes: flock on separate files, which the kernel releases when the owner dies.
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
@@ -14,22 +14,22 @@ pub(crate) struct Lock {
     file: File,
 }
 
-/// Between two tries: short at first, because most holders need less than a millisecond; then long, because a thousand
-/// that try all the time leave nothing for the one who works.
+/// The pauses between two tries: short at first, because most owners hold the lock for less than a millisecond; then long,
+/// because a thousand processes that try all the time leave no processor time to the owner.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(25);
 
 impl Lock {
-    /// Takes the lock, waiting until the deadline at most (`None`: for ever). `Ok(None)`: somebody else has it.
+    /// Takes the lock, waiting until the deadline at most (`None`: for ever). `Ok(None)`: another process has it.
     ///
-    /// By trying, not by blocking: a stopped process that holds the lock must not stop everybody else with it.
+    /// Polls instead of blocking: a stopped process that holds the lock must not block others past their deadline.
     pub(crate) fn take(path: &Path, deadline: Option<Instant>) -> io::Result<Option<Self>> {
         let mut pause = FIRST_PAUSE;
         let mut file = open(path)?;
         loop {
             match file.try_lock() {
                 Ok(()) if is_at(&file, path) => return Ok(Some(Self { file })),
-                // Somebody removed the file between our open and our lock: what we hold is a lock on nothing.
+                // Another process removed the file between open and lock: this lock protects nothing.
                 Ok(()) => {
                     file = open(path)?;
                     continue;
@@ -41,7 +41,7 @@ impl Lock {
             if left == Some(Duration::ZERO) {
                 return Ok(None);
             }
-            let pause_now = uneven(pause);
+            let pause_now = jittered(pause);
             thread::sleep(left.map_or(pause_now, |left| left.min(pause_now)));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -53,8 +53,8 @@ impl Lock {
     }
 }
 
-/// Between half of a pause and all of it, so that those who began together do not try together for ever.
-fn uneven(pause: Duration) -> Duration {
+/// Between half of a pause and all of it, so that processes that began together do not keep trying together.
+fn jittered(pause: Duration) -> Duration {
     let share = u32::from(RandomState::new().hash_one(pause).to_le_bytes()[0]);
     pause / 2 + pause * share / 512
 }
@@ -65,13 +65,13 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// Which file it is, whatever its name.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FileNumber {
+pub(crate) struct FileId {
     device: u64,
     inode: u64,
     length: u64,
 }
 
-impl FileNumber {
+impl FileId {
     /// The file of that name.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         path.metadata().map(|metadata| Self::read(&metadata))
@@ -93,18 +93,18 @@ impl FileNumber {
 }
 
 /// A file that grew is the same file.
-impl PartialEq for FileNumber {
+impl PartialEq for FileId {
     fn eq(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }
 
-impl Eq for FileNumber {}
+impl Eq for FileId {}
 
 /// Whether an open file is still the one of that name.
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
-    let open = file.metadata().map(|metadata| FileNumber::read(&metadata));
-    matches!((open, FileNumber::of(path)), (Ok(open), Ok(named)) if open == named)
+    let open = file.metadata().map(|metadata| FileId::read(&metadata));
+    matches!((open, FileId::of(path)), (Ok(open), Ok(named)) if open == named)
 }
 
 /// Whether a process holds the lock on a file. Only of a file that is not there it is known that none does: any other

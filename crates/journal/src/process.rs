@@ -12,7 +12,7 @@ pub struct ProcessStat {
     pub session: u32,
     /// The kernel's number for its controlling terminal; 0 without one.
     pub tty: u32,
-    /// When it was started, in the kernel's own unit: a number alone may be somebody else's by now.
+    /// When it was started, in the kernel's unit: another process may have the same number by now.
     pub started: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Questions: asked once, open until somebody closes them.
+//! Questions: asked once, open until they are answered or closed.
 
 use std::time::Instant;
 
@@ -7,11 +7,11 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::append::put;
 use crate::error::Error;
+use crate::ids::IdSource;
 use crate::journal::Journal;
 use crate::row::{optional_text, text};
-use crate::stamp::Stamp;
-use crate::vigil::{Parent, Vigil, Woke};
-use crate::waiter::Topic;
+use crate::subscription::Topic;
+use crate::waiter::{OnParentExit, Waiter, WakeReason};
 
 /// A question in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,10 +38,10 @@ pub struct Question {
 
 /// A question that was just asked, and can be waited for.
 #[derive(Debug)]
-pub struct Asked {
+pub struct PendingQuestion {
     /// The question's id.
     pub id: QuestionId,
-    vigil: Option<Vigil>,
+    waiter: Option<Waiter>,
 }
 
 const COLUMNS: &str = "id, scope, asker, asked, question, options, answered, answerer, answer";
@@ -54,9 +54,9 @@ impl Journal {
         draft: &Draft,
         question: &str,
         options: &[String],
-        stamp: &Stamp,
-        wait: Option<Parent>,
-    ) -> Result<Asked, Error> {
+        stamp: &IdSource,
+        wait: Option<OnParentExit>,
+    ) -> Result<PendingQuestion, Error> {
         let id = match &draft.question_id {
             Some(id) => id.clone(),
             None => self.free_question_id(stamp)?,
@@ -80,20 +80,20 @@ impl Journal {
                 ])?;
             put(transaction, &notice, &message, stamp.unix_ms)
         };
-        let (vigil, bells) = match wait {
+        let (waiter, bells) = match wait {
             None => (None, self.write(store)?),
             Some(parent) => {
                 let topic = Topic::Answer(id.clone());
-                let (vigil, bells) = Vigil::keep(self, topic, &notice.scope, "answer", parent, store)?;
-                (Some(vigil), bells)
+                let (waiter, bells) = Waiter::register(self, topic, &notice.scope, "answer", parent, store)?;
+                (Some(waiter), bells)
             }
         };
-        self.ring(&bells);
-        Ok(Asked { id, vigil })
+        self.wake(&bells);
+        Ok(PendingQuestion { id, waiter })
     }
 
     /// An id that no question has. Two of one second may hit upon the same six digits.
-    fn free_question_id(&mut self, stamp: &Stamp) -> Result<QuestionId, Error> {
+    fn free_question_id(&mut self, stamp: &IdSource) -> Result<QuestionId, Error> {
         let mut stamp = *stamp;
         loop {
             let id = stamp.next().question_id();
@@ -103,22 +103,22 @@ impl Journal {
         }
     }
 
-    /// Waits for the answer. `None` when the deadline passed, or whoever started us has gone.
+    /// Waits for the answer. `None` when the deadline passed or the parent process has ended.
     pub fn wait_for_answer(
         &mut self,
-        asked: &mut Asked,
+        asked: &mut PendingQuestion,
         deadline: Option<Instant>,
     ) -> Result<Option<Question>, Error> {
-        let Some(vigil) = &mut asked.vigil else { return Ok(None) };
+        let Some(waiter) = &mut asked.waiter else { return Ok(None) };
         loop {
-            vigil.prepare(self)?;
+            waiter.prepare(self)?;
             let question = self.question(&asked.id)?;
             if let Some(question) = question.filter(|question| question.answered_ms.is_some()) {
                 return Ok(Some(question));
             }
-            match vigil.sleep(self, deadline)? {
-                Woke::Rang => {}
-                Woke::TimedOut | Woke::Orphaned => return Ok(None),
+            match waiter.wait(self, deadline)? {
+                WakeReason::Rung => {}
+                WakeReason::TimedOut | WakeReason::Orphaned => return Ok(None),
             }
         }
     }
@@ -129,7 +129,7 @@ impl Journal {
         id: &QuestionId,
         answer: Option<&str>,
         answerer: &Sender,
-        stamp: &Stamp,
+        stamp: &IdSource,
     ) -> Result<Question, Error> {
         let question = self.question(id)?.ok_or_else(|| Error::NoQuestion(id.to_string()))?;
         let closed = self.write(|transaction| {
@@ -148,15 +148,15 @@ impl Journal {
         let question = self.question(id)?.ok_or_else(|| Error::NoQuestion(id.to_string()))?;
         match closed {
             Some(bells) => {
-                self.ring(&bells);
+                self.wake(&bells);
                 Ok(question)
             }
             None => Err(Error::Answered { id: id.to_string(), answer: question.answer }),
         }
     }
 
-    /// Whoever asked has read the answer where it waited for it: it need not come into its inbox as well.
-    pub fn has_read_answer(&mut self, id: &QuestionId, unix_ms: i64) -> Result<(), Error> {
+    /// The asking process has printed the answer itself, so the message in the asker's inbox counts as seen.
+    pub fn mark_answer_read(&mut self, id: &QuestionId, unix_ms: i64) -> Result<(), Error> {
         self.write(|transaction| {
             transaction
                 .prepare(
@@ -200,7 +200,7 @@ fn tell(
     question: &Question,
     answer: Option<&str>,
     answerer: &Sender,
-    stamp: &Stamp,
+    stamp: &IdSource,
 ) -> Vec<(Draft, ringer_core::MessageId)> {
     let scope = question.scope.clone();
     let body = answer.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A damaged file is set aside, never deleted, and a fresh one begun with whatever could be read.
+//! A damaged file is quarantined, never deleted, and replaced by a fresh one with the rows that could be read.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,17 +9,17 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
+use crate::database::Schema;
 use crate::error::Error;
 use crate::home::{Home, beside, sync_directory};
-use crate::lock::FileNumber;
+use crate::lock::FileId;
 use crate::schema;
-use crate::store::Form;
-use crate::turn::{self, Patience};
+use crate::write_lock::{self, LockTimeout};
 
-mod noted;
+mod record;
 
-pub use noted::{Damage, NotedRepair};
-pub(crate) use noted::{REPAIR, set_rows_aside};
+pub use record::{Damage, RepairRecord};
+pub(crate) use record::{REPAIR, quarantine_rows};
 
 /// The bytes of the smallest row in SQLite's format: a pointer of two bytes and a cell of two.
 const SMALLEST_ROW: u64 = 4;
@@ -34,99 +34,99 @@ const FILES: [&str; 3] = ["-wal", "-shm", ""];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
     /// Where the damaged file is now.
-    pub aside: PathBuf,
-    /// How many rows of its first table were carried over: messages, or notifications.
-    pub saved: usize,
+    pub damaged_copy: PathBuf,
+    /// How many rows of its first table were copied: messages, or notifications.
+    pub rescued_rows: usize,
 }
 
-/// Sets the damaged database aside, under the write lock. `None` if somebody else has done it in the meantime.
+/// Quarantines the damaged database, under the write lock. `None` if another process has done it in the meantime.
 ///
-/// The fresh one is built first, while the damaged one still has its name, and then takes its place. Whoever is killed
-/// on the way leaves either the old state or a finished fresh one that [`finish`] puts in place.
-pub(crate) fn set_aside<F: Form>(
+/// The fresh one is built first, while the damaged one still has its name, and then takes its place. A process that is
+/// killed on the way leaves either the old state or a finished fresh one that [`finish`] puts in place.
+pub(crate) fn quarantine<S: Schema>(
     home: &Home,
-    patience: Patience,
-    damaged: Option<FileNumber>,
+    lock_timeout: LockTimeout,
+    damaged: Option<FileId>,
 ) -> Result<Option<Repair>, Error> {
-    let turn = turn::take::<F>(home, patience)?;
-    if FileNumber::of(&home.path().join(F::FILE)).ok() != damaged {
+    let write_lock = write_lock::acquire::<S>(home, lock_timeout)?;
+    if FileId::of(&home.path().join(S::FILE)).ok() != damaged {
         return Ok(None);
     }
-    let saved = build::<F>(home)?;
-    let aside = swap::<F>(home)?;
-    drop(turn);
-    F::after_repair(home);
-    Ok(aside.map(|aside| Repair { aside, saved }))
+    let saved = build::<S>(home)?;
+    let aside = swap::<S>(home)?;
+    drop(write_lock);
+    S::after_repair(home);
+    Ok(aside.map(|aside| Repair { damaged_copy: aside, rescued_rows: saved }))
 }
 
-/// Begins a database where there is none. What another one left behind, whose file was removed, is set aside: to SQLite its
-/// log would be that of the new one.
-pub(crate) fn begin<F: Form>(home: &Home, patience: Patience) -> Result<Option<Repair>, Error> {
+/// Creates a database where there is none. The log of one whose file was removed is quarantined: SQLite would read it as the
+/// log of the new one.
+pub(crate) fn begin<S: Schema>(home: &Home, lock_timeout: LockTimeout) -> Result<Option<Repair>, Error> {
     home.make_directories().map_err(|error| home.error("making the home", error))?;
-    set_aside::<F>(home, patience, None)
+    quarantine::<S>(home, lock_timeout, None)
 }
 
 /// Puts a finished fresh database in place, if its maker was killed before it could.
-pub(crate) fn finish<F: Form>(home: &Home, patience: Patience) -> Result<Option<Repair>, Error> {
-    if !is_pending::<F>(home) {
+pub(crate) fn finish<S: Schema>(home: &Home, lock_timeout: LockTimeout) -> Result<Option<Repair>, Error> {
+    if !is_pending::<S>(home) {
         return Ok(None);
     }
-    let turn = turn::take::<F>(home, patience)?;
-    if !is_pending::<F>(home) {
+    let write_lock = write_lock::acquire::<S>(home, lock_timeout)?;
+    if !is_pending::<S>(home) {
         return Ok(None);
     }
-    let saved = count::<F>(&fresh::<F>(home));
-    let aside = swap::<F>(home)?;
-    drop(turn);
-    F::after_repair(home);
-    Ok(aside.map(|aside| Repair { aside, saved }))
+    let saved = count::<S>(&fresh::<S>(home));
+    let aside = swap::<S>(home)?;
+    drop(write_lock);
+    S::after_repair(home);
+    Ok(aside.map(|aside| Repair { damaged_copy: aside, rescued_rows: saved }))
 }
 
 /// Whether a finished fresh database waits to be put in place.
-pub(crate) fn is_pending<F: Form>(home: &Home) -> bool {
-    fresh::<F>(home).exists()
+pub(crate) fn is_pending<S: Schema>(home: &Home) -> bool {
+    fresh::<S>(home).exists()
 }
 
 /// How many rows of its first table a file holds, as far as it can tell.
-fn count<F: Form>(file: &Path) -> usize {
-    let query = format!("SELECT count(*) FROM {}", F::SAVED[0]);
+fn count<S: Schema>(file: &Path) -> usize {
+    let query = format!("SELECT count(*) FROM {}", S::RESCUED_TABLES[0]);
     let count = Connection::open(file)
         .and_then(|connection| connection.query_row(&query, [], |row| row.get::<_, i64>(0)));
     count.ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
 }
 
 /// The finished fresh database.
-fn fresh<F: Form>(home: &Home) -> PathBuf {
-    home.path().join(format!("{}.fresh", F::FILE))
+fn fresh<S: Schema>(home: &Home) -> PathBuf {
+    home.path().join(format!("{}.fresh", S::FILE))
 }
 
 /// Builds a fresh database out of the damaged one. Gives the number of rows of its first table.
-fn build<F: Form>(home: &Home) -> Result<usize, Error> {
-    let building = home.path().join(format!("{}.building", F::FILE));
+fn build<S: Schema>(home: &Home) -> Result<usize, Error> {
+    let building = home.path().join(format!("{}.building", S::FILE));
     let io = |error| home.error("beginning a new database", error);
     let failed = |error| Error::database(&building, Duration::ZERO, error);
     remove_database(&building);
     OpenOptions::new().append(true).create(true).mode(0o600).open(&building).map_err(io)?;
     let mut connection = Connection::open(&building).map_err(failed)?;
-    schema::migrate::<F>(&mut connection).map_err(failed)?;
-    let damaged = home.path().join(F::FILE);
+    schema::migrate::<S>(&mut connection).map_err(failed)?;
+    let damaged = home.path().join(S::FILE);
     // Where nothing is, a first database is begun, and nothing repaired.
     let is_repair = FILES.iter().any(|ending| beside(&damaged, ending).exists());
-    let aside = is_repair.then(|| free_name::<F>(home));
-    let saved = carry_over::<F>(&mut connection, &damaged, aside.as_deref()).map_err(failed)?;
+    let aside = is_repair.then(|| free_name::<S>(home));
+    let saved = copy_readable_rows::<S>(&mut connection, &damaged, aside.as_deref()).map_err(failed)?;
     remove_database(&beside(&damaged, READING));
     // Closing copies the log into the file, so that one file is all there is to move.
     connection.close().map_err(|(_, error)| failed(error))?;
-    fs::rename(&building, fresh::<F>(home)).and_then(|()| sync_directory(home.path())).map_err(io)?;
+    fs::rename(&building, fresh::<S>(home)).and_then(|()| sync_directory(home.path())).map_err(io)?;
     Ok(saved)
 }
 
 /// Moves the damaged database aside and the fresh one in its place. Gives where the damaged one is, if there was one.
-fn swap<F: Form>(home: &Home) -> Result<Option<PathBuf>, Error> {
-    let (aside, file) = (free_name::<F>(home), home.path().join(F::FILE));
+fn swap<S: Schema>(home: &Home) -> Result<Option<PathBuf>, Error> {
+    let (aside, file) = (free_name::<S>(home), home.path().join(S::FILE));
     let swap = || {
         let moved = move_database(&file, &aside)?;
-        fs::rename(fresh::<F>(home), &file)?;
+        fs::rename(fresh::<S>(home), &file)?;
         sync_directory(home.path())?;
         Ok(moved)
     };
@@ -134,8 +134,8 @@ fn swap<F: Form>(home: &Home) -> Result<Option<PathBuf>, Error> {
     Ok(moved.then_some(aside))
 }
 
-fn free_name<F: Form>(home: &Home) -> PathBuf {
-    let named = |number: u32| home.path().join(format!("{}.damaged-{number}", F::FILE));
+fn free_name<S: Schema>(home: &Home) -> PathBuf {
+    let named = |number: u32| home.path().join(format!("{}.damaged-{number}", S::FILE));
     let is_free = |path: &PathBuf| FILES.iter().all(|ending| !beside(path, ending).exists());
     (1..u32::MAX).map(named).find(is_free).unwrap_or_else(|| named(u32::MAX))
 }
@@ -168,7 +168,7 @@ fn remove_database(path: &Path) {
 
 /// Copies every row that can be read, and notes where the damaged file will be. Gives the number of rows of the first
 /// table.
-fn carry_over<F: Form>(
+fn copy_readable_rows<S: Schema>(
     fresh: &mut Connection,
     damaged: &Path,
     aside: Option<&Path>,
@@ -177,14 +177,13 @@ fn carry_over<F: Form>(
     let mut saved = Vec::new();
     if let Some(old) = open_damaged(damaged) {
         // Pages of a damaged file may refer to one another in a circle. A row has at least a cell and a pointer to it.
-        let most =
-            FileNumber::of(damaged).map_or(0, |file| (file.length() + log_length(damaged)) / SMALLEST_ROW);
-        saved.extend(F::SAVED.iter().map(|table| copy_table(&old, &transaction, table, most)));
-        F::after_rescue(&transaction, &old)?;
+        let most = FileId::of(damaged).map_or(0, |file| (file.length() + log_length(damaged)) / SMALLEST_ROW);
+        saved.extend(S::RESCUED_TABLES.iter().map(|table| copy_table(&old, &transaction, table, most)));
+        S::after_rescue(&transaction, &old)?;
     }
     let saved = saved.first().copied().unwrap_or_default();
     if let Some(aside) = aside {
-        noted::note_file(&transaction, aside, saved)?;
+        record::note_file(&transaction, aside, saved)?;
     }
     transaction.commit()?;
     Ok(saved)
@@ -196,7 +195,7 @@ fn carry_over<F: Form>(
 /// not fit to the log any more. SQLite makes another one out of the log.
 fn open_damaged(damaged: &Path) -> Option<Connection> {
     // SQLite removes the log of an empty file, so that one is not opened.
-    if FileNumber::of(damaged).map_or(0, FileNumber::length) == 0 {
+    if FileId::of(damaged).map_or(0, FileId::length) == 0 {
         return None;
     }
     let linked = beside(damaged, READING);

@@ -10,19 +10,19 @@ use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender, Tag};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
 
+use crate::agent_note::{self, OF_GONE_AGENTS};
 use crate::append::put;
 use crate::cursor::{self, POSITION};
 use crate::error::Error;
+use crate::ids::{IdSource, Uptime};
 use crate::journal::Journal;
-use crate::note::{self, OF_GONE_AGENTS};
 use crate::row::text;
-use crate::stamp::{Stamp, Uptime};
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// What was there so many prunings ago may go, unless somebody still needs it. A cursor that was not used for as long
-    /// holds nothing back.
+pub struct RetentionLimits {
+    /// Messages from so many prunings ago are deleted, unless a cursor, an inbox or an open question still needs them. A
+    /// cursor that was not used for as long keeps nothing.
     pub prunings: usize,
     /// More messages than this are not kept, oldest first, read or not.
     pub messages: u32,
@@ -30,7 +30,7 @@ pub struct Limits {
     pub bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for RetentionLimits {
     /// About a month, and what a query over all of it can still bear.
     fn default() -> Self {
         Self { prunings: 30, messages: 200_000, bytes: 1 << 30 }
@@ -52,14 +52,14 @@ const INTERVAL: Duration = Duration::from_hours(20);
 /// How much of that may pass before it is written down, so that a machine that is started anew each day prunes as well.
 const NOTE_AFTER: Duration = Duration::from_hours(1);
 /// Messages that are taken away at once while there are too many bytes.
-const PIECE: i64 = 1_000;
+const DELETE_CHUNK: i64 = 1_000;
 
-/// The note that remembers the prunings.
+/// The note that holds the prunings.
 const PRUNINGS: &str = "prunings";
-/// The note that remembers the oldest message that was left when others were removed last.
+/// The note with the oldest message that was left when others were removed last.
 const KEPT_FROM: &str = "kept from";
-/// The note that remembers that the person was told of forgotten messages.
-const TOLD: &str = "told of forgotten messages";
+/// The note with the time at which deleted messages were last reported to the person.
+const REPORTED: &str = "told of forgotten messages";
 
 /// The prunings so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,8 +78,8 @@ struct Prunings {
 
 impl Prunings {
     fn read(connection: &Connection) -> rusqlite::Result<Option<Self>> {
-        let known =
-            note::value(connection, PRUNINGS)?.and_then(|note| serde_json::from_str::<Self>(&note).ok());
+        let known = agent_note::value(connection, PRUNINGS)?
+            .and_then(|note| serde_json::from_str::<Self>(&note).ok());
         // Numbers only grow: others are damaged, and must not make anything old.
         Ok(known.filter(|known| known.highest.is_sorted()))
     }
@@ -87,7 +87,7 @@ impl Prunings {
     fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         // Plain data: it cannot fail to be written.
         let value = serde_json::to_string(self).unwrap_or_default();
-        note::set(transaction, PRUNINGS, &value)
+        agent_note::set(transaction, PRUNINGS, &value)
     }
 
     /// The time that passed since it was looked at last: what the machine has been running since then, as far as is known.
@@ -103,14 +103,14 @@ impl Prunings {
 }
 
 impl Journal {
-    /// Prunes with the usual limits if it is time. For those who have time: listeners, the hub.
-    pub fn prune_if_due(&mut self, uptime: &Uptime, stamp: &Stamp) -> Result<(), Error> {
+    /// Prunes with the usual limits if it is time. Called by listeners and the hub, which have the time.
+    pub fn prune_if_due(&mut self, uptime: &Uptime, stamp: &IdSource) -> Result<(), Error> {
         let known = self.read(Prunings::read)?;
         let passed = known.as_ref().map(|known| known.passed(uptime));
         let waited =
             known.as_ref().zip(passed).map(|(known, passed)| Duration::from_secs(known.waited) + passed);
         if waited.is_none_or(|waited| waited >= INTERVAL) {
-            self.prune_at(Limits::default(), uptime, stamp)?;
+            self.prune_at(RetentionLimits::default(), uptime, stamp)?;
         } else if passed.is_some_and(|passed| passed >= NOTE_AFTER)
             || known.is_some_and(|known| known.boot != uptime.boot)
         {
@@ -120,15 +120,20 @@ impl Journal {
                 prunings.write(transaction)
             })?;
         }
-        self.forget_over_limit(Limits::default(), stamp).map(drop)
+        self.forget_over_limit(RetentionLimits::default(), stamp).map(drop)
     }
 
     /// Prunes now.
-    pub fn prune(&mut self, limits: Limits, stamp: &Stamp) -> Result<Pruned, Error> {
+    pub fn prune(&mut self, limits: RetentionLimits, stamp: &IdSource) -> Result<Pruned, Error> {
         self.prune_at(limits, &Uptime::now(), stamp)
     }
 
-    fn prune_at(&mut self, limits: Limits, uptime: &Uptime, stamp: &Stamp) -> Result<Pruned, Error> {
+    fn prune_at(
+        &mut self,
+        limits: RetentionLimits,
+        uptime: &Uptime,
+        stamp: &IdSource,
+    ) -> Result<Pruned, Error> {
         let messages = self.write(|transaction| {
             let mut prunings = Prunings::read(transaction)?.unwrap_or_default();
             prunings.look(uptime);
@@ -158,7 +163,7 @@ impl Journal {
     pub fn kept_from(&mut self) -> Result<Option<MessageId>, Error> {
         self.read(|connection| {
             let parse = |id: String| MessageId::parse(&id).ok();
-            let noted = note::value(connection, KEPT_FROM)?.and_then(parse);
+            let noted = agent_note::value(connection, KEPT_FROM)?.and_then(parse);
             // The note may be damaged, too: what the journal has is not older than what it keeps.
             Ok(noted.zip(oldest(connection)?.and_then(parse)).map(|(noted, oldest)| noted.min(oldest)))
         })
@@ -166,7 +171,7 @@ impl Journal {
 
     /// Forgets the oldest messages where there are more than the limits allow, read or not, and tells the person. Gives
     /// how many.
-    pub fn forget_over_limit(&mut self, limits: Limits, stamp: &Stamp) -> Result<usize, Error> {
+    pub fn forget_over_limit(&mut self, limits: RetentionLimits, stamp: &IdSource) -> Result<usize, Error> {
         if !self.read(|connection| is_over(connection, limits))? {
             return Ok(0);
         }
@@ -176,7 +181,7 @@ impl Journal {
                 .execute([limits.messages])?;
             while used_bytes(transaction)? > limits.bytes {
                 let piece = "DELETE FROM message WHERE seq IN (SELECT seq FROM message ORDER BY seq LIMIT ?1)";
-                match transaction.prepare(piece)?.execute([PIECE])? {
+                match transaction.prepare(piece)?.execute([DELETE_CHUNK])? {
                     0 => break,
                     more => forgotten += more,
                 }
@@ -199,12 +204,12 @@ fn oldest(connection: &Connection) -> rusqlite::Result<Option<String>> {
 /// Notes what is left, after messages were removed.
 fn note_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     match oldest(transaction)? {
-        Some(id) => note::set(transaction, KEPT_FROM, &id),
+        Some(id) => agent_note::set(transaction, KEPT_FROM, &id),
         None => Ok(()),
     }
 }
 
-fn is_over(connection: &Connection, limits: Limits) -> rusqlite::Result<bool> {
+fn is_over(connection: &Connection, limits: RetentionLimits) -> rusqlite::Result<bool> {
     // Numbers have gaps, so this counts too many at most: a look that costs nothing.
     let span: i64 = connection.query_row(
         "SELECT coalesce((SELECT max(seq) FROM message) - (SELECT min(seq) FROM message) + 1, 0)",
@@ -252,7 +257,11 @@ fn forget_receipts(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 
 /// Forgets agents that have been gone for so many prunings, and what was noted about them. A note `gone:ID` holds the
 /// pruning that found an agent gone first.
-fn forget_agents(transaction: &Transaction<'_>, prunings: &Prunings, limits: Limits) -> rusqlite::Result<()> {
+fn forget_agents(
+    transaction: &Transaction<'_>,
+    prunings: &Prunings,
+    limits: RetentionLimits,
+) -> rusqlite::Result<()> {
     let count = i64::try_from(prunings.count).unwrap_or(i64::MAX);
     let old = count.saturating_sub(i64::try_from(limits.prunings).unwrap_or(i64::MAX));
     let gone = "SELECT id FROM agent WHERE state = 'exited'";
@@ -281,14 +290,14 @@ fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(pages.saturating_mul(number("page_size")?).try_into().unwrap_or(0))
 }
 
-/// Tells the person, once a day at most.
-fn tell(transaction: &Transaction<'_>, forgotten: usize, stamp: &Stamp) -> rusqlite::Result<()> {
+/// Reports it to the person, once a day at most.
+fn tell(transaction: &Transaction<'_>, forgotten: usize, stamp: &IdSource) -> rusqlite::Result<()> {
     const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-    let told = note::value(transaction, TOLD)?.and_then(|told| told.parse::<i64>().ok());
+    let told = agent_note::value(transaction, REPORTED)?.and_then(|told| told.parse::<i64>().ok());
     if told.is_some_and(|told| (told..told.saturating_add(DAY_MS)).contains(&stamp.unix_ms)) {
         return Ok(());
     }
-    note::set(transaction, TOLD, &stamp.unix_ms.to_string())?;
+    agent_note::set(transaction, REPORTED, &stamp.unix_ms.to_string())?;
     let text = format!(
         "The journal is full: its {forgotten} oldest messages were removed, read or not. \
          `ringer status` shows who sends and who does not read."

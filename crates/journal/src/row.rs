@@ -48,8 +48,7 @@ pub(crate) fn insert(
 
 /// Reads a row of [`COLUMNS`]. `None` for one that has no id any more, and for a mark that this version does not know.
 ///
-/// What else is damaged is replaced: a message that cannot be read is lost to its reader, and one with a wrong sender is
-/// not.
+/// Other damaged columns are replaced by defaults: a message with a wrong sender is still better than none.
 pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Option<Message>> {
     let kind = text(row, 5)?;
     let tag = Tag::named(&kind).or_else(|| (!kind.starts_with(MARKS)).then_some(Tag::Notice(Kind::Status)));
@@ -89,8 +88,8 @@ const MARKS: &str = "mark-";
 
 /// A text. Bytes that are no UTF-8 are replaced with U+FFFD: a damaged byte costs a character, and not the row.
 ///
-/// Every text of both files is read with this or with [`optional_text`]. `row.get` fails on such bytes, and one of them
-/// would keep everybody from everything.
+/// Every text of both files is read with this or with [`optional_text`]. `row.get` fails on such bytes, and a
+/// single one would make the whole query fail.
 pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     match row.get_ref(column)? {
         ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),

@@ -2,11 +2,11 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::store::Form;
+use crate::database::Schema;
 
 /// The version this program writes.
-pub(crate) fn newest<F: Form>() -> i64 {
-    i64::try_from(F::STEPS.len()).map_or(i64::MAX, |steps| steps + 1)
+pub(crate) fn newest<S: Schema>() -> i64 {
+    i64::try_from(S::MIGRATIONS.len()).map_or(i64::MAX, |steps| steps + 1)
 }
 
 /// The version of a file; 0 for an empty one.
@@ -15,16 +15,18 @@ pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
 }
 
 /// Brings a file up to date, all steps in one transaction. The caller has made sure that it is not newer.
-pub(crate) fn migrate<F: Form>(connection: &mut Connection) -> rusqlite::Result<()> {
+pub(crate) fn migrate<S: Schema>(connection: &mut Connection) -> rusqlite::Result<()> {
     // Before the transaction, because it cannot be changed inside one.
     turn_log_on(connection)?;
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
-    // Somebody may have been faster.
+    // Another process may have migrated it in the meantime.
     match usize::try_from(version(&transaction)?) {
-        Ok(0) => execute(&transaction, F::TABLES),
-        from => F::STEPS.iter().skip(from.unwrap_or(1) - 1).try_for_each(|step| execute(&transaction, step)),
+        Ok(0) => execute(&transaction, S::TABLES),
+        from => {
+            S::MIGRATIONS.iter().skip(from.unwrap_or(1) - 1).try_for_each(|step| execute(&transaction, step))
+        }
     }?;
-    transaction.pragma_update(None, "user_version", newest::<F>())?;
+    transaction.pragma_update(None, "user_version", newest::<S>())?;
     transaction.commit()
 }
 
@@ -39,10 +41,10 @@ pub(crate) fn turn_log_on(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Whether the tables are exactly those that this program makes. Then the file is of its version, whatever its number says.
-pub(crate) fn is_own<F: Form>(connection: &Connection) -> rusqlite::Result<bool> {
+pub(crate) fn is_own<S: Schema>(connection: &Connection) -> rusqlite::Result<bool> {
     let mut own = Connection::open_in_memory()?;
     let transaction = own.transaction()?;
-    execute(&transaction, F::TABLES)?;
+    execute(&transaction, S::TABLES)?;
     Ok(definitions(connection)? == definitions(&transaction)?)
 }
 
@@ -66,13 +68,13 @@ fn execute(transaction: &Transaction<'_>, statements: &[&str]) -> rusqlite::Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::Messages;
-    use crate::memory::Notices;
+    use crate::hub_store::HubSchema;
+    use crate::journal::JournalSchema;
 
-    fn pages_of_definitions<F: Form>() -> i64 {
+    fn pages_of_definitions<S: Schema>() -> i64 {
         let directory = tempfile::tempdir().unwrap();
-        let mut connection = Connection::open(directory.path().join(F::FILE)).unwrap();
-        migrate::<F>(&mut connection).unwrap();
+        let mut connection = Connection::open(directory.path().join(S::FILE)).unwrap();
+        migrate::<S>(&mut connection).unwrap();
         let mut count = connection.prepare("SELECT count(*) FROM dbstat WHERE name = 'sqlite_schema'");
         if let Ok(statement) = &mut count {
             return statement.query_row([], |row| row.get(0)).unwrap();
@@ -85,16 +87,16 @@ mod tests {
 
     #[test]
     fn the_tables_fit_into_the_first_page() {
-        assert_eq!((pages_of_definitions::<Messages>(), pages_of_definitions::<Notices>()), (1, 1));
+        assert_eq!((pages_of_definitions::<JournalSchema>(), pages_of_definitions::<HubSchema>()), (1, 1));
     }
 
     #[test]
     fn an_older_file_keeps_what_is_in_it_and_gets_what_a_new_one_has() {
         let (mut old, mut new) =
             (Connection::open_in_memory().unwrap(), Connection::open_in_memory().unwrap());
-        migrate::<Messages>(&mut new).unwrap();
+        migrate::<JournalSchema>(&mut new).unwrap();
         // Version 1 had no tables for leads and spooled events, and a smaller one for agents.
-        migrate::<Messages>(&mut old).unwrap();
+        migrate::<JournalSchema>(&mut old).unwrap();
         old.execute_batch(
             "DROP TABLE spooled; DROP TABLE lead; DROP TABLE agent; CREATE TABLE agent (id TEXT PRIMARY KEY);
              DROP TABLE repair; ALTER TABLE cursor DROP COLUMN id; ALTER TABLE cursor DROP COLUMN idle;
@@ -102,35 +104,35 @@ mod tests {
         )
         .unwrap();
         old.execute_batch("PRAGMA user_version = 1; INSERT INTO note VALUES ('a', 'b')").unwrap();
-        migrate::<Messages>(&mut old).unwrap();
+        migrate::<JournalSchema>(&mut old).unwrap();
         let query = "SELECT value FROM note WHERE name = 'a'";
         let note: String = old.query_row(query, [], |row| row.get(0)).unwrap();
-        assert_eq!((note.as_str(), version(&old).unwrap()), ("b", newest::<Messages>()));
+        assert_eq!((note.as_str(), version(&old).unwrap()), ("b", newest::<JournalSchema>()));
         assert_eq!(definitions(&old).unwrap(), definitions(&new).unwrap());
     }
 
     #[test]
     fn a_file_of_this_version_is_known_by_its_tables() {
-        fn check<F: Form>() {
+        fn check<S: Schema>() {
             let mut connection = Connection::open_in_memory().unwrap();
-            migrate::<F>(&mut connection).unwrap();
-            assert!(is_own::<F>(&connection).unwrap());
+            migrate::<S>(&mut connection).unwrap();
+            assert!(is_own::<S>(&connection).unwrap());
             connection.execute_batch("CREATE TABLE another (a)").unwrap();
-            assert!(!is_own::<F>(&connection).unwrap());
+            assert!(!is_own::<S>(&connection).unwrap());
         }
-        check::<Messages>();
-        check::<Notices>();
+        check::<JournalSchema>();
+        check::<HubSchema>();
     }
 
     #[test]
     fn migrating_twice_changes_nothing() {
         let mut connection = Connection::open_in_memory().unwrap();
-        migrate::<Messages>(&mut connection).unwrap();
+        migrate::<JournalSchema>(&mut connection).unwrap();
         let before = definitions(&connection).unwrap();
-        migrate::<Messages>(&mut connection).unwrap();
+        migrate::<JournalSchema>(&mut connection).unwrap();
         assert_eq!(
             (version(&connection).unwrap(), definitions(&connection).unwrap()),
-            (newest::<Messages>(), before)
+            (newest::<JournalSchema>(), before)
         );
     }
 }

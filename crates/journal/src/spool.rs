@@ -19,7 +19,7 @@ use ringer_core::Agent;
 use rustix::fs::OFlags;
 
 use crate::home::Home;
-use crate::stamp::Uptime;
+use crate::ids::Uptime;
 
 mod lost;
 
@@ -57,7 +57,7 @@ pub(crate) struct Entry {
     /// Events of an earlier boot come first: their agents are gone.
     is_of_this_boot: bool,
     pub(crate) mono: Duration,
-    /// The name identifies the event: it is noted in the transaction that takes the event in.
+    /// The name identifies the event: it is recorded in the transaction that applies the event.
     pub(crate) name: String,
     directory: PathBuf,
 }
@@ -93,7 +93,7 @@ impl Spool {
         }
         make_private(directory)?;
         has_room(directory)?;
-        let agent = file_word(agent);
+        let agent = file_name_part(agent);
         let temporary = directory.join(format!("{random:08x}-{agent}{TEMPORARY}"));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         Ok(Unfinished { file, temporary, random, agent })
@@ -101,7 +101,7 @@ impl Spool {
 
     /// Whether an event of that agent is spooled, or being spooled.
     pub(crate) fn has_any_of(&self, agent: &Agent) -> bool {
-        let word = file_word(agent);
+        let word = file_name_part(agent);
         let agent_of = |name: &str| {
             let (stem, parts) = match name.strip_suffix(EVENT) {
                 Some(stem) => (stem, 4),
@@ -118,7 +118,7 @@ impl Spool {
         if names.is_empty() {
             return Vec::new();
         }
-        let (boot, word) = (boot_id(), of.map(file_word));
+        let (boot, word) = (boot_id(), of.map(file_name_part));
         let mut entries: Vec<Entry> = names
             .into_iter()
             .filter_map(|(directory, name)| Entry::parse(directory, name, &boot))
@@ -129,7 +129,7 @@ impl Spool {
         entries
     }
 
-    /// How many events are spooled, and how many files of the last day could not be read and were set aside.
+    /// How many events are spooled, and how many files of the last day could not be read and were quarantined.
     pub(crate) fn count(&self) -> (usize, usize) {
         let events = self.names().filter(|(_, name)| name.ends_with(EVENT)).count();
         let is_recent = |file: &fs::DirEntry| {
@@ -187,12 +187,12 @@ impl Entry {
         self.directory.join(&self.name)
     }
 
-    /// Where it is once it was set aside.
+    /// Where it is once it was quarantined.
     pub(crate) fn bad_path(&self) -> PathBuf {
         self.directory.join("bad").join(&self.name)
     }
 
-    /// Whether it is still there. Asked under the write lock: an event that is gone was taken in.
+    /// Whether it is still there. Checked under the write lock: an event that is gone was applied.
     pub(crate) fn exists(&self) -> bool {
         fs::symlink_metadata(self.path()).is_ok()
     }
@@ -210,7 +210,7 @@ impl Entry {
     }
 
     /// Moves it away, because it cannot be read.
-    pub(crate) fn set_aside(&self) -> io::Result<()> {
+    pub(crate) fn quarantine(&self) -> io::Result<()> {
         make_private(&self.directory.join("bad"))?;
         fs::rename(self.path(), self.bad_path())
     }
@@ -292,7 +292,7 @@ fn has_room(directory: &Path) -> io::Result<()> {
 }
 
 /// An agent's id as a part of a file name. Ids are words of clients, which may hold anything.
-fn file_word(agent: &Agent) -> String {
+fn file_name_part(agent: &Agent) -> String {
     let id = agent.as_str();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     if id.len() <= 64 && id.chars().all(is_plain) {

@@ -1,160 +1,168 @@
-//! Those who wait, and what they wait for.
+//! A registered doorbell at which a process waits.
+//!
+//! The order loses no message: register, then read the journal, and only then wait.
 
-use ringer_core::{Draft, Mark, QuestionId, Recipient, Scope, Tag};
-use rusqlite::{Transaction, params};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
-use crate::row::{optional_text, text};
+use ringer_core::Scope;
+use rusqlite::Transaction;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, getppid};
 
-/// What somebody waits for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Topic {
-    /// What a lead agent reads in a scope, except what it sent itself.
-    Lead {
-        /// The agent that waits.
-        own: Option<String>,
-    },
-    /// Everything, in every scope.
-    Everything,
-    /// The answer to a question.
-    Answer(QuestionId),
+use crate::doorbell::{self, Doorbell, LockOwner};
+use crate::error::Error;
+use crate::ids::IdSource;
+use crate::journal::Journal;
+use crate::lock::FileId;
+use crate::process::started;
+use crate::subscription::{self, Topic};
+
+/// What to do when the parent process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnParentExit {
+    /// End too: the agent that waited is gone, and must not consume what the next one should read.
+    Stop,
+    /// Keep waiting.
+    Continue,
 }
 
-impl Topic {
-    fn name(&self) -> String {
-        match self {
-            Self::Lead { .. } => "lead".to_owned(),
-            Self::Everything => "everything".to_owned(),
-            Self::Answer(question) => format!("answer:{question}"),
-        }
-    }
+/// Why waiting ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WakeReason {
+    /// Another process wrote to the doorbell.
+    Rung,
+    /// The deadline passed.
+    TimedOut,
+    /// The parent ended.
+    Orphaned,
+}
 
-    fn own(&self) -> Option<&str> {
-        match self {
-            Self::Lead { own } => own.as_deref(),
-            Self::Everything | Self::Answer(_) => None,
-        }
-    }
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    bell: Doorbell,
+    topic: Topic,
+    scope: Scope,
+    parent: Option<ParentWatch>,
+    /// The database we are registered in.
+    registered: FileId,
+}
 
-    fn named(name: &str, own: Option<String>) -> Option<Self> {
-        match name {
-            "lead" => Some(Self::Lead { own }),
-            "everything" => Some(Self::Everything),
-            _ => QuestionId::parse(name.strip_prefix("answer:")?).ok().map(Self::Answer),
-        }
-    }
-
-    /// Whether a message is worth waking somebody who waits for this, in that scope.
-    fn wants(&self, scope: &str, draft: &Draft) -> bool {
-        match self {
-            Self::Everything => true,
-            Self::Lead { own } => {
-                draft.scope.as_str() == scope
-                    && matches!(draft.tag, Tag::Notice(_))
-                    && matches!(draft.recipient, Recipient::Default | Recipient::Lead | Recipient::All)
-                    && own.as_deref() != Some(draft.sender.as_str())
+impl Waiter {
+    /// Creates a doorbell, registers it and runs `also` in the same transaction; removes registrations of dead processes.
+    pub(crate) fn register<T>(
+        journal: &mut Journal,
+        topic: Topic,
+        scope: &Scope,
+        consumer: &str,
+        parent: OnParentExit,
+        also: impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<(Self, T), Error> {
+        let owner = LockOwner {
+            pid: std::process::id(),
+            started: started(std::process::id()),
+            consumer: consumer.to_owned(),
+            scope: scope.to_string(),
+        };
+        // The directories may have been removed since the journal was opened.
+        let made = journal.home.make_directories();
+        made.map_err(|error| journal.home.error("making the home", error))?;
+        let bell = Doorbell::create(&journal.home, &IdSource::now().name(), &owner, None)
+            .map_err(|error| journal.home.error("hanging a doorbell", error))?;
+        let home = journal.home.clone();
+        doorbell::remove_stale(&home);
+        let done = journal.write(|transaction| {
+            let (dead, living): (Vec<String>, Vec<String>) =
+                subscription::registered(transaction)?.into_iter().partition(|name| {
+                    name != bell.name() && doorbell::remove_if_stale(&doorbell::named(&home, name))
+                });
+            if !dead.is_empty() {
+                subscription::keep_only(transaction, &living)?;
             }
-            Self::Answer(question) => {
-                draft.tag == Tag::Mark(Mark::Answer) && draft.question_id.as_ref() == Some(question)
+            subscription::register(transaction, bell.name(), &topic, scope)?;
+            also(transaction)
+        })?;
+        let parent = (parent == OnParentExit::Stop).then(ParentWatch::begin).flatten();
+        Ok((Self { bell, topic, scope: scope.clone(), parent, registered: journal.file() }, done))
+    }
+
+    /// To be called before each read of the journal: drains the doorbell, and opens the database again if another file has
+    /// its name by now.
+    pub(crate) fn prepare(&mut self, journal: &mut Journal) -> Result<(), Error> {
+        self.bell.drain().map_err(|error| journal.home.error("emptying the doorbell", error))?;
+        journal.refresh()?;
+        self.register_again(journal).map(drop)
+    }
+
+    /// Registers again if the open database is not the one that this doorbell is registered in. Gives whether that was so.
+    fn register_again(&mut self, journal: &mut Journal) -> Result<bool, Error> {
+        let anew = self.registered != journal.file();
+        if anew {
+            journal.write(|transaction| {
+                subscription::register(transaction, self.bell.name(), &self.topic, &self.scope)
+            })?;
+            self.registered = journal.file();
+        }
+        Ok(anew)
+    }
+
+    /// Waits until another process writes to the doorbell, the deadline passes or the parent ends.
+    ///
+    /// If the database was quarantined in the meantime, this doorbell was registered nowhere: then it returns at once.
+    pub(crate) fn wait(
+        &mut self,
+        journal: &mut Journal,
+        deadline: Option<Instant>,
+    ) -> Result<WakeReason, Error> {
+        if self.register_again(journal)? {
+            return Ok(WakeReason::Rung);
+        }
+        loop {
+            if self.is_orphaned() {
+                return Ok(WakeReason::Orphaned);
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Ok(WakeReason::TimedOut);
+            }
+            let timeout = left.map(|left| Timespec {
+                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: left.subsec_nanos().into(),
+            });
+            let mut waits = vec![PollFd::new(&self.bell, PollFlags::IN)];
+            if let Some(end) = self.parent.as_ref().and_then(|parent| parent.end.as_ref()) {
+                waits.push(PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN));
+            }
+            match poll(&mut waits, timeout.as_ref()) {
+                Ok(_) if waits[0].revents().contains(PollFlags::IN) && !self.is_orphaned() => {
+                    return Ok(WakeReason::Rung);
+                }
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(journal.home.error("waiting at the doorbell", error.into())),
             }
         }
     }
-}
 
-/// Registers a doorbell, by its name in the home: that is found from everywhere, whatever the path to the home is.
-pub(crate) fn register(
-    transaction: &Transaction<'_>,
-    bell: &str,
-    topic: &Topic,
-    scope: &Scope,
-) -> rusqlite::Result<()> {
-    transaction
-        .prepare("INSERT OR REPLACE INTO waiter (bell, topic, scope, own) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![bell, topic.name(), scope.as_str(), topic.own()])?;
-    Ok(())
-}
-
-/// Forgets all doorbells but these, also those whose names are damaged.
-pub(crate) fn keep_only(transaction: &Transaction<'_>, bells: &[String]) -> rusqlite::Result<()> {
-    // Plain data: it cannot fail to be written.
-    let bells = serde_json::to_string(bells).unwrap_or_default();
-    transaction
-        .prepare("DELETE FROM waiter WHERE bell NOT IN (SELECT value FROM json_each(?1))")?
-        .execute([bells])?;
-    Ok(())
-}
-
-/// The doorbells to ring for a message.
-///
-/// Read in the transaction that appends it. Whoever registers later looks in the journal only after that, and sees the
-/// message; whoever registered before is rung.
-pub(crate) fn to_ring(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite::Result<Vec<String>> {
-    let mut statement = transaction.prepare("SELECT bell, topic, scope, own FROM waiter")?;
-    let mut rows = statement.query([])?;
-    let mut bells = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (topic, scope) = (text(row, 1)?, text(row, 2)?);
-        // What is no topic is a damaged one: a ring in vain costs a look, and a missing one a message.
-        if Topic::named(&topic, optional_text(row, 3)?).is_none_or(|topic| topic.wants(&scope, draft)) {
-            bells.push(text(row, 0)?);
-        }
+    /// Whether the parent process has ended.
+    pub(crate) fn is_orphaned(&self) -> bool {
+        self.parent.as_ref().is_some_and(|parent| getppid() != Some(parent.pid))
     }
-    Ok(bells)
 }
 
-/// Every registered doorbell.
-pub(crate) fn registered(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<String>> {
-    let mut statement = transaction.prepare("SELECT bell FROM waiter")?;
-    statement.query_map([], |row| text(row, 0))?.collect()
+#[derive(Debug)]
+struct ParentWatch {
+    pid: Pid,
+    /// Readable when the parent has ended. Where the system has no such thing, the pid is looked at on every waking.
+    end: Option<OwnedFd>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ringer_core::{Agent, Kind, Sender};
-
-    fn draft(sender: &str, recipient: Recipient) -> Draft {
-        let mut draft = Draft::new(Scope::global(), Sender::new(sender).unwrap(), Kind::Status, "x").unwrap();
-        draft.recipient = recipient;
-        draft
-    }
-
-    #[test]
-    fn a_lead_is_woken_by_what_it_reads_and_not_by_itself() {
-        let lead = Topic::Lead { own: Some("lead-1".into()) };
-        let wakes = |scope, sender, recipient| lead.wants(scope, &draft(sender, recipient));
-        assert!(wakes("global", "worker", Recipient::Default));
-        assert!(wakes("global", "worker", Recipient::Lead));
-        assert!(wakes("global", "worker", Recipient::All));
-        assert!(!wakes("global", "worker", Recipient::Person));
-        assert!(!wakes("global", "worker", Recipient::Agent(Agent::new("other").unwrap())));
-        assert!(!wakes("global", "lead-1", Recipient::Default), "nobody is woken by his own message");
-        assert!(!wakes("0a0a0a0a", "worker", Recipient::Default), "another repository");
-        let mark = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Read), "");
-        assert!(!lead.wants("global", &mark) && Topic::Everything.wants("global", &mark));
-    }
-
-    #[test]
-    fn an_answer_wakes_the_one_who_asked() {
-        let (one, two) = (QuestionId::new(1, 1), QuestionId::new(2, 2));
-        let mut answer = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Answer), "yes");
-        answer.question_id = Some(one.clone());
-        assert!(Topic::Answer(one.clone()).wants("other", &answer));
-        assert!(!Topic::Answer(two).wants("global", &answer));
-        answer.tag = Tag::Notice(Kind::Question);
-        assert!(!Topic::Answer(one).wants("global", &answer), "the question itself is no answer");
-    }
-
-    #[test]
-    fn names_both_ways() {
-        for topic in [
-            Topic::Lead { own: None },
-            Topic::Lead { own: Some("a".into()) },
-            Topic::Everything,
-            Topic::Answer(QuestionId::new(1, 1)),
-        ] {
-            let own = topic.own().map(str::to_owned);
-            assert_eq!(Topic::named(&topic.name(), own), Some(topic));
-        }
-        assert_eq!(Topic::named("dance", None), None);
+impl ParentWatch {
+    fn begin() -> Option<Self> {
+        let pid = getppid()?;
+        #[cfg(target_os = "linux")]
+        let end = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok();
+        #[cfg(not(target_os = "linux"))]
+        let end = None;
+        Some(Self { pid, end })
     }
 }

@@ -13,7 +13,7 @@ use ringer_agents::hook::{HookError, Whereabouts, call};
 use ringer_core::{
     Agent, AgentState, BlockedOn, Draft, Kind, Message, MessageId, MessageOrigin, Recipient, Scope, Sender,
 };
-use ringer_journal::{Home, Journal, Stamp};
+use ringer_journal::{Home, IdSource, Journal};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -127,7 +127,7 @@ impl World {
     pub(crate) fn send_to(&self, recipient: Recipient, from: &str, text: &str) -> MessageId {
         let mut draft = Draft::new(Scope::global(), Sender::new(from).unwrap(), Kind::Status, text).unwrap();
         draft.recipient = recipient;
-        self.journal().append(&draft, &Stamp::now()).unwrap()
+        self.journal().append(&draft, &IdSource::now()).unwrap()
     }
 
     /// How far a message has come.

@@ -8,7 +8,7 @@ use std::thread;
 use ringer_agents::client::{CLAUDE_CONTEXT_LIMIT, Client};
 use ringer_agents::hook::MAX_BLOCKS;
 use ringer_core::{AgentState, Draft, Message, MessageId, Recipient, Scope, Sender, Tag};
-use ringer_journal::{CONFIRM_WITHIN, Claim, LEASE, Stamp};
+use ringer_journal::{CONFIRM_WITHIN, Claim, IdSource, LEASE};
 use serde_json::{Value, json};
 
 use crate::hook::{AGENT, Closed, NOWHERE, SESSION, World, agent, block, entered, recorded};
@@ -167,8 +167,8 @@ fn millis(time: std::time::Duration) -> i64 {
 
 /// A hook that died so many milliseconds ago, between its claim and its output.
 fn die_half_way(world: &World, milliseconds_ago: i64) {
-    let stamp = Stamp::now();
-    let stamp = Stamp { unix_ms: stamp.unix_ms - milliseconds_ago, ..stamp };
+    let stamp = IdSource::now();
+    let stamp = IdSource { unix_ms: stamp.unix_ms - milliseconds_ago, ..stamp };
     let all = |pending: &[Message]| ids(pending);
     let claim = Claim { call_id: Some("t0"), choose: Some(&all), ..Claim::default() };
     assert!(world.journal().claim_for(&agent(), &claim, &stamp).unwrap().is_some());
@@ -194,7 +194,7 @@ fn what_was_handed_over_and_never_confirmed_comes_again() {
     let world = working();
     let id = world.send(AGENT, "hello");
     world.play("claude_PostToolUse_Bash");
-    let later = Stamp::now().unix_ms + millis(CONFIRM_WITHIN) + 1000;
+    let later = IdSource::now().unix_ms + millis(CONFIRM_WITHIN) + 1000;
     assert_eq!(ids(&world.journal().pending_for(&agent(), later).unwrap()), [id]);
 }
 
@@ -315,8 +315,8 @@ fn a_stop_that_nothing_keeps_is_an_end() {
     let mut draft =
         Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(ringer_core::Mark::Read), "m1");
     draft.recipient = Recipient::Agent(agent());
-    world.journal().append(&draft, &Stamp::now()).unwrap();
-    assert_eq!(world.journal().pending_for(&agent(), Stamp::now().unix_ms).unwrap().len(), 1);
+    world.journal().append(&draft, &IdSource::now()).unwrap();
+    assert_eq!(world.journal().pending_for(&agent(), IdSource::now().unix_ms).unwrap().len(), 1);
     assert_eq!(world.play("claude_Stop"), "");
     assert_eq!(world.state(), AgentState::Done);
     assert!(world.told().last().unwrap().starts_with("complete: "), "{:?}", world.told());

@@ -5,7 +5,7 @@
 use ringer_agents::bootstrap::instructions;
 use ringer_agents::client::{CLAUDE_CONTEXT_LIMIT, Client};
 use ringer_core::{Agent, MAX_BODY, Message, Recipient, Scope};
-use ringer_journal::{Consumer, Error, Heard, Listener, Parent};
+use ringer_journal::{Consumer, Error, ListenOutcome, Listener, OnParentExit};
 use serde_json::json;
 use std::time::Instant;
 
@@ -31,13 +31,14 @@ fn listen(world: &World) -> Vec<String> {
     let mut journal = world.journal();
     let consumer = Consumer::new(Consumer::LEAD, Scope::global()).unwrap();
     let mut listener =
-        Listener::begin(&mut journal, consumer, Some(AGENT.to_owned()), false, Parent::Ignore).unwrap();
+        Listener::begin(&mut journal, consumer, Some(AGENT.to_owned()), false, OnParentExit::Continue)
+            .unwrap();
     let mut heard = Vec::new();
     let done = listener.next(Some(Instant::now()), 100, |messages: &[Message]| {
         heard.extend(messages.iter().map(|message| message.draft.body.clone()));
         Ok::<usize, Error>(messages.len())
     });
-    assert!(matches!(done.unwrap(), Heard::Messages(_) | Heard::Nothing));
+    assert!(matches!(done.unwrap(), ListenOutcome::Delivered(_) | ListenOutcome::TimedOut));
     heard
 }
 

@@ -1,7 +1,7 @@
 //! `ringer acknowledge`.
 
 use ringer_core::QuestionId;
-use ringer_journal::Stamp;
+use ringer_journal::IdSource;
 use serde::Serialize;
 
 use crate::failure::Outcome;
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let question = journal.question(&id)?;
     let asker = question.and_then(|question| question.asker.agent());
     let sender = place::sender(arguments.from.as_deref(), asker.as_ref(), &mut journal, repository.as_ref())?;
-    let question = journal.answer(&id, arguments.answer.as_deref(), &sender, &Stamp::now())?;
+    let question = journal.answer(&id, arguments.answer.as_deref(), &sender, &IdSource::now())?;
     link::start_if_alone(&journal);
     place::tell_of_repair(&journal);
     if arguments.json {

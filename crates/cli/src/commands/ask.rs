@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ringer_core::{Draft, Kind, MAX_BODY, validate_text};
-use ringer_journal::{Asked, Journal, Parent, Stamp};
+use ringer_journal::{IdSource, Journal, OnParentExit, PendingQuestion};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -74,12 +74,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             .hint(format!("ringer acknowledge {id} \"the answer\"")));
     }
     // If that cannot be written, the answer comes once more, into the agent's turn.
-    let _ = journal.has_read_answer(&asked.id, Stamp::now().unix_ms);
+    let _ = journal.mark_answer_read(&asked.id, IdSource::now().unix_ms);
     Ok(())
 }
 
 /// Stores the question and rings.
-fn send(arguments: &Args) -> Result<(Journal, Asked), Failure> {
+fn send(arguments: &Args) -> Result<(Journal, PendingQuestion), Failure> {
     let repository = place::repository();
     let scope = place::scope(repository.as_ref());
     let mut journal = place::journal()?;
@@ -92,8 +92,8 @@ fn send(arguments: &Args) -> Result<(Journal, Asked), Failure> {
     validate_text("question", &arguments.question, MAX_BODY)?;
     let mut draft = Draft::new(scope, sender, Kind::Question, &asks)?;
     draft.origin = caller::origin();
-    let wait = arguments.wait.then_some(Parent::Watch);
-    let asked = journal.ask(&draft, &arguments.question, &arguments.option, &Stamp::now(), wait)?;
+    let wait = arguments.wait.then_some(OnParentExit::Stop);
+    let asked = journal.ask(&draft, &arguments.question, &arguments.option, &IdSource::now(), wait)?;
     link::start_if_alone(&journal);
     place::tell_of_repair(&journal);
     Ok((journal, asked))

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ringer_hub::{PlainHost, Plugs, RunError, Surroundings};
 use ringer_ipc::{Client, ClientError, detach};
-use ringer_journal::HubBell;
+use ringer_journal::HubLock;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -111,7 +111,7 @@ fn stop() -> Outcome {
     // The connection ends a moment before the hub does; its lock says when it is gone.
     while let Ok(Some(_)) = client.next_line() {}
     let deadline = Instant::now() + END_WITHIN;
-    while let Some(hub) = HubBell::holder(&home) {
+    while let Some(hub) = HubLock::owner(&home) {
         if Instant::now() >= deadline {
             let message = format!("the hub was told to end and still runs (pid {})", hub.pid);
             return Err(Failure::new(Exit::TryAgain, message)
@@ -135,7 +135,7 @@ fn status(as_json: bool) -> Outcome {
         Err(error) => return Err(link::failure(error)),
     };
     let Some(status) = found else {
-        let holder = HubBell::holder(&home).map(|holder| holder.pid);
+        let holder = HubLock::owner(&home).map(|holder| holder.pid);
         let failure = link::last_failure(&home).filter(|_| holder.is_none());
         if as_json {
             let why = failure.map(|failure| failure.why);

@@ -2,7 +2,7 @@
 
 use ringer_core::{MarkTarget, Record, Tag, apply_mark};
 use ringer_hub::{Clock, view};
-use ringer_journal::{Filter, Memory};
+use ringer_journal::{Filter, HubStore};
 use ringer_term::sanitise_line_before;
 use serde_json::{Value, json};
 
@@ -62,12 +62,12 @@ fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<V
     let clock = Clock::local();
     let home = place::home()?;
     let Some(mut journal) = place::existing_journal()? else { return Ok(json!([])) };
-    let mut memory = Memory::open_existing(&home)?;
-    let mut records = match &mut memory {
-        Some(memory) => memory.remembered(arguments.limit)?.records,
+    let mut hub_store = HubStore::open_existing(&home)?;
+    let mut records = match &mut hub_store {
+        Some(hub_store) => hub_store.notifications(arguments.limit)?.records,
         None => Vec::new(),
     };
-    for message in journal.not_taken(memory.as_mut())? {
+    for message in journal.unread_by_hub(hub_store.as_mut())? {
         match message.draft.tag {
             Tag::Notice(_) => records.extend(Record::of(&message)),
             // Marks that wait for a hub count already.
@@ -99,10 +99,10 @@ fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome
         let lines: String = messages.iter().map(|message| word_line(message, &clock) + "\n").collect();
         return print_text(&lines);
     }
-    let mut memory = Memory::open_existing(&home)?;
+    let mut hub_store = HubStore::open_existing(&home)?;
     let mut rows = Vec::new();
     for message in &messages {
-        let remembered = memory.as_mut().map(|memory| memory.notification(message.id.as_str()));
+        let remembered = hub_store.as_mut().map(|hub_store| hub_store.notification(message.id.as_str()));
         let remembered = remembered.transpose()?.flatten();
         // What was never remembered was never shown, and is nothing to read.
         let record =

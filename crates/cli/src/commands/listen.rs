@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ringer_core::Message;
 use ringer_hub::Clock;
-use ringer_journal::{Consumer, Heard, Listener, Parent, Stamp, Uptime};
+use ringer_journal::{Consumer, IdSource, ListenOutcome, Listener, OnParentExit, Uptime};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
@@ -66,8 +66,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let own = place::sender(None, None, &mut journal, repository.as_ref())?
         .agent()
         .map(|agent| agent.as_str().to_owned());
-    journal.prune_if_due(&Uptime::now(), &Stamp::now())?;
-    let parent = if arguments.follow { Parent::Ignore } else { Parent::Watch };
+    journal.prune_if_due(&Uptime::now(), &IdSource::now())?;
+    let parent = if arguments.follow { OnParentExit::Continue } else { OnParentExit::Stop };
     let mut listener = Listener::begin(&mut journal, consumer, own, arguments.from_now, parent)?;
     let clock = Clock::local();
     loop {
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             place::tell_of(&repair);
         }
         let heard = heard?;
-        if !(arguments.follow && matches!(heard, Heard::Messages(_))) {
+        if !(arguments.follow && matches!(heard, ListenOutcome::Delivered(_))) {
             return Ok(());
         }
     }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use ringer_core::{Kind, Message, Recipient};
 use ringer_hub::Clock;
-use ringer_journal::{Filter, Journal, Parent, Stamp, Watch};
+use ringer_journal::{Filter, IdSource, Journal, JournalFollower, OnParentExit};
 
 use crate::failure::{Failure, Outcome};
 use crate::line::{json_line, word_line};
@@ -50,7 +50,7 @@ pub(crate) struct Args {
 const PAGE: usize = 500;
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let now = Stamp::now().unix_ms;
+    let now = IdSource::now().unix_ms;
     let since = arguments.since.as_deref().map(|since| parse_since(since, now)).transpose();
     let scope = place::scope(place::repository().as_ref());
     let filter = Filter {
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if !arguments.follow {
         return Ok(());
     }
-    let mut watch = Watch::begin(&mut journal, last.as_deref(), Parent::Ignore)?;
+    let mut watch = JournalFollower::begin(&mut journal, last.as_deref(), OnParentExit::Continue)?;
     loop {
         let messages = watch.next(&filter, None, PAGE)?;
         if messages.is_empty() || !print_page(&messages, arguments.json, &clock)? {

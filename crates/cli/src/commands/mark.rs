@@ -2,7 +2,7 @@
 
 use ringer_core::{Draft, Mark, MarkTarget, MessageId, Place, Scope, Sender, SurfaceId, Tag, WorkspaceId};
 use ringer_ipc::ClientError;
-use ringer_journal::{Journal, Stamp};
+use ringer_journal::{IdSource, Journal};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
@@ -156,7 +156,7 @@ fn mark_alone(mark: Mark, requests: &[Value]) -> Outcome {
         }
         let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), "");
         draft.key = Some(target.to_string());
-        journal.append(&draft, &Stamp::now())?;
+        journal.append(&draft, &IdSource::now())?;
     }
     Ok(())
 }

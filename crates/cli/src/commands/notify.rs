@@ -4,7 +4,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use ringer_core::{Draft, Kind, MAX_BODY, QuestionId, Recipient};
-use ringer_journal::{Journal, Stamp};
+use ringer_journal::{IdSource, Journal};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     draft.recipient = recipient;
     draft.origin = caller::origin();
     draft.check()?;
-    let id = journal.append(&draft, &Stamp::now())?;
+    let id = journal.append(&draft, &IdSource::now())?;
     link::start_if_alone(&journal);
     place::tell_of_repair(&journal);
     if arguments.json {

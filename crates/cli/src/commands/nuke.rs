@@ -3,7 +3,7 @@
 use ringer_core::{Message, MessageId, Scope};
 use ringer_hub::Clock;
 use ringer_ipc::{Client, ClientError};
-use ringer_journal::{Home, Journal, Listening, Memory, Remains};
+use ringer_journal::{Home, HubStore, Journal, Leftover, RunningListener};
 use ringer_term::sanitise_line;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let home = place::home()?;
     let mut journal = Journal::open_existing(&home)?;
     let (unread, listeners) = match &mut journal {
-        Some(journal) => (journal.read_by_nobody(&scope)?, journal.listeners(Some(&scope))),
+        Some(journal) => (journal.never_read(&scope)?, journal.listeners(Some(&scope))),
         None => (Vec::new(), Vec::new()),
     };
     if let Some(journal) = &journal {
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         let what = format!("cannot remove the repository's id below {}", repository.worktree.display());
         Failure::new(Exit::NoPermission, what).because(error).hint("ringer nuke --yes")
     })?;
-    if let Remains::Foreign(path) = remains {
+    if let Leftover::Foreign(path) = remains {
         say(&format!(
             "{} stays: Ringer did not make what is in it",
             sanitise_line(&path.display().to_string())
@@ -98,8 +98,8 @@ fn forget(home: &Home, scope: &Scope, removed: &[MessageId]) -> Outcome {
             "ringer: the hub was not told, so it may still list these messages: {error}\n  try: ringer hub stop"
         )),
     }
-    if let Some(mut memory) = Memory::open_existing(home)? {
-        memory.forget(removed)?;
+    if let Some(mut hub_store) = HubStore::open_existing(home)? {
+        hub_store.forget(removed)?;
     }
     Ok(())
 }
@@ -116,7 +116,7 @@ fn show(unread: &[Message], listeners: usize, worktree: &str) {
 }
 
 /// Ends a listener: the process that holds its lock, and no other that has its number by now.
-fn end(listening: &Listening) -> bool {
-    let pid = i32::try_from(listening.holder.pid).ok().and_then(Pid::from_raw);
-    listening.holder.is_running() && pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok())
+fn end(listening: &RunningListener) -> bool {
+    let pid = i32::try_from(listening.owner.pid).ok().and_then(Pid::from_raw);
+    listening.owner.is_running() && pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok())
 }

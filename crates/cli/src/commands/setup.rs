@@ -9,7 +9,7 @@ use ringer_agents::setup::{
 };
 use ringer_core::{Draft, Kind, Recipient, Scope as MessageScope, Sender};
 use ringer_hub::Clock;
-use ringer_journal::{Journal, Stamp};
+use ringer_journal::{IdSource, Journal};
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
@@ -192,7 +192,7 @@ fn show(plans: &[Plan]) -> Outcome {
 }
 
 fn carry_out(plans: &[Plan], state: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let stamp = Clock::local().compact(Stamp::now().unix_ms);
+    let stamp = Clock::local().compact(IdSource::now().unix_ms);
     let time = BackupTime::new(&stamp).map_err(|error| failure(&error))?;
     let mut written = Vec::new();
     for plan in plans.iter().filter(|plan| !plan.is_empty()) {
@@ -221,7 +221,7 @@ fn send_test(clients: &[Client]) -> Outcome {
     draft.title = Some("Ringer".to_owned());
     draft.origin = caller::origin();
     let mut journal = Journal::open(&place::home()?)?;
-    let id = journal.append(&draft, &Stamp::now())?;
+    let id = journal.append(&draft, &IdSource::now())?;
     link::start_if_alone(&journal);
     print_line(&format!("sent a test notification; if you did not see it: ringer why {id}"))
 }

@@ -2,7 +2,7 @@
 
 use ringer_hub::{Clock, agents};
 use ringer_ipc::StartFailure;
-use ringer_journal::{HubBell, Inventory, Journal, Memory, SpoolStatus, Stamp};
+use ringer_journal::{HubLock, HubStore, IdSource, Journal, JournalStats, SpoolStatus};
 use ringer_term::sanitise_line;
 use serde::Serialize;
 use serde_json::Value;
@@ -96,25 +96,25 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
     let home = place::home()?;
     let repository = place::repository();
     let scope = place::scope(repository.as_ref());
-    let now = Stamp::now().unix_ms;
+    let now = IdSource::now().unix_ms;
     let mut journal = place::existing_journal()?;
-    let mut memory = Memory::open_existing(&home)?;
-    let inventory = journal.as_mut().map(|journal| journal.inventory((!everywhere).then_some(&scope), now));
-    let inventory = inventory.transpose()?;
+    let mut hub_store = HubStore::open_existing(&home)?;
+    let stats = journal.as_mut().map(|journal| journal.stats((!everywhere).then_some(&scope), now));
+    let stats = stats.transpose()?;
     let clock = Clock::local();
     let (messages, open_questions) =
-        inventory.as_ref().map_or((0, 0), |inventory| (inventory.messages, inventory.open_questions));
-    let agents = inventory.as_ref().map(|inventory| agents(inventory, &clock)).unwrap_or_default();
-    let (listeners, unread) = inventory.map(|inventory| views(inventory, &clock)).unwrap_or_default();
+        stats.as_ref().map_or((0, 0), |stats| (stats.messages, stats.open_questions));
+    let agents = stats.as_ref().map(|stats| agents(stats, &clock)).unwrap_or_default();
+    let (listeners, unread) = stats.map(|stats| views(stats, &clock)).unwrap_or_default();
     let (unread_notifications, hub_behind) = match &mut journal {
-        Some(journal) => hub_numbers(journal, memory.as_mut(), now)?,
+        Some(journal) => hub_numbers(journal, hub_store.as_mut(), now)?,
         None => (0, 0),
     };
-    let repairs = repairs::of(journal.as_mut(), memory.as_mut(), &clock)?;
+    let repairs = repairs::of(journal.as_mut(), hub_store.as_mut(), &clock)?;
     if let Some(journal) = &journal {
         place::tell_of_repair(journal);
     }
-    let hub = HubBell::holder(&home).map(|holder| holder.pid);
+    let hub = HubLock::owner(&home).map(|holder| holder.pid);
     Ok(Report {
         home: home.path().display().to_string(),
         scope: scope.to_string(),
@@ -136,11 +136,11 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
 /// How many notifications are unread, and how many messages the hub has not read yet.
 fn hub_numbers(
     journal: &mut Journal,
-    mut memory: Option<&mut Memory>,
+    mut hub_store: Option<&mut HubStore>,
     now: i64,
 ) -> Result<(i64, i64), Failure> {
-    let unread = journal.glance(memory.as_deref_mut(), now)?.unread;
-    let behind = journal.last_seq()?.saturating_sub(journal.taken_by_hub(memory)?.cursor.seq);
+    let unread = journal.status_summary(hub_store.as_deref_mut(), now)?.unread;
+    let behind = journal.last_seq()?.saturating_sub(journal.hub_position(hub_store)?.cursor.seq);
     Ok((unread, behind.max(0)))
 }
 
@@ -155,13 +155,13 @@ fn spool(status: &SpoolStatus, clock: &Clock) -> Option<SpoolView> {
     })
 }
 
-fn views(inventory: Inventory, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadView>) {
-    let listeners = inventory.listeners.into_iter().map(|listening| ListenerView {
-        consumer: listening.holder.consumer,
-        scope: listening.holder.scope,
-        pid: listening.holder.pid,
+fn views(stats: JournalStats, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadView>) {
+    let listeners = stats.listeners.into_iter().map(|listening| ListenerView {
+        consumer: listening.owner.consumer,
+        scope: listening.owner.scope,
+        pid: listening.owner.pid,
     });
-    let unread = inventory.unread.into_iter().map(|unread| UnreadView {
+    let unread = stats.unread.into_iter().map(|unread| UnreadView {
         consumer: unread.consumer,
         scope: unread.scope,
         messages: unread.messages,

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Read};
 
 use ringer_agents::client::{Client, Status, agent_id};
 use ringer_ipc::tell;
-use ringer_journal::{Glance, Journal, Memory, Patience, Stamp};
+use ringer_journal::{HubStore, IdSource, Journal, LockTimeout, StatusSummary};
 use ringer_term::tmux_text;
 use serde_json::{Value, json};
 
@@ -34,24 +34,24 @@ pub(crate) struct Args {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let home = place::home()?;
-    let glance = match Journal::open_existing_with(&home, Patience::HOOK)? {
+    let summary = match Journal::open_existing_with(&home, LockTimeout::HOOK)? {
         Some(mut journal) => {
             if arguments.form == "claude" {
                 pass_on(&mut journal);
             }
-            journal.glance(Memory::open_existing(&home)?.as_mut(), Stamp::now().unix_ms)?
+            journal.status_summary(HubStore::open_existing(&home)?.as_mut(), IdSource::now().unix_ms)?
         }
-        None => Glance::default(),
+        None => StatusSummary::default(),
     };
     if arguments.json {
-        return print_json(&json!({ "unread": glance.unread, "agents": states(&glance) }));
+        return print_json(&json!({ "unread": summary.unread, "agents": states(&summary) }));
     }
-    let line = words(&glance);
+    let line = words(&summary);
     match arguments.form.as_str() {
         "waybar" => print_json(&json!({
             "text": line,
-            "tooltip": format!("{} unread notifications", glance.unread),
-            "class": if glance.unread > 0 { "unread" } else { "quiet" },
+            "tooltip": format!("{} unread notifications", summary.unread),
+            "class": if summary.unread > 0 { "unread" } else { "quiet" },
         })),
         // A prompt or a bar with nothing to say shows nothing.
         "tmux" | "starship" if line.is_empty() => Ok(()),
@@ -60,8 +60,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     }
 }
 
-fn states(glance: &Glance) -> Value {
-    glance
+fn states(summary: &StatusSummary) -> Value {
+    summary
         .agents
         .iter()
         .map(|(state, count)| (state.clone(), json!(count)))
@@ -69,11 +69,11 @@ fn states(glance: &Glance) -> Value {
         .into()
 }
 
-fn words(glance: &Glance) -> String {
-    let unread = (glance.unread > 0).then(|| format!("* {} unread", glance.unread));
+fn words(summary: &StatusSummary) -> String {
+    let unread = (summary.unread > 0).then(|| format!("* {} unread", summary.unread));
     let told = ["blocked", "stuck", "error", "working"];
     let agents = told.iter().filter_map(|state| {
-        let (_, count) = glance.agents.iter().find(|(own, _)| own == state)?;
+        let (_, count) = summary.agents.iter().find(|(own, _)| own == state)?;
         Some(format!("{count} {state}"))
     });
     unread.into_iter().chain(agents).collect::<Vec<_>>().join("  ")
@@ -88,7 +88,7 @@ fn pass_on(journal: &mut Journal) -> Option<()> {
     io::stdin().lock().take(MAX_INPUT).read_to_string(&mut input).ok()?;
     let said: Value = serde_json::from_str(&input).ok()?;
     let agent = agent_id(Client::Claude, said["session_id"].as_str()?)?;
-    let before = journal.note_about(&agent).ok()?.and_then(|note| serde_json::from_str(&note).ok());
+    let before = journal.agent_note(&agent).ok()?.and_then(|note| serde_json::from_str(&note).ok());
     let status = Status::read(&said);
     if before.as_ref() == Some(&status) {
         return None;
@@ -98,5 +98,5 @@ fn pass_on(journal: &mut Journal) -> Option<()> {
         tell(journal.home(), "observe", &json!({ "observations": told })).ok()?;
     }
     // Only what was told, or was nothing to tell, is not worth telling again.
-    journal.set_note_about(&agent, &json!(status).to_string()).ok()
+    journal.set_agent_note(&agent, &json!(status).to_string()).ok()
 }

@@ -3,7 +3,7 @@
 use ringer_core::Agent;
 use ringer_hub::{Clock, explain, monotonic};
 use ringer_ipc::Client;
-use ringer_journal::Memory;
+use ringer_journal::HubStore;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
@@ -65,8 +65,8 @@ fn explain_message(id: &str, as_json: bool) -> Outcome {
         Ok(mut client) => Some(link::ask(&mut client, "notification.why", &json!({ "id": id }))?),
         Err(_) => match place::existing_journal()? {
             Some(mut journal) => {
-                let mut memory = Memory::open_existing(&home)?;
-                explain(&mut journal, memory.as_mut(), id, &Clock::local())?
+                let mut hub_store = HubStore::open_existing(&home)?;
+                explain(&mut journal, hub_store.as_mut(), id, &Clock::local())?
             }
             None => None,
         },

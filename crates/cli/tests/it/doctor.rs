@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use ringer_journal::{DeadLetter, Home, Memory, Settlement, Stamp};
+use ringer_journal::{DeadLetter, Home, HubStore, HubTransaction, IdSource};
 use serde_json::{Value, json};
 use test_support::make_program;
 
@@ -134,17 +134,17 @@ fn a_hub_that_runs_is_asked() {
 fn dead_letters_are_shown_newest_first() {
     let environment = TestEnvironment::new();
     environment.notify("one");
-    let mut memory = Memory::open(&Home::new(environment.home())).expect("a memory");
+    let mut hub_store = HubStore::open(&Home::new(environment.home())).expect("a hub store");
     for number in 0..7 {
-        let stamp = Stamp::now();
+        let stamp = IdSource::now();
         let letter = DeadLetter {
             id: stamp.message_id(),
             target: "webhook".to_owned(),
             why: format!("phone: given up {number}\u{1b}"),
             unix_ms: stamp.unix_ms,
         };
-        let settlement = Settlement { dead: vec![letter], ..Settlement::default() };
-        memory.settle(&settlement).expect("it is written");
+        let settlement = HubTransaction { dead_letters: vec![letter], ..HubTransaction::default() };
+        hub_store.commit(&settlement).expect("it is written");
     }
     let rows = doctor(&environment, "", &[], 0);
     says(&rows, "dead letter", "warn", "to webhook: phone: given up 6", "ringer why ");

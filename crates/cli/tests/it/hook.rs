@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use ringer_core::Agent;
-use ringer_journal::{Home, Journal, LEASE, Stamp};
+use ringer_journal::{Home, IdSource, Journal, LEASE};
 use serde_json::{Value, json};
 
 use crate::half_printed::HalfPrinted;
@@ -175,7 +175,7 @@ fn half_way(environment: &TestEnvironment) -> Child {
 /// What waits for the agent, so many milliseconds from now.
 fn pending(environment: &TestEnvironment, milliseconds: u128) -> Vec<String> {
     let mut journal = Journal::open(&Home::new(environment.home())).expect("a journal");
-    let at = Stamp::now().unix_ms + i64::try_from(milliseconds).expect("a short time");
+    let at = IdSource::now().unix_ms + i64::try_from(milliseconds).expect("a short time");
     let agent = Agent::new(AGENT).expect("a name");
     let messages = journal.pending_for(&agent, at).expect("it reads");
     messages.iter().map(|message| message.id.to_string()).collect()

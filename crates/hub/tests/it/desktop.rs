@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use ringer_core::{Draft, Kind, MessageOrigin};
-use ringer_journal::Settlement;
+use ringer_journal::HubTransaction;
 use serde_json::json;
 
 use crate::bus::Bus;
@@ -96,10 +96,10 @@ fn what_a_hub_did_not_come_to_close_the_next_one_closes() {
     let number = popups.iter().find(|popup| popup.id == read).expect("written down").number;
     hub.end();
     // As if it had been killed between writing this down and doing it.
-    let mut record = hub.memory().notification(read.as_str()).expect("a memory").expect("a notification");
+    let mut record = hub.memory().notification(read.as_str()).expect("a hub store").expect("a notification");
     record.is_read = true;
-    let settlement = Settlement { records: vec![record], ..Settlement::default() };
-    hub.memory().settle(&settlement).expect("settled");
+    let settlement = HubTransaction { records: vec![record], ..HubTransaction::default() };
+    hub.memory().commit(&settlement).expect("settled");
     hub.begin();
     assert!(matches!(server.told(), Call::Close(closed) if closed == number));
     until("it is written down", || hub.memory().popups().expect("popups").len() == 1);

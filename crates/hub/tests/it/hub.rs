@@ -10,7 +10,7 @@ use ringer_config::Environment;
 use ringer_core::{Draft, Kind, MessageId, MessageOrigin, Scope, Sender};
 use ringer_hub::{PlainHost, Plugs, RunError, Surroundings, run};
 use ringer_ipc::{Client, Presence};
-use ringer_journal::{Home, Journal, Memory, Stamp};
+use ringer_journal::{Home, HubStore, IdSource, Journal};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -164,7 +164,7 @@ impl TestHub {
 
     #[track_caller]
     pub(crate) fn append(&self, draft: &Draft) -> MessageId {
-        self.journal().append(draft, &Stamp::now()).expect("it is appended")
+        self.journal().append(draft, &IdSource::now()).expect("it is appended")
     }
 
     pub(crate) fn journal(&self) -> Journal {
@@ -172,8 +172,8 @@ impl TestHub {
     }
 
     /// What it wrote down.
-    pub(crate) fn memory(&self) -> Memory {
-        Memory::open(self.home()).expect("a memory")
+    pub(crate) fn memory(&self) -> HubStore {
+        HubStore::open(self.home()).expect("a hub store")
     }
 
     /// Follows events whose names begin like this, from the first one on.

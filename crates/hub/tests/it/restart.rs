@@ -2,7 +2,7 @@
 
 use ringer_core::{Event, Place, SurfaceId};
 use ringer_hub::{Focused, Host, Plugs, SurfaceInfo};
-use ringer_journal::{Home, Journal, Outgoing, Settlement};
+use ringer_journal::{Home, HubTransaction, Journal, PendingDelivery};
 use serde_json::json;
 
 use crate::hub::{TestHub, draft, until};
@@ -51,7 +51,7 @@ fn a_memory_without_its_journal_and_a_journal_without_its_memory() {
     remove(&hub, "ringer.db");
     let mut journal = Journal::open(&Home::new(hub.home().path())).expect("a journal");
     let fresh = journal
-        .append(&draft("the first of a new journal"), &ringer_journal::Stamp::now())
+        .append(&draft("the first of a new journal"), &ringer_journal::IdSource::now())
         .expect("appended");
     drop(journal);
     hub.begin();
@@ -69,11 +69,14 @@ fn a_delivery_that_this_version_cannot_read_is_given_up_once() {
     let id = hub.send("hello");
     hub.wait_for_step(&id, "decided: ");
     hub.end();
-    let row =
-        |way: &str, delivery: &str| Outgoing { id: id.clone(), way: way.into(), delivery: delivery.into() };
+    let row = |way: &str, delivery: &str| PendingDelivery {
+        id: id.clone(),
+        way: way.into(),
+        delivery: delivery.into(),
+    };
     let rows = vec![row("hologram", r#"{"way":"hologram"}"#), row("desktop", "")];
-    let settlement = Settlement { outgoing: rows, ..Settlement::default() };
-    hub.memory().settle(&settlement).expect("it is written");
+    let settlement = HubTransaction { started: rows, ..HubTransaction::default() };
+    hub.memory().commit(&settlement).expect("it is written");
     let given_up = |hub: &TestHub| {
         let log = std::fs::read_to_string(hub.home().path().join("hub.log")).expect("a log");
         log.lines().filter(|line| line.contains("giving up ")).count()

@@ -263,7 +263,7 @@ fn a_strangers_hub_is_not_believed() {
     use std::os::unix::net::UnixListener;
 
     use ringer_ipc::{Client, ClientError, Presence};
-    use ringer_journal::{Home, HubBell};
+    use ringer_journal::{Home, HubLock};
     if !test_support::is_root() {
         return;
     }
@@ -273,7 +273,7 @@ fn a_strangers_hub_is_not_believed() {
     let above = directory.path().join("ringer-0");
     let socket = above.join("0a0a0a0a/hub.sock");
     fs::create_dir_all(socket.parent().expect("a directory")).expect("a directory");
-    let running = HubBell::hang(&home).expect("a home").expect("no hub");
+    let running = HubLock::acquire(&home).expect("a home").expect("no hub");
     let presence = Presence { socket: socket.clone(), pid: std::process::id(), version: "1".to_owned() };
     let text = serde_json::to_string(&presence).expect("JSON");
     fs::write(home.path().join("hub.json"), text).expect("a file");

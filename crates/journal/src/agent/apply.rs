@@ -1,4 +1,4 @@
-//! Signals applied to an agent's row, in the transaction that also appends what they have to tell.
+//! Applies signals to an agent's row, in the transaction that also appends the messages that follow from them.
 
 use std::time::Duration;
 
@@ -9,27 +9,26 @@ use ringer_core::{
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::notice::drafts;
-use super::{SIGHTING, Sighting, Signals, sighting};
+use super::{AGENT_INFO, AgentInfo, AgentUpdate, agent_info};
+use crate::agent_question;
 use crate::append::put;
-use crate::prompt;
+use crate::ids::IdSource;
 use crate::row::{optional_text, text};
-use crate::stamp::Stamp;
 
-/// When an event happened, and when it is taken in.
+/// When an event happened, and when it is applied.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EventTime {
-    /// On the clock that never jumps.
+    /// When it happened, on the monotonic clock.
     pub(crate) mono: Duration,
     /// The same clock now.
     pub(crate) now: Duration,
-    /// Set for an event from before the machine was started: its time in milliseconds since 1970. The other clock began
-    /// anew since.
+    /// Set for an event of an earlier boot: its time in milliseconds since 1970, because the monotonic clock started again.
     pub(crate) earlier_boot_ms: Option<i64>,
 }
 
 impl EventTime {
     /// Whether the agent's newest event happened after this one.
-    fn is_older_than(&self, known: &Known) -> bool {
+    fn is_older_than(&self, known: &KnownState) -> bool {
         match self.earlier_boot_ms {
             Some(unix_ms) => known.seen_ms > unix_ms,
             // A newest event in the future is of an earlier boot.
@@ -38,8 +37,8 @@ impl EventTime {
     }
 }
 
-/// What is known of an agent, and whether it is somewhere else by now.
-pub(super) struct Known {
+/// The row of an agent, and whether its scope, surface or directory has changed.
+pub(super) struct KnownState {
     pub(super) machine: AgentMachine,
     since_ms: i64,
     seen_ms: i64,
@@ -48,11 +47,11 @@ pub(super) struct Known {
     pub(super) moved: bool,
 }
 
-pub(super) fn row(connection: &Connection, heard: &Signals<'_>) -> rusqlite::Result<Option<Known>> {
-    let of = heard.of;
+pub(super) fn row(connection: &Connection, update: &AgentUpdate<'_>) -> rusqlite::Result<Option<KnownState>> {
+    let of = update.agent;
     let found = connection
         .prepare("SELECT machine, since, seen, newest, scope, surface, cwd FROM agent WHERE id = ?1")?
-        .query_row([of.agent.as_str()], |row| {
+        .query_row([of.id.as_str()], |row| {
             let (machine, since_ms, seen_ms) = (text(row, 0)?, row.get(1)?, row.get(2)?);
             let newest = Duration::from_nanos(row.get::<_, i64>(3)?.unsigned_abs());
             let place = (text(row, 4)?, optional_text(row, 5)?, optional_text(row, 6)?);
@@ -64,79 +63,86 @@ pub(super) fn row(connection: &Connection, heard: &Signals<'_>) -> rusqlite::Res
         .optional()?;
     Ok(found.and_then(|(machine, since_ms, seen_ms, newest, moved)| {
         let machine: AgentMachine = serde_json::from_str(&machine).ok()?;
-        let machine = machine.resume(heard.mono, heard.patience);
-        Some(Known { machine, since_ms, seen_ms, newest, moved })
+        let machine = machine.resume(update.mono, update.patience);
+        Some(KnownState { machine, since_ms, seen_ms, newest, moved })
     }))
 }
 
 /// Whether a newer event of the agent has been applied.
 pub(crate) fn is_late(
     connection: &Connection,
-    heard: &Signals<'_>,
+    update: &AgentUpdate<'_>,
     time: EventTime,
 ) -> rusqlite::Result<bool> {
-    Ok(row(connection, heard)?.is_some_and(|known| time.is_older_than(&known)))
+    Ok(row(connection, update)?.is_some_and(|known| time.is_older_than(&known)))
 }
 
 /// Applies signals to an agent. Gives how many messages that made, and the doorbells to ring once it is on disk.
 ///
 /// `time` is given for events, which may be taken in after a newer one of their session: such an event appends its notice
 /// and leaves the state as it is.
-pub(crate) fn hear(
+pub(crate) fn apply_signals(
     transaction: &Transaction<'_>,
-    heard: &Signals<'_>,
-    stamp: &mut Stamp,
+    update: &AgentUpdate<'_>,
+    stamp: &mut IdSource,
     time: Option<EventTime>,
 ) -> rusqlite::Result<(usize, Vec<String>)> {
-    let known = row(transaction, heard)?;
+    let known = row(transaction, update)?;
     if let Some(newer) = known.as_ref().filter(|known| time.is_some_and(|time| time.is_older_than(known))) {
-        return hear_late(transaction, heard, newer.machine.state(), stamp);
+        return apply_late_signals(transaction, update, newer.machine.state(), stamp);
     }
     let (mut machine, since_ms) = match known {
         Some(known) => (known.machine, known.since_ms),
-        None => (AgentMachine::new(heard.mono, heard.patience), stamp.unix_ms),
+        None => (AgentMachine::new(update.mono, update.patience), stamp.unix_ms),
     };
     let before = machine.state();
-    // What time alone has to tell is the agent's own, also when a subagent's signal finds it.
-    let mut notices = machine.tick(heard.mono);
-    for signal in heard.signals {
-        let told = machine.apply(heard.mono, signal);
-        notices.extend(told.into_iter().filter(|_| heard.aloud));
+    // Timeouts belong to the parent agent even when a subagent's event triggers the check.
+    let mut notices = machine.tick(update.mono);
+    for signal in update.signals {
+        let sent = machine.apply(update.mono, signal);
+        notices.extend(sent.into_iter().filter(|_| update.notify));
     }
     let since_ms = if machine.state() == before { since_ms } else { stamp.unix_ms };
-    save(transaction, heard, &machine, since_ms, stamp.unix_ms, time)?;
+    save(transaction, update, &machine, since_ms, stamp.unix_ms, time)?;
     let mut bells = Vec::new();
     let asks = |state| state == AgentState::Blocked(BlockedOn::Question);
     if asks(before) && !asks(machine.state()) {
-        bells = prompt::close(transaction, &heard.of.agent, &heard.of.scope, stamp)?;
+        bells = agent_question::close(transaction, &update.agent.id, &update.agent.scope, stamp)?;
     }
-    let told = tell(transaction, heard, &notices, stamp, &mut bells, Told::InTime)?;
-    Ok((told, bells))
+    let sent = append_notices(transaction, update, &notices, stamp, &mut bells, Timing::InTime)?;
+    Ok((sent, bells))
 }
 
-/// An event that a newer one of its session has overtaken. What it has to tell is kept. It needs no one any more where the
-/// agent has gone on working since; but a dialog may still stand, so that a permission or a question stays open.
-fn hear_late(
+/// Applies an event after a newer one of its session. Its notices are still sent. They are marked read if the agent works
+/// again by now; permissions and questions stay open, because their dialog may still be shown.
+fn apply_late_signals(
     transaction: &Transaction<'_>,
-    heard: &Signals<'_>,
+    update: &AgentUpdate<'_>,
     now: AgentState,
-    stamp: &mut Stamp,
+    stamp: &mut IdSource,
 ) -> rusqlite::Result<(usize, Vec<String>)> {
-    let mut machine = AgentMachine::new(heard.mono, heard.patience);
-    let notices: Vec<AgentNotice> = heard
+    let mut machine = AgentMachine::new(update.mono, update.patience);
+    let notices: Vec<AgentNotice> = update
         .signals
         .iter()
-        .flat_map(|signal| machine.apply(heard.mono, signal))
-        .filter(|_| heard.aloud)
+        .flat_map(|signal| machine.apply(update.mono, signal))
+        .filter(|_| update.notify)
         .collect();
     let mut bells = Vec::new();
-    let told = tell(transaction, heard, &notices, stamp, &mut bells, Told::Late { busy: now.is_busy() })?;
-    Ok((told, bells))
+    let sent = append_notices(
+        transaction,
+        update,
+        &notices,
+        stamp,
+        &mut bells,
+        Timing::Late { busy: now.is_busy() },
+    )?;
+    Ok((sent, bells))
 }
 
-/// When a notice is told.
+/// Whether a notice is sent before or after a newer event of its session.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum Timing {
     InTime,
     /// After a newer event of the session.
     Late {
@@ -146,48 +152,50 @@ enum Told {
 }
 
 /// Appends the messages of notices. Gives how many.
-fn tell(
+fn append_notices(
     transaction: &Transaction<'_>,
-    heard: &Signals<'_>,
+    update: &AgentUpdate<'_>,
     notices: &[AgentNotice],
-    stamp: &mut Stamp,
+    stamp: &mut IdSource,
     bells: &mut Vec<String>,
-    when: Told,
+    when: Timing,
 ) -> rusqlite::Result<usize> {
     if notices.is_empty() {
         return Ok(0);
     }
-    // As the row has it by now: this look may have seen less of the agent than an earlier one.
+    // Read from the row: an earlier event may have said more about the agent than this one.
     let of = transaction
-        .prepare(&format!("SELECT {SIGHTING} FROM agent WHERE id = ?1"))?
-        .query_row([heard.of.agent.as_str()], sighting)?;
-    let of = of.unwrap_or_else(|| heard.of.clone());
-    let of = Sighting { tty: heard.of.tty.clone(), ..of };
-    let mut told = 0;
+        .prepare(&format!("SELECT {AGENT_INFO} FROM agent WHERE id = ?1"))?
+        .query_row([update.agent.id.as_str()], agent_info)?;
+    let of = of.unwrap_or_else(|| update.agent.clone());
+    let of = AgentInfo { tty: update.agent.tty.clone(), ..of };
+    let mut sent = 0;
     for notice in notices {
         let needs_an_answer = matches!(notice.kind, Kind::Question | Kind::Waiting);
-        let is_over = when == Told::Late { busy: true } && !needs_an_answer;
+        let is_over = when == Timing::Late { busy: true } && !needs_an_answer;
         let mut question = None;
         for mut draft in drafts(transaction, &of, notice)? {
             let stamp_now = stamp.next();
             let id = stamp_now.message_id();
-            if when != Told::InTime {
-                // Its episode's number is another notice's by now.
-                draft.key = Some(format!("{}-late-{id}", of.agent.as_str()));
+            if when != Timing::InTime {
+                // The number of its episode belongs to another notice by now.
+                draft.key = Some(format!("{}-late-{id}", of.id.as_str()));
             } else if notice.kind == Kind::Question {
-                // One question, whoever is told of it.
-                let id = question.take().map_or_else(|| prompt::open(transaction, &draft, &stamp_now), Ok)?;
+                // One question, however many recipients it has.
+                let id = question
+                    .take()
+                    .map_or_else(|| agent_question::open(transaction, &draft, &stamp_now), Ok)?;
                 draft.question_id = Some(id.clone());
                 question = Some(id);
             }
             bells.extend(put(transaction, &draft, &id, stamp_now.unix_ms)?);
-            told += 1;
+            sent += 1;
             if is_over {
                 bells.extend(put_read(transaction, &draft.scope, id, &stamp.next())?);
             }
         }
     }
-    Ok(told)
+    Ok(sent)
 }
 
 /// Marks a message read that was just put in.
@@ -195,7 +203,7 @@ fn put_read(
     transaction: &Transaction<'_>,
     scope: &Scope,
     id: MessageId,
-    stamp: &Stamp,
+    stamp: &IdSource,
 ) -> rusqlite::Result<Vec<String>> {
     let mut mark = Draft::tagged(scope.clone(), Sender::system(), Tag::Mark(Mark::Read), "");
     mark.key = Some(MarkTarget::Message(id).to_string());
@@ -204,23 +212,23 @@ fn put_read(
 
 fn save(
     transaction: &Transaction<'_>,
-    heard: &Signals<'_>,
+    update: &AgentUpdate<'_>,
     machine: &AgentMachine,
     since_ms: i64,
     now_ms: i64,
     time: Option<EventTime>,
 ) -> rusqlite::Result<()> {
-    let of = heard.of;
+    let of = update.agent;
     // Plain data: it cannot fail to be written.
     let written = serde_json::to_string(machine).unwrap_or_default();
     let (pid, started) = of.process.unzip();
-    // Time that passed is no sighting.
-    let seen_ms = (!heard.signals.is_empty()).then_some(now_ms);
-    // Terminals tell in no order with the session's own events, so what they say does not make those late.
+    // A timeout does not count as a signal of the agent.
+    let seen_ms = (!update.signals.is_empty()).then_some(now_ms);
+    // Terminal signals are not ordered with the session's own events, so they do not make those late.
     let is_event = |signal: &Signal| matches!(signal.authority, Authority::Hook | Authority::Process);
     let is_of_this_boot = time.is_none_or(|time| time.earlier_boot_ms.is_none());
-    let mono = if is_of_this_boot { i64::try_from(heard.mono.as_nanos()).unwrap_or(0) } else { 0 };
-    let newest = heard.signals.iter().any(is_event).then_some(mono);
+    let mono = if is_of_this_boot { i64::try_from(update.mono.as_nanos()).unwrap_or(0) } else { 0 };
+    let newest = update.signals.iter().any(is_event).then_some(mono);
     transaction
         .prepare(
             "INSERT INTO agent (id, client, session_id, scope, worktree, cwd, surface, manager, name, pid, started,
@@ -236,7 +244,7 @@ fn save(
                  seen = coalesce(?15, seen), machine = excluded.machine, newest = coalesce(?17, newest)",
         )?
         .execute(params![
-            of.agent.as_str(),
+            of.id.as_str(),
             of.client,
             of.session_id,
             of.scope.as_str(),

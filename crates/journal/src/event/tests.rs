@@ -46,11 +46,11 @@ impl World {
         let mut random = [self.random.get(); 16];
         random[6..10].fill(0);
         AgentEvent {
-            of: sighting(AGENT),
+            agent: agent_info(AGENT),
             signals: vec![Signal::state(Authority::Hook, state).text("words")],
             notify: true,
             mono,
-            stamp: Stamp { unix_ms: i64::try_from(mono.as_millis()).unwrap(), random },
+            stamp: IdSource { unix_ms: i64::try_from(mono.as_millis()).unwrap(), random },
             session_starts: false,
             turn_changes: false,
             confirms: Some(Confirms::default()),
@@ -58,11 +58,11 @@ impl World {
     }
 
     fn hear(&self, journal: &mut Journal, state: AgentState) -> EventOutcome {
-        journal.hear_event(&self.event(state), Wanted::default(), &|| self.now()).unwrap()
+        journal.record_event(&self.event(state), InboxRequest::default(), &|| self.now()).unwrap()
     }
 
-    fn take_in(&self, journal: &mut Journal) -> TakenIn {
-        journal.take_in_spool(&|| self.now(), Patience::COMMAND).unwrap()
+    fn ingest(&self, journal: &mut Journal) -> SpoolProgress {
+        journal.ingest_spool(&|| self.now(), LockTimeout::COMMAND).unwrap()
     }
 
     fn messages(&self) -> Vec<Message> {
@@ -89,9 +89,9 @@ impl World {
     }
 }
 
-fn sighting(id: &str) -> Sighting {
-    Sighting {
-        agent: Agent::new(id).unwrap(),
+fn agent_info(id: &str) -> AgentInfo {
+    AgentInfo {
+        id: Agent::new(id).unwrap(),
         client: "claude".into(),
         session_id: "s".into(),
         scope: Scope::global(),
@@ -112,17 +112,18 @@ fn an_event_that_finds_the_lock_taken_is_spooled_and_taken_in_once() {
     let mut journal = world.journal();
     world.hear(&mut journal, AgentState::Working);
     let held = world.hold_lock();
-    let outcome = journal.within(Patience::NONE, |journal| world.hear(journal, AgentState::Done));
+    let outcome =
+        journal.with_lock_timeout(LockTimeout::NONE, |journal| world.hear(journal, AgentState::Done));
     assert!(outcome.spooled);
     assert_eq!((world.spool().count().0, world.told().len()), (1, 0));
-    assert!(journal.take_in_spool(&|| world.now(), Patience::NONE).is_err(), "the lock is still held");
+    assert!(journal.ingest_spool(&|| world.now(), LockTimeout::NONE).is_err(), "the lock is still held");
     drop(held);
-    assert_eq!(world.take_in(&mut journal).events, 1);
+    assert_eq!(world.ingest(&mut journal).events, 1);
     assert_eq!(
         (world.state(), world.told().as_slice()),
         (Some(AgentState::Done), &["complete".to_owned()][..])
     );
-    assert_eq!((world.take_in(&mut journal).events, world.spool().count()), (0, (0, 0)));
+    assert_eq!((world.ingest(&mut journal).events, world.spool().count()), (0, (0, 0)));
 }
 
 #[test]
@@ -148,11 +149,11 @@ fn a_file_that_was_not_removed_in_time_counts_once() {
     let name = put(&world.spool(), &world.event(AgentState::Done)).unwrap();
     let path = world.home().path().join("spool").join(name);
     let bytes = fs::read(&path).unwrap();
-    assert_eq!(world.take_in(&mut journal).events, 1);
+    assert_eq!(world.ingest(&mut journal).events, 1);
     // Killed between the transaction and the removal.
     fs::write(&path, &bytes).unwrap();
     world.hear(&mut journal, AgentState::Working);
-    assert_eq!((world.take_in(&mut journal).events, path.exists()), (0, false));
+    assert_eq!((world.ingest(&mut journal).events, path.exists()), (0, false));
     assert_eq!((world.told().len(), world.state()), (1, Some(AgentState::Working)));
 }
 
@@ -170,10 +171,10 @@ fn an_event_that_was_overtaken_is_told_and_moves_nothing_back() {
         let newer = if busy { AgentState::Working } else { AgentState::Exited };
         world.hear(&mut journal, newer);
         // As a hook does whose file became visible only now.
-        let unfinished = world.spool().begin(&event.of.agent, 1).unwrap();
+        let unfinished = world.spool().begin(&event.agent.id, 1).unwrap();
         let bytes = serde_json::to_vec(&SpooledEvent { version: VERSION, event: event.clone() }).unwrap();
         unfinished.finish(event.mono, &bytes).unwrap();
-        assert_eq!(world.take_in(&mut journal).events, 1);
+        assert_eq!(world.ingest(&mut journal).events, 1);
         assert_eq!(world.state(), Some(newer));
         let marks =
             world.messages().iter().filter(|message| matches!(message.draft.tag, Tag::Mark(_))).count();
@@ -200,7 +201,7 @@ fn files_that_make_no_sense_are_set_aside_and_the_person_is_told() {
     let newer =
         world.spool().begin(&agent, 99).unwrap().finish(world.now(), b"{\"version\":2,\"event\":7}").unwrap();
     put(&world.spool(), &world.event(AgentState::Done)).unwrap();
-    let taken = world.take_in(&mut journal);
+    let taken = world.ingest(&mut journal);
     assert_eq!((taken.events, taken.unreadable, world.spool().count()), (1, 4, (1, 4)));
     let newer = world.home().path().join("spool").join(newer);
     assert!(newer.exists(), "it is for a newer version");
@@ -214,13 +215,13 @@ fn many_events_are_taken_in_in_pieces() {
     let mut journal = world.journal();
     for number in 0..300 {
         let mut event = world.event(AgentState::Done);
-        event.of = sighting(&format!("claude-{number}"));
-        event.stamp = Stamp::now();
+        event.agent = agent_info(&format!("claude-{number}"));
+        event.stamp = IdSource::now();
         put(&world.spool(), &event).unwrap();
     }
-    let first = world.take_in(&mut journal);
+    let first = world.ingest(&mut journal);
     assert_eq!((first.events, first.more), (256, true));
-    assert_eq!((world.take_in(&mut journal).events, world.told().len()), (44, 300));
+    assert_eq!((world.ingest(&mut journal).events, world.told().len()), (44, 300));
 }
 
 #[test]
@@ -228,8 +229,8 @@ fn what_was_lost_is_told_once() {
     let world = World::new();
     let mut journal = world.journal();
     world.spool().count_lost(5, "no space left");
-    world.take_in(&mut journal);
-    world.take_in(&mut journal);
+    world.ingest(&mut journal);
+    world.ingest(&mut journal);
     assert_eq!(world.told(), ["error"]);
     assert!(world.messages()[0].draft.body.contains("lost 1 event of agents' hooks: no space left"));
     assert_eq!(SpoolStatus::of(&world.home(), 6).lost.unwrap().count, 1);
@@ -249,7 +250,7 @@ fn an_event_that_cannot_be_applied_keeps_no_other_from_being_so() {
     let event = SpooledEvent { version: VERSION, event: world.event(AgentState::Done) };
     let unfinished = world.spool().begin(&Agent::new(AGENT).unwrap(), 2).unwrap();
     unfinished.finish(Duration::from_nanos(u64::MAX), &serde_json::to_vec(&event).unwrap()).unwrap();
-    let taken = world.take_in(&mut journal);
+    let taken = world.ingest(&mut journal);
     assert_eq!((taken.events, taken.unreadable), (1, 1));
     assert_eq!(world.state(), Some(AgentState::Done));
     // The next event is not taken for an older one.
@@ -264,10 +265,10 @@ fn what_cannot_be_removed_is_applied_once_and_keeps_nobody_busy() {
     put(&world.spool(), &world.event(AgentState::Done)).unwrap();
     let newer = world.spool().begin(&Agent::new(AGENT).unwrap(), 99).unwrap();
     newer.finish(world.now(), b"{\"version\":2}").unwrap();
-    assert_eq!(world.take_in(&mut journal).events, 1);
+    assert_eq!(world.ingest(&mut journal).events, 1);
     let before = journal.read(|connection| Ok(connection.total_changes())).unwrap();
     for _ in 0..3 {
-        assert_eq!(world.take_in(&mut journal), TakenIn::default());
+        assert_eq!(world.ingest(&mut journal), SpoolProgress::default());
     }
     assert_eq!(
         journal.read(|connection| Ok(connection.total_changes())).unwrap(),
@@ -297,15 +298,15 @@ fn two_that_take_in_at_once_apply_each_event_once() {
     for round in 0..5 {
         for number in 0..40 {
             let mut event = world.event(AgentState::Done);
-            event.of = sighting(&format!("claude-{round}-{number}"));
-            event.stamp = Stamp::now();
+            event.agent = agent_info(&format!("claude-{round}-{number}"));
+            event.stamp = IdSource::now();
             put(&world.spool(), &event).unwrap();
         }
         let home = world.home();
         let taken: usize = std::thread::scope(|scope| {
             let take = || {
                 let mut journal = Journal::open(&home).unwrap();
-                journal.take_in_spool(&crate::stamp::monotonic, Patience::COMMAND).unwrap().events
+                journal.ingest_spool(&crate::ids::monotonic, LockTimeout::COMMAND).unwrap().events
             };
             let threads = [scope.spawn(take), scope.spawn(take), scope.spawn(take)];
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
@@ -370,7 +371,7 @@ proptest! {
                     last = Some(*state);
                 }
                 Step::TakeIn => {
-                    world.take_in(&mut journal);
+                    world.ingest(&mut journal);
                 }
             }
             for (_, unfinished, event) in slow.extract_if(.., |(due, ..)| *due <= number) {
@@ -380,7 +381,7 @@ proptest! {
         for (_, unfinished, event) in slow {
             finish(unfinished, &event);
         }
-        while world.take_in(&mut journal).events > 0 {}
+        while world.ingest(&mut journal).events > 0 {}
         prop_assert_eq!(world.state(), last);
         prop_assert_eq!(world.spool().count(), (0, 0));
     }

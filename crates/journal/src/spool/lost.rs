@@ -1,4 +1,4 @@
-//! Events that could be written nowhere: counted where that is possible, so that the person can be told.
+//! Events that could be written nowhere: counted where that is possible, so that they can be reported to the person.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -11,8 +11,8 @@ use super::{Spool, read_plain};
 
 /// The file that counts. Each line is one lost event: when, and why.
 const FILE: &str = "lost-events";
-/// The same once the person was told of it.
-const TOLD: &str = "lost-events.told";
+/// The same file once it was reported to the person.
+const REPORTED: &str = "lost-events.told";
 /// The first line. The hub writes it while all is well, so that the file has a block of its own when the disk is full.
 const HEADER: &str =
     "# Events of agents' hooks that could be written nowhere: milliseconds since 1970, reason.\n";
@@ -55,20 +55,20 @@ impl Spool {
         }
     }
 
-    /// What was lost and not told yet.
+    /// What was lost and not reported yet.
     pub(crate) fn lost(&self) -> Option<LostEvents> {
         summary(self.counters(FILE), i64::MIN)
     }
 
-    /// What was lost since then, told or not.
+    /// What was lost since then, reported or not.
     pub(crate) fn lost_since(&self, unix_ms: i64) -> Option<LostEvents> {
-        summary(self.counters(FILE).chain(self.counters(TOLD)), unix_ms)
+        summary(self.counters(FILE).chain(self.counters(REPORTED)), unix_ms)
     }
 
-    /// The person was told.
-    pub(crate) fn told_of_lost(&self) {
+    /// Marks the lost events as reported to the person.
+    pub(crate) fn mark_lost_reported(&self) {
         for path in self.counters(FILE) {
-            let _ = fs::rename(&path, path.with_file_name(TOLD));
+            let _ = fs::rename(&path, path.with_file_name(REPORTED));
         }
         self.prepare_counter();
     }

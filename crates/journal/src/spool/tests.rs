@@ -114,7 +114,7 @@ fn what_no_hook_wrote_is_set_aside_unread() {
     .unwrap();
     for entry in spool.entries(None).iter().filter(|entry| !entry.is_of_this_boot()) {
         assert_eq!(entry.read().unwrap_err().kind(), ErrorKind::InvalidData, "{}", entry.name);
-        entry.set_aside().unwrap();
+        entry.quarantine().unwrap();
     }
     assert_eq!(spool.count(), (1, 4));
     assert_eq!(spool.entries(None).len(), 1);
@@ -155,7 +155,7 @@ fn lost_events_are_counted_and_told_once() {
     assert!(spool.count_lost(1000, "no space left") && spool.count_lost(2000, "read-only\nfile system"));
     let lost = LostEvents { count: 2, since_ms: 1000, why: "read-only file system".into() };
     assert_eq!(spool.lost(), Some(lost.clone()));
-    spool.told_of_lost();
+    spool.mark_lost_reported();
     assert_eq!((spool.lost(), spool.lost_since(1000)), (None, Some(lost)));
     assert_eq!(spool.lost_since(2000).unwrap().count, 1);
     assert!(spool.count_lost(3000, "again"));

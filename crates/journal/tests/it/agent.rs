@@ -6,7 +6,7 @@ use ringer_core::{
     Agent, AgentState, AgentTimeouts, Authority, BlockedOn, Draft, Kind, Message, Recipient, Signal,
     SignalContent, Tag,
 };
-use ringer_journal::{AgentChange, Claim, HubBell, Journal, Sighting, Signals};
+use ringer_journal::{AgentChange, AgentInfo, AgentUpdate, Claim, HubLock, Journal};
 use rusqlite::Connection;
 
 use crate::home::{TestHome, append, at, draft, scope};
@@ -14,9 +14,9 @@ use crate::home::{TestHome, append, at, draft, scope};
 mod time;
 
 /// An agent of which nothing is known but its id.
-pub(crate) fn sighting(id: &str) -> Sighting {
-    Sighting {
-        agent: agent(id),
+pub(crate) fn agent_info(id: &str) -> AgentInfo {
+    AgentInfo {
+        id: agent(id),
         client: "claude".to_owned(),
         session_id: format!("session of {id}"),
         scope: scope("aaaaaaaa"),
@@ -52,26 +52,26 @@ impl<'a> Scene<'a> {
 
     fn hear(
         &mut self,
-        of: &Sighting,
+        of: &AgentInfo,
         signals: &[Signal],
         claim: Option<&Claim<'_>>,
-        aloud: bool,
+        notify: bool,
     ) -> AgentChange {
         let mono = Duration::from_secs(self.seconds);
-        let heard = Signals { of, signals, mono, patience: AgentTimeouts::default(), aloud };
+        let heard = AgentUpdate { agent: of, signals, mono, patience: AgentTimeouts::default(), notify };
         let stamp = at(self.unix_ms());
-        self.journal.hear_agent(&heard, claim, &stamp).expect("heard")
+        self.journal.update_agent(&heard, claim, &stamp).expect("heard")
     }
 
-    pub(crate) fn hook(&mut self, of: &Sighting, state: AgentState) -> AgentChange {
+    pub(crate) fn hook(&mut self, of: &AgentInfo, state: AgentState) -> AgentChange {
         self.hear(of, &[Signal::state(Authority::Hook, state)], None, true)
     }
 
-    pub(crate) fn working(&mut self, of: &Sighting) -> AgentChange {
+    pub(crate) fn working(&mut self, of: &AgentInfo) -> AgentChange {
         self.hook(of, AgentState::Working)
     }
 
-    fn alive(&mut self, of: &Sighting, claim: Option<&Claim<'_>>) -> AgentChange {
+    fn alive(&mut self, of: &AgentInfo, claim: Option<&Claim<'_>>) -> AgentChange {
         let alive =
             Signal { authority: Authority::Hook, content: SignalContent::Alive, text: None, pending: false };
         self.hear(of, &[alive], claim, true)
@@ -104,7 +104,7 @@ fn version(connection: &Connection) -> i64 {
 fn a_new_agent_is_written_down_with_all_that_is_seen_of_it() {
     let test = TestHome::new();
     let mut journal = test.open();
-    let seen = Sighting {
+    let seen = AgentInfo {
         worktree: Some("/src/ringer".to_owned()),
         cwd: Some("/src/ringer/crates".to_owned()),
         surface: Some("tmux:1".to_owned()),
@@ -112,17 +112,17 @@ fn a_new_agent_is_written_down_with_all_that_is_seen_of_it() {
         name: Some("painter".to_owned()),
         process: Some((7, 99)),
         by_hooks: true,
-        ..sighting("a")
+        ..agent_info("a")
     };
     let change = Scene::at(&mut journal, 5).working(&seen);
-    assert_eq!(change, AgentChange { written: true, told: 0, claimed: None });
+    assert_eq!(change, AgentChange { written: true, messages_sent: 0, claimed: None });
     assert_eq!(row(&test, "a"), ("working".to_owned(), 5000, 5000));
-    assert_eq!(format!("{:?}", journal.sighting(&agent("a")).unwrap()), format!("{:?}", Some(&seen)));
+    assert_eq!(format!("{:?}", journal.agent_info(&agent("a")).unwrap()), format!("{:?}", Some(&seen)));
     // A later look that sees less takes nothing away.
-    Scene::at(&mut journal, 6).hook(&sighting("a"), AgentState::Blocked(BlockedOn::Auth));
-    assert_eq!(format!("{:?}", journal.sighting(&agent("a")).unwrap()), format!("{:?}", Some(&seen)));
+    Scene::at(&mut journal, 6).hook(&agent_info("a"), AgentState::Blocked(BlockedOn::Auth));
+    assert_eq!(format!("{:?}", journal.agent_info(&agent("a")).unwrap()), format!("{:?}", Some(&seen)));
     // One that sees something else changes it.
-    let moved = Sighting {
+    let moved = AgentInfo {
         worktree: Some("/src/other".to_owned()),
         cwd: Some("/".to_owned()),
         surface: Some("tmux:2".to_owned()),
@@ -132,15 +132,15 @@ fn a_new_agent_is_written_down_with_all_that_is_seen_of_it() {
         ..seen
     };
     Scene::at(&mut journal, 7).working(&moved);
-    assert_eq!(format!("{:?}", journal.sighting(&agent("a")).unwrap()), format!("{:?}", Some(moved)));
-    assert!(journal.sighting(&agent("nobody")).unwrap().is_none());
+    assert_eq!(format!("{:?}", journal.agent_info(&agent("a")).unwrap()), format!("{:?}", Some(moved)));
+    assert!(journal.agent_info(&agent("nobody")).unwrap().is_none());
 }
 
 #[test]
 fn every_state_has_one_word() {
     let check = |state, expect: &str| {
         let test = TestHome::new();
-        Scene::at(&mut test.open(), 0).hook(&sighting("a"), state);
+        Scene::at(&mut test.open(), 0).hook(&agent_info("a"), state);
         assert_eq!(row(&test, "a").0, expect);
     };
     check(AgentState::Starting, "starting");
@@ -161,14 +161,14 @@ fn every_state_has_one_word() {
 fn since_when_changes_only_with_the_state() {
     let test = TestHome::new();
     let mut journal = test.open();
-    let of = sighting("a");
+    let of = agent_info("a");
     Scene::at(&mut journal, 1).working(&of);
     Scene::at(&mut journal, 90).working(&of);
     assert_eq!(row(&test, "a"), ("working".to_owned(), 1000, 90_000), "the same, seen again");
     Scene::at(&mut journal, 91).hook(&of, AgentState::Done);
     assert_eq!(row(&test, "a"), ("done".to_owned(), 91_000, 91_000));
     let richer = Signal::state(Authority::Hook, AgentState::Done).text("all green");
-    assert_eq!(Scene::at(&mut journal, 92).hear(&of, &[richer], None, true).told, 1, "it says more");
+    assert_eq!(Scene::at(&mut journal, 92).hear(&of, &[richer], None, true).messages_sent, 1, "it says more");
     assert_eq!(row(&test, "a"), ("done".to_owned(), 91_000, 92_000));
 }
 
@@ -177,32 +177,32 @@ fn where_nothing_changes_nothing_is_written() {
     let test = TestHome::new();
     let mut journal = test.open();
     let watcher = test.connection();
-    let mut of = sighting("a");
+    let mut of = agent_info("a");
     of.cwd = Some("/src".to_owned());
     Scene::at(&mut journal, 0).working(&of);
-    let bell = HubBell::hang(&test.home).unwrap().unwrap();
+    let bell = HubLock::acquire(&test.home).unwrap().unwrap();
     let before = (version(&watcher), row(&test, "a"));
     for seconds in [1, 2, 4] {
         assert_eq!(Scene::at(&mut journal, seconds).working(&of), AgentChange::default());
         assert_eq!(Scene::at(&mut journal, seconds).alive(&of, None), AgentChange::default());
         // Less is seen of it: it has not moved.
-        assert_eq!(Scene::at(&mut journal, seconds).working(&sighting("a")), AgentChange::default());
+        assert_eq!(Scene::at(&mut journal, seconds).working(&agent_info("a")), AgentChange::default());
     }
     assert_eq!((version(&watcher), row(&test, "a")), before);
-    assert!(!journal.hub_heard(), "and nobody was rung");
+    assert!(!journal.hub_was_woken(), "and no process was woken");
     drop(bell);
 }
 
 #[test]
 fn an_agent_that_moved_is_written_at_once() {
-    let check = |change: fn(&mut Sighting)| {
+    let check = |change: fn(&mut AgentInfo)| {
         let test = TestHome::new();
         let mut journal = test.open();
-        let mut of = sighting("a");
+        let mut of = agent_info("a");
         Scene::at(&mut journal, 0).working(&of);
         change(&mut of);
         assert!(Scene::at(&mut journal, 1).working(&of).written);
-        assert_eq!(format!("{:?}", journal.sighting(&of.agent).unwrap()), format!("{:?}", Some(&of)));
+        assert_eq!(format!("{:?}", journal.agent_info(&of.id).unwrap()), format!("{:?}", Some(&of)));
         assert!(!Scene::at(&mut journal, 2).working(&of).written, "and only once");
     };
     check(|of| of.scope = scope("bbbbbbbb"));
@@ -214,7 +214,7 @@ fn an_agent_that_moved_is_written_at_once() {
 fn a_row_that_makes_no_sense_is_begun_anew() {
     let test = TestHome::new();
     let mut journal = test.open();
-    let of = sighting("a");
+    let of = agent_info("a");
     Scene::at(&mut journal, 0).hook(&of, AgentState::Done);
     test.connection().execute("UPDATE agent SET machine = 'dance'", []).unwrap();
     assert!(journal.live_agents().unwrap().is_empty(), "passed over");
@@ -226,17 +226,18 @@ fn a_row_that_makes_no_sense_is_begun_anew() {
 fn what_is_told_is_written_with_the_state_or_not_at_all() {
     let test = TestHome::new();
     let mut journal = test.open();
-    let of = sighting("a");
+    let of = agent_info("a");
     Scene::at(&mut journal, 0).working(&of);
     let refuse = "CREATE TRIGGER no BEFORE INSERT ON message BEGIN SELECT RAISE(ABORT, 'no'); END";
     test.connection().execute_batch(refuse).unwrap();
     let signals = [Signal::state(Authority::Hook, AgentState::Done)];
     let mono = Duration::from_secs(1);
-    let heard = Signals { of: &of, signals: &signals, mono, patience: AgentTimeouts::default(), aloud: true };
-    assert!(journal.hear_agent(&heard, None, &at(1000)).is_err());
+    let heard =
+        AgentUpdate { agent: &of, signals: &signals, mono, patience: AgentTimeouts::default(), notify: true };
+    assert!(journal.update_agent(&heard, None, &at(1000)).is_err());
     assert_eq!(row(&test, "a").0, "working");
     test.connection().execute_batch("DROP TRIGGER no").unwrap();
-    assert_eq!(journal.hear_agent(&heard, None, &at(1000)).unwrap().told, 1);
+    assert_eq!(journal.update_agent(&heard, None, &at(1000)).unwrap().messages_sent, 1);
     assert_eq!(row(&test, "a").0, "done");
 }
 
@@ -245,14 +246,14 @@ fn whom_it_is_told_depends_on_the_tier() {
     let check = |manager: Option<&str>, lead: Option<&str>, recipients: &[&str], text: &str| {
         let test = TestHome::new();
         let mut journal = test.open();
-        let mut of = sighting("a");
+        let mut of = agent_info("a");
         of.manager = manager.map(agent);
         if let Some(lead) = lead {
             journal.want_lead(&of.scope, true).unwrap();
             assert!(journal.claim_lead(&of.scope, &agent(lead)).unwrap());
         }
         Scene::at(&mut journal, 0).working(&of);
-        assert_eq!(Scene::at(&mut journal, 1).hook(&of, AgentState::Done).told, recipients.len());
+        assert_eq!(Scene::at(&mut journal, 1).hook(&of, AgentState::Done).messages_sent, recipients.len());
         let told = messages(&mut journal);
         let to: Vec<String> = told.iter().map(|message| message.draft.recipient.to_string()).collect();
         assert_eq!(to, recipients, "{manager:?}, {lead:?}");
@@ -274,15 +275,15 @@ fn whom_it_is_told_depends_on_the_tier() {
 fn a_look_that_sees_less_tells_the_same_people_in_the_same_words() {
     let test = TestHome::new();
     let mut journal = test.open();
-    let of = Sighting {
+    let of = AgentInfo {
         manager: Some(agent("m")),
         name: Some("painter".to_owned()),
         worktree: Some("/src/ringer".to_owned()),
         surface: Some("tmux:1".to_owned()),
-        ..sighting("a")
+        ..agent_info("a")
     };
     Scene::at(&mut journal, 0).working(&of);
-    Scene::at(&mut journal, 1).hook(&sighting("a"), AgentState::Done);
+    Scene::at(&mut journal, 1).hook(&agent_info("a"), AgentState::Done);
     let told = messages(&mut journal);
     let to: Vec<String> = told.iter().map(|message| message.draft.recipient.to_string()).collect();
     assert_eq!(to, ["agent:m", "default"]);
@@ -296,8 +297,8 @@ fn a_lead_of_another_scope_is_nobodys_manager_here() {
     let mut journal = test.open();
     journal.want_lead(&scope("bbbbbbbb"), true).unwrap();
     assert!(journal.claim_lead(&scope("bbbbbbbb"), &agent("l")).unwrap());
-    Scene::at(&mut journal, 0).working(&sighting("a"));
-    Scene::at(&mut journal, 1).hook(&sighting("a"), AgentState::Done);
+    Scene::at(&mut journal, 0).working(&agent_info("a"));
+    Scene::at(&mut journal, 1).hook(&agent_info("a"), AgentState::Done);
     assert_eq!(messages(&mut journal)[0].draft.body, "Manager a completed its goal");
 }
 
@@ -306,11 +307,15 @@ fn a_manager_is_done_when_its_workers_are() {
     let check = |manager: &str, state, told| {
         let test = TestHome::new();
         let mut journal = test.open();
-        let mut worker = sighting("w");
+        let mut worker = agent_info("w");
         worker.manager = Some(agent(manager));
         Scene::at(&mut journal, 0).hook(&worker, state);
-        Scene::at(&mut journal, 0).working(&sighting("m"));
-        assert_eq!(Scene::at(&mut journal, 1).hook(&sighting("m"), AgentState::Done).told, told, "{state:?}");
+        Scene::at(&mut journal, 0).working(&agent_info("m"));
+        assert_eq!(
+            Scene::at(&mut journal, 1).hook(&agent_info("m"), AgentState::Done).messages_sent,
+            told,
+            "{state:?}"
+        );
         assert_eq!(row(&test, "m").0, "done");
     };
     check("m", AgentState::Working, 0);
@@ -325,12 +330,12 @@ fn a_manager_is_done_when_its_workers_are() {
 fn a_notice_says_who_where_and_why() {
     let test = TestHome::new();
     let mut journal = test.open();
-    let of = Sighting {
+    let of = AgentInfo {
         worktree: Some("/src/ringer".to_owned()),
         cwd: Some("/src/ringer/crates".to_owned()),
         surface: Some("tmux:1".to_owned()),
         tty: Some("/dev/pts/1".to_owned()),
-        ..sighting("a")
+        ..agent_info("a")
     };
     Scene::at(&mut journal, 0).working(&of);
     let blocked = Signal::state(Authority::Hook, AgentState::Blocked(BlockedOn::Permission)).text("rm -r x");
@@ -347,7 +352,7 @@ fn a_notice_says_who_where_and_why() {
     let origin = &told.draft.origin;
     assert_eq!((&origin.cwd, &origin.surface, &origin.tty), (&of.cwd, &of.surface, &of.tty));
     // The same stay under one key, the next under another; by its name, where it has one.
-    let named = Sighting { name: Some("painter".to_owned()), worktree: None, ..of };
+    let named = AgentInfo { name: Some("painter".to_owned()), worktree: None, ..of };
     let question = Signal::state(Authority::Hook, AgentState::Blocked(BlockedOn::Question)).text("why?");
     Scene::at(&mut journal, 2).hear(&named, &[question], None, true);
     Scene::at(&mut journal, 3).working(&named);
@@ -357,7 +362,7 @@ fn a_notice_says_who_where_and_why() {
     assert!(keys.iter().all(|key| key.starts_with("a-")) && keys.first() != keys.last(), "{keys:?}");
     let last = told.last().expect("it failed");
     assert_eq!(last.draft.title.as_deref(), Some("painter in ringer"));
-    let elsewhere = Sighting { cwd: Some("/src/other".to_owned()), ..sighting("b") };
+    let elsewhere = AgentInfo { cwd: Some("/src/other".to_owned()), ..agent_info("b") };
     Scene::at(&mut journal, 5).hook(&elsewhere, AgentState::Error);
     assert_eq!(
         messages(&mut journal).pop().expect("it failed").draft.title.as_deref(),
@@ -369,11 +374,11 @@ fn a_notice_says_who_where_and_why() {
 fn a_subagent_is_silent() {
     let test = TestHome::new();
     let mut journal = test.open();
-    let of = sighting("a");
+    let of = agent_info("a");
     for (seconds, state) in [(0, AgentState::Working), (1, AgentState::Done), (2, AgentState::Error)] {
         let signals = [Signal::state(Authority::Hook, state)];
         let change = Scene::at(&mut journal, seconds).hear(&of, &signals, None, false);
-        assert_eq!(change, AgentChange { written: true, told: 0, claimed: None });
+        assert_eq!(change, AgentChange { written: true, messages_sent: 0, claimed: None });
     }
     assert!(messages(&mut journal).is_empty());
     assert_eq!(row(&test, "a").0, "error");
@@ -385,9 +390,9 @@ fn several_signals_of_one_moment_are_heard_in_order() {
     let mut journal = test.open();
     let states = [AgentState::Working, AgentState::Error, AgentState::Working, AgentState::Done];
     let signals = states.map(|state| Signal::state(Authority::Hook, state));
-    let mut of = sighting("a");
+    let mut of = agent_info("a");
     of.manager = Some(agent("m"));
-    assert_eq!(Scene::at(&mut journal, 0).hear(&of, &signals, None, true).told, 4);
+    assert_eq!(Scene::at(&mut journal, 0).hear(&of, &signals, None, true).messages_sent, 4);
     let told = messages(&mut journal);
     let said: Vec<(&str, String)> = told
         .iter()
@@ -403,7 +408,7 @@ fn what_waits_for_an_agent_enters_its_turn_in_the_same_transaction() {
     let test = TestHome::new();
     let mut journal = test.open();
     let watcher = test.connection();
-    let of = sighting("a");
+    let of = agent_info("a");
     Scene::at(&mut journal, 0).working(&of);
     let everything = |messages: &[Message]| messages.iter().map(|message| message.id.clone()).collect();
     let takes = |call_id| Claim { call_id, choose: Some(&everything), ..Claim::default() };
@@ -414,12 +419,12 @@ fn what_waits_for_an_agent_enters_its_turn_in_the_same_transaction() {
     assert!(!Scene::at(&mut journal, 1).alive(&of, Some(&takes(Some("1")))).written, "nothing waits");
     assert_eq!(version(&watcher), before);
     let mut for_agent = draft("look");
-    for_agent.recipient = Recipient::Agent(of.agent.clone());
+    for_agent.recipient = Recipient::Agent(of.id.clone());
     let expired = Draft { ttl: Some(Duration::from_millis(1)), ..for_agent.clone() };
     journal.append(&expired, &at(0)).unwrap();
     assert!(!Scene::at(&mut journal, 1).alive(&of, Some(&takes(Some("1")))).written, "out of date");
     journal.append(&for_agent, &at(0)).unwrap();
-    assert!(!Scene::at(&mut journal, 2).alive(&of, None).written, "nobody asked");
+    assert!(!Scene::at(&mut journal, 2).alive(&of, None).written, "no question is open");
     assert!(
         !Scene::at(&mut journal, 2).alive(&of, Some(&only_confirms(Some("1")))).written,
         "nothing can enter"
@@ -428,7 +433,7 @@ fn what_waits_for_an_agent_enters_its_turn_in_the_same_transaction() {
     let claimed = change.claimed.expect("it waits");
     assert!(change.written && claimed.messages.len() == 1);
     assert!(!Scene::at(&mut journal, 4).alive(&of, Some(&takes(Some("3")))).written, "it is leased");
-    journal.hand_over(&of.agent, &claimed, 4000).unwrap();
+    journal.mark_delivered(&of.id, &claimed, 4000).unwrap();
     let state =
         |journal: &mut Journal| journal.receipts(claimed.messages[0].id.as_str()).unwrap()[0].state.clone();
     assert!(!Scene::at(&mut journal, 5).alive(&of, Some(&takes(Some("2")))).written, "the same event");
@@ -436,6 +441,6 @@ fn what_waits_for_an_agent_enters_its_turn_in_the_same_transaction() {
     let change = Scene::at(&mut journal, 6).alive(&of, Some(&only_confirms(Some("4"))));
     assert_eq!(
         (change, state(&mut journal).as_str()),
-        (AgentChange { written: true, told: 0, claimed: None }, "seen")
+        (AgentChange { written: true, messages_sent: 0, claimed: None }, "seen")
     );
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringer_journal::Stamp;
+use ringer_journal::IdSource;
 
 use crate::home::{TestHome, at, bodies, draft, heard, lead};
 
@@ -12,7 +12,7 @@ const TEN_YEARS: i64 = 10 * 365 * 24 * 60 * 60 * 1000;
 fn order_and_delivery_do_not_depend_on_the_clock() {
     let test = TestHome::new();
     let mut journal = test.open();
-    let now = Stamp::now().unix_ms;
+    let now = IdSource::now().unix_ms;
     let moments = [now, now - TEN_YEARS, now + TEN_YEARS, 0, -1, now, i64::MAX, i64::MIN];
     for (number, moment) in moments.into_iter().enumerate() {
         journal.append(&draft(&number.to_string()), &at(moment)).unwrap();
@@ -29,7 +29,7 @@ fn a_message_from_the_future_with_a_span_is_still_shown() {
     let mut journal = test.open();
     let mut draft = draft("an hour");
     draft.ttl = Some(Duration::from_hours(1));
-    let now = Stamp::now().unix_ms;
+    let now = IdSource::now().unix_ms;
     for (moment, shown) in [(now + TEN_YEARS, 1), (now - TEN_YEARS, 0), (i64::MAX, 1), (now, 1)] {
         journal.append(&draft, &at(moment)).unwrap();
         assert_eq!(heard(&mut journal, lead(), 100).len(), shown, "sent at {moment}");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use ringer_journal::{Age, Filter, Journal, Parent, Taken, Watch};
+use ringer_journal::{Age, Filter, Journal, JournalFollower, OnParentExit, ReadPosition};
 
 use crate::home::{TestHome, append, append_numbers, bodies, heard, lead, place, read_to};
 
@@ -33,7 +33,7 @@ fn copy(test: &TestHome) -> Vec<u8> {
     fs::read(test.home.database()).expect("a database")
 }
 
-/// Where somebody goes on who was behind the fifth message, and what he finds there: `=` for a message that is new to
+/// Where a reader resumes that was behind the fifth message, and what it finds there: `=` for a message that is new to
 /// him, `?` for one that may be, `<` for one of before.
 #[track_caller]
 fn check(what: &str, exchange: impl Fn(&TestHome, &[u8]), expect: (i64, &str)) {
@@ -42,23 +42,23 @@ fn check(what: &str, exchange: impl Fn(&TestHome, &[u8]), expect: (i64, &str)) {
     let older = copy(&test);
     journal = test.open();
     append_numbers(&mut journal, 4..=5);
-    let taken = Taken { cursor: place(&mut journal, 5), catch_up: None };
+    let taken = ReadPosition { cursor: place(&mut journal, 5), catch_up: None };
     drop(journal);
     exchange(&test, &older);
     let mut journal = test.open();
-    let here = journal.go_on(&taken).expect("readable");
+    let here = journal.resume_at(&taken).expect("readable");
     let messages = journal.messages_after(here.cursor.seq, 100).expect("readable");
     let ages: String = messages
         .iter()
         .map(|message| match here.age(message) {
             Age::New => '=',
-            Age::Perhaps => '?',
+            Age::MaybeSeen => '?',
             Age::Old => '<',
         })
         .collect();
     assert_eq!((here.cursor.seq, ages.as_str()), expect, "{what}");
     assert_eq!(here.cursor.generation, Some(journal.generation().expect("readable")), "{what}");
-    assert_eq!(journal.go_on(&here).expect("readable"), here, "{what}: it starts over once");
+    assert_eq!(journal.resume_at(&here).expect("readable"), here, "{what}: it starts over once");
 }
 
 fn append_to(test: &TestHome, body: &str) {
@@ -107,27 +107,27 @@ fn one_starts_over_in_another_journal() {
 #[test]
 fn what_comes_after_the_exchange_was_noticed_is_new() {
     let (test, mut journal) = journal_of(5);
-    let mut taken = Taken { cursor: place(&mut journal, 5), catch_up: None };
+    let mut taken = ReadPosition { cursor: place(&mut journal, 5), catch_up: None };
     drop(journal);
     remove(&test);
     let mut journal = test.open();
     append(&mut journal, "in between");
-    taken = journal.go_on(&taken).unwrap();
+    taken = journal.resume_at(&taken).unwrap();
     append(&mut journal, "after");
     let messages = journal.messages_after(0, 10).unwrap();
     assert_eq!(
         messages.iter().map(|message| taken.age(message)).collect::<Vec<_>>(),
-        [Age::Perhaps, Age::New]
+        [Age::MaybeSeen, Age::New]
     );
-    taken.take(messages[0].seq, &messages[0].id);
+    taken.advance(messages[0].seq, &messages[0].id);
     assert_eq!(taken.catch_up, None, "it has caught up");
     // Exchanged again, before anything came: what was taken before that still counts.
     drop(journal);
     remove(&test);
-    let empty = test.open().go_on(&taken).unwrap();
+    let empty = test.open().resume_at(&taken).unwrap();
     remove(&test);
     append_to(&test, "later");
-    let again = test.open().go_on(&empty).unwrap();
+    let again = test.open().resume_at(&empty).unwrap();
     assert_eq!(again.catch_up.unwrap().newest, messages[0].id.as_str());
 }
 
@@ -176,7 +176,7 @@ fn who_follows_sees_what_comes_after_the_exchange_and_nothing_twice() {
         let mut journal = test.open();
         append_numbers(&mut journal, 4..=4);
         let last = journal.messages_after(3, 1).unwrap().pop();
-        let mut watch = Watch::begin(&mut journal, last.as_ref(), Parent::Ignore).unwrap();
+        let mut watch = JournalFollower::begin(&mut journal, last.as_ref(), OnParentExit::Continue).unwrap();
         if restores {
             restore(&test, &older);
         } else {
@@ -195,7 +195,7 @@ fn who_follows_sees_what_comes_after_the_exchange_and_nothing_twice() {
 #[test]
 fn a_repair_keeps_the_places() {
     let (test, mut journal) = journal_of(5);
-    let taken = Taken { cursor: place(&mut journal, 4), catch_up: None };
+    let taken = ReadPosition { cursor: place(&mut journal, 4), catch_up: None };
     read_to(&mut journal, &lead(), 4, 0);
     drop(journal);
     test.flatten();
@@ -210,5 +210,5 @@ fn a_repair_keeps_the_places() {
     let mut journal = test.open();
     assert_eq!(heard(&mut journal, lead(), 10), ["5"]);
     assert!(journal.repair().is_some(), "it was noticed");
-    assert_eq!(journal.go_on(&taken).unwrap(), taken);
+    assert_eq!(journal.resume_at(&taken).unwrap(), taken);
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use ringer_core::{Agent, AgentTimeouts, QuestionId};
-use ringer_journal::{Damage, Error, Journal, Limits, Memory, Settlement, Stamp};
+use ringer_journal::{Damage, Error, HubStore, HubTransaction, IdSource, Journal, RetentionLimits};
 use rusqlite::Connection;
 
 use crate::home::{TestHome, append, bodies, draft, heard, lead, scope};
-use crate::memory::kept::fill;
+use crate::hub_store::kept::fill;
 
 /// The two files of a home.
 const FILES: [fn(&TestHome) -> Connection; 2] = [TestHome::connection, TestHome::memory_connection];
@@ -30,7 +30,7 @@ fn columns(connection: &Connection) -> Vec<Column> {
     statement.query_map([], read).expect("columns").map(|column| column.expect("a column")).collect()
 }
 
-/// A home with something in every table, and somebody who waits.
+/// A home with a row in every table, and a waiting process.
 fn home() -> TestHome {
     let test = TestHome::in_memory();
     fill(&test, &scope("aaaaaaaa"), "claude-1");
@@ -50,67 +50,67 @@ fn home() -> TestHome {
 }
 
 /// Looks at everything that can be looked at.
-fn look(journal: &mut Journal, memory: &mut Memory) -> Result<(), Error> {
+fn look(journal: &mut Journal, store: &mut HubStore) -> Result<(), Error> {
     let (agent, aaaaaaaa) = (Agent::new("claude-1").expect("a name"), scope("aaaaaaaa"));
     let worker = Agent::new("worker").expect("a name");
-    let now = Stamp::now().unix_ms;
+    let now = IdSource::now().unix_ms;
     journal.batch_after(0, 100)?;
     journal.unread(&lead(), None, now, 100)?;
     journal.agents_deadline(Duration::from_secs(1), AgentTimeouts::default())?;
     journal.agent_state(&agent)?;
-    journal.sighting(&agent)?;
+    journal.agent_info(&agent)?;
     journal.agent_on("tmux:%1")?;
     journal.live_agents()?;
     journal.blocks(&agent)?;
     journal.pending_for(&worker, now)?;
     journal.receipts("x")?;
-    journal.inventory(Some(&aaaaaaaa), now)?;
-    journal.inventory(None, now)?;
+    journal.stats(Some(&aaaaaaaa), now)?;
+    journal.stats(None, now)?;
     journal.agent_of_worktree("/w")?;
     journal.agent_named("claude-1")?;
-    journal.read_by_nobody(&aaaaaaaa)?;
+    journal.never_read(&aaaaaaaa)?;
     journal.lead(&aaaaaaaa)?;
     journal.questions(None, true)?;
     journal.question(&QuestionId::new(1, 1))?;
-    journal.note_about(&agent)?;
+    journal.agent_note(&agent)?;
     journal.kept_from()?;
-    journal.glance(Some(memory), now)?;
-    journal.not_taken(Some(memory))?;
+    journal.status_summary(Some(store), now)?;
+    journal.unread_by_hub(Some(store))?;
     journal.repairs()?;
-    memory.taken()?;
-    memory.undecided()?;
-    for record in memory.remembered(100)?.records {
-        memory.notification(record.id.as_str())?;
-        memory.trail(record.id.as_str())?;
+    store.position()?;
+    store.undecided()?;
+    for record in store.notifications(100)?.records {
+        store.notification(record.id.as_str())?;
+        store.trail(record.id.as_str())?;
     }
-    memory.unread()?;
-    memory.outbox()?;
-    memory.dead_letters()?;
-    memory.popups()?;
-    memory.flags()?;
-    memory.repairs()?;
+    store.unread()?;
+    store.outbox()?;
+    store.dead_letters()?;
+    store.popups()?;
+    store.flags()?;
+    store.repairs()?;
     Ok(())
 }
 
 /// Writes to every table in which it can write.
-fn change(journal: &mut Journal, memory: &mut Memory) -> Result<(), Error> {
-    journal.ask(&draft("again?"), "again?", &[], &Stamp::now(), None)?;
+fn change(journal: &mut Journal, store: &mut HubStore) -> Result<(), Error> {
+    journal.ask(&draft("again?"), "again?", &[], &IdSource::now(), None)?;
     journal.claim_lead(&scope("aaaaaaaa"), &Agent::new("claude-2").expect("a name"))?;
-    journal.prune(Limits::default(), &Stamp::now())?;
-    journal.tick_agents(Duration::from_hours(1), AgentTimeouts::default(), &Stamp::now())?;
-    let oldest = Stamp::now().message_id();
-    memory.settle(&Settlement { undecided: vec![oldest.clone()], ..Settlement::default() })?;
-    memory.prune(&oldest)
+    journal.prune(RetentionLimits::default(), &IdSource::now())?;
+    journal.tick_agents(Duration::from_hours(1), AgentTimeouts::default(), &IdSource::now())?;
+    let oldest = IdSource::now().message_id();
+    store.commit(&HubTransaction { undecided: vec![oldest.clone()], ..HubTransaction::default() })?;
+    store.prune(&oldest)
 }
 
 /// Everything goes on, whatever that did to the files.
 #[track_caller]
 fn check(what: &str, test: &TestHome) {
-    let (mut journal, mut memory) = (test.open(), test.memory());
-    look(&mut journal, &mut memory).expect(what);
-    change(&mut journal, &mut memory).expect(what);
+    let (mut journal, mut store) = (test.open(), test.memory());
+    look(&mut journal, &mut store).expect(what);
+    change(&mut journal, &mut store).expect(what);
     append(&mut journal, "after");
-    look(&mut journal, &mut memory).expect(what);
+    look(&mut journal, &mut store).expect(what);
     let listened = heard(&mut journal, lead(), 100);
     assert!(listened.contains(&"after".to_owned()), "{what}: {listened:?}");
 }
@@ -202,15 +202,15 @@ fn a_message_without_an_id_is_taken_out_and_told_of_once() {
     test.connection().execute("UPDATE message SET id = '' WHERE seq = 2", []).unwrap();
     let batch = journal.batch_after(0, 10).unwrap();
     assert_eq!((batch.messages.len(), batch.unreadable.as_slice()), (2, &[2][..]));
-    journal.set_messages_aside(&batch.unreadable, &Stamp::now()).unwrap();
+    journal.quarantine_messages(&batch.unreadable, &IdSource::now()).unwrap();
     assert_eq!(journal.batch_after(0, 10).unwrap().unreadable, Vec::<i64>::new());
-    let untold = journal.untold_repairs().unwrap();
+    let untold = journal.unreported_repairs().unwrap();
     assert_eq!(untold[0].damage, Damage::Row { table: "message".to_owned() });
     let kept: String =
         test.connection().query_row("SELECT CAST(bytes AS TEXT) FROM repair", [], |row| row.get(0)).unwrap();
     assert!(kept.contains("74776F"), "the body of the second, in hexadecimal: {kept}");
-    journal.told_of(&untold).unwrap();
-    assert_eq!((journal.untold_repairs().unwrap(), journal.repairs().unwrap()), (Vec::new(), untold));
+    journal.mark_repairs_reported(&untold).unwrap();
+    assert_eq!((journal.unreported_repairs().unwrap(), journal.repairs().unwrap()), (Vec::new(), untold));
 }
 
 #[test]
@@ -220,9 +220,9 @@ fn a_repair_is_noted_in_the_fresh_file_until_its_copy_is_removed() {
     std::fs::write(test.home.database(), "no database".repeat(100)).unwrap();
     let mut journal = test.open();
     let aside = test.home.path().join("ringer.db.damaged-1");
-    let untold = journal.untold_repairs().unwrap();
-    assert_eq!(untold[0].damage, Damage::File { aside: aside.clone(), saved: 0 });
-    journal.told_of(&untold).unwrap();
+    let untold = journal.unreported_repairs().unwrap();
+    assert_eq!(untold[0].damage, Damage::File { damaged_copy: aside.clone(), rescued_rows: 0 });
+    journal.mark_repairs_reported(&untold).unwrap();
     assert_eq!(journal.repairs().unwrap(), untold);
     for name in test.files("ringer.db.damaged-1") {
         std::fs::remove_file(test.home.path().join(name)).unwrap();

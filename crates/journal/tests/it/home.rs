@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
-use ringer_journal::{Consumer, Cursor, Home, Journal, Listener, Memory, Parent, Stamp};
+use ringer_journal::{Consumer, Cursor, Home, HubStore, IdSource, Journal, Listener, OnParentExit};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -18,10 +18,10 @@ impl TestHome {
         Self::below(&std::env::temp_dir())
     }
 
-    /// In memory where the system has a place for that: for tests that write a great deal.
+    /// In store where the system has a place for that: for tests that write a great deal.
     pub(crate) fn in_memory() -> Self {
-        let memory = std::path::Path::new("/dev/shm");
-        Self::below(if memory.is_dir() { memory } else { std::path::Path::new("/tmp") })
+        let store = std::path::Path::new("/dev/shm");
+        Self::below(if store.is_dir() { store } else { std::path::Path::new("/tmp") })
     }
 
     fn below(parent: &std::path::Path) -> Self {
@@ -34,11 +34,11 @@ impl TestHome {
         Journal::open(&self.home).expect("a journal")
     }
 
-    pub(crate) fn memory(&self) -> Memory {
-        Memory::open(&self.home).expect("a memory")
+    pub(crate) fn memory(&self) -> HubStore {
+        HubStore::open(&self.home).expect("a store")
     }
 
-    /// The memory's file, past it.
+    /// The store's file, past it.
     pub(crate) fn memory_connection(&self) -> Connection {
         Connection::open(self.home.path().join("hub.db")).expect("a database")
     }
@@ -53,7 +53,7 @@ impl TestHome {
         let connection = self.connection();
         connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            .expect("nobody else has it open");
+            .expect("no other process has it open");
         connection.close().expect("closed");
     }
 
@@ -69,8 +69,8 @@ impl TestHome {
 }
 
 /// A moment, with randomness of its own.
-pub(crate) fn at(unix_ms: i64) -> Stamp {
-    Stamp { unix_ms, ..Stamp::now() }
+pub(crate) fn at(unix_ms: i64) -> IdSource {
+    IdSource { unix_ms, ..IdSource::now() }
 }
 
 pub(crate) fn scope(name: &str) -> Scope {
@@ -86,7 +86,7 @@ pub(crate) fn draft_in(scope: Scope, body: &str) -> Draft {
 }
 
 pub(crate) fn append(journal: &mut Journal, body: &str) -> MessageId {
-    journal.append(&draft(body), &Stamp::now()).expect("appended")
+    journal.append(&draft(body), &IdSource::now()).expect("appended")
 }
 
 /// Sends so many messages whose texts are their numbers, each a millisecond after the one before: within the same one, the
@@ -109,7 +109,8 @@ pub(crate) fn bodies(journal: &mut Journal) -> Vec<String> {
 
 /// What a listener is given, by one call that does not wait.
 pub(crate) fn heard(journal: &mut Journal, consumer: Consumer, most: usize) -> Vec<String> {
-    let mut listener = Listener::begin(journal, consumer, None, false, Parent::Ignore).expect("it listens");
+    let mut listener =
+        Listener::begin(journal, consumer, None, false, OnParentExit::Continue).expect("it listens");
     next(&mut listener, Duration::ZERO, most)
 }
 
@@ -128,7 +129,10 @@ pub(crate) fn next(listener: &mut Listener<'_>, time: Duration, most: usize) -> 
 /// Lets a consumer have read up to a number; with 0, it begins to read.
 pub(crate) fn read_to(journal: &mut Journal, consumer: &Consumer, seq: i64, unix_ms: i64) {
     if seq == 0 {
-        drop(Listener::begin(journal, consumer.clone(), None, false, Parent::Ignore).expect("it listens"));
+        drop(
+            Listener::begin(journal, consumer.clone(), None, false, OnParentExit::Continue)
+                .expect("it listens"),
+        );
         return;
     }
     let last = journal.messages_after(seq - 1, 1).expect("readable").remove(0);
@@ -152,7 +156,7 @@ pub(crate) const TO_SCHEMA_3: &str = "DROP TABLE repair;
     DELETE FROM note WHERE name = 'generation';
     PRAGMA user_version = 3;";
 
-/// Makes a hub's memory of schema 1 out of today's.
+/// Makes a hub's store of schema 1 out of today's.
 pub(crate) const MEMORY_TO_SCHEMA_1: &str = "DROP TABLE repair;
     ALTER TABLE taken DROP COLUMN generation;
     ALTER TABLE taken DROP COLUMN id;

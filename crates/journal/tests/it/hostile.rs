@@ -20,7 +20,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 enum Item {
     Directory,
     Fifo,
-    /// More than a memory holds.
+    /// More than a store holds.
     Huge,
     Link(String),
     Text(String),
@@ -138,9 +138,9 @@ proptest! {
         items in prop::collection::vec((prop::sample::select(PLACES.to_vec()), item()), 0..8),
         replace in any::<bool>(),
     ) {
-        // In memory where the system has a place for that: an id is put on disk in every case.
-        let memory = Path::new("/dev/shm");
-        let below = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        // In store where the system has a place for that: an id is put on disk in every case.
+        let store = Path::new("/dev/shm");
+        let below = if store.is_dir() { store.to_owned() } else { std::env::temp_dir() };
         let directory = tempfile::tempdir_in(below).expect("a directory");
         let root = directory.path().canonicalize().expect("a path");
         let victim = victim(&root);

@@ -1,14 +1,16 @@
-//! What the hub alone does with the journal: its doorbell, and its place in it.
+//! What the hub alone does with the journal: its lock with its doorbell, and its read position.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use ringer_journal::{Age, Home, HubBell, Journal, Listener, Memory, Parent, Settlement, Taken};
+use ringer_journal::{
+    Age, Home, HubLock, HubStore, HubTransaction, Journal, Listener, OnParentExit, ReadPosition,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::home::{TestHome, append, append_numbers, lead, place};
 
-fn has_rung(bell: &HubBell) -> bool {
+fn has_rung(bell: &HubLock) -> bool {
     let mut waits = [PollFd::new(bell, PollFlags::IN)];
     poll(&mut waits, Some(&Timespec::default())).expect("polled") == 1
 }
@@ -16,16 +18,16 @@ fn has_rung(bell: &HubBell) -> bool {
 #[test]
 fn there_is_one_hub_and_it_says_who_it_is() {
     let test = TestHome::new();
-    assert_eq!(HubBell::holder(&test.home), None, "none yet");
-    let bell = HubBell::hang(&test.home).unwrap().expect("nobody else is the hub");
-    assert!(HubBell::hang(&test.home).unwrap().is_none(), "there is one already");
-    let holder = HubBell::holder(&test.home).expect("it is alive");
+    assert_eq!(HubLock::owner(&test.home), None, "none yet");
+    let bell = HubLock::acquire(&test.home).unwrap().expect("no other process is the hub");
+    assert!(HubLock::acquire(&test.home).unwrap().is_none(), "there is one already");
+    let holder = HubLock::owner(&test.home).expect("it is alive");
     assert_eq!(holder.pid, std::process::id());
     assert_eq!((holder.consumer.as_str(), holder.scope.as_str()), ("hub", "*"));
     assert!(holder.is_running());
     drop(bell);
-    assert_eq!(HubBell::holder(&test.home), None, "it is gone");
-    assert!(HubBell::hang(&test.home).unwrap().is_some(), "and the next may be it");
+    assert_eq!(HubLock::owner(&test.home), None, "it is gone");
+    assert!(HubLock::acquire(&test.home).unwrap().is_some(), "and the next may be it");
 }
 
 const CHILD_HOME: &str = "RINGER_TEST_HUB_HOME";
@@ -35,9 +37,9 @@ const CHILD_HOME: &str = "RINGER_TEST_HUB_HOME";
 #[ignore = "a helper process of other tests"]
 fn a_hub_until_it_is_killed() {
     let path = std::env::var_os(CHILD_HOME).expect("another test says where");
-    let bell = HubBell::hang(&Home::new(path)).unwrap().expect("nobody else is the hub");
-    println!("\nhung");
-    // Its standard input ends when whoever started it does.
+    let bell = HubLock::acquire(&Home::new(path)).unwrap().expect("no other process is the hub");
+    println!("\nready");
+    // Its standard input ends when its parent does.
     let _ = std::io::stdin().lines().next();
     drop(bell);
 }
@@ -52,7 +54,7 @@ fn hub_process(test: &TestHome) -> Child {
         .spawn()
         .expect("it starts");
     let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line == "hung"), "it hangs its bell");
+    assert!(lines.map_while(Result::ok).any(|line| line == "ready"), "it has the lock");
     child
 }
 
@@ -61,43 +63,43 @@ fn a_hub_that_was_killed_is_heard_of_no_more_and_the_next_takes_over() {
     let test = TestHome::new();
     let mut journal = test.open();
     let mut child = hub_process(&test);
-    assert!(HubBell::hang(&test.home).unwrap().is_none(), "another process is the hub");
-    assert_eq!(HubBell::holder(&test.home).map(|holder| holder.pid), Some(child.id()));
+    assert!(HubLock::acquire(&test.home).unwrap().is_none(), "another process is the hub");
+    assert_eq!(HubLock::owner(&test.home).map(|holder| holder.pid), Some(child.id()));
     append(&mut journal, "heard");
-    assert!(journal.hub_heard());
+    assert!(journal.hub_was_woken());
     child.kill().unwrap();
     child.wait().unwrap();
     // Its FIFO and its lock file are still there.
     append(&mut journal, "not heard");
-    assert!(!journal.hub_heard(), "somebody has to start one");
-    assert_eq!(HubBell::holder(&test.home), None);
-    let bell = HubBell::hang(&test.home).unwrap().expect("the dead one is in nobody's way");
+    assert!(!journal.hub_was_woken(), "the caller has to start one");
+    assert_eq!(HubLock::owner(&test.home), None);
+    let bell = HubLock::acquire(&test.home).unwrap().expect("a dead hub holds no lock");
     assert!(!has_rung(&bell), "rings of before are not its own");
     append(&mut journal, "heard again");
-    assert!(journal.hub_heard() && has_rung(&bell));
+    assert!(journal.hub_was_woken() && has_rung(&bell));
 }
 
 #[test]
 fn every_message_rings_the_hub_until_it_empties_its_bell() {
     let test = TestHome::new();
     let mut journal = test.open();
-    assert!(!journal.hub_heard());
-    let bell = HubBell::hang(&test.home).unwrap().unwrap();
+    assert!(!journal.hub_was_woken());
+    let bell = HubLock::acquire(&test.home).unwrap().unwrap();
     append(&mut journal, "one");
     append(&mut journal, "two");
     assert!(has_rung(&bell));
-    bell.empty(&test.home).unwrap();
+    bell.drain(&test.home).unwrap();
     assert!(!has_rung(&bell));
-    // Whoever begins to listen clears away what the dead left: the hub is not dead.
+    // A new listener removes the doorbells of dead processes: the hub is alive.
     let mut other = test.open();
-    drop(Listener::begin(&mut other, lead(), None, false, Parent::Ignore).unwrap());
+    drop(Listener::begin(&mut other, lead(), None, false, OnParentExit::Continue).unwrap());
     append(&mut journal, "three");
-    assert!(journal.hub_heard() && has_rung(&bell));
+    assert!(journal.hub_was_woken() && has_rung(&bell));
 }
 
-fn take(memory: &mut Memory, journal: &mut Journal, seq: i64) {
-    let taken = Some(Taken { cursor: place(journal, seq), catch_up: None });
-    memory.settle(&Settlement { taken, ..Settlement::default() }).expect("settled");
+fn take(store: &mut HubStore, journal: &mut Journal, seq: i64) {
+    let taken = Some(ReadPosition { cursor: place(journal, seq), catch_up: None });
+    store.commit(&HubTransaction { position: taken, ..HubTransaction::default() }).expect("settled");
 }
 
 #[test]
@@ -105,15 +107,15 @@ fn the_hub_is_where_its_memory_says() {
     let test = TestHome::new();
     let mut journal = test.open();
     append_numbers(&mut journal, 1..=5);
-    let mut memory = test.memory();
+    let mut store = test.memory();
     assert_eq!(
-        journal.taken_by_hub(Some(&mut memory)).unwrap(),
-        Taken { cursor: place(&mut journal, 0), catch_up: None },
+        journal.hub_position(Some(&mut store)).unwrap(),
+        ReadPosition { cursor: place(&mut journal, 0), catch_up: None },
         "there was no hub yet"
     );
-    take(&mut memory, &mut journal, 5);
-    let taken = journal.taken_by_hub(Some(&mut memory)).unwrap();
-    assert_eq!(taken, Taken { cursor: place(&mut journal, 5), catch_up: None });
+    take(&mut store, &mut journal, 5);
+    let taken = journal.hub_position(Some(&mut store)).unwrap();
+    assert_eq!(taken, ReadPosition { cursor: place(&mut journal, 5), catch_up: None });
 }
 
 #[test]
@@ -127,30 +129,30 @@ fn without_its_memory_the_hub_reads_again_and_knows_what_is_not_new() {
     }
     let touched = test.connection().query_row("SELECT touched FROM cursor", [], |row| row.get(0));
     assert_eq!(touched, Ok(20));
-    let taken = journal.taken_by_hub(None).unwrap();
+    let taken = journal.hub_position(None).unwrap();
     assert_eq!(taken.cursor, place(&mut journal, 0));
     let messages = journal.messages_after(0, 10).unwrap();
     let ages: Vec<Age> = messages.iter().map(|message| taken.age(message)).collect();
-    assert_eq!(ages, [Age::Old, Age::Old, Age::Old, Age::Perhaps, Age::Perhaps], "it never goes back");
+    assert_eq!(ages, [Age::Old, Age::Old, Age::Old, Age::MaybeSeen, Age::MaybeSeen], "it never goes back");
     test.connection().execute("UPDATE cursor SET id = 'zzz', seq = 77", []).unwrap();
-    assert_eq!(journal.taken_by_hub(None).unwrap().catch_up, None, "a damaged place says nothing");
+    assert_eq!(journal.hub_position(None).unwrap().catch_up, None, "a damaged place says nothing");
 }
 
 #[test]
 fn what_no_hub_has_taken_comes_in_order_and_only_the_last_thousand_of_it() {
     let test = TestHome::new();
     let mut journal = test.open();
-    let mut memory = test.memory();
+    let mut store = test.memory();
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1002)
                 INSERT INTO message (id, ts, scope, sender, kind, recipient, body)
                 SELECT 'm' || i, 0, 'aaaaaaaa', 'system', 'status', 'default', i FROM n";
     test.connection().execute(many, []).unwrap();
-    let seqs = |journal: &mut Journal, memory: Option<&mut Memory>| -> Vec<i64> {
-        journal.not_taken(memory).unwrap().iter().map(|message| message.seq).collect()
+    let seqs = |journal: &mut Journal, store: Option<&mut HubStore>| -> Vec<i64> {
+        journal.unread_by_hub(store).unwrap().iter().map(|message| message.seq).collect()
     };
     assert_eq!(seqs(&mut journal, None), (3..=1002).collect::<Vec<_>>());
-    take(&mut memory, &mut journal, 1000);
-    assert_eq!(seqs(&mut journal, Some(&mut memory)), [1001, 1002]);
+    take(&mut store, &mut journal, 1000);
+    assert_eq!(seqs(&mut journal, Some(&mut store)), [1001, 1002]);
 }
 
 /// With the log copied, the next writer begins it anew, in the room that the file has already.

@@ -75,7 +75,7 @@ fn a_message_goes_from_queued_to_seen_with_its_times() {
     let claimed = event(&mut journal, Some("call-1"), Some(&everything), 200).expect("one waits");
     assert_eq!(texts(&claimed.messages), ["look"]);
     assert_eq!(row(&mut journal), expect("leased", None, None));
-    journal.hand_over(&agent("a"), &claimed, 210).unwrap();
+    journal.mark_delivered(&agent("a"), &claimed, 210).unwrap();
     assert_eq!(row(&mut journal), expect("delivered", Some(210), None));
     assert!(pending(&mut journal, 220).is_empty());
     assert_eq!(event(&mut journal, Some("call-2"), None, 300), None);
@@ -99,7 +99,7 @@ fn the_event_it_was_handed_over_with_does_not_confirm_it() {
         let mut journal = test.open();
         let id = send(&mut journal, "look", 0);
         let claimed = event(&mut journal, handed, Some(&everything), 1).expect("one waits");
-        journal.hand_over(&agent("a"), &claimed, 2).unwrap();
+        journal.mark_delivered(&agent("a"), &claimed, 2).unwrap();
         assert_eq!(event(&mut journal, next, Some(&everything), 3), None);
         let expect = if confirmed { "seen" } else { "delivered" };
         assert_eq!(state(&mut journal, &id), expect, "{handed:?} then {next:?}");
@@ -113,7 +113,7 @@ fn a_claim_that_was_never_written_is_pending_again_when_its_lease_is_over() {
     let id = send(&mut journal, "look", 0);
     event(&mut journal, Some("call-1"), Some(&everything), 0).expect("one waits");
     let over = ms(LEASE);
-    // Another event does not confirm what nobody handed over.
+    // Another event does not confirm what was not delivered.
     assert_eq!(event(&mut journal, Some("call-2"), Some(&everything), over), None);
     assert_eq!((state(&mut journal, &id).as_str(), pending(&mut journal, over).len()), ("leased", 0));
     assert_eq!(pending(&mut journal, over + 1), ["look"]);
@@ -130,7 +130,7 @@ fn what_was_put_into_a_clients_inbox_is_confirmed_only_by_its_arrival() {
     let [one, two] = ["one", "two"].map(|body| send(&mut journal, body, 0));
     let call = format!("{INTO_INBOX}1");
     let claimed = event(&mut journal, Some(&call), Some(&everything), 1).unwrap();
-    journal.hand_over(&agent("a"), &claimed, 2).unwrap();
+    journal.mark_delivered(&agent("a"), &claimed, 2).unwrap();
     assert_eq!(event(&mut journal, Some("t1"), Some(&everything), 3), None);
     assert_eq!(
         [state(&mut journal, &one), state(&mut journal, &two)],
@@ -138,7 +138,7 @@ fn what_was_put_into_a_clients_inbox_is_confirmed_only_by_its_arrival() {
         "it goes on"
     );
     let arrived = [one.to_string()];
-    let prompt = Claim { call_id: Some("t2"), arrived: &arrived, ..Claim::default() };
+    let prompt = Claim { call_id: Some("t2"), confirmed_ids: &arrived, ..Claim::default() };
     journal.claim_for(&agent("a"), &prompt, &at(4)).unwrap();
     assert_eq!([state(&mut journal, &one), state(&mut journal, &two)], ["seen", "delivered"]);
     assert_eq!(pending(&mut journal, 3 + ms(CONFIRM_WITHIN)), ["two"], "what never arrived comes again");
@@ -150,7 +150,7 @@ fn what_no_later_event_confirms_in_time_is_pending_again() {
     let mut journal = test.open();
     send(&mut journal, "look", 0);
     let claimed = event(&mut journal, Some("call-1"), Some(&everything), 0).expect("one waits");
-    journal.hand_over(&agent("a"), &claimed, 5).unwrap();
+    journal.mark_delivered(&agent("a"), &claimed, 5).unwrap();
     let over = 5 + ms(CONFIRM_WITHIN);
     assert!(pending(&mut journal, over).is_empty());
     assert_eq!(pending(&mut journal, over + 1), ["look"]);
@@ -163,12 +163,12 @@ fn what_could_not_be_written_is_given_back_at_once() {
     let ids = ["one", "two"].map(|body| send(&mut journal, body, 0));
     let claimed = event(&mut journal, Some("call-1"), Some(&everything), 0).expect("two wait");
     let only_one = Claimed { messages: claimed.messages[..1].to_vec(), ..claimed.clone() };
-    journal.give_back(&agent("a"), &only_one).unwrap();
+    journal.release(&agent("a"), &only_one).unwrap();
     assert_eq!(pending(&mut journal, 0), ["one"]);
     assert_eq!([state(&mut journal, &ids[0]), state(&mut journal, &ids[1])], ["queued", "leased"]);
     // Its next hand-over may be by the same call, and that does not confirm it.
     let again = event(&mut journal, None, Some(&everything), 1).expect("pending");
-    journal.hand_over(&agent("a"), &again, 2).unwrap();
+    journal.mark_delivered(&agent("a"), &again, 2).unwrap();
     event(&mut journal, None, None, 3);
     assert_eq!(state(&mut journal, &ids[0]), "delivered");
 }
@@ -179,18 +179,18 @@ fn only_what_is_leased_can_be_handed_over_or_given_back() {
     let mut journal = test.open();
     let id = send(&mut journal, "look", 0);
     let claimed = event(&mut journal, Some("call-1"), Some(&everything), 0).expect("one waits");
-    journal.hand_over(&agent("b"), &claimed, 1).unwrap();
-    journal.give_back(&agent("b"), &claimed).unwrap();
-    assert_eq!(state(&mut journal, &id), "leased", "it is not somebody else's");
-    journal.hand_over(&agent("a"), &claimed, 1).unwrap();
-    journal.give_back(&agent("a"), &claimed).unwrap();
+    journal.mark_delivered(&agent("b"), &claimed, 1).unwrap();
+    journal.release(&agent("b"), &claimed).unwrap();
+    assert_eq!(state(&mut journal, &id), "leased", "it is not released by another call");
+    journal.mark_delivered(&agent("a"), &claimed, 1).unwrap();
+    journal.release(&agent("a"), &claimed).unwrap();
     assert_eq!(state(&mut journal, &id), "delivered", "too late to give it back");
     event(&mut journal, Some("call-2"), None, 2);
-    journal.hand_over(&agent("a"), &claimed, 3).unwrap();
+    journal.mark_delivered(&agent("a"), &claimed, 3).unwrap();
     assert_eq!(state(&mut journal, &id), "seen");
     let queued = send(&mut journal, "never claimed", 0);
     let pretended = Claimed { messages: journal.pending_for(&agent("a"), 4).unwrap(), call_id: None };
-    journal.hand_over(&agent("a"), &pretended, 4).unwrap();
+    journal.mark_delivered(&agent("a"), &pretended, 4).unwrap();
     assert_eq!(state(&mut journal, &queued), "queued");
 }
 
@@ -205,7 +205,7 @@ fn everybody_has_an_inbox_of_his_own() {
     assert_eq!(texts(&claimed.messages), ["mine"]);
     let theirs = Claim { choose: Some(&everything), ..Claim::default() };
     let theirs = journal.claim_for(&agent("b"), &theirs, &at(0)).unwrap().expect("one waits");
-    journal.hand_over(&agent("b"), &theirs, 1).unwrap();
+    journal.mark_delivered(&agent("b"), &theirs, 1).unwrap();
     event(&mut journal, Some("call-2"), None, 2);
     assert_eq!([state(&mut journal, &mine), state(&mut journal, &other)], ["leased", "delivered"]);
     assert!(journal.receipts("nobody").unwrap().is_empty());
@@ -237,7 +237,7 @@ fn a_budget_that_takes_nothing_claims_nothing() {
     assert_eq!(event(&mut journal, Some("call-1"), Some(&nothing), 0), None);
     assert_eq!(event(&mut journal, Some("call-2"), None, 0), None);
     assert_eq!(state(&mut journal, &id), "queued");
-    let asked = |_: &[Message]| -> Vec<MessageId> { panic!("nothing waits, so nobody is asked") };
+    let asked = |_: &[Message]| -> Vec<MessageId> { panic!("nothing waits, so nothing is chosen") };
     let claim = Claim { choose: Some(&asked), ..Claim::default() };
     assert_eq!(journal.claim_for(&agent("nobody"), &claim, &at(0)).unwrap(), None);
 }
@@ -331,8 +331,8 @@ fn a_claim_that_took_too_long_vouches_for_nobody_elses() {
     let slow = event(&mut journal, Some("call-1"), Some(&everything), 0).expect("it waits");
     let later = i64::try_from(LEASE.as_millis()).unwrap() + 1;
     event(&mut journal, Some("call-2"), Some(&everything), later).expect("the lease has expired");
-    journal.hand_over(&agent("a"), &slow, later).unwrap();
+    journal.mark_delivered(&agent("a"), &slow, later).unwrap();
     assert_eq!(state(&mut journal, &id), "leased");
-    journal.give_back(&agent("a"), &slow).unwrap();
+    journal.release(&agent("a"), &slow).unwrap();
     assert_eq!(state(&mut journal, &id), "leased");
 }

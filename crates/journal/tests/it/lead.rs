@@ -3,14 +3,14 @@
 use ringer_core::{Agent, AgentState};
 use ringer_journal::{Journal, Lead};
 
-use crate::agent::{Scene, sighting};
+use crate::agent::{Scene, agent_info};
 use crate::home::{TestHome, scope};
 
 const SCOPE: &str = "aaaaaaaa";
 
 /// Lets an agent of a scope be in a state.
 fn put(journal: &mut Journal, id: &str, place: &str, state: AgentState) {
-    let mut of = sighting(id);
+    let mut of = agent_info(id);
     of.scope = scope(place);
     Scene::at(journal, 0).hook(&of, state);
 }
@@ -48,9 +48,9 @@ fn one_at_a_time_leads() {
         put(&mut journal, id, SCOPE, AgentState::Ready);
     }
     assert!(claims(&mut journal, "one"));
-    assert!(!claims(&mut journal, "two"), "somebody has the role");
+    assert!(!claims(&mut journal, "two"), "another agent has the role");
     assert!(claims(&mut journal, "one"), "and keeps it");
-    // Wanting it again takes it from nobody.
+    // Wanting it again does not take it from the agent that has it.
     journal.want_lead(&scope(SCOPE), true).unwrap();
     assert_eq!(lead(&mut journal), led_by(Some("one")));
 }
@@ -81,7 +81,7 @@ fn a_lead_that_nobody_has_ever_heard_of_is_replaced() {
     let test = TestHome::new();
     let mut journal = test.open();
     journal.want_lead(&scope(SCOPE), true).unwrap();
-    assert!(claims(&mut journal, "ghost"), "nobody else has it");
+    assert!(claims(&mut journal, "ghost"), "no other agent has it");
     assert!(claims(&mut journal, "two"));
 }
 
@@ -109,7 +109,7 @@ fn the_inventory_says_who_leads() {
         put(&mut journal, id, SCOPE, AgentState::Ready);
     }
     assert!(claims(&mut journal, "two"));
-    let agents = journal.inventory(Some(&scope(SCOPE)), 0).unwrap().agents;
+    let agents = journal.stats(Some(&scope(SCOPE)), 0).unwrap().agents;
     let leads: Vec<(&str, bool)> = agents.iter().map(|agent| (agent.id.as_str(), agent.lead)).collect();
     assert_eq!(leads, [("one", false), ("two", true)]);
 }

@@ -1,4 +1,4 @@
-//! The kernel drops all of a process's locks on a file when any descriptor of it is closed. SQLite knows; whoever
+//! The kernel drops all of a process's locks on a file when any descriptor of it is closed. SQLite knows; code that
 //! opens the database beside it has to know as well.
 
 use std::fs;

@@ -12,10 +12,10 @@ mod git;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod hub;
+mod hub_store;
 mod inbox;
 mod lead;
 mod locks;
-mod memory;
 mod migration;
 mod repair;
 mod retention;

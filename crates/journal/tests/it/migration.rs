@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Barrier;
 use std::thread;
 
-use ringer_journal::{Cursor, Error, Journal, Settlement, Taken};
+use ringer_journal::{Cursor, Error, HubTransaction, Journal, ReadPosition};
 
 use crate::home::{MEMORY_TO_SCHEMA_1, TO_SCHEMA_3, TestHome, append, bodies, heard, lead, place, read_to};
 
@@ -35,7 +35,7 @@ fn cursors_of_schema_3_are_where_they_were() {
     let mut journal = test.open();
     assert_eq!(journal.generation().unwrap().len(), 16);
     assert_eq!((journal.cursor(&lead()).unwrap(), heard(&mut journal, lead(), 9)), (2, vec!["2".to_owned()]));
-    assert_eq!(journal.taken_by_hub(None).unwrap().catch_up, None, "that was no place in this journal");
+    assert_eq!(journal.hub_position(None).unwrap().catch_up, None, "that was no place in this journal");
 }
 
 #[test]
@@ -47,14 +47,16 @@ fn the_place_in_a_memory_of_schema_1_is_kept_and_named() {
     }
     for (noted, expect) in [(2, 2), (30, 0)] {
         let cursor = Cursor { seq: noted, ..place(&mut journal, 0) };
-        let settlement =
-            Settlement { taken: Some(Taken { cursor, catch_up: None }), ..Settlement::default() };
-        test.memory().settle(&settlement).unwrap();
+        let transaction = HubTransaction {
+            position: Some(ReadPosition { cursor, catch_up: None }),
+            ..HubTransaction::default()
+        };
+        test.memory().commit(&transaction).unwrap();
         test.memory_connection().execute_batch(MEMORY_TO_SCHEMA_1).unwrap();
-        let mut memory = test.memory();
-        let taken = memory.taken().unwrap().expect("it is kept").cursor;
+        let mut store = test.memory();
+        let taken = store.position().unwrap().expect("it is kept").cursor;
         assert_eq!(taken, Cursor { generation: None, seq: noted, id: None });
-        assert_eq!(journal.taken_by_hub(Some(&mut memory)).unwrap().cursor, place(&mut journal, expect));
+        assert_eq!(journal.hub_position(Some(&mut store)).unwrap().cursor, place(&mut journal, expect));
     }
 }
 
@@ -77,7 +79,7 @@ fn a_newer_one_is_refused_and_not_touched() {
     }
     assert!(fs::read(test.home.database()).unwrap() == before);
     assert!(test.files("ringer.db.").is_empty(), "nothing is set aside");
-    // Whoever knows it finds everything.
+    // The new version finds everything.
     test.connection().execute_batch("DROP TABLE newer").unwrap();
     test.connection().pragma_update(None, "user_version", ours).unwrap();
     assert_eq!(bodies(&mut test.open()), ["hello"]);

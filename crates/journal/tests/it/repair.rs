@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_journal::{Journal, Listener, Parent};
+use ringer_journal::{Journal, Listener, OnParentExit};
 
 use crate::home::{TestHome, append, bodies, heard, lead, next, read_to};
 
@@ -98,8 +98,8 @@ fn numbers_go_on_where_the_damaged_one_had_them() {
     zero(&test.home.database(), root(&test, "message"));
     let mut journal = read_all(&test);
     let repair = journal.repair().expect("it was repaired").clone();
-    assert_eq!((repair.saved, bodies(&mut journal).len()), (0, 0), "every message is gone");
-    assert_eq!(repair.aside, test.home.path().join("ringer.db.damaged-1"));
+    assert_eq!((repair.rescued_rows, bodies(&mut journal).len()), (0, 0), "every message is gone");
+    assert_eq!(repair.damaged_copy, test.home.path().join("ringer.db.damaged-1"));
     append(&mut journal, "after");
     assert_eq!(journal.last_seq().unwrap(), 21);
     assert_eq!(heard(&mut journal, lead(), 10), ["after"], "the old place does not skip it");
@@ -136,7 +136,7 @@ fn an_emptied_journal_is_set_aside_with_its_log() {
     fs::write(test.home.database(), "").unwrap();
     let mut other = test.open();
     let repair = other.repair().expect("it was noticed").clone();
-    assert_eq!((repair.saved, repair.aside), (0, test.home.path().join("ringer.db.damaged-1")));
+    assert_eq!((repair.rescued_rows, repair.damaged_copy), (0, test.home.path().join("ringer.db.damaged-1")));
     assert!(fs::read(test.home.path().join("ringer.db.damaged-1-wal")).unwrap() == log, "never deleted");
     append(&mut other, "after");
     append(&mut journal, "later");
@@ -217,13 +217,13 @@ fn numbers_that_are_used_up_are_damage() {
     }
 }
 
-/// Who waits is not carried over: whoever repairs while he listens has to register again, or sleeps for ever.
+/// The table of waiting processes is not copied: a listener that repairs has to register again, or waits for ever.
 #[test]
 fn a_listener_that_repairs_stays_registered() {
     let test = journal_of(10);
     zero(&test.home.database(), root(&test, "message"));
     let mut journal = test.open();
-    let mut listener = Listener::begin(&mut journal, lead(), None, false, Parent::Ignore).unwrap();
+    let mut listener = Listener::begin(&mut journal, lead(), None, false, OnParentExit::Continue).unwrap();
     assert!(next(&mut listener, Duration::from_millis(50), 10).is_empty());
     assert!(!test.files("ringer.db.damaged-1").is_empty(), "it was repaired on the way");
     let waiting = test.connection().query_row("SELECT count(*) FROM waiter", [], |row| row.get(0));

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use ringer_core::{Agent, AgentState, Recipient, Scope, Sender};
-use ringer_journal::{Consumer, Journal, Limits, Pruned, Uptime};
+use ringer_journal::{Consumer, Journal, Pruned, RetentionLimits, Uptime};
 
-use crate::agent::{Scene, sighting};
+use crate::agent::{Scene, agent_info};
 use crate::home::{TestHome, at, bodies, draft, draft_in, lead, read_to, scope};
 
 const YEAR: i64 = 365 * 24 * 60 * 60 * 1000;
 
 /// Two prunings; so many messages.
-fn limits(messages: u32) -> Limits {
-    Limits { prunings: 2, messages, ..Limits::default() }
+fn limits(messages: u32) -> RetentionLimits {
+    RetentionLimits { prunings: 2, messages, ..RetentionLimits::default() }
 }
 
 /// Sends texts that are numbers.
@@ -115,7 +115,7 @@ fn what_a_cursor_in_use_has_not_read_stays() {
 fn what_a_live_agent_has_not_seen_stays_and_goes_with_the_agent() {
     let test = TestHome::new();
     let mut journal = test.open();
-    let of = sighting("worker");
+    let of = agent_info("worker");
     Scene::at(&mut journal, 1).working(&of);
     let mut for_agent = draft("for the worker");
     for_agent.recipient = Recipient::Agent(Agent::new("worker").unwrap());
@@ -132,9 +132,9 @@ fn what_a_live_agent_has_not_seen_stays_and_goes_with_the_agent() {
 fn an_agent_that_ended_is_forgotten_after_as_many_prunings() {
     let test = TestHome::new();
     let mut journal = test.open();
-    Scene::at(&mut journal, 1).hook(&sighting("worker"), AgentState::Exited);
+    Scene::at(&mut journal, 1).hook(&agent_info("worker"), AgentState::Exited);
     let is_known =
-        |journal: &mut Journal| journal.sighting(&Agent::new("worker").unwrap()).unwrap().is_some();
+        |journal: &mut Journal| journal.agent_info(&Agent::new("worker").unwrap()).unwrap().is_some();
     prune(&mut journal, 2);
     assert!(is_known(&mut journal));
     prune(&mut journal, 1);
@@ -163,7 +163,7 @@ fn too_many_bytes_are_too_much_as_well() {
     for number in 0..40 {
         journal.append(&draft(&format!("{number} {}", "x".repeat(60_000))), &at(0)).unwrap();
     }
-    let limits = Limits { bytes: 1 << 20, ..Limits::default() };
+    let limits = RetentionLimits { bytes: 1 << 20, ..RetentionLimits::default() };
     assert!(journal.forget_over_limit(limits, &at(0)).unwrap() > 0);
     assert_eq!(told(&mut journal).len(), 1);
     assert_eq!(journal.forget_over_limit(limits, &at(0)).unwrap(), 0, "what is left fits");

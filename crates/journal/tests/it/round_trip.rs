@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use ringer_journal::Stamp;
+use ringer_journal::IdSource;
 
 use crate::home::{TestHome, draft};
 
@@ -23,7 +23,7 @@ fn any_text_comes_back() {
         draft.body = body;
         draft.title = Some(title);
         draft.subtitle = Some(subtitle);
-        let id = journal.borrow_mut().append(&draft, &Stamp::now()).unwrap();
+        let id = journal.borrow_mut().append(&draft, &IdSource::now()).unwrap();
         let message = journal.borrow_mut().message(id.as_str()).unwrap().unwrap();
         prop_assert_eq!(message.draft, draft);
     });

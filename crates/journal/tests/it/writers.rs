@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::thread;
 
-use ringer_journal::Stamp;
+use ringer_journal::IdSource;
 
 use crate::home::{TestHome, append, bodies, draft};
 
@@ -40,6 +40,6 @@ fn the_same_id_twice_is_one_message() {
     let test = TestHome::new();
     let mut journal = test.open();
     let id = append(&mut journal, "hello");
-    journal.append_as(&draft("hello"), &id, Stamp::now().unix_ms).unwrap();
+    journal.append_as(&draft("hello"), &id, IdSource::now().unix_ms).unwrap();
     assert_eq!(bodies(&mut journal), ["hello"]);
 }

@@ -25,7 +25,7 @@ pub(super) fn rows() -> Vec<Row> {
 /// When each client last called, as far as the journal knows.
 fn heard() -> Vec<(String, i64)> {
     let journal = place::home().ok().and_then(|home| Journal::open_existing(&home).ok().flatten());
-    journal.and_then(|mut journal| journal.clients_heard().ok()).unwrap_or_default()
+    journal.and_then(|mut journal| journal.clients_last_seen().ok()).unwrap_or_default()
 }
 
 fn row(client: Client, heard: Option<&(String, i64)>) -> Row {

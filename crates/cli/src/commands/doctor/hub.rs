@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ringer_hub::Clock;
 use ringer_ipc::{Client, ClientError};
-use ringer_journal::{Home, HubBell, Journal, Memory, Patience, SpoolStatus, Stamp, monotonic};
+use ringer_journal::{Home, HubLock, HubStore, IdSource, Journal, LockTimeout, SpoolStatus, monotonic};
 use serde_json::Value;
 
 use super::row::Row;
@@ -28,7 +28,7 @@ pub(super) fn hub(home: &Home) -> Row {
         Ok(status) => status,
         Err(error) => {
             // One that does not answer hears no request to end either.
-            let stuck = HubBell::holder(home).filter(|_| matches!(error, ClientError::Late { .. }));
+            let stuck = HubLock::owner(home).filter(|_| matches!(error, ClientError::Late { .. }));
             let fix =
                 stuck.map_or_else(|| "ringer hub stop".to_owned(), |hub| format!("kill -9 {}", hub.pid));
             return Row::broken(part, error.to_string()).fix(fix);
@@ -44,7 +44,7 @@ pub(super) fn hub(home: &Home) -> Row {
 
 fn no_hub(home: &Home) -> Row {
     let part = "hub";
-    match HubBell::holder(home) {
+    match HubLock::owner(home) {
         Some(holder) => {
             Row::broken(part, format!("one has the lock (pid {}) but cannot be reached", holder.pid))
                 .fix(format!("kill {}", holder.pid))
@@ -63,10 +63,10 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
     let part = "journal";
     let opened = Journal::open_existing(home).and_then(|journal| {
         let Some(mut journal) = journal else { return Ok(None) };
-        let inventory = journal.inventory(None, Stamp::now().unix_ms)?;
-        Ok(Some((journal, inventory)))
+        let stats = journal.stats(None, IdSource::now().unix_ms)?;
+        Ok(Some((journal, stats)))
     });
-    let (mut journal, inventory) = match opened {
+    let (mut journal, stats) = match opened {
         Ok(Some(found)) => found,
         Ok(None) => return vec![not_yet(home)],
         Err(error) => return vec![Row::broken(part, error.to_string()).fix("ringer log")],
@@ -79,11 +79,9 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
         format!(
             "{} holds {} messages, schema {}; {}",
             home.database().display(),
-            inventory.messages,
-            inventory.schema,
-            listeners(
-                &inventory.listeners.iter().map(|own| own.holder.consumer.as_str()).collect::<Vec<_>>()
-            )
+            stats.messages,
+            stats.schema,
+            listeners(&stats.listeners.iter().map(|own| own.owner.consumer.as_str()).collect::<Vec<_>>())
         ),
     );
     let mut rows = vec![row];
@@ -96,8 +94,8 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
 /// What was damaged and repaired, while its damaged copy is there.
 fn repaired(home: &Home, journal: &mut Journal) -> Vec<Row> {
     // A file that cannot be opened is the business of the other rows.
-    let mut memory = Memory::open_existing(home).ok().flatten();
-    let repairs = repairs::of(Some(journal), memory.as_mut(), &Clock::local()).unwrap_or_default();
+    let mut hub_store = HubStore::open_existing(home).ok().flatten();
+    let repairs = repairs::of(Some(journal), hub_store.as_mut(), &Clock::local()).unwrap_or_default();
     let row = |repair: RepairView| {
         let row = Row::warn("damage", repair.words);
         match repair.aside {
@@ -110,8 +108,8 @@ fn repaired(home: &Home, journal: &mut Journal) -> Vec<Row> {
 
 /// Events of hooks that are not in the journal, if there are any.
 fn spool(home: &Home, journal: &mut Journal) -> Option<Row> {
-    let taken = journal.take_in_spool(&monotonic, Patience::HOOK);
-    let status = SpoolStatus::of(home, Stamp::now().unix_ms);
+    let taken = journal.ingest_spool(&monotonic, LockTimeout::HOOK);
+    let status = SpoolStatus::of(home, IdSource::now().unix_ms);
     let mut words = place::spool_words(&status, &Clock::local())?;
     if let Err(error) = taken {
         words = format!("{words}: {error}");
@@ -168,16 +166,17 @@ fn cannot_write(home: &Path, error: &io::Error) -> Row {
 
 fn dead_letters(home: &Home) -> Vec<Row> {
     let part = "dead letter";
-    let memory = Memory::open_existing(home);
-    let letters =
-        match memory.and_then(|memory| memory.map_or(Ok(Vec::new()), |mut memory| memory.dead_letters())) {
-            Ok(letters) if letters.is_empty() => return vec![Row::ok("dead letters", "none")],
-            Ok(letters) => letters,
-            Err(error) => {
-                let row = Row::broken("hub memory", format!("{error}; no hub can run with it"));
-                return vec![row.fix("upgrade ringer, or move it away: only what is on the list is in it")];
-            }
-        };
+    let hub_store = HubStore::open_existing(home);
+    let letters = match hub_store
+        .and_then(|hub_store| hub_store.map_or(Ok(Vec::new()), |mut hub_store| hub_store.dead_letters()))
+    {
+        Ok(letters) if letters.is_empty() => return vec![Row::ok("dead letters", "none")],
+        Ok(letters) => letters,
+        Err(error) => {
+            let row = Row::broken("hub memory", format!("{error}; no hub can run with it"));
+            return vec![row.fix("upgrade ringer, or move it away: only what is on the list is in it")];
+        }
+    };
     let clock = Clock::local();
     let row = |letter: &ringer_journal::DeadLetter| {
         let what = format!("{} to {}: {}", clock.short(letter.unix_ms), letter.target, letter.why);

@@ -9,7 +9,7 @@ use ringer_core::{
 };
 use ringer_deliver::{Desktop, Error, HookProgram, Note, PersonCommand, Popup, Webhook};
 use ringer_hub::delivery_setup::hook_program;
-use ringer_journal::Stamp;
+use ringer_journal::IdSource;
 use serde_json::Value;
 
 use super::row::Row;
@@ -20,7 +20,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// What is sent.
 pub(super) fn note() -> Note {
     Note {
-        id: Stamp::now().message_id(),
+        id: IdSource::now().message_id(),
         kind: Kind::Complete,
         sender: Sender::system(),
         title: "Ringer".to_owned(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use ringer_core::{Agent, Draft, Kind, MessageId, Recipient, Scope, Sender};
-use ringer_journal::{Consumer, Home, Journal, Stamp};
+use ringer_journal::{Consumer, Home, IdSource, Journal};
 
 use crate::home::{TestEnvironment, lines, texts};
 
@@ -94,7 +94,7 @@ impl Template {
             let mut random = [7; 16];
             random[..8].copy_from_slice(&number.to_le_bytes());
             random[8..].copy_from_slice(&(number << 16).to_le_bytes());
-            Stamp { unix_ms: start + i64::try_from(number).expect("small"), random }
+            IdSource { unix_ms: start + i64::try_from(number).expect("small"), random }
         };
         // Enough that the log was copied into the database, and some more that are in the log alone.
         for number in 0..120 {

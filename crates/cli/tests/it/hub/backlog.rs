@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use ringer_journal::{Home, Journal, Memory};
+use ringer_journal::{Home, HubStore, Journal};
 use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ fn begin(world: &HubWorld) -> u32 {
 /// How far hubs have come.
 fn cursor(world: &HubWorld) -> i64 {
     let home = Home::new(world.environment.home());
-    let taken = Memory::open(&home).expect("a memory").taken().expect("it can be read");
+    let taken = HubStore::open(&home).expect("a hub store").position().expect("it can be read");
     taken.map_or(0, |taken| taken.cursor.seq)
 }
 

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use ringer_journal::{Home, HubBell};
+use ringer_journal::{Home, HubLock};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -159,7 +159,7 @@ fn commands_that_need_a_stopped_hub_end_and_name_its_process() {
 fn a_hub_that_does_not_end_is_not_said_to_have_ended() {
     let world = HubWorld::new();
     world.run(&["status"]);
-    let running = HubBell::hang(&Home::new(world.environment.home())).expect("a home").expect("no hub");
+    let running = HubLock::acquire(&Home::new(world.environment.home())).expect("a home").expect("no hub");
     let listener = UnixListener::bind(pretend(&world)).expect("a socket");
     thread::spawn(move || {
         let (stream, _) = listener.accept().expect("a command");

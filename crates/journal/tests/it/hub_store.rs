@@ -1,7 +1,10 @@
-//! The hub's memory: what is written down in one transaction, and what comes back.
+//! The hub's store: what is written down in one transaction, and what comes back.
 
 use ringer_core::{Kind, MAX_TRAIL_STEPS, MessageId, Place, Record, TrailStep, WorkspaceId};
-use ringer_journal::{CatchUp, Cursor, DeadLetter, Flag, Memory, Outgoing, Settlement, ShownPopup, Taken};
+use ringer_journal::{
+    CatchUp, Cursor, DeadLetter, HubStore, HubTransaction, PendingDelivery, PlaceFlag, ReadPosition,
+    ShownPopup,
+};
 use rusqlite::params;
 
 use crate::home::{TestHome, append};
@@ -22,16 +25,16 @@ fn record(id: &MessageId, is_read: bool, steps: std::ops::Range<i64>) -> Record 
     record
 }
 
-fn settle(memory: &mut Memory, settlement: &Settlement) {
-    memory.settle(settlement).expect("settled");
+fn settle(store: &mut HubStore, transaction: &HubTransaction) {
+    store.commit(transaction).expect("settled");
 }
 
-fn remember(memory: &mut Memory, records: Vec<Record>) {
-    settle(memory, &Settlement { records, ..Settlement::default() });
+fn remember(store: &mut HubStore, records: Vec<Record>) {
+    settle(store, &HubTransaction { records, ..HubTransaction::default() });
 }
 
-fn outgoing(id: &MessageId, way: &str, delivery: &str) -> Outgoing {
-    Outgoing { id: id.clone(), way: way.to_owned(), delivery: delivery.to_owned() }
+fn outgoing(id: &MessageId, way: &str, delivery: &str) -> PendingDelivery {
+    PendingDelivery { id: id.clone(), way: way.to_owned(), delivery: delivery.to_owned() }
 }
 
 fn popup(key: &str, id: &MessageId, number: u32) -> ShownPopup {
@@ -42,36 +45,36 @@ fn dead(id: &MessageId, unix_ms: i64) -> DeadLetter {
     DeadLetter { id: id.clone(), target: "ntfy".to_owned(), why: "no route".to_owned(), unix_ms }
 }
 
-fn flag(reason: &str, place: &str) -> Flag {
-    Flag { reason: reason.to_owned(), place: place.to_owned() }
+fn flag(reason: &str, place: &str) -> PlaceFlag {
+    PlaceFlag { reason: reason.to_owned(), place: place.to_owned() }
 }
 
 /// A place in the journal, in the middle of catching up.
-fn taken(seq: i64) -> Taken {
+fn taken(seq: i64) -> ReadPosition {
     let cursor = Cursor { generation: Some("0a".to_owned()), seq, id: Some(id(2).to_string()) };
-    Taken { cursor, catch_up: Some(CatchUp { newest: id(1).to_string(), until: 9 }) }
+    ReadPosition { cursor, catch_up: Some(CatchUp { newest: id(1).to_string(), until: 9 }) }
 }
 
 /// Everything at once, for two messages.
-fn everything(one: &MessageId, two: &MessageId) -> Settlement {
-    Settlement {
-        taken: Some(taken(2)),
+fn everything(one: &MessageId, two: &MessageId) -> HubTransaction {
+    HubTransaction {
+        position: Some(taken(2)),
         undecided: vec![one.clone()],
         decided: vec![two.clone()],
         records: vec![record(one, false, 0..2)],
         forgotten: vec![two.clone()],
         steps: vec![(two.clone(), TrailStep { unix_ms: 1, text: "a step".to_owned() })],
-        outgoing: vec![outgoing(one, "desktop", "{}")],
-        settled: vec![(two.clone(), "sound".to_owned())],
+        started: vec![outgoing(one, "desktop", "{}")],
+        finished: vec![(two.clone(), "sound".to_owned())],
         shown: vec![popup("w", one, 1)],
         withdrawn: vec![two.clone()],
-        dead: vec![dead(one, 5)],
-        raised: vec![flag("manual", "w")],
-        lowered: vec![flag("panel", "w")],
+        dead_letters: vec![dead(one, 5)],
+        flags_set: vec![flag("manual", "w")],
+        flags_cleared: vec![flag("panel", "w")],
     }
 }
 
-/// Every row of every table that a settlement changes.
+/// Every row of every table that a transaction changes.
 fn rows(test: &TestHome) -> Vec<String> {
     let connection = test.memory_connection();
     let mut all = Vec::new();
@@ -97,50 +100,50 @@ fn rows(test: &TestHome) -> Vec<String> {
 fn a_settlement_is_all_or_nothing() {
     for table in ["taken", "undecided", "notification", "trail", "outbox", "dead_letter", "popup", "flag"] {
         let test = TestHome::new();
-        let mut memory = test.memory();
+        let mut store = test.memory();
         let (one, two) = (id(1), id(2));
-        let before = Settlement {
+        let before = HubTransaction {
             undecided: vec![two.clone()],
             records: vec![record(&two, false, 0..1)],
-            outgoing: vec![outgoing(&two, "sound", "{}")],
+            started: vec![outgoing(&two, "sound", "{}")],
             shown: vec![popup("v", &two, 2)],
-            raised: vec![flag("panel", "w")],
-            ..Settlement::default()
+            flags_set: vec![flag("panel", "w")],
+            ..HubTransaction::default()
         };
-        settle(&mut memory, &before);
+        settle(&mut store, &before);
         let written = rows(&test);
         let refuse =
             format!("CREATE TRIGGER no BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'no'); END");
         test.memory_connection().execute_batch(&refuse).unwrap();
-        assert!(memory.settle(&everything(&one, &two)).is_err(), "{table}");
+        assert!(store.commit(&everything(&one, &two)).is_err(), "{table}");
         assert_eq!(rows(&test), written, "{table} could not be written, and something else was");
         test.memory_connection().execute_batch("DROP TRIGGER no").unwrap();
-        settle(&mut memory, &everything(&one, &two));
-        assert_eq!(memory.taken().unwrap(), Some(taken(2)));
+        settle(&mut store, &everything(&one, &two));
+        assert_eq!(store.position().unwrap(), Some(taken(2)));
         assert!(!rows(&test).iter().any(|row| row.contains("sound") || row.starts_with("popup: v")));
-        assert_eq!(memory.flags().unwrap(), [flag("manual", "w")]);
+        assert_eq!(store.flags().unwrap(), [flag("manual", "w")]);
     }
 }
 
 #[test]
 fn an_empty_settlement_is_known_as_such() {
-    assert!(Settlement::default().is_empty());
+    assert!(HubTransaction::default().is_empty());
     assert!(!everything(&id(1), &id(2)).is_empty());
 }
 
 #[test]
 fn the_undecided_are_entered_once_and_struck_out_one_by_one() {
     let test = TestHome::new();
-    let mut memory = test.memory();
-    let undecided = |ids: &[u64]| Settlement {
+    let mut store = test.memory();
+    let undecided = |ids: &[u64]| HubTransaction {
         undecided: ids.iter().copied().map(id).collect(),
-        ..Settlement::default()
+        ..HubTransaction::default()
     };
-    settle(&mut memory, &undecided(&[3, 1]));
-    settle(&mut memory, &undecided(&[1, 2]));
-    assert_eq!(memory.undecided().unwrap(), [id(1), id(2), id(3)]);
-    settle(&mut memory, &Settlement { decided: vec![id(2), id(9)], ..Settlement::default() });
-    assert_eq!(memory.undecided().unwrap(), [id(1), id(3)]);
+    settle(&mut store, &undecided(&[3, 1]));
+    settle(&mut store, &undecided(&[1, 2]));
+    assert_eq!(store.undecided().unwrap(), [id(1), id(2), id(3)]);
+    settle(&mut store, &HubTransaction { decided: vec![id(2), id(9)], ..HubTransaction::default() });
+    assert_eq!(store.undecided().unwrap(), [id(1), id(3)]);
 }
 
 /// What the journal has of them, in its own order.
@@ -156,31 +159,31 @@ fn messages_are_found_by_their_ids() {
 #[test]
 fn a_notification_comes_back_as_it_last_was_with_its_whole_trail() {
     let test = TestHome::new();
-    let mut memory = test.memory();
+    let mut store = test.memory();
     let message = id(1);
     let first = record(&message, false, 0..3);
-    remember(&mut memory, vec![first.clone()]);
-    assert_eq!(memory.notification(message.as_str()).unwrap(), Some(first));
+    remember(&mut store, vec![first.clone()]);
+    assert_eq!(store.notification(message.as_str()).unwrap(), Some(first));
     let mut changed = record(&message, true, 0..5);
     changed.body = "richer".to_owned();
-    remember(&mut memory, vec![changed.clone(), changed.clone()]);
-    assert_eq!(memory.notification(message.as_str()).unwrap(), Some(changed.clone()));
-    assert_eq!(memory.trail(message.as_str()).unwrap(), changed.trail);
-    assert_eq!(memory.remembered(1).unwrap().records, [changed], "it counts as read now");
-    assert_eq!(memory.remembered(0).unwrap().records, []);
-    assert_eq!(memory.notification("nobody").unwrap(), None);
+    remember(&mut store, vec![changed.clone(), changed.clone()]);
+    assert_eq!(store.notification(message.as_str()).unwrap(), Some(changed.clone()));
+    assert_eq!(store.trail(message.as_str()).unwrap(), changed.trail);
+    assert_eq!(store.notifications(1).unwrap().records, [changed], "it counts as read now");
+    assert_eq!(store.notifications(0).unwrap().records, []);
+    assert_eq!(store.notification("nobody").unwrap(), None);
 }
 
 #[test]
 fn a_long_trail_is_written_as_it_is_kept() {
     let test = TestHome::new();
-    let mut memory = test.memory();
+    let mut store = test.memory();
     let most = i64::try_from(MAX_TRAIL_STEPS).unwrap();
     // Up to the brim, over it by one, and far over it; each goes on from the one before.
     for steps in [most - 1, most, most + 1, most + 40] {
         let record = record(&id(1), false, 0..steps);
-        remember(&mut memory, vec![record.clone()]);
-        assert_eq!(memory.notification(id(1).as_str()).unwrap(), Some(record), "{steps} steps");
+        remember(&mut store, vec![record.clone()]);
+        assert_eq!(store.notification(id(1).as_str()).unwrap(), Some(record), "{steps} steps");
         let rows: i64 =
             test.memory_connection().query_row("SELECT count(*) FROM trail", [], |row| row.get(0)).unwrap();
         assert_eq!(rows, steps.min(most));
@@ -190,42 +193,42 @@ fn a_long_trail_is_written_as_it_is_kept() {
 #[test]
 fn steps_of_what_is_no_notification_follow_each_other_and_end_at_the_cap() {
     let test = TestHome::new();
-    let mut memory = test.memory();
+    let mut store = test.memory();
     for number in 0..70 {
         let step = TrailStep { unix_ms: number, text: format!("step {number}") };
         let other = TrailStep { unix_ms: 0, text: "other".to_owned() };
         let mut steps = vec![(id(1), step)];
         steps.extend((number == 0).then(|| (id(2), other)));
-        settle(&mut memory, &Settlement { steps, ..Settlement::default() });
+        settle(&mut store, &HubTransaction { steps, ..HubTransaction::default() });
     }
-    let trail = memory.trail(id(1).as_str()).unwrap();
+    let trail = store.trail(id(1).as_str()).unwrap();
     assert_eq!(trail.steps().map(|step| step.unix_ms).collect::<Vec<_>>(), (0..64).collect::<Vec<_>>());
-    assert_eq!(memory.trail(id(2).as_str()).unwrap().steps().len(), 1);
+    assert_eq!(store.trail(id(2).as_str()).unwrap().steps().len(), 1);
 }
 
 #[test]
 fn what_is_off_the_list_can_still_be_asked_about() {
     let test = TestHome::new();
-    let mut memory = test.memory();
-    remember(&mut memory, vec![record(&id(1), false, 0..2), record(&id(2), false, 0..1)]);
-    settle(&mut memory, &Settlement { forgotten: vec![id(1)], ..Settlement::default() });
-    assert_eq!(memory.notification(id(1).as_str()).unwrap(), None);
-    assert_eq!(memory.trail(id(1).as_str()).unwrap().steps().len(), 2);
-    assert!(memory.notification(id(2).as_str()).unwrap().is_some());
+    let mut store = test.memory();
+    remember(&mut store, vec![record(&id(1), false, 0..2), record(&id(2), false, 0..1)]);
+    settle(&mut store, &HubTransaction { forgotten: vec![id(1)], ..HubTransaction::default() });
+    assert_eq!(store.notification(id(1).as_str()).unwrap(), None);
+    assert_eq!(store.trail(id(1).as_str()).unwrap().steps().len(), 2);
+    assert!(store.notification(id(2).as_str()).unwrap().is_some());
 }
 
 #[test]
 fn all_unread_and_the_newest_of_the_read_are_remembered_oldest_first() {
     let test = TestHome::new();
-    let mut memory = test.memory();
+    let mut store = test.memory();
     // In the order they came, whatever their ids say.
     let ids: Vec<MessageId> = (0..6).rev().map(id).collect();
     let read = [true, false, true, true, false, true];
     for at in 0..6 {
-        remember(&mut memory, vec![record(&ids[at], read[at], 0..2)]);
+        remember(&mut store, vec![record(&ids[at], read[at], 0..2)]);
     }
     let mut check = |most_read: usize, expect: &[usize]| {
-        let found = memory.remembered(most_read).unwrap();
+        let found = store.notifications(most_read).unwrap();
         let at = |record: &Record| ids.iter().position(|id| *id == record.id).unwrap();
         assert_eq!(found.records.iter().map(at).collect::<Vec<_>>(), expect, "{most_read} read ones");
         assert!(found.records.iter().all(|record| record.trail.steps().len() == 2));
@@ -236,56 +239,56 @@ fn all_unread_and_the_newest_of_the_read_are_remembered_oldest_first() {
     let damage = "UPDATE notification SET record = 'dance' WHERE id = ?1";
     assert_eq!(test.memory_connection().execute(damage, [ids[1].as_str()]), Ok(1));
     check(0, &[4]);
-    assert_eq!(memory.notification(ids[1].as_str()).unwrap(), None);
+    assert_eq!(store.notification(ids[1].as_str()).unwrap(), None);
 }
 
 #[test]
 fn a_delivery_is_under_way_until_that_way_is_settled_or_the_whole_is_withdrawn() {
     let test = TestHome::new();
-    let mut memory = test.memory();
+    let mut store = test.memory();
     let all = [
         outgoing(&id(1), "desktop", "old"),
         outgoing(&id(1), "sound", "s"),
         outgoing(&id(2), "desktop", "d"),
         outgoing(&id(2), "sound", "t"),
     ];
-    settle(&mut memory, &Settlement { outgoing: all.to_vec(), ..Settlement::default() });
+    settle(&mut store, &HubTransaction { started: all.to_vec(), ..HubTransaction::default() });
     let again = outgoing(&id(1), "desktop", "new");
-    settle(&mut memory, &Settlement { outgoing: vec![again.clone()], ..Settlement::default() });
-    assert_eq!(memory.outbox().unwrap(), [again.clone(), all[1].clone(), all[2].clone(), all[3].clone()]);
+    settle(&mut store, &HubTransaction { started: vec![again.clone()], ..HubTransaction::default() });
+    assert_eq!(store.outbox().unwrap(), [again.clone(), all[1].clone(), all[2].clone(), all[3].clone()]);
     let settled = vec![(id(2), "sound".to_owned()), (id(3), "desktop".to_owned())];
-    settle(&mut memory, &Settlement { settled, ..Settlement::default() });
-    assert_eq!(memory.outbox().unwrap(), [again, all[1].clone(), all[2].clone()]);
-    settle(&mut memory, &Settlement { withdrawn: vec![id(1)], ..Settlement::default() });
-    assert_eq!(memory.outbox().unwrap(), [all[2].clone()]);
+    settle(&mut store, &HubTransaction { finished: settled, ..HubTransaction::default() });
+    assert_eq!(store.outbox().unwrap(), [again, all[1].clone(), all[2].clone()]);
+    settle(&mut store, &HubTransaction { withdrawn: vec![id(1)], ..HubTransaction::default() });
+    assert_eq!(store.outbox().unwrap(), [all[2].clone()]);
 }
 
 #[test]
 fn a_popup_takes_the_place_of_the_last_one_of_its_key_and_is_forgotten_when_withdrawn() {
     let test = TestHome::new();
-    let mut memory = test.memory();
+    let mut store = test.memory();
     let shown = vec![popup("a", &id(1), 1), popup("b", &id(2), 2), popup("a", &id(3), 3)];
-    settle(&mut memory, &Settlement { shown, ..Settlement::default() });
-    assert_eq!(memory.popups().unwrap(), [popup("b", &id(2), 2), popup("a", &id(3), 3)]);
-    settle(&mut memory, &Settlement { withdrawn: vec![id(1), id(2)], ..Settlement::default() });
-    assert_eq!(memory.popups().unwrap(), [popup("a", &id(3), 3)]);
+    settle(&mut store, &HubTransaction { shown, ..HubTransaction::default() });
+    assert_eq!(store.popups().unwrap(), [popup("b", &id(2), 2), popup("a", &id(3), 3)]);
+    settle(&mut store, &HubTransaction { withdrawn: vec![id(1), id(2)], ..HubTransaction::default() });
+    assert_eq!(store.popups().unwrap(), [popup("a", &id(3), 3)]);
 }
 
 #[test]
 fn of_the_dead_letters_the_last_hundred_are_kept_newest_first() {
     let test = TestHome::new();
-    let mut memory = test.memory();
+    let mut store = test.memory();
     let letters: Vec<DeadLetter> = (0..103).map(|number| dead(&id(1), number)).collect();
-    settle(&mut memory, &Settlement { dead: letters[..60].to_vec(), ..Settlement::default() });
-    settle(&mut memory, &Settlement { dead: letters[60..].to_vec(), ..Settlement::default() });
+    settle(&mut store, &HubTransaction { dead_letters: letters[..60].to_vec(), ..HubTransaction::default() });
+    settle(&mut store, &HubTransaction { dead_letters: letters[60..].to_vec(), ..HubTransaction::default() });
     let expect: Vec<DeadLetter> = letters[3..].iter().rev().cloned().collect();
-    assert_eq!(memory.dead_letters().unwrap(), expect);
+    assert_eq!(store.dead_letters().unwrap(), expect);
 }
 
 #[test]
 fn rows_of_no_id_are_passed_over() {
     let test = TestHome::new();
-    let mut memory = test.memory();
+    let mut store = test.memory();
     let connection = test.memory_connection();
     for change in [
         "INSERT INTO outbox VALUES (?1, 'desktop', '{}')",
@@ -294,7 +297,7 @@ fn rows_of_no_id_are_passed_over() {
     ] {
         connection.execute(change, params!["two\nlines"]).unwrap();
     }
-    assert!(memory.outbox().unwrap().is_empty());
-    assert!(memory.popups().unwrap().is_empty());
-    assert!(memory.dead_letters().unwrap().is_empty());
+    assert!(store.outbox().unwrap().is_empty());
+    assert!(store.popups().unwrap().is_empty());
+    assert!(store.dead_letters().unwrap().is_empty());
 }

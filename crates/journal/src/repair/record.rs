@@ -1,17 +1,17 @@
-//! What was repaired is noted in the repaired file, in the transaction that repairs it, until the person was told.
+//! Repairs are recorded in the repaired file, in the transaction that repairs it, until the person was informed.
 
 use std::path::PathBuf;
 
 use ringer_core::MessageId;
 use rusqlite::{Connection, Row, Transaction, params};
 
+use crate::database::{Database, Schema};
 use crate::error::Error;
+use crate::ids::IdSource;
 use crate::row::{optional_text, text};
-use crate::stamp::Stamp;
-use crate::store::{Form, Store};
 
 /// The table, which both files have. `what` is [`FILE`], or the table of a row that was taken out; `aside` is where a
-/// damaged file is now, and `bytes` is such a row. `id` is the message that tells the person of it, and `told` whether
+/// damaged file is now, and `bytes` is such a row. `id` is the message that reports it, and `told` whether
 /// that was sent.
 pub(crate) const REPAIR: &str = "CREATE TABLE repair (
     id TEXT PRIMARY KEY,
@@ -25,10 +25,10 @@ pub(crate) const REPAIR: &str = "CREATE TABLE repair (
 
 const FILE: &str = "file";
 
-/// A repair that is noted in a file.
+/// A repair that is recorded in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotedRepair {
-    /// The id of the message that tells of it.
+pub struct RepairRecord {
+    /// The id of the message that reports it.
     pub id: MessageId,
     /// When, in milliseconds since 1970.
     pub unix_ms: i64,
@@ -39,12 +39,12 @@ pub struct NotedRepair {
 /// What was damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Damage {
-    /// The file. It was set aside, and a fresh one begun with what could be read.
+    /// The file. It was quarantined and replaced by a fresh one with the rows that could be read.
     File {
         /// Where it is.
-        aside: PathBuf,
-        /// How many rows of its first table were carried over: messages, or notifications.
-        saved: usize,
+        damaged_copy: PathBuf,
+        /// How many rows of its first table were copied: messages, or notifications.
+        rescued_rows: usize,
     },
     /// A row. It was taken out of its table, and its bytes are kept.
     Row {
@@ -53,21 +53,23 @@ pub enum Damage {
     },
 }
 
-impl<F: Form> Store<F> {
-    /// Every repair that is noted in this file, oldest first. A damaged file that the person has removed since is left out.
-    pub fn repairs(&mut self) -> Result<Vec<NotedRepair>, Error> {
+impl<S: Schema> Database<S> {
+    /// Every repair that is recorded in this file, oldest first. A damaged file that the person has removed since is left out.
+    pub fn repairs(&mut self) -> Result<Vec<RepairRecord>, Error> {
         let mut all = self.read(|connection| select(connection, "true"))?;
-        all.retain(|repair| !matches!(&repair.damage, Damage::File { aside, .. } if !is_there(aside)));
+        all.retain(
+            |repair| !matches!(&repair.damage, Damage::File { damaged_copy, .. } if !is_there(damaged_copy)),
+        );
         Ok(all)
     }
 
-    /// The repairs of which the person was not told, oldest first.
-    pub fn untold_repairs(&mut self) -> Result<Vec<NotedRepair>, Error> {
+    /// The repairs that were not reported to the person, oldest first.
+    pub fn unreported_repairs(&mut self) -> Result<Vec<RepairRecord>, Error> {
         self.read(|connection| select(connection, "told = 0"))
     }
 
-    /// The person was told of all repairs up to now.
-    pub fn told_of(&mut self, repairs: &[NotedRepair]) -> Result<(), Error> {
+    /// Marks repairs as reported to the person.
+    pub fn mark_repairs_reported(&mut self, repairs: &[RepairRecord]) -> Result<(), Error> {
         self.write(|transaction| {
             let mut tell = transaction.prepare("UPDATE repair SET told = 1 WHERE id = ?1")?;
             repairs.iter().try_for_each(|repair| tell.execute([repair.id.as_str()]).map(drop))
@@ -80,7 +82,7 @@ fn is_there(aside: &std::path::Path) -> bool {
     super::FILES.iter().any(|ending| crate::home::beside(aside, ending).exists())
 }
 
-fn select(connection: &Connection, which: &str) -> rusqlite::Result<Vec<NotedRepair>> {
+fn select(connection: &Connection, which: &str) -> rusqlite::Result<Vec<RepairRecord>> {
     connection
         .prepare(&format!("SELECT id, ts, what, aside, saved FROM repair WHERE {which} ORDER BY id"))?
         .query_map([], read)?
@@ -88,23 +90,25 @@ fn select(connection: &Connection, which: &str) -> rusqlite::Result<Vec<NotedRep
         .collect()
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Option<NotedRepair>> {
+fn read(row: &Row<'_>) -> rusqlite::Result<Option<RepairRecord>> {
     let Ok(id) = MessageId::parse(&text(row, 0)?) else { return Ok(None) };
     let (what, saved) = (text(row, 2)?, row.get::<_, i64>(4)?);
     let damage = match optional_text(row, 3)? {
-        Some(aside) => Damage::File { aside: aside.into(), saved: usize::try_from(saved).unwrap_or(0) },
+        Some(aside) => {
+            Damage::File { damaged_copy: aside.into(), rescued_rows: usize::try_from(saved).unwrap_or(0) }
+        }
         None => Damage::Row { table: what },
     };
-    Ok(Some(NotedRepair { id, unix_ms: row.get(1)?, damage }))
+    Ok(Some(RepairRecord { id, unix_ms: row.get(1)?, damage }))
 }
 
-/// Notes that a damaged file was set aside.
+/// Records that a damaged file was quarantined.
 pub(super) fn note_file(
     transaction: &Transaction<'_>,
     aside: &std::path::Path,
     saved: usize,
 ) -> rusqlite::Result<()> {
-    let stamp = Stamp::now();
+    let stamp = IdSource::now();
     let saved = i64::try_from(saved).unwrap_or(i64::MAX);
     transaction
         .prepare(
@@ -122,11 +126,11 @@ pub(super) fn note_file(
 
 /// Takes rows out of a table that cannot be read any more, by their numbers, and keeps their bytes: the columns in
 /// hexadecimal, with a comma between them.
-pub(crate) fn set_rows_aside(
+pub(crate) fn quarantine_rows(
     transaction: &Transaction<'_>,
     (table, key): (&str, &str),
     numbers: &[i64],
-    mut stamp: Stamp,
+    mut stamp: IdSource,
 ) -> rusqlite::Result<()> {
     let columns = super::columns(transaction, table)?;
     let bytes: Vec<String> = columns.iter().map(|column| format!("hex({})", column.name)).collect();

@@ -3,11 +3,11 @@
 use std::fs;
 
 use ringer_core::{Agent, MessageId, Recipient, Scope, TrailStep};
-use ringer_journal::{Consumer, Journal, Limits, Settlement, Taken};
+use ringer_journal::{Consumer, HubTransaction, Journal, ReadPosition, RetentionLimits};
 use rusqlite::Connection;
 
 use super::{dead, flag, outgoing, popup, record, settle};
-use crate::agent::{Scene, sighting};
+use crate::agent::{Scene, agent_info};
 use crate::home::{TO_SCHEMA_3, TestHome, at, bodies, draft_in, place, read_to, scope};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
@@ -18,7 +18,7 @@ fn send(journal: &mut Journal, scope: &Scope, body: &str, unix_ms: i64) -> Messa
 
 /// Forgets what was there before the last pruning.
 fn prune(journal: &mut Journal) -> usize {
-    let limits = Limits { prunings: 1, ..Limits::default() };
+    let limits = RetentionLimits { prunings: 1, ..RetentionLimits::default() };
     journal.prune(limits, &at(0)).expect("pruned").messages
 }
 
@@ -51,10 +51,13 @@ fn one_that_was_made_first_and_came_second_is_the_oldest() {
     assert_eq!(journal.kept_from().unwrap(), None, "nothing was removed yet");
     assert_eq!(prune(&mut journal), 1);
     assert_eq!(journal.kept_from().unwrap(), Some(waited.clone()));
-    let mut memory = test.memory();
-    settle(&mut memory, &Settlement { records: vec![record(&waited, true, 0..2)], ..Settlement::default() });
-    memory.prune(&journal.kept_from().unwrap().expect("two are there")).unwrap();
-    assert!(memory.notification(waited.as_str()).unwrap().is_some(), "the journal still has it");
+    let mut store = test.memory();
+    settle(
+        &mut store,
+        &HubTransaction { records: vec![record(&waited, true, 0..2)], ..HubTransaction::default() },
+    );
+    store.prune(&journal.kept_from().unwrap().expect("two are there")).unwrap();
+    assert!(store.notification(waited.as_str()).unwrap().is_some(), "the journal still has it");
 }
 
 #[test]
@@ -67,18 +70,18 @@ fn what_is_read_goes_with_its_message_and_what_is_unread_stays() {
     let [kept, kept_silent] =
         ["kept", "kept, silent"].map(|body| send(&mut journal, &Scope::global(), body, 20 * DAY));
     let step = |id: &MessageId| (id.clone(), TrailStep { unix_ms: 0, text: "a step".to_owned() });
-    let settlement = Settlement {
+    let transaction = HubTransaction {
         records: vec![record(&read, true, 0..2), record(&unread, false, 0..2), record(&kept, true, 0..2)],
         steps: vec![step(&silent), step(&kept_silent)],
-        ..Settlement::default()
+        ..HubTransaction::default()
     };
-    let mut memory = test.memory();
-    settle(&mut memory, &settlement);
+    let mut store = test.memory();
+    settle(&mut store, &transaction);
     assert_eq!(prune(&mut journal), 3);
-    memory.prune(&journal.kept_from().unwrap().expect("two are left")).unwrap();
+    store.prune(&journal.kept_from().unwrap().expect("two are left")).unwrap();
     let mut check = |id: &MessageId, is_there: bool, steps: usize| {
-        assert_eq!(memory.notification(id.as_str()).unwrap().is_some(), is_there);
-        assert_eq!(memory.trail(id.as_str()).unwrap().steps().len(), steps);
+        assert_eq!(store.notification(id.as_str()).unwrap().is_some(), is_there);
+        assert_eq!(store.trail(id.as_str()).unwrap().steps().len(), steps);
     };
     check(&read, false, 0);
     check(&unread, true, 2);
@@ -97,20 +100,20 @@ pub(crate) fn fill(test: &TestHome, scope: &Scope, agent: &str) -> MessageId {
     journal.ask(&draft_in(scope.clone(), "why?"), "why?", &[], &at(0), None).expect("asked");
     read_to(&mut journal, &Consumer::new("lead", scope.clone()).expect("a name"), 1, 0);
     journal.want_lead(scope, true).expect("wanted");
-    let mut of = sighting(agent);
+    let mut of = agent_info(agent);
     of.scope = scope.clone();
     Scene::at(&mut journal, 0).working(&of);
-    let settlement = Settlement {
+    let transaction = HubTransaction {
         undecided: vec![id.clone()],
         records: vec![record(&id, false, 0..2)],
-        outgoing: vec![outgoing(&id, "desktop", "{}")],
+        started: vec![outgoing(&id, "desktop", "{}")],
         shown: vec![popup(scope.as_str(), &id, 1)],
-        dead: vec![dead(&id, 1)],
-        taken: Some(Taken { cursor: place(&mut journal, 1), catch_up: None }),
-        raised: vec![flag("manual", scope.as_str())],
-        ..Settlement::default()
+        dead_letters: vec![dead(&id, 1)],
+        position: Some(ReadPosition { cursor: place(&mut journal, 1), catch_up: None }),
+        flags_set: vec![flag("manual", scope.as_str())],
+        ..HubTransaction::default()
     };
-    settle(&mut test.memory(), &settlement);
+    settle(&mut test.memory(), &transaction);
     id
 }
 
@@ -124,11 +127,11 @@ const OF_THE_MEMORY: [&str; 8] =
 
 /// How many rows every table has.
 fn counts(test: &TestHome) -> Vec<(&'static str, i64)> {
-    let (journal, memory) = (test.connection(), test.memory_connection());
+    let (journal, store) = (test.connection(), test.memory_connection());
     let of = |connection: &Connection, tables: &[&'static str]| {
         tables.iter().map(|table| (*table, count(connection, table))).collect::<Vec<_>>()
     };
-    [of(&journal, &OF_THE_JOURNAL), of(&memory, &OF_THE_MEMORY)].concat()
+    [of(&journal, &OF_THE_JOURNAL), of(&store, &OF_THE_MEMORY)].concat()
 }
 
 /// Ruins the page at which a table begins, in a file that has no log.
@@ -136,7 +139,9 @@ fn ruin(connection: Connection, table: &str) {
     let find = "SELECT rootpage FROM sqlite_schema WHERE name = ?1";
     let root: u32 = connection.query_row(find, [table], |row| row.get(0)).expect("a table");
     let path = connection.path().expect("a file").to_owned();
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("nobody else has it open");
+    connection
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .expect("no other process has it open");
     connection.close().expect("closed");
     let root = usize::try_from(root).expect("small");
     let mut bytes = fs::read(&path).expect("a database");
@@ -150,7 +155,7 @@ fn a_repair_carries_everything_over_that_the_hub_and_the_agents_remember() {
     fill(&test, &scope("aaaaaaaa"), "claude-1");
     let before = counts(&test);
     assert!(before.iter().all(|(_, rows)| *rows > 0), "{before:?}");
-    // The table of those who wait is the one that is not carried over.
+    // The table of waiting processes is the one that is not copied.
     ruin(test.connection(), "waiter");
     let mut journal = test.open();
     send(&mut journal, &Scope::global(), "after", 1);
@@ -166,17 +171,17 @@ fn a_damaged_memory_is_set_aside_and_costs_what_was_on_the_bad_page() {
     let id = fill(&test, &scope("aaaaaaaa"), "claude-1");
     let before = counts(&test);
     ruin(test.memory_connection(), "popup");
-    let mut memory = test.memory();
-    assert_eq!(memory.popups().unwrap(), [], "that one was on the bad page");
-    settle(&mut memory, &Settlement { shown: vec![popup("k", &id, 7)], ..Settlement::default() });
-    let repair = memory.repair().expect("it was noticed");
-    assert_eq!(repair.aside, test.home.path().join("hub.db.damaged-1"));
-    assert_eq!(repair.saved, 1);
+    let mut store = test.memory();
+    assert_eq!(store.popups().unwrap(), [], "that one was on the bad page");
+    settle(&mut store, &HubTransaction { shown: vec![popup("k", &id, 7)], ..HubTransaction::default() });
+    let repair = store.repair().expect("it was noticed");
+    assert_eq!(repair.damaged_copy, test.home.path().join("hub.db.damaged-1"));
+    assert_eq!(repair.rescued_rows, 1);
     assert_eq!(counts(&test), before, "the popup that was written is the only one");
     assert_eq!(test.open().repair(), None, "the journal was not touched");
 }
 
-/// Version 2 had the hub's memory in the journal's own file.
+/// Version 2 had the hub's store in the journal's own file.
 #[test]
 fn an_older_journal_hands_the_hubs_memory_over() {
     let test = TestHome::new();
@@ -215,11 +220,11 @@ fn an_older_journal_hands_the_hubs_memory_over() {
         fs::remove_file(test.home.path().join(name)).unwrap();
     }
     let mut journal = test.open();
-    let mut memory = test.memory();
-    let taken = memory.taken().unwrap().map(|taken| taken.cursor.seq);
-    assert_eq!((memory.undecided().unwrap(), taken), (vec![id.clone()], Some(1)));
-    assert_eq!(memory.notification(id.as_str()).unwrap(), Some(record(&id, false, 0..2)));
-    assert_eq!(journal.taken_by_hub(Some(&mut memory)).unwrap().cursor, place(&mut journal, 1));
+    let mut store = test.memory();
+    let taken = store.position().unwrap().map(|taken| taken.cursor.seq);
+    assert_eq!((store.undecided().unwrap(), taken), (vec![id.clone()], Some(1)));
+    assert_eq!(store.notification(id.as_str()).unwrap(), Some(record(&id, false, 0..2)));
+    assert_eq!(journal.hub_position(Some(&mut store)).unwrap().cursor, place(&mut journal, 1));
     // It had no flags, and its own place for the hub's.
     let mut after = counts(&test);
     let at = |name: &str| before.iter().position(|(table, _)| *table == name).unwrap();
@@ -248,7 +253,7 @@ fn a_scope_is_taken_out_with_everything_that_belongs_to_it_and_nothing_else() {
     assert!(
         journal.messages_after(0, 10).unwrap().iter().all(|message| message.draft.scope == scope("bbbbbbbb"))
     );
-    assert_eq!(journal.live_agents().unwrap()[0].0.agent.as_str(), "claude-2");
+    assert_eq!(journal.live_agents().unwrap()[0].0.id.as_str(), "claude-2");
     assert!(
         journal.lead(&scope("bbbbbbbb")).unwrap().wanted && !journal.lead(&scope("aaaaaaaa")).unwrap().wanted
     );

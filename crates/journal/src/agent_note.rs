@@ -1,4 +1,4 @@
-//! Notes about agents: what somebody wants to find again the next time it looks at one. They go with their agent.
+//! Notes about agents: values that a process stores about an agent for the next time. They are deleted with their agent.
 
 use ringer_core::Agent;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
@@ -16,7 +16,7 @@ pub(crate) fn value(connection: &Connection, name: &str) -> rusqlite::Result<Opt
     connection.query_row("SELECT value FROM note WHERE name = ?1", [name], |row| text(row, 0)).optional()
 }
 
-/// Notes a value, in place of what was noted under that name before.
+/// Stores a value under a name, in place of the one before.
 pub(crate) fn set(transaction: &Transaction<'_>, name: &str, value: &str) -> rusqlite::Result<()> {
     transaction
         .prepare("INSERT OR REPLACE INTO note (name, value) VALUES (?1, ?2)")?
@@ -29,13 +29,13 @@ fn name(agent: &Agent) -> String {
 }
 
 impl Journal {
-    /// What was noted about an agent.
-    pub fn note_about(&mut self, agent: &Agent) -> Result<Option<String>, Error> {
+    /// The note about an agent.
+    pub fn agent_note(&mut self, agent: &Agent) -> Result<Option<String>, Error> {
         self.read(|connection| value(connection, &name(agent)))
     }
 
-    /// Notes something about an agent, in place of what was noted before.
-    pub fn set_note_about(&mut self, agent: &Agent, value: &str) -> Result<(), Error> {
+    /// Stores a note about an agent, in place of the one before.
+    pub fn set_agent_note(&mut self, agent: &Agent, value: &str) -> Result<(), Error> {
         self.write(|transaction| set(transaction, &name(agent), value))
     }
 }

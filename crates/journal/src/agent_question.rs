@@ -5,14 +5,14 @@ use ringer_core::{Agent, Draft, Mark, QuestionId, Scope, Sender, Tag};
 use rusqlite::{Transaction, params};
 
 use crate::append::put;
+use crate::ids::IdSource;
 use crate::row::text;
-use crate::stamp::Stamp;
 
 /// Stores the question that a notice asks. Gives the id for its message.
 pub(crate) fn open(
     transaction: &Transaction<'_>,
     draft: &Draft,
-    stamp: &Stamp,
+    stamp: &IdSource,
 ) -> rusqlite::Result<QuestionId> {
     let id = stamp.question_id();
     transaction
@@ -23,13 +23,13 @@ pub(crate) fn open(
     Ok(id)
 }
 
-/// Closes what an agent asked in its terminal: it was answered there, or nobody waits any more. What it asked with
-/// `ringer ask` stays open. Gives the doorbells to ring.
+/// Closes what an agent asked in its terminal: it was answered there, or the agent no longer waits. What it asked with
+/// `ringer ask` stays open. Gives the doorbells to wake.
 pub(crate) fn close(
     transaction: &Transaction<'_>,
     agent: &Agent,
     scope: &Scope,
-    stamp: &mut Stamp,
+    stamp: &mut IdSource,
 ) -> rusqlite::Result<Vec<String>> {
     let open: Vec<String> = transaction
         .prepare(

@@ -1,4 +1,4 @@
-//! What is there: listeners, cursors, agents, open questions. And taking a scope out of the journal.
+//! What the journal holds: listeners, cursors, agents, open questions. And the removal of a scope.
 
 use std::path::PathBuf;
 
@@ -6,25 +6,25 @@ use ringer_core::{Message, MessageId, Recipient, Scope};
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::cursor::POSITION;
-use crate::doorbell::{self, Holder};
+use crate::doorbell::{self, LockOwner};
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::process::started;
 use crate::row::{COLUMNS, optional_text, text};
 use crate::schema;
 
-/// A listener that waits.
+/// A listener process that is alive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listening {
+pub struct RunningListener {
     /// Its doorbell.
     pub bell: PathBuf,
-    /// Who it is.
-    pub holder: Holder,
+    /// The process.
+    pub owner: LockOwner,
 }
 
 /// What a consumer has not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadCount {
     /// The consumer.
     pub consumer: String,
     /// Where.
@@ -35,20 +35,20 @@ pub struct Unread {
     pub touched_ms: i64,
 }
 
-/// An agent that the journal has heard of.
+/// An agent in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownAgent {
     /// Its id.
     pub id: String,
-    /// The client program, where hooks told.
+    /// The client program, if its hooks have reported it.
     pub client: Option<String>,
     /// The client's session.
     pub session_id: Option<String>,
-    /// What it does, where hooks told.
+    /// Its state, if its hooks have reported it.
     pub state: Option<String>,
     /// Where.
     pub scope: String,
-    /// When it was last heard of, in milliseconds since 1970.
+    /// When its last signal or message came, in milliseconds since 1970.
     pub seen_ms: i64,
     /// Since when it is in that state.
     pub since_ms: Option<i64>,
@@ -64,15 +64,15 @@ pub struct KnownAgent {
 
 /// What is in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inventory {
+pub struct JournalStats {
     /// The schema's version.
     pub schema: i64,
     /// How many messages are kept.
     pub messages: i64,
     /// Listeners that are alive.
-    pub listeners: Vec<Listening>,
+    pub listeners: Vec<RunningListener>,
     /// What each consumer has not read.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadCount>,
     /// Agents, latest first.
     pub agents: Vec<KnownAgent>,
     /// Questions that are open.
@@ -80,9 +80,8 @@ pub struct Inventory {
 }
 
 impl Journal {
-    /// When each client was last heard of through its hooks, in milliseconds since 1970. One that never called is not in
-    /// it.
-    pub fn clients_heard(&mut self) -> Result<Vec<(String, i64)>, Error> {
+    /// When a hook of each client was last called, in milliseconds since 1970. A client without a call is left out.
+    pub fn clients_last_seen(&mut self) -> Result<Vec<(String, i64)>, Error> {
         self.read(|connection| {
             let query = "SELECT client, max(seen) FROM agent WHERE by_hooks GROUP BY client";
             let mut statement = connection.prepare(query)?;
@@ -90,13 +89,13 @@ impl Journal {
         })
     }
 
-    /// Takes stock, of one scope or of all.
-    pub fn inventory(&mut self, scope: Option<&Scope>, unix_ms: i64) -> Result<Inventory, Error> {
+    /// Counts what is in the journal, of one scope or of all.
+    pub fn stats(&mut self, scope: Option<&Scope>, unix_ms: i64) -> Result<JournalStats, Error> {
         let name = scope.map(Scope::as_str);
         let [default, lead, all] = Recipient::FOR_LEAD;
         let listeners = self.listeners(scope);
         self.read(|connection| {
-            Ok(Inventory {
+            Ok(JournalStats {
                 schema: schema::version(connection)?,
                 messages: connection.query_row(
                     "SELECT count(*) FROM message WHERE (?1 IS NULL OR scope = ?1) AND kind NOT LIKE 'mark-%'",
@@ -137,12 +136,12 @@ impl Journal {
     }
 
     /// The listeners that are alive: their locks are held.
-    pub fn listeners(&self, scope: Option<&Scope>) -> Vec<Listening> {
+    pub fn listeners(&self, scope: Option<&Scope>) -> Vec<RunningListener> {
         doorbell::all(&self.home)
             .into_iter()
             .filter(|bell| doorbell::is_alive(bell))
-            .filter_map(|bell| Some(Listening { holder: doorbell::holder(&bell)?, bell }))
-            .filter(|listening| scope.is_none_or(|scope| listening.holder.scope == scope.as_str()))
+            .filter_map(|bell| Some(RunningListener { owner: doorbell::owner(&bell)?, bell }))
+            .filter(|listening| scope.is_none_or(|scope| listening.owner.scope == scope.as_str()))
             .collect()
     }
 
@@ -170,8 +169,8 @@ impl Journal {
         })
     }
 
-    /// What nobody has read in a scope.
-    pub fn read_by_nobody(&mut self, scope: &Scope) -> Result<Vec<Message>, Error> {
+    /// The messages of a scope that no consumer has read.
+    pub fn never_read(&mut self, scope: &Scope) -> Result<Vec<Message>, Error> {
         self.select(
             &format!(
                 "SELECT {COLUMNS} FROM message WHERE scope = ?1 AND kind NOT LIKE 'mark-%'
@@ -182,8 +181,8 @@ impl Journal {
         )
     }
 
-    /// Takes a scope out: its messages, cursors, questions, receipts and agents. Gives the ids of the messages, which the
-    /// hub's memory is to forget.
+    /// Takes a scope out: its messages, cursors, questions, receipts and agents. Gives the ids of the messages, which are
+    /// to be deleted from the hub store.
     pub fn remove_scope(&mut self, scope: &Scope) -> Result<Vec<MessageId>, Error> {
         self.write(|transaction| {
             let name = [scope.as_str()];
@@ -201,15 +200,15 @@ impl Journal {
     }
 }
 
-impl Holder {
+impl LockOwner {
     /// Whether the process of that number is still the one that waits here, and not another with its number.
     pub fn is_running(&self) -> bool {
         self.started.is_none() || started(self.pid) == self.started
     }
 }
 
-fn unread(row: &Row<'_>) -> rusqlite::Result<Unread> {
-    Ok(Unread {
+fn unread(row: &Row<'_>) -> rusqlite::Result<UnreadCount> {
+    Ok(UnreadCount {
         consumer: text(row, 0)?,
         scope: text(row, 1)?,
         touched_ms: row.get(2)?,

@@ -1,30 +1,30 @@
-//! The hub's memory: which notifications there are, what became of them, and what is under way.
+//! The hub store: the notifications, what became of them, and the deliveries in progress.
 //!
-//! A file of its own, beside the journal. The hub writes it and nobody else, so it makes no writer of the journal wait; and
-//! whoever opens the journal need not read the definitions of these tables.
+//! A file beside the journal. Only the hub writes it, so it makes no writer of the journal wait; and a process that opens
+//! the journal need not read the definitions of these tables.
 
 use std::time::Duration;
 
 use ringer_core::{MessageId, Record, Trail};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::cursor::{CatchUp, Cursor, Taken};
+use crate::cursor::{CatchUp, Cursor, ReadPosition};
+use crate::database::{Database, Schema};
 use crate::error::Error;
 use crate::home::Home;
-use crate::repair::{REPAIR, set_rows_aside};
+use crate::ids::IdSource;
+use crate::repair::{REPAIR, quarantine_rows};
 use crate::row::{optional_text, text};
-use crate::settlement::{DeadLetter, Flag, Outgoing, ShownPopup};
-use crate::stamp::Stamp;
-use crate::store::{Form, Store};
+use crate::transaction::{DeadLetter, PendingDelivery, PlaceFlag, ShownPopup};
 
-/// The hub's open memory.
-pub type Memory = Store<Notices>;
+/// The open hub store.
+pub type HubStore = Database<HubSchema>;
 
-/// The form of the memory's file.
+/// The schema of the hub store.
 #[derive(Debug, Default)]
-pub struct Notices;
+pub struct HubSchema;
 
-impl Form for Notices {
+impl Schema for HubSchema {
     const FILE: &'static str = "hub.db";
     const LOCK: &'static str = "hub.lock";
     const TABLES: &'static [&'static str] = &[
@@ -39,7 +39,7 @@ impl Form for Notices {
         TAKEN,
         REPAIR,
     ];
-    const STEPS: &'static [&'static [&'static str]] = &[
+    const MIGRATIONS: &'static [&'static [&'static str]] = &[
         // The hub's place names the journal and the message, and what was repaired is noted.
         &[
             "ALTER TABLE taken RENAME TO taken_1",
@@ -49,7 +49,7 @@ impl Form for Notices {
             REPAIR,
         ],
     ];
-    const SAVED: &'static [&'static str] =
+    const RESCUED_TABLES: &'static [&'static str] =
         &["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "taken", "repair"];
 }
 
@@ -90,9 +90,9 @@ const DEAD_LETTER: &str = "CREATE TABLE dead_letter (
     ts INTEGER NOT NULL
 ) STRICT";
 
-/// What the hub remembers.
+/// The notifications in the hub store.
 #[derive(Debug, Default)]
-pub struct Remembered {
+pub struct StoredNotifications {
     /// The notifications.
     pub records: Vec<Record>,
     /// Rows that are damaged.
@@ -112,7 +112,7 @@ pub struct UnreadableRecord {
     pub record: Option<Record>,
 }
 
-/// A [`Taken`]: one row.
+/// A [`ReadPosition`]: one row.
 const TAKEN: &str = "CREATE TABLE taken (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     generation TEXT,
@@ -122,15 +122,15 @@ const TAKEN: &str = "CREATE TABLE taken (
     until INTEGER
 ) STRICT";
 
-impl Memory {
-    /// How far in the journal the hub has come. `None` if it never wrote that down.
-    pub fn taken(&mut self) -> Result<Option<Taken>, Error> {
+impl HubStore {
+    /// How far the hub has read the journal. `None` if it never wrote that.
+    pub fn position(&mut self) -> Result<Option<ReadPosition>, Error> {
         let query = "SELECT generation, seq, id, newest, until FROM taken";
         self.read(|connection| {
             let taken = connection.query_row(query, [], |row| {
                 let (newest, until): (_, Option<i64>) = (optional_text(row, 3)?, row.get(4)?);
                 let (generation, id) = (optional_text(row, 0)?, optional_text(row, 2)?);
-                Ok(Taken {
+                Ok(ReadPosition {
                     cursor: Cursor { generation, seq: row.get(1)?, id },
                     catch_up: newest.zip(until).map(|(newest, until)| CatchUp { newest, until }),
                 })
@@ -139,7 +139,7 @@ impl Memory {
         })
     }
 
-    /// Whether the hub took that message before: it is a notification, or something is written down about it.
+    /// Whether the hub has read that message before: it is a notification, or something is stored about it.
     pub fn knows(&mut self, id: &MessageId) -> Result<bool, Error> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
@@ -151,13 +151,13 @@ impl Memory {
         })
     }
 
-    /// The messages that the hub took and had not decided when it ended.
+    /// The messages that the hub had read and not decided when it ended.
     pub fn undecided(&mut self) -> Result<Vec<MessageId>, Error> {
         self.rows("SELECT id FROM undecided ORDER BY id", message_id)
     }
 
-    /// The notifications that are remembered, in the order they came: all that are unread, and so many of the others.
-    pub fn remembered(&mut self, most_read: usize) -> Result<Remembered, Error> {
+    /// The notifications, in the order they came: all that are unread, and at most `most_read` of the others.
+    pub fn notifications(&mut self, most_read: usize) -> Result<StoredNotifications, Error> {
         let most = i64::try_from(most_read).unwrap_or(i64::MAX);
         self.read(|connection| {
             let mut statement = connection.prepare(
@@ -168,7 +168,7 @@ impl Memory {
                  ) ORDER BY number",
             )?;
             let mut rows = statement.query([most])?;
-            let mut remembered = Remembered::default();
+            let mut remembered = StoredNotifications::default();
             while let Some(row) = rows.next()? {
                 let (id, record) = (text(row, 1)?, text(row, 3)?);
                 let record = serde_json::from_str::<Record>(&record).ok();
@@ -206,11 +206,11 @@ impl Memory {
         self.read(|connection| steps_of(connection, id))
     }
 
-    /// The deliveries that were under way when the hub ended.
-    pub fn outbox(&mut self) -> Result<Vec<Outgoing>, Error> {
+    /// The deliveries that were in progress when the hub ended.
+    pub fn outbox(&mut self) -> Result<Vec<PendingDelivery>, Error> {
         self.rows("SELECT id, way, delivery FROM outbox ORDER BY id, way", |row| {
             let Some(id) = message_id(row)? else { return Ok(None) };
-            Ok(Some(Outgoing { id, way: text(row, 1)?, delivery: text(row, 2)? }))
+            Ok(Some(PendingDelivery { id, way: text(row, 1)?, delivery: text(row, 2)? }))
         })
     }
 
@@ -232,14 +232,14 @@ impl Memory {
         })
     }
 
-    /// The flags that are up.
-    pub fn flags(&mut self) -> Result<Vec<Flag>, Error> {
+    /// The flags that are set.
+    pub fn flags(&mut self) -> Result<Vec<PlaceFlag>, Error> {
         self.rows("SELECT reason, place FROM flag ORDER BY reason, place", |row| {
-            Ok(Some(Flag { reason: text(row, 0)?, place: text(row, 1)? }))
+            Ok(Some(PlaceFlag { reason: text(row, 0)?, place: text(row, 1)? }))
         })
     }
 
-    /// All rows of a query; those that make no sense are passed over.
+    /// All rows of a query; damaged ones are skipped.
     fn rows<T>(
         &mut self,
         query: &str,
@@ -257,8 +257,8 @@ impl Memory {
     }
 
     /// Takes notifications out that cannot be read, by the numbers of their rows. Their bytes are kept.
-    pub fn set_notifications_aside(&mut self, numbers: &[i64], stamp: &Stamp) -> Result<(), Error> {
-        self.write(|transaction| set_rows_aside(transaction, ("notification", "number"), numbers, *stamp))
+    pub fn quarantine_notifications(&mut self, numbers: &[i64], stamp: &IdSource) -> Result<(), Error> {
+        self.write(|transaction| quarantine_rows(transaction, ("notification", "number"), numbers, *stamp))
     }
 
     /// Forgets what is read and what became of messages, where they are older than the oldest that the journal has. What
@@ -307,11 +307,11 @@ fn message_id(row: &Row<'_>) -> rusqlite::Result<Option<MessageId>> {
     Ok(MessageId::parse(&text(row, 0)?).ok())
 }
 
-/// Takes the hub's memory over from a journal of version 2, which had it in its own file. Whoever is killed on the way
-/// leaves it there, and the next one begins again.
+/// Moves the hub's tables out of a journal of version 2, which had them in its own file. If the process is killed on the
+/// way, they stay there, and the next one begins again.
 pub(crate) fn move_out(home: &Home, journal: &Connection) -> Result<(), Error> {
-    let _memory = Memory::open(home)?;
-    let path = home.path().join(Notices::FILE);
+    let _memory = HubStore::open(home)?;
+    let path = home.path().join(HubSchema::FILE);
     let failed = |error| Error::database(&path, Duration::ZERO, error);
     journal.execute("ATTACH ?1 AS memory", [path.to_string_lossy()]).map_err(failed)?;
     let copied = journal.execute_batch(

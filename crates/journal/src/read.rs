@@ -1,18 +1,18 @@
-//! Reading the journal from some place on.
+//! Reads the journal from a cursor on.
 
 use std::time::Instant;
 
 use ringer_core::{Kind, Message, MessageId, Scope};
 use rusqlite::{ToSql, params};
 
-use crate::cursor::{Age, Taken};
+use crate::cursor::{Age, ReadPosition};
 use crate::error::Error;
+use crate::ids::IdSource;
 use crate::journal::Journal;
-use crate::repair::set_rows_aside;
+use crate::repair::quarantine_rows;
 use crate::row::{COLUMNS, has_id, read};
-use crate::stamp::Stamp;
-use crate::vigil::{Parent, Vigil, Woke};
-use crate::waiter::Topic;
+use crate::subscription::Topic;
+use crate::waiter::{OnParentExit, Waiter, WakeReason};
 
 /// Which messages to read.
 #[derive(Debug, Clone, Default)]
@@ -29,7 +29,7 @@ pub struct Filter {
     pub since_ms: Option<i64>,
 }
 
-/// What was read from a place on.
+/// What was read behind a cursor.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// The messages, in order.
@@ -60,8 +60,8 @@ impl Journal {
     }
 
     /// Takes messages out that are damaged so that they are none any more, by their numbers. Their bytes are kept.
-    pub fn set_messages_aside(&mut self, numbers: &[i64], stamp: &Stamp) -> Result<(), Error> {
-        self.write(|transaction| set_rows_aside(transaction, ("message", "seq"), numbers, *stamp))
+    pub fn quarantine_messages(&mut self, numbers: &[i64], stamp: &IdSource) -> Result<(), Error> {
+        self.write(|transaction| quarantine_rows(transaction, ("message", "seq"), numbers, *stamp))
     }
 
     /// Every message after a place, in order, marks included; at most so many.
@@ -129,7 +129,7 @@ impl Journal {
             while messages.len() < most
                 && let Some(row) = rows.next()?
             {
-                // A row that makes no sense is passed over: it must not keep everybody from what comes after it.
+                // A damaged row is skipped: it must not block the messages after it.
                 messages.extend(read(row)?);
             }
             Ok(messages)
@@ -139,23 +139,27 @@ impl Journal {
 
 /// Follows the whole journal as it grows.
 #[derive(Debug)]
-pub struct Watch<'a> {
+pub struct JournalFollower<'a> {
     journal: &'a mut Journal,
-    vigil: Vigil,
-    taken: Taken,
+    waiter: Waiter,
+    taken: ReadPosition,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> JournalFollower<'a> {
     /// Begins to follow after a message, or at the beginning.
-    pub fn begin(journal: &'a mut Journal, after: Option<&Message>, parent: Parent) -> Result<Self, Error> {
-        let (vigil, ()) =
-            Vigil::keep(journal, Topic::Everything, &Scope::global(), "watch", parent, |_| Ok(()))?;
-        let mut taken = Taken::default();
+    pub fn begin(
+        journal: &'a mut Journal,
+        after: Option<&Message>,
+        parent: OnParentExit,
+    ) -> Result<Self, Error> {
+        let (waiter, ()) =
+            Waiter::register(journal, Topic::Everything, &Scope::global(), "watch", parent, |_| Ok(()))?;
+        let mut taken = ReadPosition::default();
         if let Some(message) = after {
             taken.cursor.generation = Some(journal.generation()?);
-            taken.take(message.seq, &message.id);
+            taken.advance(message.seq, &message.id);
         }
-        Ok(Self { journal, vigil, taken })
+        Ok(Self { journal, waiter, taken })
     }
 
     /// The next messages that match, once there are some. Empty when the deadline passed or the parent ended.
@@ -166,12 +170,12 @@ impl<'a> Watch<'a> {
         most: usize,
     ) -> Result<Vec<Message>, Error> {
         loop {
-            self.vigil.prepare(self.journal)?;
+            self.waiter.prepare(self.journal)?;
             let messages = self.read(filter, most)?;
             if !messages.is_empty() {
                 return Ok(messages);
             }
-            if self.vigil.sleep(self.journal, deadline)? != Woke::Rang {
+            if self.waiter.wait(self.journal, deadline)? != WakeReason::Rung {
                 return Ok(Vec::new());
             }
         }
@@ -179,13 +183,13 @@ impl<'a> Watch<'a> {
     /// What matches behind our place. If the journal was exchanged, it starts over, without what was sent before the last
     /// message that it gave.
     fn read(&mut self, filter: &Filter, most: usize) -> Result<Vec<Message>, Error> {
-        self.taken = self.journal.go_on(&self.taken)?;
+        self.taken = self.journal.resume_at(&self.taken)?;
         loop {
             let mut messages = self.journal.matching_after(filter, self.taken.cursor.seq, most)?;
             let is_end = messages.is_empty();
             messages.retain(|message| {
                 let is_old = self.taken.age(message) == Age::Old;
-                self.taken.take(message.seq, &message.id);
+                self.taken.advance(message.seq, &message.id);
                 !is_old
             });
             if is_end || !messages.is_empty() {

@@ -1,4 +1,4 @@
-//! When, and with which random bytes: what a message needs from the outside.
+//! The time and the random bytes from which ids are made.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,16 +7,16 @@ use ringer_core::{MessageId, QuestionId};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// A moment and some randomness.
+/// A moment and random bytes: the source of the ids of messages and questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamp {
+pub struct IdSource {
     /// Milliseconds since 1970.
     pub unix_ms: i64,
     /// Random bytes.
     pub random: [u8; 16],
 }
 
-impl Stamp {
+impl IdSource {
     /// Now.
     pub fn now() -> Self {
         let unix_ms = match SystemTime::now().duration_since(UNIX_EPOCH) {
@@ -26,14 +26,14 @@ impl Stamp {
         Self { unix_ms, random: random_bytes() }
     }
 
-    /// The id of a message of this stamp.
+    /// The id of a message made from it.
     pub fn message_id(&self) -> MessageId {
         let mut random = [0; 10];
         random.copy_from_slice(&self.random[..10]);
         MessageId::new(u64::try_from(self.unix_ms).unwrap_or(0), random)
     }
 
-    /// The id of a question of this stamp.
+    /// The id of a question made from it.
     pub fn question_id(&self) -> QuestionId {
         QuestionId::new(u64::try_from(self.unix_ms / 1000).unwrap_or(0), self.number())
     }
@@ -48,7 +48,7 @@ impl Stamp {
         now
     }
 
-    /// A name that nobody else has.
+    /// A unique name.
     pub(crate) fn name(&self) -> String {
         self.message_id().to_string()
     }
@@ -59,7 +59,7 @@ impl Stamp {
     }
 }
 
-/// Time that never jumps, on a clock that all processes of the machine share.
+/// The time on the monotonic clock, which all processes of the machine share.
 pub fn monotonic() -> Duration {
     let time = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
@@ -128,25 +128,25 @@ mod tests {
 
     #[test]
     fn stamps_differ() {
-        let (one, two) = (Stamp::now(), Stamp::now());
+        let (one, two) = (IdSource::now(), IdSource::now());
         assert_ne!(one.random, two.random);
         assert_ne!(one.message_id(), two.message_id());
     }
 
     #[test]
     fn several_of_one_moment_have_ids_of_their_own() {
-        let mut stamp = Stamp { unix_ms: 7, random: [0xff; 16] };
+        let mut stamp = IdSource { unix_ms: 7, random: [0xff; 16] };
         let first = stamp;
-        let all: Vec<Stamp> = (0..1000).map(|_| stamp.next()).collect();
+        let all: Vec<IdSource> = (0..1000).map(|_| stamp.next()).collect();
         assert_eq!(all[0], first);
-        let ids: std::collections::HashSet<_> = all.iter().map(Stamp::message_id).collect();
-        let questions: std::collections::HashSet<_> = all.iter().map(Stamp::question_id).collect();
+        let ids: std::collections::HashSet<_> = all.iter().map(IdSource::message_id).collect();
+        let questions: std::collections::HashSet<_> = all.iter().map(IdSource::question_id).collect();
         assert_eq!((ids.len(), questions.len()), (1000, 1000));
     }
 
     #[test]
     fn a_clock_before_1970_is_no_reason_to_fail() {
-        let stamp = Stamp { unix_ms: -5, random: [1; 16] };
+        let stamp = IdSource { unix_ms: -5, random: [1; 16] };
         assert!(stamp.question_id().as_str().starts_with("q-0-"));
         assert_eq!(stamp.message_id().as_str().len(), 36);
     }

@@ -29,7 +29,7 @@ pub struct Repository {
 
 /// What [`Repository::remove_files`] left.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Remains {
+pub enum Leftover {
     /// Nothing that belongs to Ringer is there.
     Nothing,
     /// This directory stays, because it holds files that Ringer did not make.
@@ -63,14 +63,14 @@ impl Repository {
     }
 
     /// Removes the files that Ringer made in the git directory, by their names, and their directory if it is empty then.
-    pub fn remove_files(&self) -> io::Result<Remains> {
-        let GitDirectory::Own(common) = &self.git else { return Ok(Remains::Nothing) };
+    pub fn remove_files(&self) -> io::Result<Leftover> {
+        let GitDirectory::Own(common) = &self.git else { return Ok(Leftover::Nothing) };
         let path = common.join(FOLDER);
         let folder = match open_folder(&path) {
             Ok(folder) => folder,
-            Err(Errno::NOENT) => return Ok(Remains::Nothing),
+            Err(Errno::NOENT) => return Ok(Leftover::Nothing),
             // Ringer makes neither links nor files of this name.
-            Err(Errno::LOOP | Errno::NOTDIR) => return Ok(Remains::Foreign(path)),
+            Err(Errno::LOOP | Errno::NOTDIR) => return Ok(Leftover::Foreign(path)),
             Err(error) => return Err(error.into()),
         };
         for entry in Dir::read_from(&folder)? {
@@ -85,8 +85,8 @@ impl Repository {
             }
         }
         match unlinkat(CWD, &path, AtFlags::REMOVEDIR) {
-            Ok(()) | Err(Errno::NOENT) => Ok(Remains::Nothing),
-            Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Remains::Foreign(path)),
+            Ok(()) | Err(Errno::NOENT) => Ok(Leftover::Nothing),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Leftover::Foreign(path)),
             Err(error) => Err(error.into()),
         }
     }
@@ -191,9 +191,9 @@ mod tests {
         assert_eq!(deep.scope(2), scope);
         let names: Vec<_> = fs::read_dir(&folder).unwrap().flatten().map(|e| e.file_name()).collect();
         assert_eq!(names, ["id"], "no drafts are left");
-        assert_eq!(repository.remove_files().unwrap(), Remains::Nothing);
+        assert_eq!(repository.remove_files().unwrap(), Leftover::Nothing);
         assert!(!folder.exists());
-        assert_eq!(repository.remove_files().unwrap(), Remains::Nothing, "twice is no failure");
+        assert_eq!(repository.remove_files().unwrap(), Leftover::Nothing, "twice is no failure");
     }
 
     #[test]

@@ -1,19 +1,18 @@
-//! What the hub did, written down in one transaction: taken messages, decisions, deliveries. Either all of it happened or
-//! none of it.
+//! One atomic batch of hub state: cursor, decisions, deliveries.
 
 use ringer_core::{MAX_TRAIL_STEPS, MessageId, Record, Trail, TrailStep};
 use rusqlite::{Transaction, params};
 
-use crate::cursor::Taken;
+use crate::cursor::ReadPosition;
 use crate::error::Error;
-use crate::memory::Memory;
+use crate::hub_store::HubStore;
 
-/// A delivery that is under way, as it is written down until it is settled.
+/// A delivery in progress, stored until it is finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outgoing {
+pub struct PendingDelivery {
     /// The notification.
     pub id: MessageId,
-    /// The way out.
+    /// The delivery channel.
     pub way: String,
     /// Everything about it; only the hub reads it.
     pub delivery: String,
@@ -45,10 +44,9 @@ pub struct DeadLetter {
     pub unix_ms: i64,
 }
 
-/// Something about a place that holds until it is over: it is unread for another reason than a notification, or its title
-/// has a sign.
+/// A lasting fact about a place: it is unread for another reason than a notification, or its title has a mark.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Flag {
+pub struct PlaceFlag {
     /// The reason, by its name.
     pub reason: String,
     /// The place; only the hub reads it.
@@ -58,12 +56,12 @@ pub struct Flag {
 /// How many dead letters are kept; the oldest go first.
 const MAX_DEAD: i64 = 100;
 
-/// What is to be written.
+/// The changes to write.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Settlement {
-    /// The hub has taken everything up to here.
-    pub taken: Option<Taken>,
-    /// Messages that were taken and are not decided.
+pub struct HubTransaction {
+    /// The hub has read everything up to here.
+    pub position: Option<ReadPosition>,
+    /// Messages that were read and are not decided.
     pub undecided: Vec<MessageId>,
     /// Messages that are decided now.
     pub decided: Vec<MessageId>,
@@ -74,37 +72,37 @@ pub struct Settlement {
     /// Steps of messages that are no notifications.
     pub steps: Vec<(MessageId, TrailStep)>,
     /// Deliveries that begin.
-    pub outgoing: Vec<Outgoing>,
-    /// Deliveries that are over, by id and way.
-    pub settled: Vec<(MessageId, String)>,
+    pub started: Vec<PendingDelivery>,
+    /// Deliveries that are finished, by id and channel.
+    pub finished: Vec<(MessageId, String)>,
     /// Popups that are on the screen now.
     pub shown: Vec<ShownPopup>,
     /// Popups that are not.
     pub withdrawn: Vec<MessageId>,
     /// Deliveries that were given up.
-    pub dead: Vec<DeadLetter>,
-    /// Flags that are up now.
-    pub raised: Vec<Flag>,
-    /// Flags that no longer are.
-    pub lowered: Vec<Flag>,
+    pub dead_letters: Vec<DeadLetter>,
+    /// Flags that are set now.
+    pub flags_set: Vec<PlaceFlag>,
+    /// Flags that are cleared now.
+    pub flags_cleared: Vec<PlaceFlag>,
 }
 
-impl Settlement {
+impl HubTransaction {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-impl Memory {
-    /// Writes down what the hub did.
-    pub fn settle(&mut self, settlement: &Settlement) -> Result<(), Error> {
-        self.write(|transaction| settle(transaction, settlement))
+impl HubStore {
+    /// Writes a batch of changes, all of them or none.
+    pub fn commit(&mut self, changes: &HubTransaction) -> Result<(), Error> {
+        self.write(|transaction| apply(transaction, changes))
     }
 }
 
-fn settle(transaction: &Transaction<'_>, done: &Settlement) -> rusqlite::Result<()> {
-    if let Some(Taken { cursor, catch_up }) = &done.taken {
+fn apply(transaction: &Transaction<'_>, changes: &HubTransaction) -> rusqlite::Result<()> {
+    if let Some(ReadPosition { cursor, catch_up }) = &changes.position {
         let (newest, until) = catch_up.as_ref().map(|catch_up| (&catch_up.newest, catch_up.until)).unzip();
         transaction
             .prepare_cached(
@@ -114,22 +112,22 @@ fn settle(transaction: &Transaction<'_>, done: &Settlement) -> rusqlite::Result<
             .execute(params![cursor.generation, cursor.seq, cursor.id, newest, until])?;
     }
     for (ids, change) in [
-        (&done.undecided, "INSERT OR IGNORE INTO undecided VALUES (?1)"),
-        (&done.decided, "DELETE FROM undecided WHERE id = ?1"),
-        (&done.forgotten, "DELETE FROM notification WHERE id = ?1"),
-        (&done.withdrawn, "DELETE FROM popup WHERE id = ?1"),
-        (&done.withdrawn, "DELETE FROM outbox WHERE id = ?1"),
+        (&changes.undecided, "INSERT OR IGNORE INTO undecided VALUES (?1)"),
+        (&changes.decided, "DELETE FROM undecided WHERE id = ?1"),
+        (&changes.forgotten, "DELETE FROM notification WHERE id = ?1"),
+        (&changes.withdrawn, "DELETE FROM popup WHERE id = ?1"),
+        (&changes.withdrawn, "DELETE FROM outbox WHERE id = ?1"),
     ] {
         let mut statement = transaction.prepare_cached(change)?;
         for id in ids {
             statement.execute([id.as_str()])?;
         }
     }
-    for record in &done.records {
-        remember(transaction, record)?;
+    for record in &changes.records {
+        upsert_notification(transaction, record)?;
     }
     let most = i64::try_from(MAX_TRAIL_STEPS).unwrap_or(i64::MAX);
-    for (id, step) in &done.steps {
+    for (id, step) in &changes.steps {
         transaction
             .prepare_cached(
                 "INSERT INTO trail (id, step, ts, text)
@@ -139,14 +137,14 @@ fn settle(transaction: &Transaction<'_>, done: &Settlement) -> rusqlite::Result<
     }
     let mut begin = transaction
         .prepare_cached("INSERT OR REPLACE INTO outbox (id, way, delivery) VALUES (?1, ?2, ?3)")?;
-    for outgoing in &done.outgoing {
+    for outgoing in &changes.started {
         begin.execute(params![outgoing.id.as_str(), outgoing.way, outgoing.delivery])?;
     }
     let mut end = transaction.prepare_cached("DELETE FROM outbox WHERE id = ?1 AND way = ?2")?;
-    for (id, way) in &done.settled {
+    for (id, way) in &changes.finished {
         end.execute(params![id.as_str(), way])?;
     }
-    for letter in &done.dead {
+    for letter in &changes.dead_letters {
         transaction
             .prepare_cached("INSERT INTO dead_letter (id, target, why, ts) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![letter.id.as_str(), letter.target, letter.why, letter.unix_ms])?;
@@ -158,12 +156,12 @@ fn settle(transaction: &Transaction<'_>, done: &Settlement) -> rusqlite::Result<
     }
     let mut show = transaction
         .prepare_cached("INSERT OR REPLACE INTO popup (key, id, number, server) VALUES (?1, ?2, ?3, ?4)")?;
-    for popup in &done.shown {
+    for popup in &changes.shown {
         show.execute(params![popup.key, popup.id.as_str(), popup.number, popup.server])?;
     }
     for (flags, change) in [
-        (&done.lowered, "DELETE FROM flag WHERE reason = ?1 AND place = ?2"),
-        (&done.raised, "INSERT OR IGNORE INTO flag (reason, place) VALUES (?1, ?2)"),
+        (&changes.flags_cleared, "DELETE FROM flag WHERE reason = ?1 AND place = ?2"),
+        (&changes.flags_set, "INSERT OR IGNORE INTO flag (reason, place) VALUES (?1, ?2)"),
     ] {
         let mut statement = transaction.prepare_cached(change)?;
         for flag in flags {
@@ -174,7 +172,7 @@ fn settle(transaction: &Transaction<'_>, done: &Settlement) -> rusqlite::Result<
 }
 
 /// Writes a notification, and the steps of its trail that are not written yet.
-fn remember(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
+fn upsert_notification(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
     let bare = Record { trail: Trail::default(), ..record.clone() };
     // Plain data: it cannot fail to be written.
     let json = serde_json::to_string(&bare).unwrap_or_default();

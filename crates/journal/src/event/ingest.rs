@@ -1,8 +1,8 @@
-//! Taking in what hooks spooled: each event once, in the order in which they happened.
+//! Applies the events that hooks spooled: each event once, in the order in which they happened.
 //!
-//! Several processes may do this at the same moment, and each may be killed anywhere. An event is applied, and its name
-//! noted, in one transaction; its file is removed after that. So under the write lock an event counts if its file is there
-//! and its name is not noted. Notes of files that are gone are removed, under the lock as well.
+//! Several processes may do this at the same moment, and each may be killed anywhere. An event is applied and its name
+//! recorded in one transaction; its file is removed after that. So under the write lock an event is applied if its file
+//! exists and its name is not recorded. Names of files that are gone are removed, under the lock as well.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,26 +14,26 @@ use ringer_core::{Agent, Draft, Kind, Scope, Sender};
 use rusqlite::{OptionalExtension, Transaction};
 use serde::Deserialize;
 
-use super::{AgentEvent, EventOutcome, SpooledEvent, VERSION, Wanted};
+use super::{AgentEvent, EventOutcome, InboxRequest, SpooledEvent, VERSION};
 use crate::agent::EventTime;
 use crate::append;
 use crate::error::Error;
 use crate::home::Home;
+use crate::ids::IdSource;
 use crate::journal::Journal;
 use crate::row::text;
 use crate::spool::{Entry, LostEvents, SHOWN_FOR, Spool, hash};
-use crate::stamp::Stamp;
-use crate::turn::Patience;
+use crate::write_lock::LockTimeout;
 
-/// Events taken in with one transaction. Each takes a fraction of a millisecond, and other writers wait for all of them.
+/// Events applied in one transaction. Each takes a fraction of a millisecond, and other writers wait for all of them.
 const MAX_AT_ONCE: usize = 256;
 
-/// What came of taking in.
+/// What one call of [`Journal::ingest_spool`] did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TakenIn {
+pub struct SpoolProgress {
     /// Events that were applied.
     pub events: usize,
-    /// Files that could not be read and were set aside.
+    /// Files that could not be read and were quarantined.
     pub unreadable: usize,
     /// There are more.
     pub more: bool,
@@ -42,9 +42,9 @@ pub struct TakenIn {
 /// What is in the spool, and what never got there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpoolStatus {
-    /// Events that wait to be taken in.
+    /// Events that wait to be applied.
     pub waiting: usize,
-    /// Files of the last day that could not be read and were set aside.
+    /// Files of the last day that could not be read and were quarantined.
     pub unreadable: usize,
     /// Events that were lost within the last day.
     pub lost: Option<LostEvents>,
@@ -61,21 +61,22 @@ impl SpoolStatus {
 }
 
 impl Journal {
-    /// Takes in what hooks spooled, at most 256 events, waiting for the write lock no longer than that. Costs next to
-    /// nothing where there is nothing.
-    pub fn take_in_spool(
+    /// Applies at most 256 spooled events, waiting for the write lock no longer than the timeout. An empty spool costs two
+    /// directory listings.
+    pub fn ingest_spool(
         &mut self,
         clock: &dyn Fn() -> Duration,
-        patience: Patience,
-    ) -> Result<TakenIn, Error> {
+        lock_timeout: LockTimeout,
+    ) -> Result<SpoolProgress, Error> {
         let spool = Spool::of(&self.home);
         spool.remove_abandoned();
         let (entries, lost) = (spool.entries(None), spool.lost());
         if entries.is_empty() && lost.is_none() {
-            return Ok(TakenIn::default());
+            return Ok(SpoolProgress::default());
         }
-        let batch = Batch { own: None, lost };
-        let taken = self.within(patience, |journal| journal.take_in(&spool, entries, &batch, clock));
+        let options = IngestOptions { own: None, lost };
+        let taken =
+            self.with_lock_timeout(lock_timeout, |journal| journal.ingest(&spool, entries, &options, clock));
         taken.map(|(_, taken)| taken)
     }
 
@@ -84,38 +85,38 @@ impl Journal {
         Spool::of(&self.home).prepare_counter();
     }
 
-    /// Takes in what is spooled of one agent, and with the event of that name also what is wanted for it.
-    pub(super) fn take_in_own(
+    /// Applies the spooled events of one agent, and with the event of that name also its inbox request.
+    pub(super) fn ingest_session(
         &mut self,
         spool: &Spool,
         agent: &Agent,
-        own: (&str, Wanted<'_>),
+        own: (&str, InboxRequest<'_>),
         clock: &dyn Fn() -> Duration,
     ) -> Result<EventOutcome, Error> {
         let mut entries = spool.entries(Some(agent));
         // The oldest wait for the hub if there are more: the state is what the newest event says.
         entries.drain(..entries.len().saturating_sub(MAX_AT_ONCE));
-        let batch = Batch { own: Some(own), lost: None };
-        let (own, _) = self.take_in(spool, entries, &batch, clock)?;
+        let options = IngestOptions { own: Some(own), lost: None };
+        let (own, _) = self.ingest(spool, entries, &options, clock)?;
         // Another process has it, or will.
         Ok(own.unwrap_or(EventOutcome { spooled: true, ..EventOutcome::default() }))
     }
 
-    fn take_in(
+    fn ingest(
         &mut self,
         spool: &Spool,
         entries: Vec<Entry>,
-        batch: &Batch<'_>,
+        options: &IngestOptions<'_>,
         clock: &dyn Fn() -> Duration,
-    ) -> Result<(Option<EventOutcome>, TakenIn), Error> {
-        let noted = self.noted()?;
+    ) -> Result<(Option<EventOutcome>, SpoolProgress), Error> {
+        let applied_names = self.applied_names()?;
         let (done, mut entries): (Vec<Entry>, Vec<Entry>) =
-            entries.into_iter().partition(|entry| noted.contains(&entry.note()));
+            entries.into_iter().partition(|entry| applied_names.contains(&entry.note()));
         // Applied by a process that was killed before it removed them.
         done.iter().for_each(Entry::remove);
         let (mut events, mut unreadable, more) = read(&mut entries);
-        if events.is_empty() && unreadable.is_empty() && batch.lost.is_none() {
-            return Ok((None, TakenIn::default()));
+        if events.is_empty() && unreadable.is_empty() && options.lost.is_none() {
+            return Ok((None, SpoolProgress::default()));
         }
         let (own, applied, failed, bells) = self.write(|transaction| {
             let (mut own, mut applied, mut failed, mut bells) = (None, 0, Vec::new(), Vec::new());
@@ -125,7 +126,7 @@ impl Journal {
                 if !entry.exists() || is_noted(transaction, entry)? {
                     continue;
                 }
-                let wanted = batch.own.filter(|(name, _)| entry.name == *name).map(|(_, wanted)| wanted);
+                let wanted = options.own.filter(|(name, _)| entry.name == *name).map(|(_, wanted)| wanted);
                 let time = time_of(entry, event, now);
                 // An event that cannot be applied must not keep the others from being so.
                 transaction.execute_batch("SAVEPOINT event")?;
@@ -146,7 +147,7 @@ impl Journal {
                 transaction.execute_batch("RELEASE event")?;
             }
             let bad = unreadable.iter().chain(failed.iter().map(|place| &events[*place].0));
-            for (text, stamp) in problems(&bad.collect::<Vec<_>>(), batch.lost.as_ref()) {
+            for (text, stamp) in problems(&bad.collect::<Vec<_>>(), options.lost.as_ref()) {
                 if let Ok(draft) = Draft::new(Scope::global(), Sender::system(), Kind::Error, &text) {
                     bells.extend(append::put(transaction, &draft, &stamp.message_id(), stamp.unix_ms)?);
                 }
@@ -156,22 +157,22 @@ impl Journal {
         for place in failed.into_iter().rev() {
             unreadable.push(events.swap_remove(place).0);
         }
-        // After the transaction that tells of them. One that cannot be moved is tried, and told of under the same id, again.
-        let moved = unreadable.iter().filter(|entry| entry.set_aside().is_ok()).count();
+        // After the transaction that reports them. One that cannot be moved is tried and reported again, under the same id.
+        let moved = unreadable.iter().filter(|entry| entry.quarantine().is_ok()).count();
         for (entry, _) in &events {
             entry.remove();
         }
-        if batch.lost.is_some() {
-            spool.told_of_lost();
+        if options.lost.is_some() {
+            spool.mark_lost_reported();
         }
-        self.ring(&bells);
+        self.wake(&bells);
         let made_progress = moved > 0 || events.iter().any(|(entry, _)| !entry.exists());
-        let taken = TakenIn { events: applied, unreadable: moved, more: more && made_progress };
+        let taken = SpoolProgress { events: applied, unreadable: moved, more: more && made_progress };
         Ok((own, taken))
     }
 
     /// The events that were applied and whose files are still there.
-    fn noted(&mut self) -> Result<HashSet<String>, Error> {
+    fn applied_names(&mut self) -> Result<HashSet<String>, Error> {
         self.read(|connection| {
             let mut notes = connection.prepare("SELECT name FROM spooled")?;
             notes.query_map([], |row| text(row, 0))?.collect()
@@ -179,11 +180,11 @@ impl Journal {
     }
 }
 
-/// What is done besides applying events.
-struct Batch<'a> {
-    /// The event of the hook that takes in, by its name, and what it wants with it.
-    own: Option<(&'a str, Wanted<'a>)>,
-    /// What was lost, to be told.
+/// What to do besides applying events.
+struct IngestOptions<'a> {
+    /// The event of the hook that runs this, by its name, and its inbox request.
+    own: Option<(&'a str, InboxRequest<'a>)>,
+    /// Lost events to report.
     lost: Option<LostEvents>,
 }
 
@@ -193,7 +194,7 @@ fn is_about_the_event(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), None | Some(ConstraintViolation | TooBig | TypeMismatch))
 }
 
-/// When an event happened, for the process that takes it in now.
+/// When an event happened, for the process that applies it now.
 fn time_of(entry: &Entry, event: &AgentEvent, now: Duration) -> EventTime {
     if entry.is_of_this_boot() {
         EventTime { mono: entry.mono.min(now), now, earlier_boot_ms: None }
@@ -216,12 +217,12 @@ fn read(entries: &mut Vec<Entry>) -> (Vec<(Entry, AgentEvent)>, Vec<Entry>, bool
         let bytes = match entry.read() {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::InvalidData => Vec::new(),
-            // Taken in by another process in the meantime, or this process has no descriptors left.
+            // Applied by another process in the meantime, or this process has no descriptors left.
             Err(_) => continue,
         };
         match serde_json::from_slice::<SpooledEvent>(&bytes) {
             Ok(SpooledEvent { version: VERSION, event }) if is_valid(&event) => events.push((entry, event)),
-            // A newer version of Ringer wrote it and will take it in.
+            // A newer version of Ringer wrote it and will apply it.
             _ if serde_json::from_slice::<Version>(&bytes).is_ok_and(|found| found.version > VERSION) => {}
             _ => unreadable.push(entry),
         }
@@ -231,18 +232,18 @@ fn read(entries: &mut Vec<Entry>) -> (Vec<(Entry, AgentEvent)>, Vec<Entry>, bool
 
 /// Whether its names are names. Reading them back does not check that.
 fn is_valid(event: &AgentEvent) -> bool {
-    let agents = [Some(&event.of.agent), event.of.manager.as_ref()];
+    let agents = [Some(&event.agent.id), event.agent.manager.as_ref()];
     agents.into_iter().flatten().all(|agent| Agent::new(agent.as_str()).is_ok())
-        && Scope::new(event.of.scope.as_str()).is_ok()
+        && Scope::new(event.agent.scope.as_str()).is_ok()
 }
 
-/// What the person has to know. Each has the same stamp however often it is told, so it is one message.
-fn problems(unreadable: &[&Entry], lost: Option<&LostEvents>) -> Vec<(String, Stamp)> {
+/// The problems to report to the person. Each has the same stamp however often it is reported, so it is one message.
+fn problems(unreadable: &[&Entry], lost: Option<&LostEvents>) -> Vec<(String, IdSource)> {
     let events = |count| if count == 1 { "1 event".to_owned() } else { format!("{count} events") };
     let stamp = |unix_ms: i64, number: u64| {
         let mut random = [0; 16];
         random[..8].copy_from_slice(&number.to_be_bytes());
-        Stamp { unix_ms, random }
+        IdSource { unix_ms, random }
     };
     let mut problems = Vec::new();
     if let Some(first) = unreadable.first() {
@@ -268,7 +269,7 @@ fn problems(unreadable: &[&Entry], lost: Option<&LostEvents>) -> Vec<(String, St
 }
 
 impl Entry {
-    /// The name under which it is noted. The whole path: two directories may hold files of one name.
+    /// The name under which it is recorded. The whole path: two directories may hold files of one name.
     fn note(&self) -> String {
         self.path().to_string_lossy().into_owned()
     }

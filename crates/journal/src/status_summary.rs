@@ -1,16 +1,16 @@
-//! A glance: the few numbers that a status bar shows, many times a minute.
+//! The few numbers that a status bar shows, many times a minute.
 
 use ringer_core::Recipient;
 use rusqlite::params;
 
 use crate::error::Error;
+use crate::hub_store::HubStore;
 use crate::journal::Journal;
-use crate::memory::Memory;
 use crate::row::text;
 
 /// What a status bar shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Glance {
+pub struct StatusSummary {
     /// Notifications that the person has not read.
     pub unread: i64,
     /// How many agents are in which state; those that have gone do not count.
@@ -18,12 +18,16 @@ pub struct Glance {
 }
 
 impl Journal {
-    /// Takes a glance. What no hub has taken yet is unread, too.
-    pub fn glance(&mut self, mut memory: Option<&mut Memory>, unix_ms: i64) -> Result<Glance, Error> {
-        let taken = self.taken_by_hub(memory.as_deref_mut())?;
+    /// Counts unread notifications and agents. Messages that no hub has read yet count as unread.
+    pub fn status_summary(
+        &mut self,
+        mut hub_store: Option<&mut HubStore>,
+        unix_ms: i64,
+    ) -> Result<StatusSummary, Error> {
+        let taken = self.hub_position(hub_store.as_deref_mut())?;
         let (newest, until) = taken.catch_up.map(|catch_up| (catch_up.newest, catch_up.until)).unzip();
         let until = until.unwrap_or_default();
-        let remembered = memory.map(Memory::unread).transpose()?.unwrap_or_default();
+        let remembered = hub_store.map(HubStore::unread).transpose()?.unwrap_or_default();
         self.read(|connection| {
             let waiting: i64 = connection.query_row(
                 "SELECT count(*) FROM message
@@ -46,7 +50,7 @@ impl Journal {
                 )?
                 .query_map([], |row| Ok((text(row, 0)?, row.get(1)?)))?
                 .collect::<rusqlite::Result<_>>()?;
-            Ok(Glance { unread: remembered + waiting, agents })
+            Ok(StatusSummary { unread: remembered + waiting, agents })
         })
     }
 }
