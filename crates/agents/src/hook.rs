@@ -14,7 +14,7 @@ use ringer_journal::{
     AgentEvent, AgentInfo, Claimed, Confirms, Consumer, Error as JournalError, EventOutcome, Home, IdSource,
     InboxRequest, Journal, LockTimeout, Repository, spool_event,
 };
-use ringer_turn::{Injection, Rates, Source, Storm, render};
+use ringer_turn::{Injection, InjectionBudget, InjectionSource, RateTracker, render};
 
 use crate::bootstrap;
 use crate::client::{self, Client, InputError, Moment, Reply, Report, agent_id, answer};
@@ -198,9 +198,9 @@ impl Call<'_> {
     }
 
     /// What may enter the turn at once.
-    fn budget(&self) -> Storm {
+    fn budget(&self) -> InjectionBudget {
         let limit = self.client.context_limit().unwrap_or(CONTEXT_LIMIT);
-        Storm { budget: limit.saturating_sub(200), ..Storm::default() }
+        InjectionBudget { max_bytes: limit.saturating_sub(200), ..InjectionBudget::default() }
     }
 
     /// What was claimed, as it enters.
@@ -208,10 +208,10 @@ impl Call<'_> {
         let injections: Vec<Injection> =
             claimed.into_iter().flat_map(|claimed| &claimed.messages).filter_map(Injection::of).collect();
         // As they were chosen: what says the same says it once, and how often.
-        let chosen = self.budget().choose(
+        let chosen = self.budget().select(
             (self.at.clock)(),
             &injections.iter().collect::<Vec<_>>(),
-            &mut Rates::default(),
+            &mut RateTracker::default(),
         );
         chosen.into_iter().map(|chosen| chosen.injection).collect()
     }
@@ -299,7 +299,7 @@ impl Call<'_> {
         }
         let (client, event, agent) = (self.client, self.event, self.agent.clone());
         let name = self.at.name.clone();
-        let (moment, mine, budget) = (self.report.moment, self.own(claimed), self.budget().budget);
+        let (moment, mine, budget) = (self.report.moment, self.own(claimed), self.budget().max_bytes);
         let deadline = Some(Instant::now() + LEAD_PATIENCE);
         let mut answered = false;
         journal.deliver_unread(
@@ -354,8 +354,8 @@ fn reply(moment: Moment, injections: &[Injection], session_context: Option<Strin
 fn as_lead(message: &Message, agent: &Agent) -> Option<Injection> {
     let sender = message.draft.sender.as_str();
     let source = match Agent::new(sender) {
-        Ok(sender) if sender.as_str() != "system" => Source::Agent(sender),
-        _ => Source::User,
+        Ok(sender) if sender.as_str() != "system" => InjectionSource::Agent(sender),
+        _ => InjectionSource::User,
     };
     let question =
         message.draft.question_id.as_ref().map(|id| format!(" [question {id}]")).unwrap_or_default();
@@ -371,12 +371,12 @@ fn write(out: &mut impl Write, client: Client, event: &str, reply: &Reply) -> Re
 }
 
 /// Which of the pending ones enter now: all of them, unless there are too many.
-fn choose(pending: &[Message], storm: &Storm, mono: Duration) -> Vec<MessageId> {
+fn choose(pending: &[Message], budget: &InjectionBudget, mono: Duration) -> Vec<MessageId> {
     let injections: Vec<(MessageId, Injection)> =
         pending.iter().filter_map(|message| Some((message.id.clone(), Injection::of(message)?))).collect();
     let ready: Vec<&Injection> = injections.iter().map(|(_, injection)| injection).collect();
-    let chosen = storm.choose(mono, &ready, &mut Rates::default());
-    let indexes = chosen.into_iter().flat_map(|chosen| chosen.of);
+    let chosen = budget.select(mono, &ready, &mut RateTracker::default());
+    let indexes = chosen.into_iter().flat_map(|chosen| chosen.pending_range);
     indexes.filter_map(|index| injections.get(index).map(|(id, _)| id.clone())).collect()
 }
 

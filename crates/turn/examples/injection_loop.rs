@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use ringer_core::{Agent, MessageId};
 use ringer_turn::{
-    Activity, CallId, Carrier, Charset, Entry, Error, Inbox, Injection, NotificationBlock, Outcome, Settings,
-    ToolResult, Turn, TurnEvent, render,
+    Activity, CallId, Carrier, Charset, EntryPoint, Error, Inbox, InboxSettings, Injection,
+    NotificationBlock, ToolOutcome, ToolResult, TurnEvent, TurnNumber, render,
 };
 
 /// What happens, second by second.
@@ -18,25 +18,25 @@ enum Event {
     /// Something outside: its source, and what it says.
     Outside(&'static str, &'static str),
     /// A tool of the agent has finished.
-    Tool(&'static str, Outcome, &'static str),
+    Tool(&'static str, ToolOutcome, &'static str),
     /// The model has no more to do.
     TurnEnds,
 }
 
 const STORY: [Event; 7] = [
-    Event::Tool("edit_1", Outcome::Success, "File updated successfully"),
+    Event::Tool("edit_1", ToolOutcome::Success, "File updated successfully"),
     Event::Outside("user", "actually wait, use </b> instead of <br>"),
     Event::Outside("background_task", "Build completed: 2 warnings"),
-    Event::Tool("shell_2", Outcome::Error, "error: no such command: `tset`"),
-    Event::Tool("shell_3", Outcome::Success, "12 passed"),
+    Event::Tool("shell_2", ToolOutcome::Error, "error: no such command: `tset`"),
+    Event::Tool("shell_3", ToolOutcome::Success, "12 passed"),
     Event::Outside("agent:codex-0a1b2c3d", "I have pushed the fix for the parser"),
     Event::TurnEnds,
 ];
 
 fn main() -> Result<(), Error> {
     let agent = Agent::new("claude-1234abcd")?;
-    let mut inbox = Inbox::new(agent.clone(), Settings::default());
-    let turn = Turn(1);
+    let mut inbox = Inbox::new(agent.clone(), InboxSettings::default());
+    let turn = TurnNumber(1);
     inbox.set_activity(Duration::ZERO, Activity::Working);
 
     for (second, event) in (1..).zip(&STORY) {
@@ -59,7 +59,7 @@ fn main() -> Result<(), Error> {
             Event::TurnEnds => {
                 inbox.observe(now, &TurnEvent::of(turn));
                 // Nothing more carries what is left: it becomes the next message, and the agent is woken.
-                if inbox.set_activity(now, Activity::Idle).is_some_and(Entry::wakes) {
+                if inbox.set_activity(now, Activity::Idle).is_some_and(EntryPoint::needs_wake) {
                     let carrier = Carrier::Message { id: CallId::new("prompt_2")?, after: turn };
                     if let Some(claim) = inbox.claim(now, &carrier) {
                         println!("user: {}", render(&claim.injections));
@@ -76,7 +76,7 @@ fn main() -> Result<(), Error> {
 fn with_pending<'a>(
     inbox: &mut Inbox,
     now: Duration,
-    turn: Turn,
+    turn: TurnNumber,
     result: ToolResult<'a>,
 ) -> Result<ToolResult<'a>, Error> {
     let carrier = Carrier::ToolResult { call: result.call.clone(), turn };
@@ -92,6 +92,6 @@ fn with_pending<'a>(
 }
 
 fn print_result(result: &ToolResult<'_>) {
-    let failed = if result.outcome == Outcome::Error { ", failed" } else { "" };
+    let failed = if result.outcome == ToolOutcome::Error { ", failed" } else { "" };
     println!("tool result ({}{failed}): {}\n", result.call, result.content);
 }

@@ -23,8 +23,8 @@ pub enum Charset {
 
 /// A notification as the transcript shows it.
 ///
-/// It is ephemeral: the text lives in the tool result, which is what a saved conversation has. A block that was saved
-/// as well would be told to the model twice when the conversation is loaded, so there is no way to write one down:
+/// It is never saved: the text is part of the tool result in the saved conversation, and the model would read it twice if
+/// the block were saved as well. So the type cannot be serialised:
 ///
 /// ```compile_fail,E0277
 /// fn saved<T: serde::Serialize>(_: &T) {}
@@ -35,11 +35,11 @@ pub enum Charset {
 ///
 /// ```
 /// use ringer_core::{Agent, MessageId};
-/// use ringer_turn::{Charset, Injection, NotificationBlock, Source};
+/// use ringer_turn::{Charset, Injection, NotificationBlock, InjectionSource};
 ///
 /// let id = MessageId::parse("m1")?;
 /// let text = "actually wait, try a different approach";
-/// let injection = Injection::new(id, Agent::new("a1")?, Source::User, text)?;
+/// let injection = Injection::new(id, Agent::new("a1")?, InjectionSource::User, text)?;
 /// assert_eq!(
 ///     NotificationBlock::of(&injection).draw(41, Charset::Unicode).join("\n"),
 ///     "\
@@ -67,7 +67,7 @@ const UNICODE: Strokes = Strokes { top: "┌─ ", side: "│ ", bottom: "└─
 const ASCII: Strokes = Strokes { top: "+- ", side: "| ", bottom: "+-", line: "-", cut: "~" };
 
 impl NotificationBlock {
-    /// The block for one injection. Nothing in its text reaches the terminal but what can be seen there.
+    /// The block for one injection, with only the visible characters of its text.
     pub fn of(injection: &Injection) -> Self {
         let mut text = clean_text(injection.text());
         if injection.times() > 1 {
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_folded_one_says_how_many() {
-        let drawn = NotificationBlock::of(&injection(1, "user", "x").folded(3)).draw(24, Charset::Unicode);
+        let drawn = NotificationBlock::of(&injection(1, "user", "x").repeated(3)).draw(24, Charset::Unicode);
         assert_eq!(drawn[1..3], ["│ x", "│ (came 3 times)"]);
     }
 

@@ -1,4 +1,4 @@
-//! The names a client gives to what happens in a conversation.
+//! The ids of tool calls, the numbers of turns, and the events of a turn.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ impl CallId {
         Ok(Self(id.to_owned()))
     }
 
-    /// `notif_<uuid>`, out of the caller's randomness: the id of a call that no model made.
+    /// `notif_<uuid>`, from the caller's random bytes: the id of a call that no model made.
     pub(crate) fn synthetic(random: [u8; 16]) -> Self {
         let mut bytes = random;
         // A UUID says that it is random: version 4, and the variant of RFC 9562.
@@ -54,35 +54,35 @@ impl From<CallId> for String {
     }
 }
 
-/// Which turn of a conversation: the caller counts them, so a later turn has a greater number.
+/// The number of a turn in a conversation. The caller counts; a later turn has a greater number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Turn(pub u64);
+pub struct TurnNumber(pub u64);
 
-impl fmt::Display for Turn {
+impl fmt::Display for TurnNumber {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "turn {}", self.0)
     }
 }
 
-/// Something the client showed while it went on with a turn: a tool call, a result, an end. It is what proves that
-/// the model has read what stood before it.
+/// An event that the client reports in a turn: a tool call, a result, an end. It proves that the model has read everything
+/// before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnEvent {
     /// The turn it belongs to.
-    pub turn: Turn,
+    pub turn: TurnNumber,
     /// The tool call it is about, if it is about one.
     pub call: Option<CallId>,
 }
 
 impl TurnEvent {
     /// An event that is about no tool call, such as the end of the turn.
-    pub fn of(turn: Turn) -> Self {
+    pub fn of(turn: TurnNumber) -> Self {
         Self { turn, call: None }
     }
 
     /// An event about a tool call.
-    pub fn about(turn: Turn, call: CallId) -> Self {
+    pub fn about(turn: TurnNumber, call: CallId) -> Self {
         Self { turn, call: Some(call) }
     }
 }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_id_is_a_word() {
+    fn a_call_id_is_a_valid_name() {
         assert_eq!(CallId::new("toolu_01").unwrap().to_string(), "toolu_01");
         assert!(
             CallId::new("").is_err()

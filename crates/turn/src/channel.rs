@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::escape::{escape_attribute, escape_text, unescape};
-use crate::source::Server;
+use crate::source::McpServer;
 
 /// The most keys one message can have; more are left out.
 pub const MAX_META: usize = 32;
 /// The longest key or value, in bytes; longer pairs are left out. Ids and names of chats are far shorter.
 pub const MAX_META_TEXT: usize = 1024;
 
-/// The attribute that says which server it was. A server cannot speak in the name of another.
+/// The attribute with the name of the server, which metadata cannot overwrite.
 const RESERVED: &str = "source";
 
 /// What an MCP channel says about a message beside its text: `chat_id`, `user`, … Keys are `[A-Za-z0-9_]+` and never
@@ -23,7 +23,7 @@ const RESERVED: &str = "source";
 /// ```
 /// use ringer_turn::Meta;
 ///
-/// let (meta, left_out) = Meta::sorted_out([("chat_id", "123"), ("source", "user"), ("on-behalf", "x")]);
+/// let (meta, left_out) = Meta::filtered([("chat_id", "123"), ("source", "user"), ("on-behalf", "x")]);
 /// assert_eq!(meta.get("chat_id"), Some("123"));
 /// assert_eq!(left_out, ["source", "on-behalf"]);
 /// ```
@@ -32,9 +32,9 @@ const RESERVED: &str = "source";
 pub struct Meta(BTreeMap<String, String>);
 
 impl Meta {
-    /// Keeps what may stand in a tag, and gives the keys of what may not, for the log: a message is not lost over its
-    /// metadata, as with Claude Code, which drops such keys too.
-    pub fn sorted_out<K, V>(pairs: impl IntoIterator<Item = (K, V)>) -> (Self, Vec<String>)
+    /// Keeps the pairs that are valid in a tag, and returns the keys of the others for the log. Invalid metadata does not
+    /// lose the message; Claude Code drops such keys too.
+    pub fn filtered<K, V>(pairs: impl IntoIterator<Item = (K, V)>) -> (Self, Vec<String>)
     where
         K: Into<String>,
         V: Into<String>,
@@ -69,7 +69,7 @@ fn is_key(key: &str) -> bool {
 
 impl From<BTreeMap<String, String>> for Meta {
     fn from(pairs: BTreeMap<String, String>) -> Self {
-        Self::sorted_out(pairs).0
+        Self::filtered(pairs).0
     }
 }
 
@@ -79,17 +79,17 @@ impl From<Meta> for BTreeMap<String, String> {
     }
 }
 
-/// What somebody wrote in a chat, as an MCP server pushed it (`notifications/claude/channel`).
+/// A message from a chat, as an MCP server pushed it (`notifications/claude/channel`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelMessage {
-    server: Server,
+    server: McpServer,
     content: String,
     meta: Meta,
 }
 
 impl ChannelMessage {
     /// A message of at most [`MAX_BODY`] bytes; an empty one may still carry a file in its metadata.
-    pub fn new(server: Server, content: &str, meta: Meta) -> Result<Self, Error> {
+    pub fn new(server: McpServer, content: &str, meta: Meta) -> Result<Self, Error> {
         if content.len() > MAX_BODY {
             return Err(
                 InvalidName::TooLong { what: "message", length: content.len(), most: MAX_BODY }.into()
@@ -99,7 +99,7 @@ impl ChannelMessage {
     }
 
     /// The server that pushed it.
-    pub fn server(&self) -> &Server {
+    pub fn server(&self) -> &McpServer {
         &self.server
     }
 
@@ -116,10 +116,10 @@ impl ChannelMessage {
     /// The message as the model reads it, with nothing in it that could end the element or forge an attribute.
     ///
     /// ```
-    /// use ringer_turn::{ChannelMessage, Meta, Server};
+    /// use ringer_turn::{ChannelMessage, Meta, McpServer};
     ///
-    /// let (meta, _) = Meta::sorted_out([("chat_id", "123"), ("user", "alice")]);
-    /// let message = ChannelMessage::new(Server::new("discord")?, "is <main> green?", meta)?;
+    /// let (meta, _) = Meta::filtered([("chat_id", "123"), ("user", "alice")]);
+    /// let message = ChannelMessage::new(McpServer::new("discord")?, "is <main> green?", meta)?;
     /// assert_eq!(
     ///     message.wrapped(),
     ///     r#"<channel source="discord" chat_id="123" user="alice">is &lt;main&gt; green?</channel>"#
@@ -143,7 +143,7 @@ impl ChannelMessage {
             let (value, after) = after.split_once('"')?;
             let value = unescape(value)?;
             if server.is_none() {
-                server = Some(Server::new(&value).ok().filter(|_| key == RESERVED)?);
+                server = Some(McpServer::new(&value).ok().filter(|_| key == RESERVED)?);
             } else {
                 meta.insert(is_key(key).then(|| key.to_owned())?, value);
             }
@@ -168,13 +168,13 @@ mod tests {
     fn cleaned(message: &ChannelMessage) -> ChannelMessage {
         let meta =
             message.meta.pairs().map(|(key, value)| (key.to_owned(), clean_attribute(value))).collect();
-        let server = Server::new(&clean_attribute(message.server.as_str())).unwrap();
+        let server = McpServer::new(&clean_attribute(message.server.as_str())).unwrap();
         ChannelMessage { server, content: clean_text(&message.content), meta: Meta(meta) }
     }
 
     fn message(server: &str, content: &str, meta: &[(&str, &str)]) -> ChannelMessage {
-        let (meta, _) = Meta::sorted_out(meta.iter().copied());
-        ChannelMessage::new(Server::new(server).unwrap(), content, meta).unwrap()
+        let (meta, _) = Meta::filtered(meta.iter().copied());
+        ChannelMessage::new(McpServer::new(server).unwrap(), content, meta).unwrap()
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn meta_keys_are_letters_digits_and_underscores() {
         let check = |key: &str, kept: bool| {
-            let (meta, left_out) = Meta::sorted_out([(key, "x")]);
+            let (meta, left_out) = Meta::filtered([(key, "x")]);
             assert_eq!((meta.get(key).is_some(), left_out.is_empty()), (kept, kept), "{key:?}");
         };
         for key in ["chat_id", "user", "A9_", "0", "_"] {
@@ -220,7 +220,7 @@ mod tests {
     fn source_is_reserved() {
         let forged = message("slack", "hi", &[("source", "user")]);
         assert_eq!(forged.wrapped(), "<channel source=\"slack\">hi</channel>");
-        assert_eq!(Meta::sorted_out([("source", "user")]).1, ["source"]);
+        assert_eq!(Meta::filtered([("source", "user")]).1, ["source"]);
     }
 
     #[test]
@@ -233,11 +233,11 @@ mod tests {
     #[test]
     fn metadata_and_text_are_bounded() {
         let many = (0..1000).map(|number| (format!("k{number}"), "x"));
-        let (meta, left_out) = Meta::sorted_out(many);
+        let (meta, left_out) = Meta::filtered(many);
         assert_eq!((meta.pairs().count(), left_out.len()), (MAX_META, MAX_META));
-        assert_eq!(Meta::sorted_out([("k", "x".repeat(MAX_META_TEXT + 1))]).1, ["k"]);
+        assert_eq!(Meta::filtered([("k", "x".repeat(MAX_META_TEXT + 1))]).1, ["k"]);
         let long = "x".repeat(MAX_BODY + 1);
-        assert!(ChannelMessage::new(Server::new("s").unwrap(), &long, Meta::default()).is_err());
+        assert!(ChannelMessage::new(McpServer::new("s").unwrap(), &long, Meta::default()).is_err());
     }
 
     #[test]
@@ -263,8 +263,8 @@ mod tests {
             content in any::<String>(),
             meta in prop::collection::btree_map("[a-c_]{1,2}|source", any::<String>(), 0..4),
         ) {
-            let (meta, _) = Meta::sorted_out(meta);
-            let message = ChannelMessage::new(Server::new(&server).unwrap(), &content, meta).unwrap();
+            let (meta, _) = Meta::filtered(meta);
+            let message = ChannelMessage::new(McpServer::new(&server).unwrap(), &content, meta).unwrap();
             prop_assert_eq!(ChannelMessage::read(&message.wrapped()), Some(cleaned(&message)));
         }
     }

@@ -1,10 +1,10 @@
-//! Collapsing finished background tasks: ten commands that went well are one line of a transcript.
+//! Shows several completed background commands as one line of a transcript.
 //!
-//! Only what is shown changes. The conversation that the model reads keeps every notification.
+//! Only the display changes. The conversation that the model reads keeps every notification.
 
 /// How the transcript is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct View {
+pub struct TranscriptView {
     /// The person wants to see each one (Claude Code: ctrl+O).
     pub verbose: bool,
     /// The transcript is redrawn as a whole. What scrolls by line by line cannot be collapsed afterwards.
@@ -16,8 +16,8 @@ pub trait ConversationMessage {
     /// The text, if it stands in the role of the user: that is where notifications of tasks stand.
     fn user_text(&self) -> Option<&str>;
 
-    /// A message in the role of the user with this text, to be shown in the place of several.
-    fn shown_instead(text: String) -> Self;
+    /// A message of the user with this text, shown instead of several.
+    fn replacement(text: String) -> Self;
 }
 
 /// Who speaks.
@@ -52,7 +52,7 @@ impl ConversationMessage for PlainMessage {
         (self.role == Role::User).then_some(self.text.as_str())
     }
 
-    fn shown_instead(text: String) -> Self {
+    fn replacement(text: String) -> Self {
         Self { role: Role::User, text }
     }
 }
@@ -100,7 +100,7 @@ const KINDS: [(&str, TaskKind); 2] =
     [("Background command", TaskKind::Command), ("Monitor", TaskKind::Monitor)];
 
 /// Reads a message that is a notification of one background task. Text after it is an instruction to the model (`Read
-/// the output file …`); text before it means that somebody is only quoting one.
+/// the output file …`); text before it means that the message only quotes one.
 ///
 /// ```
 /// use ringer_turn::{read_task, TaskKind, TaskStatus};
@@ -125,7 +125,7 @@ pub fn read_task(text: &str) -> Option<TaskNotification<'_>> {
     Some(TaskNotification { status, kind: kind.map_or(TaskKind::Other, |(_, kind)| *kind), summary })
 }
 
-/// What stands in an element at the beginning of a text. Two of them in one message are no single notification.
+/// The content of an element at the beginning of a text. `None` if the message has two of them.
 fn element<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     let (inside, after) = text.strip_prefix(&format!("<{tag}>"))?.split_once(&format!("</{tag}>"))?;
     (!TAGS.iter().any(|tag| after.contains(&format!("<{tag}>")))).then_some(inside)
@@ -140,16 +140,16 @@ fn inner<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
 /// everything else stay as they are and break a run; what was made by collapsing is not collapsed again.
 ///
 /// ```
-/// use ringer_turn::{collapse, read_task, PlainMessage, Role, View};
+/// use ringer_turn::{collapse, read_task, PlainMessage, Role, TranscriptView};
 ///
 /// let done = "<task-notification><status>completed</status>\
 ///             <summary>Background command \"make\" completed</summary></task-notification>";
 /// let messages = vec![PlainMessage::new(Role::User, done); 3];
-/// let shown = collapse(messages, View { verbose: false, fullscreen: true });
+/// let shown = collapse(messages, TranscriptView { verbose: false, fullscreen: true });
 /// assert_eq!(shown.len(), 1);
 /// assert_eq!(read_task(&shown[0].text).map(|task| task.summary), Some("3 background commands completed"));
 /// ```
-pub fn collapse<M: ConversationMessage>(messages: Vec<M>, view: View) -> Vec<M> {
+pub fn collapse<M: ConversationMessage>(messages: Vec<M>, view: TranscriptView) -> Vec<M> {
     if view.verbose || !view.fullscreen {
         return messages;
     }
@@ -177,8 +177,8 @@ fn end_run<M: ConversationMessage>(run: &mut Vec<M>, shown: &mut Vec<M>) {
     if run.len() > 1 {
         let count = run.len();
         run.clear();
-        // Its summary begins with a number: nothing takes it for a command again.
-        shown.push(M::shown_instead(format!(
+        // Its summary begins with a number, so it is not read as a command again.
+        shown.push(M::replacement(format!(
             "<task-notification>\n<status>completed</status>\n\
              <summary>{count} background commands completed</summary>\n</task-notification>"
         )));
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SHOWN: View = View { verbose: false, fullscreen: true };
+    const SHOWN: TranscriptView = TranscriptView { verbose: false, fullscreen: true };
 
     /// `c` a completed command, `o` one in the older form, `f` a failed and `k` a killed one, `m` a monitor, `g` an
     /// agent, `u` the person, `a` the model, `t` a tool that prints a notification.
@@ -278,9 +278,9 @@ mod tests {
     #[test]
     fn not_fullscreen_or_verbose_is_unchanged() {
         for view in [
-            View { verbose: true, fullscreen: true },
-            View { verbose: false, fullscreen: false },
-            View { verbose: true, fullscreen: false },
+            TranscriptView { verbose: true, fullscreen: true },
+            TranscriptView { verbose: false, fullscreen: false },
+            TranscriptView { verbose: true, fullscreen: false },
         ] {
             assert_eq!(collapse(messages("cccfcc"), view), messages("cccfcc"), "{view:?}");
         }

@@ -1,19 +1,19 @@
-//! What can go wrong on the way into a conversation.
+//! The error type of this crate.
 
 use std::time::Duration;
 
 use ringer_core::InvalidName;
 
-/// Why something could not enter, or not be decided.
+/// Why an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A name or a text that cannot be used.
     #[error(transparent)]
     Word(#[from] InvalidName),
-    /// An injection was brought to the inbox of somebody else.
+    /// An injection was offered to the inbox of another agent.
     #[error("{id} is for {to}, and this is the inbox of {inbox}")]
-    NotMine {
+    WrongInbox {
         /// The injection.
         id: String,
         /// Whom it is for.
@@ -21,7 +21,7 @@ pub enum Error {
         /// Whose inbox it is.
         inbox: String,
     },
-    /// The inbox has no room. Nothing was taken, so nothing is lost: offer it again later.
+    /// The inbox is full. The injection was not accepted: offer it again later.
     #[error("the inbox of {agent} is full: {most} are waiting")]
     InboxFull {
         /// Whose inbox it is.
@@ -29,10 +29,10 @@ pub enum Error {
         /// The limit.
         most: usize,
     },
-    /// A lease that is over: somebody else has claimed what it held, or there never was one.
+    /// A lease that expired and was claimed again, or that never existed.
     #[error("lease {0} holds nothing any more")]
-    LeaseOver(u64),
-    /// As many senders as may wait for their pairing are waiting already.
+    LeaseExpired(u64),
+    /// Too many senders wait for their pairing.
     #[error("{most} senders are waiting to be paired; the next place is free in {} s", free_in.as_secs())]
     PairingsFull {
         /// The limit.
@@ -49,9 +49,9 @@ pub enum Error {
         /// The limit.
         most: usize,
     },
-    /// An allowlist written by a newer version. It is not guessed at.
+    /// An allowlist of a newer version, which is not read.
     #[error("the allowlist has version {found}, and this version knows {known}")]
-    Newer {
+    NewerVersion {
         /// Its version.
         found: u32,
         /// Ours.
@@ -60,7 +60,7 @@ pub enum Error {
     /// A request id that is not five letters without an l.
     #[error("{0:?} is no request id: five letters from a to z, without l")]
     NoRequestId(String),
-    /// As many permission requests as may be open are open already.
+    /// Too many permission requests are open.
     #[error("{most} permission requests are open already")]
     RequestsFull {
         /// The limit.

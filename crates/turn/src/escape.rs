@@ -1,7 +1,7 @@
 //! Hostile text made safe to stand inside a block of a conversation.
 //!
-//! Text is stored as it was sent; this is what the conversation, as a sink, does to it. Two things go on: what a model
-//! would read and a person would not see is taken out, and what could end a block or begin another is escaped.
+//! Text is stored as it was sent and made safe here. Characters that a model would read and a person would not see are
+//! removed, and characters that could end a block or begin another are escaped.
 
 /// Text for between two tags: hidden characters gone, line breaks made `\n`, and `&`, `<`, `>`, `"` escaped.
 ///
@@ -21,7 +21,7 @@ pub fn escape_attribute(text: &str) -> String {
     escaped(&clean_attribute(text))
 }
 
-/// What of a text gets through to a reader of its block, before it is escaped.
+/// The visible characters of a text, before escaping.
 pub(crate) fn clean_text(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();

@@ -1,12 +1,12 @@
-//! The six gates that an MCP server passes before it may push messages into a conversation.
+//! The six checks that an MCP server passes before it may push messages into a conversation.
 //!
-//! All are asked before its handler is registered, in order, and the first refusal wins. They are asked again whenever
-//! the circumstances change: who would be refused now is unregistered at once.
+//! All are made in order before the server's handler is registered, and the first refusal counts. They are made again
+//! whenever the policy changes, and a server that is refused then is unregistered at once.
 
-use crate::applicant::{Account, Applicant, Auth, Circumstances, Plugin};
-use crate::source::Server;
+use crate::candidate::{Account, Auth, ChannelCandidate, ChannelPolicy, Plugin};
+use crate::source::McpServer;
 
-/// The gates, in the order in which they are asked.
+/// The checks, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Gate {
     /// The server declares `experimental["claude/channel"]`.
@@ -55,18 +55,18 @@ impl Gate {
 /// Which gate refused, why, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("MCP channel {server} refused at gate {} ({}): {why}; {remedy}", gate.number(), gate.as_str())]
-pub struct ApiError {
+pub struct GateRefusal {
     /// The server.
-    pub server: Server,
+    pub server: McpServer,
     /// The gate.
     pub gate: Gate,
-    /// What is not as it has to be.
+    /// What is wrong.
     pub why: String,
-    /// What somebody can do about it.
+    /// How to fix it.
     pub remedy: String,
 }
 
-/// What is wrong, and what helps; nothing for a gate that is open.
+/// What is wrong and how to fix it; `None` if the gate lets the server pass.
 type Objection = Option<(String, String)>;
 
 #[expect(clippy::unnecessary_wraps, reason = "every gate gives an `Option`")]
@@ -75,40 +75,40 @@ fn objection(why: impl Into<String>, remedy: impl Into<String>) -> Objection {
 }
 
 impl Gate {
-    fn objection(self, applicant: &Applicant, circumstances: &Circumstances) -> Objection {
+    fn objection(self, candidate: &ChannelCandidate, policy: &ChannelPolicy) -> Objection {
         match self {
-            Self::Capability if !applicant.declares_channel => objection(
+            Self::Capability if !candidate.declares_channel => objection(
                 "the server does not declare experimental[\"claude/channel\"]",
                 "use a version of it that does, or add the capability if it is yours",
             ),
-            Self::RuntimeFlag if !circumstances.channels_enabled => {
+            Self::RuntimeFlag if !policy.channels_enabled => {
                 objection("MCP channels are switched off", "switch them on in the configuration")
             }
-            Self::Auth => match circumstances.auth {
+            Self::Auth => match policy.auth {
                 Auth::OAuth => None,
                 Auth::ApiKey => {
                     objection("an API key is not enough", "sign in with your account instead of the key")
                 }
                 Auth::SignedOut => objection("nobody is signed in", "sign in with your account"),
             },
-            Self::OrgPolicy => match circumstances.account {
+            Self::OrgPolicy => match policy.account {
                 Account::Personal | Account::Managed { channels_enabled: Some(true) } => None,
                 Account::Managed { .. } => objection(
                     "the organisation has not enabled MCP channels",
                     "ask its administrator to set `channelsEnabled: true`",
                 ),
             },
-            Self::SessionOptIn if !circumstances.opted_in.contains(&applicant.server) => objection(
+            Self::SessionOptIn if !policy.opted_in.contains(&candidate.server) => objection(
                 "it was not named for this session",
-                format!("start the session with `--channels {}`", applicant.server),
+                format!("start the session with `--channels {}`", candidate.server),
             ),
-            Self::Allowlist => circumstances.unlisted(applicant.plugin.as_ref()),
+            Self::Allowlist => policy.unlisted(candidate.plugin.as_ref()),
             Self::Capability | Self::RuntimeFlag | Self::SessionOptIn => None,
         }
     }
 }
 
-impl Circumstances {
+impl ChannelPolicy {
     fn unlisted(&self, plugin: Option<&Plugin>) -> Objection {
         match plugin {
             None => objection(
@@ -128,21 +128,21 @@ impl Circumstances {
     }
 }
 
-/// Asks all six gates. Only who passes may have its handler registered.
+/// Makes all six checks. The handler of a server may be registered only if they succeed.
 ///
 /// ```
-/// use ringer_turn::{pass_gates, Account, Applicant, Auth, Circumstances, Gate, Server};
+/// use ringer_turn::{check_gates, Account, ChannelCandidate, Auth, ChannelPolicy, Gate, McpServer};
 ///
-/// let applicant = Applicant { server: Server::new("slack")?, declares_channel: true, plugin: None };
-/// let circumstances = Circumstances {
+/// let candidate = ChannelCandidate { server: McpServer::new("slack")?, declares_channel: true, plugin: None };
+/// let policy = ChannelPolicy {
 ///     channels_enabled: true,
 ///     auth: Auth::ApiKey,
 ///     account: Account::Personal,
-///     opted_in: [Server::new("slack")?].into(),
+///     opted_in: [McpServer::new("slack")?].into(),
 ///     verified: [].into(),
 ///     approved: [].into(),
 /// };
-/// let refusal = pass_gates(&applicant, &circumstances).unwrap_err();
+/// let refusal = check_gates(&candidate, &policy).unwrap_err();
 /// assert_eq!(refusal.gate, Gate::Auth);
 /// assert_eq!(
 ///     refusal.to_string(),
@@ -151,17 +151,17 @@ impl Circumstances {
 /// );
 /// # Ok::<(), ringer_core::InvalidName>(())
 /// ```
-pub fn pass_gates(applicant: &Applicant, circumstances: &Circumstances) -> Result<(), ApiError> {
+pub fn check_gates(candidate: &ChannelCandidate, policy: &ChannelPolicy) -> Result<(), GateRefusal> {
     let refusal = Gate::ALL.into_iter().find_map(|gate| {
-        let (why, remedy) = gate.objection(applicant, circumstances)?;
-        Some(ApiError { server: applicant.server.clone(), gate, why, remedy })
+        let (why, remedy) = gate.objection(candidate, policy)?;
+        Some(GateRefusal { server: candidate.server.clone(), gate, why, remedy })
     });
     refusal.map_or(Ok(()), Err)
 }
 
 /// Who has to be unregistered now that the circumstances are these. With the kill switch off that is everybody.
-pub fn to_unregister(registered: &[Applicant], circumstances: &Circumstances) -> Vec<ApiError> {
-    registered.iter().filter_map(|applicant| pass_gates(applicant, circumstances).err()).collect()
+pub fn servers_to_unregister(registered: &[ChannelCandidate], policy: &ChannelPolicy) -> Vec<GateRefusal> {
+    registered.iter().filter_map(|candidate| check_gates(candidate, policy).err()).collect()
 }
 
 #[cfg(test)]
@@ -172,26 +172,30 @@ mod tests {
         Plugin { marketplace: marketplace.to_owned(), name: name.to_owned() }
     }
 
-    fn applicant(name: &str) -> Applicant {
-        let server = Server::new(name).unwrap();
-        Applicant { server, declares_channel: true, plugin: Some(plugin(name, "official")) }
+    fn candidate(name: &str) -> ChannelCandidate {
+        let server = McpServer::new(name).unwrap();
+        ChannelCandidate { server, declares_channel: true, plugin: Some(plugin(name, "official")) }
     }
 
-    fn open() -> Circumstances {
-        Circumstances {
+    fn open() -> ChannelPolicy {
+        ChannelPolicy {
             channels_enabled: true,
             auth: Auth::OAuth,
             account: Account::Personal,
-            opted_in: ["slack", "discord"].map(|name| Server::new(name).unwrap()).into(),
+            opted_in: ["slack", "discord"].map(|name| McpServer::new(name).unwrap()).into(),
             verified: ["official".to_owned()].into(),
             approved: ["slack", "discord"].map(|name| plugin(name, "official")).into(),
         }
     }
 
-    fn check(change: impl FnOnce(&mut Applicant, &mut Circumstances), expected: Option<Gate>, says: &str) {
-        let (mut applicant, mut circumstances) = (applicant("slack"), open());
-        change(&mut applicant, &mut circumstances);
-        let refusal = pass_gates(&applicant, &circumstances).err();
+    fn check(
+        change: impl FnOnce(&mut ChannelCandidate, &mut ChannelPolicy),
+        expected: Option<Gate>,
+        says: &str,
+    ) {
+        let (mut candidate, mut policy) = (candidate("slack"), open());
+        change(&mut candidate, &mut policy);
+        let refusal = check_gates(&candidate, &policy).err();
         assert_eq!(refusal.as_ref().map(|refusal| refusal.gate), expected);
         let words = refusal.map(|refusal| refusal.to_string()).unwrap_or_default();
         assert!(words.contains(says), "{words}");
@@ -200,7 +204,7 @@ mod tests {
     #[test]
     fn gate_1_capability() {
         check(|_, _| {}, None, "");
-        check(|applicant, _| applicant.declares_channel = false, Some(Gate::Capability), "claude/channel");
+        check(|candidate, _| candidate.declares_channel = false, Some(Gate::Capability), "claude/channel");
     }
 
     #[test]
@@ -225,12 +229,12 @@ mod tests {
     #[test]
     fn gate_5_session_opt_in() {
         check(|_, now| now.opted_in.clear(), Some(Gate::SessionOptIn), "--channels slack");
-        check(|_, now| _ = now.opted_in.remove(&Server::new("discord").unwrap()), None, "");
+        check(|_, now| _ = now.opted_in.remove(&McpServer::new("discord").unwrap()), None, "");
     }
 
     #[test]
     fn gate_6_allowlist_verified_and_approved() {
-        check(|applicant, _| applicant.plugin = None, Some(Gate::Allowlist), "install it as a plugin");
+        check(|candidate, _| candidate.plugin = None, Some(Gate::Allowlist), "install it as a plugin");
         check(|_, now| now.verified.clear(), Some(Gate::Allowlist), "\"official\" is not verified");
         check(
             |_, now| now.approved.clear(),
@@ -239,8 +243,8 @@ mod tests {
         );
         // The same name from elsewhere is another plugin.
         check(
-            |applicant, now| {
-                applicant.plugin = Some(plugin("slack", "fork"));
+            |candidate, now| {
+                candidate.plugin = Some(plugin("slack", "fork"));
                 now.verified.insert("fork".to_owned());
             },
             Some(Gate::Allowlist),
@@ -250,10 +254,10 @@ mod tests {
 
     #[test]
     fn first_refusal_wins_and_names_its_gate_and_the_remedy() {
-        let mut refused = applicant("slack");
+        let mut refused = candidate("slack");
         refused.declares_channel = false;
         refused.plugin = None;
-        let mut shut = Circumstances {
+        let mut shut = ChannelPolicy {
             channels_enabled: false,
             auth: Auth::ApiKey,
             account: Account::Managed { channels_enabled: None },
@@ -262,7 +266,7 @@ mod tests {
         };
         let gates: Vec<Gate> = (0..6)
             .map(|step| {
-                let refusal = pass_gates(&refused, &shut).unwrap_err();
+                let refusal = check_gates(&refused, &shut).unwrap_err();
                 assert!(!refusal.why.is_empty() && !refusal.remedy.is_empty());
                 match step {
                     0 => refused.declares_channel = true,
@@ -270,22 +274,22 @@ mod tests {
                     2 => shut.auth = Auth::OAuth,
                     3 => shut.account = Account::Personal,
                     4 => shut.opted_in = open().opted_in,
-                    _ => refused.plugin = applicant("slack").plugin,
+                    _ => refused.plugin = candidate("slack").plugin,
                 }
                 refusal.gate
             })
             .collect();
         assert_eq!(gates, Gate::ALL);
         assert_eq!(gates.iter().map(|gate| gate.number()).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
-        assert_eq!(pass_gates(&refused, &shut), Ok(()));
+        assert_eq!(check_gates(&refused, &shut), Ok(()));
     }
 
     #[test]
     fn flipping_the_kill_switch_unregisters_at_once() {
-        let registered = [applicant("slack"), applicant("discord")];
-        assert_eq!(to_unregister(&registered, &open()), []);
-        let off = Circumstances { channels_enabled: false, ..open() };
-        let refusals = to_unregister(&registered, &off);
+        let registered = [candidate("slack"), candidate("discord")];
+        assert_eq!(servers_to_unregister(&registered, &open()), []);
+        let off = ChannelPolicy { channels_enabled: false, ..open() };
+        let refusals = servers_to_unregister(&registered, &off);
         let servers: Vec<&str> = refusals.iter().map(|refusal| refusal.server.as_str()).collect();
         assert_eq!(servers, ["slack", "discord"]);
         assert!(refusals.iter().all(|refusal| refusal.gate == Gate::RuntimeFlag));
@@ -293,10 +297,10 @@ mod tests {
 
     #[test]
     fn a_plugin_taken_off_the_ledger_is_unregistered_alone() {
-        let registered = [applicant("slack"), applicant("discord")];
+        let registered = [candidate("slack"), candidate("discord")];
         let mut now = open();
         now.approved.remove(&plugin("slack", "official"));
-        let refusals = to_unregister(&registered, &now);
+        let refusals = servers_to_unregister(&registered, &now);
         assert_eq!(refusals.len(), 1);
         assert_eq!((refusals[0].server.as_str(), refusals[0].gate), ("slack", Gate::Allowlist));
     }

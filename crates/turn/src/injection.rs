@@ -1,23 +1,23 @@
-//! The injection: one event on its way into one agent's conversation.
+//! The injection: one event for one agent's conversation.
 
 use ringer_core::{Agent, MAX_BODY, Message, MessageId, Recipient, Tag, validate_text};
 
 use crate::channel::ChannelMessage;
 use crate::error::Error;
 use crate::escape::{escape_attribute, escape_text};
-use crate::source::Source;
+use crate::source::InjectionSource;
 
-/// Senders that are no agents: what they send is the person's.
-const NOBODYS: [&str; 2] = ["system", "person"];
+/// Senders that are no agents: their messages count as the user's.
+const NON_AGENT_SENDERS: [&str; 2] = ["system", "person"];
 
 /// One event for one agent. It keeps its id however often it has to be handed over.
 ///
 /// ```
 /// use ringer_core::{Agent, MessageId};
-/// use ringer_turn::{Injection, Source};
+/// use ringer_turn::{Injection, InjectionSource};
 ///
 /// let id = MessageId::parse("m1")?;
-/// let injection = Injection::new(id, Agent::new("a1")?, Source::FileWatcher, "src/lib.rs was modified")?;
+/// let injection = Injection::new(id, Agent::new("a1")?, InjectionSource::FileWatcher, "src/lib.rs was modified")?;
 /// assert_eq!(
 ///     injection.block(),
 ///     "<notification source=\"file_watcher\">\nsrc/lib.rs was modified\n</notification>"
@@ -28,11 +28,11 @@ const NOBODYS: [&str; 2] = ["system", "person"];
 pub struct Injection {
     /// The id of the message behind it. A reader who sees it twice has seen one event.
     pub id: MessageId,
-    /// Whose conversation it is for. Nobody else's inbox takes it. Only the recipient `agent:ID` names one; `lead` and
-    /// `all` are read from the journal by cursor, and would come twice.
+    /// The agent it is for; inboxes of other agents refuse it. Only messages to `agent:ID` become injections: `lead` and
+    /// `all` are read from the journal by cursor and would come twice.
     pub to: Agent,
     /// Where it comes from.
-    pub source: Source,
+    pub source: InjectionSource,
     body: Body,
     times: usize,
 }
@@ -46,22 +46,22 @@ enum Body {
 
 impl Injection {
     /// An event with a text of at most [`MAX_BODY`] bytes, as the journal has it.
-    pub fn new(id: MessageId, to: Agent, source: Source, text: &str) -> Result<Self, Error> {
+    pub fn new(id: MessageId, to: Agent, source: InjectionSource, text: &str) -> Result<Self, Error> {
         // A NUL is stripped with the other controls when the text is written; here only the rest counts.
         validate_text("message", &text.replace('\0', ""), MAX_BODY)?;
         Ok(Self { id, to, source, body: Body::Text(text.to_owned()), times: 1 })
     }
 
-    /// A message of the journal, if it is for an agent. Where it comes from is what its category says, else its sender;
-    /// what the person or the system sent is the person's.
+    /// The injection for a message of the journal, if that is for an agent. Its source is the category, or else the sender;
+    /// messages of the person and of the system count as the user's.
     pub fn of(message: &Message) -> Option<Self> {
         let draft = &message.draft;
         let (Tag::Notice(_), Recipient::Agent(to)) = (draft.tag, &draft.recipient) else { return None };
         let said = draft.category.as_deref().and_then(|category| category.parse().ok());
         let sender = draft.sender.as_str();
         let source = said.unwrap_or_else(|| match Agent::new(sender) {
-            Ok(agent) if !NOBODYS.contains(&sender) => Source::Agent(agent),
-            _ => Source::User,
+            Ok(agent) if !NON_AGENT_SENDERS.contains(&sender) => InjectionSource::Agent(agent),
+            _ => InjectionSource::User,
         });
         let headings = [&draft.title, &draft.subtitle].into_iter().flatten();
         let text: Vec<&str> = headings.map(String::as_str).chain([draft.body.as_str()]).collect();
@@ -69,13 +69,13 @@ impl Injection {
         Some(Self { id: message.id.clone(), to: to.clone(), source, body: Body::Text(text), times: 1 })
     }
 
-    /// A message of an MCP channel. Its source is the server it came from, whatever it says of itself.
+    /// A message of an MCP channel. Its source is the server that pushed it, whatever the message claims.
     pub fn from_channel(id: MessageId, to: Agent, message: ChannelMessage) -> Self {
-        let source = Source::Channel(message.server().clone());
+        let source = InjectionSource::Channel(message.server().clone());
         Self { id, to, source, body: Body::Channel(message), times: 1 }
     }
 
-    /// The text, as it was sent: whoever shows it makes it safe.
+    /// The text as it was sent, not escaped.
     pub fn text(&self) -> &str {
         match &self.body {
             Body::Text(text) => text,
@@ -83,7 +83,7 @@ impl Injection {
         }
     }
 
-    /// How many identical ones this stands for. Only a storm folds ([`crate::Storm`]).
+    /// How many identical ones this stands for; see [`crate::InjectionBudget`].
     pub fn times(&self) -> usize {
         self.times
     }
@@ -99,13 +99,13 @@ impl Injection {
         format!("<notification source=\"{source}\">\n{body}{note}\n</notification>")
     }
 
-    /// Whether a reader could not tell the two apart.
-    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
+    /// Whether both have the same source and content.
+    pub(crate) fn has_same_content(&self, other: &Self) -> bool {
         self.source == other.source && self.body == other.body
     }
 
     /// The same, standing for this many.
-    pub(crate) fn folded(&self, times: usize) -> Self {
+    pub(crate) fn repeated(&self, times: usize) -> Self {
         Self { times, ..self.clone() }
     }
 }
@@ -121,7 +121,7 @@ pub(crate) fn injection(id: usize, source: &str, text: &str) -> Injection {
 mod tests {
     use super::*;
     use crate::channel::Meta;
-    use crate::source::Server;
+    use crate::source::McpServer;
 
     fn check(injection: &Injection, expected: &str) {
         assert_eq!(injection.block(), expected);
@@ -174,8 +174,8 @@ mod tests {
 
     #[test]
     fn a_channel_message_stands_in_its_own_element() {
-        let (meta, _) = Meta::sorted_out([("chat_id", "1"), ("user", "alice")]);
-        let message = ChannelMessage::new(Server::new("slack").unwrap(), "a < b", meta).unwrap();
+        let (meta, _) = Meta::filtered([("chat_id", "1"), ("user", "alice")]);
+        let message = ChannelMessage::new(McpServer::new("slack").unwrap(), "a < b", meta).unwrap();
         let id = MessageId::parse("m1").unwrap();
         let injection = Injection::from_channel(id, Agent::new("a1").unwrap(), message);
         assert_eq!((injection.source.to_string().as_str(), injection.text()), ("channel:slack", "a < b"));
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_folded_one_says_how_many() {
         check(
-            &injection(1, "file_watcher", "x changed").folded(5),
+            &injection(1, "file_watcher", "x changed").repeated(5),
             "<notification source=\"file_watcher\">\nx changed\n(came 5 times)\n</notification>",
         );
     }
@@ -198,7 +198,7 @@ mod tests {
     fn a_text_has_something_in_it_and_an_end() {
         let make = |text: &str| {
             let id = MessageId::parse("m1").unwrap();
-            Injection::new(id, Agent::new("a1").unwrap(), Source::User, text)
+            Injection::new(id, Agent::new("a1").unwrap(), InjectionSource::User, text)
         };
         assert!(make("x").is_ok() && make(&"x".repeat(MAX_BODY)).is_ok());
         assert!(make(" \n").is_err() && make(&"x".repeat(MAX_BODY + 1)).is_err());

@@ -1,8 +1,8 @@
-//! An agent's conversation: what enters it and how.
+//! Puts notifications into an agent's conversation.
 //!
-//! An agent in the middle of a turn cannot be rung up. What happens outside (the person writes, a file changes, a task
-//! ends, another agent has something to say) enters its conversation with the next tool result, or as its next message
-//! when it is idle. This crate is for whoever runs such a conversation.
+//! An agent cannot be interrupted in the middle of a turn. An event outside (the person writes, a file changes, a task
+//! ends, another agent sends a message) enters its conversation with the next tool result, or as the next message when
+//! the agent is idle. This crate is for programs that run such a conversation.
 //!
 //! Everything here is pure: there is no clock, thread, file, socket, process or randomness. Time is an argument (any
 //! clock that does not jump), random bytes are arguments, everything else is a value in and a value out.
@@ -11,10 +11,10 @@
 //!
 //! ```
 //! use ringer_core::{Agent, MessageId};
-//! use ringer_turn::{augment, blocks, Injection, Source};
+//! use ringer_turn::{augment, blocks, Injection, InjectionSource};
 //!
 //! let id = MessageId::parse("m1")?; // usually: the id of the message in the journal
-//! let pending = [Injection::new(id, Agent::new("a1")?, Source::FileWatcher, "src/lib.rs was modified externally")?];
+//! let pending = [Injection::new(id, Agent::new("a1")?, InjectionSource::FileWatcher, "src/lib.rs was modified externally")?];
 //! let content = augment("File updated successfully", &pending);
 //! assert_eq!(
 //!     content,
@@ -28,131 +28,135 @@
 //! [`SYSTEM_PROMPT`] tells the model what that is. Harnesses that want events of their own use a [`SyntheticPair`] and its
 //! [`ToolDefinition`]; the transcript shows a [`NotificationBlock`].
 //!
-//! # Keep what waits for an agent until it has been read
+//! # Keep pending notifications until the model has read them
 //!
 //! ```
 //! use std::time::Duration;
 //! use ringer_core::{Agent, MessageId};
-//! use ringer_turn::{Activity, CallId, Carrier, Inbox, Injection, Settings, Source, Turn, TurnEvent};
+//! use ringer_turn::{Activity, CallId, Carrier, Inbox, Injection, InboxSettings, InjectionSource, TurnNumber, TurnEvent};
 //!
 //! let at = Duration::from_secs;
-//! let mut inbox = Inbox::new(Agent::new("a1")?, Settings::default());
+//! let mut inbox = Inbox::new(Agent::new("a1")?, InboxSettings::default());
 //! inbox.set_activity(at(0), Activity::Working);
-//! inbox.accept(at(1), Injection::new(MessageId::parse("m1")?, Agent::new("a1")?, Source::User, "use port 8080")?)?;
+//! inbox.accept(at(1), Injection::new(MessageId::parse("m1")?, Agent::new("a1")?, InjectionSource::User, "use port 8080")?)?;
 //!
 //! // A tool has finished: claim, write, flush, and only then say so.
-//! let carrier = Carrier::ToolResult { call: CallId::new("edit_1")?, turn: Turn(1) };
+//! let carrier = Carrier::ToolResult { call: CallId::new("edit_1")?, turn: TurnNumber(1) };
 //! if let Some(claim) = inbox.claim(at(2), &carrier) {
 //!     println!("{}", ringer_turn::augment("File updated", &claim.injections));
 //!     inbox.hand_over(at(2), claim.lease)?;
 //! }
 //! // The next thing that the client does in that turn proves that the model has read it.
-//! let confirmed = inbox.observe(at(9), &TurnEvent::of(Turn(1)));
+//! let confirmed = inbox.observe(at(9), &TurnEvent::of(TurnNumber(1)));
 //! assert_eq!(confirmed.len(), 1);
 //! # Ok::<(), ringer_turn::Error>(())
 //! ```
 //!
-//! Whoever dies between two of these steps leaves it pending: it comes again, under the same id. Only in a [`Storm`] do
-//! identical neighbours become one, and does a part wait for the tool result after.
+//! If the process ends between two of these steps, the injection stays pending and comes again with the same id. If there is
+//! too much for one tool result, the [`InjectionBudget`] merges identical neighbours and lets the rest wait.
 //!
-//! # Show a transcript without ten times the same line
+//! # Collapse repeated lines of a transcript
 //!
 //! ```
-//! use ringer_turn::{collapse, PlainMessage, Role, View};
+//! use ringer_turn::{collapse, PlainMessage, Role, TranscriptView};
 //!
 //! let done = "<task-notification><status>completed</status>\
 //!             <summary>Background command \"make\" completed</summary></task-notification>";
 //! let messages = vec![PlainMessage::new(Role::User, done); 10];
-//! assert_eq!(collapse(messages, View { verbose: false, fullscreen: true }).len(), 1);
+//! assert_eq!(collapse(messages, TranscriptView { verbose: false, fullscreen: true }).len(), 1);
 //! ```
 //!
-//! # Let a chat in, if it may come in
+//! # Accept messages of a chat from allowed senders
 //!
 //! ```
 //! use std::time::Duration;
-//! use ringer_turn::{Access, ChannelMessage, ChannelSender, Heard, Meta, Operator, PermissionRelay, Server, Verdict};
+//! use ringer_turn::{Access, ChannelMessage, ChannelSender, RelayedMessage, Meta, Operator, PermissionRelay, McpServer, PermissionVerdict};
 //!
-//! let (meta, _) = Meta::sorted_out([("chat_id", "C1"), ("user", "alice")]);
-//! let message = ChannelMessage::new(Server::new("slack")?, "yes aaaaa", meta)?;
+//! let (meta, _) = Meta::filtered([("chat_id", "C1"), ("user", "alice")]);
+//! let message = ChannelMessage::new(McpServer::new("slack")?, "yes aaaaa", meta)?;
 //! assert_eq!(message.wrapped(), r#"<channel source="slack" chat_id="C1" user="alice">yes aaaaa</channel>"#);
 //!
-//! // She is a stranger: she gets a code, and the person at the keyboard types it.
+//! // The sender is not on the list: she gets a code, and the person at the keyboard types it in.
 //! let (mut access, now) = (Access::default(), Duration::ZERO);
 //! let sender = ChannelSender::of(&message).ok_or("a message without a user")?;
 //! assert!(access.admit(&sender).is_none());
-//! let code = access.offer(now, &sender, [0xa1, 0xb2, 0xc3])?; // usually: random bytes
+//! let code = access.offer_code(now, &sender, [0xa1, 0xb2, 0xc3])?; // usually: random bytes
 //! access.approve(now, &Operator::at_the_keyboard(), &code.to_string())?;
 //!
 //! // Now she is admitted, and may answer what waits for a permission.
 //! let admitted = access.admit(&sender).ok_or("not on the list")?;
 //! let mut relay = PermissionRelay::default();
 //! let id = relay.ask(0)?;
-//! let answer = Heard::Answer { id, verdict: Verdict::Allow };
-//! assert_eq!(relay.hear(admitted, message.content()), answer);
+//! let answer = RelayedMessage::Answer { id, verdict: PermissionVerdict::Allow };
+//! assert_eq!(relay.receive(admitted, message.content()), answer);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Before any of that, its server has to pass the six gates: [`pass_gates`], and [`to_unregister`] when something changed.
+//! Before that, the server has to pass six checks: [`check_gates`], and [`servers_to_unregister`] when something changed.
 //!
 //! # What it never does
 //!
 //! It lets no text close its block, open another, forge an attribute, or hide something from a person that the model
 //! reads. It changes no byte of a tool's own result. It drops nothing that it accepted, and hands over nothing that was
-//! confirmed. It gives nobody access because of something they wrote. It panics on no input.
+//! confirmed. It gives no sender access because of a text. It panics on no input.
 //!
 //! # Bounds
 //!
-//! An injection has at most 64 KiB ([`ringer_core::MAX_BODY`]). An inbox holds [`MAX_HELD`] and refuses more; it
-//! remembers [`MAX_REMEMBERED`] confirmed ids, and the rates of [`MAX_SOURCES`] sources up to [`MAX_RATE`]. A block draws
+//! An injection has at most 64 KiB ([`ringer_core::MAX_BODY`]). An inbox holds [`MAX_UNCONFIRMED`] and refuses more; it
+//! remembers [`MAX_CONFIRMED_IDS`] confirmed ids, and the rates of [`MAX_SOURCES`] sources up to [`MAX_RATE`]. A block draws
 //! [`MAX_LINES`]. A channel message has [`MAX_META`] keys of [`MAX_META_TEXT`] bytes; [`MAX_PAIRINGS`] senders wait to be
-//! paired, [`MAX_ALLOWED`] are on the list, [`MAX_OPEN`] permission requests are open.
+//! paired, [`MAX_ALLOWED`] are on the list, [`MAX_OPEN_REQUESTS`] permission requests are open.
 
 #![forbid(unsafe_code)]
 
-mod applicant;
 mod augment;
 mod block;
 mod call;
+mod candidate;
 mod channel;
 mod collapse;
-mod entry;
+mod entry_point;
 mod error;
 mod escape;
 mod gate;
 mod inbox;
 mod injection;
+mod injection_budget;
 mod operator;
-mod pair;
 mod pairing;
 mod permission;
 mod rate;
 mod receipt;
 mod sender;
 mod source;
-mod storm;
+mod synthetic_pair;
 mod wrap;
 
-pub use applicant::{Account, Applicant, Auth, Circumstances, Plugin};
-pub use augment::{Outcome, ReadBlock, ToolResult, augment, blocks, render};
+pub use augment::{ReadBlock, ToolOutcome, ToolResult, augment, blocks, render};
 pub use block::{Charset, MAX_LINES, MIN_FRAME, NotificationBlock};
-pub use call::{CallId, Turn, TurnEvent};
+pub use call::{CallId, TurnEvent, TurnNumber};
+pub use candidate::{Account, Auth, ChannelCandidate, ChannelPolicy, Plugin};
 pub use channel::{ChannelMessage, MAX_META, MAX_META_TEXT, Meta};
 pub use collapse::{
-    ConversationMessage, PlainMessage, Role, TaskKind, TaskNotification, TaskStatus, View, collapse,
-    read_task,
+    ConversationMessage, PlainMessage, Role, TaskKind, TaskNotification, TaskStatus, TranscriptView,
+    collapse, read_task,
 };
-pub use entry::{Activity, Entry};
+pub use entry_point::{Activity, EntryPoint};
 pub use error::Error;
 pub use escape::{escape_attribute, escape_text};
-pub use gate::{ApiError, Gate, pass_gates, to_unregister};
-pub use inbox::{Accepted, Claim, Inbox, MAX_HELD, MAX_REMEMBERED, Settings};
+pub use gate::{Gate, GateRefusal, check_gates, servers_to_unregister};
+pub use inbox::{Accepted, Inbox, InboxClaim, InboxSettings, MAX_CONFIRMED_IDS, MAX_UNCONFIRMED};
 pub use injection::Injection;
+pub use injection_budget::{CLAUDE_CODE_MAX_BYTES, DEFAULT_MAX_PENDING, InjectionBudget, SelectedBlock};
 pub use operator::Operator;
-pub use pair::{NOTIFICATION_TOOL, NoArguments, SYSTEM_PROMPT, SyntheticPair, ToolCall, ToolDefinition};
-pub use pairing::{Access, Admitted, Allowlist, CODE_LIFE, MAX_ALLOWED, MAX_PAIRINGS, PairingCode};
-pub use permission::{Heard, MAX_OPEN, PermissionRelay, RequestId, Verdict, read_answer};
-pub use rate::{MAX_RATE, MAX_SOURCES, Rate, Rates};
+pub use pairing::{Access, AdmittedSender, Allowlist, CODE_LIFETIME, MAX_ALLOWED, MAX_PAIRINGS, PairingCode};
+pub use permission::{
+    MAX_OPEN_REQUESTS, PermissionRelay, PermissionVerdict, RelayedMessage, RequestId, parse_answer,
+};
+pub use rate::{MAX_RATE, MAX_SOURCES, Rate, RateTracker};
 pub use receipt::{CONFIRM_WITHIN, Carrier, LEASE, LeaseId, Receipt, Stage};
 pub use sender::ChannelSender;
-pub use source::{Server, Source};
-pub use storm::{CLAUDE_CODE_BUDGET, Chosen, STORM_PENDING, Storm};
+pub use source::{InjectionSource, McpServer};
+pub use synthetic_pair::{
+    NOTIFICATION_TOOL, NoArguments, SYSTEM_PROMPT, SyntheticPair, ToolCall, ToolDefinition,
+};

@@ -1,9 +1,9 @@
-//! The one who may change access.
+//! The proof that a person asked for a change of access.
 
-/// The person at the keyboard, as a value: whoever holds one may change access.
+/// A token that stands for the person at the keyboard. Functions that change access require it.
 ///
-/// Make one where a command that a person typed is carried out, and nowhere else. It cannot be copied, kept in a file,
-/// or read out of anything that came over a channel, a socket or a tool: there is no text that turns into one.
+/// Create one only where a command that a person typed is executed. It cannot be cloned, saved or deserialised, so nothing
+/// that came over a channel, a socket or a tool can become one.
 ///
 /// ```compile_fail,E0277
 /// # use ringer_turn::Operator;
@@ -18,13 +18,13 @@
 /// let two = Operator::at_the_keyboard().clone();
 /// ```
 ///
-/// An agent that types the command because a message asked it to is no operator. The program that has the command says
-/// so (it has a terminal, and no agent around it) before it makes one.
+/// An agent that runs the command because a message asked for it is no operator. The program that has the command checks
+/// this (it has a terminal, and no agent runs it) before it creates one.
 #[derive(Debug)]
 pub struct Operator(());
 
 impl Operator {
-    /// Vouches that a person, and not a text, asks for what follows.
+    /// Creates the token. The caller asserts that a person typed the command.
     pub fn at_the_keyboard() -> Self {
         Self(())
     }

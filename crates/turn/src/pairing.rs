@@ -1,7 +1,7 @@
-//! Who may write into a conversation over an MCP channel: the allowlist of senders, and how one gets onto it.
+//! The allowlist of senders who may write into a conversation over an MCP channel, and how a sender gets onto it.
 //!
-//! An unknown sender gets a code, and tells it to the person at the keyboard, who types it in. The message that asked
-//! for the code changes nothing else: access is the [`Operator`]'s to give, and no text can be one.
+//! An unknown sender gets a code and gives it to the person at the keyboard, who types it in. The sender's message itself
+//! changes nothing: only a caller with an [`Operator`] token can change access.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,26 +13,26 @@ use crate::error::Error;
 use crate::operator::Operator;
 use crate::sender::ChannelSender;
 
-/// How long a pairing code is good for.
-pub const CODE_LIFE: Duration = Duration::from_hours(1);
-/// Codes that may wait at once. One more sender is told to come back later, so that nobody can make a person read a
-/// list of strangers.
+/// How long a pairing code is valid.
+pub const CODE_LIFETIME: Duration = Duration::from_hours(1);
+/// How many codes may be open at once. Further senders are asked to try again later, so that the person never has to read
+/// a long list of unknown senders.
 pub const MAX_PAIRINGS: usize = 3;
-/// Senders on the allowlist. One more is an error for the person to see.
+/// How many senders may be on the allowlist. A further one is an error that the person sees.
 pub const MAX_ALLOWED: usize = 1024;
 
-/// A sender who is on the allowlist. Only [`Access::admit`] says so.
+/// A sender who is on the allowlist. Only [`Access::admit`] creates one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Admitted<'a>(&'a ChannelSender);
+pub struct AdmittedSender<'a>(&'a ChannelSender);
 
-impl Admitted<'_> {
+impl AdmittedSender<'_> {
     /// Who it is.
     pub fn sender(&self) -> &ChannelSender {
         self.0
     }
 }
 
-/// A code that a sender tells the person: six hex characters.
+/// A pairing code: six hex characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PairingCode(u32);
 
@@ -48,7 +48,7 @@ impl PairingCode {
         Self(self.0.wrapping_add(1) & Self::BITS)
     }
 
-    /// Reads what a person types; in either case, with spaces around it.
+    /// Parses what a person types, in either case, with spaces around it.
     fn typed(text: &str) -> Option<Self> {
         let text = text.trim();
         let is_code = text.len() == 6 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -69,8 +69,8 @@ struct Pairing {
     until: Duration,
 }
 
-/// The allowlist as it is kept in a file (0600, replaced by rename). Codes are not kept: their clock does not survive
-/// a restart, and a new one is quickly asked for.
+/// The allowlist as it is saved in a file (0600, replaced by rename). Codes are not saved: their monotonic times are invalid
+/// after a restart, and a sender can ask for a new one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allowlist {
@@ -82,7 +82,7 @@ impl Allowlist {
     const VERSION: u32 = 1;
 }
 
-/// Who may write, and who asked to.
+/// The allowed senders, and those who wait for approval.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     allowed: BTreeSet<ChannelSender>,
@@ -90,10 +90,10 @@ pub struct Access {
 }
 
 impl Access {
-    /// The access that a file tells of.
+    /// Restores the saved allowlist.
     pub fn restored(list: Allowlist) -> Result<Self, Error> {
         if list.version > Allowlist::VERSION {
-            return Err(Error::Newer { found: list.version, known: Allowlist::VERSION });
+            return Err(Error::NewerVersion { found: list.version, known: Allowlist::VERSION });
         }
         if list.senders.len() > MAX_ALLOWED {
             return Err(Error::AllowlistFull { most: MAX_ALLOWED });
@@ -101,19 +101,19 @@ impl Access {
         Ok(Self { allowed: list.senders, pairings: Vec::new() })
     }
 
-    /// What to keep in a file.
+    /// The allowlist, to be saved.
     pub fn allowlist(&self) -> Allowlist {
         Allowlist { version: Allowlist::VERSION, senders: self.allowed.clone() }
     }
 
-    /// Whether a sender may write. What others write enters no conversation.
-    pub fn admit<'a>(&self, sender: &'a ChannelSender) -> Option<Admitted<'a>> {
-        self.allowed.contains(sender).then_some(Admitted(sender))
+    /// Whether a sender may write. Messages of other senders enter no conversation.
+    pub fn admit<'a>(&self, sender: &'a ChannelSender) -> Option<AdmittedSender<'a>> {
+        self.allowed.contains(sender).then_some(AdmittedSender(sender))
     }
 
-    /// A code for a sender who is not on the list, out of the caller's randomness. Asking again gives the same code
-    /// and no more time. It takes who wrote and not what they wrote: nothing they could say makes a difference.
-    pub fn offer(
+    /// A code for a sender who is not on the list, from the caller's random bytes. Asking again returns the same code with
+    /// the same expiry. It takes the sender and not the text, so that no text can influence it.
+    pub fn offer_code(
         &mut self,
         now: Duration,
         sender: &ChannelSender,
@@ -131,11 +131,15 @@ impl Access {
         while self.pairings.iter().any(|pairing| pairing.code == code) {
             code = code.next();
         }
-        self.pairings.push(Pairing { code, sender: sender.clone(), until: now.saturating_add(CODE_LIFE) });
+        self.pairings.push(Pairing {
+            code,
+            sender: sender.clone(),
+            until: now.saturating_add(CODE_LIFETIME),
+        });
         Ok(code)
     }
 
-    /// Puts the sender who waits with this code on the allowlist. A code is good for once.
+    /// Puts the sender of this code on the allowlist. A code can be used once.
     pub fn approve(&mut self, now: Duration, _: &Operator, code: &str) -> Result<ChannelSender, Error> {
         self.pairings.retain(|pairing| now < pairing.until);
         let typed = PairingCode::typed(code);
@@ -149,12 +153,12 @@ impl Access {
         Ok(pairing.sender)
     }
 
-    /// Takes a sender off the allowlist. Gives whether they were on it.
+    /// Removes a sender from the allowlist. Returns whether they were on it.
     pub fn revoke(&mut self, _: &Operator, sender: &ChannelSender) -> bool {
         self.allowed.remove(sender)
     }
 
-    /// Who waits, with their codes, for the person to look at.
+    /// The senders who wait for approval, with their codes.
     pub fn waiting(&self, now: Duration) -> impl Iterator<Item = (PairingCode, &ChannelSender)> {
         let alive = self.pairings.iter().filter(move |pairing| now < pairing.until);
         alive.map(|pairing| (pairing.code, &pairing.sender))
@@ -164,7 +168,7 @@ impl Access {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Server;
+    use crate::source::McpServer;
     use proptest::prelude::*;
 
     fn at(seconds: u64) -> Duration {
@@ -172,11 +176,11 @@ mod tests {
     }
 
     fn sender(user: &str) -> ChannelSender {
-        ChannelSender::new(Server::new("slack").unwrap(), user).unwrap()
+        ChannelSender::new(McpServer::new("slack").unwrap(), user).unwrap()
     }
 
     fn offer(access: &mut Access, now: u64, user: &str, random: u8) -> Result<String, Error> {
-        access.offer(at(now), &sender(user), [random; 3]).map(|code| code.to_string())
+        access.offer_code(at(now), &sender(user), [random; 3]).map(|code| code.to_string())
     }
 
     fn approve(access: &mut Access, now: u64, code: &str) -> Result<ChannelSender, Error> {
@@ -256,7 +260,7 @@ mod tests {
         let restored = Access::restored(serde_json::from_str(&kept).unwrap()).unwrap();
         assert!(restored.admit(&sender("alice")).is_some() && restored.waiting(at(0)).count() == 0);
         let newer = serde_json::from_str(r#"{"version":2,"senders":[]}"#).unwrap();
-        assert_eq!(Access::restored(newer).err(), Some(Error::Newer { found: 2, known: 1 }));
+        assert_eq!(Access::restored(newer).err(), Some(Error::NewerVersion { found: 2, known: 1 }));
     }
 
     #[test]
@@ -279,7 +283,7 @@ mod tests {
             let mut now = 0;
             for (user, random, later) in asked {
                 now += later;
-                let _ = access.offer(at(now), &sender(&user), random);
+                let _ = access.offer_code(at(now), &sender(&user), random);
                 prop_assert!(access.admit(&sender(&user)).is_none());
                 prop_assert!(access.waiting(at(now)).count() <= MAX_PAIRINGS);
                 let mut codes: Vec<String> = access.waiting(at(now)).map(|(code, _)| code.to_string()).collect();

@@ -4,16 +4,17 @@ use std::fmt;
 
 use crate::error::Error;
 use crate::operator::Operator;
-use crate::pairing::Admitted;
+use crate::pairing::AdmittedSender;
 
-/// Requests that may be open at once. One more is not relayed; it still waits at the keyboard.
-pub const MAX_OPEN: usize = 32;
+/// How many requests may be open at once. Further ones are not relayed; they still wait at the keyboard. A person cannot
+/// oversee more.
+pub const MAX_OPEN_REQUESTS: usize = 32;
 
 /// Letters of a request id: none that looks like a 1 or an I.
 const LETTERS: &[u8; 25] = b"abcdefghijkmnopqrstuvwxyz";
 const LENGTH: usize = 5;
 
-/// The name of one request: five letters without l, short enough to be typed on a telephone.
+/// The id of one request: five letters without l, short enough to type on a phone.
 ///
 /// ```
 /// use ringer_turn::RequestId;
@@ -25,7 +26,7 @@ const LENGTH: usize = 5;
 pub struct RequestId(String);
 
 impl RequestId {
-    /// An id out of the caller's randomness.
+    /// An id from the caller's random number.
     pub fn new(random: u32) -> Self {
         let mut rest = random;
         let letters = (0..LENGTH).map(|_| {
@@ -36,7 +37,7 @@ impl RequestId {
         Self(letters.collect())
     }
 
-    /// Reads an id that a client made.
+    /// Parses an id that a client made.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let is_id = text.len() == LENGTH && text.bytes().all(|byte| LETTERS.contains(&byte));
         if is_id { Ok(Self(text.to_owned())) } else { Err(Error::NoRequestId(text.to_owned())) }
@@ -54,51 +55,51 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// What somebody answered.
+/// The answer to a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verdict {
+pub enum PermissionVerdict {
     /// Yes.
     Allow,
     /// No.
     Deny,
 }
 
-/// Reads an answer: `yes ID` or `no ID`, and nothing else in the message. A telephone may begin it with a capital.
-/// Anything that merely sounds like consent is a message like any other.
+/// Parses an answer: `yes ID` or `no ID`, in either case, and nothing else in the message. Any other text is an ordinary
+/// message, even if it sounds like consent.
 ///
 /// ```
-/// use ringer_turn::{read_answer, Verdict};
+/// use ringer_turn::{parse_answer, PermissionVerdict};
 ///
-/// assert!(read_answer("Yes tbxkq").is_some_and(|(id, verdict)| id.as_str() == "tbxkq" && verdict == Verdict::Allow));
-/// assert_eq!(read_answer("yes, go ahead with tbxkq"), None);
+/// assert!(parse_answer("Yes tbxkq").is_some_and(|(id, verdict)| id.as_str() == "tbxkq" && verdict == PermissionVerdict::Allow));
+/// assert_eq!(parse_answer("yes, go ahead with tbxkq"), None);
 /// ```
-pub fn read_answer(text: &str) -> Option<(RequestId, Verdict)> {
+pub fn parse_answer(text: &str) -> Option<(RequestId, PermissionVerdict)> {
     let text = text.trim().to_ascii_lowercase();
     let (word, id) = text.split_once(' ')?;
     let verdict = match word {
-        "yes" => Verdict::Allow,
-        "no" => Verdict::Deny,
+        "yes" => PermissionVerdict::Allow,
+        "no" => PermissionVerdict::Deny,
         _ => return None,
     };
     Some((RequestId::parse(id).ok()?, verdict))
 }
 
-/// What a message of an admitted sender was.
+/// How a message of an admitted sender was understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
-    /// The first answer to an open request: carry it out.
+pub enum RelayedMessage {
+    /// The first answer to an open request: execute it.
     Answer {
         /// The request.
         id: RequestId,
         /// The answer.
-        verdict: Verdict,
+        verdict: PermissionVerdict,
     },
-    /// An answer to a request that is answered already, or never was. It does nothing.
+    /// An answer to a request that is closed or was never open. It has no effect.
     TooLate {
         /// The request it names.
         id: RequestId,
     },
-    /// A message like any other: it goes to the agent.
+    /// An ordinary message: it goes to the agent.
     Message,
 }
 
@@ -109,7 +110,7 @@ pub struct PermissionRelay {
 }
 
 impl PermissionRelay {
-    /// Opens a request under an id out of the caller's randomness, which no other open one has.
+    /// Opens a request with an unused id from the caller's random number.
     pub fn ask(&mut self, random: u32) -> Result<RequestId, Error> {
         let mut random = random;
         while self.open.contains(&RequestId::new(random)) {
@@ -121,20 +122,20 @@ impl PermissionRelay {
     /// Opens a request under the id that the client gave it. Opening it twice is opening it once.
     pub fn ask_as(&mut self, id: RequestId) -> Result<RequestId, Error> {
         if !self.open.contains(&id) {
-            if self.open.len() >= MAX_OPEN {
-                return Err(Error::RequestsFull { most: MAX_OPEN });
+            if self.open.len() >= MAX_OPEN_REQUESTS {
+                return Err(Error::RequestsFull { most: MAX_OPEN_REQUESTS });
             }
             self.open.push(id.clone());
         }
         Ok(id)
     }
 
-    /// Hears a message of somebody on the allowlist. The first answer wins and closes the request.
-    pub fn hear(&mut self, _: Admitted<'_>, text: &str) -> Heard {
-        match read_answer(text) {
-            Some((id, verdict)) if self.close(&id) => Heard::Answer { id, verdict },
-            Some((id, _)) => Heard::TooLate { id },
-            None => Heard::Message,
+    /// Takes a message of an admitted sender. The first answer counts and closes the request.
+    pub fn receive(&mut self, _: AdmittedSender<'_>, text: &str) -> RelayedMessage {
+        match parse_answer(text) {
+            Some((id, verdict)) if self.close(&id) => RelayedMessage::Answer { id, verdict },
+            Some((id, _)) => RelayedMessage::TooLate { id },
+            None => RelayedMessage::Message,
         }
     }
 
@@ -143,7 +144,7 @@ impl PermissionRelay {
         self.close(id)
     }
 
-    /// Closes a request that nobody needs to answer any more: the agent went on, or is gone.
+    /// Closes a request that needs no answer any more: the agent continued or exited.
     pub fn withdraw(&mut self, id: &RequestId) -> bool {
         self.close(id)
     }
@@ -160,15 +161,15 @@ mod tests {
     use super::*;
     use crate::pairing::Access;
     use crate::sender::ChannelSender;
-    use crate::source::Server;
+    use crate::source::McpServer;
     use proptest::prelude::*;
     use std::time::Duration;
 
     /// Somebody who is on the allowlist, and the list.
     fn alice() -> (Access, ChannelSender) {
-        let sender = ChannelSender::new(Server::new("slack").unwrap(), "alice").unwrap();
+        let sender = ChannelSender::new(McpServer::new("slack").unwrap(), "alice").unwrap();
         let mut access = Access::default();
-        let code = access.offer(Duration::ZERO, &sender, [1; 3]).unwrap();
+        let code = access.offer_code(Duration::ZERO, &sender, [1; 3]).unwrap();
         access.approve(Duration::ZERO, &Operator::at_the_keyboard(), &code.to_string()).unwrap();
         (access, sender)
     }
@@ -185,13 +186,13 @@ mod tests {
 
     #[test]
     fn only_strict_answers_count() {
-        let check = |text: &str, expected: Option<Verdict>| {
-            assert_eq!(read_answer(text).map(|(_, verdict)| verdict), expected, "{text:?}");
+        let check = |text: &str, expected: Option<PermissionVerdict>| {
+            assert_eq!(parse_answer(text).map(|(_, verdict)| verdict), expected, "{text:?}");
         };
-        check("yes abcde", Some(Verdict::Allow));
-        check("no abcde", Some(Verdict::Deny));
-        check(" Yes abcde\n", Some(Verdict::Allow));
-        check("NO ABCDE", Some(Verdict::Deny));
+        check("yes abcde", Some(PermissionVerdict::Allow));
+        check("no abcde", Some(PermissionVerdict::Deny));
+        check(" Yes abcde\n", Some(PermissionVerdict::Allow));
+        check("NO ABCDE", Some(PermissionVerdict::Deny));
         for text in [
             "yes",
             "no",
@@ -218,10 +219,10 @@ mod tests {
         let admitted = access.admit(&sender).unwrap();
         let mut relay = PermissionRelay::default();
         let id = relay.ask(7).unwrap();
-        let answer = Heard::Answer { id: id.clone(), verdict: Verdict::Deny };
-        assert_eq!(relay.hear(admitted, "do not do that"), Heard::Message);
-        assert_eq!(relay.hear(admitted, &format!("no {id}")), answer);
-        assert_eq!(relay.hear(admitted, &format!("yes {id}")), Heard::TooLate { id: id.clone() });
+        let answer = RelayedMessage::Answer { id: id.clone(), verdict: PermissionVerdict::Deny };
+        assert_eq!(relay.receive(admitted, "do not do that"), RelayedMessage::Message);
+        assert_eq!(relay.receive(admitted, &format!("no {id}")), answer);
+        assert_eq!(relay.receive(admitted, &format!("yes {id}")), RelayedMessage::TooLate { id: id.clone() });
         assert!(!relay.settle(&Operator::at_the_keyboard(), &id), "the keyboard came second");
     }
 
@@ -231,22 +232,22 @@ mod tests {
         let mut relay = PermissionRelay::default();
         let id = relay.ask(7).unwrap();
         assert!(relay.settle(&Operator::at_the_keyboard(), &id));
-        let heard = relay.hear(access.admit(&sender).unwrap(), &format!("yes {id}"));
-        assert_eq!(heard, Heard::TooLate { id: id.clone() });
+        let heard = relay.receive(access.admit(&sender).unwrap(), &format!("yes {id}"));
+        assert_eq!(heard, RelayedMessage::TooLate { id: id.clone() });
         assert!(!relay.withdraw(&id));
     }
 
     #[test]
     fn open_requests_have_ids_of_their_own_and_an_end() {
         let mut relay = PermissionRelay::default();
-        for _ in 0..MAX_OPEN {
+        for _ in 0..MAX_OPEN_REQUESTS {
             relay.ask(u32::MAX).unwrap();
         }
         let mut ids = relay.open.clone();
         ids.sort_by_key(ToString::to_string);
         ids.dedup();
-        assert_eq!(ids.len(), MAX_OPEN);
-        assert_eq!(relay.ask(0), Err(Error::RequestsFull { most: MAX_OPEN }));
+        assert_eq!(ids.len(), MAX_OPEN_REQUESTS);
+        assert_eq!(relay.ask(0), Err(Error::RequestsFull { most: MAX_OPEN_REQUESTS }));
         assert!(relay.ask_as(ids[0].clone()).is_ok(), "it is open already");
     }
 
@@ -255,7 +256,7 @@ mod tests {
         fn every_random_number_makes_an_id_that_can_be_answered(random: u32) {
             let id = RequestId::new(random);
             prop_assert_eq!(RequestId::parse(id.as_str()), Ok(id.clone()));
-            prop_assert_eq!(read_answer(&format!("yes {id}")), Some((id, Verdict::Allow)));
+            prop_assert_eq!(parse_answer(&format!("yes {id}")), Some((id, PermissionVerdict::Allow)));
         }
 
         #[test]
@@ -264,7 +265,7 @@ mod tests {
             let expected = ["yes ", "no "].iter().any(|word| {
                 strict.strip_prefix(word).is_some_and(|id| RequestId::parse(id).is_ok())
             });
-            prop_assert_eq!(read_answer(&text).is_some(), expected);
+            prop_assert_eq!(parse_answer(&text).is_some(), expected);
         }
     }
 }

@@ -1,17 +1,17 @@
-//! How much one source may say in a while.
+//! The rate limit of each source.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use crate::source::Source;
+use crate::source::InjectionSource;
 
-/// Sources whose past is remembered. One more forgets the one that was silent longest, which errs on the side of
-/// letting something through.
+/// How many sources are tracked. At the limit the one that was silent longest is forgotten; the worst effect is that it
+/// may exceed its rate once.
 pub const MAX_SOURCES: usize = 256;
-/// The highest rate that is counted exactly; a higher one is as good as none.
+/// The highest count that is enforced. A higher one has no effect in practice.
 pub const MAX_RATE: usize = 1024;
 
-/// At most so many in such a time.
+/// A rate: at most `count` in the time `per`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     /// How many; at least one, at most [`MAX_RATE`].
@@ -21,7 +21,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// A rate, with a count brought into its bounds.
+    /// A rate, with the count limited to 1..=[`MAX_RATE`].
     pub fn new(count: usize, per: Duration) -> Self {
         Self { count: count.clamp(1, MAX_RATE), per }
     }
@@ -32,46 +32,46 @@ impl Rate {
 }
 
 impl Default for Rate {
-    /// Thirty a minute, the rate of the command line too.
+    /// Thirty per minute, as the default of `notify.rate_limit`.
     fn default() -> Self {
         Self::new(30, Duration::from_mins(1))
     }
 }
 
-/// What each source has said lately. What exceeds its rate waits: nothing here drops anything.
+/// When each source sent something. What exceeds the rate waits; nothing is dropped.
 #[derive(Debug, Clone, Default)]
-pub struct Rates {
-    said: BTreeMap<Source, VecDeque<Duration>>,
+pub struct RateTracker {
+    sent: BTreeMap<InjectionSource, VecDeque<Duration>>,
 }
 
-impl Rates {
-    /// Whether a source may say one more thing now.
-    pub fn allows(&self, now: Duration, source: &Source, rate: Rate) -> bool {
+impl RateTracker {
+    /// Whether a source may send now.
+    pub fn allows(&self, now: Duration, source: &InjectionSource, rate: Rate) -> bool {
         self.free_at(source, rate) <= now
     }
 
-    /// When a source may say one more thing.
-    pub fn free_at(&self, source: &Source, rate: Rate) -> Duration {
-        let said = self.said.get(source);
-        // With fewer than `count` before it, the next one is free; else it waits for the one `count` before it.
+    /// When a source may send next.
+    pub fn free_at(&self, source: &InjectionSource, rate: Rate) -> Duration {
+        let sent = self.sent.get(source);
+        // After fewer than `count` the next may go at once; otherwise `per` after the one that was `count` before it.
         let blocking =
-            said.and_then(|said| said.len().checked_sub(rate.count()).and_then(|index| said.get(index)));
+            sent.and_then(|sent| sent.len().checked_sub(rate.count()).and_then(|index| sent.get(index)));
         blocking.map_or(Duration::ZERO, |at| at.saturating_add(rate.per))
     }
 
-    /// Notes that a source said something.
-    pub fn note(&mut self, now: Duration, source: &Source) {
-        if !self.said.contains_key(source) && self.said.len() == MAX_SOURCES {
-            let quietest = self.said.iter().min_by_key(|(_, said)| said.back().copied());
-            if let Some(quietest) = quietest.map(|(source, _)| source.clone()) {
-                self.said.remove(&quietest);
+    /// Records that a source sent something.
+    pub fn record(&mut self, now: Duration, source: &InjectionSource) {
+        if !self.sent.contains_key(source) && self.sent.len() == MAX_SOURCES {
+            let longest_silent = self.sent.iter().min_by_key(|(_, sent)| sent.back().copied());
+            if let Some(longest_silent) = longest_silent.map(|(source, _)| source.clone()) {
+                self.sent.remove(&longest_silent);
             }
         }
-        let said = self.said.entry(source.clone()).or_default();
-        if said.len() == MAX_RATE {
-            said.pop_front();
+        let sent = self.sent.entry(source.clone()).or_default();
+        if sent.len() == MAX_RATE {
+            sent.pop_front();
         }
-        said.push_back(now);
+        sent.push_back(now);
     }
 }
 
@@ -85,41 +85,44 @@ mod tests {
     }
 
     #[test]
-    fn so_many_in_such_a_time_per_source() {
+    fn a_rate_limits_each_source_by_itself() {
         let rate = Rate::new(2, at(10));
-        let mut rates = Rates::default();
-        let allows = |rates: &Rates, now, source| rates.allows(at(now), source, rate);
+        let mut rates = RateTracker::default();
+        let allows = |rates: &RateTracker, now, source| rates.allows(at(now), source, rate);
         for now in [0, 3] {
-            assert!(allows(&rates, now, &Source::User));
-            rates.note(at(now), &Source::User);
+            assert!(allows(&rates, now, &InjectionSource::User));
+            rates.record(at(now), &InjectionSource::User);
         }
-        assert!(!allows(&rates, 3, &Source::User) && !allows(&rates, 9, &Source::User));
-        assert!(allows(&rates, 9, &Source::FileWatcher), "another source has its own");
-        assert_eq!(rates.free_at(&Source::User, rate), at(10));
-        assert!(allows(&rates, 10, &Source::User));
-        rates.note(at(10), &Source::User);
-        assert!(!allows(&rates, 12, &Source::User), "no more than two in any ten seconds");
-        assert!(allows(&rates, 13, &Source::User));
+        assert!(!allows(&rates, 3, &InjectionSource::User) && !allows(&rates, 9, &InjectionSource::User));
+        assert!(allows(&rates, 9, &InjectionSource::FileWatcher), "another source has its own");
+        assert_eq!(rates.free_at(&InjectionSource::User, rate), at(10));
+        assert!(allows(&rates, 10, &InjectionSource::User));
+        rates.record(at(10), &InjectionSource::User);
+        assert!(!allows(&rates, 12, &InjectionSource::User), "no more than two in any ten seconds");
+        assert!(allows(&rates, 13, &InjectionSource::User));
     }
 
     #[test]
-    fn a_rate_is_never_nothing() {
-        assert!(Rates::default().allows(at(0), &Source::User, Rate { count: 0, per: at(10) }));
+    fn a_rate_allows_at_least_one() {
+        assert!(RateTracker::default().allows(at(0), &InjectionSource::User, Rate { count: 0, per: at(10) }));
         assert_eq!(Rate::new(0, at(1)).count, 1);
         assert_eq!(Rate::default(), Rate::new(30, at(60)));
     }
 
     #[test]
     fn memory_is_bounded_in_sources_and_in_time() {
-        let mut rates = Rates::default();
+        let mut rates = RateTracker::default();
         for number in 0..1_000 {
-            rates.note(at(number), &Source::Agent(Agent::new(&format!("a{number}")).unwrap()));
+            rates.record(at(number), &InjectionSource::Agent(Agent::new(&format!("a{number}")).unwrap()));
         }
-        assert_eq!(rates.said.len(), MAX_SOURCES);
-        assert!(rates.said.contains_key(&Source::Agent(Agent::new("a999").unwrap())), "the newest stay");
+        assert_eq!(rates.sent.len(), MAX_SOURCES);
+        assert!(
+            rates.sent.contains_key(&InjectionSource::Agent(Agent::new("a999").unwrap())),
+            "the newest stay"
+        );
         for _ in 0..5_000 {
-            rates.note(at(0), &Source::User);
+            rates.record(at(0), &InjectionSource::User);
         }
-        assert_eq!(rates.said[&Source::User].len(), MAX_RATE);
+        assert_eq!(rates.sent[&InjectionSource::User].len(), MAX_RATE);
     }
 }

@@ -1,19 +1,20 @@
-//! The receipt: how far one injection has come on its way to one agent.
+//! The receipt: the state of one injection's delivery to one agent.
 //!
-//! `pending → leased → handed over → confirmed`, and back to pending wherever the way breaks off. It is a value with no
-//! inbox around it, so that whoever keeps receipts elsewhere (a row in the journal) goes by the same rules.
+//! `pending → leased → handed over → confirmed`, and back to pending after a failure at any step. It does not depend on
+//! an inbox, so that code which keeps receipts elsewhere (a row in the journal) can follow the same rules.
 
 use std::time::Duration;
 
-use crate::call::{CallId, Turn, TurnEvent};
+use crate::call::{CallId, TurnEvent, TurnNumber};
 
-/// How long a claim may take to hand over what it claimed: a hook call takes milliseconds, or was killed.
+/// How long a claim may take to hand over what it claimed. A hook takes milliseconds; after ten seconds it was killed.
 pub const LEASE: Duration = Duration::from_secs(10);
-/// How long after the hand-over the client may take to show that it goes on. A model may think for minutes.
+/// How long after the hand-over the client may take to send its next event. A model may think for minutes; fifteen is a
+/// choice, not a measurement.
 pub const CONFIRM_WITHIN: Duration = Duration::from_mins(15);
 
-/// The name of one claim. Two claims never share one, not even for the same tool call: a second hook for the call must
-/// not vouch for what the first took and never wrote.
+/// The id of one claim. Two claims never share one, not even for the same tool call: otherwise a second hook for the call
+/// could confirm what the first claimed and never wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeaseId(pub u64);
 
@@ -25,23 +26,23 @@ pub enum Carrier {
         /// The call.
         call: CallId,
         /// The turn it was made in.
-        turn: Turn,
+        turn: TurnNumber,
     },
     /// A message of its own, which begins a new turn.
     Message {
         /// A name for the message, where the client has none.
         id: CallId,
         /// The last turn before it.
-        after: Turn,
+        after: TurnNumber,
     },
 }
 
-/// What an event says about something that was handed over.
+/// What an event proves about an injection that was handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proof {
-    /// The client went on with the turn: the model has read it.
+    /// The client continued the turn: the model has read it.
     Seen,
-    /// The turn is over, and never showed it.
+    /// The turn ended without a later event: the model has not read it.
     Missed,
     /// Nothing.
     None,
@@ -50,8 +51,8 @@ enum Proof {
 impl Carrier {
     fn proof(&self, event: &TurnEvent) -> Proof {
         match self {
-            // The call that carried it may be told of again (Claude Code: PostToolUse, then PostToolBatch). That is not
-            // later than itself.
+            // The call that carried it may be reported again (Claude Code: PostToolUse, then PostToolBatch). That proves
+            // nothing about what came after it.
             Self::ToolResult { call, turn } if event.turn == *turn => {
                 if event.call.as_ref() == Some(call) {
                     Proof::None
@@ -61,13 +62,13 @@ impl Carrier {
             }
             Self::ToolResult { turn, .. } if event.turn > *turn => Proof::Missed,
             Self::Message { after, .. } if event.turn > *after => Proof::Seen,
-            // A straggler of an older turn.
+            // A late event of an older turn.
             Self::ToolResult { .. } | Self::Message { .. } => Proof::None,
         }
     }
 }
 
-/// How far it has come.
+/// The state of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
     /// Waiting to be claimed.
@@ -81,7 +82,7 @@ pub enum Stage {
         /// From then on it is pending again.
         until: Duration,
     },
-    /// Written into the conversation, as far as we can tell.
+    /// Written into the conversation, not yet confirmed.
     HandedOver {
         /// In what.
         carrier: Carrier,
@@ -92,18 +93,18 @@ pub enum Stage {
     Confirmed,
 }
 
-/// One injection's way to one agent, with its times (on the caller's monotonic clock).
+/// The delivery of one injection to one agent, with its times (on the caller's monotonic clock).
 ///
 /// ```
 /// use std::time::Duration;
-/// use ringer_turn::{CallId, Carrier, LeaseId, Receipt, Turn, TurnEvent, LEASE, CONFIRM_WITHIN};
+/// use ringer_turn::{CallId, Carrier, LeaseId, Receipt, TurnNumber, TurnEvent, LEASE, CONFIRM_WITHIN};
 ///
 /// let at = Duration::from_secs;
 /// let mut receipt = Receipt::queued(at(0));
-/// let carrier = Carrier::ToolResult { call: CallId::new("edit_1")?, turn: Turn(1) };
+/// let carrier = Carrier::ToolResult { call: CallId::new("edit_1")?, turn: TurnNumber(1) };
 /// assert!(receipt.lease(at(1), LeaseId(1), carrier, LEASE));
 /// assert!(receipt.hand_over(at(2), LeaseId(1), CONFIRM_WITHIN)); // written and flushed
-/// assert!(receipt.observe(at(9), &TurnEvent::of(Turn(1)))); // a later event of the same turn
+/// assert!(receipt.observe(at(9), &TurnEvent::of(TurnNumber(1)))); // a later event of the same turn
 /// assert_eq!((receipt.delivered(), receipt.seen()), (Some(at(2)), Some(at(9))));
 /// # Ok::<(), ringer_turn::Error>(())
 /// ```
@@ -116,17 +117,22 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// The receipt of something that has just been accepted.
+    /// The receipt of an injection that has just been accepted.
     pub fn queued(now: Duration) -> Self {
         Self { stage: Stage::Pending, queued: now, delivered: None, seen: None }
     }
 
-    /// A receipt as somebody kept it: its stage, and when it was queued, delivered and seen.
-    pub fn kept(stage: Stage, queued: Duration, delivered: Option<Duration>, seen: Option<Duration>) -> Self {
+    /// A receipt from saved values: its stage, and when it was queued, delivered and seen.
+    pub fn from_saved(
+        stage: Stage,
+        queued: Duration,
+        delivered: Option<Duration>,
+        seen: Option<Duration>,
+    ) -> Self {
         Self { stage, queued, delivered, seen }
     }
 
-    /// How far it has come. What is leased or handed over may have run out since: ask [`Self::is_pending`].
+    /// Its stage. A lease or a hand-over may have expired since: see [`Self::is_pending`].
     pub fn stage(&self) -> &Stage {
         &self.stage
     }
@@ -146,7 +152,7 @@ impl Receipt {
         self.seen
     }
 
-    /// Whether it can be claimed: never claimed, or the claim came to nothing.
+    /// Whether it can be claimed: it never was, or the claim expired.
     pub fn is_pending(&self, now: Duration) -> bool {
         match &self.stage {
             Stage::Pending => true,
@@ -155,7 +161,7 @@ impl Receipt {
         }
     }
 
-    /// When it will be pending again by itself.
+    /// When it expires and is pending again.
     pub fn deadline(&self) -> Option<Duration> {
         match &self.stage {
             Stage::Leased { until, .. } | Stage::HandedOver { until, .. } => Some(*until),
@@ -172,8 +178,8 @@ impl Receipt {
         pending
     }
 
-    /// Notes that it was written and flushed. A claim that is late still counts while nobody else has claimed it:
-    /// written is written.
+    /// Records that it was written and flushed. An expired claim still counts if no other claim was made since, because
+    /// the text is in the conversation.
     pub fn hand_over(&mut self, now: Duration, by: LeaseId, confirm_within: Duration) -> bool {
         let Stage::Leased { lease, carrier, .. } = &self.stage else { return false };
         if *lease != by {
@@ -185,8 +191,8 @@ impl Receipt {
         true
     }
 
-    /// Takes note of what the client shows. Gives whether that confirms it; a turn that ended without having shown it
-    /// makes it pending again.
+    /// Takes an event of the client. Returns whether that confirms it; a turn that ended without a later event makes it
+    /// pending again.
     pub fn observe(&mut self, now: Duration, event: &TurnEvent) -> bool {
         let Stage::HandedOver { carrier, .. } = &self.stage else { return false };
         match carrier.proof(event) {
@@ -217,7 +223,7 @@ mod tests {
     }
 
     fn result() -> Carrier {
-        Carrier::ToolResult { call: call("c1"), turn: Turn(5) }
+        Carrier::ToolResult { call: call("c1"), turn: TurnNumber(5) }
     }
 
     fn handed_over(carrier: Carrier) -> Receipt {
@@ -240,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn written_late_is_written_while_nobody_else_claimed_it() {
+    fn an_expired_claim_counts_if_no_other_was_made() {
         let mut receipt = Receipt::queued(at(0));
         receipt.lease(at(0), LeaseId(1), result(), at(10));
         assert!(receipt.hand_over(at(60), LeaseId(1), CONFIRM_WITHIN));
@@ -258,17 +264,17 @@ mod tests {
                 "{event:?}"
             );
         };
-        check(result(), TurnEvent::of(Turn(5)), true, false);
-        check(result(), TurnEvent::about(Turn(5), call("c2")), true, false);
+        check(result(), TurnEvent::of(TurnNumber(5)), true, false);
+        check(result(), TurnEvent::about(TurnNumber(5), call("c2")), true, false);
         // The same call again is not later than itself.
-        check(result(), TurnEvent::about(Turn(5), call("c1")), false, false);
+        check(result(), TurnEvent::about(TurnNumber(5), call("c1")), false, false);
         // The turn was cut short: it may not have been read.
-        check(result(), TurnEvent::of(Turn(6)), false, true);
+        check(result(), TurnEvent::of(TurnNumber(6)), false, true);
         // A straggler.
-        check(result(), TurnEvent::of(Turn(4)), false, false);
-        let message = || Carrier::Message { id: call("n1"), after: Turn(5) };
-        check(message(), TurnEvent::of(Turn(6)), true, false);
-        check(message(), TurnEvent::of(Turn(5)), false, false);
+        check(result(), TurnEvent::of(TurnNumber(4)), false, false);
+        let message = || Carrier::Message { id: call("n1"), after: TurnNumber(5) };
+        check(message(), TurnEvent::of(TurnNumber(6)), true, false);
+        check(message(), TurnEvent::of(TurnNumber(5)), false, false);
     }
 
     #[test]
@@ -281,19 +287,22 @@ mod tests {
     #[test]
     fn what_was_not_handed_over_cannot_be_confirmed() {
         let mut receipt = Receipt::queued(at(0));
-        assert!(!receipt.observe(at(1), &TurnEvent::of(Turn(5))));
+        assert!(!receipt.observe(at(1), &TurnEvent::of(TurnNumber(5))));
         receipt.lease(at(1), LeaseId(1), result(), LEASE);
-        assert!(!receipt.observe(at(2), &TurnEvent::of(Turn(5))), "a hook killed half-way leaves it pending");
+        assert!(
+            !receipt.observe(at(2), &TurnEvent::of(TurnNumber(5))),
+            "a hook killed half-way leaves it pending"
+        );
         assert!(receipt.is_pending(at(11)));
     }
 
     #[test]
     fn confirmed_is_the_end() {
         let mut receipt = handed_over(result());
-        receipt.observe(at(3), &TurnEvent::of(Turn(5)));
+        receipt.observe(at(3), &TurnEvent::of(TurnNumber(5)));
         assert!(!receipt.is_pending(Duration::MAX));
         assert!(!receipt.lease(Duration::MAX, LeaseId(2), result(), LEASE));
-        assert!(!receipt.observe(at(4), &TurnEvent::of(Turn(6))));
+        assert!(!receipt.observe(at(4), &TurnEvent::of(TurnNumber(6))));
         assert_eq!(receipt.stage(), &Stage::Confirmed);
         assert_eq!(
             (receipt.queued_at(), receipt.delivered(), receipt.seen()),

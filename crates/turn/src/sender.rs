@@ -1,4 +1,4 @@
-//! Who writes over an MCP channel.
+//! The sender of a message over an MCP channel.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use ringer_core::{InvalidName, validate_name};
 use serde::{Deserialize, Serialize};
 
 use crate::channel::ChannelMessage;
-use crate::source::Server;
+use crate::source::McpServer;
 
-/// Who wrote a message: a person of a chat service, not the room they are in. A room has guests.
+/// The sender of a message: one user of a chat service, not the room, which may have guests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "Kept")]
+#[serde(try_from = "SavedSender")]
 pub struct ChannelSender {
-    server: Server,
+    server: McpServer,
     user: String,
 }
 
 impl ChannelSender {
     /// Checks a name.
-    pub fn new(server: Server, user: &str) -> Result<Self, InvalidName> {
+    pub fn new(server: McpServer, user: &str) -> Result<Self, InvalidName> {
         validate_name("user", user)?;
         Ok(Self { server, user: user.to_owned() })
     }
@@ -35,19 +35,19 @@ impl fmt::Display for ChannelSender {
     }
 }
 
-/// A sender as a file has it, not checked yet.
+/// A sender as it is saved, not validated yet.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
-    server: Server,
+struct SavedSender {
+    server: McpServer,
     user: String,
 }
 
-impl TryFrom<Kept> for ChannelSender {
+impl TryFrom<SavedSender> for ChannelSender {
     type Error = InvalidName;
 
-    fn try_from(kept: Kept) -> Result<Self, InvalidName> {
-        Self::new(kept.server, &kept.user)
+    fn try_from(saved: SavedSender) -> Result<Self, InvalidName> {
+        Self::new(saved.server, &saved.user)
     }
 }
 
@@ -60,15 +60,15 @@ mod tests {
     use std::time::Duration;
 
     fn message(meta: &[(&str, &str)]) -> ChannelMessage {
-        let (meta, _) = Meta::sorted_out(meta.iter().copied());
-        ChannelMessage::new(Server::new("slack").unwrap(), "hi", meta).unwrap()
+        let (meta, _) = Meta::filtered(meta.iter().copied());
+        ChannelMessage::new(McpServer::new("slack").unwrap(), "hi", meta).unwrap()
     }
 
     #[test]
     fn the_gate_is_on_the_sender_not_the_room() {
-        let alice = ChannelSender::new(Server::new("slack").unwrap(), "alice").unwrap();
+        let alice = ChannelSender::new(McpServer::new("slack").unwrap(), "alice").unwrap();
         let mut access = Access::default();
-        let code = access.offer(Duration::ZERO, &alice, [1; 3]).unwrap();
+        let code = access.offer_code(Duration::ZERO, &alice, [1; 3]).unwrap();
         access.approve(Duration::ZERO, &Operator::at_the_keyboard(), &code.to_string()).unwrap();
         let check = |meta: &[(&str, &str)], admitted: bool| {
             let sender = ChannelSender::of(&message(meta));
@@ -78,8 +78,8 @@ mod tests {
         check(&[("user", "alice"), ("chat_id", "2")], true);
         check(&[("user", "mallory"), ("chat_id", "1")], false);
         check(&[("chat_id", "1")], false);
-        let elsewhere = ChannelSender::new(Server::new("discord").unwrap(), "alice").unwrap();
-        assert!(access.admit(&elsewhere).is_none(), "the same name on another server is somebody else");
+        let elsewhere = ChannelSender::new(McpServer::new("discord").unwrap(), "alice").unwrap();
+        assert!(access.admit(&elsewhere).is_none(), "the same name on another server is another sender");
     }
 
     #[test]

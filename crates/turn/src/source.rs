@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 /// The name of an MCP server, as the person configured it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Server(String);
+pub struct McpServer(String);
 
-impl Server {
+impl McpServer {
     /// Checks a name.
     pub fn new(name: &str) -> Result<Self, InvalidName> {
         validate_name("server", name)?;
@@ -24,13 +24,13 @@ impl Server {
     }
 }
 
-impl fmt::Display for Server {
+impl fmt::Display for McpServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
 }
 
-impl TryFrom<String> for Server {
+impl TryFrom<String> for McpServer {
     type Error = InvalidName;
 
     fn try_from(name: String) -> Result<Self, InvalidName> {
@@ -38,8 +38,8 @@ impl TryFrom<String> for Server {
     }
 }
 
-impl From<Server> for String {
-    fn from(server: Server) -> Self {
+impl From<McpServer> for String {
+    fn from(server: McpServer) -> Self {
         server.0
     }
 }
@@ -47,17 +47,17 @@ impl From<Server> for String {
 /// Where an event comes from. One flow for all of them: none is handled in a way of its own.
 ///
 /// ```
-/// use ringer_turn::Source;
+/// use ringer_turn::InjectionSource;
 ///
-/// let source: Source = "agent:claude-1234abcd".parse()?;
-/// assert!(matches!(&source, Source::Agent(agent) if agent.as_str() == "claude-1234abcd"));
+/// let source: InjectionSource = "agent:claude-1234abcd".parse()?;
+/// assert!(matches!(&source, InjectionSource::Agent(agent) if agent.as_str() == "claude-1234abcd"));
 /// assert_eq!(source.to_string(), "agent:claude-1234abcd");
 /// # Ok::<(), ringer_core::InvalidName>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
-pub enum Source {
+pub enum InjectionSource {
     /// The person, who wrote something while the agent works.
     User,
     /// A file changed.
@@ -69,20 +69,20 @@ pub enum Source {
     /// Another agent.
     Agent(Agent),
     /// An MCP channel.
-    Channel(Server),
+    Channel(McpServer),
 }
 
 /// The sources that are one word; the other two carry a name.
-const PLAIN: [(&str, Source); 4] = [
-    ("user", Source::User),
-    ("file_watcher", Source::FileWatcher),
-    ("background_task", Source::BackgroundTask),
-    ("ide_diagnostics", Source::IdeDiagnostics),
+const PLAIN: [(&str, InjectionSource); 4] = [
+    ("user", InjectionSource::User),
+    ("file_watcher", InjectionSource::FileWatcher),
+    ("background_task", InjectionSource::BackgroundTask),
+    ("ide_diagnostics", InjectionSource::IdeDiagnostics),
 ];
 
 const KNOWN: &str = "user, file_watcher, background_task, ide_diagnostics, agent:<id>, channel:<server>";
 
-impl fmt::Display for Source {
+impl fmt::Display for InjectionSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::User => formatter.write_str("user"),
@@ -95,7 +95,7 @@ impl fmt::Display for Source {
     }
 }
 
-impl FromStr for Source {
+impl FromStr for InjectionSource {
     type Err = InvalidName;
 
     fn from_str(word: &str) -> Result<Self, InvalidName> {
@@ -106,13 +106,13 @@ impl FromStr for Source {
             return Agent::new(id).map(Self::Agent);
         }
         if let Some(name) = word.strip_prefix("channel:") {
-            return Server::new(name).map(Self::Channel);
+            return McpServer::new(name).map(Self::Channel);
         }
         Err(InvalidName::Unknown { what: "source", word: word.to_owned(), known: KNOWN.to_owned() })
     }
 }
 
-impl TryFrom<String> for Source {
+impl TryFrom<String> for InjectionSource {
     type Error = InvalidName;
 
     fn try_from(word: String) -> Result<Self, InvalidName> {
@@ -120,8 +120,8 @@ impl TryFrom<String> for Source {
     }
 }
 
-impl From<Source> for String {
-    fn from(source: Source) -> Self {
+impl From<InjectionSource> for String {
+    fn from(source: InjectionSource) -> Self {
         source.to_string()
     }
 }
@@ -133,25 +133,25 @@ mod tests {
 
     #[test]
     fn the_six_sources_both_ways() {
-        let check = |word: &str, expected: Source| {
+        let check = |word: &str, expected: InjectionSource| {
             assert_eq!(word.parse(), Ok(expected.clone()));
             assert_eq!(expected.to_string(), word);
             assert_eq!(serde_json::to_string(&expected).unwrap(), format!("{word:?}"));
-            assert_eq!(serde_json::from_str::<Source>(&format!("{word:?}")).unwrap(), expected);
+            assert_eq!(serde_json::from_str::<InjectionSource>(&format!("{word:?}")).unwrap(), expected);
         };
-        check("user", Source::User);
-        check("file_watcher", Source::FileWatcher);
-        check("background_task", Source::BackgroundTask);
-        check("ide_diagnostics", Source::IdeDiagnostics);
-        check("agent:codex-0a1b2c3d", Source::Agent(Agent::new("codex-0a1b2c3d").unwrap()));
-        check("channel:slack", Source::Channel(Server::new("slack").unwrap()));
+        check("user", InjectionSource::User);
+        check("file_watcher", InjectionSource::FileWatcher);
+        check("background_task", InjectionSource::BackgroundTask);
+        check("ide_diagnostics", InjectionSource::IdeDiagnostics);
+        check("agent:codex-0a1b2c3d", InjectionSource::Agent(Agent::new("codex-0a1b2c3d").unwrap()));
+        check("channel:slack", InjectionSource::Channel(McpServer::new("slack").unwrap()));
         // A name may look like anything; the first colon decides.
-        check("agent:channel:x", Source::Agent(Agent::new("channel:x").unwrap()));
+        check("agent:channel:x", InjectionSource::Agent(Agent::new("channel:x").unwrap()));
     }
 
     #[test]
     fn what_is_no_source_is_told_the_known_ones() {
-        let said = |word: &str| word.parse::<Source>().unwrap_err().to_string();
+        let said = |word: &str| word.parse::<InjectionSource>().unwrap_err().to_string();
         assert_eq!(
             said("pigeon"),
             "there is no source \"pigeon\"; there are user, file_watcher, background_task, ide_diagnostics, \
@@ -161,16 +161,16 @@ mod tests {
         assert_eq!(said("channel:"), "the server is empty");
         assert_eq!(said("channel:a\nb"), "the server has a '\\n' in it");
         for word in ["", "User", "user ", "agent", "channel"] {
-            assert!(word.parse::<Source>().is_err(), "{word:?}");
+            assert!(word.parse::<InjectionSource>().is_err(), "{word:?}");
         }
-        assert!(serde_json::from_str::<Source>("\"pigeon\"").is_err());
-        assert!(serde_json::from_str::<Server>("\"\"").is_err());
+        assert!(serde_json::from_str::<InjectionSource>("\"pigeon\"").is_err());
+        assert!(serde_json::from_str::<McpServer>("\"\"").is_err());
     }
 
     proptest! {
         #[test]
         fn what_parses_is_written_as_it_was_read(word in "(agent:|channel:|user|file)?\\PC{0,20}") {
-            if let Ok(source) = word.parse::<Source>() {
+            if let Ok(source) = word.parse::<InjectionSource>() {
                 prop_assert_eq!(source.to_string(), word);
             }
         }

@@ -1,4 +1,4 @@
-//! Text broken into lines of so many columns.
+//! Breaks text into lines of a given width.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 

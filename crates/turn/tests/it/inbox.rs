@@ -1,4 +1,4 @@
-//! An inbox lives through anything: claims that die, hand-overs that come late, turns that are cut short, storms.
+//! The inbox under faults: claims that expire, late hand-overs, interrupted turns, too much at once.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use ringer_core::{Agent, MessageId};
 use ringer_turn::{
-    Accepted, Activity, CallId, Carrier, Claim, Entry, Inbox, Injection, Rate, Settings, Source, Stage,
-    Storm, Turn, TurnEvent,
+    Accepted, Activity, CallId, Carrier, EntryPoint, Inbox, InboxClaim, InboxSettings, Injection,
+    InjectionBudget, InjectionSource, Rate, Stage, TurnEvent, TurnNumber,
 };
 
 /// One thing that happens.
@@ -19,7 +19,7 @@ enum Step {
         text: u8,
     },
     /// A tool result of the current turn, or a message.
-    Claim {
+    InboxClaim {
         message: bool,
     },
     /// Of the claims made so far, any one reports; some never do.
@@ -44,7 +44,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (0u16..60, 0u8..3, 0u8..3).prop_map(|(id, source, text)| Step::Accept { id, source, text }),
-        3 => any::<bool>().prop_map(|message| Step::Claim { message }),
+        3 => any::<bool>().prop_map(|message| Step::InboxClaim { message }),
         3 => (0usize..8).prop_map(|which| Step::HandOver { which }),
         2 => (any::<bool>(), prop::option::of(0u8..8)).prop_map(|(next_turn, call)| Step::Event { next_turn, call }),
         1 => Just(Step::Straggler),
@@ -53,10 +53,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn settings() -> impl Strategy<Value = Settings> {
-    (0usize..30, 0usize..400, 1usize..20).prop_map(|(pending, budget, count)| Settings {
-        storm: Storm { pending, budget, rate: Rate::new(count, Duration::from_mins(1)) },
-        ..Settings::default()
+fn settings() -> impl Strategy<Value = InboxSettings> {
+    (0usize..30, 0usize..400, 1usize..20).prop_map(|(pending, budget, count)| InboxSettings {
+        budget: InjectionBudget {
+            max_pending: pending,
+            max_bytes: budget,
+            rate: Rate::new(count, Duration::from_mins(1)),
+        },
+        ..InboxSettings::default()
     })
 }
 
@@ -64,20 +68,20 @@ fn settings() -> impl Strategy<Value = Settings> {
 struct World {
     inbox: Inbox,
     now: Duration,
-    turn: Turn,
+    turn: TurnNumber,
     calls: u64,
-    claims: Vec<Claim>,
+    claims: Vec<InboxClaim>,
     accepted: HashMap<MessageId, Injection>,
     confirmed: HashSet<MessageId>,
     handed_over: HashSet<MessageId>,
 }
 
 impl World {
-    fn new(settings: Settings) -> Self {
+    fn new(settings: InboxSettings) -> Self {
         Self {
             inbox: Inbox::new(agent(), settings),
             now: Duration::ZERO,
-            turn: Turn(1),
+            turn: TurnNumber(1),
             calls: 0,
             claims: Vec::new(),
             accepted: HashMap::new(),
@@ -106,7 +110,7 @@ impl World {
                 prop_assert_eq!(accepted == Accepted::Known, known, "one id is one event");
                 self.accepted.entry(injection.id.clone()).or_insert(injection);
             }
-            Step::Claim { message } => {
+            Step::InboxClaim { message } => {
                 let carrier = self.carrier(message);
                 let pending: Vec<MessageId> =
                     self.inbox.pending(self.now).iter().map(|injection| injection.id.clone()).collect();
@@ -135,12 +139,12 @@ impl World {
                 let call = call.map(|call| CallId::new(&format!("c{call}")).unwrap());
                 self.show(&TurnEvent { turn: self.turn, call })?;
             }
-            Step::Straggler => self.show(&TurnEvent::of(Turn(self.turn.0 - 1)))?,
+            Step::Straggler => self.show(&TurnEvent::of(TurnNumber(self.turn.0 - 1)))?,
             Step::Wait { seconds } => self.now += Duration::from_secs(seconds),
             Step::Activity { working } => {
                 let activity = if working { Activity::Working } else { Activity::Idle };
                 let entry = self.inbox.set_activity(self.now, activity);
-                prop_assert!(entry.is_none_or(|entry| entry == Entry::of(activity)));
+                prop_assert!(entry.is_none_or(|entry| entry == EntryPoint::of(activity)));
             }
         }
         self.check()
@@ -198,7 +202,7 @@ fn agent() -> Agent {
     Agent::new("a1").unwrap()
 }
 
-fn injection(id: u64, source: Source, text: &str) -> Injection {
+fn injection(id: u64, source: InjectionSource, text: &str) -> Injection {
     Injection::new(MessageId::new(id, [0; 10]), agent(), source, text).unwrap()
 }
 

@@ -1,16 +1,16 @@
-//! The synthetic pair: for harnesses that want a notification to be an event of its own in the conversation, not a
-//! part of somebody else's tool result. And what the model is told beforehand.
+//! The synthetic pair, for harnesses in which a notification is a separate event of the conversation and not part of a
+//! tool result; and the system prompt that explains notifications to the model.
 
 use serde::Serialize;
 
-use crate::augment::{Outcome, ToolResult};
+use crate::augment::{ToolOutcome, ToolResult};
 use crate::call::CallId;
 use crate::injection::Injection;
 
-/// The tool that nobody calls.
+/// The name of the tool. The model never calls it.
 pub const NOTIFICATION_TOOL: &str = "_system_notification";
 
-/// For the system prompt, whichever way notifications enter.
+/// A paragraph for the system prompt, for both ways in which notifications enter.
 pub const SYSTEM_PROMPT: &str = "\
 While you work, something may happen that you should know of: the user writes, a file changes, a background task ends, \
 the editor reports a problem, another agent or a chat message arrives. You are told in `<notification source=\"…\">` \
@@ -33,10 +33,10 @@ pub struct ToolCall {
 ///
 /// ```
 /// use ringer_core::{Agent, MessageId};
-/// use ringer_turn::{Injection, Source, SyntheticPair};
+/// use ringer_turn::{Injection, InjectionSource, SyntheticPair};
 ///
 /// let id = MessageId::parse("m1")?;
-/// let injection = Injection::new(id, Agent::new("a1")?, Source::FileWatcher, "src/lib.rs was modified")?;
+/// let injection = Injection::new(id, Agent::new("a1")?, InjectionSource::FileWatcher, "src/lib.rs was modified")?;
 /// let pair = SyntheticPair::new(&injection, [7; 16]); // usually: random bytes
 /// assert_eq!(pair.call.id.as_str(), "notif_07070707-0707-4707-8707-070707070707");
 /// assert_eq!((pair.call.name, pair.call.arguments), ("_system_notification", "{}"));
@@ -45,19 +45,19 @@ pub struct ToolCall {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntheticPair {
-    /// What the assistant seems to have asked.
+    /// The call.
     pub call: ToolCall,
-    /// What it is told. A block as everywhere, so that the source is not lost and one prompt explains both ways.
+    /// The result: a block as in a tool result, so that it names the source and one prompt explains both.
     pub result: ToolResult<'static>,
 }
 
 impl SyntheticPair {
-    /// A pair for one notification, with an id out of the caller's randomness.
+    /// A pair for one notification, with an id from the caller's random bytes.
     pub fn new(injection: &Injection, random: [u8; 16]) -> Self {
         let id = CallId::synthetic(random);
         Self {
             call: ToolCall { id: id.clone(), name: NOTIFICATION_TOOL, arguments: "{}" },
-            result: ToolResult { call: id, outcome: Outcome::Success, content: injection.block().into() },
+            result: ToolResult { call: id, outcome: ToolOutcome::Success, content: injection.block().into() },
         }
     }
 }
@@ -78,21 +78,21 @@ pub struct ToolDefinition {
 pub struct NoArguments {
     #[serde(rename = "type")]
     kind: &'static str,
-    properties: Nothing,
+    properties: EmptyObject,
     #[serde(rename = "additionalProperties")]
     additional_properties: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-struct Nothing {}
+struct EmptyObject {}
 
 impl ToolDefinition {
-    /// The definition of [`NOTIFICATION_TOOL`]: an API refuses calls of a tool that it was not told of.
+    /// The definition of [`NOTIFICATION_TOOL`]: APIs reject calls of undefined tools.
     pub const NOTIFICATION: Self = Self {
         name: NOTIFICATION_TOOL,
         description: "Carries notifications from the system to you. Never call it: calls of it appear by themselves, \
                       with a result that says what happened outside.",
-        parameters: NoArguments { kind: "object", properties: Nothing {}, additional_properties: false },
+        parameters: NoArguments { kind: "object", properties: EmptyObject {}, additional_properties: false },
     };
 }
 
@@ -113,7 +113,7 @@ mod tests {
                 "arguments": "{}",
             })
         );
-        assert_eq!((pair.result.call, pair.result.outcome), (pair.call.id, Outcome::Success));
+        assert_eq!((pair.result.call, pair.result.outcome), (pair.call.id, ToolOutcome::Success));
         assert_eq!(
             serde_json::from_str::<serde_json::Value>(pair.call.arguments).unwrap(),
             serde_json::json!({})

@@ -1,9 +1,9 @@
-//! Who asks to push messages into a conversation, and under what circumstances.
+//! An MCP server that asks to push messages into a conversation, and the policy it is checked against.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::source::Server;
+use crate::source::McpServer;
 
 /// A plugin, by its name and where it was installed from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,14 +20,14 @@ impl fmt::Display for Plugin {
     }
 }
 
-/// An MCP server that wants to push, and what it brings along.
+/// An MCP server that asks to push messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applicant {
+pub struct ChannelCandidate {
     /// The server.
-    pub server: Server,
+    pub server: McpServer,
     /// Whether it declares `experimental["claude/channel"]`.
     pub declares_channel: bool,
-    /// The plugin that brought it, if one did.
+    /// The plugin it comes from, if any.
     pub plugin: Option<Plugin>,
 }
 
@@ -36,7 +36,7 @@ pub struct Applicant {
 pub enum Auth {
     /// With the token of an account.
     OAuth,
-    /// With an API key, which belongs to nobody in particular.
+    /// With an API key, which is not tied to one person.
     ApiKey,
     /// Not at all.
     SignedOut,
@@ -45,18 +45,18 @@ pub enum Auth {
 /// What kind of account it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Account {
-    /// The person's own: there is nobody else to ask.
+    /// A personal account, without an organisation's policy.
     Personal,
-    /// One of a team or an enterprise, whose policy may say something about `channelsEnabled`.
+    /// An account of a team or an enterprise, whose policy may set `channelsEnabled`.
     Managed {
-        /// What it says. Silence is a no.
+        /// The setting. Unset means no.
         channels_enabled: Option<bool>,
     },
 }
 
-/// What holds for every applicant.
+/// What every candidate is checked against.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Circumstances {
+pub struct ChannelPolicy {
     /// The kill switch.
     pub channels_enabled: bool,
     /// How the person is signed in.
@@ -64,9 +64,9 @@ pub struct Circumstances {
     /// With what kind of account.
     pub account: Account,
     /// The servers named by `--channels` for this session.
-    pub opted_in: BTreeSet<Server>,
+    pub opted_in: BTreeSet<McpServer>,
     /// The marketplaces that are verified.
     pub verified: BTreeSet<String>,
-    /// The ledger of approved plugins.
+    /// The approved plugins.
     pub approved: BTreeSet<Plugin>,
 }

@@ -1,6 +1,6 @@
-//! Which way something enters a conversation.
+//! Where an injection enters a conversation.
 
-/// What an agent is doing, as far as its inbox cares.
+/// What an agent is doing, as far as it decides the entry point.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Activity {
     /// In a turn: another tool result, or the end of the turn, will come.
@@ -10,17 +10,17 @@ pub enum Activity {
     Idle,
 }
 
-/// The way in.
+/// Where an injection enters a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Entry {
+pub enum EntryPoint {
     /// Appended to the next tool result.
     NextToolResult,
     /// Queued as the next message, and the agent is woken.
     NextMessage,
 }
 
-impl Entry {
-    /// The way into the conversation of an agent that does this.
+impl EntryPoint {
+    /// The entry point for an agent that does this.
     pub fn of(activity: Activity) -> Self {
         match activity {
             Activity::Working => Self::NextToolResult,
@@ -28,8 +28,8 @@ impl Entry {
         }
     }
 
-    /// Whether somebody has to wake the agent.
-    pub fn wakes(self) -> bool {
+    /// Whether the agent has to be woken.
+    pub fn needs_wake(self) -> bool {
         self == Self::NextMessage
     }
 }
@@ -41,9 +41,9 @@ mod tests {
     #[test]
     fn agent_working_into_the_next_tool_result_agent_idle_next_message_and_woken() {
         let check = |activity, entry, wakes| {
-            assert_eq!((Entry::of(activity), Entry::of(activity).wakes()), (entry, wakes));
+            assert_eq!((EntryPoint::of(activity), EntryPoint::of(activity).needs_wake()), (entry, wakes));
         };
-        check(Activity::Working, Entry::NextToolResult, false);
-        check(Activity::Idle, Entry::NextMessage, true);
+        check(Activity::Working, EntryPoint::NextToolResult, false);
+        check(Activity::Idle, EntryPoint::NextMessage, true);
     }
 }
