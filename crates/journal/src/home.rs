@@ -5,9 +5,10 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::database::Schema;
 use crate::error::Error;
-use crate::journal::JournalSchema;
+
+/// The name of the journal in the home.
+pub(crate) const JOURNAL_FILE: &str = "ringer.db";
 
 /// The directory with all data of one person. Other users have no access.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +41,7 @@ impl Home {
 
     /// The journal.
     pub fn database(&self) -> PathBuf {
-        self.path.join(JournalSchema::FILE)
+        self.path.join(JOURNAL_FILE)
     }
 
     /// The directory of the doorbells.

@@ -1,0 +1,11 @@
+//! One SQLite file: its schema, its write lock, its migrations and its repair.
+
+pub(crate) mod column;
+pub(crate) mod database;
+pub(crate) mod files;
+pub(crate) mod migrate;
+pub(crate) mod repair;
+pub(crate) mod repair_record;
+pub(crate) mod schema;
+pub(crate) mod text;
+pub(crate) mod write_lock;

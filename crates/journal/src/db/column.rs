@@ -1,0 +1,57 @@
+//! The columns of a table, and values that fit into them.
+
+use rusqlite::Connection;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+
+/// A column of a table.
+pub(crate) struct Column {
+    pub(crate) name: String,
+    kind: ColumnKind,
+    may_be_null: bool,
+}
+
+#[derive(Clone, Copy)]
+enum ColumnKind {
+    Number,
+    Text,
+    Bytes,
+}
+
+impl Column {
+    /// A value as this column takes it: the tables are strict. Text keeps its bytes, also those that are no UTF-8.
+    pub(crate) fn fitting<'a>(&self, value: ValueRef<'a>) -> ToSqlOutput<'a> {
+        match (self.kind, value) {
+            (_, ValueRef::Null) if self.may_be_null => ToSqlOutput::Borrowed(value),
+            (ColumnKind::Number, ValueRef::Integer(_)) => ToSqlOutput::Borrowed(value),
+            (ColumnKind::Number, ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
+                let number = std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
+                number.unwrap_or(0_i64).into()
+            }
+            (ColumnKind::Number, ValueRef::Null | ValueRef::Real(_)) => 0_i64.into(),
+            (ColumnKind::Text, ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
+                ToSqlOutput::Borrowed(ValueRef::Text(bytes))
+            }
+            (ColumnKind::Bytes, ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
+                ToSqlOutput::Borrowed(ValueRef::Blob(bytes))
+            }
+            (_, ValueRef::Integer(number)) => number.to_string().into(),
+            (_, ValueRef::Real(number)) => number.to_string().into(),
+            (_, ValueRef::Null) => String::new().into(),
+        }
+    }
+}
+
+pub(crate) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
+    connection
+        .prepare("SELECT name, type, \"notnull\", pk FROM pragma_table_info(?1) ORDER BY cid")?
+        .query_map([table], |row| {
+            let kind = match row.get::<_, String>(1)?.as_str() {
+                "INTEGER" => ColumnKind::Number,
+                "BLOB" => ColumnKind::Bytes,
+                _ => ColumnKind::Text,
+            };
+            let may_be_null = !row.get::<_, bool>(2)? && row.get::<_, i64>(3)? == 0;
+            Ok(Column { name: row.get(0)?, kind, may_be_null })
+        })?
+        .collect()
+}

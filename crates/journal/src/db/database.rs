@@ -1,0 +1,345 @@
+//! One SQLite file of the home: opens it, serialises its writers, and rebuilds it when it is damaged.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
+
+use crate::db::migrate;
+use crate::db::repair::{self, Repair};
+use crate::db::repair_record::{self, Damage, RepairRecord};
+use crate::db::schema::Schema;
+use crate::db::write_lock::{self, LockTimeout};
+use crate::error::Error;
+use crate::home::{Home, beside, sync_directory};
+use crate::lock::FileId;
+
+/// An open database file of one schema.
+#[derive(Debug)]
+pub struct Database<S> {
+    pub(crate) home: Home,
+    connection: Connection,
+    /// The file that was opened, to notice when another one has taken its name. Only its number, and not a descriptor:
+    /// closing one would drop the locks that SQLite holds on the file.
+    file: FileId,
+    lock_timeout: LockTimeout,
+    /// Whether a damaged file is repaired. Not by a hook: a repair takes longer than its agent may wait.
+    repairs: bool,
+    repair: Option<Repair>,
+    /// Whether another file was opened since the last call of `take_reopened`.
+    reopened: bool,
+    /// The state that this schema keeps per open file.
+    pub(crate) schema: S,
+}
+
+/// A version number above this is damage: no release of Ringer will have that many schemas.
+const MAX_PLAUSIBLE_VERSION: i64 = 1000;
+
+/// How long to wait for processes that have a file open whose log is off: each reads for a moment only, unless it believes
+/// that the log is on.
+const TURN_LOG_ON_WITHIN: Duration = Duration::from_millis(100);
+
+/// The length of the log above which a writer copies it into the database and truncates it. The first process to open
+/// the file has to read the whole log, and `ringer notify` pays for that.
+const TRUNCATE_LOG_ABOVE: u64 = 512 * 1024;
+
+impl<S: Schema> Database<S> {
+    /// Opens the file, creating it if there is none. A damaged one is quarantined and replaced by a fresh one with the rows
+    /// that could be read; see [`Database::repair`].
+    pub fn open(home: &Home) -> Result<Self, Error> {
+        Self::open_with(home, LockTimeout::COMMAND)
+    }
+
+    /// Opens the file with another lock timeout.
+    pub fn open_with(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
+        let file = FileId::of(&Self::path(home)).ok();
+        match Self::open_undamaged(home, lock_timeout) {
+            Err(error) if error.is_corruption() => Self::open_repaired(home, lock_timeout, file),
+            opened => opened,
+        }
+    }
+
+    /// Opens the file for a hook: a damaged one stays as it is, for a process that has the time to repair it.
+    pub fn open_without_repair(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
+        let mut database = Self::open_undamaged(home, lock_timeout)?;
+        database.repairs = false;
+        Ok(database)
+    }
+
+    /// Quarantines the damaged file, unless another process has done it, and opens the file that is there then.
+    fn open_repaired(home: &Home, lock_timeout: LockTimeout, damaged: Option<FileId>) -> Result<Self, Error> {
+        let repair = repair::quarantine::<S>(home, lock_timeout, damaged)?;
+        let mut database = Self::open_undamaged(home, lock_timeout)?;
+        database.repair = repair.or(database.repair);
+        Ok(database)
+    }
+
+    /// Opens the file if there is one, and makes nothing.
+    pub fn open_existing(home: &Home) -> Result<Option<Self>, Error> {
+        Self::open_existing_with(home, LockTimeout::COMMAND)
+    }
+
+    /// The same with another lock timeout.
+    pub fn open_existing_with(home: &Home, lock_timeout: LockTimeout) -> Result<Option<Self>, Error> {
+        home.check_owner()?;
+        if Self::path(home).exists() { Self::open_with(home, lock_timeout).map(Some) } else { Ok(None) }
+    }
+
+    /// Where the file is.
+    fn path(home: &Home) -> PathBuf {
+        home.path().join(S::FILE)
+    }
+
+    /// What was done to a damaged file when this one was opened, or since.
+    pub fn repair(&self) -> Option<&Repair> {
+        self.repair.as_ref()
+    }
+
+    /// Takes what [`Database::repair`] gives, so that it is reported once.
+    pub fn take_repair(&mut self) -> Option<Repair> {
+        self.repair.take()
+    }
+
+    /// Whether another file was opened in place of this one since the last call: this process or another one quarantined or
+    /// replaced it.
+    pub fn take_reopened(&mut self) -> bool {
+        std::mem::take(&mut self.reopened)
+    }
+
+    /// The home.
+    pub fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// The file that is open, to notice a change.
+    pub(crate) fn file(&self) -> FileId {
+        self.file
+    }
+
+    /// Whether the file of that name is still the one that is open. It is not after a process quarantined a damaged one.
+    pub fn is_current(&self) -> bool {
+        FileId::of(&Self::path(&self.home)).ok() == Some(self.file)
+    }
+
+    /// Opens the file again if another one has its name by now.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        if self.is_current() {
+            return Ok(());
+        }
+        self.reopen()
+    }
+
+    fn reopen(&mut self) -> Result<(), Error> {
+        let open = if self.repairs { Self::open_with } else { Self::open_without_repair };
+        *self = open(&self.home, self.lock_timeout)?;
+        self.reopened = true;
+        Ok(())
+    }
+
+    /// Runs `work` with another lock timeout.
+    pub fn with_lock_timeout<T>(
+        &mut self,
+        lock_timeout: LockTimeout,
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let before = self.set_lock_timeout(lock_timeout);
+        let done = work(self);
+        self.set_lock_timeout(before);
+        done
+    }
+
+    fn set_lock_timeout(&mut self, lock_timeout: LockTimeout) -> LockTimeout {
+        // It only sets a number in the connection; where it fails, the old one holds.
+        let _ = self.connection.busy_timeout(lock_timeout.0);
+        std::mem::replace(&mut self.lock_timeout, lock_timeout)
+    }
+
+    fn open_undamaged(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
+        home.check_owner()?;
+        let path = Self::path(home);
+        let mut repair = repair::finish::<S>(home, lock_timeout)?;
+        let (file, connection) = loop {
+            let file = match FileId::of(&path) {
+                // A new file is given its name when its tables are in it, so this one was emptied.
+                Ok(file) if file.is_empty() => return Err(Error::Corrupt { path }),
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    repair = repair::begin::<S>(home, lock_timeout)?.or(repair);
+                    continue;
+                }
+                Err(error) => return Err(home.error("looking for the database", error)),
+            };
+            let connection = connect(&path, lock_timeout)?;
+            // Another process quarantined the file between our `stat` and our open: try again.
+            if FileId::of(&path).ok() == Some(file) {
+                break (file, connection);
+            }
+        };
+        let mut database = Self {
+            home: home.clone(),
+            connection,
+            file,
+            lock_timeout,
+            repairs: true,
+            repair,
+            reopened: false,
+            schema: S::default(),
+        };
+        let version = migrate::version(&database.connection).map_err(|error| database.error(error))?;
+        let known = migrate::newest::<S>();
+        if version > MAX_PLAUSIBLE_VERSION {
+            return Err(Error::Corrupt { path });
+        }
+        if version > known {
+            // Every step changes a table, so one of these versions with these tables has a damaged number.
+            let own = migrate::is_own::<S>(&database.connection).map_err(|error| database.error(error))?;
+            return Err(if own {
+                Error::Corrupt { path }
+            } else {
+                Error::Newer { path, found: version, known }
+            });
+        }
+        if version < known {
+            let write_lock = write_lock::acquire(home, S::LOCK, lock_timeout)?;
+            S::before_migration(home, &database.connection, version)?;
+            migrate::migrate::<S>(&mut database.connection).map_err(|error| database.error(error))?;
+            sync_directory(home.path()).map_err(|error| home.error("syncing the home", error))?;
+            drop(write_lock);
+        }
+        database.ensure_log()?;
+        Ok(database)
+    }
+
+    /// Turns the log on where it is off, as in a copy of the file that another program made.
+    fn ensure_log(&mut self) -> Result<(), Error> {
+        if migrate::has_log(&self.connection).map_err(|error| self.error(error))? {
+            return Ok(());
+        }
+        let _write_lock = write_lock::acquire(&self.home, S::LOCK, self.lock_timeout)?;
+        let turned_on = self.connection.busy_timeout(TURN_LOG_ON_WITHIN);
+        let turned_on = turned_on.and_then(|()| migrate::turn_log_on(&self.connection));
+        match turned_on.map_err(|error| self.error(error)) {
+            // A process that had the file open before it was exchanged keeps it from being changed.
+            Err(Error::Busy { .. }) => return Err(Error::Corrupt { path: Self::path(&self.home) }),
+            done => done?,
+        }
+        self.connection.busy_timeout(self.lock_timeout.0).map_err(|error| self.error(error))
+    }
+
+    /// Runs a query. If the file is damaged, it is repaired, and the query runs on the fresh one.
+    pub(crate) fn read<T>(&mut self, look: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+        self.with_repair(|database| look(&database.connection).map_err(|error| database.error(error)))
+    }
+
+    /// Runs `work`. If the file turns out to be damaged, it is repaired, and `work` runs once more on the fresh one. Only
+    /// for [`Database::read`] and [`Database::write`], which every access goes through.
+    fn with_repair<T>(&mut self, mut work: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        match work(self) {
+            Err(error) if self.is_damaged(&error) && self.repairs => {
+                *self = Self::open_repaired(&self.home, self.lock_timeout, Some(self.file))?;
+                self.reopened = true;
+                work(self)
+            }
+            done => done,
+        }
+    }
+
+    fn is_damaged(&self, error: &Error) -> bool {
+        error.is_corruption() || (matches!(error, Error::Full { .. }) && S::is_exhausted(&self.connection))
+    }
+
+    /// Runs a change in one transaction, under the write lock. When this returns, it is on disk.
+    pub(crate) fn write<T>(
+        &mut self,
+        change: impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        self.with_repair(|database| database.write_once(&change))
+    }
+
+    fn write_once<T>(
+        &mut self,
+        change: &impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        let write_lock = write_lock::acquire(&self.home, S::LOCK, self.lock_timeout)?;
+        // Checked under the lock: no other process can quarantine the file now.
+        if repair::is_pending::<S>(&self.home) || !self.is_current() {
+            drop(write_lock);
+            self.reopen()?;
+            return self.write_once(change);
+        }
+        let path = Self::path(&self.home);
+        let log = beside(&path, "-wal");
+        let failed = |error| Error::database(&path, self.lock_timeout.0, error);
+        let had_log = log.exists();
+        let transaction =
+            Transaction::new(&mut self.connection, TransactionBehavior::Immediate).map_err(failed)?;
+        let changed = change(&transaction).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        if !had_log {
+            // A log that was just made is synced, but its name is not.
+            sync_directory(self.home.path()).map_err(|error| self.home.error("syncing the home", error))?;
+        }
+        if log.metadata().is_ok_and(|metadata| metadata.len() > TRUNCATE_LOG_ABOVE) {
+            self.truncate_log();
+        }
+        drop(write_lock);
+        Ok(changed)
+    }
+
+    /// Truncates a long log. Done here because SQLite's automatic checkpoint never restarts the log when every writer opens
+    /// the file again. Does not wait: while another process reads, the next writer truncates it.
+    fn truncate_log(&self) {
+        if self.connection.busy_timeout(Duration::ZERO).is_ok() {
+            // Whether it worked or not, the change itself is on disk.
+            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            let _ = self.connection.busy_timeout(self.lock_timeout.0);
+        }
+    }
+
+    /// Every repair that is recorded in this file, oldest first. A damaged file that the person has removed since is left out.
+    pub fn repairs(&mut self) -> Result<Vec<RepairRecord>, Error> {
+        let mut all = self.read(|connection| repair_record::select(connection, "true"))?;
+        all.retain(
+            |repair| !matches!(&repair.damage, Damage::File { damaged_copy, .. } if !repair_record::is_there(damaged_copy)),
+        );
+        Ok(all)
+    }
+
+    /// The repairs that were not reported to the person, oldest first.
+    pub fn unreported_repairs(&mut self) -> Result<Vec<RepairRecord>, Error> {
+        self.read(|connection| repair_record::select(connection, "told = 0"))
+    }
+
+    /// Marks repairs as reported to the person.
+    pub fn mark_repairs_reported(&mut self, repairs: &[RepairRecord]) -> Result<(), Error> {
+        self.write(|transaction| {
+            let mut tell = transaction.prepare("UPDATE repair SET told = 1 WHERE id = ?1")?;
+            repairs.iter().try_for_each(|repair| tell.execute([repair.id.as_str()]).map(drop))
+        })
+    }
+
+    fn error(&self, source: rusqlite::Error) -> Error {
+        Error::database(&Self::path(&self.home), self.lock_timeout.0, source)
+    }
+}
+
+fn connect(path: &std::path::Path, lock_timeout: LockTimeout) -> Result<Connection, Error> {
+    let failed = |error| Error::database(path, lock_timeout.0, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    if connection.is_readonly(MAIN_DB).map_err(failed)? {
+        return Err(Error::only_readable(path));
+    }
+    connection.busy_timeout(lock_timeout.0).map_err(failed)?;
+    // The last one to close would copy the whole log into the database and delete it: a millisecond that every lone
+    // `ringer notify` would pay.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
+    connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
+    // There, fsync leaves the drive's own cache alone.
+    #[cfg(target_os = "macos")]
+    connection.pragma_update(None, "fullfsync", true).map_err(failed)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
+    Ok(connection)
+}

@@ -1,0 +1,69 @@
+//! The tables of a file, and how older ones become newer ones.
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use crate::db::schema::Schema;
+
+/// The version this program writes.
+pub(crate) fn newest<S: Schema>() -> i64 {
+    i64::try_from(S::MIGRATIONS.len()).map_or(i64::MAX, |steps| steps + 1)
+}
+
+/// The version of a file; 0 for an empty one.
+pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Brings a file up to date, all steps in one transaction. The caller has made sure that it is not newer.
+pub(crate) fn migrate<S: Schema>(connection: &mut Connection) -> rusqlite::Result<()> {
+    // Before the transaction, because it cannot be changed inside one.
+    turn_log_on(connection)?;
+    let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
+    // Another process may have migrated it in the meantime.
+    match usize::try_from(version(&transaction)?) {
+        Ok(0) => execute(&transaction, S::TABLES),
+        from => {
+            S::MIGRATIONS.iter().skip(from.unwrap_or(1) - 1).try_for_each(|step| execute(&transaction, step))
+        }
+    }?;
+    transaction.pragma_update(None, "user_version", newest::<S>())?;
+    transaction.commit()
+}
+
+/// Whether changes go into a log beside the file, so that readers and writers do not wait for one another.
+pub(crate) fn has_log(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("PRAGMA journal_mode", [], |row| Ok(row.get_ref(0)?.as_bytes()? == b"wal"))
+}
+
+/// Makes changes go into a log. Kept in the file.
+pub(crate) fn turn_log_on(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))
+}
+
+/// Whether the tables are exactly those that this program makes. Then the file is of its version, whatever its number says.
+pub(crate) fn is_own<S: Schema>(connection: &Connection) -> rusqlite::Result<bool> {
+    let mut own = Connection::open_in_memory()?;
+    let transaction = own.transaction()?;
+    execute(&transaction, S::TABLES)?;
+    Ok(definitions(connection)? == definitions(&transaction)?)
+}
+
+/// Every definition in a file.
+fn definitions(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    connection
+        .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")?
+        .query_map([], |row| row.get(0))?
+        .collect()
+}
+
+fn execute(transaction: &Transaction<'_>, statements: &[&str]) -> rusqlite::Result<()> {
+    statements.iter().try_for_each(|statement| {
+        // SQLite keeps and reads the text of every table as it was written. Without its indentation all of it fits into
+        // the first page, so that no other page can take the tables with it, and opening is quicker.
+        let plain: Vec<&str> = statement.split_whitespace().collect();
+        transaction.execute_batch(&plain.join(" "))
+    })
+}
+
+#[cfg(test)]
+mod tests;

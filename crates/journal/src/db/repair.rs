@@ -1,0 +1,212 @@
+//! A damaged file is quarantined, never deleted, and replaced by a fresh one with the rows that could be read.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+use crate::db::column::columns;
+use crate::db::files::{FILES, log_length, move_database, remove_database};
+use crate::db::migrate;
+use crate::db::repair_record;
+use crate::db::schema::Schema;
+use crate::db::write_lock::{self, LockTimeout};
+use crate::error::Error;
+use crate::home::{Home, beside, sync_directory};
+use crate::lock::FileId;
+
+/// The bytes of the smallest row in SQLite's format: a pointer of two bytes and a cell of two.
+const SMALLEST_ROW: u64 = 4;
+
+/// The ending of the name under which a damaged database is read.
+const READING: &str = ".reading";
+
+/// What was done to a damaged database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repair {
+    /// Where the damaged file is now.
+    pub damaged_copy: PathBuf,
+    /// How many rows of its first table were copied: messages, or notifications.
+    pub rescued_rows: usize,
+}
+
+/// Quarantines the damaged database, under the write lock. `None` if another process has done it in the meantime.
+///
+/// The fresh one is built first, while the damaged one still has its name, and then takes its place. A process that is
+/// killed on the way leaves either the old state or a finished fresh one that [`finish`] puts in place.
+pub(crate) fn quarantine<S: Schema>(
+    home: &Home,
+    lock_timeout: LockTimeout,
+    damaged: Option<FileId>,
+) -> Result<Option<Repair>, Error> {
+    let write_lock = write_lock::acquire(home, S::LOCK, lock_timeout)?;
+    if FileId::of(&home.path().join(S::FILE)).ok() != damaged {
+        return Ok(None);
+    }
+    let saved = build::<S>(home)?;
+    let aside = swap::<S>(home)?;
+    drop(write_lock);
+    S::after_repair(home);
+    Ok(aside.map(|aside| Repair { damaged_copy: aside, rescued_rows: saved }))
+}
+
+/// Creates a database where there is none. The log of one whose file was removed is quarantined: SQLite would read it as the
+/// log of the new one.
+pub(crate) fn begin<S: Schema>(home: &Home, lock_timeout: LockTimeout) -> Result<Option<Repair>, Error> {
+    home.make_directories().map_err(|error| home.error("making the home", error))?;
+    quarantine::<S>(home, lock_timeout, None)
+}
+
+/// Puts a finished fresh database in place, if its maker was killed before it could.
+pub(crate) fn finish<S: Schema>(home: &Home, lock_timeout: LockTimeout) -> Result<Option<Repair>, Error> {
+    if !is_pending::<S>(home) {
+        return Ok(None);
+    }
+    let write_lock = write_lock::acquire(home, S::LOCK, lock_timeout)?;
+    if !is_pending::<S>(home) {
+        return Ok(None);
+    }
+    let saved = count::<S>(&fresh::<S>(home));
+    let aside = swap::<S>(home)?;
+    drop(write_lock);
+    S::after_repair(home);
+    Ok(aside.map(|aside| Repair { damaged_copy: aside, rescued_rows: saved }))
+}
+
+/// Whether a finished fresh database waits to be put in place.
+pub(crate) fn is_pending<S: Schema>(home: &Home) -> bool {
+    fresh::<S>(home).exists()
+}
+
+/// How many rows of its first table a file holds, as far as it can tell.
+fn count<S: Schema>(file: &Path) -> usize {
+    let query = format!("SELECT count(*) FROM {}", S::RESCUED_TABLES[0]);
+    let count = Connection::open(file)
+        .and_then(|connection| connection.query_row(&query, [], |row| row.get::<_, i64>(0)));
+    count.ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
+}
+
+/// The finished fresh database.
+fn fresh<S: Schema>(home: &Home) -> PathBuf {
+    home.path().join(format!("{}.fresh", S::FILE))
+}
+
+/// Builds a fresh database out of the damaged one. Gives the number of rows of its first table.
+fn build<S: Schema>(home: &Home) -> Result<usize, Error> {
+    let building = home.path().join(format!("{}.building", S::FILE));
+    let io = |error| home.error("beginning a new database", error);
+    let failed = |error| Error::database(&building, Duration::ZERO, error);
+    remove_database(&building);
+    OpenOptions::new().append(true).create(true).mode(0o600).open(&building).map_err(io)?;
+    let mut connection = Connection::open(&building).map_err(failed)?;
+    migrate::migrate::<S>(&mut connection).map_err(failed)?;
+    let damaged = home.path().join(S::FILE);
+    // Where nothing is, a first database is begun, and nothing repaired.
+    let is_repair = FILES.iter().any(|ending| beside(&damaged, ending).exists());
+    let aside = is_repair.then(|| free_name::<S>(home));
+    let saved = copy_readable_rows::<S>(&mut connection, &damaged, aside.as_deref()).map_err(failed)?;
+    remove_database(&beside(&damaged, READING));
+    // Closing copies the log into the file, so that one file is all there is to move.
+    connection.close().map_err(|(_, error)| failed(error))?;
+    fs::rename(&building, fresh::<S>(home)).and_then(|()| sync_directory(home.path())).map_err(io)?;
+    Ok(saved)
+}
+
+/// Moves the damaged database aside and the fresh one in its place. Gives where the damaged one is, if there was one.
+fn swap<S: Schema>(home: &Home) -> Result<Option<PathBuf>, Error> {
+    let (aside, file) = (free_name::<S>(home), home.path().join(S::FILE));
+    let swap = || {
+        let moved = move_database(&file, &aside)?;
+        fs::rename(fresh::<S>(home), &file)?;
+        sync_directory(home.path())?;
+        Ok(moved)
+    };
+    let moved = swap().map_err(|error| home.error("setting the database aside", error))?;
+    Ok(moved.then_some(aside))
+}
+
+fn free_name<S: Schema>(home: &Home) -> PathBuf {
+    let named = |number: u32| home.path().join(format!("{}.damaged-{number}", S::FILE));
+    let is_free = |path: &PathBuf| FILES.iter().all(|ending| !beside(path, ending).exists());
+    (1..u32::MAX).map(named).find(is_free).unwrap_or_else(|| named(u32::MAX))
+}
+
+/// Copies every row that can be read, and notes where the damaged file will be. Gives the number of rows of the first
+/// table.
+fn copy_readable_rows<S: Schema>(
+    fresh: &mut Connection,
+    damaged: &Path,
+    aside: Option<&Path>,
+) -> rusqlite::Result<usize> {
+    let transaction = Transaction::new(fresh, TransactionBehavior::Immediate)?;
+    let mut saved = Vec::new();
+    if let Some(old) = open_damaged(damaged) {
+        // Pages of a damaged file may refer to one another in a circle. A row has at least a cell and a pointer to it.
+        let most = FileId::of(damaged).map_or(0, |file| (file.length() + log_length(damaged)) / SMALLEST_ROW);
+        saved.extend(S::RESCUED_TABLES.iter().map(|table| copy_table(&old, &transaction, table, most)));
+        S::after_rescue(&transaction, &old)?;
+    }
+    let saved = saved.first().copied().unwrap_or_default();
+    if let Some(aside) = aside {
+        repair_record::note_file(&transaction, aside, saved)?;
+    }
+    transaction.commit()?;
+    Ok(saved)
+}
+
+/// Opens a damaged database to read it.
+///
+/// Under another name, and without the index of its log: that is shared with processes that have the database open, and may
+/// not fit to the log any more. SQLite makes another one out of the log.
+fn open_damaged(damaged: &Path) -> Option<Connection> {
+    // SQLite removes the log of an empty file, so that one is not opened.
+    if FileId::of(damaged).map_or(0, FileId::length) == 0 {
+        return None;
+    }
+    let linked = beside(damaged, READING);
+    remove_database(&linked);
+    let link = |ending| fs::hard_link(beside(damaged, ending), beside(&linked, ending));
+    let is_linked = link("").is_ok() && (link("-wal").is_ok() || !beside(damaged, "-wal").exists());
+    // There are file systems without links.
+    let path = if is_linked { linked.as_path() } else { damaged };
+    let old = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).ok()?;
+    // It stays as it is.
+    old.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok()?;
+    Some(old)
+}
+
+/// Reads forward, and where that breaks off, backward from the end, so that one bad page in the middle costs only
+/// itself and not everything behind it.
+fn copy_table(old: &Connection, fresh: &Transaction<'_>, table: &str, most: u64) -> usize {
+    ["ASC", "DESC"].iter().map(|order| copy_rows(old, fresh, table, order, most).unwrap_or(0)).sum()
+}
+
+fn copy_rows(
+    old: &Connection,
+    fresh: &Transaction<'_>,
+    table: &str,
+    order: &str,
+    most: u64,
+) -> rusqlite::Result<usize> {
+    let columns = columns(fresh, table)?;
+    let key = &columns[0].name;
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let names = names.join(", ");
+    let places = vec!["?"; columns.len()].join(", ");
+    let mut insert = fresh.prepare(&format!("INSERT OR IGNORE INTO {table} ({names}) VALUES ({places})"))?;
+    let mut select = old.prepare(&format!("SELECT {names} FROM {table} ORDER BY {key} {order}"))?;
+    let mut rows = select.query([])?;
+    let mut copied = 0;
+    for _ in 0..most {
+        // An unreadable row ends this direction; a row that breaks a rule of the table is left out.
+        let Ok(Some(row)) = rows.next() else { break };
+        for (number, column) in columns.iter().enumerate() {
+            insert.raw_bind_parameter(number + 1, column.fitting(row.get_ref(number)?))?;
+        }
+        copied += insert.raw_execute().unwrap_or(0);
+    }
+    Ok(copied)
+}

@@ -1,0 +1,401 @@
+use std::cell::Cell;
+use std::fs;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use ringer_core::{Agent, AgentState, Authority, BlockedOn, Message, Scope, Signal, Tag};
+
+use super::event::{AgentEvent, Confirms, EventOutcome, InboxRequest, SpooledEvent, VERSION, put};
+use super::ingest::{SpoolProgress, SpoolStatus};
+use super::spool::Spool;
+use crate::db::write_lock::LockTimeout;
+use crate::events::spool::Unfinished;
+use crate::home::Home;
+use crate::ids::IdSource;
+use crate::journal::agent::info::AgentInfo;
+use crate::journal::schema::Journal;
+
+const AGENT: &str = "claude-6be1e699";
+
+struct World {
+    directory: tempfile::TempDir,
+    ticks: Cell<u64>,
+    random: Cell<u8>,
+}
+
+impl World {
+    fn new() -> Self {
+        let directory =
+            tempfile::tempdir_in(if std::path::Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" });
+        Self { directory: directory.unwrap(), ticks: Cell::new(1000), random: Cell::new(0) }
+    }
+
+    fn home(&self) -> Home {
+        Home::new(self.directory.path().join("home"))
+    }
+
+    fn spool(&self) -> Spool {
+        Spool::of(&self.home())
+    }
+
+    fn journal(&self) -> Journal {
+        Journal::open(&self.home()).unwrap()
+    }
+
+    /// A clock that goes forward whenever it is read.
+    fn now(&self) -> Duration {
+        self.ticks.set(self.ticks.get() + 1);
+        Duration::from_millis(self.ticks.get())
+    }
+
+    fn event(&self, state: AgentState) -> AgentEvent {
+        let mono = self.now();
+        self.random.set(self.random.get().wrapping_add(1));
+        let mut random = [self.random.get(); 16];
+        random[6..10].fill(0);
+        AgentEvent {
+            agent: agent_info(AGENT),
+            signals: vec![Signal::state(Authority::Hook, state).text("words")],
+            notify: true,
+            mono,
+            stamp: IdSource { unix_ms: i64::try_from(mono.as_millis()).unwrap(), random },
+            session_starts: false,
+            turn_changes: false,
+            confirms: Some(Confirms::default()),
+        }
+    }
+
+    fn hear(&self, journal: &mut Journal, state: AgentState) -> EventOutcome {
+        journal.record_event(&self.event(state), InboxRequest::default(), &|| self.now()).unwrap()
+    }
+
+    fn ingest(&self, journal: &mut Journal) -> SpoolProgress {
+        journal.ingest_spool(&|| self.now(), LockTimeout::COMMAND).unwrap()
+    }
+
+    fn messages(&self) -> Vec<Message> {
+        self.journal().messages_after(0, usize::MAX).unwrap()
+    }
+
+    fn told(&self) -> Vec<String> {
+        self.messages().iter().map(|message| message.draft.tag.as_str().to_owned()).collect()
+    }
+
+    fn state(&self) -> Option<AgentState> {
+        self.journal().agent_state(&Agent::new(AGENT).unwrap()).unwrap()
+    }
+
+    /// The write lock, held as another process would.
+    fn hold_lock(&self) -> fs::File {
+        let lock = fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(self.home().path().join("write.lock"))
+            .unwrap();
+        lock.lock().unwrap();
+        lock
+    }
+}
+
+fn agent_info(id: &str) -> AgentInfo {
+    AgentInfo {
+        id: Agent::new(id).unwrap(),
+        client: "claude".into(),
+        session_id: "s".into(),
+        scope: Scope::global(),
+        worktree: None,
+        cwd: None,
+        surface: None,
+        tty: None,
+        manager: None,
+        name: None,
+        process: None,
+        by_hooks: true,
+    }
+}
+
+#[test]
+fn an_event_that_finds_the_lock_taken_is_spooled_and_taken_in_once() {
+    let world = World::new();
+    let mut journal = world.journal();
+    world.hear(&mut journal, AgentState::Working);
+    let held = world.hold_lock();
+    let outcome =
+        journal.with_lock_timeout(LockTimeout::NONE, |journal| world.hear(journal, AgentState::Done));
+    assert!(outcome.spooled);
+    assert_eq!((world.spool().count().0, world.told().len()), (1, 0));
+    assert!(journal.ingest_spool(&|| world.now(), LockTimeout::NONE).is_err(), "the lock is still held");
+    drop(held);
+    assert_eq!(world.ingest(&mut journal).events, 1);
+    assert_eq!(
+        (world.state(), world.told().as_slice()),
+        (Some(AgentState::Done), &["complete".to_owned()][..])
+    );
+    assert_eq!((world.ingest(&mut journal).events, world.spool().count()), (0, (0, 0)));
+}
+
+#[test]
+fn the_next_event_of_the_session_takes_in_what_is_spooled_before_it() {
+    let world = World::new();
+    let mut journal = world.journal();
+    world.hear(&mut journal, AgentState::Working);
+    put(&world.spool(), &world.event(AgentState::Done)).unwrap();
+    // The state would stay the same, so without a look into the spool nothing would be written.
+    let outcome = world.hear(&mut journal, AgentState::Working);
+    assert!(!outcome.spooled && outcome.change.written);
+    assert_eq!(
+        (world.state(), world.told().as_slice()),
+        (Some(AgentState::Working), &["complete".to_owned()][..])
+    );
+}
+
+#[test]
+fn a_file_that_was_not_removed_in_time_counts_once() {
+    let world = World::new();
+    let mut journal = world.journal();
+    world.hear(&mut journal, AgentState::Working);
+    let name = put(&world.spool(), &world.event(AgentState::Done)).unwrap();
+    let path = world.home().path().join("spool").join(name);
+    let bytes = fs::read(&path).unwrap();
+    assert_eq!(world.ingest(&mut journal).events, 1);
+    // Killed between the transaction and the removal.
+    fs::write(&path, &bytes).unwrap();
+    world.hear(&mut journal, AgentState::Working);
+    assert_eq!((world.ingest(&mut journal).events, path.exists()), (0, false));
+    assert_eq!((world.told().len(), world.state()), (1, Some(AgentState::Working)));
+}
+
+#[test]
+fn an_event_that_was_overtaken_is_told_and_moves_nothing_back() {
+    for (late, busy, unread) in [
+        (AgentState::Done, true, false),
+        (AgentState::Done, false, true),
+        (AgentState::Blocked(BlockedOn::Permission), true, true),
+    ] {
+        let world = World::new();
+        let mut journal = world.journal();
+        world.hear(&mut journal, AgentState::Ready);
+        let event = world.event(late);
+        let newer = if busy { AgentState::Working } else { AgentState::Exited };
+        world.hear(&mut journal, newer);
+        // As a hook does whose file became visible only now.
+        let unfinished = world.spool().begin(&event.agent.id, 1).unwrap();
+        let bytes = serde_json::to_vec(&SpooledEvent { version: VERSION, event: event.clone() }).unwrap();
+        unfinished.finish(event.mono, &bytes).unwrap();
+        assert_eq!(world.ingest(&mut journal).events, 1);
+        assert_eq!(world.state(), Some(newer));
+        let marks =
+            world.messages().iter().filter(|message| matches!(message.draft.tag, Tag::Mark(_))).count();
+        assert_eq!(
+            (world.told().len() - marks, marks == 0),
+            (1, unread),
+            "{late:?} before {newer:?}: {:?}",
+            world.told()
+        );
+    }
+}
+
+#[test]
+fn files_that_make_no_sense_are_set_aside_and_the_person_is_told() {
+    let world = World::new();
+    let mut journal = world.journal();
+    let agent = Agent::new(AGENT).unwrap();
+    for (number, bytes) in
+        [&b"{\"version\":1}"[..], b"", b"{\"version\":1,\"event\":{}}", b"\xff\xff"].iter().enumerate()
+    {
+        let unfinished = world.spool().begin(&agent, u32::try_from(number).unwrap()).unwrap();
+        unfinished.finish(world.now(), bytes).unwrap();
+    }
+    let newer =
+        world.spool().begin(&agent, 99).unwrap().finish(world.now(), b"{\"version\":2,\"event\":7}").unwrap();
+    put(&world.spool(), &world.event(AgentState::Done)).unwrap();
+    let taken = world.ingest(&mut journal);
+    assert_eq!((taken.events, taken.unreadable, world.spool().count()), (1, 4, (1, 4)));
+    let newer = world.home().path().join("spool").join(newer);
+    assert!(newer.exists(), "it is for a newer version");
+    assert_eq!(world.told(), ["complete", "error"]);
+    assert!(world.messages()[1].draft.body.starts_with("Ringer could not read 4 events"));
+}
+
+#[test]
+fn many_events_are_taken_in_in_pieces() {
+    let world = World::new();
+    let mut journal = world.journal();
+    for number in 0..300 {
+        let mut event = world.event(AgentState::Done);
+        event.agent = agent_info(&format!("claude-{number}"));
+        event.stamp = IdSource::now();
+        put(&world.spool(), &event).unwrap();
+    }
+    let first = world.ingest(&mut journal);
+    assert_eq!((first.events, first.more), (256, true));
+    assert_eq!((world.ingest(&mut journal).events, world.told().len()), (44, 300));
+}
+
+#[test]
+fn what_was_lost_is_told_once() {
+    let world = World::new();
+    let mut journal = world.journal();
+    world.spool().count_lost(5, "no space left");
+    world.ingest(&mut journal);
+    world.ingest(&mut journal);
+    assert_eq!(world.told(), ["error"]);
+    assert!(world.messages()[0].draft.body.contains("lost 1 event of agents' hooks: no space left"));
+    assert_eq!(SpoolStatus::of(&world.home(), 6).lost.unwrap().count, 1);
+}
+
+#[test]
+fn an_event_that_cannot_be_applied_keeps_no_other_from_being_so() {
+    let world = World::new();
+    let mut journal = world.journal();
+    let mut nameless =
+        serde_json::to_value(SpooledEvent { version: VERSION, event: world.event(AgentState::Done) })
+            .unwrap();
+    nameless["event"]["of"]["agent"] = "".into();
+    let unfinished = world.spool().begin(&Agent::new(AGENT).unwrap(), 1).unwrap();
+    unfinished.finish(world.now(), nameless.to_string().as_bytes()).unwrap();
+    // A time that no clock will ever show.
+    let event = SpooledEvent { version: VERSION, event: world.event(AgentState::Done) };
+    let unfinished = world.spool().begin(&Agent::new(AGENT).unwrap(), 2).unwrap();
+    unfinished.finish(Duration::from_nanos(u64::MAX), &serde_json::to_vec(&event).unwrap()).unwrap();
+    let taken = world.ingest(&mut journal);
+    assert_eq!((taken.events, taken.unreadable), (1, 1));
+    assert_eq!(world.state(), Some(AgentState::Done));
+    // The next event is not taken for an older one.
+    world.hear(&mut journal, AgentState::Working);
+    assert_eq!(world.state(), Some(AgentState::Working));
+}
+
+#[test]
+fn what_cannot_be_removed_is_applied_once_and_keeps_nobody_busy() {
+    let world = World::new();
+    let mut journal = world.journal();
+    put(&world.spool(), &world.event(AgentState::Done)).unwrap();
+    let newer = world.spool().begin(&Agent::new(AGENT).unwrap(), 99).unwrap();
+    newer.finish(world.now(), b"{\"version\":2}").unwrap();
+    assert_eq!(world.ingest(&mut journal).events, 1);
+    let before = journal.read(|connection| Ok(connection.total_changes())).unwrap();
+    for _ in 0..3 {
+        assert_eq!(world.ingest(&mut journal), SpoolProgress::default());
+    }
+    assert_eq!(
+        journal.read(|connection| Ok(connection.total_changes())).unwrap(),
+        before,
+        "nothing is written for what is left for a newer version"
+    );
+}
+
+#[test]
+fn an_event_from_before_the_machine_was_started_does_not_hold_the_session_back() {
+    let world = World::new();
+    let mut journal = world.journal();
+    world.hear(&mut journal, AgentState::Working);
+    let name = put(&world.spool(), &world.event(AgentState::Done)).unwrap();
+    let folder = world.home().path().join("spool");
+    let earlier = format!("0badb007-{}", name.split_once('-').unwrap().1);
+    fs::rename(folder.join(name), folder.join(earlier)).unwrap();
+    // The session goes on after the boot: its first event takes the old one in.
+    world.hear(&mut journal, AgentState::Working);
+    assert_eq!((world.state(), world.told().len()), (Some(AgentState::Working), 1));
+}
+
+#[test]
+fn two_that_take_in_at_once_apply_each_event_once() {
+    let world = World::new();
+    world.journal();
+    for round in 0..5 {
+        for number in 0..40 {
+            let mut event = world.event(AgentState::Done);
+            event.agent = agent_info(&format!("claude-{round}-{number}"));
+            event.stamp = IdSource::now();
+            put(&world.spool(), &event).unwrap();
+        }
+        let home = world.home();
+        let taken: usize = std::thread::scope(|scope| {
+            let take = || {
+                let mut journal = Journal::open(&home).unwrap();
+                journal.ingest_spool(&crate::ids::monotonic, LockTimeout::COMMAND).unwrap().events
+            };
+            let threads = [scope.spawn(take), scope.spawn(take), scope.spawn(take)];
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(taken, 40);
+    }
+    assert_eq!((world.told().len(), world.spool().count()), (200, (0, 0)));
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Direct(AgentState),
+    Spooled(AgentState),
+    /// Begun now, finished when so many more steps were made.
+    Slow(AgentState, usize),
+    TakeIn,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let state = || {
+        prop_oneof![
+            Just(AgentState::Working),
+            Just(AgentState::Done),
+            Just(AgentState::Ready),
+            Just(AgentState::Blocked(BlockedOn::Permission)),
+            Just(AgentState::Blocked(BlockedOn::Question)),
+        ]
+    };
+    let step = prop_oneof![
+        3 => state().prop_map(Step::Direct),
+        2 => state().prop_map(Step::Spooled),
+        2 => (state(), 1..6usize).prop_map(|(state, later)| Step::Slow(state, later)),
+        1 => Just(Step::TakeIn),
+    ];
+    proptest::collection::vec(step, 1..24)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Whatever was written at once, spooled, or spooled so slowly that it became visible late: the agent ends in the
+    /// state of the event that happened last, every event is applied once, and nothing is left.
+    #[test]
+    fn the_last_event_decides(steps in steps()) {
+        let world = World::new();
+        let mut journal = world.journal();
+        let mut last = None;
+        let mut slow: Vec<(usize, Unfinished, AgentEvent)> = Vec::new();
+        for (number, step) in steps.iter().enumerate() {
+            match step {
+                Step::Direct(state) => {
+                    world.hear(&mut journal, *state);
+                    last = Some(*state);
+                }
+                Step::Spooled(state) => {
+                    put(&world.spool(), &world.event(*state)).unwrap();
+                    last = Some(*state);
+                }
+                Step::Slow(state, later) => {
+                    let unfinished = world.spool().begin(&Agent::new(AGENT).unwrap(), u32::try_from(number).unwrap()).unwrap();
+                    slow.push((number + later, unfinished, world.event(*state)));
+                    last = Some(*state);
+                }
+                Step::TakeIn => {
+                    world.ingest(&mut journal);
+                }
+            }
+            for (_, unfinished, event) in slow.extract_if(.., |(due, ..)| *due <= number) {
+                finish(unfinished, &event);
+            }
+        }
+        for (_, unfinished, event) in slow {
+            finish(unfinished, &event);
+        }
+        while world.ingest(&mut journal).events > 0 {}
+        prop_assert_eq!(world.state(), last);
+        prop_assert_eq!(world.spool().count(), (0, 0));
+    }
+}
+
+fn finish(unfinished: Unfinished, event: &AgentEvent) {
+    let bytes = serde_json::to_vec(&SpooledEvent { version: VERSION, event: event.clone() }).unwrap();
+    unfinished.finish(event.mono, &bytes).unwrap();
+}

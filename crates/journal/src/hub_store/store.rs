@@ -1,0 +1,313 @@
+//! The hub store: the notifications, what became of them, and the deliveries in progress.
+//!
+//! A file beside the journal. Only the hub writes it, so it makes no writer of the journal wait; and a process that opens
+//! the journal need not read the definitions of these tables.
+
+use ringer_core::{MessageId, Record, Trail};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::db::database::Database;
+use crate::db::repair_record::{REPAIR, quarantine_rows};
+use crate::db::schema::Schema;
+use crate::db::text::{optional_text, text};
+use crate::error::Error;
+use crate::hub_store::transaction::{
+    self, DeadLetter, HubTransaction, PendingDelivery, PlaceFlag, ShownPopup,
+};
+use crate::ids::IdSource;
+use crate::position::{CatchUp, Cursor, ReadPosition};
+
+/// The open hub store.
+pub type HubStore = Database<HubSchema>;
+
+/// The schema of the hub store.
+#[derive(Debug, Default)]
+pub struct HubSchema;
+
+impl Schema for HubSchema {
+    const FILE: &'static str = "hub.db";
+    const LOCK: &'static str = "hub.lock";
+    const TABLES: &'static [&'static str] = &[
+        NOTIFICATION,
+        "CREATE INDEX notification_read ON notification (is_read)",
+        TRAIL,
+        "CREATE TABLE undecided (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
+        OUTBOX,
+        POPUP,
+        DEAD_LETTER,
+        "CREATE TABLE flag (reason TEXT NOT NULL, place TEXT NOT NULL, PRIMARY KEY (reason, place)) STRICT, WITHOUT ROWID",
+        TAKEN,
+        REPAIR,
+    ];
+    const MIGRATIONS: &'static [&'static [&'static str]] = &[
+        // The hub's place names the journal and the message, and what was repaired is noted.
+        &[
+            "ALTER TABLE taken RENAME TO taken_1",
+            TAKEN,
+            "INSERT INTO taken (one, seq) SELECT one, seq FROM taken_1",
+            "DROP TABLE taken_1",
+            REPAIR,
+        ],
+    ];
+    const RESCUED_TABLES: &'static [&'static str] =
+        &["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "taken", "repair"];
+}
+
+const NOTIFICATION: &str = "CREATE TABLE notification (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    is_read INTEGER NOT NULL,
+    record TEXT NOT NULL
+) STRICT";
+
+const TRAIL: &str = "CREATE TABLE trail (
+    id TEXT NOT NULL,
+    step INTEGER NOT NULL,
+    ts INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (id, step)
+) STRICT, WITHOUT ROWID";
+
+const OUTBOX: &str = "CREATE TABLE outbox (
+    id TEXT NOT NULL,
+    way TEXT NOT NULL,
+    delivery TEXT NOT NULL,
+    PRIMARY KEY (id, way)
+) STRICT, WITHOUT ROWID";
+
+const POPUP: &str = "CREATE TABLE popup (
+    key TEXT PRIMARY KEY,
+    id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    server TEXT NOT NULL
+) STRICT, WITHOUT ROWID";
+
+const DEAD_LETTER: &str = "CREATE TABLE dead_letter (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL,
+    target TEXT NOT NULL,
+    why TEXT NOT NULL,
+    ts INTEGER NOT NULL
+) STRICT";
+
+/// The notifications in the hub store.
+#[derive(Debug, Default)]
+pub struct StoredNotifications {
+    /// The notifications.
+    pub records: Vec<Record>,
+    /// Rows that are damaged.
+    pub unreadable: Vec<UnreadableRecord>,
+}
+
+/// A notification that cannot be read any more. The message that it was made from may still be in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableRecord {
+    /// The number of its row.
+    pub number: i64,
+    /// The message.
+    pub id: String,
+    /// Whether the person has read it.
+    pub is_read: bool,
+    /// What it says, if only the id is damaged.
+    pub record: Option<Record>,
+}
+
+/// A [`ReadPosition`]: one row.
+const TAKEN: &str = "CREATE TABLE taken (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    generation TEXT,
+    seq INTEGER NOT NULL,
+    id TEXT,
+    newest TEXT,
+    until INTEGER
+) STRICT";
+
+impl HubStore {
+    /// Writes a batch of changes, all of them or none.
+    pub fn commit(&mut self, changes: &HubTransaction) -> Result<(), Error> {
+        self.write(|transaction| transaction::apply(transaction, changes))
+    }
+
+    /// How far the hub has read the journal. `None` if it never wrote that.
+    pub fn position(&mut self) -> Result<Option<ReadPosition>, Error> {
+        let query = "SELECT generation, seq, id, newest, until FROM taken";
+        self.read(|connection| {
+            let taken = connection.query_row(query, [], |row| {
+                let (newest, until): (_, Option<i64>) = (optional_text(row, 3)?, row.get(4)?);
+                let (generation, id) = (optional_text(row, 0)?, optional_text(row, 2)?);
+                Ok(ReadPosition {
+                    cursor: Cursor { generation, seq: row.get(1)?, id },
+                    catch_up: newest.zip(until).map(|(newest, until)| CatchUp { newest, until }),
+                })
+            });
+            taken.optional()
+        })
+    }
+
+    /// Whether the hub has read that message before: it is a notification, or something is stored about it.
+    pub fn knows(&mut self, id: &MessageId) -> Result<bool, Error> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM notification WHERE id = ?1)
+                     OR EXISTS (SELECT 1 FROM trail WHERE id = ?1)
+                     OR EXISTS (SELECT 1 FROM undecided WHERE id = ?1)",
+            )?;
+            statement.query_row([id.as_str()], |row| row.get(0))
+        })
+    }
+
+    /// The messages that the hub had read and not decided when it ended.
+    pub fn undecided(&mut self) -> Result<Vec<MessageId>, Error> {
+        self.rows("SELECT id FROM undecided ORDER BY id", message_id)
+    }
+
+    /// The notifications, in the order they came: all that are unread, and at most `most_read` of the others.
+    pub fn notifications(&mut self, most_read: usize) -> Result<StoredNotifications, Error> {
+        let most = i64::try_from(most_read).unwrap_or(i64::MAX);
+        self.read(|connection| {
+            let mut statement = connection.prepare(
+                "SELECT number, id, is_read, record FROM (
+                     SELECT * FROM notification WHERE is_read = 0
+                     UNION ALL
+                     SELECT * FROM (SELECT * FROM notification WHERE is_read <> 0 ORDER BY number DESC LIMIT ?1)
+                 ) ORDER BY number",
+            )?;
+            let mut rows = statement.query([most])?;
+            let mut remembered = StoredNotifications::default();
+            while let Some(row) = rows.next()? {
+                let (id, record) = (text(row, 1)?, text(row, 3)?);
+                let record = serde_json::from_str::<Record>(&record).ok();
+                if let Some(record) = record.as_ref().filter(|record| record.id.as_str() == id) {
+                    let trail = steps_of(connection, &id)?;
+                    remembered.records.push(Record { trail, ..record.clone() });
+                } else {
+                    let (number, is_read) = (row.get(0)?, row.get(2)?);
+                    remembered.unreadable.push(UnreadableRecord { number, id, is_read, record });
+                }
+            }
+            Ok(remembered)
+        })
+    }
+
+    /// How many notifications the person has not read.
+    pub fn unread(&mut self) -> Result<i64, Error> {
+        let count = "SELECT count(*) FROM notification WHERE is_read = 0";
+        self.read(|connection| connection.query_row(count, [], |row| row.get(0)))
+    }
+
+    /// One notification, with its trail.
+    pub fn notification(&mut self, id: &str) -> Result<Option<Record>, Error> {
+        self.read(|connection| {
+            let found = connection
+                .query_row("SELECT record FROM notification WHERE id = ?1", [id], |row| text(row, 0))
+                .optional()?;
+            let record = found.and_then(|record| serde_json::from_str::<Record>(&record).ok());
+            record.map(|record| Ok(Record { trail: steps_of(connection, id)?, ..record })).transpose()
+        })
+    }
+
+    /// What became of a message, step by step.
+    pub fn trail(&mut self, id: &str) -> Result<Trail, Error> {
+        self.read(|connection| steps_of(connection, id))
+    }
+
+    /// The deliveries that were in progress when the hub ended.
+    pub fn outbox(&mut self) -> Result<Vec<PendingDelivery>, Error> {
+        self.rows("SELECT id, way, delivery FROM outbox ORDER BY id, way", |row| {
+            let Some(id) = message_id(row)? else { return Ok(None) };
+            Ok(Some(PendingDelivery { id, way: text(row, 1)?, delivery: text(row, 2)? }))
+        })
+    }
+
+    /// The deliveries that were given up, newest first.
+    pub fn dead_letters(&mut self) -> Result<Vec<DeadLetter>, Error> {
+        self.rows("SELECT id, target, why, ts FROM dead_letter ORDER BY number DESC", |row| {
+            let Some(id) = message_id(row)? else { return Ok(None) };
+            Ok(Some(DeadLetter { id, target: text(row, 1)?, why: text(row, 2)?, unix_ms: row.get(3)? }))
+        })
+    }
+
+    /// The popups that were on the screen when the hub ended, oldest first.
+    pub fn popups(&mut self) -> Result<Vec<ShownPopup>, Error> {
+        self.rows("SELECT id, key, number, server FROM popup ORDER BY id", |row| {
+            let (Some(id), Ok(number)) = (message_id(row)?, row.get::<_, i64>(2)?.try_into()) else {
+                return Ok(None);
+            };
+            Ok(Some(ShownPopup { id, key: text(row, 1)?, number, server: text(row, 3)? }))
+        })
+    }
+
+    /// The flags that are set.
+    pub fn flags(&mut self) -> Result<Vec<PlaceFlag>, Error> {
+        self.rows("SELECT reason, place FROM flag ORDER BY reason, place", |row| {
+            Ok(Some(PlaceFlag { reason: text(row, 0)?, place: text(row, 1)? }))
+        })
+    }
+
+    /// All rows of a query; damaged ones are skipped.
+    fn rows<T>(
+        &mut self,
+        query: &str,
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<Option<T>>,
+    ) -> Result<Vec<T>, Error> {
+        self.read(|connection| {
+            let mut statement = connection.prepare(query)?;
+            let mut rows = statement.query([])?;
+            let mut all = Vec::new();
+            while let Some(row) = rows.next()? {
+                all.extend(read(row)?);
+            }
+            Ok(all)
+        })
+    }
+
+    /// Takes notifications out that cannot be read, by the numbers of their rows. Their bytes are kept.
+    pub fn quarantine_notifications(&mut self, numbers: &[i64], stamp: &IdSource) -> Result<(), Error> {
+        self.write(|transaction| quarantine_rows(transaction, ("notification", "number"), numbers, *stamp))
+    }
+
+    /// Forgets what is read and what became of messages, where they are older than the oldest that the journal has. What
+    /// is unread stays on the list.
+    pub fn prune(&mut self, oldest: &MessageId) -> Result<(), Error> {
+        // Ids begin with the time, in 13 characters; what follows is chance.
+        let before = oldest.as_str().get(..13).unwrap_or_default();
+        self.write(|transaction| {
+            for query in [
+                "DELETE FROM notification WHERE is_read = 1 AND id < ?1",
+                "DELETE FROM trail WHERE id < ?1 AND id NOT IN (SELECT id FROM notification)",
+            ] {
+                transaction.prepare(query)?.execute([before])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Forgets everything about some messages.
+    pub fn forget(&mut self, ids: &[MessageId]) -> Result<(), Error> {
+        self.write(|transaction| {
+            for table in ["notification", "trail", "undecided", "outbox", "popup", "dead_letter"] {
+                let mut delete = transaction.prepare(&format!("DELETE FROM {table} WHERE id = ?1"))?;
+                for id in ids {
+                    delete.execute([id.as_str()])?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+fn steps_of(connection: &Connection, id: &str) -> rusqlite::Result<Trail> {
+    let mut statement =
+        connection.prepare_cached("SELECT ts, text FROM trail WHERE id = ?1 ORDER BY step")?;
+    let mut rows = statement.query([id])?;
+    let mut trail = Trail::default();
+    while let Some(row) = rows.next()? {
+        trail.add(row.get(0)?, text(row, 1)?);
+    }
+    Ok(trail)
+}
+
+/// The id in the first column, if it is one.
+fn message_id(row: &Row<'_>) -> rusqlite::Result<Option<MessageId>> {
+    Ok(MessageId::parse(&text(row, 0)?).ok())
+}

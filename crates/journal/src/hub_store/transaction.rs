@@ -1,0 +1,188 @@
+//! One atomic batch of hub state: cursor, decisions, deliveries.
+
+use ringer_core::{MAX_TRAIL_STEPS, MessageId, Record, Trail, TrailStep};
+use rusqlite::{Transaction, params};
+
+use crate::position::ReadPosition;
+
+/// A delivery in progress, stored until it is finished.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingDelivery {
+    /// The notification.
+    pub id: MessageId,
+    /// The delivery channel.
+    pub way: String,
+    /// Everything about it; only the hub reads it.
+    pub delivery: String,
+}
+
+/// A popup that is on the screen, so that the next one can take its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownPopup {
+    /// What the next one of the same key takes the place of.
+    pub key: String,
+    /// The notification.
+    pub id: MessageId,
+    /// The number that the desktop gave it.
+    pub number: u32,
+    /// Which desktop that was.
+    pub server: String,
+}
+
+/// A delivery that was given up after several attempts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// The notification.
+    pub id: MessageId,
+    /// Where it should have gone.
+    pub target: String,
+    /// What went wrong.
+    pub why: String,
+    /// When, in milliseconds since 1970.
+    pub unix_ms: i64,
+}
+
+/// A lasting fact about a place: it is unread for another reason than a notification, or its title has a mark.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PlaceFlag {
+    /// The reason, by its name.
+    pub reason: String,
+    /// The place; only the hub reads it.
+    pub place: String,
+}
+
+/// How many dead letters are kept; the oldest go first.
+const MAX_DEAD: i64 = 100;
+
+/// The changes to write.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HubTransaction {
+    /// The hub has read everything up to here.
+    pub position: Option<ReadPosition>,
+    /// Messages that were read and are not decided.
+    pub undecided: Vec<MessageId>,
+    /// Messages that are decided now.
+    pub decided: Vec<MessageId>,
+    /// Notifications, new or changed, with their trails.
+    pub records: Vec<Record>,
+    /// Notifications that are off the list.
+    pub forgotten: Vec<MessageId>,
+    /// Steps of messages that are no notifications.
+    pub steps: Vec<(MessageId, TrailStep)>,
+    /// Deliveries that begin.
+    pub started: Vec<PendingDelivery>,
+    /// Deliveries that are finished, by id and channel.
+    pub finished: Vec<(MessageId, String)>,
+    /// Popups that are on the screen now.
+    pub shown: Vec<ShownPopup>,
+    /// Popups that are not.
+    pub withdrawn: Vec<MessageId>,
+    /// Deliveries that were given up.
+    pub dead_letters: Vec<DeadLetter>,
+    /// Flags that are set now.
+    pub flags_set: Vec<PlaceFlag>,
+    /// Flags that are cleared now.
+    pub flags_cleared: Vec<PlaceFlag>,
+}
+
+impl HubTransaction {
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+pub(crate) fn apply(transaction: &Transaction<'_>, changes: &HubTransaction) -> rusqlite::Result<()> {
+    if let Some(ReadPosition { cursor, catch_up }) = &changes.position {
+        let (newest, until) = catch_up.as_ref().map(|catch_up| (&catch_up.newest, catch_up.until)).unzip();
+        transaction
+            .prepare_cached(
+                "INSERT OR REPLACE INTO taken (one, generation, seq, id, newest, until)
+                 VALUES (1, ?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![cursor.generation, cursor.seq, cursor.id, newest, until])?;
+    }
+    for (ids, change) in [
+        (&changes.undecided, "INSERT OR IGNORE INTO undecided VALUES (?1)"),
+        (&changes.decided, "DELETE FROM undecided WHERE id = ?1"),
+        (&changes.forgotten, "DELETE FROM notification WHERE id = ?1"),
+        (&changes.withdrawn, "DELETE FROM popup WHERE id = ?1"),
+        (&changes.withdrawn, "DELETE FROM outbox WHERE id = ?1"),
+    ] {
+        let mut statement = transaction.prepare_cached(change)?;
+        for id in ids {
+            statement.execute([id.as_str()])?;
+        }
+    }
+    for record in &changes.records {
+        upsert_notification(transaction, record)?;
+    }
+    let most = i64::try_from(MAX_TRAIL_STEPS).unwrap_or(i64::MAX);
+    for (id, step) in &changes.steps {
+        transaction
+            .prepare_cached(
+                "INSERT INTO trail (id, step, ts, text)
+                 SELECT ?1, coalesce(max(step) + 1, 0), ?2, ?3 FROM trail WHERE id = ?1 HAVING count(*) < ?4",
+            )?
+            .execute(params![id.as_str(), step.unix_ms, step.text, most])?;
+    }
+    let mut begin = transaction
+        .prepare_cached("INSERT OR REPLACE INTO outbox (id, way, delivery) VALUES (?1, ?2, ?3)")?;
+    for outgoing in &changes.started {
+        begin.execute(params![outgoing.id.as_str(), outgoing.way, outgoing.delivery])?;
+    }
+    let mut end = transaction.prepare_cached("DELETE FROM outbox WHERE id = ?1 AND way = ?2")?;
+    for (id, way) in &changes.finished {
+        end.execute(params![id.as_str(), way])?;
+    }
+    for letter in &changes.dead_letters {
+        transaction
+            .prepare_cached("INSERT INTO dead_letter (id, target, why, ts) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![letter.id.as_str(), letter.target, letter.why, letter.unix_ms])?;
+        transaction
+            .prepare_cached(
+                "DELETE FROM dead_letter WHERE number <= (SELECT max(number) FROM dead_letter) - ?1",
+            )?
+            .execute([MAX_DEAD])?;
+    }
+    let mut show = transaction
+        .prepare_cached("INSERT OR REPLACE INTO popup (key, id, number, server) VALUES (?1, ?2, ?3, ?4)")?;
+    for popup in &changes.shown {
+        show.execute(params![popup.key, popup.id.as_str(), popup.number, popup.server])?;
+    }
+    for (flags, change) in [
+        (&changes.flags_cleared, "DELETE FROM flag WHERE reason = ?1 AND place = ?2"),
+        (&changes.flags_set, "INSERT OR IGNORE INTO flag (reason, place) VALUES (?1, ?2)"),
+    ] {
+        let mut statement = transaction.prepare_cached(change)?;
+        for flag in flags {
+            statement.execute([&flag.reason, &flag.place])?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a notification, and the steps of its trail that are not written yet.
+fn upsert_notification(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
+    let bare = Record { trail: Trail::default(), ..record.clone() };
+    // Plain data: it cannot fail to be written.
+    let json = serde_json::to_string(&bare).unwrap_or_default();
+    transaction
+        .prepare_cached(
+            "INSERT INTO notification (id, is_read, record) VALUES (?1, ?2, ?3)
+             ON CONFLICT (id) DO UPDATE SET is_read = excluded.is_read, record = excluded.record",
+        )?
+        .execute(params![record.id.as_str(), record.is_read, json])?;
+    let written: i64 = transaction
+        .prepare_cached("SELECT count(*) FROM trail WHERE id = ?1")?
+        .query_row([record.id.as_str()], |row| row.get(0))?;
+    // A full trail lets steps of its middle go, so all of it is written again.
+    let from = if record.trail.steps().len() >= MAX_TRAIL_STEPS { 0 } else { written };
+    let unwritten = (0i64..).zip(record.trail.steps()).filter(|(number, _)| *number >= from);
+    let mut add = transaction
+        .prepare_cached("INSERT OR REPLACE INTO trail (id, step, ts, text) VALUES (?1, ?2, ?3, ?4)")?;
+    for (number, step) in unwritten {
+        add.execute(params![record.id.as_str(), number, step.unix_ms, step.text])?;
+    }
+    Ok(())
+}

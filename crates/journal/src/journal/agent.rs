@@ -1,0 +1,6 @@
+//! Agents: one row each, updated by every process that receives a signal.
+
+pub(crate) mod apply;
+pub(crate) mod info;
+mod notice;
+pub(crate) mod update;

@@ -1,0 +1,275 @@
+//! Applies signals to an agent's row, in the transaction that also appends the messages that follow from them.
+
+use std::time::Duration;
+
+use ringer_core::{
+    Agent, AgentMachine, AgentNotice, AgentState, Authority, BlockedOn, Draft, Kind, Mark, MarkTarget,
+    MessageId, Scope, Sender, Signal, Tag,
+};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::info::{AGENT_INFO, AgentInfo, AgentUpdate, agent_info};
+use super::notice::drafts;
+use crate::db::text::{optional_text, text};
+use crate::ids::IdSource;
+use crate::journal::agent_question;
+use crate::journal::append::put;
+
+/// When an event happened, and when it is applied.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EventTime {
+    /// When it happened, on the monotonic clock.
+    pub(crate) mono: Duration,
+    /// The same clock now.
+    pub(crate) now: Duration,
+    /// Set for an event of an earlier boot: its time in milliseconds since 1970, because the monotonic clock started again.
+    pub(crate) earlier_boot_ms: Option<i64>,
+}
+
+impl EventTime {
+    /// Whether the agent's newest event happened after this one.
+    fn is_older_than(&self, known: &KnownState) -> bool {
+        match self.earlier_boot_ms {
+            Some(unix_ms) => known.seen_ms > unix_ms,
+            // A newest event in the future is of an earlier boot.
+            None => known.newest > self.mono && known.newest <= self.now.max(self.mono),
+        }
+    }
+}
+
+/// The row of an agent, and whether its scope, surface or directory has changed.
+pub(super) struct KnownState {
+    pub(super) machine: AgentMachine,
+    since_ms: i64,
+    seen_ms: i64,
+    /// When its newest event happened: a hook call, or the end of its process.
+    newest: Duration,
+    pub(super) moved: bool,
+}
+
+pub(super) fn row(connection: &Connection, update: &AgentUpdate<'_>) -> rusqlite::Result<Option<KnownState>> {
+    let of = update.agent;
+    let found = connection
+        .prepare("SELECT machine, since, seen, newest, scope, surface, cwd FROM agent WHERE id = ?1")?
+        .query_row([of.id.as_str()], |row| {
+            let (machine, since_ms, seen_ms) = (text(row, 0)?, row.get(1)?, row.get(2)?);
+            let newest = Duration::from_nanos(row.get::<_, i64>(3)?.unsigned_abs());
+            let place = (text(row, 4)?, optional_text(row, 5)?, optional_text(row, 6)?);
+            let differs = |seen: &Option<String>, known: &Option<String>| seen.is_some() && seen != known;
+            let moved =
+                place.0 != of.scope.as_str() || differs(&of.surface, &place.1) || differs(&of.cwd, &place.2);
+            Ok((machine, since_ms, seen_ms, newest, moved))
+        })
+        .optional()?;
+    Ok(found.and_then(|(machine, since_ms, seen_ms, newest, moved)| {
+        let machine: AgentMachine = serde_json::from_str(&machine).ok()?;
+        let machine = machine.resume(update.mono, update.patience);
+        Some(KnownState { machine, since_ms, seen_ms, newest, moved })
+    }))
+}
+
+/// Whether a newer event of the agent has been applied.
+pub(crate) fn is_late(
+    connection: &Connection,
+    update: &AgentUpdate<'_>,
+    time: EventTime,
+) -> rusqlite::Result<bool> {
+    Ok(row(connection, update)?.is_some_and(|known| time.is_older_than(&known)))
+}
+
+/// Applies signals to an agent. Gives how many messages that made, and the doorbells to ring once it is on disk.
+///
+/// `time` is given for events, which may be taken in after a newer one of their session: such an event appends its notice
+/// and leaves the state as it is.
+pub(crate) fn apply_signals(
+    transaction: &Transaction<'_>,
+    update: &AgentUpdate<'_>,
+    stamp: &mut IdSource,
+    time: Option<EventTime>,
+) -> rusqlite::Result<(usize, Vec<String>)> {
+    let known = row(transaction, update)?;
+    if let Some(newer) = known.as_ref().filter(|known| time.is_some_and(|time| time.is_older_than(known))) {
+        return apply_late_signals(transaction, update, newer.machine.state(), stamp);
+    }
+    let (mut machine, since_ms) = match known {
+        Some(known) => (known.machine, known.since_ms),
+        None => (AgentMachine::new(update.mono, update.patience), stamp.unix_ms),
+    };
+    let before = machine.state();
+    // Timeouts belong to the parent agent even when a subagent's event triggers the check.
+    let mut notices = machine.tick(update.mono);
+    for signal in update.signals {
+        let sent = machine.apply(update.mono, signal);
+        notices.extend(sent.into_iter().filter(|_| update.notify));
+    }
+    let since_ms = if machine.state() == before { since_ms } else { stamp.unix_ms };
+    save(transaction, update, &machine, since_ms, stamp.unix_ms, time)?;
+    let mut bells = Vec::new();
+    let asks = |state| state == AgentState::Blocked(BlockedOn::Question);
+    if asks(before) && !asks(machine.state()) {
+        bells = agent_question::close(transaction, &update.agent.id, &update.agent.scope, stamp)?;
+    }
+    let sent = append_notices(transaction, update, &notices, stamp, &mut bells, Timing::InTime)?;
+    Ok((sent, bells))
+}
+
+/// Applies an event after a newer one of its session. Its notices are still sent. They are marked read if the agent works
+/// again by now; permissions and questions stay open, because their dialog may still be shown.
+fn apply_late_signals(
+    transaction: &Transaction<'_>,
+    update: &AgentUpdate<'_>,
+    now: AgentState,
+    stamp: &mut IdSource,
+) -> rusqlite::Result<(usize, Vec<String>)> {
+    let mut machine = AgentMachine::new(update.mono, update.patience);
+    let notices: Vec<AgentNotice> = update
+        .signals
+        .iter()
+        .flat_map(|signal| machine.apply(update.mono, signal))
+        .filter(|_| update.notify)
+        .collect();
+    let mut bells = Vec::new();
+    let sent = append_notices(
+        transaction,
+        update,
+        &notices,
+        stamp,
+        &mut bells,
+        Timing::Late { busy: now.is_busy() },
+    )?;
+    Ok((sent, bells))
+}
+
+/// Whether a notice is sent before or after a newer event of its session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Timing {
+    InTime,
+    /// After a newer event of the session.
+    Late {
+        /// The agent works again.
+        busy: bool,
+    },
+}
+
+/// Appends the messages of notices. Gives how many.
+fn append_notices(
+    transaction: &Transaction<'_>,
+    update: &AgentUpdate<'_>,
+    notices: &[AgentNotice],
+    stamp: &mut IdSource,
+    bells: &mut Vec<String>,
+    when: Timing,
+) -> rusqlite::Result<usize> {
+    if notices.is_empty() {
+        return Ok(0);
+    }
+    // Read from the row: an earlier event may have said more about the agent than this one.
+    let of = transaction
+        .prepare(&format!("SELECT {AGENT_INFO} FROM agent WHERE id = ?1"))?
+        .query_row([update.agent.id.as_str()], agent_info)?;
+    let of = of.unwrap_or_else(|| update.agent.clone());
+    let of = AgentInfo { tty: update.agent.tty.clone(), ..of };
+    let mut sent = 0;
+    for notice in notices {
+        let needs_an_answer = matches!(notice.kind, Kind::Question | Kind::Waiting);
+        let is_over = when == Timing::Late { busy: true } && !needs_an_answer;
+        let mut question = None;
+        for mut draft in drafts(transaction, &of, notice)? {
+            let stamp_now = stamp.next();
+            let id = stamp_now.message_id();
+            if when != Timing::InTime {
+                // The number of its episode belongs to another notice by now.
+                draft.key = Some(format!("{}-late-{id}", of.id.as_str()));
+            } else if notice.kind == Kind::Question {
+                // One question, however many recipients it has.
+                let id = question
+                    .take()
+                    .map_or_else(|| agent_question::open(transaction, &draft, &stamp_now), Ok)?;
+                draft.question_id = Some(id.clone());
+                question = Some(id);
+            }
+            bells.extend(put(transaction, &draft, &id, stamp_now.unix_ms)?);
+            sent += 1;
+            if is_over {
+                bells.extend(put_read(transaction, &draft.scope, id, &stamp.next())?);
+            }
+        }
+    }
+    Ok(sent)
+}
+
+/// Marks a message read that was just put in.
+fn put_read(
+    transaction: &Transaction<'_>,
+    scope: &Scope,
+    id: MessageId,
+    stamp: &IdSource,
+) -> rusqlite::Result<Vec<String>> {
+    let mut mark = Draft::tagged(scope.clone(), Sender::system(), Tag::Mark(Mark::Read), "");
+    mark.key = Some(MarkTarget::Message(id).to_string());
+    put(transaction, &mark, &stamp.message_id(), stamp.unix_ms)
+}
+
+fn save(
+    transaction: &Transaction<'_>,
+    update: &AgentUpdate<'_>,
+    machine: &AgentMachine,
+    since_ms: i64,
+    now_ms: i64,
+    time: Option<EventTime>,
+) -> rusqlite::Result<()> {
+    let of = update.agent;
+    // Plain data: it cannot fail to be written.
+    let written = serde_json::to_string(machine).unwrap_or_default();
+    let (pid, started) = of.process.unzip();
+    // A timeout does not count as a signal of the agent.
+    let seen_ms = (!update.signals.is_empty()).then_some(now_ms);
+    // Terminal signals are not ordered with the session's own events, so they do not make those late.
+    let is_event = |signal: &Signal| matches!(signal.authority, Authority::Hook | Authority::Process);
+    let is_of_this_boot = time.is_none_or(|time| time.earlier_boot_ms.is_none());
+    let mono = if is_of_this_boot { i64::try_from(update.mono.as_nanos()).unwrap_or(0) } else { 0 };
+    let newest = update.signals.iter().any(is_event).then_some(mono);
+    transaction
+        .prepare(
+            "INSERT INTO agent (id, client, session_id, scope, worktree, cwd, surface, manager, name, pid, started,
+                                by_hooks, state, since, seen, machine, blocks, newest)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, coalesce(?15, ?14), ?16, 0,
+                     coalesce(?17, 0))
+             ON CONFLICT (id) DO UPDATE SET
+                 scope = excluded.scope, worktree = coalesce(excluded.worktree, worktree),
+                 cwd = coalesce(excluded.cwd, cwd), surface = coalesce(excluded.surface, surface),
+                 manager = coalesce(excluded.manager, manager), name = coalesce(excluded.name, name),
+                 pid = coalesce(excluded.pid, pid), started = coalesce(excluded.started, started),
+                 by_hooks = max(by_hooks, excluded.by_hooks), state = excluded.state, since = excluded.since,
+                 seen = coalesce(?15, seen), machine = excluded.machine, newest = coalesce(?17, newest)",
+        )?
+        .execute(params![
+            of.id.as_str(),
+            of.client,
+            of.session_id,
+            of.scope.as_str(),
+            of.worktree,
+            of.cwd,
+            of.surface,
+            of.manager.as_ref().map(Agent::as_str),
+            of.name,
+            pid,
+            started.and_then(|started| i64::try_from(started).ok()),
+            of.by_hooks,
+            word(machine.state()),
+            since_ms,
+            seen_ms,
+            written,
+            newest,
+        ])
+        .map(drop)
+}
+
+/// The word of a state in the table and in output: one word for each, as programs like it.
+fn word(state: AgentState) -> &'static str {
+    match state {
+        AgentState::Blocked(_) => "blocked",
+        AgentState::RateLimited => "rate_limited",
+        state => state.as_str(),
+    }
+}

@@ -1,0 +1,61 @@
+//! The messages for an agent's notice: their recipients and their text.
+
+use ringer_core::{Agent, AgentMessage, AgentNotice, Draft, Scope, Sender, Tag, Tier, agent_messages};
+use rusqlite::{Connection, OptionalExtension, Transaction};
+
+use super::info::AgentInfo;
+use crate::db::text::optional_text;
+
+/// The messages for a notice.
+pub(super) fn drafts(
+    transaction: &Transaction<'_>,
+    of: &AgentInfo,
+    notice: &AgentNotice,
+) -> rusqlite::Result<Vec<Draft>> {
+    let lead = lead_of(transaction, &of.scope)?;
+    let manager = of.manager.clone().or_else(|| lead.clone().filter(|lead| *lead != of.id));
+    let tier = match manager {
+        Some(manager) => Tier::Worker { manager },
+        None => Tier::Manager { unfinished: unfinished(transaction, &of.id)? },
+    };
+    let messages = agent_messages(&of.id, &tier, lead.as_ref(), notice);
+    Ok(messages.into_iter().map(|message| draft(of, notice, message)).collect())
+}
+
+fn draft(of: &AgentInfo, notice: &AgentNotice, message: AgentMessage) -> Draft {
+    let sender = Sender::new(of.id.as_str()).unwrap_or_else(|_| Sender::system());
+    let mut draft = Draft::tagged(of.scope.clone(), sender, Tag::Notice(notice.kind), &message.text);
+    draft.recipient = message.recipient;
+    draft.category = notice.category.map(str::to_owned);
+    draft.key = Some(format!("{}-{}", of.id.as_str(), notice.episode.number()));
+    draft.title = title(of);
+    draft.origin.cwd.clone_from(&of.cwd);
+    draft.origin.surface.clone_from(&of.surface);
+    draft.origin.tty.clone_from(&of.tty);
+    draft
+}
+
+/// Which agent, and where it works.
+fn title(of: &AgentInfo) -> Option<String> {
+    let place = of.worktree.as_deref().or(of.cwd.as_deref())?;
+    let name = std::path::Path::new(place).file_name()?.to_string_lossy();
+    Some(format!("{} in {name}", of.name.as_deref().unwrap_or(&of.client)))
+}
+
+fn unfinished(transaction: &Transaction<'_>, manager: &Agent) -> rusqlite::Result<usize> {
+    let count: i64 = transaction
+        .prepare(
+            "SELECT count(*) FROM agent WHERE manager = ?1 AND state NOT IN ('done', 'exited', 'error')",
+        )?
+        .query_row([manager.as_str()], |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
+/// The lead of a scope.
+fn lead_of(connection: &Connection, scope: &Scope) -> rusqlite::Result<Option<Agent>> {
+    let found: Option<Option<String>> = connection
+        .prepare("SELECT agent FROM lead WHERE scope = ?1")?
+        .query_row([scope.as_str()], |row| optional_text(row, 0))
+        .optional()?;
+    Ok(found.flatten().and_then(|id| Agent::new(&id).ok()))
+}

@@ -1,0 +1,178 @@
+//! Agents: one row each. The process that receives a signal updates the row and appends the messages that follow from it.
+
+use std::time::Duration;
+
+use ringer_core::{Agent, AgentMachine, AgentState, AgentTimeouts};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::db::text::text;
+use crate::error::Error;
+use crate::ids::IdSource;
+use crate::journal::inbox::{self, Claim};
+use crate::journal::schema::Journal;
+
+use super::apply::{apply_signals, row};
+use super::info::{AGENT_INFO, AgentChange, AgentInfo, AgentUpdate, agent_info};
+
+/// How often a signal that changes nothing but the time of the last one is written. Far less than the time after which
+/// an agent counts as stuck.
+const ALIVE_EVERY: Duration = Duration::from_mins(1);
+
+impl Journal {
+    /// Applies signals to an agent's state machine. The row, the messages and the claim on the inbox are one transaction.
+    /// Where nothing changes, nothing is written.
+    pub fn update_agent(
+        &mut self,
+        update: &AgentUpdate<'_>,
+        claim: Option<&Claim<'_>>,
+        stamp: &IdSource,
+    ) -> Result<AgentChange, Error> {
+        if self.read(|connection| nothing_changes(connection, update, claim, stamp))? {
+            return Ok(AgentChange::default());
+        }
+        let (change, bells) = self.write(|transaction| {
+            let (messages_sent, bells) = apply_signals(transaction, update, &mut { *stamp }, None)?;
+            let agent = update.agent.id.as_str();
+            let claimed =
+                claim.map(|claim| inbox::claim(transaction, agent, claim, stamp)).transpose()?.flatten();
+            Ok((AgentChange { written: true, messages_sent, claimed }, bells))
+        })?;
+        self.wake(&bells);
+        Ok(change)
+    }
+
+    /// Advances the time of the agents whose deadline has passed. Gives how many messages that made.
+    pub fn tick_agents(
+        &mut self,
+        mono: Duration,
+        patience: AgentTimeouts,
+        stamp: &IdSource,
+    ) -> Result<usize, Error> {
+        let (messages_sent, bells) = self.write(|transaction| {
+            let (mut messages_sent, mut bells) = (0, Vec::new());
+            let due = live(transaction)?.into_iter().filter(|(_, machine)| {
+                let machine = machine.clone().resume(mono, patience);
+                machine.next_deadline().is_some_and(|deadline| deadline <= mono)
+            });
+            let mut stamp = *stamp;
+            for (of, _) in due {
+                let update = AgentUpdate { agent: &of, signals: &[], mono, patience, notify: true };
+                let (more, rung) = apply_signals(transaction, &update, &mut stamp, None)?;
+                messages_sent += more;
+                bells.extend(rung);
+            }
+            Ok((messages_sent, bells))
+        })?;
+        self.wake(&bells);
+        Ok(messages_sent)
+    }
+
+    /// The next deadline at which time alone may change an agent, on the monotonic clock.
+    pub fn agents_deadline(
+        &mut self,
+        mono: Duration,
+        patience: AgentTimeouts,
+    ) -> Result<Option<Duration>, Error> {
+        let live = self.read(live)?;
+        Ok(live.into_iter().filter_map(|(_, machine)| machine.resume(mono, patience).next_deadline()).min())
+    }
+
+    /// What an agent does.
+    pub fn agent_state(&mut self, agent: &Agent) -> Result<Option<AgentState>, Error> {
+        Ok(self.agent_machine(agent)?.map(|machine| machine.state()))
+    }
+
+    /// What an agent does, and what decided that.
+    pub fn agent_machine(&mut self, agent: &Agent) -> Result<Option<AgentMachine>, Error> {
+        let machine = self.read(|connection| {
+            connection
+                .query_row("SELECT machine FROM agent WHERE id = ?1", [agent.as_str()], |row| text(row, 0))
+                .optional()
+        })?;
+        Ok(machine.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    /// What is known about an agent.
+    pub fn agent_info(&mut self, agent: &Agent) -> Result<Option<AgentInfo>, Error> {
+        self.read(|connection| {
+            let mut statement =
+                connection.prepare(&format!("SELECT {AGENT_INFO} FROM agent WHERE id = ?1"))?;
+            Ok(statement.query_row([agent.as_str()], agent_info).optional()?.flatten())
+        })
+    }
+
+    /// The agent that was last seen on a surface and has not gone.
+    pub fn agent_on(&mut self, surface: &str) -> Result<Option<AgentInfo>, Error> {
+        self.read(|connection| {
+            let found = connection.query_row(
+                &format!(
+                    "SELECT {AGENT_INFO} FROM agent WHERE surface = ?1 AND state <> 'exited' ORDER BY seen DESC LIMIT 1"
+                ),
+                [surface],
+                agent_info,
+            );
+            Ok(found.optional()?.flatten())
+        })
+    }
+
+    /// Every agent that has not gone, with what was last seen of it and what it does.
+    pub fn live_agents(&mut self) -> Result<Vec<(AgentInfo, AgentState)>, Error> {
+        let live = self.read(live)?;
+        Ok(live.into_iter().map(|(agent_info, machine)| (agent_info, machine.state())).collect())
+    }
+
+    /// Counts a stop that was blocked, or begins to count anew. Gives the number so far.
+    pub fn count_block(&mut self, agent: &Agent, blocked: bool) -> Result<i64, Error> {
+        self.write(|transaction| {
+            let change = if blocked { "blocks + 1" } else { "0" };
+            transaction
+                .prepare(&format!("UPDATE agent SET blocks = {change} WHERE id = ?1"))?
+                .execute([agent.as_str()])?;
+            let count: Option<i64> = transaction
+                .prepare("SELECT blocks FROM agent WHERE id = ?1")?
+                .query_row([agent.as_str()], |row| row.get(0))
+                .optional()?;
+            Ok(count.unwrap_or(0))
+        })
+    }
+
+    /// How often in a row that agent's stop was blocked.
+    pub fn blocks(&mut self, agent: &Agent) -> Result<i64, Error> {
+        self.read(|connection| {
+            let query = "SELECT blocks FROM agent WHERE id = ?1";
+            let blocks = connection.query_row(query, [agent.as_str()], |row| row.get(0));
+            blocks.optional().map(Option::unwrap_or_default)
+        })
+    }
+}
+
+/// Whether nothing has to be written: the state stays, nothing waits in the inbox, and the last signal was written
+/// less than [`ALIVE_EVERY`] ago.
+pub(crate) fn nothing_changes(
+    connection: &Connection,
+    update: &AgentUpdate<'_>,
+    claim: Option<&Claim<'_>>,
+    stamp: &IdSource,
+) -> rusqlite::Result<bool> {
+    let Some(row) = row(connection, update)? else { return Ok(false) };
+    let mut machine = row.machine.clone();
+    let messages_sent = update.signals.iter().any(|signal| !machine.apply(update.mono, signal).is_empty());
+    let same = !messages_sent && machine.is_unchanged(&row.machine, ALIVE_EVERY);
+    if !same || row.moved {
+        return Ok(false);
+    }
+    Ok(!inbox::waits(connection, update.agent.id.as_str(), claim, stamp)?)
+}
+
+/// The agents that have not gone, and their machines.
+fn live(connection: &Connection) -> rusqlite::Result<Vec<(AgentInfo, AgentMachine)>> {
+    let mut statement = connection
+        .prepare(&format!("SELECT {AGENT_INFO}, machine FROM agent WHERE state <> 'exited' ORDER BY seen"))?;
+    let mut rows = statement.query([])?;
+    let mut live = Vec::new();
+    while let Some(row) = rows.next()? {
+        // A damaged row is skipped. The agent's next event writes it again.
+        live.extend(agent_info(row)?.zip(serde_json::from_str(&text(row, 12)?).ok()));
+    }
+    Ok(live)
+}

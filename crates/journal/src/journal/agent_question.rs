@@ -1,0 +1,53 @@
+//! Questions that an agent asks in its own terminal: they are questions like others while they are open there, and closed
+//! when the agent goes on.
+
+use ringer_core::{Agent, Draft, Mark, QuestionId, Scope, Sender, Tag};
+use rusqlite::{Transaction, params};
+
+use crate::db::text::text;
+use crate::ids::IdSource;
+use crate::journal::append::put;
+
+/// Stores the question that a notice asks. Gives the id for its message.
+pub(crate) fn open(
+    transaction: &Transaction<'_>,
+    draft: &Draft,
+    stamp: &IdSource,
+) -> rusqlite::Result<QuestionId> {
+    let id = stamp.question_id();
+    transaction
+        .prepare(
+            "INSERT OR IGNORE INTO question (id, scope, asker, asked, question, options) VALUES (?1, ?2, ?3, ?4, ?5, '[]')",
+        )?
+        .execute(params![id.as_str(), draft.scope.as_str(), draft.sender.as_str(), stamp.unix_ms, draft.body])?;
+    Ok(id)
+}
+
+/// Closes what an agent asked in its terminal: it was answered there, or the agent no longer waits. What it asked with
+/// `ringer ask` stays open. Gives the doorbells to wake.
+pub(crate) fn close(
+    transaction: &Transaction<'_>,
+    agent: &Agent,
+    scope: &Scope,
+    stamp: &mut IdSource,
+) -> rusqlite::Result<Vec<String>> {
+    let open: Vec<String> = transaction
+        .prepare(
+            "SELECT id FROM question WHERE answered IS NULL AND asker = ?1 AND id IN (
+                 SELECT question_id FROM message WHERE sender = ?1 AND kind = 'question' AND key LIKE ?1 || '-%')",
+        )?
+        .query_map([agent.as_str()], |row| text(row, 0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut bells = Vec::new();
+    for id in open {
+        let stamp = stamp.next();
+        transaction
+            .prepare("UPDATE question SET answered = ?2, answerer = ?3 WHERE id = ?1")?
+            .execute(params![id, stamp.unix_ms, agent.as_str()])?;
+        let sender = Sender::new(agent.as_str()).unwrap_or_else(|_| Sender::system());
+        let mut mark = Draft::tagged(scope.clone(), sender, Tag::Mark(Mark::Answer), "");
+        mark.question_id = QuestionId::parse(&id).ok();
+        bells.extend(put(transaction, &mark, &stamp.message_id(), stamp.unix_ms)?);
+    }
+    Ok(bells)
+}

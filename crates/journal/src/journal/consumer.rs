@@ -1,0 +1,154 @@
+//! Consumers and their cursors: how far each reader has read.
+
+use std::path::PathBuf;
+
+use ringer_core::{InvalidName, Message, MessageId, Recipient, Scope};
+use rusqlite::{OptionalExtension, ToSql, Transaction, params};
+
+use crate::error::Error;
+use crate::journal::row::COLUMNS;
+use crate::journal::schema::Journal;
+use crate::journal::sequence::POSITION;
+
+/// A named reader of the messages of one scope. The lead agent's name is `lead`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Consumer {
+    name: String,
+    scope: Scope,
+}
+
+impl Consumer {
+    /// The name of the lead agent's cursor.
+    pub const LEAD: &str = "lead";
+
+    /// A consumer of that name. Names become file names: letters, digits and `._-`.
+    pub fn new(name: &str, scope: Scope) -> Result<Self, InvalidName> {
+        let what = "consumer";
+        if name.is_empty() {
+            return Err(InvalidName::Empty { what });
+        }
+        if name.starts_with('.') {
+            return Err(InvalidName::Character { what, character: '.' });
+        }
+        if name.len() > 64 {
+            return Err(InvalidName::TooLong { what, length: name.len(), most: 64 });
+        }
+        match name.chars().find(|c| !(c.is_ascii_alphanumeric() || "._-".contains(*c))) {
+            Some(character) => Err(InvalidName::Character { what, character }),
+            None => Ok(Self { name: name.to_owned(), scope }),
+        }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it reads.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    pub(crate) fn lock(&self, journal: &Journal) -> PathBuf {
+        journal.home.locks().join(format!("{}@{}.lock", self.name, self.scope))
+    }
+}
+
+impl Journal {
+    /// Makes the consumer's cursor if it has none: at the beginning of what is kept, or at the end.
+    pub(crate) fn ensure_cursor(
+        transaction: &Transaction<'_>,
+        consumer: &Consumer,
+        from_now: bool,
+        unix_ms: i64,
+    ) -> rusqlite::Result<()> {
+        let last =
+            "SELECT ?1, ?2, coalesce(max(seq), 0), (SELECT id FROM message ORDER BY seq DESC LIMIT 1), ?3, 0
+                    FROM message WHERE true";
+        let start = if from_now { last } else { "VALUES (?1, ?2, 0, NULL, ?3, 0)" };
+        let moved = if from_now { "seq = excluded.seq, id = excluded.id," } else { "" };
+        transaction
+            .prepare(&format!(
+                "INSERT INTO cursor (consumer, scope, seq, id, touched, idle) {start}
+                 ON CONFLICT (consumer, scope) DO UPDATE SET {moved} touched = excluded.touched, idle = 0"
+            ))?
+            .execute(params![consumer.name, consumer.scope.as_str(), unix_ms])?;
+        Ok(())
+    }
+
+    /// How far a consumer has read; 0 if it never did.
+    pub fn cursor(&mut self, consumer: &Consumer) -> Result<i64, Error> {
+        self.read(|connection| {
+            let position = connection.query_row(
+                &format!("SELECT {POSITION} FROM cursor WHERE consumer = ?1 AND scope = ?2"),
+                params![consumer.name, consumer.scope.as_str()],
+                |row| row.get(0),
+            );
+            position.optional().map(Option::unwrap_or_default)
+        })
+    }
+
+    /// Moves a cursor behind a message. It never moves back. If this journal has no such message, because the one that
+    /// it was read from was set aside since, it stays: the next reader is given what this journal has.
+    pub fn advance(
+        &mut self,
+        consumer: &Consumer,
+        last: (i64, &MessageId),
+        unix_ms: i64,
+    ) -> Result<(), Error> {
+        let (name, scope, (seq, id)) = (consumer.name.as_str(), consumer.scope.as_str(), last);
+        self.write(|transaction| {
+            let found = "SELECT ?1, ?2, seq, id, ?5, 0 FROM message WHERE seq = ?3 AND id = ?4";
+            advance(transaction, found, params![name, scope, seq, id.as_str(), unix_ms])
+        })
+    }
+
+    /// What a consumer has not read yet, in order: what is for the lead of its scope, not sent by itself, and still
+    /// worth showing.
+    pub fn unread(
+        &mut self,
+        consumer: &Consumer,
+        own: Option<&str>,
+        unix_ms: i64,
+        most: usize,
+    ) -> Result<Vec<Message>, Error> {
+        let [default, lead, all] = Recipient::FOR_LEAD;
+        self.select(
+            &format!(
+                "SELECT {COLUMNS} FROM message
+                 WHERE scope = ?1 AND seq > coalesce((SELECT {POSITION} FROM cursor WHERE consumer = ?2 AND scope = ?1), 0)
+                   AND recipient IN (?3, ?4, ?5) AND kind NOT LIKE 'mark-%' AND sender IS NOT ?6
+                   AND (ttl IS NULL OR ts + ttl > ?7)
+                 ORDER BY seq"
+            ),
+            params![
+                consumer.scope.as_str(),
+                consumer.name,
+                default,
+                lead,
+                all,
+                own,
+                unix_ms,
+            ],
+            most,
+        )
+    }
+}
+
+/// Moves a cursor forward, or makes it. It never moves back, unless it is no place in this journal.
+pub(crate) fn advance(
+    transaction: &Transaction<'_>,
+    row: &str,
+    parameters: &[&dyn ToSql],
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare(&format!(
+            "INSERT INTO cursor (consumer, scope, seq, id, touched, idle) {row}
+             ON CONFLICT (consumer, scope) DO UPDATE
+             SET seq = max({POSITION}, excluded.seq),
+                 id = iif({POSITION} < excluded.seq, excluded.id, id),
+                 touched = excluded.touched, idle = 0"
+        ))?
+        .execute(parameters)
+        .map(drop)
+}

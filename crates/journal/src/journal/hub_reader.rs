@@ -1,0 +1,133 @@
+//! What the hub alone does with the journal: its lock with its doorbell, and its read position.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use ringer_core::Message;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::db::text::optional_text;
+use crate::db::write_lock::LockTimeout;
+use crate::error::Error;
+use crate::home::Home;
+use crate::hub_store::store::HubStore;
+use crate::journal::consumer::advance;
+use crate::journal::schema::Journal;
+use crate::journal::sequence::POSITION;
+use crate::position::{Age, CatchUp, Cursor, ReadPosition};
+use crate::process::started;
+use crate::wake::doorbell::{self, Doorbell, LockOwner};
+
+/// The name of the hub's cursor.
+const CONSUMER: &str = "hub";
+/// The scope of that cursor: all of them. No repository has this id.
+const EVERYWHERE: &str = "*";
+
+/// How long to try for the hub's lock: a process that checks whether the hub is alive holds it for a moment.
+const ACQUIRE_WITHIN: Duration = Duration::from_millis(200);
+
+/// The single-instance lock of the hub, with its doorbell. The kernel releases it when the process ends.
+#[derive(Debug)]
+pub struct HubLock(Doorbell);
+
+impl HubLock {
+    /// Acquires it. `None` if there is a hub already.
+    pub fn acquire(home: &Home) -> Result<Option<Self>, Error> {
+        let pid = std::process::id();
+        let owner = LockOwner {
+            pid,
+            started: started(pid),
+            consumer: CONSUMER.to_owned(),
+            scope: EVERYWHERE.to_owned(),
+        };
+        home.make_directories().map_err(|error| home.error("making the home", error))?;
+        match Doorbell::create(home, doorbell::HUB, &owner, Some(Instant::now() + ACQUIRE_WITHIN)) {
+            Ok(bell) => Ok(Some(Self(bell))),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(home.error("hanging the hub's doorbell", error)),
+        }
+    }
+
+    /// Reads away all wake-ups, and gives whether there were any. To be called before reading the journal.
+    pub fn drain(&self, home: &Home) -> Result<bool, Error> {
+        self.0.drain().map_err(|error| home.error("emptying the hub's doorbell", error))
+    }
+
+    /// The hub that is alive, if one is.
+    pub fn owner(home: &Home) -> Option<LockOwner> {
+        let path = doorbell::named(home, doorbell::HUB);
+        doorbell::is_alive(&path).then(|| doorbell::owner(&path)).flatten()
+    }
+}
+
+impl AsFd for HubLock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl AsRawFd for HubLock {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+impl Journal {
+    /// How far the hub has read this journal, according to the hub store. If that is lost, the hub reads the journal again:
+    /// messages up to its last published cursor are not new, and it knows those in the hub store by their ids.
+    pub fn hub_position(&mut self, hub_store: Option<&mut HubStore>) -> Result<ReadPosition, Error> {
+        if let Some(taken) = hub_store.map(HubStore::position).transpose()?.flatten() {
+            return self.resume_at(&taken);
+        }
+        let (newest, until) = (self.read(published_hub_cursor)?, self.highest()?);
+        let beginning = Cursor { generation: Some(self.generation()?), seq: 0, id: None };
+        Ok(ReadPosition { cursor: beginning, catch_up: newest.map(|newest| CatchUp { newest, until }) })
+    }
+
+    /// Publishes the hub's cursor in the journal from time to time, so that pruning keeps what the hub has not read.
+    pub fn advance_hub(&mut self, cursor: &Cursor, unix_ms: i64) -> Result<(), Error> {
+        self.with_lock_timeout(LockTimeout::LOOP, |journal| {
+            journal.write(|transaction| {
+                let place = "VALUES (?1, ?2, ?3, ?4, ?5, 0)";
+                advance(transaction, place, params![CONSUMER, EVERYWHERE, cursor.seq, cursor.id, unix_ms])
+            })
+        })
+    }
+
+    /// The messages that no hub has read, in order; of the last thousand.
+    pub fn unread_by_hub(&mut self, mut hub_store: Option<&mut HubStore>) -> Result<Vec<Message>, Error> {
+        let taken = self.hub_position(hub_store.as_deref_mut())?;
+        let from = taken.cursor.seq.max(self.last_seq()?.saturating_sub(1000));
+        let mut messages = Vec::new();
+        for message in self.messages_after(from, usize::MAX)? {
+            let is_known = match (taken.age(&message), &mut hub_store) {
+                (Age::New, _) | (Age::MaybeSeen, None) => false,
+                (Age::Old, _) => true,
+                (Age::MaybeSeen, Some(hub_store)) => hub_store.knows(&message.id)?,
+            };
+            if !is_known {
+                messages.push(message);
+            }
+        }
+        Ok(messages)
+    }
+
+    /// Copies the log into the database as far as no reader uses it, so that the next writer restarts it: overwriting a file
+    /// is quicker than making it longer. No other process waits for this.
+    pub fn checkpoint(&mut self) -> Result<(), Error> {
+        self.read(|connection| connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())))
+    }
+}
+
+/// The message at the hub's last published cursor.
+fn published_hub_cursor(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let said = connection.query_row(
+        &format!(
+            "SELECT iif({POSITION} = seq, id, (SELECT id FROM message WHERE message.seq = {POSITION}))
+             FROM cursor WHERE consumer = ?1 AND scope = ?2"
+        ),
+        [CONSUMER, EVERYWHERE],
+        |row| optional_text(row, 0),
+    );
+    said.optional().map(Option::flatten)
+}

@@ -1,0 +1,148 @@
+//! Listening: wait until there is something to read, pass it on, and only then move the cursor.
+
+use std::time::{Duration, Instant};
+
+use ringer_core::Message;
+
+use crate::db::repair::Repair;
+use crate::db::write_lock::LockTimeout;
+use crate::error::Error;
+use crate::ids::{IdSource, monotonic};
+use crate::journal::consumer::Consumer;
+use crate::journal::schema::Journal;
+use crate::lock::Lock;
+use crate::wake::subscription::Topic;
+use crate::wake::waiter::{OnParentExit, Waiter, WakeReason};
+
+/// How long to wait before spooled events are tried again when the database could not be written.
+const RETRY_SPOOL_AFTER: Duration = Duration::from_secs(1);
+
+/// How listening ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListenOutcome {
+    /// How many messages were delivered.
+    Delivered(usize),
+    /// No message came before the deadline.
+    TimedOut,
+    /// The parent process has ended; nothing was read.
+    Orphaned,
+}
+
+/// A listener: one process that reads as some consumer.
+#[derive(Debug)]
+pub struct Listener<'a> {
+    journal: &'a mut Journal,
+    consumer: Consumer,
+    own: Option<String>,
+    waiter: Waiter,
+}
+
+impl<'a> Listener<'a> {
+    /// Begins to listen. From here on nothing is missed. `own` is the agent that listens: it does not hear itself.
+    ///
+    /// A consumer that never listened before starts at the beginning of what is kept, or with `from_now` at its end.
+    pub fn begin(
+        journal: &'a mut Journal,
+        consumer: Consumer,
+        own: Option<String>,
+        from_now: bool,
+        parent: OnParentExit,
+    ) -> Result<Self, Error> {
+        let now = IdSource::now().unix_ms;
+        let topic = Topic::Lead { own: own.clone() };
+        let (waiter, ()) =
+            Waiter::register(journal, topic, consumer.scope(), consumer.name(), parent, |transaction| {
+                Journal::ensure_cursor(transaction, &consumer, from_now, now)
+            })?;
+        Ok(Self { journal, consumer, own, waiter })
+    }
+
+    /// Waits until there is something to read, at the latest until the deadline, and passes at most `most` messages on.
+    ///
+    /// `consume` returns how many it has written and flushed; the cursor then moves behind those. The others, because it
+    /// failed or the process died, are delivered again with the same ids.
+    pub fn next<E: From<Error>>(
+        &mut self,
+        deadline: Option<Instant>,
+        most: usize,
+        mut consume: impl FnMut(&[Message]) -> Result<usize, E>,
+    ) -> Result<ListenOutcome, E> {
+        loop {
+            self.waiter.prepare(self.journal)?;
+            if self.waiter.is_orphaned() {
+                return Ok(ListenOutcome::Orphaned);
+            }
+            let look_again = self.ingest_spool();
+            let taken = self.deliver(deadline, most, &mut consume)?;
+            if taken > 0 {
+                return Ok(ListenOutcome::Delivered(taken));
+            }
+            let until = [deadline, look_again].into_iter().flatten().min();
+            match self.waiter.wait(self.journal, until)? {
+                WakeReason::Rung => {}
+                WakeReason::TimedOut if until != deadline => {}
+                WakeReason::TimedOut => return Ok(ListenOutcome::TimedOut),
+                WakeReason::Orphaned => return Ok(ListenOutcome::Orphaned),
+            }
+        }
+    }
+
+    /// What was done to a damaged database since the last time.
+    pub fn take_repair(&mut self) -> Option<Repair> {
+        self.journal.take_repair()
+    }
+
+    /// Applies what hooks spooled. Gives when to try again, if something is left: no doorbell announces that the write lock
+    /// was released.
+    fn ingest_spool(&mut self) -> Option<Instant> {
+        match self.journal.ingest_spool(&monotonic, LockTimeout::HOOK) {
+            Ok(taken) => taken.more.then(Instant::now),
+            Err(_) => Some(Instant::now() + RETRY_SPOOL_AFTER),
+        }
+    }
+
+    fn deliver<E: From<Error>>(
+        &mut self,
+        deadline: Option<Instant>,
+        most: usize,
+        consume: &mut impl FnMut(&[Message]) -> Result<usize, E>,
+    ) -> Result<usize, E> {
+        let waiter = &self.waiter;
+        // Waiting for the lock may have taken long.
+        let is_wanted = || !waiter.is_orphaned();
+        self.journal.deliver_unread(&self.consumer, self.own.as_deref(), deadline, most, is_wanted, consume)
+    }
+}
+
+impl Journal {
+    /// Passes on what a consumer has not read, at most `most` messages, and moves its cursor behind what was consumed.
+    ///
+    /// Under the consumer's lock from reading to advancing, so that of two readers one gets a message, and the other
+    /// gets it only if the first died on the way. If another reader is at it until the deadline, nothing is read.
+    pub fn deliver_unread<E: From<Error>>(
+        &mut self,
+        consumer: &Consumer,
+        own: Option<&str>,
+        deadline: Option<Instant>,
+        most: usize,
+        is_wanted: impl Fn() -> bool,
+        mut consume: impl FnMut(&[Message]) -> Result<usize, E>,
+    ) -> Result<usize, E> {
+        let lock = Lock::take(&consumer.lock(self), deadline)
+            .map_err(|error| self.home.error("taking the consumer's lock", error))?;
+        let Some(_lock) = lock else { return Ok(0) };
+        if !is_wanted() {
+            return Ok(0);
+        }
+        let now = IdSource::now().unix_ms;
+        let messages = self.unread(consumer, own, now, most)?;
+        if messages.is_empty() {
+            return Ok(0);
+        }
+        let taken = consume(&messages)?.min(messages.len());
+        if let Some(last) = messages[..taken].last() {
+            self.advance(consumer, (last.seq, &last.id), now)?;
+        }
+        Ok(taken)
+    }
+}

@@ -1,0 +1,237 @@
+//! Questions: asked once, open until they are answered or closed.
+
+use std::time::Instant;
+
+use ringer_core::{Draft, Kind, Mark, QuestionId, Recipient, Scope, Sender, Tag};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+
+use crate::db::text::{optional_text, text};
+use crate::error::Error;
+use crate::ids::IdSource;
+use crate::journal::append::put;
+use crate::journal::schema::Journal;
+use crate::wake::subscription::Topic;
+use crate::wake::waiter::{OnParentExit, Waiter, WakeReason};
+
+/// A question in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// Its id.
+    pub id: QuestionId,
+    /// Where it was asked.
+    pub scope: Scope,
+    /// Who asked.
+    pub asker: Sender,
+    /// When, in milliseconds since 1970.
+    pub asked_ms: i64,
+    /// What.
+    pub question: String,
+    /// Answers to choose from, if the asker gave some.
+    pub options: Vec<String>,
+    /// When it was closed.
+    pub answered_ms: Option<i64>,
+    /// Who closed it.
+    pub answerer: Option<Sender>,
+    /// The answer, if one was given.
+    pub answer: Option<String>,
+}
+
+/// A question that was just asked, and can be waited for.
+#[derive(Debug)]
+pub struct PendingQuestion {
+    /// The question's id.
+    pub id: QuestionId,
+    waiter: Option<Waiter>,
+}
+
+const COLUMNS: &str = "id, scope, asker, asked, question, options, answered, answerer, answer";
+
+impl Journal {
+    /// Asks: stores the question and notifies of it, in one transaction. With `parent` given, the answer can be waited
+    /// for.
+    pub fn ask(
+        &mut self,
+        draft: &Draft,
+        question: &str,
+        options: &[String],
+        stamp: &IdSource,
+        wait: Option<OnParentExit>,
+    ) -> Result<PendingQuestion, Error> {
+        let id = match &draft.question_id {
+            Some(id) => id.clone(),
+            None => self.free_question_id(stamp)?,
+        };
+        let notice =
+            Draft { tag: Tag::Notice(Kind::Question), question_id: Some(id.clone()), ..draft.clone() };
+        let message = stamp.message_id();
+        let store = |transaction: &Transaction<'_>| {
+            let options = serde_json::to_string(options).unwrap_or_else(|_| "[]".to_owned());
+            transaction
+                .prepare(
+                    "INSERT INTO question (id, scope, asker, asked, question, options) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                )?
+                .execute(params![
+                    id.as_str(),
+                    notice.scope.as_str(),
+                    notice.sender.as_str(),
+                    stamp.unix_ms,
+                    question,
+                    options
+                ])?;
+            put(transaction, &notice, &message, stamp.unix_ms)
+        };
+        let (waiter, bells) = match wait {
+            None => (None, self.write(store)?),
+            Some(parent) => {
+                let topic = Topic::Answer(id.clone());
+                let (waiter, bells) = Waiter::register(self, topic, &notice.scope, "answer", parent, store)?;
+                (Some(waiter), bells)
+            }
+        };
+        self.wake(&bells);
+        Ok(PendingQuestion { id, waiter })
+    }
+
+    /// An id that no question has. Two of one second may hit upon the same six digits.
+    fn free_question_id(&mut self, stamp: &IdSource) -> Result<QuestionId, Error> {
+        let mut stamp = *stamp;
+        loop {
+            let id = stamp.next().question_id();
+            if self.question(&id)?.is_none() {
+                return Ok(id);
+            }
+        }
+    }
+
+    /// Waits for the answer. `None` when the deadline passed or the parent process has ended.
+    pub fn wait_for_answer(
+        &mut self,
+        asked: &mut PendingQuestion,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Question>, Error> {
+        let Some(waiter) = &mut asked.waiter else { return Ok(None) };
+        loop {
+            waiter.prepare(self)?;
+            let question = self.question(&asked.id)?;
+            if let Some(question) = question.filter(|question| question.answered_ms.is_some()) {
+                return Ok(Some(question));
+            }
+            match waiter.wait(self, deadline)? {
+                WakeReason::Rung => {}
+                WakeReason::TimedOut | WakeReason::Orphaned => return Ok(None),
+            }
+        }
+    }
+
+    /// Closes a question, with an answer or without, and sends the answer to the agent that asked.
+    pub fn answer(
+        &mut self,
+        id: &QuestionId,
+        answer: Option<&str>,
+        answerer: &Sender,
+        stamp: &IdSource,
+    ) -> Result<Question, Error> {
+        let question = self.question(id)?.ok_or_else(|| Error::NoQuestion(id.to_string()))?;
+        let closed = self.write(|transaction| {
+            let changed = transaction
+                .prepare("UPDATE question SET answered = ?2, answerer = ?3, answer = ?4 WHERE id = ?1 AND answered IS NULL")?
+                .execute(params![id.as_str(), stamp.unix_ms, answerer.as_str(), answer])?;
+            if changed == 0 {
+                return Ok(None);
+            }
+            let mut bells = Vec::new();
+            for (draft, id) in tell(&question, answer, answerer, stamp) {
+                bells.extend(put(transaction, &draft, &id, stamp.unix_ms)?);
+            }
+            Ok(Some(bells))
+        })?;
+        let question = self.question(id)?.ok_or_else(|| Error::NoQuestion(id.to_string()))?;
+        match closed {
+            Some(bells) => {
+                self.wake(&bells);
+                Ok(question)
+            }
+            None => Err(Error::Answered { id: id.to_string(), answer: question.answer }),
+        }
+    }
+
+    /// The asking process has printed the answer itself, so the message in the asker's inbox counts as seen.
+    pub fn mark_answer_read(&mut self, id: &QuestionId, unix_ms: i64) -> Result<(), Error> {
+        self.write(|transaction| {
+            transaction
+                .prepare(
+                    "UPDATE receipt SET state = 'seen', seen = ?2 WHERE seen IS NULL AND seq IN (
+                         SELECT seq FROM message WHERE question_id = ?1 AND category = ?3)",
+                )?
+                .execute(params![id.as_str(), unix_ms, ANSWER])
+                .map(drop)
+        })
+    }
+
+    /// A question by its id.
+    pub fn question(&mut self, id: &QuestionId) -> Result<Option<Question>, Error> {
+        self.read(|connection| {
+            let query = format!("SELECT {COLUMNS} FROM question WHERE id = ?1");
+            Ok(connection.query_row(&query, [id.as_str()], read).optional()?.flatten())
+        })
+    }
+
+    /// The questions of a scope (or of all), oldest first: those still open, or all that are kept.
+    pub fn questions(&mut self, scope: Option<&Scope>, closed_too: bool) -> Result<Vec<Question>, Error> {
+        self.read(|connection| {
+            connection
+                .prepare(&format!(
+                    "SELECT {COLUMNS} FROM question
+                     WHERE (?1 IS NULL OR scope = ?1) AND (?2 OR answered IS NULL) ORDER BY asked, id"
+                ))?
+                .query_map(params![scope.map(Scope::as_str), closed_too], read)?
+                .filter_map(Result::transpose)
+                .collect()
+        })
+    }
+}
+
+/// The category of a message that brings an answer.
+const ANSWER: &str = "answer";
+
+/// What an answer puts into the journal: the mark that closes the question everywhere, and the answer itself for the
+/// agent that asked.
+fn tell(
+    question: &Question,
+    answer: Option<&str>,
+    answerer: &Sender,
+    stamp: &IdSource,
+) -> Vec<(Draft, ringer_core::MessageId)> {
+    let scope = question.scope.clone();
+    let body = answer.unwrap_or_default();
+    let mut mark = Draft::tagged(scope.clone(), answerer.clone(), Tag::Mark(Mark::Answer), body);
+    mark.recipient = Recipient::All;
+    mark.question_id = Some(question.id.clone());
+    let mut stamp = *stamp;
+    let mut drafts = vec![(mark, stamp.next().message_id())];
+    if let (Some(agent), Some(answer)) = (question.asker.agent(), answer) {
+        let text = format!("Answer to \"{}\": {answer}", question.question);
+        let mut reply = Draft::tagged(scope, answerer.clone(), Tag::Notice(Kind::Status), &text);
+        reply.recipient = Recipient::Agent(agent);
+        reply.question_id = Some(question.id.clone());
+        reply.category = Some(ANSWER.to_owned());
+        drafts.push((reply, stamp.next().message_id()));
+    }
+    drafts
+}
+
+/// `None` for one whose id is none any more: it cannot be answered.
+fn read(row: &Row<'_>) -> rusqlite::Result<Option<Question>> {
+    let Ok(id) = QuestionId::parse(&text(row, 0)?) else { return Ok(None) };
+    Ok(Some(Question {
+        id,
+        scope: Scope::new(&text(row, 1)?).unwrap_or_else(|_| Scope::global()),
+        asker: Sender::new(&text(row, 2)?).unwrap_or_else(|_| Sender::system()),
+        asked_ms: row.get(3)?,
+        question: text(row, 4)?,
+        options: serde_json::from_str(&text(row, 5)?).unwrap_or_default(),
+        answered_ms: row.get(6)?,
+        answerer: optional_text(row, 7)?.and_then(|name| Sender::new(&name).ok()),
+        answer: optional_text(row, 8)?,
+    }))
+}

@@ -1,0 +1,309 @@
+//! What is kept, and for how long.
+//!
+//! Age is counted in prunings, not by the wall clock: a clock that jumps forward by years must not delete what came in a
+//! minute ago. Each pruning notes the highest number of that moment, and there is at most one in [`INTERVAL`] of the time
+//! that the machine runs.
+
+use std::time::Duration;
+
+use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender, Tag};
+use rusqlite::{Connection, OptionalExtension, Transaction};
+use serde::{Deserialize, Serialize};
+
+use crate::db::text::text;
+use crate::error::Error;
+use crate::ids::{IdSource, Uptime};
+use crate::journal::agent_note::{self, OF_GONE_AGENTS};
+use crate::journal::append::put;
+use crate::journal::schema::Journal;
+use crate::journal::sequence::{self, POSITION};
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetentionLimits {
+    /// Messages from so many prunings ago are deleted, unless a cursor, an inbox or an open question still needs them. A
+    /// cursor that was not used for as long keeps nothing.
+    pub prunings: usize,
+    /// More messages than this are not kept, oldest first, read or not.
+    pub messages: u32,
+    /// More bytes than this are not kept either.
+    pub bytes: u64,
+}
+
+impl Default for RetentionLimits {
+    /// About a month, and what a query over all of it can still bear.
+    fn default() -> Self {
+        Self { prunings: 30, messages: 200_000, bytes: 1 << 30 }
+    }
+}
+
+/// What was forgotten.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Messages.
+    pub messages: usize,
+    /// Of them, how many went because there were too many, read or not.
+    pub over_limit: usize,
+}
+
+/// The shortest time between two prunings, of the time that the machine runs. Less than a day, so that a daily routine
+/// does not skip every second one.
+const INTERVAL: Duration = Duration::from_hours(20);
+/// How much of that may pass before it is written down, so that a machine that is started anew each day prunes as well.
+const NOTE_AFTER: Duration = Duration::from_hours(1);
+/// Messages that are taken away at once while there are too many bytes.
+const DELETE_CHUNK: i64 = 1_000;
+
+/// The note that holds the prunings.
+const PRUNINGS: &str = "prunings";
+/// The note with the oldest message that was left when others were removed last.
+const KEPT_FROM: &str = "kept from";
+/// The note with the time at which deleted messages were last reported to the person.
+const REPORTED: &str = "told of forgotten messages";
+
+/// The prunings so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Prunings {
+    /// How many there were.
+    count: usize,
+    /// The highest number at each of the last ones, oldest first.
+    highest: Vec<i64>,
+    /// The boot in which the time was looked at last.
+    boot: String,
+    /// Seconds since that boot, then.
+    at: u64,
+    /// Seconds since the last pruning, until then.
+    waited: u64,
+}
+
+impl Prunings {
+    fn read(connection: &Connection) -> rusqlite::Result<Option<Self>> {
+        let known = agent_note::value(connection, PRUNINGS)?
+            .and_then(|note| serde_json::from_str::<Self>(&note).ok());
+        // Numbers only grow: others are damaged, and must not make anything old.
+        Ok(known.filter(|known| known.highest.is_sorted()))
+    }
+
+    fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        // Plain data: it cannot fail to be written.
+        let value = serde_json::to_string(self).unwrap_or_default();
+        agent_note::set(transaction, PRUNINGS, &value)
+    }
+
+    /// The time that passed since it was looked at last: what the machine has been running since then, as far as is known.
+    fn passed(&self, uptime: &Uptime) -> Duration {
+        let at = if uptime.boot == self.boot { Duration::from_secs(self.at) } else { Duration::ZERO };
+        uptime.since_boot.saturating_sub(at)
+    }
+
+    fn look(&mut self, uptime: &Uptime) {
+        self.waited = self.waited.saturating_add(self.passed(uptime).as_secs());
+        (self.boot, self.at) = (uptime.boot.clone(), uptime.since_boot.as_secs());
+    }
+}
+
+impl Journal {
+    /// Prunes with the usual limits if it is time. Called by listeners and the hub, which have the time.
+    pub fn prune_if_due(&mut self, uptime: &Uptime, stamp: &IdSource) -> Result<(), Error> {
+        let known = self.read(Prunings::read)?;
+        let passed = known.as_ref().map(|known| known.passed(uptime));
+        let waited =
+            known.as_ref().zip(passed).map(|(known, passed)| Duration::from_secs(known.waited) + passed);
+        if waited.is_none_or(|waited| waited >= INTERVAL) {
+            self.prune_at(RetentionLimits::default(), uptime, stamp)?;
+        } else if passed.is_some_and(|passed| passed >= NOTE_AFTER)
+            || known.is_some_and(|known| known.boot != uptime.boot)
+        {
+            self.write(|transaction| {
+                let mut prunings = Prunings::read(transaction)?.unwrap_or_default();
+                prunings.look(uptime);
+                prunings.write(transaction)
+            })?;
+        }
+        self.forget_over_limit(RetentionLimits::default(), stamp).map(drop)
+    }
+
+    /// Prunes now.
+    pub fn prune(&mut self, limits: RetentionLimits, stamp: &IdSource) -> Result<Pruned, Error> {
+        self.prune_at(limits, &Uptime::now(), stamp)
+    }
+
+    fn prune_at(
+        &mut self,
+        limits: RetentionLimits,
+        uptime: &Uptime,
+        stamp: &IdSource,
+    ) -> Result<Pruned, Error> {
+        let messages = self.write(|transaction| {
+            let mut prunings = Prunings::read(transaction)?.unwrap_or_default();
+            prunings.look(uptime);
+            prunings.waited = 0;
+            prunings.count += 1;
+            let highest = sequence::highest(transaction)?;
+            let old = match prunings.highest.len().checked_sub(limits.prunings) {
+                Some(place) => prunings.highest[place],
+                None => 0,
+            };
+            prunings.highest.push(highest);
+            let surplus = prunings.highest.len().saturating_sub(limits.prunings);
+            prunings.highest.drain(..surplus);
+            prunings.write(transaction)?;
+            let idle = i64::try_from(limits.prunings).unwrap_or(i64::MAX);
+            let messages = forget_old(transaction, old, idle)?;
+            transaction.execute("UPDATE cursor SET idle = idle + 1", [])?;
+            forget_agents(transaction, &prunings, limits)?;
+            Ok(messages)
+        })?;
+        let over_limit = self.forget_over_limit(limits, stamp)?;
+        Ok(Pruned { messages: messages + over_limit, over_limit })
+    }
+
+    /// The oldest message that was left when others were removed last. What is older than that was removed because it was
+    /// old, and not lost to damage.
+    pub fn kept_from(&mut self) -> Result<Option<MessageId>, Error> {
+        self.read(|connection| {
+            let parse = |id: String| MessageId::parse(&id).ok();
+            let noted = agent_note::value(connection, KEPT_FROM)?.and_then(parse);
+            // The note may be damaged, too: what the journal has is not older than what it keeps.
+            Ok(noted.zip(oldest(connection)?.and_then(parse)).map(|(noted, oldest)| noted.min(oldest)))
+        })
+    }
+
+    /// Forgets the oldest messages where there are more than the limits allow, read or not, and tells the person. Gives
+    /// how many.
+    pub fn forget_over_limit(&mut self, limits: RetentionLimits, stamp: &IdSource) -> Result<usize, Error> {
+        if !self.read(|connection| is_over(connection, limits))? {
+            return Ok(0);
+        }
+        self.write(|transaction| {
+            let mut forgotten = transaction
+                .prepare("DELETE FROM message WHERE seq <= (SELECT seq FROM message ORDER BY seq DESC LIMIT 1 OFFSET ?1)")?
+                .execute([limits.messages])?;
+            while used_bytes(transaction)? > limits.bytes {
+                let piece = "DELETE FROM message WHERE seq IN (SELECT seq FROM message ORDER BY seq LIMIT ?1)";
+                match transaction.prepare(piece)?.execute([DELETE_CHUNK])? {
+                    0 => break,
+                    more => forgotten += more,
+                }
+            }
+            if forgotten > 0 {
+                forget_receipts(transaction)?;
+                note_oldest(transaction)?;
+                tell(transaction, forgotten, stamp)?;
+            }
+            Ok(forgotten)
+        })
+    }
+}
+
+/// The oldest message, by when it was made: that is not the order in which they came.
+fn oldest(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    connection.query_row("SELECT id FROM message ORDER BY id LIMIT 1", [], |row| text(row, 0)).optional()
+}
+
+/// Notes what is left, after messages were removed.
+fn note_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    match oldest(transaction)? {
+        Some(id) => agent_note::set(transaction, KEPT_FROM, &id),
+        None => Ok(()),
+    }
+}
+
+fn is_over(connection: &Connection, limits: RetentionLimits) -> rusqlite::Result<bool> {
+    // Numbers have gaps, so this counts too many at most: a look that costs nothing.
+    let span: i64 = connection.query_row(
+        "SELECT coalesce((SELECT max(seq) FROM message) - (SELECT min(seq) FROM message) + 1, 0)",
+        [],
+        |row| row.get(0),
+    )?;
+    if used_bytes(connection)? > limits.bytes {
+        return Ok(true);
+    }
+    let most = i64::from(limits.messages);
+    let count = "SELECT count(*) FROM message";
+    Ok(span > most && connection.query_row(count, [], |row| row.get::<_, i64>(0))? > most)
+}
+
+/// Forgets messages up to that number that are not needed any more: a cursor in use has not come to them, a live agent has
+/// not seen them, or they ask what is not answered.
+fn forget_old(transaction: &Transaction<'_>, old: i64, idle: i64) -> rusqlite::Result<usize> {
+    let messages = transaction
+        .prepare(&format!(
+            "WITH place(scope, seq) AS MATERIALIZED (SELECT scope, {POSITION} FROM cursor WHERE idle < ?2)
+             DELETE FROM message WHERE seq <= ?1
+             AND NOT EXISTS (SELECT 1 FROM place
+                 WHERE place.scope IN (message.scope, '*') AND place.seq < message.seq)
+             AND NOT EXISTS (SELECT 1 FROM receipt JOIN agent ON agent.id = receipt.agent
+                 WHERE receipt.seq = message.seq AND receipt.state <> 'seen' AND agent.state <> 'exited')
+             AND NOT EXISTS (SELECT 1 FROM question
+                 WHERE question.id = message.question_id AND question.answered IS NULL)"
+        ))?
+        .execute([old, idle])?;
+    if messages > 0 {
+        note_oldest(transaction)?;
+    }
+    forget_receipts(transaction)?;
+    transaction.execute(
+        "DELETE FROM question WHERE answered IS NOT NULL AND id NOT IN (
+             SELECT question_id FROM message WHERE question_id IS NOT NULL)",
+        [],
+    )?;
+    Ok(messages)
+}
+
+fn forget_receipts(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute("DELETE FROM receipt WHERE seq NOT IN (SELECT seq FROM message)", []).map(drop)
+}
+
+/// Forgets agents that have been gone for so many prunings, and what was noted about them. A note `gone:ID` holds the
+/// pruning that found an agent gone first.
+fn forget_agents(
+    transaction: &Transaction<'_>,
+    prunings: &Prunings,
+    limits: RetentionLimits,
+) -> rusqlite::Result<()> {
+    let count = i64::try_from(prunings.count).unwrap_or(i64::MAX);
+    let old = count.saturating_sub(i64::try_from(limits.prunings).unwrap_or(i64::MAX));
+    let gone = "SELECT id FROM agent WHERE state = 'exited'";
+    transaction.execute(
+        &format!("DELETE FROM note WHERE name LIKE 'gone:%' AND substr(name, 6) NOT IN ({gone})"),
+        [],
+    )?;
+    transaction.execute(
+        "INSERT OR IGNORE INTO note (name, value)
+         SELECT 'gone:' || id, CAST(?1 AS TEXT) FROM agent WHERE state = 'exited'",
+        [count],
+    )?;
+    transaction.execute(
+        "DELETE FROM agent WHERE state = 'exited' AND id IN (
+             SELECT substr(name, 6) FROM note WHERE name LIKE 'gone:%' AND CAST(value AS INTEGER) <= ?1)",
+        [old],
+    )?;
+    transaction.execute(&format!("DELETE FROM note WHERE {OF_GONE_AGENTS}"), []).map(drop)
+}
+
+/// The pages that hold something.
+fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
+    let number =
+        |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0));
+    let pages = number("page_count")?.saturating_sub(number("freelist_count")?);
+    Ok(pages.saturating_mul(number("page_size")?).try_into().unwrap_or(0))
+}
+
+/// Reports it to the person, once a day at most.
+fn tell(transaction: &Transaction<'_>, forgotten: usize, stamp: &IdSource) -> rusqlite::Result<()> {
+    const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+    let told = agent_note::value(transaction, REPORTED)?.and_then(|told| told.parse::<i64>().ok());
+    if told.is_some_and(|told| (told..told.saturating_add(DAY_MS)).contains(&stamp.unix_ms)) {
+        return Ok(());
+    }
+    agent_note::set(transaction, REPORTED, &stamp.unix_ms.to_string())?;
+    let text = format!(
+        "The journal is full: its {forgotten} oldest messages were removed, read or not. \
+         `ringer status` shows who sends and who does not read."
+    );
+    let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Notice(Kind::Error), &text);
+    draft.recipient = Recipient::Person;
+    // No doorbell is rung for it: the hub reads it with the next message.
+    put(transaction, &draft, &stamp.message_id(), stamp.unix_ms).map(drop)
+}

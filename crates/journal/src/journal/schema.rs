@@ -1,0 +1,247 @@
+//! The journal's file: the messages, and all other state that every process may change.
+
+use rusqlite::{Connection, Transaction};
+
+use crate::db::database::Database;
+use crate::db::repair_record::REPAIR;
+use crate::db::schema::Schema;
+use crate::error::Error;
+use crate::home::{Home, JOURNAL_FILE};
+use crate::journal::sequence;
+use crate::upgrade;
+use crate::wake::doorbell;
+
+/// An open journal.
+pub type Journal = Database<JournalSchema>;
+
+/// The schema of the journal.
+#[derive(Debug, Default)]
+pub struct JournalSchema {
+    hub_was_woken: bool,
+}
+
+impl Schema for JournalSchema {
+    const FILE: &'static str = JOURNAL_FILE;
+    const LOCK: &'static str = "write.lock";
+    const TABLES: &'static [&'static str] = &[
+        MESSAGE,
+        MESSAGE_SCOPE,
+        CURSOR,
+        WAITER,
+        QUESTION,
+        AGENT,
+        RECEIPT,
+        NOTE,
+        LEAD,
+        NEWEST_EVENT,
+        SPOOLED,
+        REPAIR,
+        GENERATION,
+    ];
+    const MIGRATIONS: &'static [&'static [&'static str]] = &[
+        // Agents whose state any process can go on from.
+        &["DROP TABLE agent", AGENT, LEAD],
+        // The hub's tables move to their own file: every process that opens the journal reads the definitions of all its
+        // tables, and those were half of them.
+        &[
+            "DROP TABLE IF EXISTS notification",
+            "DROP TABLE IF EXISTS trail",
+            "DROP TABLE IF EXISTS undecided",
+            "DROP TABLE IF EXISTS outbox",
+            "DROP TABLE IF EXISTS popup",
+            "DROP TABLE IF EXISTS dead_letter",
+        ],
+        // Events of hooks can be spooled and applied late. A cursor names the message of its number, the file has a
+        // generation, and repairs are recorded.
+        &[
+            NEWEST_EVENT,
+            SPOOLED,
+            "ALTER TABLE cursor RENAME TO cursor_3",
+            CURSOR,
+            "INSERT INTO cursor (consumer, scope, seq, id, touched, idle)
+             SELECT consumer, scope, seq, (SELECT id FROM message WHERE message.seq = cursor_3.seq), touched, 0
+             FROM cursor_3",
+            "DROP TABLE cursor_3",
+            REPAIR,
+            GENERATION,
+        ],
+    ];
+    /// Without `waiter`: waiting processes register again.
+    const RESCUED_TABLES: &'static [&'static str] =
+        &["message", "cursor", "question", "agent", "receipt", "lead", "note", "spooled", "repair"];
+
+    fn before_migration(home: &Home, connection: &Connection, version: i64) -> Result<(), Error> {
+        // Only version 2 had the hub's tables in this file.
+        if version == 2 { upgrade::move_out(home, connection) } else { Ok(()) }
+    }
+
+    /// Numbers must not be given again, or cursors would skip new messages; also where no message could be read. The
+    /// messages are the same under the same numbers, so cursors into the damaged file are cursors into this one.
+    fn after_rescue(fresh: &Transaction<'_>, damaged: &Connection) -> rusqlite::Result<()> {
+        let highest: i64 = damaged
+            .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'message'", [], |row| row.get(0))
+            .unwrap_or(0);
+        fresh.execute("DELETE FROM message WHERE seq > ?1", [HIGHEST_NUMBER])?;
+        let highest = Some(highest).filter(|highest| *highest <= HIGHEST_NUMBER).unwrap_or(0);
+        let floor: i64 = fresh.query_row(
+            "SELECT max(?1, coalesce((SELECT max(seq) FROM message), 0),
+                        coalesce((SELECT max(seq) FROM cursor WHERE seq <= ?2), 0),
+                        coalesce((SELECT max(seq) FROM receipt WHERE seq <= ?2), 0))",
+            [highest, HIGHEST_NUMBER],
+            |row| row.get(0),
+        )?;
+        fresh.execute("DELETE FROM sqlite_sequence WHERE name = 'message'", [])?;
+        fresh.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('message', ?1)", [floor])?;
+        if let Ok(generation) = sequence::generation(damaged)
+            && is_generation(&generation)
+        {
+            fresh.execute("UPDATE note SET value = ?1 WHERE name = 'generation'", [generation])?;
+        }
+        Ok(())
+    }
+
+    fn is_exhausted(connection: &Connection) -> bool {
+        let query = "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'message'), 0),
+                                coalesce((SELECT max(seq) FROM message), 0))";
+        connection.query_row(query, [], |row| row.get(0)).is_ok_and(|highest: i64| highest > HIGHEST_NUMBER)
+    }
+
+    /// Waiting processes have the old file open and are registered nowhere now: all are woken, and register again.
+    fn after_repair(home: &Home) {
+        doorbell::wake_all(home);
+    }
+}
+
+impl Journal {
+    /// Wakes waiting processes and the hub. To be called once the change is on disk, and not before.
+    pub(crate) fn wake(&mut self, bells: &[String]) {
+        doorbell::wake_named(&self.home, bells);
+        self.wake_hub();
+    }
+
+    /// Wakes the hub alone: something changed that only the hub reads.
+    pub(crate) fn wake_hub(&mut self) {
+        self.schema.hub_was_woken = doorbell::wake(&doorbell::named(&self.home, doorbell::HUB));
+    }
+
+    /// Wakes all waiting processes: something was spooled, and each of them can apply it.
+    pub(crate) fn wake_all(&mut self) {
+        self.schema.hub_was_woken = doorbell::wake_all(&self.home);
+    }
+
+    /// Whether a hub was running at the last change. If not, the caller has to start one.
+    pub fn hub_was_woken(&self) -> bool {
+        self.schema.hub_was_woken
+    }
+}
+
+const MESSAGE: &str = "CREATE TABLE message (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    ts INTEGER NOT NULL,
+    scope TEXT NOT NULL,
+    sender TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    recipient TEXT NOT NULL,
+    title TEXT,
+    subtitle TEXT,
+    body TEXT NOT NULL,
+    category TEXT,
+    question_id TEXT,
+    key TEXT,
+    ttl INTEGER,
+    origin TEXT,
+    machine TEXT
+) STRICT";
+
+const MESSAGE_SCOPE: &str = "CREATE INDEX message_scope ON message (scope)";
+
+/// `id` is that of the message `seq`. `touched` is for people; `idle` counts the prunings since, because clocks jump.
+const CURSOR: &str = "CREATE TABLE cursor (
+    consumer TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    id TEXT,
+    touched INTEGER NOT NULL,
+    idle INTEGER NOT NULL,
+    PRIMARY KEY (consumer, scope)
+) STRICT, WITHOUT ROWID";
+
+const WAITER: &str = "CREATE TABLE waiter (
+    bell TEXT PRIMARY KEY,
+    topic TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    own TEXT
+) STRICT, WITHOUT ROWID";
+
+const QUESTION: &str = "CREATE TABLE question (
+    id TEXT PRIMARY KEY,
+    scope TEXT NOT NULL,
+    asker TEXT NOT NULL,
+    asked INTEGER NOT NULL,
+    question TEXT NOT NULL,
+    options TEXT NOT NULL,
+    answered INTEGER,
+    answerer TEXT,
+    answer TEXT
+) STRICT, WITHOUT ROWID";
+
+const AGENT: &str = "CREATE TABLE agent (
+    id TEXT PRIMARY KEY,
+    client TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    worktree TEXT,
+    cwd TEXT,
+    surface TEXT,
+    manager TEXT,
+    name TEXT,
+    pid INTEGER,
+    started INTEGER,
+    by_hooks INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    seen INTEGER NOT NULL,
+    machine TEXT NOT NULL,
+    blocks INTEGER NOT NULL
+) STRICT, WITHOUT ROWID";
+
+const RECEIPT: &str = "CREATE TABLE receipt (
+    agent TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    queued INTEGER NOT NULL,
+    leased_until INTEGER,
+    call_id TEXT,
+    delivered INTEGER,
+    seen INTEGER,
+    PRIMARY KEY (agent, seq)
+) STRICT, WITHOUT ROWID";
+
+const NOTE: &str = "CREATE TABLE note (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID";
+
+/// When an agent's newest event happened, in nanoseconds on the clock that never jumps. Beside the table, because that is
+/// what version 2 made.
+const NEWEST_EVENT: &str = "ALTER TABLE agent ADD COLUMN newest INTEGER NOT NULL DEFAULT 0";
+
+const SPOOLED: &str = "CREATE TABLE spooled (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID";
+
+const LEAD: &str = "CREATE TABLE lead (
+    scope TEXT PRIMARY KEY,
+    agent TEXT
+) STRICT, WITHOUT ROWID";
+
+/// A message for every microsecond of 250 years: a higher number is damage.
+const HIGHEST_NUMBER: i64 = 1 << 53;
+
+/// Another file gets another one, so that a cursor into this one is no cursor into that one.
+const GENERATION: &str =
+    "INSERT OR REPLACE INTO note (name, value) VALUES ('generation', lower(hex(randomblob(8))))";
+
+/// Whether a word can be what [`GENERATION`] makes: 8 random bytes in hexadecimal.
+fn is_generation(word: &str) -> bool {
+    word.len() == 16 && word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}

@@ -1,0 +1,226 @@
+//! What the journal holds: listeners, cursors, agents, open questions. And the removal of a scope.
+
+use std::path::PathBuf;
+
+use ringer_core::{Message, MessageId, Recipient, Scope};
+use rusqlite::{OptionalExtension, Row, params};
+
+use crate::db::migrate;
+use crate::db::text::{optional_text, text};
+use crate::error::Error;
+use crate::journal::row::COLUMNS;
+use crate::journal::schema::Journal;
+use crate::journal::sequence::POSITION;
+use crate::wake::doorbell::{self, LockOwner};
+
+/// A listener process that is alive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningListener {
+    /// Its doorbell.
+    pub bell: PathBuf,
+    /// The process.
+    pub owner: LockOwner,
+}
+
+/// What a consumer has not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadCount {
+    /// The consumer.
+    pub consumer: String,
+    /// Where.
+    pub scope: String,
+    /// How many messages.
+    pub messages: i64,
+    /// When it last read, in milliseconds since 1970.
+    pub touched_ms: i64,
+}
+
+/// An agent in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownAgent {
+    /// Its id.
+    pub id: String,
+    /// The client program, if its hooks have reported it.
+    pub client: Option<String>,
+    /// The client's session.
+    pub session_id: Option<String>,
+    /// Its state, if its hooks have reported it.
+    pub state: Option<String>,
+    /// Where.
+    pub scope: String,
+    /// When its last signal or message came, in milliseconds since 1970.
+    pub seen_ms: i64,
+    /// Since when it is in that state.
+    pub since_ms: Option<i64>,
+    /// Where it works.
+    pub cwd: Option<String>,
+    /// The surface it is on.
+    pub surface: Option<String>,
+    /// What people call it.
+    pub name: Option<String>,
+    /// Whether it is the lead of its scope.
+    pub lead: bool,
+}
+
+/// What is in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalStats {
+    /// The schema's version.
+    pub schema: i64,
+    /// How many messages are kept.
+    pub messages: i64,
+    /// Listeners that are alive.
+    pub listeners: Vec<RunningListener>,
+    /// What each consumer has not read.
+    pub unread: Vec<UnreadCount>,
+    /// Agents, latest first.
+    pub agents: Vec<KnownAgent>,
+    /// Questions that are open.
+    pub open_questions: i64,
+}
+
+impl Journal {
+    /// When a hook of each client was last called, in milliseconds since 1970. A client without a call is left out.
+    pub fn clients_last_seen(&mut self) -> Result<Vec<(String, i64)>, Error> {
+        self.read(|connection| {
+            let query = "SELECT client, max(seen) FROM agent WHERE by_hooks GROUP BY client";
+            let mut statement = connection.prepare(query)?;
+            statement.query_map([], |row| Ok((text(row, 0)?, row.get(1)?)))?.collect()
+        })
+    }
+
+    /// Counts what is in the journal, of one scope or of all.
+    pub fn stats(&mut self, scope: Option<&Scope>, unix_ms: i64) -> Result<JournalStats, Error> {
+        let name = scope.map(Scope::as_str);
+        let [default, lead, all] = Recipient::FOR_LEAD;
+        let listeners = self.listeners(scope);
+        self.read(|connection| {
+            Ok(JournalStats {
+                schema: migrate::version(connection)?,
+                messages: connection.query_row(
+                    "SELECT count(*) FROM message WHERE (?1 IS NULL OR scope = ?1) AND kind NOT LIKE 'mark-%'",
+                    [name],
+                    |row| row.get(0),
+                )?,
+                listeners: listeners.clone(),
+                unread: connection
+                    .prepare(
+                        &format!("SELECT consumer, cursor.scope, touched,
+                                (SELECT count(*) FROM message WHERE message.scope = cursor.scope
+                                 AND message.seq > {POSITION} AND recipient IN (?2, ?3, ?4)
+                                 AND kind NOT LIKE 'mark-%' AND (ttl IS NULL OR ts + ttl > ?5))
+                         FROM cursor WHERE scope <> '*' AND (?1 IS NULL OR scope = ?1) ORDER BY consumer, cursor.scope"),
+                    )?
+                    .query_map(params![name, default, lead, all, unix_ms], unread)?
+                    .collect::<rusqlite::Result<_>>()?,
+                agents: connection
+                    .prepare(
+                        "SELECT id, client, session_id, state, scope, seen, since, cwd, surface, name,
+                                id IS (SELECT lead.agent FROM lead WHERE lead.scope = agent.scope)
+                         FROM agent WHERE (?1 IS NULL OR scope = ?1)
+                         UNION ALL
+                         SELECT sender, NULL, NULL, NULL, scope, max(ts), NULL, NULL, NULL, NULL, 0 FROM message
+                         WHERE sender <> 'system' AND (?1 IS NULL OR scope = ?1)
+                           AND sender NOT IN (SELECT id FROM agent)
+                         GROUP BY sender, scope ORDER BY 6 DESC, 1",
+                    )?
+                    .query_map([name], agent)?
+                    .collect::<rusqlite::Result<_>>()?,
+                open_questions: connection.query_row(
+                    "SELECT count(*) FROM question WHERE answered IS NULL AND (?1 IS NULL OR scope = ?1)",
+                    [name],
+                    |row| row.get(0),
+                )?,
+            })
+        })
+    }
+
+    /// The listeners that are alive: their locks are held.
+    pub fn listeners(&self, scope: Option<&Scope>) -> Vec<RunningListener> {
+        doorbell::all(&self.home)
+            .into_iter()
+            .filter(|bell| doorbell::is_alive(bell))
+            .filter_map(|bell| Some(RunningListener { owner: doorbell::owner(&bell)?, bell }))
+            .filter(|listening| scope.is_none_or(|scope| listening.owner.scope == scope.as_str()))
+            .collect()
+    }
+
+    /// The agent that works in a worktree, if there is exactly one alive.
+    pub fn agent_of_worktree(&mut self, worktree: &str) -> Result<Option<String>, Error> {
+        let mut agents: Vec<String> = self.read(|connection| {
+            connection
+                .prepare("SELECT id FROM agent WHERE worktree = ?1 AND state <> 'exited' LIMIT 2")?
+                .query_map([worktree], |row| text(row, 0))?
+                .collect()
+        })?;
+        Ok(if agents.len() == 1 { agents.pop() } else { None })
+    }
+
+    /// The agent of that id or session id, if the journal knows it.
+    pub fn agent_named(&mut self, name: &str) -> Result<Option<String>, Error> {
+        self.read(|connection| {
+            connection
+                .prepare(
+                    "SELECT id FROM agent WHERE ?1 IN (id, session_id, name)
+                          ORDER BY id <> ?1, state = 'exited', seen DESC LIMIT 1",
+                )?
+                .query_row([name], |row| text(row, 0))
+                .optional()
+        })
+    }
+
+    /// The messages of a scope that no consumer has read.
+    pub fn never_read(&mut self, scope: &Scope) -> Result<Vec<Message>, Error> {
+        self.select(
+            &format!(
+                "SELECT {COLUMNS} FROM message WHERE scope = ?1 AND kind NOT LIKE 'mark-%'
+                 AND seq > coalesce((SELECT max({POSITION}) FROM cursor WHERE scope = ?1), 0) ORDER BY seq"
+            ),
+            &[&scope.as_str()],
+            usize::MAX,
+        )
+    }
+
+    /// Takes a scope out: its messages, cursors, questions, receipts and agents. Gives the ids of the messages, which are
+    /// to be deleted from the hub store.
+    pub fn remove_scope(&mut self, scope: &Scope) -> Result<Vec<MessageId>, Error> {
+        self.write(|transaction| {
+            let name = [scope.as_str()];
+            let mut select = transaction.prepare("SELECT id FROM message WHERE scope = ?1")?;
+            let ids: Vec<String> = select.query_map(name, |row| text(row, 0))?.collect::<Result<_, _>>()?;
+            transaction
+                .prepare("DELETE FROM receipt WHERE seq IN (SELECT seq FROM message WHERE scope = ?1)")?
+                .execute(name)?;
+            for table in ["cursor", "question", "agent", "waiter", "lead"] {
+                transaction.prepare(&format!("DELETE FROM {table} WHERE scope = ?1"))?.execute(name)?;
+            }
+            transaction.prepare("DELETE FROM message WHERE scope = ?1")?.execute(name)?;
+            Ok(ids.iter().filter_map(|id| MessageId::parse(id).ok()).collect())
+        })
+    }
+}
+
+fn unread(row: &Row<'_>) -> rusqlite::Result<UnreadCount> {
+    Ok(UnreadCount {
+        consumer: text(row, 0)?,
+        scope: text(row, 1)?,
+        touched_ms: row.get(2)?,
+        messages: row.get(3)?,
+    })
+}
+
+fn agent(row: &Row<'_>) -> rusqlite::Result<KnownAgent> {
+    Ok(KnownAgent {
+        id: text(row, 0)?,
+        client: optional_text(row, 1)?,
+        session_id: optional_text(row, 2)?,
+        state: optional_text(row, 3)?,
+        scope: text(row, 4)?,
+        seen_ms: row.get(5)?,
+        since_ms: row.get(6)?,
+        cwd: optional_text(row, 7)?,
+        surface: optional_text(row, 8)?,
+        name: optional_text(row, 9)?,
+        lead: row.get(10)?,
+    })
+}

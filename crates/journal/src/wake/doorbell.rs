@@ -1,0 +1,316 @@
+//! Doorbells: FIFOs by which a writer wakes waiting processes without waiting for them.
+//!
+//! A doorbell carries no data. Messages are read from the journal, so a lost wake-up loses no message, and waking a process
+//! that has ended costs microseconds.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+
+use crate::home::Home;
+use crate::lock::{Lock, is_at, is_held};
+use crate::process::started;
+
+/// The name of the hub's doorbell. There is one hub, and every writer wakes it.
+pub(crate) const HUB: &str = "hub";
+
+/// The process that waits at a doorbell. Written into the locked file beside it, for people and for `ringer nuke`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockOwner {
+    /// The process.
+    pub pid: u32,
+    /// When it started, in the kernel's clock ticks: another process may have the same pid by now.
+    pub started: Option<u64>,
+    /// What it reads as.
+    pub consumer: String,
+    /// Where.
+    pub scope: String,
+}
+
+impl LockOwner {
+    /// Whether the process of that number is still the one that waits here, and not another with its number.
+    pub fn is_running(&self) -> bool {
+        self.started.is_none() || started(self.pid) == self.started
+    }
+}
+
+/// A doorbell of this process: a FIFO that others write to, and a lock that shows that this process is alive.
+#[derive(Debug)]
+pub(crate) struct Doorbell {
+    fifo: File,
+    name: String,
+    path: PathBuf,
+    _alive: Lock,
+}
+
+impl Doorbell {
+    /// Creates a doorbell. If another process has that name, it fails once the deadline has passed.
+    pub(crate) fn create(
+        home: &Home,
+        name: &str,
+        owner: &LockOwner,
+        deadline: Option<Instant>,
+    ) -> io::Result<Self> {
+        let path = named(home, name);
+        let alive = Lock::take(&lock_of(&path), deadline)?.ok_or(ErrorKind::WouldBlock)?;
+        // Left by a process that was killed, or not a doorbell at all.
+        remove_any(&path);
+        alive.file().set_len(0)?;
+        let mut line = serde_json::to_vec(owner)?;
+        line.push(b'\n');
+        alive.file().write_all(&line)?;
+        make_fifo(&path)?;
+        // Read and write: there is always a writer then, so an idle FIFO does not read as closed.
+        let fifo = OpenOptions::new().read(true).write(true).custom_flags(nonblocking()).open(&path)?;
+        Ok(Self { fifo, name: name.to_owned(), path, _alive: alive })
+    }
+
+    /// The name by which other processes find it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Reads away all wake-ups, and gives whether there were any. To be called *before* reading the journal: a message that
+    /// comes later wakes again.
+    pub(crate) fn drain(&self) -> io::Result<bool> {
+        let mut rings = [0; 512];
+        let mut rang = false;
+        loop {
+            match (&self.fifo).read(&mut rings) {
+                Ok(_) => rang = true,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(rang),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl AsFd for Doorbell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fifo.as_fd()
+    }
+}
+
+impl Drop for Doorbell {
+    fn drop(&mut self) {
+        // If this fails, the next process that registers removes the files.
+        remove(&self.path);
+    }
+}
+
+/// Wakes the process at a doorbell. Never waits and never creates the file. Gives whether a process reads it; a regular
+/// file under that name, left by a backup or a shell's `>`, counts as none.
+pub(crate) fn wake(path: &Path) -> bool {
+    let opened = OpenOptions::new().write(true).custom_flags(nonblocking()).open(path);
+    let Ok(mut fifo) = opened else { return false };
+    if !fifo.metadata().is_ok_and(|metadata| metadata.file_type().is_fifo()) {
+        return false;
+    }
+    // A full FIFO wakes its reader already.
+    let _ = fifo.write(b"!");
+    true
+}
+
+/// Wakes all of them, by their names: with several listeners, the first may die before it has read.
+pub(crate) fn wake_named(home: &Home, names: &[String]) {
+    for name in names {
+        wake(&named(home, name));
+    }
+}
+
+/// Wakes every doorbell of a home, registered or not. Gives whether a hub is there.
+pub(crate) fn wake_all(home: &Home) -> bool {
+    let hub = named(home, HUB);
+    all(home).iter().filter(|bell| **bell != hub).for_each(|bell| {
+        wake(bell);
+    });
+    wake(&hub)
+}
+
+/// The doorbell of that name.
+pub(crate) fn named(home: &Home, name: &str) -> PathBuf {
+    home.bells().join(name).with_extension("fifo")
+}
+
+/// Whether the process behind a doorbell is alive.
+pub(crate) fn is_alive(path: &Path) -> bool {
+    is_held(&lock_of(path))
+}
+
+/// The process that waits at a doorbell, if its file can be read.
+pub(crate) fn owner(path: &Path) -> Option<LockOwner> {
+    serde_json::from_slice(&fs::read(lock_of(path)).ok()?).ok()
+}
+
+/// Removes a doorbell whose process has ended. Under its lock, so that a process that is just creating it notices.
+pub(crate) fn remove_if_stale(path: &Path) -> bool {
+    let lock = lock_of(path);
+    match File::open(&lock) {
+        Ok(file) if file.try_lock().is_ok() => {
+            if is_at(&file, &lock) {
+                remove(path);
+            }
+            true
+        }
+        // The lock is made first and removed last: without it, no process waits there.
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            remove(path);
+            true
+        }
+        // Its process lives, or an error such as too many open files says nothing about that.
+        _ => false,
+    }
+}
+
+/// Removes doorbells of processes that were killed before they were registered.
+pub(crate) fn remove_stale(home: &Home) {
+    for bell in all(home) {
+        remove_if_stale(&bell);
+    }
+}
+
+/// Removes whatever has the name of a doorbell. A directory that is not empty stays, and creating the doorbell fails.
+fn remove_any(path: &Path) {
+    // Gone already is as good.
+    if fs::remove_file(path).is_err() {
+        let _ = fs::remove_dir(path);
+    }
+}
+
+fn remove(path: &Path) {
+    remove_any(path);
+    let _ = fs::remove_file(lock_of(path));
+}
+
+/// Every doorbell in the home, registered or not.
+pub(crate) fn all(home: &Home) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(home.bells()) else { return Vec::new() };
+    let mut bells: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path().with_extension("fifo")).collect();
+    bells.sort();
+    bells.dedup();
+    bells
+}
+
+fn lock_of(path: &Path) -> PathBuf {
+    path.with_extension("lock")
+}
+
+/// Makes a FIFO that is its owner's alone.
+#[cfg(not(target_os = "macos"))]
+fn make_fifo(path: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    Ok(mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?)
+}
+
+/// Makes a FIFO that is its owner's alone. rustix has none for macOS.
+#[cfg(target_os = "macos")]
+fn make_fifo(path: &Path) -> io::Result<()> {
+    use nix::sys::stat::Mode;
+    Ok(nix::unistd::mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR)?)
+}
+
+fn nonblocking() -> i32 {
+    OFlags::NONBLOCK.bits().cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    fn created() -> (tempfile::TempDir, Home, Doorbell) {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path());
+        home.make_directories().unwrap();
+        let owner = LockOwner { pid: 1, started: None, consumer: "lead".into(), scope: "global".into() };
+        let bell = Doorbell::create(&home, "a", &owner, None).unwrap();
+        (directory, home, bell)
+    }
+
+    fn rings(bell: &Doorbell) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(bell, PollFlags::IN)], Some(&now)).unwrap() == 1
+    }
+
+    #[test]
+    fn a_ring_stays_until_it_is_forgotten() {
+        let (_directory, _home, bell) = created();
+        assert!(!rings(&bell));
+        for _ in 0..100_000 {
+            wake(&bell.path);
+        }
+        assert!(rings(&bell));
+        assert!(bell.drain().unwrap());
+        assert!(!rings(&bell) && !bell.drain().unwrap());
+    }
+
+    /// R2: in the plan the shell created a regular file here, and every later listener died of it.
+    #[test]
+    fn ringing_never_makes_a_doorbell() {
+        let (_directory, _home, bell) = created();
+        let path = bell.path.clone();
+        drop(bell);
+        wake(&path);
+        assert!(!path.exists());
+    }
+
+    /// A regular file in place of the FIFO once counted as a running hub, so that none was started.
+    #[test]
+    fn what_is_no_doorbell_has_heard_nothing_and_gives_way_to_one() {
+        let (_directory, home, bell) = created();
+        let owner = owner(&bell.path).unwrap();
+        let path = named(&home, "b");
+        let make: [&dyn Fn(); 4] = [
+            &|| fs::write(&path, "").unwrap(),
+            &|| fs::create_dir(&path).unwrap(),
+            &|| std::os::unix::fs::symlink(&bell.path, &path).unwrap(),
+            &|| std::os::unix::fs::symlink("/dev/null", &path).unwrap(),
+        ];
+        for (number, make) in make.iter().enumerate() {
+            make();
+            let is_link_to_bell = number == 2;
+            assert_eq!(wake(&path), is_link_to_bell, "{number}");
+            let hung = Doorbell::create(&home, "b", &owner, None).unwrap();
+            assert!(wake(&path) && rings(&hung), "{number}");
+            assert!(fs::symlink_metadata(&path).unwrap().file_type().is_fifo(), "{number}");
+        }
+    }
+
+    /// R3, R4: in the plan each notify stalled for a second here. A FIFO without a reader is refused at once.
+    #[test]
+    fn a_doorbell_without_a_reader_is_passed_over() {
+        let (directory, _home, bell) = created();
+        let orphan = directory.path().join("orphan.fifo");
+        make_fifo(&orphan).unwrap();
+        wake(&orphan);
+        assert!(!is_alive(&orphan) && is_alive(&bell.path));
+    }
+
+    #[test]
+    fn the_dead_leave_nothing() {
+        let (_directory, home, bell) = created();
+        assert_eq!(all(&home), std::slice::from_ref(&bell.path));
+        assert_eq!(owner(&bell.path).unwrap().consumer, "lead");
+        assert!(!remove_if_stale(&bell.path), "a live process keeps its doorbell");
+        drop(bell);
+        assert!(all(&home).is_empty());
+    }
+
+    #[test]
+    fn what_the_killed_leave_is_cleared() {
+        let (_directory, home, bell) = created();
+        let dead = home.bells().join("dead.fifo");
+        make_fifo(&dead).unwrap();
+        fs::write(lock_of(&dead), "{}").unwrap();
+        assert!(remove_if_stale(&dead));
+        assert_eq!(all(&home), std::slice::from_ref(&bell.path));
+    }
+}

@@ -1,0 +1,163 @@
+//! Subscriptions: which doorbell waits for which messages.
+
+use ringer_core::{Draft, Mark, QuestionId, Recipient, Scope, Tag};
+use rusqlite::{Transaction, params};
+
+use crate::db::text::{optional_text, text};
+
+/// What a process waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Topic {
+    /// What a lead agent reads in a scope, except what it sent itself.
+    Lead {
+        /// The agent that waits.
+        own: Option<String>,
+    },
+    /// Everything, in every scope.
+    Everything,
+    /// The answer to a question.
+    Answer(QuestionId),
+}
+
+impl Topic {
+    fn name(&self) -> String {
+        match self {
+            Self::Lead { .. } => "lead".to_owned(),
+            Self::Everything => "everything".to_owned(),
+            Self::Answer(question) => format!("answer:{question}"),
+        }
+    }
+
+    fn own(&self) -> Option<&str> {
+        match self {
+            Self::Lead { own } => own.as_deref(),
+            Self::Everything | Self::Answer(_) => None,
+        }
+    }
+
+    fn named(name: &str, own: Option<String>) -> Option<Self> {
+        match name {
+            "lead" => Some(Self::Lead { own }),
+            "everything" => Some(Self::Everything),
+            _ => QuestionId::parse(name.strip_prefix("answer:")?).ok().map(Self::Answer),
+        }
+    }
+
+    /// Whether a message wakes a process that waits for this, in that scope.
+    fn wants(&self, scope: &str, draft: &Draft) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Lead { own } => {
+                draft.scope.as_str() == scope
+                    && matches!(draft.tag, Tag::Notice(_))
+                    && matches!(draft.recipient, Recipient::Default | Recipient::Lead | Recipient::All)
+                    && own.as_deref() != Some(draft.sender.as_str())
+            }
+            Self::Answer(question) => {
+                draft.tag == Tag::Mark(Mark::Answer) && draft.question_id.as_ref() == Some(question)
+            }
+        }
+    }
+}
+
+/// Registers a doorbell, by its name in the home: that is found from everywhere, whatever the path to the home is.
+pub(crate) fn register(
+    transaction: &Transaction<'_>,
+    bell: &str,
+    topic: &Topic,
+    scope: &Scope,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare("INSERT OR REPLACE INTO waiter (bell, topic, scope, own) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![bell, topic.name(), scope.as_str(), topic.own()])?;
+    Ok(())
+}
+
+/// Forgets all doorbells but these, also those whose names are damaged.
+pub(crate) fn keep_only(transaction: &Transaction<'_>, bells: &[String]) -> rusqlite::Result<()> {
+    // Plain data: it cannot fail to be written.
+    let bells = serde_json::to_string(bells).unwrap_or_default();
+    transaction
+        .prepare("DELETE FROM waiter WHERE bell NOT IN (SELECT value FROM json_each(?1))")?
+        .execute([bells])?;
+    Ok(())
+}
+
+/// The doorbells to wake for a message.
+///
+/// Read in the transaction that appends it. A process that registers later reads the journal after that, and sees the
+/// message; a process that registered before is woken.
+pub(crate) fn doorbells_to_wake(
+    transaction: &Transaction<'_>,
+    draft: &Draft,
+) -> rusqlite::Result<Vec<String>> {
+    let mut statement = transaction.prepare("SELECT bell, topic, scope, own FROM waiter")?;
+    let mut rows = statement.query([])?;
+    let mut bells = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (topic, scope) = (text(row, 1)?, text(row, 2)?);
+        // An unknown topic is damage: a needless wake-up costs one read, and a missing one delays a message.
+        if Topic::named(&topic, optional_text(row, 3)?).is_none_or(|topic| topic.wants(&scope, draft)) {
+            bells.push(text(row, 0)?);
+        }
+    }
+    Ok(bells)
+}
+
+/// Every registered doorbell.
+pub(crate) fn registered(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<String>> {
+    let mut statement = transaction.prepare("SELECT bell FROM waiter")?;
+    statement.query_map([], |row| text(row, 0))?.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::{Agent, Kind, Sender};
+
+    fn draft(sender: &str, recipient: Recipient) -> Draft {
+        let mut draft = Draft::new(Scope::global(), Sender::new(sender).unwrap(), Kind::Status, "x").unwrap();
+        draft.recipient = recipient;
+        draft
+    }
+
+    #[test]
+    fn a_lead_is_woken_by_what_it_reads_and_not_by_itself() {
+        let lead = Topic::Lead { own: Some("lead-1".into()) };
+        let wakes = |scope, sender, recipient| lead.wants(scope, &draft(sender, recipient));
+        assert!(wakes("global", "worker", Recipient::Default));
+        assert!(wakes("global", "worker", Recipient::Lead));
+        assert!(wakes("global", "worker", Recipient::All));
+        assert!(!wakes("global", "worker", Recipient::Person));
+        assert!(!wakes("global", "worker", Recipient::Agent(Agent::new("other").unwrap())));
+        assert!(!wakes("global", "lead-1", Recipient::Default), "an agent is not woken by its own message");
+        assert!(!wakes("0a0a0a0a", "worker", Recipient::Default), "another repository");
+        let mark = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Read), "");
+        assert!(!lead.wants("global", &mark) && Topic::Everything.wants("global", &mark));
+    }
+
+    #[test]
+    fn an_answer_wakes_the_one_who_asked() {
+        let (one, two) = (QuestionId::new(1, 1), QuestionId::new(2, 2));
+        let mut answer = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Answer), "yes");
+        answer.question_id = Some(one.clone());
+        assert!(Topic::Answer(one.clone()).wants("other", &answer));
+        assert!(!Topic::Answer(two).wants("global", &answer));
+        answer.tag = Tag::Notice(Kind::Question);
+        assert!(!Topic::Answer(one).wants("global", &answer), "the question itself is no answer");
+    }
+
+    #[test]
+    fn names_both_ways() {
+        for topic in [
+            Topic::Lead { own: None },
+            Topic::Lead { own: Some("a".into()) },
+            Topic::Everything,
+            Topic::Answer(QuestionId::new(1, 1)),
+        ] {
+            let own = topic.own().map(str::to_owned);
+            assert_eq!(Topic::named(&topic.name(), own), Some(topic));
+        }
+        assert_eq!(Topic::named("dance", None), None);
+    }
+}
