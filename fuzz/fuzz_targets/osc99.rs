@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringer_term::{EventKind, Message99, Notification, NotificationId, Scanner, Terminator};
+use ringer_term::{Notification, NotificationId, Osc99Message, Scanner, TerminalEventKind, Terminator};
 use ringer_term::{sanitise_block, sanitise_line};
 
 fuzz_target!(|data: &[u8]| {
@@ -11,7 +11,7 @@ fuzz_target!(|data: &[u8]| {
     for chunk in data.split(|byte| *byte == 0) {
         let sequence = [b"\x1b]99;", chunk, b"\x1b\\"].concat();
         scanner.feed(&sequence, |event| {
-            if let EventKind::Notification(notification) = event.kind {
+            if let TerminalEventKind::Notification(notification) = event.kind {
                 seen.push(notification);
             }
         });
@@ -25,11 +25,12 @@ fuzz_target!(|data: &[u8]| {
 fn goes_round(notification: &Notification) {
     let id = notification.id.clone().unwrap_or_else(|| NotificationId::four_digits(7));
     let (title, body) = (sanitise_line(&notification.title), sanitise_block(&notification.body));
-    let sequence = Message99 { title: &title, body: &body, ..Message99::new(&id) }.encode(Terminator::Bel);
+    let sequence =
+        Osc99Message { title: &title, body: &body, ..Osc99Message::new(&id) }.encode(Terminator::Bel);
     let mut back = None;
     Scanner::new().feed(sequence.as_bytes(), |event| back = Some(event.kind));
     match back {
-        Some(EventKind::Notification(again)) => assert_eq!((again.title, again.body), (title, body)),
+        Some(TerminalEventKind::Notification(again)) => assert_eq!((again.title, again.body), (title, body)),
         // Text that was nothing but controls leaves nothing to show.
         None => assert!(title.is_empty() && body.is_empty()),
         Some(other) => panic!("{other:?}"),

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringer_term::{Event, Scanner};
+use ringer_term::{Scanner, TerminalEvent};
 
 fuzz_target!(|data: &[u8]| {
     // The first byte chooses how long the pieces are.
@@ -13,7 +13,7 @@ fuzz_target!(|data: &[u8]| {
     assert!(whole.iter().all(|event| event.offset < stream.len() as u64));
 });
 
-fn events<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Event> {
+fn events<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<TerminalEvent> {
     let mut scanner = Scanner::new();
     let mut events = Vec::new();
     for piece in pieces {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use ringer_hub::ProbedTerminal;
 use ringer_term::probe::Probe;
-use ringer_term::{Detection, Program};
+use ringer_term::{Detection, TerminalProgram};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::process::{Signal, getpgrp, getpid, kill_process};
@@ -68,7 +68,7 @@ fn term() -> String {
 /// Whether an answer would change anything, and the terminal is one that answers: the Linux console and `dumb` ones print the
 /// question.
 fn is_worth_asking(detection: &Detection) -> bool {
-    use Program::{Foot, Ghostty, Iterm2, Kitty, Konsole, Unknown, Vte};
+    use TerminalProgram::{Foot, Ghostty, Iterm2, Kitty, Konsole, Unknown, Vte};
     let identity = &detection.identity;
     let depends_on_version =
         matches!(identity.program, Foot | Ghostty | Iterm2 | Kitty | Konsole | Unknown | Vte);
@@ -99,7 +99,7 @@ fn ask(detection: &Detection) -> io::Result<Option<Probe>> {
     }
     let mut probe = Probe::new(random_id());
     let deadline = Instant::now() + ANSWER_DEADLINE;
-    if write_before(&terminal, &probe.question(&detection.multiplexers), deadline).is_err() {
+    if write_before(&terminal, &probe.query_bytes(&detection.multiplexers), deadline).is_err() {
         return Ok(None);
     }
     let key = listen(&terminal, &mut probe, deadline)?;

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_term::outer::{apple_bell_query, tmux_query};
-use ringer_term::{AppleBell, Detection, Env, Multiplexer, NotificationId, Outer, detect};
+use ringer_term::{AppleBell, Detection, Env, Multiplexer, NotificationId, OuterTerminal, detect};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::exit::Exit;
@@ -42,8 +42,8 @@ fn detect_by_environment() -> Detection {
     if detection.multiplexers.first() != Some(&Multiplexer::Tmux) {
         return detection;
     }
-    match ask(&tmux_query(env.get("TMUX_PANE"))).as_deref().and_then(Outer::from_tmux) {
-        Some(outer) => detection.with_outer(outer),
+    match ask(&tmux_query(env.get("TMUX_PANE"))).as_deref().and_then(OuterTerminal::from_tmux) {
+        Some(outer) => detection.with_outer_terminal(outer),
         None => detection,
     }
 }

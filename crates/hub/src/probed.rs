@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use ringer_journal::{Home, IdSource};
 use ringer_term::probe::Probe;
-use ringer_term::{Detection, Identity, sanitise_line};
+use ringer_term::{Detection, TerminalIdentity, sanitise_line};
 use serde::{Deserialize, Serialize};
 
 /// Files that are kept; with more, the oldest go. Nobody has that many terminals open.
@@ -80,7 +80,7 @@ impl ProbedTerminal {
     /// Keeps it, for this terminal and for other windows of the program that drew it, and forgets terminals that are gone.
     pub fn keep(&self, home: &Home, leader_parent: Option<u32>) -> io::Result<()> {
         self.write(home)?;
-        let program = Identity::from_xtversion(self.name.as_deref().unwrap_or_default()).program;
+        let program = TerminalIdentity::from_xtversion(self.name.as_deref().unwrap_or_default()).program;
         let drawn_by = |emulator: &String| {
             let name = emulator.rsplit_once('@').and_then(|(path, _)| path.rsplit('/').next());
             name.is_some_and(|name| name.starts_with(&program.as_str().to_lowercase()))
@@ -107,8 +107,8 @@ impl ProbedTerminal {
 
     /// The detection, corrected by what the terminal said.
     pub fn correct(&self, detection: Detection) -> Detection {
-        let identity = self.name.as_deref().map(Identity::from_xtversion).unwrap_or_default();
-        detection.with_answer(identity, self.osc99)
+        let identity = self.name.as_deref().map(TerminalIdentity::from_xtversion).unwrap_or_default();
+        detection.with_probe_reply(identity, self.osc99)
     }
 }
 
@@ -170,7 +170,7 @@ fn forget_the_gone(directory: &Path, surface: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_term::{AppleBell, Channel, Env, Method, NotificationId, choose, detect};
+    use ringer_term::{AppleBell, Channel, Env, Method, NotificationId, choose_method, detect};
 
     fn answer(surface: &str, term: &str, name: Option<&str>, osc99: bool) -> ProbedTerminal {
         let mut probe = Probe::new(NotificationId::new("q1").unwrap());
@@ -257,7 +257,7 @@ mod tests {
         let method = |term: &str, name, osc99| {
             let detection = detect(&Env::new([("TERM", term)]));
             let known = answer(HERE, term, name, osc99);
-            choose(Channel::Auto, &known.correct(detection), AppleBell::default()).method
+            choose_method(Channel::Auto, &known.correct(detection), AppleBell::default()).method
         };
         assert_eq!(method("xterm-kitty", Some("kitty(0.26.5)"), false), Method::Ghostty);
         assert_eq!(method("xterm-kitty", Some("kitty(0.48.2)"), true), Method::Kitty);

@@ -10,8 +10,8 @@ use ringer_deliver::{Error, Note, Output, Program, terminal};
 use ringer_journal::{Home, ProcessStat};
 use ringer_term::outer::tmux_query;
 use ringer_term::{
-    AppleBell, Channel, Detection, Env, Method, Multiplexer, Notice, NotificationId, Outer, Terminator,
-    Urgency, choose, close99, detect, wrap,
+    AppleBell, Channel, Detection, Env, Method, Multiplexer, NotificationId, OuterTerminal,
+    OutgoingNotification, Terminator, Urgency, choose_method, close99, detect, wrap,
 };
 
 use crate::probed::ProbedTerminal;
@@ -89,14 +89,14 @@ impl Terminal {
         let (tty, environment) = self.look().await?;
         let detection = outer(detect(&environment), &environment).await;
         let detection = self.corrected(detection, &environment, home);
-        let choice = choose(preferred, &detection, AppleBell::default());
+        let choice = choose_method(preferred, &detection, AppleBell::default());
         if matches!(choice.method, Method::Disabled | Method::NoMethodAvailable) {
             return Err(NotShown::Failed(format!("{tty}: {}", choice.reason)));
         }
         let id = notification_id(&note.id);
         let body = note.text_below_heading();
         let urgency = urgency(note.kind);
-        let notice = Notice { id: &id, title: Some(note.heading()), body: &body, urgency };
+        let notice = OutgoingNotification { id: &id, title: Some(note.heading()), body: &body, urgency };
         let bytes = notice.encode(choice.method, &detection.multiplexers);
         write(&self.surface, &tty, &bytes).await.map_err(|error| match error {
             Error::OtherSession { .. } => NotShown::Gone(error.to_string()),
@@ -195,9 +195,9 @@ async fn outer(detection: Detection, environment: &Env) -> Detection {
         timeout: ASK_DEADLINE,
     };
     let answer = asked.run().await.into_result(ASK_DEADLINE).ok();
-    let outer = answer.and_then(|answer| Outer::from_tmux(&String::from_utf8_lossy(&answer)));
+    let outer = answer.and_then(|answer| OuterTerminal::from_tmux(&String::from_utf8_lossy(&answer)));
     match outer {
-        Some(outer) => detection.with_outer(outer),
+        Some(outer) => detection.with_outer_terminal(outer),
         None => detection,
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ringer_core::SurfaceId;
 use ringer_deliver::{Ended, Error};
-use ringer_term::{TITLE_BACK, Terminator, detect, title_mark};
+use ringer_term::{TITLE_RESTORE, Terminator, detect, title_mark};
 
 use crate::terminals::{Terminal, has_utf8, write};
 use crate::tmux::{DEADLINE, TmuxPane};
@@ -70,7 +70,7 @@ impl TitleChange {
 
 async fn push(terminal: &Terminal) -> TitleOutcome {
     let Ok((tty, environment)) = terminal.look().await else { return TitleOutcome::Gone };
-    if !detect(&environment).keeps_titles() {
+    if !detect(&environment).restores_titles() {
         return TitleOutcome::Gone;
     }
     let sign = if has_utf8(&environment) { '●' } else { '*' };
@@ -84,7 +84,7 @@ async fn push(terminal: &Terminal) -> TitleOutcome {
 async fn pop(terminal: &Terminal) -> TitleOutcome {
     // A device that is not known any more has gone with its terminal.
     let Some(tty) = &terminal.tty else { return TitleOutcome::Gone };
-    match write(&terminal.surface, tty, TITLE_BACK.as_bytes()).await {
+    match write(&terminal.surface, tty, TITLE_RESTORE.as_bytes()).await {
         Err(Error::TerminalStopped { written: 0, .. }) => TitleOutcome::NotYet,
         // A terminal that has gone, or is another session's, has no mark of ours.
         _ => TitleOutcome::Gone,

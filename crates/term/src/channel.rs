@@ -1,18 +1,18 @@
-//! Which way to tell the person something through this terminal.
+//! Which sequence to notify the person with, in a given terminal.
 
 use std::str::FromStr;
 
 use crate::detect::Detection;
-use crate::identity::{Program, Version};
-use crate::outer::{AppleBell, Outer};
+use crate::identity::{TerminalProgram, Version};
+use crate::outer::{AppleBell, OuterTerminal};
 
-/// What the person asked for (`preferred_channel`).
+/// The configured channel (`preferred_channel`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Channel {
-    /// The best way this terminal is known to have; a bell where nothing is known.
+    /// The best method that this terminal is known to support; a bell if it is unknown.
     #[default]
     Auto,
-    /// What Claude Code's `auto` does, its silences included.
+    /// What Claude Code's `auto` does, also where that sends nothing.
     Compatible,
     /// OSC 9.
     Iterm2,
@@ -64,7 +64,7 @@ impl FromStr for Channel {
     }
 }
 
-/// The way that was taken in the end.
+/// The method that is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
     /// OSC 9.
@@ -77,9 +77,9 @@ pub enum Method {
     Ghostty,
     /// A bell.
     TerminalBell,
-    /// The person wants none.
+    /// Notifications are disabled.
     Disabled,
-    /// Compatible mode knows no way.
+    /// Compatible mode has no method for this terminal.
     NoMethodAvailable,
 }
 
@@ -97,38 +97,38 @@ impl Method {
         }
     }
 
-    /// Whether it needs a sequence that a multiplexer might swallow.
+    /// Whether it needs a sequence that a multiplexer may drop.
     fn needs_passthrough(self) -> bool {
         matches!(self, Self::Iterm2 | Self::Iterm2WithBell | Self::Kitty | Self::Ghostty)
     }
 }
 
-/// A method, and in words why it was chosen.
+/// A method, and why it was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
-    /// The way to take.
+pub struct MethodChoice {
+    /// The method.
     pub method: Method,
-    /// For the trail: a sentence a person understands.
+    /// The reason, as text for the trail.
     pub reason: String,
 }
 
-impl Choice {
+impl MethodChoice {
     fn new(method: Method, reason: impl Into<String>) -> Self {
         Self { method, reason: reason.into() }
     }
 }
 
-/// Chooses the way to notify through a terminal.
+/// Chooses the method to notify through a terminal.
 ///
 /// ```
-/// use ringer_term::{choose, detect, AppleBell, Channel, Env, Method};
+/// use ringer_term::{choose_method, detect, AppleBell, Channel, Env, Method};
 ///
 /// let detection = detect(&Env::new([("TERM", "foot")]));
-/// assert_eq!(choose(Channel::Auto, &detection, AppleBell::default()).method, Method::Ghostty, "any version takes OSC 777");
-/// assert_eq!(choose(Channel::Compatible, &detection, AppleBell::default()).method, Method::NoMethodAvailable);
+/// assert_eq!(choose_method(Channel::Auto, &detection, AppleBell::default()).method, Method::Ghostty, "any version takes OSC 777");
+/// assert_eq!(choose_method(Channel::Compatible, &detection, AppleBell::default()).method, Method::NoMethodAvailable);
 /// ```
-pub fn choose(channel: Channel, detection: &Detection, apple_bell: AppleBell) -> Choice {
-    let asked = |method| Choice::new(method, format!("asked for: {}", channel.as_str()));
+pub fn choose_method(channel: Channel, detection: &Detection, apple_bell: AppleBell) -> MethodChoice {
+    let asked = |method| MethodChoice::new(method, format!("asked for: {}", channel.as_str()));
     let choice = match channel {
         Channel::Auto => automatic(detection),
         Channel::Compatible => compatible(detection, apple_bell),
@@ -139,16 +139,16 @@ pub fn choose(channel: Channel, detection: &Detection, apple_bell: AppleBell) ->
         Channel::TerminalBell => asked(Method::TerminalBell),
         Channel::NotificationsDisabled => asked(Method::Disabled),
     };
-    match detection.swallowed() {
+    match detection.passthrough_problem() {
         Some(why) if choice.method.needs_passthrough() => {
-            Choice::new(Method::TerminalBell, format!("{}, but {why}: a bell instead", choice.reason))
+            MethodChoice::new(Method::TerminalBell, format!("{}, but {why}: a bell instead", choice.reason))
         }
         _ => choice,
     }
 }
 
 /// Claude Code's own table.
-fn compatible(detection: &Detection, apple_bell: AppleBell) -> Choice {
+fn compatible(detection: &Detection, apple_bell: AppleBell) -> MethodChoice {
     let name = detection.terminal.as_deref();
     let method = match name {
         Some("iTerm.app") => Method::Iterm2,
@@ -158,34 +158,38 @@ fn compatible(detection: &Detection, apple_bell: AppleBell) -> Choice {
         Some("Apple_Terminal") if apple_bell == AppleBell::Disabled => Method::TerminalBell,
         _ => Method::NoMethodAvailable,
     };
-    Choice::new(method, format!("compatible table, terminal {}", name.unwrap_or("unknown")))
+    MethodChoice::new(method, format!("compatible table, terminal {}", name.unwrap_or("unknown")))
 }
 
 /// Goes on where the compatible table gives up: silence was its known weakness.
-fn automatic(detection: &Detection) -> Choice {
+fn automatic(detection: &Detection) -> MethodChoice {
     let identity = &detection.identity;
     let method = match identity.program {
         _ if detection.knows_osc99 => Method::Kitty,
-        Program::Kitty if identity.at_least(Version(0, 36, 0)) => Method::Kitty,
-        Program::Foot if identity.at_least(Version(1, 18, 0)) => Method::Kitty,
-        Program::Konsole if identity.at_least(Version(24, 12, 0)) => Method::Kitty,
-        Program::VsCode => Method::Kitty,
-        Program::Ghostty | Program::WezTerm | Program::Warp | Program::Kitty | Program::Foot => {
-            Method::Ghostty
-        }
-        Program::Iterm2 => Method::Iterm2,
+        TerminalProgram::Kitty if identity.at_least(Version(0, 36, 0)) => Method::Kitty,
+        TerminalProgram::Foot if identity.at_least(Version(1, 18, 0)) => Method::Kitty,
+        TerminalProgram::Konsole if identity.at_least(Version(24, 12, 0)) => Method::Kitty,
+        TerminalProgram::VsCode => Method::Kitty,
+        TerminalProgram::Ghostty
+        | TerminalProgram::WezTerm
+        | TerminalProgram::Warp
+        | TerminalProgram::Kitty
+        | TerminalProgram::Foot => Method::Ghostty,
+        TerminalProgram::Iterm2 => Method::Iterm2,
         _ => Method::TerminalBell,
     };
     let reason = match (&detection.outer, detection.multiplexers.first()) {
-        (Some(Outer { name, .. }), _) if name.is_empty() => "no terminal is attached to tmux".to_owned(),
-        (Some(Outer { name, .. }), _) => format!("tmux says the terminal around it is {name}"),
+        (Some(OuterTerminal { name, .. }), _) if name.is_empty() => {
+            "no terminal is attached to tmux".to_owned()
+        }
+        (Some(OuterTerminal { name, .. }), _) => format!("tmux says the terminal around it is {name}"),
         (None, Some(layer)) => format!("inside {}, which hides the terminal around it", layer.as_str()),
-        (None, None) if identity.program == Program::Unknown => {
+        (None, None) if identity.program == TerminalProgram::Unknown => {
             "nothing is known about this terminal".to_owned()
         }
         (None, None) => format!("the terminal is {identity}"),
     };
-    Choice::new(method, reason)
+    MethodChoice::new(method, reason)
 }
 
 #[cfg(test)]
@@ -196,7 +200,7 @@ mod tests {
 
     fn check(variables: &[(&str, &str)], auto: Method, compatible: Method) {
         let detection = detect(&Env::new(variables.iter().copied()));
-        let chosen = |channel| choose(channel, &detection, AppleBell::default()).method;
+        let chosen = |channel| choose_method(channel, &detection, AppleBell::default()).method;
         assert_eq!((chosen(Channel::Auto), chosen(Channel::Compatible)), (auto, compatible), "{variables:?}");
     }
 
@@ -230,7 +234,7 @@ mod tests {
     #[test]
     fn apple_terminal_by_its_bell_setting() {
         let detection = detect(&Env::new([("TERM_PROGRAM", "Apple_Terminal")]));
-        let chosen = |bell| choose(Channel::Compatible, &detection, bell).method;
+        let chosen = |bell| choose_method(Channel::Compatible, &detection, bell).method;
         assert_eq!(chosen(AppleBell::Disabled), Method::TerminalBell);
         assert_eq!(chosen(AppleBell::NotDisabled), Method::NoMethodAvailable);
     }
@@ -246,7 +250,7 @@ mod tests {
             (Channel::TerminalBell, Method::TerminalBell),
             (Channel::NotificationsDisabled, Method::Disabled),
         ] {
-            assert_eq!(choose(channel, &detection, AppleBell::default()).method, method);
+            assert_eq!(choose_method(channel, &detection, AppleBell::default()).method, method);
         }
     }
 
@@ -254,7 +258,11 @@ mod tests {
     fn inside_tmux_the_outer_terminal_counts() {
         let chosen = |answer: &str, channel| {
             let inside = detect(&Env::new([("TMUX", "1"), ("TERM", "tmux-256color")]));
-            choose(channel, &inside.with_outer(Outer::from_tmux(answer).unwrap()), AppleBell::default())
+            choose_method(
+                channel,
+                &inside.with_outer_terminal(OuterTerminal::from_tmux(answer).unwrap()),
+                AppleBell::default(),
+            )
         };
         assert_eq!(chosen("kitty(0.48.2)|xterm-kitty|on|1", Channel::Auto).method, Method::Kitty);
         assert_eq!(chosen("ghostty 1.3.1|xterm-ghostty|all|0", Channel::Auto).method, Method::Ghostty);

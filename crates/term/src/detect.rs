@@ -1,11 +1,11 @@
-//! Who is this terminal? The 27 rows that Claude Code walks, in its order, and what its single answer leaves out.
+//! Detects the terminal: the 27 rows that Claude Code checks, in its order, and what its single answer leaves out.
 
 use crate::env::Env;
-use crate::identity::{Identity, Program, identify};
+use crate::identity::{TerminalIdentity, TerminalProgram, identify};
 use crate::multiplexer::{Multiplexer, multiplexers};
-use crate::outer::{Outer, Passthrough};
+use crate::outer::{OuterTerminal, Passthrough};
 
-/// What the environment tells about the terminal.
+/// What the environment says about the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detection {
     /// The compatible answer: what Claude Code would say. `None` only in row 27.
@@ -16,22 +16,22 @@ pub struct Detection {
     pub evidence: String,
     /// The multiplexers around the process, nearest layer first.
     pub multiplexers: Vec<Multiplexer>,
-    /// The terminal around the multiplexer, once somebody asked it; see [`crate::outer`].
-    pub outer: Option<Outer>,
+    /// The terminal around the multiplexer, if it was queried; see [`crate::outer`].
+    pub outer: Option<OuterTerminal>,
     /// Whether the process runs at the far end of an SSH connection.
     pub ssh: bool,
     /// The terminal program behind the environment. Variables prove nothing inside a multiplexer, so there it is
-    /// unknown until [`Detection::with_outer`] tells.
-    pub identity: Identity,
+    /// unknown until [`Detection::with_outer_terminal`].
+    pub identity: TerminalIdentity,
     /// Whether the terminal itself said that it knows OSC 99; see [`crate::probe`].
     pub knows_osc99: bool,
 }
 
 impl Detection {
     /// Whether the nearest terminal keeps titles and brings them back (XTWINOPS 22 and 23). `false` where that is not known:
-    /// one that does not would keep a sign for ever.
-    pub fn keeps_titles(&self) -> bool {
-        use Program::{Alacritty, Foot, Iterm2, Kitty, Vte};
+    /// a terminal that does not would keep the mark for ever.
+    pub fn restores_titles(&self) -> bool {
+        use TerminalProgram::{Alacritty, Foot, Iterm2, Kitty, Vte};
         match self.multiplexers.first() {
             Some(multiplexer) => *multiplexer == Multiplexer::Tmux,
             None => matches!(self.identity.program, Alacritty | Foot | Iterm2 | Kitty | Vte),
@@ -40,27 +40,27 @@ impl Detection {
 
     /// The same detection, knowing what the terminal itself answered to a [`crate::probe::Probe`]. A name that is not known
     /// takes nothing away from what the environment says.
-    pub fn with_answer(mut self, identity: Identity, knows_osc99: bool) -> Self {
-        if identity.program != Program::Unknown {
+    pub fn with_probe_reply(mut self, identity: TerminalIdentity, knows_osc99: bool) -> Self {
+        if identity.program != TerminalProgram::Unknown {
             let told = self.identity.version.filter(|_| self.identity.program == identity.program);
-            self.identity = Identity { version: identity.version.or(told), ..identity };
+            self.identity = TerminalIdentity { version: identity.version.or(told), ..identity };
         }
         self.knows_osc99 = knows_osc99;
         self
     }
 
     /// The same detection, knowing what the multiplexer said of the terminal around it.
-    pub fn with_outer(mut self, outer: Outer) -> Self {
+    pub fn with_outer_terminal(mut self, outer: OuterTerminal) -> Self {
         self.identity = outer.identity;
         self.outer = Some(outer);
         self
     }
 
-    /// Why a wrapped sequence would not get out of tmux, if so. Without an answer from tmux it is worth a try.
-    pub fn swallowed(&self) -> Option<&'static str> {
+    /// Why a wrapped sequence would not pass through tmux; `None` if it would, or if tmux gave no answer.
+    pub fn passthrough_problem(&self) -> Option<&'static str> {
         let outer = self.outer.as_ref().filter(|_| self.multiplexers.contains(&Multiplexer::Tmux))?;
         match outer.passthrough {
-            _ if outer.lets_through() => None,
+            _ if outer.allows_passthrough() => None,
             Passthrough::Off => {
                 Some("tmux lets nothing through (add `set -g allow-passthrough on` to tmux.conf)")
             }
@@ -72,7 +72,7 @@ impl Detection {
     }
 }
 
-/// Detects the terminal: the first matching row wins, multiplexers and SSH are told beside it.
+/// Detects the terminal by the first matching row. Multiplexers and SSH are reported in addition.
 ///
 /// ```
 /// use ringer_term::{detect, Env};
@@ -88,8 +88,11 @@ pub fn detect(env: &Env) -> Detection {
         .find_map(|(number, row)| row(env).map(|answer| (number, answer)))
         .unwrap_or((FALLBACK_ROW, Answer::unknown()));
     let multiplexers = multiplexers(env);
-    let identity =
-        if multiplexers.is_empty() { identify(env, answer.terminal.as_deref()) } else { Identity::default() };
+    let identity = if multiplexers.is_empty() {
+        identify(env, answer.terminal.as_deref())
+    } else {
+        TerminalIdentity::default()
+    };
     Detection {
         terminal: answer.terminal,
         row,
@@ -159,7 +162,7 @@ const ROWS: [fn(&Env) -> Option<Answer>; 26] = [
     },
 ];
 
-/// macOS tells every program which application started it.
+/// macOS sets this variable to the application that started the program.
 const BUNDLES: [(&str, &str); 6] = [
     ("com.googlecode.iterm2", "iTerm.app"),
     ("com.apple.Terminal", "Apple_Terminal"),

@@ -70,15 +70,15 @@ pub fn title(state: TitleState, text: &str, terminator: Terminator) -> String {
     osc(&format!("0;{sign} {}", sanitise_line(text)), terminator)
 }
 
-/// A title of somebody's terminal with a sign in front, for as long as it asks for attention: the title before it is kept by
-/// the terminal (XTWINOPS 22), and [`TITLE_BACK`] brings it back. Only for terminals of which
-/// [`crate::Detection::keeps_titles`] is true.
+/// Puts a mark in front of a terminal's title while it has unread notifications. The terminal saves the title before it
+/// (XTWINOPS 22), and [`TITLE_RESTORE`] restores it. Only for terminals of which
+/// [`crate::Detection::restores_titles`] is true.
 pub fn title_mark(sign: char, text: &str, terminator: Terminator) -> String {
     format!("\x1b[22;2t{}", osc(&format!("2;{sign} {}", sanitise_line(text)), terminator))
 }
 
 /// Brings the title back that [`title_mark`] put away.
-pub const TITLE_BACK: &str = "\x1b[23;2t";
+pub const TITLE_RESTORE: &str = "\x1b[23;2t";
 
 /// OSC 8, a text that links to a URI. Whatever is not printable ASCII in the URI is percent-encoded, as the protocol
 /// asks.

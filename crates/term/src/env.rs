@@ -1,4 +1,4 @@
-//! What a process can see of its surroundings, as a value.
+//! The environment of a process, as a value.
 
 use std::collections::BTreeMap;
 

@@ -1,34 +1,34 @@
-//! What a program tells its terminal, as values.
+//! The events that a program sends to its terminal.
 
 use crate::id::NotificationId;
 use crate::osc99::{Actions, Occasion, Urgency};
 use crate::progress::Progress;
 use crate::status::ProgramStatus;
 
-/// One thing a program told its terminal.
+/// One event in the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct TerminalEvent {
     /// Where its sequence starts in the stream. For a wrapped sequence that is the wrapper; for a notification in
     /// several chunks, the first of them.
     pub offset: u64,
     /// What it was.
-    pub kind: EventKind,
+    pub kind: TerminalEventKind,
 }
 
-/// What a program told its terminal. All text is as it was sent: whoever shows it sanitises it.
+/// What an event is. All text is as it was sent: sanitise it before showing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum EventKind {
-    /// Somebody should notice something.
+pub enum TerminalEventKind {
+    /// A notification.
     Notification(Notification),
-    /// OSC 99: take a notification away.
+    /// OSC 99: close a notification.
     Close {
         /// Which one.
         id: NotificationId,
     },
     /// OSC 9;4.
     Progress(Progress),
-    /// OSC 0 or 2. Empty when the program takes its title back.
+    /// OSC 0 or 2. Empty when the program clears its title.
     Title(String),
     /// A bell of its own, not one that ends a sequence.
     Bell,
@@ -82,13 +82,13 @@ pub struct Notification {
     pub title: String,
     /// The text.
     pub body: String,
-    /// The rest of OSC 99.
-    pub keys: Keys,
+    /// The metadata of OSC 99.
+    pub metadata: Osc99Metadata,
 }
 
-/// The keys of OSC 99 that are no text of the notification itself.
+/// The metadata keys of OSC 99.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Keys {
+pub struct Osc99Metadata {
     /// `u`.
     pub urgency: Urgency,
     /// `o`.

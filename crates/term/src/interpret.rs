@@ -1,16 +1,16 @@
 //! What the payload of an OSC means.
 
-use crate::event::{EventKind, Keys, Notification, Prompt, PromptMark, Protocol, Query};
+use crate::event::{Notification, Osc99Metadata, Prompt, PromptMark, Protocol, Query, TerminalEventKind};
 use crate::progress::Progress;
 use crate::status::ProgramStatus;
 
 /// What a payload turned out to be.
 #[expect(clippy::large_enum_variant, reason = "taken apart as soon as it is made, never stored")]
 pub(crate) enum Meaning<'a> {
-    Event(EventKind),
+    Event(TerminalEventKind),
     /// A chunk of OSC 99: what follows `99;`.
     Chunk99(&'a [u8]),
-    /// Nothing that concerns us.
+    /// A sequence that is not reported.
     Nothing,
 }
 
@@ -25,27 +25,30 @@ pub(crate) fn interpret(payload: &[u8]) -> Meaning<'_> {
     }
     let text = String::from_utf8_lossy(rest);
     let event = match number {
-        b"0" | b"2" => Some(EventKind::Title(text.into_owned())),
-        b"7" => Some(EventKind::Cwd(text.into_owned())),
+        b"0" | b"2" => Some(TerminalEventKind::Title(text.into_owned())),
+        b"7" => Some(TerminalEventKind::Cwd(text.into_owned())),
         b"8" => hyperlink(&text),
         b"9" => osc9(&text),
         b"133" => prompt(&text),
         b"777" => osc777(&text),
-        b"7501" if text == "?" => Some(EventKind::Query(Query::Osc7501)),
-        b"7501" => ProgramStatus::parse(&text).map(EventKind::Status),
+        b"7501" if text == "?" => Some(TerminalEventKind::Query(Query::Osc7501)),
+        b"7501" => ProgramStatus::parse(&text).map(TerminalEventKind::Status),
         _ => None,
     };
     event.map_or(Meaning::Nothing, Meaning::Event)
 }
 
 /// OSC 9 is iTerm2's notification and ConEmu's twelve commands at once; a number from 1 to 12 and a `;` is ConEmu's.
-fn osc9(text: &str) -> Option<EventKind> {
+fn osc9(text: &str) -> Option<TerminalEventKind> {
     if let Some((command, argument)) = text.split_once(';') {
         match command {
-            "4" => return Progress::parse(argument).map(EventKind::Progress),
-            "9" => return Some(EventKind::Cwd(argument.to_owned())),
+            "4" => return Progress::parse(argument).map(TerminalEventKind::Progress),
+            "9" => return Some(TerminalEventKind::Cwd(argument.to_owned())),
             "12" => {
-                return Some(EventKind::Prompt(Prompt { mark: PromptMark::PromptStart, exit_code: None }));
+                return Some(TerminalEventKind::Prompt(Prompt {
+                    mark: PromptMark::PromptStart,
+                    exit_code: None,
+                }));
             }
             "1" | "2" | "3" | "5" | "6" | "7" | "8" | "10" | "11" => return None,
             _ => {}
@@ -57,23 +60,23 @@ fn osc9(text: &str) -> Option<EventKind> {
 }
 
 /// Only `notify` is a notification; urxvt's other extensions pass through.
-fn osc777(text: &str) -> Option<EventKind> {
+fn osc777(text: &str) -> Option<TerminalEventKind> {
     let rest = text.strip_prefix("notify;")?;
     let (title, body) = rest.split_once(';').unwrap_or((rest, ""));
     (!(title.is_empty() && body.is_empty())).then(|| plain(Protocol::Osc777, title, body))
 }
 
-fn plain(protocol: Protocol, title: &str, body: &str) -> EventKind {
-    EventKind::Notification(Notification {
+fn plain(protocol: Protocol, title: &str, body: &str) -> TerminalEventKind {
+    TerminalEventKind::Notification(Notification {
         protocol,
         id: None,
         title: title.to_owned(),
         body: body.to_owned(),
-        keys: Keys::default(),
+        metadata: Osc99Metadata::default(),
     })
 }
 
-fn hyperlink(text: &str) -> Option<EventKind> {
+fn hyperlink(text: &str) -> Option<TerminalEventKind> {
     let (parameters, uri) = text.split_once(';')?;
     let id = parameters
         .split(':')
@@ -81,10 +84,10 @@ fn hyperlink(text: &str) -> Option<EventKind> {
         .filter(|id| !id.is_empty())
         .map(str::to_owned);
     // A link with an id but no target is neither a start nor an end.
-    (!uri.is_empty() || id.is_none()).then(|| EventKind::Hyperlink { id, uri: uri.to_owned() })
+    (!uri.is_empty() || id.is_none()).then(|| TerminalEventKind::Hyperlink { id, uri: uri.to_owned() })
 }
 
-fn prompt(text: &str) -> Option<EventKind> {
+fn prompt(text: &str) -> Option<TerminalEventKind> {
     let (letter, options) = match text.split_once(';') {
         Some((letter, options)) => (letter, Some(options)),
         None => (text, None),
@@ -101,14 +104,14 @@ fn prompt(text: &str) -> Option<EventKind> {
         .filter(|_| mark == PromptMark::CommandEnd)
         .and_then(|options| options.split(';').next())
         .and_then(|code| code.parse().ok());
-    Some(EventKind::Prompt(Prompt { mark, exit_code }))
+    Some(TerminalEventKind::Prompt(Prompt { mark, exit_code }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn event(payload: &str) -> Option<EventKind> {
+    fn event(payload: &str) -> Option<TerminalEventKind> {
         match interpret(payload.as_bytes()) {
             Meaning::Event(event) => Some(event),
             Meaning::Chunk99(_) | Meaning::Nothing => None,
@@ -117,7 +120,7 @@ mod tests {
 
     fn check_text(payload: &str, expected: Option<(&str, &str)>) {
         let found = event(payload).map(|event| match event {
-            EventKind::Notification(notification) => (notification.title, notification.body),
+            TerminalEventKind::Notification(notification) => (notification.title, notification.body),
             other => panic!("{payload}: {other:?}"),
         });
         let expected = expected.map(|(title, body)| (title.to_owned(), body.to_owned()));
@@ -134,8 +137,8 @@ mod tests {
         for conemu in ["9;1;420", "9;2;x", "9;3;", "9;4;", "9;4;5", "9;5;x", "9;10;", "9;11;x"] {
             assert_eq!(event(conemu), None, "{conemu}");
         }
-        assert_eq!(event("9;9;/tmp"), Some(EventKind::Cwd("/tmp".into())));
-        assert_eq!(event("9;4;3;"), Some(EventKind::Progress(Progress::Indeterminate)));
+        assert_eq!(event("9;9;/tmp"), Some(TerminalEventKind::Cwd("/tmp".into())));
+        assert_eq!(event("9;4;3;"), Some(TerminalEventKind::Progress(Progress::Indeterminate)));
     }
 
     #[test]
@@ -149,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_number_ends_at_the_first_semicolon() {
-        assert_eq!(event("0;a;b"), Some(EventKind::Title("a;b".into())));
+        assert_eq!(event("0;a;b"), Some(TerminalEventKind::Title("a;b".into())));
         for other in ["0", "", ";", "00;x", "1;icon", "10;?", "52;c;x", "notify;x"] {
             assert_eq!(event(other), None, "{other}");
         }
@@ -158,7 +161,7 @@ mod tests {
     #[test]
     fn links() {
         let link = |id: Option<&str>, uri: &str| {
-            Some(EventKind::Hyperlink { id: id.map(str::to_owned), uri: uri.to_owned() })
+            Some(TerminalEventKind::Hyperlink { id: id.map(str::to_owned), uri: uri.to_owned() })
         };
         assert_eq!(event("8;;http://example.com/;a"), link(None, "http://example.com/;a"));
         assert_eq!(event("8;x=1:id=foo;u"), link(Some("foo"), "u"));
@@ -168,7 +171,7 @@ mod tests {
 
     #[test]
     fn prompt_marks() {
-        let mark = |mark, exit_code| Some(EventKind::Prompt(Prompt { mark, exit_code }));
+        let mark = |mark, exit_code| Some(TerminalEventKind::Prompt(Prompt { mark, exit_code }));
         assert_eq!(event("133;A;aid=1"), mark(PromptMark::PromptStart, None));
         assert_eq!(event("133;B"), mark(PromptMark::InputStart, None));
         assert_eq!(event("133;C"), mark(PromptMark::OutputStart, None));

@@ -1,29 +1,29 @@
-//! Terminal bytes: which terminal is this, how does one notify through it, and what does a program tell it?
+//! Detects the terminal, encodes notifications for it, and reads the notifications that programs send to it.
 //!
 //! Everything here is pure: an environment and bytes go in, values and bytes come out. Nothing is read from the process,
-//! nothing is run, nothing is written. Where the outside has to be asked, the crate gives the question (arguments or
-//! bytes) and reads the answer.
+//! nothing is run, nothing is written. Where a program or the terminal has to be asked, the crate returns the query (arguments
+//! or bytes) and parses the answer.
 //!
-//! # Tell the user something through their terminal
+//! # Notify the user through their terminal
 //!
 //! ```
-//! use ringer_term::{choose, detect, AppleBell, Channel, Env, Notice, NotificationId, Urgency};
+//! use ringer_term::{choose_method, detect, AppleBell, Channel, Env, OutgoingNotification, NotificationId, Urgency};
 //!
 //! let env = Env::new([("TERM_PROGRAM", "kitty"), ("TERM_PROGRAM_VERSION", "0.48.2")]).tty(true); // usually: std::env::vars()
 //! let detection = detect(&env);
-//! let choice = choose(Channel::Auto, &detection, AppleBell::default());
+//! let choice = choose_method(Channel::Auto, &detection, AppleBell::default());
 //!
 //! let id = NotificationId::four_digits(1234); // usually: a random number
-//! let notice = Notice { id: &id, title: Some("Claude Code"), body: "needs you", urgency: Urgency::Normal };
+//! let notice = OutgoingNotification { id: &id, title: Some("Claude Code"), body: "needs you", urgency: Urgency::Normal };
 //! let bytes = notice.encode(choice.method, &detection.multiplexers);
 //! // Write the bytes to the terminal, all at once. Here, in kitty, they are an OSC 99 notification:
 //! assert!(bytes.starts_with(b"\x1b]99;i=1234:d=0:p=title;Claude Code\x1b\\"));
 //! ```
 //!
-//! # Watch what a program in my PTY is telling its terminal
+//! # Read the notifications of a program in a PTY
 //!
 //! ```
-//! use ringer_term::{EventKind, Scanner};
+//! use ringer_term::{TerminalEventKind, Scanner};
 //!
 //! let mut scanner = Scanner::new();
 //! let mut seen = Vec::new();
@@ -32,21 +32,19 @@
 //!     scanner.feed(read, |event| seen.push(event));
 //! }
 //! assert_eq!(seen[0].offset, 12);
-//! assert!(matches!(&seen[0].kind, EventKind::Notification(n) if n.title == "Build" && n.body == "All tests pass"));
+//! assert!(matches!(&seen[0].kind, TerminalEventKind::Notification(n) if n.title == "Build" && n.body == "All tests pass"));
 //! ```
 //!
 //! # What it never does
 //!
-//! It emits no control byte of anybody's text: every encoder sanitises its input ([`sanitise_line`]), ids are checked
+//! It never writes a control byte of a caller's text: every encoder sanitises its input ([`sanitise_line`]), ids are checked
 //! ([`NotificationId`]), and no 8-bit control is ever written. It keeps no more of a stream than [`Scanner`] says. It
 //! panics on no input.
 
 #![forbid(unsafe_code)]
 
-mod assembly;
 mod base64;
 mod channel;
-mod chunk99;
 mod detect;
 mod encode;
 mod env;
@@ -56,12 +54,14 @@ mod id;
 mod identity;
 mod interpret;
 mod json;
-mod layer;
 mod multiplexer;
-mod notice;
 mod osc;
 mod osc99;
+mod osc99_assembler;
+mod osc99_chunk;
 pub mod outer;
+mod outgoing;
+mod passthrough_parser;
 pub mod probe;
 mod progress;
 mod sanitise;
@@ -70,27 +70,29 @@ mod spawn;
 mod status;
 mod title;
 
-pub use channel::{CHANNELS, Channel, Choice, Method, UnknownChannel, choose};
+pub use channel::{CHANNELS, Channel, Method, MethodChoice, UnknownChannel, choose_method};
 pub use detect::{Detection, detect};
-pub use encode::{BEL, TITLE_BACK, TitleState, hyperlink, osc9, osc777, title, title_mark};
+pub use encode::{BEL, TITLE_RESTORE, TitleState, hyperlink, osc9, osc777, title, title_mark};
 pub use env::Env;
-pub use event::{Event, EventKind, Keys, Notification, Prompt, PromptMark, Protocol, Query};
+pub use event::{
+    Notification, Osc99Metadata, Prompt, PromptMark, Protocol, Query, TerminalEvent, TerminalEventKind,
+};
 pub use id::{InvalidId, NotificationId};
-pub use identity::{Identity, Program, Version};
+pub use identity::{TerminalIdentity, TerminalProgram, Version};
 pub use json::escape_json;
 pub use multiplexer::{Multiplexer, SCREEN_PIECE, wrap};
-pub use notice::Notice;
 pub use osc::Terminator;
 pub use osc99::{
-    Actions, MAX_ENCODED, MAX_PLAIN, Message99, Occasion, Urgency, alive99_reply, close99, query99,
+    Actions, MAX_ENCODED, MAX_PLAIN, Occasion, Osc99Message, Urgency, alive99_reply, close99, query99,
     query99_reply,
 };
-pub use outer::{AppleBell, Outer, Passthrough};
+pub use outer::{AppleBell, OuterTerminal, Passthrough};
+pub use outgoing::OutgoingNotification;
 pub use progress::{Percent, Progress, shows_progress};
 pub use sanitise::{
     MAX_CHARS, sanitise_block, sanitise_line, sanitise_line_before, sanitise_text, tmux_text,
 };
 pub use scanner::Scanner;
-pub use spawn::{Flavour, Place, spawn_env};
+pub use spawn::{EmulatedTerminal, SpawnLocation, spawn_env};
 pub use status::{BlockedKind, MAX_STATUS, ProgramStatus, StatusState};
-pub use title::{ReadTitle, SETTLE, TitleMeaning, TitleTracker, Turn, read_title};
+pub use title::{ParsedTitle, TITLE_DEBOUNCE, TitleChange, TitleMeaning, TitleTracker, parse_title};

@@ -12,11 +12,11 @@ pub const SCREEN_PIECE: usize = 767;
 /// A program that shows one terminal inside another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Multiplexer {
-    /// Zellij; from 0.44.1 on it hands notifications on by itself.
+    /// Zellij; from 0.44.1 on it passes notifications on without a wrapper.
     Zellij,
-    /// tmux; hands on what is wrapped, if `allow-passthrough` says so.
+    /// tmux; passes wrapped sequences on, if `allow-passthrough` is set.
     Tmux,
-    /// GNU screen; hands on what is wrapped, in pieces of at most [`SCREEN_PIECE`] bytes.
+    /// GNU screen; passes wrapped sequences on, in pieces of at most [`SCREEN_PIECE`] bytes.
     Screen,
 }
 
@@ -33,7 +33,7 @@ impl Multiplexer {
 
 /// The multiplexers around a process, nearest layer first.
 ///
-/// The variables of an outer layer leak into the inner one, so with several of them the order is told by `TERM`, which
+/// The variables of an outer layer leak into the inner one, so with several of them the order follows from `TERM`, which
 /// each layer sets anew: `tmux…` by tmux, `screen.…` by GNU screen. Zellij leaves `TERM` alone and comes first
 /// otherwise.
 pub(crate) fn multiplexers(env: &Env) -> Vec<Multiplexer> {

@@ -1,6 +1,6 @@
 //! OSC 99, kitty's notification protocol: its keys, and how a notification is written.
 //!
-//! Reading it is [`crate::Scanner`]'s work, chunk by chunk; the pieces are put together in `assembly.rs`.
+//! Reading it is [`crate::Scanner`]'s work, chunk by chunk; the pieces are put together in `osc99_assembler.rs`.
 
 use crate::base64;
 use crate::id::NotificationId;
@@ -20,7 +20,7 @@ pub enum Urgency {
     /// 1, also when it does not say.
     #[default]
     Normal,
-    /// 2: stays until somebody looks.
+    /// 2: stays until it is dismissed.
     Critical,
 }
 
@@ -76,10 +76,10 @@ impl Default for Actions {
 /// A notification to be written as OSC 99, with every key of the protocol.
 ///
 /// ```
-/// use ringer_term::{Message99, NotificationId, Terminator};
+/// use ringer_term::{Osc99Message, NotificationId, Terminator};
 ///
 /// let id = NotificationId::new("1234").unwrap();
-/// let message = Message99 { title: "Claude Code", body: "done", ..Message99::new(&id) };
+/// let message = Osc99Message { title: "Claude Code", body: "done", ..Osc99Message::new(&id) };
 /// assert_eq!(
 ///     message.encode(Terminator::St),
 ///     "\x1b]99;i=1234:d=0:p=title;Claude Code\x1b\\\
@@ -90,7 +90,7 @@ impl Default for Actions {
 ///
 /// Sending another with the same id updates the first.
 #[derive(Debug, Clone)]
-pub struct Message99<'a> {
+pub struct Osc99Message<'a> {
     /// One id for all chunks (`i`).
     pub id: &'a NotificationId,
     /// The first line.
@@ -105,7 +105,7 @@ pub struct Message99<'a> {
     pub occasion: Occasion,
     /// How urgent it is (`u`).
     pub urgency: Urgency,
-    /// Whether the program wants to be told when it is closed (`c`).
+    /// Whether the terminal reports when it is closed (`c`).
     pub report_close: bool,
     /// The application's name (`f`).
     pub application: Option<&'a str>,
@@ -121,7 +121,7 @@ pub struct Message99<'a> {
     pub expires_ms: Option<u32>,
 }
 
-impl<'a> Message99<'a> {
+impl<'a> Osc99Message<'a> {
     /// A notification without text, to be filled in.
     pub fn new(id: &'a NotificationId) -> Self {
         Self {
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_body_with_lines_is_base64() {
         let id = id();
-        let message = Message99 { body: "one\ntwo", ..Message99::new(&id) };
+        let message = Osc99Message { body: "one\ntwo", ..Osc99Message::new(&id) };
         assert_eq!(
             message.encode(Terminator::St),
             "\x1b]99;i=7:d=0:e=1:p=body;b25lCnR3bw==\x1b\\\x1b]99;i=7:d=1:a=focus;\x1b\\"
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn every_key_is_written() {
         let id = id();
-        let message = Message99 {
+        let message = Osc99Message {
             title: "t",
             buttons: &["Yes", "No"],
             actions: Actions { focus: false, report: true },
@@ -275,7 +275,7 @@ mod tests {
             sound: Some("silent"),
             types: &["agent"],
             expires_ms: Some(5000),
-            ..Message99::new(&id)
+            ..Osc99Message::new(&id)
         };
         let encoded = message.encode(Terminator::Bel);
         assert!(encoded.contains("d=0:e=1:p=buttons;WWVz4oCoTm8=\x07"), "{encoded:?}");
@@ -290,7 +290,8 @@ mod tests {
         let long = "🚀".repeat(1_000);
         let lines = format!("{long}\n");
         for body in [long.as_str(), lines.as_str()] {
-            let encoded = Message99 { title: &long, body, ..Message99::new(&id) }.encode(Terminator::St);
+            let encoded =
+                Osc99Message { title: &long, body, ..Osc99Message::new(&id) }.encode(Terminator::St);
             let chunks: Vec<&str> = encoded.split_terminator("\x1b\\").collect();
             assert!(chunks.len() >= 5);
             for chunk in chunks {

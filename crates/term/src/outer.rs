@@ -1,8 +1,8 @@
 //! The terminal around a multiplexer: what to ask tmux, and how to read what it answers.
 //!
-//! This crate runs nothing. The caller runs [`tmux_query`] and gives the answer to [`Outer::from_tmux`].
+//! This crate runs nothing. The caller runs [`tmux_query`] and gives the answer to [`OuterTerminal::from_tmux`].
 
-use crate::identity::{Identity, Program, split_xtversion};
+use crate::identity::{TerminalIdentity, TerminalProgram, split_xtversion};
 
 /// What tmux lets through to the terminal around it (`allow-passthrough`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,21 +17,21 @@ pub enum Passthrough {
 
 /// The terminal around tmux, as tmux knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outer {
+pub struct OuterTerminal {
     /// What the client's terminal calls itself (`kitty`), or its `TERM` where it did not say. Empty when no client
     /// is attached.
     pub name: String,
     /// The program and version behind the name.
-    pub identity: Identity,
-    /// Whether wrapped sequences get out.
+    pub identity: TerminalIdentity,
+    /// Which wrapped sequences are passed on.
     pub passthrough: Passthrough,
     /// Whether some client is looking at the pane's window.
     pub shown: bool,
 }
 
-impl Outer {
+impl OuterTerminal {
     /// Whether a sequence wrapped now would reach the terminal.
-    pub fn lets_through(&self) -> bool {
+    pub fn allows_passthrough(&self) -> bool {
         match self.passthrough {
             Passthrough::Off => false,
             Passthrough::Visible => self.shown,
@@ -42,10 +42,10 @@ impl Outer {
     /// Reads tmux's answer to [`tmux_query`]. `None` when it is no answer at all.
     ///
     /// ```
-    /// use ringer_term::{Outer, Passthrough, Program};
+    /// use ringer_term::{OuterTerminal, Passthrough, TerminalProgram};
     ///
-    /// let outer = Outer::from_tmux("kitty(0.48.2)|xterm-kitty|on|1\n").unwrap();
-    /// assert_eq!(outer.identity.program, Program::Kitty);
+    /// let outer = OuterTerminal::from_tmux("kitty(0.48.2)|xterm-kitty|on|1\n").unwrap();
+    /// assert_eq!(outer.identity.program, TerminalProgram::Kitty);
     /// assert_eq!(outer.passthrough, Passthrough::Visible);
     /// ```
     pub fn from_tmux(answer: &str) -> Option<Self> {
@@ -58,9 +58,9 @@ impl Outer {
             _ => Passthrough::Visible,
         };
         let shown = fields.next().is_none_or(|clients| clients.trim() != "0");
-        let by_type = Identity::from_xtversion(termtype);
-        let identity = if by_type.program == Program::Unknown {
-            Identity { program: Program::named(termname), version: None }
+        let by_type = TerminalIdentity::from_xtversion(termtype);
+        let identity = if by_type.program == TerminalProgram::Unknown {
+            TerminalIdentity { program: TerminalProgram::named(termname), version: None }
         } else {
             by_type
         };
@@ -82,7 +82,7 @@ pub fn tmux_query(pane: Option<&str>) -> Vec<String> {
 
 /// The arguments that ask macOS whether Terminal.app's bell is switched off in the profile of the front window.
 ///
-/// The script is constant: no text of anybody's ever reaches it. Not tested on a Mac.
+/// The script is constant: no text from outside is part of it. Not tested on a Mac.
 pub fn apple_bell_query() -> [&'static str; 5] {
     [
         "osascript",
@@ -98,12 +98,12 @@ pub fn apple_bell_query() -> [&'static str; 5] {
     ]
 }
 
-/// Terminal.app's bell setting, as far as anybody asked.
+/// Terminal.app's bell setting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AppleBell {
     /// Switched off in the profile.
     Disabled,
-    /// On, or nobody could tell.
+    /// On, or unknown.
     #[default]
     NotDisabled,
 }
@@ -120,8 +120,8 @@ mod tests {
     use super::*;
     use crate::identity::Version;
 
-    fn check(answer: &str, name: &str, program: Program, passthrough: Passthrough) -> Outer {
-        let outer = Outer::from_tmux(answer).unwrap();
+    fn check(answer: &str, name: &str, program: TerminalProgram, passthrough: Passthrough) -> OuterTerminal {
+        let outer = OuterTerminal::from_tmux(answer).unwrap();
         assert_eq!((outer.name.as_str(), outer.identity.program), (name, program), "{answer}");
         assert_eq!(outer.passthrough, passthrough, "{answer}");
         outer
@@ -138,31 +138,35 @@ mod tests {
             ("all", Passthrough::All),
             ("", Passthrough::Visible),
         ] {
-            check(&format!("kitty(0.48.2)|xterm-kitty|{word}"), "kitty", Program::Kitty, expected);
+            check(&format!("kitty(0.48.2)|xterm-kitty|{word}"), "kitty", TerminalProgram::Kitty, expected);
         }
     }
 
     #[test]
     fn both_forms_of_termtype_and_none() {
-        let outer =
-            check("ghostty 1.3.1|xterm-ghostty|1|1", "ghostty", Program::Ghostty, Passthrough::Visible);
+        let outer = check(
+            "ghostty 1.3.1|xterm-ghostty|1|1",
+            "ghostty",
+            TerminalProgram::Ghostty,
+            Passthrough::Visible,
+        );
         assert_eq!(outer.identity.version, Some(Version(1, 3, 1)));
-        check("|xterm-kitty|2|1", "xterm-kitty", Program::Kitty, Passthrough::All);
-        check("|xterm-256color|1|1", "xterm-256color", Program::Unknown, Passthrough::Visible);
+        check("|xterm-kitty|2|1", "xterm-kitty", TerminalProgram::Kitty, Passthrough::All);
+        check("|xterm-256color|1|1", "xterm-256color", TerminalProgram::Unknown, Passthrough::Visible);
         // No client attached.
-        check("||1|0", "", Program::Unknown, Passthrough::Visible);
+        check("||1|0", "", TerminalProgram::Unknown, Passthrough::Visible);
     }
 
     #[test]
     fn a_hidden_window_needs_all() {
-        let shown = |answer| Outer::from_tmux(answer).unwrap().lets_through();
+        let shown = |answer| OuterTerminal::from_tmux(answer).unwrap().allows_passthrough();
         assert!(shown("k|k|1|1") && !shown("k|k|1|0") && shown("k|k|2|0") && !shown("k|k|0|1"));
     }
 
     #[test]
     fn nonsense_is_no_answer() {
-        assert_eq!(Outer::from_tmux("no server running on /tmp/tmux-0/default"), None);
-        assert_eq!(Outer::from_tmux(""), None);
+        assert_eq!(OuterTerminal::from_tmux("no server running on /tmp/tmux-0/default"), None);
+        assert_eq!(OuterTerminal::from_tmux(""), None);
         assert_eq!(AppleBell::from_answer("execution error: -1743"), AppleBell::NotDisabled);
         assert_eq!(AppleBell::from_answer("disabled\n"), AppleBell::Disabled);
     }

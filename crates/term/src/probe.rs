@@ -1,18 +1,19 @@
 //! Asking the terminal itself: which program it is, and whether it knows OSC 99.
 //!
-//! The caller writes [`Probe::question`] to a terminal in raw mode and feeds what comes back, until [`Probe::feed`] says
+//! The caller writes [`Probe::query_bytes`] to a terminal in raw mode and feeds what comes back, until [`Probe::feed`] says
 //! that everything is there or a deadline of its own has passed. Only for one's own terminal: the answer arrives as
 //! input, so asking through another program's terminal would type into that program.
 
 use std::time::Duration;
 
 use crate::id::NotificationId;
-use crate::identity::Identity;
+use crate::identity::TerminalIdentity;
 use crate::multiplexer::{Multiplexer, wrap};
 
-/// Zellij answers the last question itself, before the terminal around it answered the others: wait this long more.
-pub const ZELLIJ_GRACE: Duration = Duration::from_millis(300);
-/// No terminal answers at this length; what comes then is not for us.
+/// Zellij answers the last query itself, before the terminal around it has answered the others. Wait this much longer then.
+/// A choice, not a measurement.
+pub const ZELLIJ_EXTRA_WAIT: Duration = Duration::from_millis(300);
+/// No terminal's answer is this long. Further bytes are not kept.
 const MAX_REPLY: usize = 8 * 1024;
 
 /// A question to the terminal and what it has answered so far.
@@ -23,7 +24,7 @@ pub struct Probe {
     /// What the terminal calls itself, read from its XTVERSION reply.
     pub name: Option<String>,
     /// The program and version behind that name.
-    pub identity: Identity,
+    pub identity: TerminalIdentity,
     /// Whether it answered the OSC 99 query.
     pub osc99: bool,
     /// Whether it answered DA1, which every terminal does, and does last.
@@ -37,7 +38,7 @@ impl Probe {
             id,
             received: Vec::new(),
             name: None,
-            identity: Identity::default(),
+            identity: TerminalIdentity::default(),
             osc99: false,
             complete: false,
         }
@@ -45,7 +46,7 @@ impl Probe {
 
     /// The bytes to write: XTVERSION, the OSC 99 query, and DA1 as the fence behind them. The first two are meant for
     /// the terminal around any multiplexers, so they are wrapped.
-    pub fn question(&self, layers: &[Multiplexer]) -> Vec<u8> {
+    pub fn query_bytes(&self, layers: &[Multiplexer]) -> Vec<u8> {
         let asked = format!("\x1b[>q\x1b]99;i={}:p=?;\x1b\\", self.id);
         [wrap(asked.as_bytes(), layers).as_slice(), b"\x1b[c"].concat()
     }
@@ -56,7 +57,7 @@ impl Probe {
         self.received.extend_from_slice(&bytes[..bytes.len().min(room)]);
         let text = String::from_utf8_lossy(&self.received).into_owned();
         if let Some(name) = between(&text, "\x1bP>|", &["\x1b\\"]) {
-            self.identity = Identity::from_xtversion(name);
+            self.identity = TerminalIdentity::from_xtversion(name);
             self.name = Some(name.to_owned());
         }
         self.osc99 |=
@@ -84,7 +85,7 @@ fn between<'a>(text: &'a str, start: &str, ends: &[&str]) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::Program;
+    use crate::identity::TerminalProgram;
 
     fn probe() -> Probe {
         Probe::new(NotificationId::new("q1").unwrap())
@@ -92,8 +93,8 @@ mod tests {
 
     #[test]
     fn the_fence_is_asked_last_and_never_wrapped() {
-        assert_eq!(probe().question(&[]), b"\x1b[>q\x1b]99;i=q1:p=?;\x1b\\\x1b[c");
-        assert!(probe().question(&[Multiplexer::Tmux]).ends_with(b"\x1b\\\x1b[c"));
+        assert_eq!(probe().query_bytes(&[]), b"\x1b[>q\x1b]99;i=q1:p=?;\x1b\\\x1b[c");
+        assert!(probe().query_bytes(&[Multiplexer::Tmux]).ends_with(b"\x1b\\\x1b[c"));
     }
 
     #[test]
@@ -119,7 +120,7 @@ mod tests {
         let reply = b"\x1bP>|kitty(0.48.2)\x1b\\\x1b]99;i=q1:p=?;a=focus\x1b\\\x1b[?62;c";
         let done: Vec<bool> = reply.iter().map(|byte| probe.feed(&[*byte])).collect();
         assert_eq!(done.iter().filter(|done| **done).count(), 1);
-        assert_eq!((probe.identity.program, probe.osc99), (Program::Kitty, true));
+        assert_eq!((probe.identity.program, probe.osc99), (TerminalProgram::Kitty, true));
         assert_eq!(probe.name.as_deref(), Some("kitty(0.48.2)"));
     }
 

@@ -1,6 +1,6 @@
 //! The terminal's progress indicator, OSC 9;4.
 
-use crate::identity::{Identity, Program, Version};
+use crate::identity::{TerminalIdentity, TerminalProgram, Version};
 use crate::osc::{Terminator, osc};
 
 /// A percentage from 0 to 100.
@@ -26,7 +26,7 @@ pub enum Progress {
     Set(Option<Percent>),
     /// Failed, at this point.
     Error(Option<Percent>),
-    /// Running, nobody knows how far.
+    /// Running, with no known percentage.
     Indeterminate,
     /// Paused, at this point.
     Paused(Option<Percent>),
@@ -104,14 +104,17 @@ fn parse_clamped(digits: &str) -> Option<Percent> {
 }
 
 /// Whether a terminal is known to show progress. Others get none: old kitty and foot would pop up a notification
-/// that reads "4;1;50", and nobody can tell what a terminal we do not know makes of it.
-pub fn shows_progress(identity: &Identity) -> bool {
+/// that reads "4;1;50", and the effect in an unknown terminal is unknown.
+pub fn shows_progress(identity: &TerminalIdentity) -> bool {
     match identity.program {
-        Program::Ghostty => identity.at_least(Version(1, 2, 0)),
-        Program::Iterm2 => identity.at_least(Version(3, 6, 6)),
-        Program::Kitty => identity.at_least(Version(0, 47, 0)),
-        Program::Vte => identity.at_least(Version(0, 80, 0)),
-        Program::ConEmu | Program::Konsole | Program::WindowsTerminal | Program::VsCode => true,
+        TerminalProgram::Ghostty => identity.at_least(Version(1, 2, 0)),
+        TerminalProgram::Iterm2 => identity.at_least(Version(3, 6, 6)),
+        TerminalProgram::Kitty => identity.at_least(Version(0, 47, 0)),
+        TerminalProgram::Vte => identity.at_least(Version(0, 80, 0)),
+        TerminalProgram::ConEmu
+        | TerminalProgram::Konsole
+        | TerminalProgram::WindowsTerminal
+        | TerminalProgram::VsCode => true,
         _ => false,
     }
 }
@@ -159,24 +162,38 @@ mod tests {
     #[test]
     fn only_known_terminals_get_it() {
         let check = |program, version, expected| {
-            assert_eq!(shows_progress(&Identity { program, version }), expected, "{program:?} {version:?}");
+            assert_eq!(
+                shows_progress(&TerminalIdentity { program, version }),
+                expected,
+                "{program:?} {version:?}"
+            );
         };
-        check(Program::Ghostty, Some(Version(1, 1, 9)), false);
-        check(Program::Ghostty, Some(Version(1, 2, 0)), true);
-        check(Program::Iterm2, Some(Version(3, 6, 5)), false);
-        check(Program::Iterm2, Some(Version(3, 6, 6)), true);
-        check(Program::Kitty, Some(Version(0, 37, 0)), false);
-        check(Program::Kitty, Some(Version(0, 46, 0)), false);
-        check(Program::Kitty, Some(Version(0, 47, 0)), true);
-        check(Program::Vte, Some(Version(0, 79, 9)), false);
-        check(Program::Vte, Some(Version(0, 80, 0)), true);
-        for program in [Program::ConEmu, Program::Konsole, Program::WindowsTerminal, Program::VsCode] {
+        check(TerminalProgram::Ghostty, Some(Version(1, 1, 9)), false);
+        check(TerminalProgram::Ghostty, Some(Version(1, 2, 0)), true);
+        check(TerminalProgram::Iterm2, Some(Version(3, 6, 5)), false);
+        check(TerminalProgram::Iterm2, Some(Version(3, 6, 6)), true);
+        check(TerminalProgram::Kitty, Some(Version(0, 37, 0)), false);
+        check(TerminalProgram::Kitty, Some(Version(0, 46, 0)), false);
+        check(TerminalProgram::Kitty, Some(Version(0, 47, 0)), true);
+        check(TerminalProgram::Vte, Some(Version(0, 79, 9)), false);
+        check(TerminalProgram::Vte, Some(Version(0, 80, 0)), true);
+        for program in [
+            TerminalProgram::ConEmu,
+            TerminalProgram::Konsole,
+            TerminalProgram::WindowsTerminal,
+            TerminalProgram::VsCode,
+        ] {
             check(program, None, true);
         }
         // kitty 0.26, where the version is not told, pops up "4;1;42".
-        for program in
-            [Program::Kitty, Program::Foot, Program::Ghostty, Program::Iterm2, Program::Vte, Program::Unknown]
-        {
+        for program in [
+            TerminalProgram::Kitty,
+            TerminalProgram::Foot,
+            TerminalProgram::Ghostty,
+            TerminalProgram::Iterm2,
+            TerminalProgram::Vte,
+            TerminalProgram::Unknown,
+        ] {
             check(program, None, false);
         }
     }

@@ -90,7 +90,7 @@ fn cut(text: &str) -> String {
     fitting(text, MAX_CHARS, |grapheme| grapheme.chars().count()).to_owned()
 }
 
-/// The beginning of a text that fits into so many bytes, likewise cut between graphemes.
+/// The beginning of a text that fits into a number of bytes, also cut between graphemes.
 pub(crate) fn cut_bytes(text: &str, most: usize) -> &str {
     if text.len() <= most { text } else { fitting(text, most, str::len) }
 }

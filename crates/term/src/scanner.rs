@@ -1,10 +1,10 @@
-//! The scanner: a stream of bytes in, what the program tells its terminal out.
+//! The scanner: bytes of a stream in, terminal events out.
 
-use crate::assembly::Assembly;
-use crate::event::{Event, EventKind, Notification};
+use crate::event::{Notification, TerminalEvent, TerminalEventKind};
 use crate::id::NotificationId;
 use crate::interpret::{Meaning, interpret};
-use crate::layer::{Layer, Token};
+use crate::osc99_assembler::Osc99Assembler;
+use crate::passthrough_parser::{PassthroughParser, Token};
 
 /// Watches what a program writes to its terminal.
 ///
@@ -13,13 +13,13 @@ use crate::layer::{Layer, Token};
 /// per wrapper, up to 16 unfinished OSC 99 notifications of at most 16 KiB, and the last 16 finished ones.
 ///
 /// ```
-/// use ringer_term::{EventKind, Scanner};
+/// use ringer_term::{TerminalEventKind, Scanner};
 ///
 /// let mut scanner = Scanner::new();
 /// let mut titles = Vec::new();
 /// for piece in [&b"\x1b]0;\xe2\x9c\xb3 Cla"[..], b"ude Code\x07$ "] {
 ///     scanner.feed(piece, |event| {
-///         if let EventKind::Title(title) = event.kind {
+///         if let TerminalEventKind::Title(title) = event.kind {
 ///             titles.push(title);
 ///         }
 ///     });
@@ -28,8 +28,8 @@ use crate::layer::{Layer, Token};
 /// ```
 #[derive(Debug)]
 pub struct Scanner {
-    layer: Layer,
-    assembly: Assembly,
+    parser: PassthroughParser,
+    assembler: Osc99Assembler,
     position: u64,
 }
 
@@ -42,23 +42,23 @@ impl Default for Scanner {
 impl Scanner {
     /// A scanner at the beginning of a stream.
     pub fn new() -> Self {
-        Self { layer: Layer::new(), assembly: Assembly::default(), position: 0 }
+        Self { parser: PassthroughParser::new(), assembler: Osc99Assembler::default(), position: 0 }
     }
 
     /// Reads the next bytes of the stream and calls back for every event that they complete.
-    pub fn feed(&mut self, bytes: &[u8], mut on_event: impl FnMut(Event)) {
-        let Self { layer, assembly, position } = self;
-        layer.feed(bytes, *position, &mut |offset, token| {
+    pub fn feed(&mut self, bytes: &[u8], mut on_event: impl FnMut(TerminalEvent)) {
+        let Self { parser, assembler, position } = self;
+        parser.feed(bytes, *position, &mut |offset, token| {
             let event = match token {
-                Token::Bell => Some((offset, EventKind::Bell)),
+                Token::Bell => Some((offset, TerminalEventKind::Bell)),
                 Token::Osc(payload) => match interpret(payload) {
                     Meaning::Event(kind) => Some((offset, kind)),
-                    Meaning::Chunk99(chunk) => assembly.take(chunk, offset),
+                    Meaning::Chunk99(chunk) => assembler.add_chunk(chunk, offset),
                     Meaning::Nothing => None,
                 },
             };
             if let Some((offset, kind)) = event {
-                on_event(Event { offset, kind });
+                on_event(TerminalEvent { offset, kind });
             }
         });
         *position += bytes.len() as u64;
@@ -69,9 +69,9 @@ impl Scanner {
         self.position
     }
 
-    /// The last OSC 99 notification of an id, with the keys that came after it was reported. Claude Code says what a
-    /// click does only then, so whoever holds a notification back for a moment should look here before using it.
+    /// The last OSC 99 notification of an id, with the metadata that came after it was reported. Claude Code sends the click
+    /// action only then, so a caller that delays a notification should read it here again before using it.
     pub fn notification(&self, id: &NotificationId) -> Option<&Notification> {
-        self.assembly.finished(id)
+        self.assembler.finished(id)
     }
 }

@@ -1,10 +1,10 @@
-//! The environment for an agent that runs in a terminal of ours.
+//! The environment for an agent that runs in an embedded terminal.
 
 use crate::env::Env;
 
-/// Which terminal the agent is to believe itself in.
+/// Which terminal the embedder presents itself as.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Flavour {
+pub enum EmulatedTerminal {
     /// OSC 99, the richest.
     #[default]
     Kitty,
@@ -14,7 +14,7 @@ pub enum Flavour {
     Iterm2,
 }
 
-impl Flavour {
+impl EmulatedTerminal {
     fn term_program(self) -> &'static str {
         match self {
             Self::Kitty => "kitty",
@@ -23,7 +23,7 @@ impl Flavour {
         }
     }
 
-    /// A version that has the sequences of the flavour: without one, the oldest in use is assumed.
+    /// A version that supports the sequences; without one, clients assume an old version.
     fn term_program_version(self) -> &'static str {
         match self {
             Self::Kitty => "0.48.2",
@@ -33,9 +33,9 @@ impl Flavour {
     }
 }
 
-/// Where the agent runs, for the notifications it sends itself.
+/// Where the agent runs, for the notifications that it sends.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Place<'a> {
+pub struct SpawnLocation<'a> {
     /// The workspace's id.
     pub workspace: Option<&'a str>,
     /// The surface's id.
@@ -44,8 +44,8 @@ pub struct Place<'a> {
     pub socket: Option<&'a str>,
 }
 
-/// Variables of the terminal around us that would win over `TERM_PROGRAM`, or tell of a place where the agent is not.
-const FOREIGN: [&str; 41] = [
+/// Variables of the outer terminal that would take precedence over `TERM_PROGRAM`, or that name another terminal or pane.
+const FOREIGN_VARIABLES: [&str; 41] = [
     "CURSOR_TRACE_ID",
     "VSCODE_GIT_ASKPASS_MAIN",
     "__CFBundleIdentifier",
@@ -89,22 +89,23 @@ const FOREIGN: [&str; 41] = [
     "WINDOWID",
 ];
 
-/// The environment for an agent in a terminal of ours: it sees the flavour, whatever terminal we run in ourselves.
+/// The environment for an agent in an embedded terminal. The agent detects the emulated terminal, whatever the outer one
+/// is.
 ///
 /// `TERM` stays neutral, because one that names a terminal would win; `TERM_PROGRAM` is always a known one, because
 /// Claude Code sends nothing at all to a terminal it does not know.
 ///
 /// ```
-/// use ringer_term::{detect, spawn_env, Env, Flavour, Place};
+/// use ringer_term::{detect, spawn_env, Env, EmulatedTerminal, SpawnLocation};
 ///
 /// let ours = Env::new([("TERM", "xterm-ghostty"), ("TMUX", "/tmp/x,1,0"), ("HOME", "/h")]);
-/// let env = spawn_env(&ours, Flavour::Kitty, Place { surface: Some("ws:1"), ..Place::default() });
+/// let env = spawn_env(&ours, EmulatedTerminal::Kitty, SpawnLocation { surface: Some("ws:1"), ..SpawnLocation::default() });
 /// assert_eq!(detect(&env).terminal.as_deref(), Some("kitty"));
 /// assert_eq!((env.get("HOME"), env.get("RINGER_SURFACE")), (Some("/h"), Some("ws:1")));
 /// ```
-pub fn spawn_env(base: &Env, flavour: Flavour, place: Place<'_>) -> Env {
+pub fn spawn_env(base: &Env, flavour: EmulatedTerminal, place: SpawnLocation<'_>) -> Env {
     let mut env = base.clone();
-    for name in FOREIGN {
+    for name in FOREIGN_VARIABLES {
         env.remove(name);
     }
     env.set("TERM", "xterm-256color");
@@ -126,7 +127,7 @@ pub fn spawn_env(base: &Env, flavour: Flavour, place: Place<'_>) -> Env {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::{Channel, Method, choose};
+    use crate::channel::{Channel, Method, choose_method};
     use crate::detect::detect;
     use crate::outer::AppleBell;
     use proptest::prelude::*;
@@ -149,20 +150,20 @@ mod tests {
     proptest! {
         #[test]
         fn the_flavour_wins_whatever_the_outer_terminal(
-            names in prop::collection::vec(prop::sample::select([&FOREIGN[..], &EVERY_DETECTED[..]].concat()), 0..20),
+            names in prop::collection::vec(prop::sample::select([&FOREIGN_VARIABLES[..], &EVERY_DETECTED[..]].concat()), 0..20),
             value in prop::sample::select(vec!["1", "cursor", "xterm-ghostty", "xterm-kitty", "com.apple.Terminal", "JetBrains-JediTerm"]),
         ) {
             let base = Env::new(names.iter().map(|name| (*name, value)));
             for (flavour, terminal, method) in [
-                (Flavour::Kitty, "kitty", Method::Kitty),
-                (Flavour::Ghostty, "ghostty", Method::Ghostty),
-                (Flavour::Iterm2, "iTerm.app", Method::Iterm2),
+                (EmulatedTerminal::Kitty, "kitty", Method::Kitty),
+                (EmulatedTerminal::Ghostty, "ghostty", Method::Ghostty),
+                (EmulatedTerminal::Iterm2, "iTerm.app", Method::Iterm2),
             ] {
-                let detection = detect(&spawn_env(&base, flavour, Place::default()));
+                let detection = detect(&spawn_env(&base, flavour, SpawnLocation::default()));
                 prop_assert_eq!(detection.terminal.as_deref(), Some(terminal));
                 prop_assert!(detection.multiplexers.is_empty());
                 for channel in [Channel::Auto, Channel::Compatible] {
-                    prop_assert_eq!(choose(channel, &detection, AppleBell::default()).method, method);
+                    prop_assert_eq!(choose_method(channel, &detection, AppleBell::default()).method, method);
                 }
             }
         }
@@ -171,7 +172,11 @@ mod tests {
     #[test]
     fn a_place_that_is_not_ours_does_not_leak_in() {
         let base = Env::new([("RINGER_SURFACE", "ws:outer"), ("RINGER_SOCKET", "/old")]);
-        let env = spawn_env(&base, Flavour::Kitty, Place { socket: Some("/new"), ..Place::default() });
+        let env = spawn_env(
+            &base,
+            EmulatedTerminal::Kitty,
+            SpawnLocation { socket: Some("/new"), ..SpawnLocation::default() },
+        );
         assert_eq!((env.get("RINGER_SURFACE"), env.get("RINGER_SOCKET")), (None, Some("/new")));
     }
 }

@@ -1,4 +1,4 @@
-//! Program status, OSC 7501: a program says in so many words what it is doing.
+//! Program status, OSC 7501: a program reports its state.
 //!
 //! Claude Code sends it only to a terminal that answered its query; Codex sends it unasked.
 
@@ -18,7 +18,7 @@ pub enum StatusState {
     Working,
     /// The turn ended.
     Done,
-    /// Needs somebody; [`ProgramStatus::kind`] says what for.
+    /// Needs a person; [`ProgramStatus::kind`] says for what.
     Blocked,
     /// Failed.
     Error,

@@ -1,4 +1,4 @@
-//! The window title tells what an agent is doing, whatever terminal it believes itself in.
+//! What the window title says about an agent. Clients set it in every terminal.
 
 use std::time::Duration;
 
@@ -9,70 +9,72 @@ pub enum TitleMeaning {
     Idle,
     /// In a turn.
     Busy,
-    /// Needs somebody.
+    /// Needs a person.
     Blocked,
 }
 
-/// How one client marks its titles. Signs are matched at the start, in the order of the table.
-struct Sign {
+/// How one client marks its titles. Prefixes are compared in the order of the table.
+struct TitlePrefix {
     client: &'static str,
     prefix: &'static str,
     meaning: TitleMeaning,
 }
 
-const fn sign(client: &'static str, prefix: &'static str, meaning: TitleMeaning) -> Sign {
-    Sign { client, prefix, meaning }
+const fn prefix(client: &'static str, prefix: &'static str, meaning: TitleMeaning) -> TitlePrefix {
+    TitlePrefix { client, prefix, meaning }
 }
 
-/// Seen in recordings of the real clients. Any other braille pattern is some client's spinner too (Codex turns
-/// through ⠋ ⠙ ⠹ ⠸ ⠼ ⠴ ⠦ ⠧ ⠇ ⠏), and a title without a sign is idle (Codex, opencode).
-const SIGNS: [Sign; 10] = [
-    sign("claude", "✳", TitleMeaning::Idle),
-    sign("claude", "⠂", TitleMeaning::Busy),
-    sign("claude", "⠐", TitleMeaning::Busy),
-    sign("claude", "◐", TitleMeaning::Busy),
-    sign("claude", "◑", TitleMeaning::Busy),
-    sign("codex", "[ ! ] Action Required", TitleMeaning::Blocked),
-    sign("codex", "[ . ] Action Required", TitleMeaning::Blocked),
-    sign("gemini", "◇", TitleMeaning::Idle),
-    sign("gemini", "✦", TitleMeaning::Busy),
-    sign("gemini", "✋", TitleMeaning::Blocked),
+/// Taken from recordings of the real clients. Any other braille pattern counts as a spinner too (Codex uses
+/// ⠋ ⠙ ⠹ ⠸ ⠼ ⠴ ⠦ ⠧ ⠇ ⠏), and a title without a prefix is idle (Codex, opencode).
+const TITLE_PREFIXES: [TitlePrefix; 10] = [
+    prefix("claude", "✳", TitleMeaning::Idle),
+    prefix("claude", "⠂", TitleMeaning::Busy),
+    prefix("claude", "⠐", TitleMeaning::Busy),
+    prefix("claude", "◐", TitleMeaning::Busy),
+    prefix("claude", "◑", TitleMeaning::Busy),
+    prefix("codex", "[ ! ] Action Required", TitleMeaning::Blocked),
+    prefix("codex", "[ . ] Action Required", TitleMeaning::Blocked),
+    prefix("gemini", "◇", TitleMeaning::Idle),
+    prefix("gemini", "✦", TitleMeaning::Busy),
+    prefix("gemini", "✋", TitleMeaning::Blocked),
 ];
 
-/// A title taken apart.
+/// The parts of a title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReadTitle<'a> {
-    /// What the sign says; [`TitleMeaning::Idle`] without one.
+pub struct ParsedTitle<'a> {
+    /// What the prefix means; [`TitleMeaning::Idle`] without one.
     pub meaning: TitleMeaning,
-    /// The client whose sign it is, where only one has it.
+    /// The client that uses the prefix, if only one does.
     pub client: Option<&'static str>,
-    /// The text after the sign: the task, or the client's name.
+    /// The text after the prefix: the task, or the client's name.
     pub task: &'a str,
 }
 
-/// Reads a title with the table of signs.
+/// Parses a title with the table of prefixes.
 ///
 /// ```
-/// use ringer_term::{read_title, TitleMeaning};
+/// use ringer_term::{parse_title, TitleMeaning};
 ///
-/// let title = read_title("◐ fix the tests");
+/// let title = parse_title("◐ fix the tests");
 /// assert_eq!((title.meaning, title.client, title.task), (TitleMeaning::Busy, Some("claude"), "fix the tests"));
 /// ```
-pub fn read_title(title: &str) -> ReadTitle<'_> {
+pub fn parse_title(title: &str) -> ParsedTitle<'_> {
     let title = title.trim();
-    if let Some((sign, rest)) = SIGNS.iter().find_map(|sign| Some((sign, title.strip_prefix(sign.prefix)?))) {
+    if let Some((found, rest)) =
+        TITLE_PREFIXES.iter().find_map(|entry| Some((entry, title.strip_prefix(entry.prefix)?)))
+    {
         let task = rest.trim_start_matches(['\u{fe0f}', ' ', '|']);
-        return ReadTitle { meaning: sign.meaning, client: Some(sign.client), task };
+        return ParsedTitle { meaning: found.meaning, client: Some(found.client), task };
     }
     match title.strip_prefix(|first| matches!(first, '\u{2800}'..='\u{28ff}')) {
-        Some(rest) => ReadTitle { meaning: TitleMeaning::Busy, client: None, task: rest.trim_start() },
-        None => ReadTitle { meaning: TitleMeaning::Idle, client: None, task: title },
+        Some(rest) => ParsedTitle { meaning: TitleMeaning::Busy, client: None, task: rest.trim_start() },
+        None => ParsedTitle { meaning: TitleMeaning::Idle, client: None, task: title },
     }
 }
 
-/// A change that the titles tell of.
+/// A change that the titles show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Turn {
+pub enum TitleChange {
     /// The first title of any kind: the client has drawn itself and takes input.
     Ready,
     /// A turn started.
@@ -80,29 +82,29 @@ pub enum Turn {
         /// What the title says the agent works on.
         task: String,
     },
-    /// The turn ended: complete, or blocked. Claude Code shows the same ✳ for both, so a better signal may say more.
+    /// The turn ended: complete, or blocked. Claude Code shows the same ✳ for both; a hook can say which.
     Ended {
         /// What the agent worked on.
         task: String,
     },
-    /// The agent needs somebody, and its title says so.
+    /// The agent needs a person, and its title says so.
     Blocked {
         /// What the agent works on.
         task: String,
     },
-    /// The title was taken back: the client exited.
+    /// The title was cleared: the client exited.
     Exited,
 }
 
-/// How long after the first title a short spell of work is taken for the client starting up.
-pub const SETTLE: Duration = Duration::from_secs(3);
+/// How long after the first title a short busy period is ignored, because clients show their spinner while they start.
+pub const TITLE_DEBOUNCE: Duration = Duration::from_secs(3);
 
 /// Follows the titles of one terminal.
 ///
 /// Time is an argument: any clock that does not jump.
 #[derive(Debug, Clone)]
 pub struct TitleTracker {
-    settle: Duration,
+    debounce: Duration,
     state: State,
 }
 
@@ -113,53 +115,53 @@ enum State {
         first: Duration,
         /// The last meaning that counted.
         meaning: TitleMeaning,
-        /// A spinner was seen since that could still be the flicker of a start-up.
+        /// A spinner was seen that may still be part of the start.
         flicker: bool,
     },
 }
 
 impl Default for TitleTracker {
     fn default() -> Self {
-        Self::new(SETTLE)
+        Self::new(TITLE_DEBOUNCE)
     }
 }
 
 impl TitleTracker {
     /// A tracker that ignores flicker for this long after the first title.
-    pub fn new(settle: Duration) -> Self {
-        Self { settle, state: State::Unseen }
+    pub fn new(debounce: Duration) -> Self {
+        Self { debounce, state: State::Unseen }
     }
 
-    /// Takes the next title. Gives what changed.
+    /// Takes the next title. Returns what changed.
     ///
-    /// Within the settling time a spinner is not reported before it outlasts that time, and if the title goes back
-    /// before, nothing happened.
+    /// Within the debounce time a spinner is not reported; if the title is idle again before that time is over, nothing is
+    /// reported.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use ringer_term::{TitleTracker, Turn};
+    /// use ringer_term::{TitleTracker, TitleChange};
     ///
     /// let mut tracker = TitleTracker::default();
     /// let at = Duration::from_secs;
-    /// assert_eq!(tracker.observe(at(0), "✳ Claude Code"), Some(Turn::Ready));
-    /// assert_eq!(tracker.observe(at(9), "◐ fix it"), Some(Turn::Started { task: "fix it".into() }));
+    /// assert_eq!(tracker.observe(at(0), "✳ Claude Code"), Some(TitleChange::Ready));
+    /// assert_eq!(tracker.observe(at(9), "◐ fix it"), Some(TitleChange::Started { task: "fix it".into() }));
     /// assert_eq!(tracker.observe(at(10), "◑ fix it"), None);
-    /// assert_eq!(tracker.observe(at(11), "✳ fix it"), Some(Turn::Ended { task: "fix it".into() }));
+    /// assert_eq!(tracker.observe(at(11), "✳ fix it"), Some(TitleChange::Ended { task: "fix it".into() }));
     /// ```
-    pub fn observe(&mut self, now: Duration, title: &str) -> Option<Turn> {
+    pub fn observe(&mut self, now: Duration, title: &str) -> Option<TitleChange> {
         if title.trim().is_empty() {
             let seen = self.state != State::Unseen;
             self.state = State::Unseen;
-            return seen.then_some(Turn::Exited);
+            return seen.then_some(TitleChange::Exited);
         }
-        let ReadTitle { meaning, task, .. } = read_title(title);
+        let ParsedTitle { meaning, task, .. } = parse_title(title);
         let busy = meaning == TitleMeaning::Busy;
         let State::Seen { first, meaning: before, flicker } = self.state else {
             let meaning = if busy { TitleMeaning::Idle } else { meaning };
             self.state = State::Seen { first: now, meaning, flicker: busy };
-            return Some(Turn::Ready);
+            return Some(TitleChange::Ready);
         };
-        let settled = now.saturating_sub(first) >= self.settle;
+        let settled = now.saturating_sub(first) >= self.debounce;
         if busy && !settled && before != meaning {
             self.state = State::Seen { first, meaning: before, flicker: true };
             return None;
@@ -168,12 +170,12 @@ impl TitleTracker {
         let task = task.to_owned();
         match meaning {
             _ if before != meaning => Some(match meaning {
-                TitleMeaning::Idle => Turn::Ended { task },
-                TitleMeaning::Busy => Turn::Started { task },
-                TitleMeaning::Blocked => Turn::Blocked { task },
+                TitleMeaning::Idle => TitleChange::Ended { task },
+                TitleMeaning::Busy => TitleChange::Started { task },
+                TitleMeaning::Blocked => TitleChange::Blocked { task },
             }),
-            // A spinner that outlasted the settling time was a turn, even if no further frame of it came.
-            TitleMeaning::Idle if flicker && settled => Some(Turn::Ended { task }),
+            // A spinner that lasted beyond the debounce time was a turn, even if no further frame of it came.
+            TitleMeaning::Idle if flicker && settled => Some(TitleChange::Ended { task }),
             _ => None,
         }
     }
@@ -202,17 +204,17 @@ mod tests {
 
     #[test]
     fn every_sign_of_the_table() {
-        for sign in &SIGNS {
+        for sign in &TITLE_PREFIXES {
             let title = format!("{} a task", sign.prefix);
-            let read = read_title(&title);
+            let read = parse_title(&title);
             assert_eq!((read.meaning, read.client, read.task), (sign.meaning, Some(sign.client), "a task"));
         }
         for spinner in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏⣾".chars() {
-            assert_eq!(read_title(&format!("{spinner} x")).meaning, TitleMeaning::Busy);
+            assert_eq!(parse_title(&format!("{spinner} x")).meaning, TitleMeaning::Busy);
         }
-        assert_eq!(read_title("[ ! ] Action Required | project").task, "project");
-        assert_eq!(read_title("◇  Ready (project)      ").task, "Ready (project)");
-        assert_eq!(read_title("vim notes.txt").meaning, TitleMeaning::Idle);
+        assert_eq!(parse_title("[ ! ] Action Required | project").task, "project");
+        assert_eq!(parse_title("◇  Ready (project)      ").task, "Ready (project)");
+        assert_eq!(parse_title("vim notes.txt").meaning, TitleMeaning::Idle);
     }
 
     #[test]
@@ -267,7 +269,7 @@ mod tests {
     fn settling_can_be_set() {
         let mut tracker = TitleTracker::new(Duration::ZERO);
         tracker.observe(Duration::ZERO, "✳ C");
-        assert!(matches!(tracker.observe(Duration::ZERO, "⠂ C"), Some(Turn::Started { .. })));
+        assert!(matches!(tracker.observe(Duration::ZERO, "⠂ C"), Some(TitleChange::Started { .. })));
     }
 
     proptest! {
@@ -276,14 +278,14 @@ mod tests {
         fn turns_alternate(titles in prop::collection::vec(prop::sample::select(vec!["✳ a", "⠂ a", "◐ b", "x", "✋ c", ""]), 0..60),
                            step in 0u64..2000) {
             let mut tracker = TitleTracker::default();
-            let mut last: Option<Turn> = None;
+            let mut last: Option<TitleChange> = None;
             for (index, title) in (0u64..).zip(titles) {
                 if let Some(turn) = tracker.observe(Duration::from_millis(index * step), title) {
                     match (&last, &turn) {
-                        (None | Some(Turn::Exited), turn) => prop_assert_eq!(turn, &Turn::Ready),
-                        (Some(Turn::Started { .. }), turn) => { let odd = matches!(turn, Turn::Started { .. } | Turn::Ready); prop_assert!(!odd) },
-                        (Some(Turn::Blocked { .. }), turn) => { let odd = matches!(turn, Turn::Blocked { .. } | Turn::Ready); prop_assert!(!odd) },
-                        (Some(_), turn) => prop_assert_ne!(turn, &Turn::Ready),
+                        (None | Some(TitleChange::Exited), turn) => prop_assert_eq!(turn, &TitleChange::Ready),
+                        (Some(TitleChange::Started { .. }), turn) => { let odd = matches!(turn, TitleChange::Started { .. } | TitleChange::Ready); prop_assert!(!odd) },
+                        (Some(TitleChange::Blocked { .. }), turn) => { let odd = matches!(turn, TitleChange::Blocked { .. } | TitleChange::Ready); prop_assert!(!odd) },
+                        (Some(_), turn) => prop_assert_ne!(turn, &TitleChange::Ready),
                     }
                     last = Some(turn);
                 }

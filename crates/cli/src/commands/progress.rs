@@ -1,6 +1,8 @@
 //! `ringer progress`.
 
-use ringer_term::{Detection, Percent, Program, Progress, Terminator, sanitise_line, shows_progress, wrap};
+use ringer_term::{
+    Detection, Percent, Progress, TerminalProgram, Terminator, sanitise_line, shows_progress, wrap,
+};
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
@@ -82,12 +84,14 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 fn unseen(detection: &Detection) -> Option<String> {
     if !shows_progress(&detection.identity) {
         let name = match detection.identity.program {
-            Program::Unknown => detection.terminal.clone().unwrap_or_else(|| "this terminal".to_owned()),
+            TerminalProgram::Unknown => {
+                detection.terminal.clone().unwrap_or_else(|| "this terminal".to_owned())
+            }
             _ => detection.identity.to_string(),
         };
         return Some(format!("{} is not known to show progress", sanitise_line(&name)));
     }
-    detection.swallowed().map(str::to_owned)
+    detection.passthrough_problem().map(str::to_owned)
 }
 
 fn parse(state: &str, value: Option<&str>) -> Result<Progress, Failure> {

@@ -1,6 +1,6 @@
 //! `ringer` without a command.
 
-use ringer_term::{Channel, choose, sanitise_line};
+use ringer_term::{Channel, choose_method, sanitise_line};
 
 use crate::failure::Outcome;
 use crate::output::print_text;
@@ -9,7 +9,7 @@ use crate::terminal::{apple_bell, detect_here};
 /// Says what this terminal is, what the journal holds, and what to try. The workspace will open here once it exists.
 pub(crate) fn run() -> Outcome {
     let detection = detect_here();
-    let choice = choose(Channel::Auto, &detection, apple_bell(&detection));
+    let choice = choose_method(Channel::Auto, &detection, apple_bell(&detection));
     let terminal = match &detection.terminal {
         Some(name) => format!("{} ({})", sanitise_line(name), sanitise_line(&detection.evidence)),
         None => "unknown".to_owned(),

@@ -4,11 +4,11 @@ mod meaning;
 mod recording;
 mod turns;
 
-use ringer_term::{Event, Scanner};
+use ringer_term::{Scanner, TerminalEvent};
 
 use recording::{Recording, recordings};
 
-fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
+fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<TerminalEvent> {
     let (mut scanner, mut events) = (Scanner::new(), Vec::new());
     for piece in pieces {
         scanner.feed(piece, |event| events.push(event));
@@ -16,8 +16,8 @@ fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
     events
 }
 
-/// Compares one by one: two lists of a hundred events in a failure message help nobody.
-fn check(recording: &Recording, found: &[Event], how: &str) {
+/// Compares one by one: two lists of a hundred events in a failure message are hard to compare.
+fn check(recording: &Recording, found: &[TerminalEvent], how: &str) {
     for (index, (found, expected)) in found.iter().zip(&recording.expected).enumerate() {
         assert_eq!(found, expected, "{}, {how}: event {index}", recording.name);
     }

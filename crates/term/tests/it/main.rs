@@ -7,6 +7,6 @@ mod nested;
 mod osc_cases;
 mod properties;
 mod screen;
-mod stage;
+mod sender_script;
 mod terminal;
 mod tmux;

@@ -3,31 +3,31 @@
 use ringer_term::Multiplexer;
 
 use crate::screen::session::{self, Session};
-use crate::stage::{METHODS, Sent, Stage, long, mark, short};
+use crate::sender_script::{METHODS, SenderScript, Sent, long, mark, short};
 use crate::terminal::{NAME, Terminal};
 use crate::tmux::server::{self, Server};
 
 /// A terminal of ours around both. Dropped in this order: first screen, which would only detach if tmux ended around it,
-/// and both before their sockets go with the stage.
+/// and both before their sockets go with the script.
 struct Nested {
     _session: Session,
     _server: Server,
     terminal: Terminal,
-    stage: Stage,
+    script: SenderScript,
 }
 
 impl Nested {
     /// Nearest layer first, as everywhere.
     fn start(layers: [Multiplexer; 2]) -> Self {
-        let stage = Stage::new(&mark("first"));
+        let script = SenderScript::new(&mark("first"));
         // Should the start fail, these are dropped in the reverse order: screen first here too.
-        let server = Server::prepare(&stage, "set -g allow-passthrough on");
-        let session = Session::prepare(&stage);
+        let server = Server::prepare(&script, "set -g allow-passthrough on");
+        let session = Session::prepare(&script);
         let argv = layers.iter().fold(vec!["sh", "script"], |inside, layer| match layer {
             Multiplexer::Tmux => server::argv(&inside),
             _ => session::argv(&inside),
         });
-        let mut terminal = Terminal::run(&argv, stage.path(), &[server.variable(), session.variable()]);
+        let mut terminal = Terminal::run(&argv, script.path(), &[server.variable(), session.variable()]);
         terminal.wait_for("script", |terminal| terminal.shows("<first>"));
         server.wait_for_client();
         // tmux draws anew when it has been told the name of the terminal, or has given up waiting for it, and lets
@@ -38,14 +38,14 @@ impl Nested {
         } else {
             terminal.wait_for("question", Terminal::told_its_name);
         }
-        let mut nested = Self { _session: session, _server: server, terminal, stage };
+        let mut nested = Self { _session: session, _server: server, terminal, script };
         nested.send("drawn", b"");
         nested
     }
 
     /// Lets the script send these bytes and waits for the mark behind them.
     fn send(&mut self, name: &str, bytes: &[u8]) {
-        self.stage.prepare(name, &[bytes, &mark(name)].concat());
+        self.script.prepare(name, &[bytes, &mark(name)].concat());
         self.terminal.type_line(name);
         self.terminal.wait_for("mark", |terminal| terminal.shows(&format!("<{name}>")));
     }

@@ -8,14 +8,14 @@ mod osc99;
 mod prompts;
 mod texts;
 
-use ringer_term::{EventKind, Keys, Notification, Protocol, Scanner};
+use ringer_term::{Notification, Osc99Metadata, Protocol, Scanner, TerminalEventKind};
 
 /// An OSC ends with ST or BEL, and what it says does not depend on that.
 const ENDS: [&str; 2] = ["\x1b\\", "\x07"];
 
 /// Checks what an OSC makes, with either end, in one piece and byte by byte.
 #[track_caller]
-fn check(payload: &str, expect: &[EventKind]) {
+fn check(payload: &str, expect: &[TerminalEventKind]) {
     for end in ENDS {
         let sequence = format!("\x1b]{payload}{end}");
         let mut whole = Vec::new();
@@ -38,12 +38,12 @@ fn check_silent(payloads: &[&str]) {
 }
 
 /// A notification that has a text and nothing else.
-fn notification(protocol: Protocol, title: &str, body: &str) -> EventKind {
-    EventKind::Notification(Notification {
+fn notification(protocol: Protocol, title: &str, body: &str) -> TerminalEventKind {
+    TerminalEventKind::Notification(Notification {
         protocol,
         id: None,
         title: title.to_owned(),
         body: body.to_owned(),
-        keys: Keys::default(),
+        metadata: Osc99Metadata::default(),
     })
 }

@@ -2,9 +2,9 @@
 
 pub(crate) mod session;
 
-use ringer_term::{EventKind, Method, Multiplexer, SCREEN_PIECE};
+use ringer_term::{Method, Multiplexer, SCREEN_PIECE, TerminalEventKind};
 
-use crate::stage::{METHODS, Sent, Stage, ascii_of, long, mark, short, unicode};
+use crate::sender_script::{METHODS, SenderScript, Sent, ascii_of, long, mark, short, unicode};
 use crate::terminal::Terminal;
 
 use session::{Session, argv};
@@ -14,21 +14,21 @@ use session::{Session, argv};
 struct Screen {
     session: Session,
     terminal: Terminal,
-    stage: Stage,
+    script: SenderScript,
 }
 
 impl Screen {
     fn start() -> Self {
-        let stage = Stage::new(&mark("first"));
-        let session = Session::prepare(&stage);
-        let mut terminal = Terminal::run(&argv(&["sh", "script"]), stage.path(), &[session.variable()]);
+        let script = SenderScript::new(&mark("first"));
+        let session = Session::prepare(&script);
+        let mut terminal = Terminal::run(&argv(&["sh", "script"]), script.path(), &[session.variable()]);
         terminal.wait_for("script", |terminal| terminal.shows("<first>"));
-        Self { session, terminal, stage }
+        Self { session, terminal, script }
     }
 
     /// Lets the script send these bytes and waits for the mark behind them.
     fn send(&mut self, name: &str, bytes: &[u8]) {
-        self.stage.prepare(name, &[bytes, &mark(name)].concat());
+        self.script.prepare(name, &[bytes, &mark(name)].concat());
         self.terminal.type_line(name);
         self.terminal.wait_for("mark", |terminal| terminal.shows(&format!("<{name}>")));
     }
@@ -89,7 +89,10 @@ fn no_character_becomes_a_control() {
         let mut screen = Screen::start();
         let hostile = Sent::new("hostile", "ě]0;gotchać".to_owned());
         screen.send(method.as_str(), &hostile.bytes(method, &LAYERS));
-        assert!(!screen.terminal.has(&EventKind::Title("gotcha".to_owned())), "{method:?} set the title");
+        assert!(
+            !screen.terminal.has(&TerminalEventKind::Title("gotcha".to_owned())),
+            "{method:?} set the title"
+        );
         assert_eq!((screen.terminal.notifications().len(), screen.terminal.bells()), (1, 0), "{method:?}");
     }
 }
@@ -106,11 +109,11 @@ fn a_bell_in_the_window_in_front_rings_the_terminal() {
 #[test]
 fn a_bell_in_a_window_behind_sets_its_flag() {
     let mut screen = Screen::start();
-    screen.stage.prepare("ready", &mark("second"));
+    screen.script.prepare("ready", &mark("second"));
     screen.session.run(&["-X", "screen", "sh", "script"]);
     screen.terminal.wait_for("second window", |terminal| terminal.shows("<second>"));
     assert!(!screen.session.windows().contains('!'));
-    screen.stage.prepare("bell", &short().bytes(Method::TerminalBell, &LAYERS));
+    screen.script.prepare("bell", &short().bytes(Method::TerminalBell, &LAYERS));
     screen.session.run(&["-p", "0", "-X", "stuff", "bell^M"]);
     screen.terminal.wait_for("message", |terminal| terminal.shows("bell in window 0"));
     let windows = screen.session.windows();

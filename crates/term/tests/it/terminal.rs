@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use ringer_term::{EventKind, Notification, Scanner};
+use ringer_term::{Notification, Scanner, TerminalEventKind};
 
 /// Far more than anything here takes. It is there so that a broken test ends.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
@@ -25,7 +25,7 @@ pub(crate) struct Terminal {
     output: Receiver<Vec<u8>>,
     child: Box<dyn Child + Send + Sync>,
     scanner: Scanner,
-    events: Vec<EventKind>,
+    events: Vec<TerminalEventKind>,
     bytes: Vec<u8>,
     /// How often each question was answered.
     answered: [usize; QUESTIONS.len()],
@@ -118,18 +118,18 @@ impl Terminal {
         self.bytes.windows(text.len()).any(|window| window == text.as_bytes())
     }
 
-    pub(crate) fn has(&self, event: &EventKind) -> bool {
+    pub(crate) fn has(&self, event: &TerminalEventKind) -> bool {
         self.events.contains(event)
     }
 
     pub(crate) fn bells(&self) -> usize {
-        self.events.iter().filter(|event| **event == EventKind::Bell).count()
+        self.events.iter().filter(|event| **event == TerminalEventKind::Bell).count()
     }
 
     /// The notifications that came out so far.
     pub(crate) fn notifications(&self) -> Vec<&Notification> {
         let notifications = self.events.iter().filter_map(|event| match event {
-            EventKind::Notification(notification) => Some(notification),
+            TerminalEventKind::Notification(notification) => Some(notification),
             _ => None,
         });
         notifications.collect()

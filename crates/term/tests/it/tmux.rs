@@ -4,32 +4,33 @@ pub(crate) mod server;
 
 use ringer_term::outer::tmux_query;
 use ringer_term::{
-    EventKind, Identity, Method, Multiplexer, Outer, Passthrough, Program, Version, tmux_text,
+    Method, Multiplexer, OuterTerminal, Passthrough, TerminalEventKind, TerminalIdentity, TerminalProgram,
+    Version, tmux_text,
 };
 
-use crate::stage::{METHODS, Sent, Stage, long, short, unicode};
+use crate::sender_script::{METHODS, SenderScript, Sent, long, short, unicode};
 use crate::terminal::Terminal;
 
 use server::{Server, argv};
 
 /// A server with a client attached in a terminal of ours. The terminal gets the title of the pane, so a title is a mark in
-/// the stream that the scanner sees. Dropped in this order: the server ends before its socket goes with the stage.
+/// the stream that the scanner sees. Dropped in this order: the server ends before its socket goes with the script.
 struct Tmux {
     server: Server,
     terminal: Terminal,
-    stage: Stage,
+    script: SenderScript,
 }
 
 impl Tmux {
     fn start(options: &str) -> Self {
-        let stage = Stage::new(&mark("ready"));
+        let script = SenderScript::new(&mark("ready"));
         let titles = "set -g set-titles on\nset -g set-titles-string '#T'\n";
-        let server = Server::prepare(&stage, &format!("{titles}{options}"));
-        let mut terminal = Terminal::run(&argv(&["sh", "script"]), stage.path(), &[server.variable()]);
+        let server = Server::prepare(&script, &format!("{titles}{options}"));
+        let mut terminal = Terminal::run(&argv(&["sh", "script"]), script.path(), &[server.variable()]);
         terminal
             .wait_for("first title", |terminal| terminal.told_its_name() && terminal.has(&title("ready")));
         server.wait_for_client();
-        let mut tmux = Self { server, terminal, stage };
+        let mut tmux = Self { server, terminal, script };
         // tmux draws the window anew for the answers and for the client's size, and lets nothing through while that is to
         // be done. This is typed after both, and titles are sent when a window is drawn: then it has been done.
         tmux.send("drawn", b"");
@@ -38,7 +39,7 @@ impl Tmux {
 
     /// Lets the script send these bytes and waits for the mark behind them.
     fn send(&mut self, name: &str, bytes: &[u8]) {
-        self.stage.prepare(name, &[bytes, &mark(name)].concat());
+        self.script.prepare(name, &[bytes, &mark(name)].concat());
         self.terminal.type_line(name);
         self.terminal.wait_for("mark", |terminal| terminal.has(&title(name)));
     }
@@ -52,18 +53,18 @@ impl Tmux {
     /// Lets the script in the hidden window send these bytes and a bell, and waits for the bell: tmux rings it in the
     /// terminal too, after what came before.
     fn send_hidden(&mut self, pane: &str, bytes: &[u8]) {
-        self.stage.prepare("hidden", &[bytes, b"\x07"].concat());
+        self.script.prepare("hidden", &[bytes, b"\x07"].concat());
         let before = self.terminal.bells();
         self.server.answer(&["send-keys", "-t", pane, "hidden", "Enter"]);
         self.terminal.wait_for("bell", |terminal| terminal.bells() > before);
     }
 
     /// What tmux answers when it is asked about the terminal around it.
-    fn outer(&self, pane: Option<&str>) -> Outer {
+    fn outer(&self, pane: Option<&str>) -> OuterTerminal {
         let query = tmux_query(pane);
         let query: Vec<&str> = query.iter().map(String::as_str).collect();
         assert_eq!(query[0], "tmux");
-        Outer::from_tmux(&self.server.answer(&query[1..])).unwrap()
+        OuterTerminal::from_tmux(&self.server.answer(&query[1..])).unwrap()
     }
 }
 
@@ -71,8 +72,8 @@ fn mark(name: &str) -> Vec<u8> {
     format!("\x1b]2;{name}\x1b\\").into_bytes()
 }
 
-fn title(name: &str) -> EventKind {
-    EventKind::Title(name.to_owned())
+fn title(name: &str) -> TerminalEventKind {
+    TerminalEventKind::Title(name.to_owned())
 }
 
 const LAYERS: [Multiplexer; 1] = [Multiplexer::Tmux];
@@ -117,7 +118,7 @@ fn a_bell_in_a_window_behind_sets_its_flag() {
     let pane = tmux.hidden_window();
     let flags = || tmux.server.answer(&["list-windows", "-F", "#{window_index}#{window_bell_flag}"]);
     assert_eq!(flags(), "00\n10\n");
-    tmux.stage.prepare("hidden", &short().bytes(Method::TerminalBell, &LAYERS));
+    tmux.script.prepare("hidden", &short().bytes(Method::TerminalBell, &LAYERS));
     tmux.server.answer(&["send-keys", "-t", &pane, "hidden", "Enter"]);
     tmux.server.wait_for("bell");
     assert_eq!(flags(), "00\n11\n");
@@ -139,7 +140,8 @@ fn a_notice_with_a_bell_does_both() {
 }
 
 /// What our terminal told tmux that it is.
-const OURS: Identity = Identity { program: Program::Kitty, version: Some(Version(0, 48, 2)) };
+const OURS: TerminalIdentity =
+    TerminalIdentity { program: TerminalProgram::Kitty, version: Some(Version(0, 48, 2)) };
 
 /// tmux says what it lets through and whether anybody is looking; what we conclude from that is what happens.
 #[test]
@@ -164,14 +166,14 @@ fn tmux_lets_through_what_its_answer_says() {
         let before = tmux.terminal.notifications().len();
         tmux.send(&format!("{word}-shown"), &notice);
         let came = tmux.terminal.notifications().len() - before;
-        assert_eq!(came, usize::from(shown.lets_through()), "{word}, from the window in front");
+        assert_eq!(came, usize::from(shown.allows_passthrough()), "{word}, from the window in front");
 
         let hidden = tmux.outer(Some(&pane));
         assert_eq!((hidden.passthrough, hidden.shown), (passthrough, false), "{word}");
         let before = tmux.terminal.notifications().len();
         tmux.send_hidden(&pane, &notice);
         let came = tmux.terminal.notifications().len() - before;
-        assert_eq!(came, usize::from(hidden.lets_through()), "{word}, from a window behind");
+        assert_eq!(came, usize::from(hidden.allows_passthrough()), "{word}, from a window behind");
     }
 }
 
@@ -184,7 +186,7 @@ fn tmux_answers_for_the_current_pane_too() {
 #[test]
 fn a_text_for_tmux_is_expanded_to_itself() {
     let tmux = Tmux::start("");
-    let ran = tmux.stage.path().join("ran");
+    let ran = tmux.script.path().join("ran");
     let hostile =
         format!("#1 #[fg=red]x#{{pid}} #(touch {}) ##[bold] #S #{{E:#{{pane_title}}}} #", ran.display());
     let safe = tmux_text(&hostile);

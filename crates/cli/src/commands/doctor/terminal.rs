@@ -4,7 +4,9 @@ use std::fs::OpenOptions;
 
 use ringer_config::Config;
 use ringer_core::PopupMode;
-use ringer_term::{Choice, Detection, Method, Multiplexer, Notice, Passthrough, Urgency, choose};
+use ringer_term::{
+    Detection, Method, MethodChoice, Multiplexer, OutgoingNotification, Passthrough, Urgency, choose_method,
+};
 
 use super::row::Row;
 use crate::terminal::{apple_bell, detect_here, random_id, write_to_terminal};
@@ -12,7 +14,7 @@ use crate::terminal::{apple_bell, detect_here, random_id, write_to_terminal};
 /// Looks at both, and with `send` shows something in this terminal.
 pub(super) fn rows(config: &Config, send: bool) -> Vec<Row> {
     let detection = detect_here();
-    let choice = choose(config.preferred_channel, &detection, apple_bell(&detection));
+    let choice = choose_method(config.preferred_channel, &detection, apple_bell(&detection));
     let mut rows = vec![terminal(&detection, &choice), multiplexer(&detection, &choice)];
     if send {
         rows.push(show(&detection, &choice));
@@ -22,7 +24,7 @@ pub(super) fn rows(config: &Config, send: bool) -> Vec<Row> {
     rows
 }
 
-fn terminal(detection: &Detection, choice: &Choice) -> Row {
+fn terminal(detection: &Detection, choice: &MethodChoice) -> Row {
     let name = detection.terminal.as_deref().unwrap_or("unknown");
     let what = format!(
         "{name} ({}), told through {}: {}",
@@ -46,7 +48,7 @@ fn terminal(detection: &Detection, choice: &Choice) -> Row {
     }
 }
 
-fn multiplexer(detection: &Detection, choice: &Choice) -> Row {
+fn multiplexer(detection: &Detection, choice: &MethodChoice) -> Row {
     let part = "multiplexer";
     let names: Vec<&str> = detection.multiplexers.iter().map(|layer| layer.as_str()).collect();
     let names = names.join(", inside ");
@@ -75,10 +77,10 @@ fn multiplexer(detection: &Detection, choice: &Choice) -> Row {
     }
 }
 
-fn show(detection: &Detection, choice: &Choice) -> Row {
+fn show(detection: &Detection, choice: &MethodChoice) -> Row {
     let part = "terminal sent";
     let id = random_id();
-    let notice = Notice {
+    let notice = OutgoingNotification {
         id: &id,
         title: Some("Ringer"),
         body: "ringer doctor: this terminal shows notifications",

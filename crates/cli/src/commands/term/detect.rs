@@ -1,6 +1,6 @@
 //! `ringer term detect`.
 
-use ringer_term::{Channel, Choice, Detection, Passthrough, choose, sanitise_line};
+use ringer_term::{Channel, Detection, MethodChoice, Passthrough, choose_method, sanitise_line};
 use serde::Serialize;
 
 use crate::failure::Outcome;
@@ -43,13 +43,13 @@ struct Report<'a> {
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let detection = detect_and_ask();
     let bell = apple_bell(&detection);
-    let choice = choose(Channel::Auto, &detection, bell);
-    let compatible = choose(Channel::Compatible, &detection, bell);
+    let choice = choose_method(Channel::Auto, &detection, bell);
+    let compatible = choose_method(Channel::Compatible, &detection, bell);
     let report = report(&detection, &choice, &compatible);
     if arguments.json { print_json(&report) } else { print_text(&words(&report)) }
 }
 
-fn report<'a>(detection: &'a Detection, choice: &'a Choice, compatible: &Choice) -> Report<'a> {
+fn report<'a>(detection: &'a Detection, choice: &'a MethodChoice, compatible: &MethodChoice) -> Report<'a> {
     let outer = detection.outer.as_ref();
     Report {
         terminal: detection.terminal.as_deref(),

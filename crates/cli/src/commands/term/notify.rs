@@ -1,6 +1,6 @@
 //! `ringer term notify`.
 
-use ringer_term::{CHANNELS, Channel, Method, Notice, NotificationId, Urgency, choose};
+use ringer_term::{CHANNELS, Channel, Method, NotificationId, OutgoingNotification, Urgency, choose_method};
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
@@ -57,9 +57,9 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         );
     }
     let detection = detect_and_ask();
-    let choice = choose(arguments.channel, &detection, apple_bell(&detection));
+    let choice = choose_method(arguments.channel, &detection, apple_bell(&detection));
     let id = arguments.id.clone().unwrap_or_else(random_id);
-    let notice = Notice {
+    let notice = OutgoingNotification {
         id: &id,
         title: arguments.title.as_deref(),
         body: &arguments.body,

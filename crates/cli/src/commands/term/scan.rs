@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-use ringer_term::{Event, Scanner, escape_json};
+use ringer_term::{Scanner, TerminalEvent, escape_json};
 
 use super::view::{EventView, words};
 use crate::exit::Exit;
@@ -76,7 +76,7 @@ fn scan(mut input: impl Read, name: &str, json: bool) -> Outcome {
     }
 }
 
-fn write_event(out: &mut impl Write, event: &Event, json: bool) -> io::Result<()> {
+fn write_event(out: &mut impl Write, event: &TerminalEvent, json: bool) -> io::Result<()> {
     if json {
         let json = serde_json::to_string(&EventView::of(event))?;
         writeln!(out, "{}", escape_json(&json))

@@ -1,6 +1,6 @@
 //! How an event of the scanner looks: as JSON for programs, as a line for people.
 
-use ringer_term::{EventKind, NotificationId, Query, sanitise_line};
+use ringer_term::{NotificationId, Query, TerminalEventKind, sanitise_line};
 use serde::Serialize;
 
 /// An event as JSON. `event` and `offset` come first, then what the kind of event has.
@@ -67,16 +67,16 @@ struct StatusView<'a> {
 }
 
 impl<'a> EventView<'a> {
-    pub(super) fn of(event: &'a ringer_term::Event) -> Self {
+    pub(super) fn of(event: &'a ringer_term::TerminalEvent) -> Self {
         let (name, detail) = describe(&event.kind);
         Self { event: name, offset: event.offset, detail }
     }
 }
 
-fn describe(kind: &EventKind) -> (&'static str, Detail<'_>) {
+fn describe(kind: &TerminalEventKind) -> (&'static str, Detail<'_>) {
     match kind {
-        EventKind::Notification(notification) => {
-            let keys = &notification.keys;
+        TerminalEventKind::Notification(notification) => {
+            let keys = &notification.metadata;
             let view = NotificationView {
                 protocol: notification.protocol.as_str(),
                 id: notification.id.as_ref().map(NotificationId::as_str),
@@ -96,14 +96,14 @@ fn describe(kind: &EventKind) -> (&'static str, Detail<'_>) {
             };
             ("notification", Detail::Notification(view))
         }
-        EventKind::Close { id } => ("close", Detail::Close { id: id.as_str() }),
-        EventKind::Progress(progress) => {
+        TerminalEventKind::Close { id } => ("close", Detail::Close { id: id.as_str() }),
+        TerminalEventKind::Progress(progress) => {
             let value = progress.value().map(ringer_term::Percent::get);
             ("progress", Detail::Progress { state: progress.state(), value })
         }
-        EventKind::Title(text) => ("title", Detail::Title { text }),
-        EventKind::Bell => ("bell", Detail::Bell {}),
-        EventKind::Status(status) => {
+        TerminalEventKind::Title(text) => ("title", Detail::Title { text }),
+        TerminalEventKind::Bell => ("bell", Detail::Bell {}),
+        TerminalEventKind::Status(status) => {
             let view = StatusView {
                 state: status.state.as_str(),
                 kind: status.kind.map(ringer_term::BlockedKind::as_str),
@@ -115,10 +115,12 @@ fn describe(kind: &EventKind) -> (&'static str, Detail<'_>) {
             };
             ("status", Detail::Status(view))
         }
-        EventKind::Query(query) => ("query", describe_query(query)),
-        EventKind::Hyperlink { id, uri } => ("hyperlink", Detail::Hyperlink { uri, id: id.as_deref() }),
-        EventKind::Cwd(cwd) => ("cwd", Detail::Cwd { cwd }),
-        EventKind::Prompt(prompt) => {
+        TerminalEventKind::Query(query) => ("query", describe_query(query)),
+        TerminalEventKind::Hyperlink { id, uri } => {
+            ("hyperlink", Detail::Hyperlink { uri, id: id.as_deref() })
+        }
+        TerminalEventKind::Cwd(cwd) => ("cwd", Detail::Cwd { cwd }),
+        TerminalEventKind::Prompt(prompt) => {
             ("prompt", Detail::Prompt { mark: prompt.mark.as_str(), exit_code: prompt.exit_code })
         }
         _ => ("other", Detail::Other {}),
@@ -136,7 +138,7 @@ fn describe_query(query: &Query) -> Detail<'_> {
 }
 
 /// An event as one safe line.
-pub(super) fn words(kind: &EventKind) -> String {
+pub(super) fn words(kind: &TerminalEventKind) -> String {
     let (name, detail) = describe(kind);
     let text = match detail {
         Detail::Notification(notification) => match notification.title {

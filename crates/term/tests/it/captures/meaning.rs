@@ -3,14 +3,14 @@
 //! It knows only what the recorded clients send and refuses the rest: a new recording has to be read by a person first.
 
 use ringer_term::{
-    BlockedKind, Event, EventKind, Keys, Notification, NotificationId, ProgramStatus, Progress, Protocol,
-    Query, StatusState,
+    BlockedKind, Notification, NotificationId, Osc99Metadata, ProgramStatus, Progress, Protocol, Query,
+    StatusState, TerminalEvent, TerminalEventKind,
 };
 
 use super::recording::Sequence;
 
 /// The events of a recording, in the order in which their sequences end.
-pub(super) fn events(sequences: &[Sequence]) -> Vec<Event> {
+pub(super) fn events(sequences: &[Sequence]) -> Vec<TerminalEvent> {
     let mut events = Vec::new();
     // Claude Code sends title, body, and last what a click does; the first chunk says where the notification starts.
     let mut begun: Option<(usize, String)> = None;
@@ -39,7 +39,7 @@ pub(super) fn events(sequences: &[Sequence]) -> Vec<Event> {
         } else {
             plain(&payload)
         };
-        events.extend(kind.map(|kind| Event { offset: offset as u64, kind }));
+        events.extend(kind.map(|kind| TerminalEvent { offset: offset as u64, kind }));
     }
     events
 }
@@ -57,25 +57,28 @@ fn payload(raw: &str) -> String {
     payload.strip_suffix("\x07").or_else(|| payload.strip_suffix("\x1b\\")).unwrap().to_owned()
 }
 
-fn plain(payload: &str) -> Option<EventKind> {
+fn plain(payload: &str) -> Option<TerminalEventKind> {
     if payload == "\x07" {
-        return Some(EventKind::Bell);
+        return Some(TerminalEventKind::Bell);
     }
     let (number, rest) = payload.split_once(';').unwrap();
     Some(match (number, rest) {
-        ("0", title) => EventKind::Title(title.to_owned()),
-        ("9", "4;0;") => EventKind::Progress(Progress::Clear),
-        ("9", "4;3;") => EventKind::Progress(Progress::Indeterminate),
+        ("0", title) => TerminalEventKind::Title(title.to_owned()),
+        ("9", "4;0;") => TerminalEventKind::Progress(Progress::Clear),
+        ("9", "4;3;") => TerminalEventKind::Progress(Progress::Indeterminate),
         ("9", text) if text.starts_with(char::is_alphabetic) => notification(Protocol::Osc9, None, "", text),
         ("777", text) => {
             let (title, body) = text.strip_prefix("notify;").unwrap().split_once(';').unwrap();
             notification(Protocol::Osc777, None, title, body)
         }
-        ("7501", "?") => EventKind::Query(Query::Osc7501),
-        ("7501", pairs) => EventKind::Status(status(pairs)),
+        ("7501", "?") => TerminalEventKind::Query(Query::Osc7501),
+        ("7501", pairs) => TerminalEventKind::Status(status(pairs)),
         ("8", link) => {
             let (id, uri) = link.split_once(';').unwrap();
-            EventKind::Hyperlink { id: id.strip_prefix("id=").map(str::to_owned), uri: uri.to_owned() }
+            TerminalEventKind::Hyperlink {
+                id: id.strip_prefix("id=").map(str::to_owned),
+                uri: uri.to_owned(),
+            }
         }
         // The client asks for the colours of the terminal: that is between it and the emulator.
         ("10" | "11", "?") => return None,
@@ -83,9 +86,20 @@ fn plain(payload: &str) -> Option<EventKind> {
     })
 }
 
-fn notification(protocol: Protocol, id: Option<NotificationId>, title: &str, body: &str) -> EventKind {
+fn notification(
+    protocol: Protocol,
+    id: Option<NotificationId>,
+    title: &str,
+    body: &str,
+) -> TerminalEventKind {
     let (title, body) = (title.to_owned(), body.to_owned());
-    EventKind::Notification(Notification { protocol, id, title, body, keys: Keys::default() })
+    TerminalEventKind::Notification(Notification {
+        protocol,
+        id,
+        title,
+        body,
+        metadata: Osc99Metadata::default(),
+    })
 }
 
 fn status(pairs: &str) -> ProgramStatus {

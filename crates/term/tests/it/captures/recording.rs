@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringer_term::Event;
+use ringer_term::TerminalEvent;
 use serde_json::Value;
 
 use super::meaning;
@@ -17,7 +17,7 @@ pub(super) struct Recording {
     /// Every OSC, DCS and BEL, as the manifest lists them.
     pub(super) sequences: Vec<Sequence>,
     /// What they mean.
-    pub(super) expected: Vec<Event>,
+    pub(super) expected: Vec<TerminalEvent>,
 }
 
 pub(super) struct Read {

@@ -1,21 +1,21 @@
-//! The turns that the titles of each recording tell of, written down by reading its manifest.
+//! The turns that the titles of each recording show, taken from its manifest.
 //!
 //! A spinner within three seconds of the first title may be the flicker of a start-up, so the first turn of a client
 //! that got its task at once starts with the first frame after that time.
 
 use std::time::Duration;
 
-use ringer_term::{EventKind, Scanner, TitleTracker, Turn};
+use ringer_term::{Scanner, TerminalEventKind, TitleChange, TitleTracker};
 
 use super::recording::recordings;
 
 /// Titles at the times at which the reads that completed them arrived.
-fn turns(name: &str) -> Vec<(Duration, Turn)> {
+fn turns(name: &str) -> Vec<(Duration, TitleChange)> {
     let recording = recordings().into_iter().find(|recording| recording.name == name).unwrap();
     let (mut scanner, mut tracker, mut turns) = (Scanner::new(), TitleTracker::default(), Vec::new());
     for read in &recording.reads {
         scanner.feed(recording.read(read), |event| {
-            if let EventKind::Title(title) = event.kind {
+            if let TerminalEventKind::Title(title) = event.kind {
                 turns.extend(tracker.observe(read.at, &title).map(|turn| (read.at, turn)));
             }
         });
@@ -23,22 +23,22 @@ fn turns(name: &str) -> Vec<(Duration, Turn)> {
     turns
 }
 
-fn check(name: &str, expected: &[(f64, Turn)]) {
-    let expected: Vec<(Duration, Turn)> =
+fn check(name: &str, expected: &[(f64, TitleChange)]) {
+    let expected: Vec<(Duration, TitleChange)> =
         expected.iter().map(|(at, turn)| (Duration::from_secs_f64(*at), turn.clone())).collect();
     assert_eq!(turns(name), expected, "{name}");
 }
 
-fn started(task: &str) -> Turn {
-    Turn::Started { task: task.to_owned() }
+fn started(task: &str) -> TitleChange {
+    TitleChange::Started { task: task.to_owned() }
 }
 
-fn ended(task: &str) -> Turn {
-    Turn::Ended { task: task.to_owned() }
+fn ended(task: &str) -> TitleChange {
+    TitleChange::Ended { task: task.to_owned() }
 }
 
-fn blocked(task: &str) -> Turn {
-    Turn::Blocked { task: task.to_owned() }
+fn blocked(task: &str) -> TitleChange {
+    TitleChange::Blocked { task: task.to_owned() }
 }
 
 /// One turn up to the permission prompt, at which the title is the one of an idle client, and one after it.
@@ -46,12 +46,12 @@ fn check_claude(name: &str, task: &str, at: [f64; 6]) {
     check(
         name,
         &[
-            (at[0], Turn::Ready),
+            (at[0], TitleChange::Ready),
             (at[1], started(task)),
             (at[2], ended(task)),
             (at[3], started(task)),
             (at[4], ended(task)),
-            (at[5], Turn::Exited),
+            (at[5], TitleChange::Exited),
         ],
     );
 }
@@ -72,8 +72,8 @@ fn older_claude_code_names_its_task_and_spins_in_braille() {
 
 #[test]
 fn claude_code_that_tells_its_status_otherwise_keeps_its_title() {
-    check("claude_osc7501_kinds", &[(0.52, Turn::Ready), (13.968, Turn::Exited)]);
-    check("claude_tmux_kitty_forced", &[(3.3388, Turn::Ready), (26.9887, Turn::Exited)]);
+    check("claude_osc7501_kinds", &[(0.52, TitleChange::Ready), (13.968, TitleChange::Exited)]);
+    check("claude_tmux_kitty_forced", &[(3.3388, TitleChange::Ready), (26.9887, TitleChange::Exited)]);
 }
 
 #[test]
@@ -85,12 +85,12 @@ fn codex_says_in_its_title_that_it_is_blocked() {
         check(
             name,
             &[
-                (at[0], Turn::Ready),
+                (at[0], TitleChange::Ready),
                 (at[1], started(task)),
                 (at[2], blocked(task)),
                 (at[3], started(task)),
                 (at[4], ended(task)),
-                (at[5], Turn::Exited),
+                (at[5], TitleChange::Exited),
             ],
         );
     }
@@ -101,12 +101,12 @@ fn gemini_pads_its_titles_and_names_the_state_in_them() {
     check(
         "gemini_kitty",
         &[
-            (3.6283, Turn::Ready),
+            (3.6283, TitleChange::Ready),
             (6.9453, started("Working… (gemini_kitty)")),
             (9.2314, blocked("Action Required (gemini_kitty)")),
             (11.4236, started("Working… (gemini_kitty)")),
             (13.5261, ended("Ready (gemini_kitty)")),
-            (17.4407, Turn::Exited),
+            (17.4407, TitleChange::Exited),
         ],
     );
 }

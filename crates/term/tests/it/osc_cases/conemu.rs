@@ -3,7 +3,7 @@
 //! A number from 1 to 12 and a `;` is ConEmu's, whatever follows: a popup that reads "4;5" helps no person. A number
 //! alone, or with anything else behind it, is a text. Some terminals decide some of these cases otherwise.
 
-use ringer_term::{EventKind, Percent, Progress, Prompt, PromptMark, Protocol};
+use ringer_term::{Percent, Progress, Prompt, PromptMark, Protocol, TerminalEventKind};
 
 use super::{check, check_silent, notification};
 
@@ -52,7 +52,7 @@ fn progress_with_its_value() {
             (";-5", None),
             (";5x", None),
         ] {
-            check(&format!("9;4;{number}{value}"), &[EventKind::Progress(state(expect))]);
+            check(&format!("9;4;{number}{value}"), &[TerminalEventKind::Progress(state(expect))]);
         }
     }
 }
@@ -61,7 +61,7 @@ fn progress_with_its_value() {
 fn progress_without_a_value() {
     for (number, progress) in [(0, Progress::Clear), (3, Progress::Indeterminate)] {
         for rest in ["", ";", ";;", ";50", ";50;", ";x"] {
-            check(&format!("9;4;{number}{rest}"), &[EventKind::Progress(progress)]);
+            check(&format!("9;4;{number}{rest}"), &[TerminalEventKind::Progress(progress)]);
         }
     }
 }
@@ -84,13 +84,13 @@ fn a_progress_of_no_known_state_says_nothing() {
 #[test]
 fn the_working_directory() {
     for place in ["C:\\code", "/srv/code", "a;b", ""] {
-        check(&format!("9;9;{place}"), &[EventKind::Cwd(place.to_owned())]);
+        check(&format!("9;9;{place}"), &[TerminalEventKind::Cwd(place.to_owned())]);
     }
 }
 
 #[test]
 fn the_begin_of_a_prompt() {
-    let prompt = EventKind::Prompt(Prompt { mark: PromptMark::PromptStart, exit_code: None });
+    let prompt = TerminalEventKind::Prompt(Prompt { mark: PromptMark::PromptStart, exit_code: None });
     for rest in ["", "x", "a;b"] {
         check(&format!("9;12;{rest}"), std::slice::from_ref(&prompt));
     }

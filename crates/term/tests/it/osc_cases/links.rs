@@ -1,6 +1,6 @@
 //! OSC 8: links.
 
-use ringer_term::EventKind;
+use ringer_term::TerminalEventKind;
 
 use super::{check, check_silent};
 
@@ -8,7 +8,7 @@ const PAGE: &str = "https://example.org/a?b=c";
 
 #[track_caller]
 fn check_link(parameters: &str, uri: &str, id: Option<&str>) {
-    let link = EventKind::Hyperlink { id: id.map(str::to_owned), uri: uri.to_owned() };
+    let link = TerminalEventKind::Hyperlink { id: id.map(str::to_owned), uri: uri.to_owned() };
     check(&format!("8;{parameters};{uri}"), &[link]);
 }
 

@@ -1,8 +1,8 @@
 //! OSC 99 in one piece: `99;KEYS;PAYLOAD`. Several pieces are in the properties and in the recordings.
 
 use ringer_term::{
-    Actions, EventKind, Keys, MAX_ENCODED, MAX_PLAIN, Notification, NotificationId, Occasion, Protocol,
-    Query, Urgency,
+    Actions, MAX_ENCODED, MAX_PLAIN, Notification, NotificationId, Occasion, Osc99Metadata, Protocol, Query,
+    TerminalEventKind, Urgency,
 };
 
 use super::{check, check_silent, notification};
@@ -17,21 +17,27 @@ fn id(text: &str) -> NotificationId {
 
 /// Checks a notification with the title "done" and these keys.
 #[track_caller]
-fn check_keys(metadata: &str, keys: Keys) {
-    check_done(metadata, None, keys);
+fn check_metadata(sent: &str, metadata: Osc99Metadata) {
+    check_done(sent, None, metadata);
 }
 
 /// Checks a notification with the title "done" and this id.
 #[track_caller]
-fn check_id(metadata: &str, expect: Option<&str>) {
-    check_done(metadata, expect.map(id), Keys::default());
+fn check_id(sent: &str, expect: Option<&str>) {
+    check_done(sent, expect.map(id), Osc99Metadata::default());
 }
 
 #[track_caller]
-fn check_done(metadata: &str, id: Option<NotificationId>, keys: Keys) {
+fn check_done(sent: &str, id: Option<NotificationId>, metadata: Osc99Metadata) {
     let (title, body) = ("done".to_owned(), String::new());
-    let done = EventKind::Notification(Notification { protocol: Protocol::Osc99, id, title, body, keys });
-    check(&format!("99;{metadata};done"), &[done]);
+    let done = TerminalEventKind::Notification(Notification {
+        protocol: Protocol::Osc99,
+        id,
+        title,
+        body,
+        metadata,
+    });
+    check(&format!("99;{sent};done"), &[done]);
 }
 
 #[test]
@@ -45,11 +51,11 @@ fn without_keys_the_payload_is_the_title() {
 fn parts() {
     check("99;p=title;done", &[notification(Protocol::Osc99, "done", "")]);
     check("99;p=body;done", &[notification(Protocol::Osc99, "", "done")]);
-    check("99;p=?;x", &[EventKind::Query(Query::Osc99 { id: None })]);
-    check("99;i=q1:p=?;", &[EventKind::Query(Query::Osc99 { id: Some(id("q1")) })]);
-    check("99;p=alive;x", &[EventKind::Query(Query::Alive { id: None })]);
-    check("99;i=q1:p=alive;", &[EventKind::Query(Query::Alive { id: Some(id("q1")) })]);
-    check("99;i=n1:p=close;x", &[EventKind::Close { id: id("n1") }]);
+    check("99;p=?;x", &[TerminalEventKind::Query(Query::Osc99 { id: None })]);
+    check("99;i=q1:p=?;", &[TerminalEventKind::Query(Query::Osc99 { id: Some(id("q1")) })]);
+    check("99;p=alive;x", &[TerminalEventKind::Query(Query::Alive { id: None })]);
+    check("99;i=q1:p=alive;", &[TerminalEventKind::Query(Query::Alive { id: Some(id("q1")) })]);
+    check("99;i=n1:p=close;x", &[TerminalEventKind::Close { id: id("n1") }]);
 }
 
 /// A notification needs a title or a body, and a close needs to say of what.
@@ -76,7 +82,7 @@ fn parts_that_we_do_not_know_say_nothing() {
 fn a_piece_that_is_not_the_last_waits() {
     check_silent(&["99;d=0;done", "99;i=n1:d=0;done", "99;i=n1:d=0:p=body;done"]);
     for last in ["d=1", "d=2", "d=", "d=maybe"] {
-        check_keys(last, Keys::default());
+        check_metadata(last, Osc99Metadata::default());
     }
 }
 
@@ -110,14 +116,17 @@ fn what_a_click_does() {
         ("a=-focus,-report", false, false),
         ("a=dance", true, false),
     ] {
-        check_keys(metadata, Keys { actions: Actions { focus, report }, ..Keys::default() });
+        check_metadata(
+            metadata,
+            Osc99Metadata { actions: Actions { focus, report }, ..Osc99Metadata::default() },
+        );
     }
 }
 
 #[test]
 fn whether_a_close_is_reported() {
     for (metadata, report_close) in [("c=1", true), ("c=0", false), ("c=", false), ("c=yes", false)] {
-        check_keys(metadata, Keys { report_close, ..Keys::default() });
+        check_metadata(metadata, Osc99Metadata { report_close, ..Osc99Metadata::default() });
     }
 }
 
@@ -128,16 +137,22 @@ fn a_payload_in_base64() {
     // Bytes that are no UTF-8 are shown as such, as in every other text.
     check("99;e=1;//4=", &[notification(Protocol::Osc99, "\u{fffd}\u{fffd}", "")]);
     for plain in ["e=0", "e=", "e=yes"] {
-        check_keys(plain, Keys::default());
+        check_metadata(plain, Osc99Metadata::default());
     }
 }
 
 #[test]
 fn names_in_base64() {
     let ringer = || Some("Ringer".to_owned());
-    check_keys(&format!("f={RINGER}"), Keys { application: ringer(), ..Keys::default() });
-    check_keys(&format!("c=0:f= {RINGER} "), Keys { application: ringer(), ..Keys::default() });
-    check_keys(&format!("s={RINGER}"), Keys { sound: ringer(), ..Keys::default() });
+    check_metadata(
+        &format!("f={RINGER}"),
+        Osc99Metadata { application: ringer(), ..Osc99Metadata::default() },
+    );
+    check_metadata(
+        &format!("c=0:f= {RINGER} "),
+        Osc99Metadata { application: ringer(), ..Osc99Metadata::default() },
+    );
+    check_metadata(&format!("s={RINGER}"), Osc99Metadata { sound: ringer(), ..Osc99Metadata::default() });
 }
 
 #[test]
@@ -150,22 +165,25 @@ fn names_that_may_come_several_times() {
     ] {
         let keys =
             |key: &str| values.iter().map(|value| format!("{key}={value}")).collect::<Vec<_>>().join(":");
-        check_keys(&keys("n"), Keys { icons: expect.clone(), ..Keys::default() });
-        check_keys(&keys("t"), Keys { types: expect, ..Keys::default() });
+        check_metadata(&keys("n"), Osc99Metadata { icons: expect.clone(), ..Osc99Metadata::default() });
+        check_metadata(&keys("t"), Osc99Metadata { types: expect, ..Osc99Metadata::default() });
     }
     // Types are often sent as they are, with blanks around.
-    check_keys(
+    check_metadata(
         "t=chat: t = mail : t=alert ",
-        Keys { types: names(&["chat", "mail", "alert"]), ..Keys::default() },
+        Osc99Metadata { types: names(&["chat", "mail", "alert"]), ..Osc99Metadata::default() },
     );
 }
 
 #[test]
 fn the_key_of_an_icon() {
     let key = "0b2e6c0a-5f3d-4a8e-9c1b-77d1f0a3e5c2";
-    check_keys(&format!("g={key}"), Keys { icon_key: Some(id(key)), ..Keys::default() });
-    check_keys("g=a*b", Keys::default());
-    check_keys("g=", Keys::default());
+    check_metadata(
+        &format!("g={key}"),
+        Osc99Metadata { icon_key: Some(id(key)), ..Osc99Metadata::default() },
+    );
+    check_metadata("g=a*b", Osc99Metadata::default());
+    check_metadata("g=", Osc99Metadata::default());
 }
 
 #[test]
@@ -177,7 +195,7 @@ fn when_it_is_shown() {
         ("o= ", Occasion::Always),
         ("o=never", Occasion::Always),
     ] {
-        check_keys(metadata, Keys { occasion, ..Keys::default() });
+        check_metadata(metadata, Osc99Metadata { occasion, ..Osc99Metadata::default() });
     }
 }
 
@@ -191,7 +209,7 @@ fn how_urgent_it_is() {
         ("u=high", Urgency::Normal),
         ("u=", Urgency::Normal),
     ] {
-        check_keys(metadata, Keys { urgency, ..Keys::default() });
+        check_metadata(metadata, Osc99Metadata { urgency, ..Osc99Metadata::default() });
     }
 }
 
@@ -208,7 +226,7 @@ fn how_long_it_is_shown() {
         ("w=soon", None),
         ("w=", None),
     ] {
-        check_keys(metadata, Keys { expires_ms, ..Keys::default() });
+        check_metadata(metadata, Osc99Metadata { expires_ms, ..Osc99Metadata::default() });
     }
 }
 

@@ -1,12 +1,12 @@
 //! OSC 133: the marks of a shell around its prompt. Of the options only the exit code concerns us.
 
-use ringer_term::{EventKind, Prompt, PromptMark};
+use ringer_term::{Prompt, PromptMark, TerminalEventKind};
 
 use super::{check, check_silent};
 
 #[track_caller]
 fn check_mark(payload: &str, mark: PromptMark, exit_code: Option<i32>) {
-    check(payload, &[EventKind::Prompt(Prompt { mark, exit_code })]);
+    check(payload, &[TerminalEventKind::Prompt(Prompt { mark, exit_code })]);
 }
 
 const MARKS: [(&str, PromptMark); 7] = [

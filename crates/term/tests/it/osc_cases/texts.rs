@@ -1,6 +1,6 @@
 //! OSC 0 and 2 (titles), OSC 9 and 777 (notifications), OSC 7 (the working directory).
 
-use ringer_term::{EventKind, Protocol};
+use ringer_term::{Protocol, TerminalEventKind};
 
 use super::{check, check_silent, notification};
 
@@ -8,7 +8,7 @@ use super::{check, check_silent, notification};
 fn a_title_is_taken_as_it_comes() {
     for number in ["0", "2"] {
         for title in ["x", "make: all green", "a;b;;c", "— ‐ é 🔔", "  spaces  ", ""] {
-            check(&format!("{number};{title}"), &[EventKind::Title(title.to_owned())]);
+            check(&format!("{number};{title}"), &[TerminalEventKind::Title(title.to_owned())]);
         }
     }
 }
@@ -24,7 +24,7 @@ fn a_title_of_eight_kibibytes_is_the_longest() {
     const LONGEST: usize = 8 * 1024 - "0;".len();
     for length in [1_000, 2_047, 2_048, 2_050, LONGEST] {
         let title = "a".repeat(length);
-        check(&format!("0;{title}"), &[EventKind::Title(title)]);
+        check(&format!("0;{title}"), &[TerminalEventKind::Title(title)]);
     }
     check_silent(&[&format!("0;{}", "a".repeat(LONGEST + 1)), &format!("2;{}", "é".repeat(LONGEST))]);
 }
@@ -61,7 +61,7 @@ fn osc777_has_a_title_and_a_body() {
 #[test]
 fn the_working_directory_is_taken_as_it_comes() {
     for place in ["file:///srv/code", "file://host/srv/a%20b", "kitty-shell-cwd://host/srv", "/srv/a;b", ""] {
-        check(&format!("7;{place}"), &[EventKind::Cwd(place.to_owned())]);
+        check(&format!("7;{place}"), &[TerminalEventKind::Cwd(place.to_owned())]);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use ringer_term::{
-    BEL, BlockedKind, Message99, Method, Multiplexer, Notice, NotificationId, Percent, ProgramStatus,
-    Progress, StatusState, Terminator, TitleState, Urgency, hyperlink, osc9, osc777, title,
+    BEL, BlockedKind, Method, Multiplexer, NotificationId, Osc99Message, OutgoingNotification, Percent,
+    ProgramStatus, Progress, StatusState, Terminator, TitleState, Urgency, hyperlink, osc9, osc777, title,
 };
 
 use super::hostile::{stack, text};
@@ -115,7 +115,7 @@ proptest! {
     #[test]
     fn osc99_holds_nothing_but_its_frame_whatever_field_the_text_is_in(text in text(), other in text()) {
         let id = NotificationId::new("7").unwrap();
-        let message = Message99 {
+        let message = Osc99Message {
             title: &text,
             body: &other,
             buttons: &[&text, &other],
@@ -123,7 +123,7 @@ proptest! {
             icons: &[&text, &other],
             sound: Some(&other),
             types: &[&text, &other],
-            ..Message99::new(&id)
+            ..Osc99Message::new(&id)
         };
         for end in ENDS {
             check_osc99(&message.encode(end));
@@ -149,7 +149,7 @@ proptest! {
     #[test]
     fn a_notice_holds_nothing_but_its_frame_behind_any_multiplexers(head in text(), body in text(), layers in stack()) {
         let id = NotificationId::new("7").unwrap();
-        let notice = Notice { id: &id, title: Some(&head), body: &body, urgency: Urgency::Critical };
+        let notice = OutgoingNotification { id: &id, title: Some(&head), body: &body, urgency: Urgency::Critical };
         let arrived = |method| {
             let encoded = notice.encode(method, &layers);
             assert!(std::str::from_utf8(&encoded).is_ok(), "a character torn: {}", encoded.escape_ascii());
@@ -174,7 +174,7 @@ proptest! {
     fn a_notice_for_screen_holds_nothing_that_screen_makes_a_control_of(head in text(), body in text(), layers in stack()) {
         prop_assume!(layers.contains(&Multiplexer::Screen));
         let id = NotificationId::new("7").unwrap();
-        let notice = Notice { id: &id, title: Some(&head), body: &body, urgency: Urgency::Normal };
+        let notice = OutgoingNotification { id: &id, title: Some(&head), body: &body, urgency: Urgency::Normal };
         for method in [Method::Iterm2, Method::Ghostty, Method::Kitty] {
             let encoded = String::from_utf8(notice.encode(method, &layers)).unwrap();
             let mangled = encoded.chars().find(|c| !matches!(c, '\0'..='\x7f' | '\u{a0}'..='\u{ff}'));

@@ -2,7 +2,7 @@
 //! the other. Titles stand for all sequences.
 
 use proptest::prelude::*;
-use ringer_term::{Event, EventKind, Multiplexer, Scanner, wrap};
+use ringer_term::{Multiplexer, Scanner, TerminalEvent, TerminalEventKind, wrap};
 
 const BEL: u8 = 0x07;
 const ESC: u8 = 0x1b;
@@ -15,7 +15,7 @@ const DEEPEST: usize = 4;
 struct Reading<'a> {
     bytes: &'a [u8],
     depth: usize,
-    found: Vec<Event>,
+    found: Vec<TerminalEvent>,
     /// A wrapper of GNU screen was met. How its pieces join is not written down here.
     met_screen: bool,
 }
@@ -26,7 +26,7 @@ impl<'a> Reading<'a> {
         let mut at = 0;
         while at < bytes.len() {
             match bytes[at] {
-                BEL => reading.found.push(Event { offset: at as u64, kind: EventKind::Bell }),
+                BEL => reading.found.push(TerminalEvent { offset: at as u64, kind: TerminalEventKind::Bell }),
                 ESC => {
                     at = reading.escape(at);
                     continue;
@@ -44,7 +44,7 @@ impl<'a> Reading<'a> {
         while let Some(byte) = self.bytes.get(at) {
             match *byte {
                 ESC => start = at,
-                BEL => self.found.push(Event { offset: at as u64, kind: EventKind::Bell }),
+                BEL => self.found.push(TerminalEvent { offset: at as u64, kind: TerminalEventKind::Bell }),
                 control if CANCEL.contains(&control) => return at + 1,
                 0..0x20 => {}
                 b']' => return self.osc(start, at + 1),
@@ -75,8 +75,8 @@ impl<'a> Reading<'a> {
         let (end, next) = self.string(text, &[BEL]);
         let payload = end.map_or(&[][..], |end| &self.bytes[text..end]);
         if let Some(title) = payload.strip_prefix(b"0;").filter(|_| payload.len() <= LONGEST) {
-            let kind = EventKind::Title(String::from_utf8_lossy(title).into_owned());
-            self.found.push(Event { offset: start as u64, kind });
+            let kind = TerminalEventKind::Title(String::from_utf8_lossy(title).into_owned());
+            self.found.push(TerminalEvent { offset: start as u64, kind });
         }
         next
     }
@@ -109,7 +109,8 @@ impl<'a> Reading<'a> {
         };
         let inner = Reading::new(&inside, self.depth + 1);
         self.met_screen |= inner.met_screen;
-        self.found.extend(inner.found.into_iter().map(|event| Event { offset: start as u64, ..event }));
+        self.found
+            .extend(inner.found.into_iter().map(|event| TerminalEvent { offset: start as u64, ..event }));
         next.unwrap_or_else(|escape| self.escape(escape))
     }
 }
@@ -172,7 +173,7 @@ proptest! {
         prop_assume!(!expected.met_screen);
         let mut found = Vec::new();
         Scanner::new().feed(&bytes, |event| {
-            if matches!(event.kind, EventKind::Title(_) | EventKind::Bell) {
+            if matches!(event.kind, TerminalEventKind::Title(_) | TerminalEventKind::Bell) {
                 found.push(event);
             }
         });

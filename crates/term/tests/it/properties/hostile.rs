@@ -47,12 +47,12 @@ const FRAGMENTS: &[&str] = &[
     "👩🏽\u{200d}🚀",
     "e\u{301}",
     "é",
-    // Their last bytes are 0x9c and 0x9d: ST and OSC to whoever reads bytes as 8-bit controls.
+    // Their last bytes are 0x9c and 0x9d: ST and OSC to a terminal that reads bytes as 8-bit controls.
     "Ü",
     "✜",
     "✝",
     "日本語",
-    // Their code points end in 1B and 07: ESC and BEL to whoever keeps only the low byte.
+    // Their code points end in 1B and 07: ESC and BEL to a program that keeps only the low byte.
     "ě",
     "ć",
 ];

@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use ringer_term::{EventKind, Multiplexer, Scanner, wrap};
+use ringer_term::{Multiplexer, Scanner, TerminalEventKind, wrap};
 
 thread_local! {
     static HELD: Cell<isize> = const { Cell::new(0) };
@@ -19,7 +19,7 @@ static COUNTING: Counting = Counting;
 
 impl Counting {
     fn count(change: isize) {
-        // A thread that is ending has no counters any more, and nobody asks for its figures.
+        // A thread that is ending has no counters any more, and its figures are not used.
         let _ = HELD.try_with(|held| {
             held.set(held.get() + change);
             let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));
@@ -63,7 +63,7 @@ fn most_held(start: &[u8], repeated: &[u8], length: usize) -> usize {
 
     // First the end of whatever is open.
     scanner.feed(b"\x18\x1b\\\x1b]0;still there\x07", |event| seen.push(event.kind));
-    assert_eq!(seen, [EventKind::Title("still there".into())]);
+    assert_eq!(seen, [TerminalEventKind::Title("still there".into())]);
     usize::try_from(most).unwrap()
 }
 
@@ -96,7 +96,7 @@ fn wrappers_without_an_end_cost_no_memory() {
     check("tmux", b"\x1bPtmux;\x1b\x1b]0;", b"x", 4 * MIB, 2 * ONE_OSC);
     check("tmux around nothing", b"", b"\x1bPtmux;", 4 * MIB, 2 * ONE_OSC);
     check("pieces for screen", b"\x1bP\x1b]0;", b"x\x1b\\\x1bP", 4 * MIB, 2 * ONE_OSC);
-    // Deeper than anybody nests, and deeper than the scanner follows. Cut off before the ends begin.
+    // Deeper than any real nesting, and deeper than the scanner follows. Cut off before the ends begin.
     let nested = wrap(b"\x1b]0;", &[Multiplexer::Tmux; 8]);
     let open = nested.windows(2).rposition(|pair| pair == b"0;").unwrap() + 2;
     check("tmux inside tmux", &nested[..open], b"x", 4 * MIB, 5 * ONE_OSC);
@@ -121,7 +121,7 @@ fn chunks_of_osc_99_without_an_end_cost_little_memory() {
     check("many ids with much text", &ids(24, 2_040));
 }
 
-/// Keys can be added to the last 16 notifications for as long as the program runs, so there too they need a bound.
+/// Metadata can be added to the last 16 notifications for as long as the program runs, so there too they need a bound.
 #[test]
 fn keys_that_come_late_cost_little_memory() {
     let titles: String = (0..16).map(|id| format!("\x1b]99;i={id};title\x1b\\")).collect();

@@ -2,16 +2,16 @@
 
 use proptest::prelude::*;
 use ringer_term::{
-    BlockedKind, Event, EventKind, Keys, MAX_CHARS, Method, Multiplexer, Notice, Notification,
-    NotificationId, ProgramStatus, Protocol, Scanner, StatusState, Terminator, Urgency, sanitise_block,
-    sanitise_line,
+    BlockedKind, MAX_CHARS, Method, Multiplexer, Notification, NotificationId, Osc99Metadata,
+    OutgoingNotification, ProgramStatus, Protocol, Scanner, StatusState, TerminalEvent, TerminalEventKind,
+    Terminator, Urgency, sanitise_block, sanitise_line,
 };
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::hostile::{every_stack, stack, text};
-use crate::stage::ascii_of;
+use crate::sender_script::ascii_of;
 
-fn events(bytes: &[u8]) -> Vec<Event> {
+fn events(bytes: &[u8]) -> Vec<TerminalEvent> {
     let (mut scanner, mut events) = (Scanner::new(), Vec::new());
     scanner.feed(bytes, |event| events.push(event));
     events
@@ -52,7 +52,7 @@ fn as_osc99(title: &str, body: &str) -> (String, String) {
 }
 
 /// Encodes, wraps, scans: the one notification with this text, or nothing where there is none.
-fn check(notice: &Notice<'_>, method: Method, layers: &[Multiplexer]) {
+fn check(notice: &OutgoingNotification<'_>, method: Method, layers: &[Multiplexer]) {
     let (title, body) = (notice.title.unwrap_or_default(), notice.body);
     let id = (method == Method::Kitty).then(|| notice.id.clone());
     let (protocol, (title, body)) = match method {
@@ -62,28 +62,34 @@ fn check(notice: &Notice<'_>, method: Method, layers: &[Multiplexer]) {
     };
     let mut expected = Vec::new();
     if !(title.is_empty() && body.is_empty()) {
-        let kind = EventKind::Notification(Notification { protocol, id, title, body, keys: Keys::default() });
-        expected.push(Event { offset: 0, kind });
+        let kind = TerminalEventKind::Notification(Notification {
+            protocol,
+            id,
+            title,
+            body,
+            metadata: Osc99Metadata::default(),
+        });
+        expected.push(TerminalEvent { offset: 0, kind });
     }
     let bytes = notice.encode(method, layers);
     if method == Method::Iterm2WithBell {
-        expected.push(Event { offset: bytes.len() as u64 - 1, kind: EventKind::Bell });
+        expected.push(TerminalEvent { offset: bytes.len() as u64 - 1, kind: TerminalEventKind::Bell });
     }
     let mut found = events(&bytes);
     if method != Method::Kitty && layers.contains(&Multiplexer::Screen) {
         keep_ascii(&mut found);
         keep_ascii(&mut expected);
     }
-    // Texts of a thousand characters help nobody; these are what to look at first.
+    // Short texts first: a failing text of a thousand characters is hard to read.
     let start = bytes[..bytes.len().min(100)].escape_ascii();
     assert_eq!(found.len(), expected.len(), "{method:?} {layers:?}, {} bytes: {start}", bytes.len());
     assert!(found == expected, "{method:?} {layers:?}, {} bytes, another text: {start}", bytes.len());
 }
 
 /// GNU screen mangles every other character (see `screen.rs`), so only OSC 99, which has base64, is asked for them.
-fn keep_ascii(events: &mut [Event]) {
+fn keep_ascii(events: &mut [TerminalEvent]) {
     for event in events {
-        if let EventKind::Notification(Notification { title, body, .. }) = &mut event.kind {
+        if let TerminalEventKind::Notification(Notification { title, body, .. }) = &mut event.kind {
             *title = ascii_of(title);
             *body = ascii_of(body);
         }
@@ -94,7 +100,7 @@ const METHODS: [Method; 4] = [Method::Iterm2, Method::Iterm2WithBell, Method::Gh
 
 fn check_everywhere(title: Option<&str>, body: &str) {
     let id = NotificationId::new("7").unwrap();
-    let notice = Notice { id: &id, title, body, urgency: Urgency::Normal };
+    let notice = OutgoingNotification { id: &id, title, body, urgency: Urgency::Normal };
     for layers in every_stack() {
         for method in METHODS {
             check(&notice, method, &layers);
@@ -129,7 +135,9 @@ fn check_status(title: &str, message: &str, progress: Option<u8>) {
         ..ProgramStatus::new(StatusState::Blocked)
     };
     let events = events(sent.encode(Terminator::St).as_bytes());
-    let [Event { offset: 0, kind: EventKind::Status(read) }] = &events[..] else { panic!("{events:?}") };
+    let [TerminalEvent { offset: 0, kind: TerminalEventKind::Status(read) }] = &events[..] else {
+        panic!("{events:?}")
+    };
     let (title_read, message_read) = (read.title.as_deref().unwrap(), read.message.as_deref().unwrap());
     // Cut to fit, but never inside of what a person sees as one character.
     for (sent, read) in [(sanitise_line(title), title_read), (sanitise_block(message), message_read)] {
@@ -163,7 +171,7 @@ proptest! {
     fn any_notice_comes_back_from_behind_any_multiplexers(title in text(), body in text(), layers in stack()) {
         let id = NotificationId::new("7").unwrap();
         for title in [None, Some(title.as_str())] {
-            let notice = Notice { id: &id, title, body: &body, urgency: Urgency::Normal };
+            let notice = OutgoingNotification { id: &id, title, body: &body, urgency: Urgency::Normal };
             for method in METHODS {
                 check(&notice, method, &layers);
             }

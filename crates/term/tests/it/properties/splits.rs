@@ -1,7 +1,7 @@
 //! However a stream is cut into pieces, the events are the same, offsets included.
 
 use proptest::prelude::*;
-use ringer_term::{Event, Multiplexer, Scanner, wrap};
+use ringer_term::{Multiplexer, Scanner, TerminalEvent, wrap};
 
 use super::hostile::stack;
 
@@ -84,7 +84,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(fragment, 0..24).prop_map(|fragments| fragments.concat())
 }
 
-fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Event>, u64) {
+fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<TerminalEvent>, u64) {
     let (mut scanner, mut events) = (Scanner::new(), Vec::new());
     for piece in pieces {
         scanner.feed(piece, |event| events.push(event));

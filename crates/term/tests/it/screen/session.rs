@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::stage::{Stage, output_of};
+use crate::sender_script::{SenderScript, output_of};
 
 /// Ends when it is dropped, whatever became of its clients.
 pub(crate) struct Session {
@@ -25,9 +25,9 @@ pub(crate) fn argv<'a>(command: &[&'a str]) -> Vec<&'a str> {
 
 impl Session {
     /// Prepares the session that [`argv`] starts.
-    pub(crate) fn prepare(stage: &Stage) -> Self {
-        stage.prepare("screenrc", CONFIGURATION.as_bytes());
-        let directory = stage.path().join("sessions");
+    pub(crate) fn prepare(script: &SenderScript) -> Self {
+        script.prepare("screenrc", CONFIGURATION.as_bytes());
+        let directory = script.path().join("sessions");
         fs::create_dir(&directory).unwrap();
         // screen uses no directory that others can enter.
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::stage::{Stage, output_of};
+use crate::sender_script::{SenderScript, output_of};
 
 /// Ends when it is dropped, whatever became of its clients.
 pub(crate) struct Server {
@@ -22,9 +22,9 @@ pub(crate) fn argv<'a>(command: &[&'a str]) -> Vec<&'a str> {
 
 impl Server {
     /// Prepares the server that [`argv`] starts.
-    pub(crate) fn prepare(stage: &Stage, options: &str) -> Self {
-        stage.prepare("tmux.conf", format!("{CONFIGURATION}{options}\n").as_bytes());
-        Self { directory: stage.path().to_owned() }
+    pub(crate) fn prepare(script: &SenderScript, options: &str) -> Self {
+        script.prepare("tmux.conf", format!("{CONFIGURATION}{options}\n").as_bytes());
+        Self { directory: script.path().to_owned() }
     }
 
     /// What [`argv`] needs, so that it starts this server and no other.

@@ -1,23 +1,23 @@
-//! OSC 99 comes in chunks; here they become notifications.
+//! Assembles the chunks of OSC 99 into notifications.
 
 use std::collections::VecDeque;
 
-use crate::chunk99::{Chunk, Key, Part};
-use crate::event::{EventKind, Keys, Notification, Protocol, Query};
+use crate::event::{Notification, Osc99Metadata, Protocol, Query, TerminalEventKind};
 use crate::id::NotificationId;
+use crate::osc99_chunk::{Chunk, Key, PayloadType};
 
-/// Notifications begun and not finished. One more drops the oldest.
+/// How many unfinished notifications are kept. At the limit the oldest is dropped.
 const MAX_PENDING: usize = 16;
-/// Text of one unfinished notification. A chunk that goes over it drops the notification.
+/// The longest text of one unfinished notification, in bytes. A chunk beyond it drops the notification.
 const MAX_TEXT: usize = 16 * 1024;
 /// An unfinished notification is dropped when the stream has gone on for this many bytes: there is no clock here, and
 /// counting bytes keeps the outcome independent of how the stream was cut.
 const MAX_AGE: u64 = 1024 * 1024;
-/// Finished notifications that late keys can still be added to.
+/// How many finished notifications are kept, so that late metadata can be added to them.
 const MAX_REMEMBERED: usize = 16;
 
 #[derive(Debug, Default)]
-pub(crate) struct Assembly {
+pub(crate) struct Osc99Assembler {
     pending: VecDeque<Pending>,
     finished: VecDeque<Notification>,
 }
@@ -34,20 +34,22 @@ struct Pending {
     keys: Vec<Key>,
 }
 
-impl Assembly {
-    /// Takes what follows `99;`, of a sequence at `offset`. Gives the event that it completes, and where that started.
-    pub(crate) fn take(&mut self, chunk: &[u8], offset: u64) -> Option<(u64, EventKind)> {
+impl Osc99Assembler {
+    /// Takes the payload after `99;` of a sequence at `offset`. Returns the event that it completes, and its offset.
+    pub(crate) fn add_chunk(&mut self, chunk: &[u8], offset: u64) -> Option<(u64, TerminalEventKind)> {
         let chunk = Chunk::parse(chunk)?;
         let event = match chunk.part {
-            Part::Query => EventKind::Query(Query::Osc99 { id: chunk.id }),
-            Part::Alive => EventKind::Query(Query::Alive { id: chunk.id }),
-            Part::Close => {
+            PayloadType::Query => TerminalEventKind::Query(Query::Osc99 { id: chunk.id }),
+            PayloadType::Alive => TerminalEventKind::Query(Query::Alive { id: chunk.id }),
+            PayloadType::Close => {
                 self.pending.retain(|pending| pending.id != chunk.id);
                 self.finished.retain(|finished| finished.id != chunk.id);
-                EventKind::Close { id: chunk.id? }
+                TerminalEventKind::Close { id: chunk.id? }
             }
-            Part::Unknown => return None,
-            Part::Title | Part::Body | Part::Buttons | Part::Icon => return self.assemble(chunk, offset),
+            PayloadType::Unknown => return None,
+            PayloadType::Title | PayloadType::Body | PayloadType::Buttons | PayloadType::Icon => {
+                return self.assemble(chunk, offset);
+            }
         };
         Some((offset, event))
     }
@@ -57,17 +59,17 @@ impl Assembly {
         self.finished.iter().rev().find(|finished| finished.id.as_ref() == Some(id))
     }
 
-    fn assemble(&mut self, chunk: Chunk<'_>, offset: u64) -> Option<(u64, EventKind)> {
+    fn assemble(&mut self, chunk: Chunk<'_>, offset: u64) -> Option<(u64, TerminalEventKind)> {
         self.pending.retain(|pending| pending.offset + MAX_AGE >= offset);
         let begun = self.pending.iter().position(|pending| pending.id == chunk.id);
         let mut pending = begun
             .and_then(|index| self.pending.remove(index))
             .unwrap_or_else(|| Pending::new(chunk.id, offset));
         match chunk.part {
-            Part::Title => pending.title.extend_from_slice(&chunk.payload),
-            Part::Body => pending.body.extend_from_slice(&chunk.payload),
-            Part::Buttons => pending.buttons.extend_from_slice(&chunk.payload),
-            // The picture itself concerns only a terminal that draws it.
+            PayloadType::Title => pending.title.extend_from_slice(&chunk.payload),
+            PayloadType::Body => pending.body.extend_from_slice(&chunk.payload),
+            PayloadType::Buttons => pending.buttons.extend_from_slice(&chunk.payload),
+            // The image data is not reported.
             _ => {}
         }
         pending.keys.extend(chunk.keys);
@@ -86,11 +88,11 @@ impl Assembly {
 
     /// Claude Code completes a notification twice: with its body, and again with an empty chunk that says what a click
     /// does. A completion without text therefore only adds its keys to the one before it.
-    fn finish(&mut self, pending: Pending) -> Option<(u64, EventKind)> {
+    fn finish(&mut self, pending: Pending) -> Option<(u64, TerminalEventKind)> {
         if pending.title.is_empty() && pending.body.is_empty() {
             let id = pending.id.as_ref()?;
             let last = self.finished.iter_mut().rev().find(|finished| finished.id.as_ref() == Some(id))?;
-            pending.apply_to(&mut last.keys);
+            pending.apply_to(&mut last.metadata);
             return None;
         }
         let offset = pending.offset;
@@ -102,7 +104,7 @@ impl Assembly {
             }
             self.finished.push_back(notification.clone());
         }
-        Some((offset, EventKind::Notification(notification)))
+        Some((offset, TerminalEventKind::Notification(notification)))
     }
 }
 
@@ -116,25 +118,25 @@ impl Pending {
         self.title.len() + self.body.len() + self.buttons.len() + keys
     }
 
-    fn apply_to(&self, keys: &mut Keys) {
+    fn apply_to(&self, metadata: &mut Osc99Metadata) {
         for key in &self.keys {
-            key.apply_to(keys);
+            key.apply_to(metadata);
         }
         if !self.buttons.is_empty() {
-            keys.buttons =
+            metadata.buttons =
                 String::from_utf8_lossy(&self.buttons).split('\u{2028}').map(str::to_owned).collect();
         }
     }
 
     fn into_notification(self) -> Notification {
-        let mut keys = Keys::default();
-        self.apply_to(&mut keys);
+        let mut metadata = Osc99Metadata::default();
+        self.apply_to(&mut metadata);
         Notification {
             protocol: Protocol::Osc99,
             title: String::from_utf8_lossy(&self.title).into_owned(),
             body: String::from_utf8_lossy(&self.body).into_owned(),
             id: self.id,
-            keys,
+            metadata,
         }
     }
 }
@@ -144,16 +146,21 @@ mod tests {
     use super::*;
     use crate::osc99::Urgency;
 
-    fn events(chunks: &[&str]) -> Vec<(u64, EventKind)> {
-        let mut assembly = Assembly::default();
-        (0..).zip(chunks).filter_map(|(offset, chunk)| assembly.take(chunk.as_bytes(), offset)).collect()
+    fn events(chunks: &[&str]) -> Vec<(u64, TerminalEventKind)> {
+        let mut assembler = Osc99Assembler::default();
+        (0..)
+            .zip(chunks)
+            .filter_map(|(offset, chunk)| assembler.add_chunk(chunk.as_bytes(), offset))
+            .collect()
     }
 
     fn check(chunks: &[&str], expected: &[(u64, &str, &str)]) {
         let found: Vec<(u64, String, String)> = events(chunks)
             .into_iter()
             .map(|(offset, event)| match event {
-                EventKind::Notification(notification) => (offset, notification.title, notification.body),
+                TerminalEventKind::Notification(notification) => {
+                    (offset, notification.title, notification.body)
+                }
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -198,14 +205,14 @@ mod tests {
 
     #[test]
     fn late_keys_reach_the_last_of_that_id() {
-        let mut assembly = Assembly::default();
+        let mut assembler = Osc99Assembler::default();
         for chunk in ["i=1:u=2;title", "i=1:a=-focus,report:t=eA==;", "i=2:u=0;"] {
-            assembly.take(chunk.as_bytes(), 0);
+            assembler.add_chunk(chunk.as_bytes(), 0);
         }
-        let last = assembly.finished(&NotificationId::new("1").unwrap()).unwrap();
-        assert_eq!((last.title.as_str(), last.keys.urgency), ("title", Urgency::Critical));
-        assert!(!last.keys.actions.focus && last.keys.actions.report);
-        assert_eq!(last.keys.types, ["x"]);
+        let last = assembler.finished(&NotificationId::new("1").unwrap()).unwrap();
+        assert_eq!((last.title.as_str(), last.metadata.urgency), ("title", Urgency::Critical));
+        assert!(!last.metadata.actions.focus && last.metadata.actions.report);
+        assert_eq!(last.metadata.types, ["x"]);
     }
 
     #[test]
@@ -214,45 +221,49 @@ mod tests {
         assert_eq!(
             events(&["i=a:p=close;", "i=a:p=?;", "i=a:p=alive;", "p=close;"]),
             [
-                (0, EventKind::Close { id: id.clone() }),
-                (1, EventKind::Query(Query::Osc99 { id: Some(id.clone()) })),
-                (2, EventKind::Query(Query::Alive { id: Some(id) })),
+                (0, TerminalEventKind::Close { id: id.clone() }),
+                (1, TerminalEventKind::Query(Query::Osc99 { id: Some(id.clone()) })),
+                (2, TerminalEventKind::Query(Query::Alive { id: Some(id) })),
             ]
         );
         // Closed before it was complete: what follows starts afresh.
         let found = events(&["i=a:d=0;gone", "i=a:p=close;", "i=a:p=body;new"]);
-        assert!(matches!(&found[1].1, EventKind::Notification(n) if n.title.is_empty() && n.body == "new"));
+        assert!(
+            matches!(&found[1].1, TerminalEventKind::Notification(n) if n.title.is_empty() && n.body == "new")
+        );
     }
 
     #[test]
     fn a_hostile_id_is_no_id() {
         let found = events(&["i=a\x1b]:p=?;"]);
-        assert_eq!(found, [(0, EventKind::Query(Query::Osc99 { id: None }))]);
+        assert_eq!(found, [(0, TerminalEventKind::Query(Query::Osc99 { id: None }))]);
     }
 
     #[test]
     fn buttons() {
         let found = events(&["i=1:d=0;t", "i=1:p=buttons;Yes\u{2028}No"]);
-        assert!(matches!(&found[0].1, EventKind::Notification(n) if n.keys.buttons == ["Yes", "No"]));
+        assert!(
+            matches!(&found[0].1, TerminalEventKind::Notification(n) if n.metadata.buttons == ["Yes", "No"])
+        );
     }
 
     #[test]
     fn pending_is_bounded_in_number_size_and_age() {
-        let mut assembly = Assembly::default();
+        let mut assembler = Osc99Assembler::default();
         for id in 0..1000 {
-            assembly.take(format!("i={id}:d=0;title").as_bytes(), 0);
+            assembler.add_chunk(format!("i={id}:d=0;title").as_bytes(), 0);
         }
-        assert_eq!(assembly.pending.len(), MAX_PENDING);
+        assert_eq!(assembler.pending.len(), MAX_PENDING);
         for _ in 0..1000 {
-            assembly.take(format!("i=big:d=0;{}", "x".repeat(MAX_TEXT / 16)).as_bytes(), 0);
+            assembler.add_chunk(format!("i=big:d=0;{}", "x".repeat(MAX_TEXT / 16)).as_bytes(), 0);
         }
-        assert!(assembly.pending.iter().map(Pending::size).sum::<usize>() <= MAX_PENDING * MAX_TEXT);
+        assert!(assembler.pending.iter().map(Pending::size).sum::<usize>() <= MAX_PENDING * MAX_TEXT);
         for _ in 0..1000 {
-            assembly.take(b"i=1:t=eA==:n=eA==;title", 0);
-            assembly.take(b"i=1:t=eA==:n=eA==;", 0);
+            assembler.add_chunk(b"i=1:t=eA==:n=eA==;title", 0);
+            assembler.add_chunk(b"i=1:t=eA==:n=eA==;", 0);
         }
-        assert!(assembly.finished.iter().all(|finished| finished.keys.types.len() <= 16));
-        assembly.take(b"i=late;title", MAX_AGE + 1);
-        assert_eq!(assembly.pending.len(), 0, "old ones are forgotten");
+        assert!(assembler.finished.iter().all(|finished| finished.metadata.types.len() <= 16));
+        assembler.add_chunk(b"i=late;title", MAX_AGE + 1);
+        assert_eq!(assembler.pending.len(), 0, "old ones are forgotten");
     }
 }

@@ -1,7 +1,7 @@
 //! Framing: finds OSC sequences and bells in a stream, through any passthrough wrappers around them.
 //!
-//! One [`Layer`] reads one stream. A wrapper's content is a stream of its own and is read by a layer inside the first,
-//! so sequences wrapped for tmux inside tmux inside screen come out the same way as bare ones.
+//! One [`PassthroughParser`] reads one stream. The content of a wrapper is a stream too and is read by a parser inside the
+//! first, so sequences wrapped for tmux inside tmux inside screen are reported like unwrapped ones.
 
 use memchr::memchr2;
 
@@ -12,12 +12,12 @@ const ESC: u8 = 0x1b;
 
 /// An OSC longer than this is read to its end and dropped.
 pub(crate) const MAX_OSC: usize = 8 * 1024;
-/// GNU screen leaves string mode after this many bytes, and so do we: an unterminated wrapper cannot swallow the rest.
+/// GNU screen leaves string mode after this many bytes, so an unterminated wrapper cannot hide the rest.
 const MAX_SCREEN_PIECE: usize = 767;
 /// Wrappers nested deeper than this are skipped.
 const MAX_DEPTH: u8 = 4;
 
-/// What a layer finds.
+/// What the parser finds.
 pub(crate) enum Token<'a> {
     Bell,
     /// The payload of an OSC, between `ESC ]` and its end.
@@ -29,7 +29,7 @@ pub(crate) type Sink<'a> = &'a mut dyn FnMut(u64, Token<'_>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Plain text. The parameters of CSI sequences count as text: nothing in them concerns us.
+    /// Plain text. The parameters of CSI sequences count as text: nothing in them is reported.
     Ground,
     /// After ESC.
     Escape,
@@ -37,7 +37,7 @@ enum State {
     OscEscape,
     /// After `ESC P`, with this many bytes of `tmux;` seen.
     Dcs(u8),
-    /// In a string that concerns nobody here: another DCS, SOS, PM, APC.
+    /// In a string that is not reported: another DCS, SOS, PM, APC.
     Skip,
     SkipEscape,
     Tmux,
@@ -45,13 +45,13 @@ enum State {
     /// In a piece of GNU screen's passthrough.
     Screen,
     ScreenEscape,
-    /// Right after a piece that broke off inside a sequence: the next piece goes on with it.
+    /// Right after a piece that ended inside a sequence, which the next piece continues.
     ScreenGap,
     ScreenGapEscape,
 }
 
 #[derive(Debug)]
-pub(crate) struct Layer {
+pub(crate) struct PassthroughParser {
     state: State,
     /// Where the sequence being read starts.
     start: u64,
@@ -63,12 +63,12 @@ pub(crate) struct Layer {
     piece: usize,
     depth: u8,
     /// Reads what is inside the current wrapper; made when the first wrapper comes.
-    inner: Option<Box<Layer>>,
+    inner: Option<Box<PassthroughParser>>,
 }
 
 const TMUX: &[u8] = b"tmux;";
 
-impl Layer {
+impl PassthroughParser {
     pub(crate) fn new() -> Self {
         Self::at_depth(0)
     }
@@ -302,7 +302,7 @@ impl Layer {
     }
 
     fn feed_inner(&mut self, bytes: &[u8], sink: Sink<'_>) {
-        // Whatever is found inside is reported where the wrapper starts.
+        // What is found inside is reported at the offset of the wrapper.
         let wrapper = self.start;
         if let Some(inner) = &mut self.inner {
             inner.feed(bytes, wrapper + 1, &mut |_, token| sink(wrapper, token));
@@ -348,7 +348,7 @@ mod tests {
 
     fn tokens(bytes: &[u8]) -> Vec<(u64, String)> {
         let mut found = Vec::new();
-        Layer::new().feed(bytes, 0, &mut |offset, token| {
+        PassthroughParser::new().feed(bytes, 0, &mut |offset, token| {
             found.push(match token {
                 Token::Bell => (offset, "BEL".to_owned()),
                 Token::Osc(payload) => (offset, String::from_utf8_lossy(payload).into_owned()),
@@ -426,7 +426,7 @@ mod tests {
         use crate::multiplexer::{Multiplexer, wrap};
         for depth in 1..=8 {
             let wrapped = wrap(b"\x1b]9;x\x07", &vec![Multiplexer::Tmux; depth]);
-            let (mut layer, mut found) = (Layer::new(), 0);
+            let (mut layer, mut found) = (PassthroughParser::new(), 0);
             layer.feed(&wrapped, 0, &mut |_, _| found += 1);
             assert!(found == 1 || depth > usize::from(MAX_DEPTH), "{depth}");
             let layers = std::iter::successors(Some(&layer), |layer| layer.inner.as_deref()).count();
@@ -436,7 +436,7 @@ mod tests {
 
     #[test]
     fn a_long_osc_costs_no_memory() {
-        let mut layer = Layer::new();
+        let mut layer = PassthroughParser::new();
         layer.feed(b"\x1b]0;", 0, &mut |_, _| {});
         let block = vec![b'x'; 65536];
         for _ in 0..1024 {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::base64;
-use crate::event::Keys;
+use crate::event::Osc99Metadata;
 use crate::id::NotificationId;
 use crate::osc99::{MAX_ENCODED, MAX_PLAIN, Occasion, Urgency};
 
@@ -13,7 +13,7 @@ const MAX_KEY: usize = 256;
 const MAX_LIST: usize = 16;
 
 /// What the payload of a chunk is.
-pub(crate) enum Part {
+pub(crate) enum PayloadType {
     Title,
     Body,
     Buttons,
@@ -24,7 +24,7 @@ pub(crate) enum Part {
     Unknown,
 }
 
-impl Part {
+impl PayloadType {
     fn named(name: &str) -> Self {
         match name {
             "title" | "" => Self::Title,
@@ -71,22 +71,22 @@ impl Key {
             }
     }
 
-    pub(crate) fn apply_to(&self, keys: &mut Keys) {
+    pub(crate) fn apply_to(&self, metadata: &mut Osc99Metadata) {
         match self {
-            Self::Urgency(urgency) => keys.urgency = *urgency,
-            Self::Occasion(occasion) => keys.occasion = *occasion,
+            Self::Urgency(urgency) => metadata.urgency = *urgency,
+            Self::Occasion(occasion) => metadata.occasion = *occasion,
             Self::Actions { focus, report } => {
-                keys.actions.focus = focus.unwrap_or(keys.actions.focus);
-                keys.actions.report = report.unwrap_or(keys.actions.report);
+                metadata.actions.focus = focus.unwrap_or(metadata.actions.focus);
+                metadata.actions.report = report.unwrap_or(metadata.actions.report);
             }
-            Self::ReportClose(report) => keys.report_close = *report,
-            Self::Application(name) => keys.application = Some(name.clone()),
-            Self::Icon(name) if keys.icons.len() < MAX_LIST => keys.icons.push(name.clone()),
-            Self::IconCache(key) => keys.icon_key = Some(key.clone()),
-            Self::Sound(name) => keys.sound = Some(name.clone()),
-            Self::Type(name) if keys.types.len() < MAX_LIST => keys.types.push(name.clone()),
+            Self::ReportClose(report) => metadata.report_close = *report,
+            Self::Application(name) => metadata.application = Some(name.clone()),
+            Self::Icon(name) if metadata.icons.len() < MAX_LIST => metadata.icons.push(name.clone()),
+            Self::IconCache(key) => metadata.icon_key = Some(key.clone()),
+            Self::Sound(name) => metadata.sound = Some(name.clone()),
+            Self::Type(name) if metadata.types.len() < MAX_LIST => metadata.types.push(name.clone()),
             Self::Icon(_) | Self::Type(_) => {}
-            Self::Expires(expires) => keys.expires_ms = *expires,
+            Self::Expires(expires) => metadata.expires_ms = *expires,
         }
     }
 }
@@ -94,7 +94,7 @@ impl Key {
 /// One sequence of OSC 99.
 pub(crate) struct Chunk<'a> {
     pub(crate) id: Option<NotificationId>,
-    pub(crate) part: Part,
+    pub(crate) part: PayloadType,
     pub(crate) done: bool,
     pub(crate) keys: Vec<Key>,
     pub(crate) payload: Cow<'a, [u8]>,
@@ -125,7 +125,7 @@ impl<'a> Chunk<'a> {
         }
         Some(Self {
             id: id.and_then(|id| NotificationId::new(id).ok()),
-            part: part.map_or(Part::Title, Part::named),
+            part: part.map_or(PayloadType::Title, PayloadType::named),
             done: done != Some("0"),
             keys,
             payload: if encoded { base64::decode(payload)?.into() } else { payload.into() },

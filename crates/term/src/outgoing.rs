@@ -1,18 +1,18 @@
-//! A notice for the person at the terminal, as bytes ready to be written.
+//! A notification for the person at the terminal, as bytes ready to be written.
 
 use crate::channel::Method;
 use crate::encode::{BEL, osc9, osc777};
 use crate::id::NotificationId;
 use crate::multiplexer::{Multiplexer, wrap};
 use crate::osc::Terminator;
-use crate::osc99::{Message99, Urgency};
+use crate::osc99::{Osc99Message, Urgency};
 
-/// What to tell the person.
+/// A notification to be shown by the terminal.
 #[derive(Debug, Clone, Copy)]
-pub struct Notice<'a> {
-    /// Used by OSC 99: the same id again updates the notice.
+pub struct OutgoingNotification<'a> {
+    /// Used by OSC 99: the same id again updates the notification.
     pub id: &'a NotificationId,
-    /// Who speaks, or what it is about.
+    /// The sender, or the subject.
     pub title: Option<&'a str>,
     /// The text.
     pub body: &'a str,
@@ -20,7 +20,7 @@ pub struct Notice<'a> {
     pub urgency: Urgency,
 }
 
-impl Notice<'_> {
+impl OutgoingNotification<'_> {
     /// The bytes for one method, wrapped for the multiplexers in between (nearest first). To be written at once.
     ///
     /// Empty for the methods that send nothing.
@@ -39,9 +39,9 @@ impl Notice<'_> {
         }
     }
 
-    fn message99(&self) -> Message99<'_> {
+    fn message99(&self) -> Osc99Message<'_> {
         let title = self.title.unwrap_or_default();
-        Message99 { title, body: self.body, urgency: self.urgency, ..Message99::new(self.id) }
+        Osc99Message { title, body: self.body, urgency: self.urgency, ..Osc99Message::new(self.id) }
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn one_sequence_each_and_the_bell_never_wrapped() {
         let id = NotificationId::new("1").unwrap();
-        let notice = Notice { id: &id, title: Some("T"), body: "B", urgency: Urgency::Normal };
+        let notice = OutgoingNotification { id: &id, title: Some("T"), body: "B", urgency: Urgency::Normal };
         let check = |method, layers: &[Multiplexer], expected: &str| {
             let encoded = notice.encode(method, layers);
             assert_eq!(encoded.escape_ascii().to_string(), expected.as_bytes().escape_ascii().to_string());

@@ -6,7 +6,9 @@ use std::process::{Command, Output};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use ringer_term::{Keys, Method, Multiplexer, Notice, Notification, NotificationId, Protocol, Urgency};
+use ringer_term::{
+    Method, Multiplexer, Notification, NotificationId, Osc99Metadata, OutgoingNotification, Protocol, Urgency,
+};
 use tempfile::TempDir;
 
 use crate::terminal::{DEADLINE, missing};
@@ -15,19 +17,19 @@ use crate::terminal::{DEADLINE, missing};
 const SCRIPT: &str = "stty -echo; cat ready; while read -r name; do cat \"$name\"; done\n";
 
 /// A directory with the script and the bytes. Everything runs with it as its working directory.
-pub(crate) struct Stage {
+pub(crate) struct SenderScript {
     directory: TempDir,
 }
 
-impl Stage {
-    /// A stage whose script first sends these bytes.
+impl SenderScript {
+    /// A directory whose script first sends these bytes.
     pub(crate) fn new(ready: &[u8]) -> Self {
         // Not the default place: on macOS its path is too long for the sockets that go in here.
         let directory = tempfile::Builder::new().prefix("ringer").tempdir_in("/tmp").unwrap();
-        let stage = Self { directory };
-        stage.prepare("script", SCRIPT.as_bytes());
-        stage.prepare("ready", ready);
-        stage
+        let script = Self { directory };
+        script.prepare("script", SCRIPT.as_bytes());
+        script.prepare("ready", ready);
+        script
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -86,8 +88,12 @@ impl Sent {
     }
 
     pub(crate) fn bytes(&self, method: Method, layers: &[Multiplexer]) -> Vec<u8> {
-        let notice =
-            Notice { id: &self.id, title: Some(self.title), body: &self.body, urgency: Urgency::Normal };
+        let notice = OutgoingNotification {
+            id: &self.id,
+            title: Some(self.title),
+            body: &self.body,
+            urgency: Urgency::Normal,
+        };
         notice.encode(method, layers)
     }
 
@@ -100,7 +106,7 @@ impl Sent {
             _ => (Protocol::Osc9, "", format!("{}: {line}", self.title)),
         };
         let id = (method == Method::Kitty).then(|| self.id.clone());
-        Notification { protocol, id, title: title.to_owned(), body, keys: Keys::default() }
+        Notification { protocol, id, title: title.to_owned(), body, metadata: Osc99Metadata::default() }
     }
 }
 
