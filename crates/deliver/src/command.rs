@@ -16,7 +16,7 @@ use crate::program::{Output, Program};
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A command of the person's. The text of a notification reaches it only through the environment and the standard
-/// input, never through its arguments: nobody's text becomes somebody's option or shell.
+/// input, never through its arguments: no text of a message becomes an option or reaches a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonCommand {
     /// The program and its arguments, exactly as the person wrote them.
@@ -30,15 +30,15 @@ pub struct PersonCommand {
 impl PersonCommand {
     /// Runs it for one notification. A status other than zero is a failure.
     pub async fn run(&self, note: &Note) -> Result<(), Error> {
-        self.run_in_turn(note, None).await
+        self.run_with_permit(note, None).await
     }
 
-    /// The same, with a turn that is given back when it has ended, and early where a disk that hangs keeps it from
+    /// The same, with a permit that is released when it has ended, and early where a disk that hangs keeps it from
     /// starting.
-    pub async fn run_in_turn(
+    pub async fn run_with_permit(
         &self,
         note: &Note,
-        mut turn: Option<OwnedSemaphorePermit>,
+        mut permit: Option<OwnedSemaphorePermit>,
     ) -> Result<(), Error> {
         let failed = |why| Error::Program {
             program: ringer_term::sanitise_line(self.argv.first().map_or("the command", String::as_str)),
@@ -54,7 +54,7 @@ impl PersonCommand {
             output: Output::Ignored,
             timeout: self.timeout,
         };
-        program.run_in_turn(&mut turn).await.into_result(self.timeout).map(drop).map_err(failed)
+        program.run_with_permit(&mut permit).await.into_result(self.timeout).map(drop).map_err(failed)
     }
 }
 

@@ -3,22 +3,22 @@
 //! One worker does everything in order, so a popup is never withdrawn before it was shown. Callers only queue; a
 //! server that hangs costs them their own deadline and nothing else.
 //!
-//! macOS can do less: there a popup is shown and that is all. It replaces none, cannot be withdrawn, and nobody hears
-//! whether the person clicked it.
+//! macOS can do less: there a popup is shown and that is all. It replaces none, cannot be withdrawn, and Ringer does
+//! not learn whether the person clicked it.
 
 #[cfg(any(target_os = "macos", test))]
 mod banner;
+#[cfg(not(target_os = "macos"))]
+mod bus;
 #[cfg(any(target_os = "macos", test))]
 mod center;
 #[cfg(not(target_os = "macos"))]
-mod link;
+mod content;
 #[cfg(target_os = "macos")]
 mod macos;
 mod popup;
 #[cfg(not(target_os = "macos"))]
-mod table;
-#[cfg(not(target_os = "macos"))]
-mod wording;
+mod popup_table;
 #[cfg(not(target_os = "macos"))]
 mod worker;
 
@@ -49,9 +49,9 @@ pub const MAX_POPUPS: usize = 1024;
 pub const REPLY_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Where a popup is shown: the server's number for it, and which server that is. A server that was restarted counts
-/// from the beginning, so a number alone could name a stranger's popup.
+/// from the beginning, so a number alone could name another program's popup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shown {
+pub struct PopupHandle {
     /// The server's number. macOS gives none; there it is our own count.
     pub number: u32,
     /// The bus and the name of the server on it, or macOS. Opaque.
@@ -60,16 +60,16 @@ pub struct Shown {
 
 /// A popup that an earlier hub has shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct PreviousPopup {
     /// What it was shown for; see [`Popup::key`].
     pub key: String,
     /// The notification.
     pub id: MessageId,
     /// What [`Desktop::show`] gave back for it.
-    pub shown: Shown,
+    pub shown: PopupHandle,
 }
 
-/// What the person did to a popup. One that merely ran out of time is no event: nobody has read it.
+/// What the person did to a popup. One that merely ran out of time is no event: the person has not read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DesktopEvent {
@@ -81,17 +81,17 @@ pub enum DesktopEvent {
 
 /// What the worker is asked for.
 #[derive(Debug)]
-enum Errand {
+enum DesktopRequest {
     Show {
         popup: Popup,
         by: Instant,
         /// Closed when the caller has given up; then the popup is not wanted any more.
-        answer: oneshot::Sender<Result<Shown, Error>>,
+        answer: oneshot::Sender<Result<PopupHandle, Error>>,
     },
     #[cfg_attr(target_os = "macos", expect(dead_code, reason = "nothing can be taken back there"))]
     Withdraw {
         id: MessageId,
-        /// Told when it is gone; perhaps nobody wants to know.
+        /// Answered when it is gone. The caller may have dropped the receiver.
         answer: oneshot::Sender<Result<(), Error>>,
     },
     #[cfg_attr(target_os = "macos", expect(dead_code, reason = "there is no bus"))]
@@ -116,7 +116,7 @@ pub struct DesktopStatus {
 /// A handle to the desktop. Clones share one worker, which ends with the last of them.
 #[derive(Debug, Clone)]
 pub struct Desktop {
-    errands: mpsc::Sender<Errand>,
+    requests: mpsc::Sender<DesktopRequest>,
     deadline: Duration,
     shown: Arc<AtomicUsize>,
 }
@@ -129,48 +129,48 @@ impl Desktop {
     /// and this one may replace or withdraw, or the person may click. The deadline is [`REPLY_DEADLINE`] outside of tests.
     pub fn new(
         address: Option<String>,
-        known: Vec<Known>,
+        known: Vec<PreviousPopup>,
         deadline: Duration,
     ) -> (Self, mpsc::Receiver<DesktopEvent>) {
-        let (errands, queue) = mpsc::channel(MAX_QUEUED);
+        let (requests, queue) = mpsc::channel(MAX_QUEUED);
         let (events, told) = mpsc::channel(MAX_EVENTS);
         let shown = Arc::new(AtomicUsize::new(known.len()));
         tokio::spawn(worker::run(address, known, deadline, queue, events, Arc::clone(&shown)));
-        (Self { errands, deadline, shown }, told)
+        (Self { requests, deadline, shown }, told)
     }
 
-    /// How many popups may be on the screen, as far as the server told. On macOS none are counted: nobody hears of clicks.
+    /// How many popups may be on the screen, as far as the server reported. On macOS none are counted: it does not report clicks.
     pub fn shown(&self) -> usize {
         if cfg!(target_os = "macos") { 0 } else { self.shown.load(Ordering::Relaxed) }
     }
 
-    /// Who would show a popup at that address, in words. Nothing is shown, and nobody is started.
+    /// Which server would show a popup at that address, in words. Nothing is shown, and no server is started.
     #[cfg(not(target_os = "macos"))]
     pub async fn describe(address: &str, deadline: Duration) -> Result<String, Error> {
-        let asked = async { link::Link::connect(address).await?.describe().await };
+        let asked = async { bus::BusConnection::connect(address).await?.describe().await };
         tokio::time::timeout(deadline, asked).await.unwrap_or(Err(Error::NoAnswer(deadline)))
     }
 
-    /// Who would show a popup. That of macOS is always there.
+    /// Which server would show a popup. That of macOS is always there.
     #[cfg(target_os = "macos")]
     pub async fn describe(_address: &str, _deadline: Duration) -> Result<String, Error> {
         Ok("Notification Center shows banners".to_owned())
     }
 
-    /// Uses another bus from now on, if there is somebody to show popups on it and nobody on the present one.
+    /// Uses another bus from now on, if it has a notification server and the present one has none.
     pub async fn use_bus(&self, address: String) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
-        let sent = self.errands.send(Errand::UseBus { address, answer }).await;
+        let sent = self.requests.send(DesktopRequest::UseBus { address, answer }).await;
         let ended = || Error::Desktop("its worker has ended".to_owned());
         sent.map_err(|_| ended())?;
         answered.await.unwrap_or_else(|_| Err(ended()))
     }
 
-    /// Where popups are shown at present. Nothing is shown, and nobody is started.
+    /// Where popups are shown at present. Nothing is shown, and no server is started.
     pub async fn status(&self) -> DesktopStatus {
         let (answer, answered) = oneshot::channel();
         // If it cannot be sent, the answer is dropped with it.
-        let _ = self.errands.send(Errand::Describe { answer }).await;
+        let _ = self.requests.send(DesktopRequest::Describe { answer }).await;
         answered.await.unwrap_or_else(|_| DesktopStatus {
             bus: None,
             server: Err(Error::Desktop("its worker has ended".to_owned())),
@@ -181,10 +181,10 @@ impl Desktop {
     /// kept for [`Desktop::new`].
     ///
     /// A caller that drops this future no longer wants the popup: it is not shown, or taken back where that can be done.
-    pub async fn show(&self, popup: Popup) -> Result<Shown, Error> {
+    pub async fn show(&self, popup: Popup) -> Result<PopupHandle, Error> {
         let by = Instant::now() + self.deadline;
         let (answer, answered) = oneshot::channel();
-        match timeout_at(by, self.errands.send(Errand::Show { popup, by, answer })).await {
+        match timeout_at(by, self.requests.send(DesktopRequest::Show { popup, by, answer })).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return Err(Error::Desktop("its worker has ended".to_owned())),
             Err(_) => return Err(Error::Busy(MAX_QUEUED)),
@@ -196,16 +196,16 @@ impl Desktop {
         }
     }
 
-    /// Takes a popup back, after everything that was asked for before, even if nobody waits for the answer: it is gone, as
+    /// Takes a popup back, after everything that was asked for before, even if the caller drops the answer: it is gone, as
     /// unknown ones and those of another server are, or it could not be taken back, as on macOS. A caller who waits also
     /// waits for room in the queue.
     pub fn withdraw(&self, id: MessageId) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let (answer, answered) = oneshot::channel();
-        let refused = self.errands.try_send(Errand::Withdraw { id, answer }).err();
-        let errands = self.errands.clone();
+        let refused = self.requests.try_send(DesktopRequest::Withdraw { id, answer }).err();
+        let requests = self.requests.clone();
         async move {
             let sent = match refused {
-                Some(errand) => errands.send(errand.into_inner()).await.is_ok(),
+                Some(request) => requests.send(request.into_inner()).await.is_ok(),
                 None => true,
             };
             let unanswered = if cfg!(target_os = "macos") {

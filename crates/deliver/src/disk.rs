@@ -14,12 +14,12 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
-/// A call that takes longer gives its turn back, so that a disk that hangs keeps no others from running. A disk that works
+/// A call that takes longer releases its permit, so that a disk that hangs keeps no others from running. A disk that works
 /// answers within milliseconds; one that has to spin up first costs no more than a program above the limit.
 const SLOW: Duration = Duration::from_secs(1);
 
 /// The right to run beside a limited number of others.
-pub(crate) type Turn = Option<OwnedSemaphorePermit>;
+pub(crate) type Permit = Option<OwnedSemaphorePermit>;
 
 /// How many calls hang at each place. Shared by the whole process, as its threads are.
 static HANGING: Mutex<Option<HashMap<String, usize>>> = Mutex::new(None);
@@ -84,7 +84,7 @@ impl Drop for Caller {
 pub(crate) async fn call<T: Send + 'static>(
     place: String,
     until: Instant,
-    turn: &mut Turn,
+    permit: &mut Permit,
     work: impl FnOnce(&Call) -> T + Send + 'static,
 ) -> io::Result<T> {
     let no_answer = |place: &str| {
@@ -104,7 +104,7 @@ pub(crate) async fn call<T: Send + 'static>(
     });
     let mut done = timeout_at(until.min(caller.begun + SLOW), &mut working).await;
     if done.is_err() && until > caller.begun + SLOW {
-        *turn = None;
+        *permit = None;
         done = timeout_at(until, &mut working).await;
     }
     match done {
@@ -155,14 +155,14 @@ mod tests {
     #[tokio::test]
     async fn a_slow_one_gives_its_turn_back() {
         let turns = Arc::new(Semaphore::new(1));
-        let mut turn = turns.clone().try_acquire_owned().ok();
+        let mut permit = turns.clone().try_acquire_owned().ok();
         let far = Instant::now() + Duration::from_secs(30);
-        call("quick".to_owned(), far, &mut turn, |_| ()).await.unwrap();
-        assert!(turn.is_some());
+        call("quick".to_owned(), far, &mut permit, |_| ()).await.unwrap();
+        assert!(permit.is_some());
         let (release, hangs) = channel::<()>();
         let slow = async {
             let work = move |_: &Call| _ = hangs.recv();
-            call("slow".to_owned(), far, &mut turn, work).await.unwrap();
+            call("slow".to_owned(), far, &mut permit, work).await.unwrap();
         };
         let other = async {
             let _other = turns.acquire().await.unwrap();

@@ -1,10 +1,10 @@
-//! What can go wrong on the way out.
+//! What can go wrong with a delivery.
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why a notification could not be brought to the person.
+/// Why a notification could not be delivered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,14 +14,14 @@ pub enum Error {
         /// What was named.
         path: PathBuf,
     },
-    /// The terminal belongs to somebody else. Nothing was written into it.
+    /// The terminal belongs to another user. Nothing was written into it.
     #[error("{} belongs to another user (uid {owner}, not {own})", path.display())]
     NotOurs {
         /// The terminal.
         path: PathBuf,
         /// Its owner.
         owner: u32,
-        /// Us.
+        /// The user of this process.
         own: u32,
     },
     /// The device is the terminal of another session by now. Nothing was written into it.
@@ -38,7 +38,7 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// The terminal takes no output: stopped with Ctrl-S, or nobody reads it.
+    /// The terminal takes no output: stopped with Ctrl-S, or no process reads it.
     #[error("{} takes no output (Ctrl-Q starts it again); {written} of {of} bytes written", path.display())]
     TerminalStopped {
         /// The terminal.

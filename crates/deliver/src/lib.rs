@@ -1,6 +1,6 @@
-//! The ways out: everything that leaves the process to reach the person, and the hook programs that have a say in it.
+//! The delivery channels: everything that leaves the process to reach the person, and the hook programs that may change it.
 //!
-//! | way | type |
+//! | channel | type |
 //! |---|---|
 //! | the terminal's own notification | [`terminal::write`] |
 //! | a desktop popup, over D-Bus or as a banner of macOS | [`Desktop`] |
@@ -26,8 +26,8 @@
 //!
 //! # What it never does
 //!
-//! It decides nothing: what is delivered which way, and what comes next when one fails, is the engine's business. It
-//! puts nobody's text into an argument or through a shell. It writes into no terminal but our own. It follows no
+//! It decides nothing: what is delivered by which channel, and what comes next when one fails, is the engine's business. It
+//! puts no text of a message into an argument or through a shell. It writes into no terminal but our own. It follows no
 //! redirect, and no secret or webhook address appears in an error. It never blocks the runtime it runs in.
 //!
 //! # Its bounds
@@ -53,13 +53,13 @@ mod webhook;
 
 pub use command::{COMMAND_TIMEOUT, PersonCommand};
 pub use desktop::{
-    Desktop, DesktopEvent, DesktopStatus, Known, MAX_EVENTS, MAX_POPUPS, MAX_QUEUED, Popup, REPLY_DEADLINE,
-    Shown,
+    Desktop, DesktopEvent, DesktopStatus, MAX_EVENTS, MAX_POPUPS, MAX_QUEUED, Popup, PopupHandle,
+    PreviousPopup, REPLY_DEADLINE,
 };
 pub use error::Error;
 pub use hook::{DEFAULT_TIMEOUT, HookProgram, MAX_ANSWER};
 pub use note::Note;
-pub use program::{Ended, KILL_AFTER, LAST_WORDS, MAX_STDERR, Output, Program};
+pub use program::{DRAIN_AFTER_EXIT, Ended, KILL_AFTER, MAX_STDERR, Output, Program};
 pub use sound::{SOUND_TIMEOUT, Sound};
 pub use webhook::{
     ATTEMPT_TIMEOUT, MAX_ANSWER_BODY, MAX_PAUSE, MAX_SECRET, Request, SecretFile, Service, Webhook,

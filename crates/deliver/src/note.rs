@@ -1,9 +1,9 @@
-//! What is said on the way out, whatever the way.
+//! The notification as all delivery channels get it.
 
 use ringer_core::{Delivery, Kind, MessageId, Sender, SurfaceId, WorkspaceId};
 use serde::Serialize;
 
-/// A notification as the ways out see it. The text is as it was sent: each way makes it safe for itself.
+/// A notification as the delivery channels get it. The text is as it was sent: each channel sanitises it for itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Note {
     /// The notification.
@@ -48,7 +48,7 @@ impl Note {
             .map_or_else(|| self.sender.as_str(), String::as_str)
     }
 
-    /// The second heading and the text, for ways out that know only one heading.
+    /// The second heading and the text, for channels that have only one heading.
     pub fn text_below_heading(&self) -> String {
         let subtitle = if self.heading() == self.subtitle { "" } else { self.subtitle.trim() };
         match (subtitle, self.body.trim()) {

@@ -13,20 +13,20 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::disk::{self, Call, Turn};
+use crate::disk::{self, Call, Permit};
 
 /// The most that is kept of what a program complains about. The rest is read and dropped.
 pub const MAX_STDERR: usize = 64 * 1024;
 /// How long a program may go on after it was told to end.
 pub const KILL_AFTER: Duration = Duration::from_millis(750);
 /// How long the output of a program that has ended is still read: a grandchild may hold it open for ever.
-pub const LAST_WORDS: Duration = Duration::from_millis(500);
+pub const DRAIN_AFTER_EXIT: Duration = Duration::from_millis(500);
 /// How long a killed program may take to be gone. One stuck in the kernel is left to the runtime to reap.
 const REAP_WITHIN: Duration = Duration::from_secs(1);
 /// The size of one read.
-const PIECE: usize = 16 * 1024;
+const READ_CHUNK: usize = 16 * 1024;
 /// How many reads may follow the last moment: more than any pipe holds.
-const MOST_PIECES: usize = 256;
+const MAX_DRAIN_READS: usize = 256;
 
 /// A program to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct Program {
 /// What becomes of a program's standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
-    /// Nobody reads it.
+    /// It is not read.
     Ignored,
     /// It is kept. A program that writes more than this is ended.
     Kept {
@@ -60,7 +60,7 @@ pub enum Output {
 /// What became of a program.
 #[derive(Debug)]
 pub enum Ended {
-    /// It ended by itself, or somebody else killed it.
+    /// It ended by itself, or another process killed it.
     Exited {
         /// How.
         status: ExitStatus,
@@ -74,8 +74,8 @@ pub enum Ended {
         /// What it complained about.
         stderr: Vec<u8>,
     },
-    /// It said too much and was ended.
-    Flooded {
+    /// It wrote more than its limit and was ended.
+    OutputTooLong {
         /// What it complained about.
         stderr: Vec<u8>,
     },
@@ -88,11 +88,11 @@ impl Program {
     ///
     /// When this future is dropped, the program and its whole process group are killed.
     pub async fn run(self) -> Ended {
-        self.run_in_turn(&mut None).await
+        self.run_with_permit(&mut None).await
     }
 
-    /// The same, with a turn that is given back early where the disk makes the start slow.
-    pub(crate) async fn run_in_turn(self, turn: &mut Turn) -> Ended {
+    /// The same, with a permit that is released early where the disk makes the start slow.
+    pub(crate) async fn run_with_permit(self, permit: &mut Permit) -> Ended {
         let mut until = Instant::now() + self.timeout;
         let output = self.output;
         let program = self.argv.first().map_or("", String::as_str);
@@ -100,7 +100,7 @@ impl Program {
         // Starting waits for the directory and the program's file, and either may lie on a disk that hangs. What is
         // started too late is dropped with the result, and killed by that.
         let start = move |call: &Call| self.start(call).map(|(group, child)| (group, child, self.input));
-        let (mut group, mut child, input) = match disk::call(place, until, turn, start).await.flatten() {
+        let (mut group, mut child, input) = match disk::call(place, until, permit, start).await.flatten() {
             Ok(started) => started,
             Err(error) => return Ended::NotStarted(error),
         };
@@ -108,7 +108,7 @@ impl Program {
         let mut exited = None;
         loop {
             if let Some(status) = exited
-                && pipes.are_silent()
+                && pipes.are_closed()
             {
                 return pipes.exited(status);
             }
@@ -119,13 +119,13 @@ impl Program {
                     Ok(status) => {
                         group.is_reaped();
                         exited = Some(status);
-                        until = until.min(Instant::now() + LAST_WORDS);
+                        until = until.min(Instant::now() + DRAIN_AFTER_EXIT);
                     }
                     Err(error) => return Ended::NotStarted(error),
                 },
                 () = sleep_until(until) => match exited {
                     Some(status) => {
-                        pipes.empty().await;
+                        pipes.drain().await;
                         return pipes.exited(status);
                     }
                     None => break,
@@ -139,7 +139,7 @@ impl Program {
         }
         group.end(&mut child, &mut pipes).await;
         let stderr = pipes.stderr.kept;
-        if pipes.stdout.over { Ended::Flooded { stderr } } else { Ended::TimedOut { stderr } }
+        if pipes.stdout.over { Ended::OutputTooLong { stderr } } else { Ended::TimedOut { stderr } }
     }
 
     /// The group comes first, so that it is also dropped first: it is killed while the program's number is its own.
@@ -148,7 +148,7 @@ impl Program {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program is named"));
         };
         if !self.directory.is_dir() {
-            // Otherwise the system says "no such file", and everybody looks for the program.
+            // Otherwise the system says "no such file", which reads as if the program were missing.
             let why = format!("its directory {} is not there", self.directory.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, why));
         }
@@ -221,8 +221,8 @@ impl Group {
     async fn end(&mut self, child: &mut Child, pipes: &mut Pipes) {
         self.signal(Signal::TERM);
         let until = Instant::now() + KILL_AFTER;
-        // Whoever has all ends closed is most likely gone; that spares us the wait.
-        while !pipes.are_silent() {
+        // A program that has closed all its pipes has most likely ended; then there is no need to wait.
+        while !pipes.are_closed() {
             tokio::select! {
                 () = sleep_until(until) => break,
                 () = pipes.step() => {}
@@ -266,11 +266,11 @@ impl Pipes {
     }
 
     fn are_open(&self) -> bool {
-        self.stdin.is_some() || !self.are_silent()
+        self.stdin.is_some() || !self.are_closed()
     }
 
-    /// Whether nobody can say anything any more.
-    fn are_silent(&self) -> bool {
+    /// Whether both output pipes are closed.
+    fn are_closed(&self) -> bool {
         self.stdout.from.is_none() && self.stderr.from.is_none()
     }
 
@@ -290,9 +290,9 @@ impl Pipes {
 
     /// Takes what is there already, without waiting: on a busy machine our own time may have run out, not the
     /// program's. Bounded, because a grandchild may go on writing.
-    async fn empty(&mut self) {
-        for _ in 0..MOST_PIECES {
-            if self.are_silent() || timeout(Duration::ZERO, self.step()).await.is_err() {
+    async fn drain(&mut self) {
+        for _ in 0..MAX_DRAIN_READS {
+            if self.are_closed() || timeout(Duration::ZERO, self.step()).await.is_err() {
                 return;
             }
         }
@@ -316,12 +316,12 @@ struct Capture<R> {
     kept: Vec<u8>,
     most: usize,
     over: bool,
-    piece: Vec<u8>,
+    chunk: Vec<u8>,
 }
 
 impl<R: AsyncRead + Unpin> Capture<R> {
     fn new(from: Option<R>, most: usize) -> Self {
-        Self { from, kept: Vec::new(), most, over: false, piece: vec![0; PIECE] }
+        Self { from, kept: Vec::new(), most, over: false, chunk: vec![0; READ_CHUNK] }
     }
 
     fn is_over(&self) -> bool {
@@ -332,10 +332,10 @@ impl<R: AsyncRead + Unpin> Capture<R> {
         let Some(from) = &mut self.from else {
             return std::future::pending().await;
         };
-        match from.read(&mut self.piece).await {
+        match from.read(&mut self.chunk).await {
             Ok(count) if count > 0 => {
                 let room = self.most - self.kept.len();
-                self.kept.extend(self.piece.iter().take(count.min(room)));
+                self.kept.extend(self.chunk.iter().take(count.min(room)));
                 self.over |= count > room;
             }
             _ => self.from = None,
@@ -372,7 +372,7 @@ impl Ended {
             Self::Exited { status, stdout, .. } if status.success() => Ok(stdout),
             Self::Exited { status, stderr, .. } => Err(in_words(status.to_string(), &stderr)),
             Self::TimedOut { stderr } => Err(in_words(format!("no end after {timeout:?}"), &stderr)),
-            Self::Flooded { stderr } => Err(in_words("too much output".to_owned(), &stderr)),
+            Self::OutputTooLong { stderr } => Err(in_words("too much output".to_owned(), &stderr)),
             Self::NotStarted(error) => Err(format!("cannot be started: {error}")),
         }
     }

@@ -40,15 +40,15 @@ impl Sound {
     /// Plays it with the first program of this search path that can. One that is installed but fails (a sound server
     /// that does not run) gives way to the next.
     pub async fn play(&self, path: &OsStr) -> Result<(), Error> {
-        self.play_in_turn(path, None).await
+        self.play_with_permit(path, None).await
     }
 
-    /// The same, with a turn that is given back when it has ended, and early where a disk that hangs keeps it from
+    /// The same, with a permit that is released when it has ended, and early where a disk that hangs keeps it from
     /// starting.
-    pub async fn play_in_turn(
+    pub async fn play_with_permit(
         &self,
         path: &OsStr,
-        mut turn: Option<OwnedSemaphorePermit>,
+        mut permit: Option<OwnedSemaphorePermit>,
     ) -> Result<(), Error> {
         let until = Instant::now() + SOUND_TIMEOUT;
         let mut last = None;
@@ -58,7 +58,7 @@ impl Sound {
             Self::File(file) => format!("{} or of {}", file.display(), path.display()),
             Self::Off | Self::Theme => path.display().to_string(),
         };
-        let found = disk::call(place, until, &mut turn, move |_| sound.candidates(&path)).await;
+        let found = disk::call(place, until, &mut permit, move |_| sound.candidates(&path)).await;
         let found = found.unwrap_or_else(|error| {
             Err(Error::Program { program: "the search for a player".to_owned(), why: error.to_string() })
         });
@@ -72,7 +72,9 @@ impl Sound {
                 output: Output::Ignored,
                 timeout: left,
             };
-            let Err(why) = program.run_in_turn(&mut turn).await.into_result(left) else { return Ok(()) };
+            let Err(why) = program.run_with_permit(&mut permit).await.into_result(left) else {
+                return Ok(());
+            };
             last = Some(Error::Program { program: argv.into_iter().next().unwrap_or_default(), why });
             if Instant::now() >= until {
                 break;

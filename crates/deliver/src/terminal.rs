@@ -1,4 +1,4 @@
-//! Writing a sequence to somebody's terminal without ever waiting long for it.
+//! Writes a sequence to a terminal without ever waiting long for it.
 //!
 //! Which sequence is the business of `ringer-term`; this file only brings it there.
 
@@ -19,7 +19,7 @@ pub const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Writes a whole sequence to a terminal that belongs to us.
 ///
-/// Never blocks: a terminal that was stopped with Ctrl-S, or that nobody reads, is an error after the deadline.
+/// Never blocks: a terminal that was stopped with Ctrl-S, or that no process reads, is an error after the deadline.
 /// A stopped terminal takes nothing at all, so nothing of the sequence is left in it. Only one whose buffer fills up
 /// in the middle keeps a part; the rest is abandoned, because waiting for a dead reader would be for ever. The terminal
 /// drops an unfinished sequence at the next escape that the program in it writes.

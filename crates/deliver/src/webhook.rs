@@ -1,6 +1,6 @@
 //! Webhooks: ntfy, Slack, Discord, or anything that takes JSON.
 //!
-//! A redirect is a refusal: it would carry the text, and perhaps the secret, to somebody the person did not name.
+//! A redirect is a refusal: it would carry the text, and perhaps the secret, to a host the person did not name.
 //! Addresses and secrets appear in no error: those of Slack and Discord are passwords in themselves.
 
 mod answer;
@@ -39,7 +39,7 @@ pub struct Webhook {
 
 impl fmt::Debug for Webhook {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the address: whoever reads a log could send by it.
+        // Without the address: a reader of the log could send to it.
         formatter
             .debug_struct("Webhook")
             .field("kind", &self.kind)

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringer_core::{Delivery, DeliveryChannel, Envelope, HookAnswer, MessageId, SurfaceId, Ticket};
-use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note, Shown};
+use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note, PopupHandle};
 use ringer_journal::Home;
 use ringer_term::Channel;
 use tokio::sync::{Semaphore, mpsc};
@@ -56,7 +56,7 @@ pub(crate) struct Report {
     /// In words.
     pub(crate) result: Result<String, String>,
     /// Where the desktop shows it.
-    pub(crate) shown: Option<Shown>,
+    pub(crate) shown: Option<PopupHandle>,
     /// How it can be taken back from a terminal.
     in_terminal: Option<InTerminal>,
     /// Terminals that turned out to be gone.
@@ -269,16 +269,16 @@ impl Performer {
                     within(POPUP_DEADLINE, show_in_terminal(terminals, &note, outfit.channel, &home)).await
                 }
                 DeliveryChannel::Sound => {
-                    let turn = sounds_at_once.acquire_owned().await.ok();
-                    let played = outfit.sound.play_in_turn(&outfit.search_path, turn).await;
+                    let permit = sounds_at_once.acquire_owned().await.ok();
+                    let played = outfit.sound.play_with_permit(&outfit.search_path, permit).await;
                     Report::of(played.map(|()| "played".to_owned()).map_err(|error| error.to_string()))
                 }
                 DeliveryChannel::Command => {
-                    let turn = commands_at_once.acquire_owned().await.ok();
+                    let permit = commands_at_once.acquire_owned().await.ok();
                     let Some(command) = &outfit.command else {
                         return Report::of(Ok("there is none any more".to_owned()));
                     };
-                    let ran = command.run_in_turn(&note, turn).await;
+                    let ran = command.run_with_permit(&note, permit).await;
                     Report::of(ran.map(|()| "ran".to_owned()).map_err(|error| error.to_string()))
                 }
                 DeliveryChannel::Webhook => Report::of(call_webhooks(&outfit, &note).await),

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicUsize;
 use std::thread;
 use std::time::Duration;
 
-use ringer_deliver::{Desktop, Known, REPLY_DEADLINE, Shown};
+use ringer_deliver::{Desktop, PopupHandle, PreviousPopup, REPLY_DEADLINE};
 use ringer_journal::{
     Error as JournalError, Home, HubLock, HubStore, IdSource, Journal, ReadPosition, SpoolStatus,
 };
@@ -207,12 +207,12 @@ async fn serve(
         ringer_ipc::tell_ready();
     }
     let settings = Settings::read(surroundings.environment.clone(), &surroundings.home);
-    let known = memory.popups()?.into_iter().map(|popup| Known {
+    let known = memory.popups()?.into_iter().map(|popup| PreviousPopup {
         key: popup.key,
         id: popup.id,
-        shown: Shown { number: popup.number, server: popup.server },
+        shown: PopupHandle { number: popup.number, server: popup.server },
     });
-    let known: Vec<Known> = known.collect();
+    let known: Vec<PreviousPopup> = known.collect();
     let on_desktop = known.iter().map(|popup| popup.id.clone()).collect();
     let (desktop, clicks) = Desktop::new(surroundings.bus.clone(), known, REPLY_DEADLINE);
     let connections = Arc::new(AtomicUsize::new(0));

@@ -1,4 +1,4 @@
-//! Showing banners by calls that block: each in a thread of its own, so that one that hangs holds up nobody.
+//! Showing banners by calls that block: each in a thread of its own, so that one that hangs delays no other.
 
 use std::sync::Arc;
 use std::thread;
@@ -8,10 +8,10 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout_at;
 
 use super::banner::Banner;
-use super::{DesktopStatus, Errand, Shown};
+use super::{DesktopRequest, DesktopStatus, PopupHandle};
 use crate::error::Error;
 
-/// How many banners may be on their way. A further one waits for its turn, within its deadline.
+/// How many banners may be on their way. A further one waits for a permit, within its deadline.
 const MAX_AT_ONCE: usize = 16;
 
 /// Works until the last handle is gone. What is asked to be shown is posted; nothing that was shown is touched again.
@@ -19,36 +19,36 @@ pub(super) async fn run(
     post: impl Fn(&Banner) -> Result<(), String> + Send + Sync + 'static,
     server: &'static str,
     deadline: Duration,
-    mut errands: mpsc::Receiver<Errand>,
+    mut requests: mpsc::Receiver<DesktopRequest>,
 ) {
     let (post, at_once) = (Arc::new(post), Arc::new(Semaphore::new(MAX_AT_ONCE)));
     let mut number = 0_u32;
-    while let Some(errand) = errands.recv().await {
-        let (popup, by, answer) = match errand {
-            Errand::Show { popup, by, answer } => (popup, by, answer),
-            Errand::Describe { answer } => {
+    while let Some(request) = requests.recv().await {
+        let (popup, by, answer) = match request {
+            DesktopRequest::Show { popup, by, answer } => (popup, by, answer),
+            DesktopRequest::Describe { answer } => {
                 let server = Ok("Notification Center shows banners".to_owned());
                 let _ = answer.send(DesktopStatus { bus: None, server });
                 continue;
             }
-            Errand::Withdraw { .. } | Errand::UseBus { .. } => continue,
+            DesktopRequest::Withdraw { .. } | DesktopRequest::UseBus { .. } => continue,
         };
-        let Ok(Ok(turn)) = timeout_at(by, Arc::clone(&at_once).acquire_owned()).await else {
+        let Ok(Ok(permit)) = timeout_at(by, Arc::clone(&at_once).acquire_owned()).await else {
             let _ = answer.send(Err(Error::NoAnswer(deadline)));
             continue;
         };
-        // The caller gave up meanwhile and takes another way: two popups would be one too many.
+        // The caller gave up meanwhile and uses another channel: two popups would be one too many.
         if answer.is_closed() {
             continue;
         }
         number = number.wrapping_add(1);
-        let shown = Shown { number, server: server.to_owned() };
+        let shown = PopupHandle { number, server: server.to_owned() };
         let post = Arc::clone(&post);
-        // The caller watches the clock. A thread that is late finds nobody to tell, and one that could not be started
+        // The caller watches the clock. A late thread finds the receiver dropped, and one that could not be started
         // drops the answer.
         let _ = thread::Builder::new().name("banner".to_owned()).spawn(move || {
             let posted = post(&popup.banner());
-            drop(turn);
+            drop(permit);
             let _ = answer.send(posted.map(|()| shown).map_err(Error::Desktop));
         });
     }
@@ -66,9 +66,9 @@ mod tests {
         deadline: Duration,
         post: impl Fn(&Banner) -> Result<(), String> + Send + Sync + 'static,
     ) -> Desktop {
-        let (errands, queue) = mpsc::channel(MAX_QUEUED);
+        let (requests, queue) = mpsc::channel(MAX_QUEUED);
         tokio::spawn(run(post, "test", deadline, queue));
-        Desktop { errands, deadline, shown: Arc::default() }
+        Desktop { requests, deadline, shown: Arc::default() }
     }
 
     fn popup(title: &str) -> Popup {
@@ -83,7 +83,10 @@ mod tests {
             told.send(banner.clone()).map_err(|error| error.to_string())?;
             if refused { Err("not allowed".to_owned()) } else { Ok(()) }
         });
-        assert_eq!(desktop.show(popup("a")).await.unwrap(), Shown { number: 1, server: "test".to_owned() });
+        assert_eq!(
+            desktop.show(popup("a")).await.unwrap(),
+            PopupHandle { number: 1, server: "test".to_owned() }
+        );
         assert_eq!(banners.recv().unwrap(), popup("a").banner());
         let refused = desktop.show(popup("no")).await.unwrap_err();
         assert_eq!(refused.to_string(), "the notification server: not allowed");
@@ -91,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_that_hang_hold_up_nobody_until_no_turn_is_left() {
+    async fn calls_that_hang_delay_no_other_until_no_permit_is_left() {
         let (arrive, mut arrived) = mpsc::channel(MAX_AT_ONCE);
         let (end, held) = blocking::channel::<()>();
         let held = Mutex::new(held);

@@ -13,22 +13,22 @@ use ringer_term::sanitise_line;
 use tokio::sync::mpsc;
 
 use super::banner::Banner;
-use super::{DesktopEvent, Errand, Known, center};
+use super::{DesktopEvent, DesktopRequest, PreviousPopup, center};
 
 /// In whose name banners are shown: every Mac has it, and a click opens a terminal. notify-rust would search for a
 /// program called `use_default`, and macOS may ask the person where that is.
 const APPLICATION: &str = "com.apple.Terminal";
 
-/// Works until the last handle is gone. Popups of an earlier hub cannot be replaced, and nobody hears of clicks.
+/// Works until the last handle is gone. Popups of an earlier hub cannot be replaced, and clicks are not reported.
 pub(super) async fn run(
     _address: Option<String>,
-    _known: Vec<Known>,
+    _known: Vec<PreviousPopup>,
     deadline: Duration,
-    errands: mpsc::Receiver<Errand>,
+    requests: mpsc::Receiver<DesktopRequest>,
     _events: mpsc::Sender<DesktopEvent>,
     _shown: Arc<AtomicUsize>,
 ) {
-    center::run(post, "macos", deadline, errands).await;
+    center::run(post, "macos", deadline, requests).await;
 }
 
 /// Hands a banner over. Takes two seconds: the system's word that it came goes to a main loop, which we do not have.

@@ -1,4 +1,4 @@
-//! The one that talks to the desktop: everything in order, one thing at a time.
+//! The task that talks to the desktop: all requests in order, one at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,9 +10,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use zbus::message::Sequence;
 
-use super::link::{Link, Signal};
-use super::table::Table;
-use super::{DesktopEvent, DesktopStatus, Errand, Known, Popup, Shown};
+use super::bus::{BusConnection, Signal};
+use super::popup_table::PopupTable;
+use super::{DesktopEvent, DesktopRequest, DesktopStatus, Popup, PopupHandle, PreviousPopup};
 use crate::error::Error;
 
 /// How many popups may be asked for without an answer. When there are more, all of those are forgotten: a server that
@@ -25,53 +25,53 @@ const PROBE_DEADLINE: Duration = Duration::from_secs(1);
 /// Works until the last handle is gone.
 pub(super) async fn run(
     address: Option<String>,
-    known: Vec<Known>,
+    known: Vec<PreviousPopup>,
     deadline: Duration,
-    mut errands: mpsc::Receiver<Errand>,
+    mut requests: mpsc::Receiver<DesktopRequest>,
     events: mpsc::Sender<DesktopEvent>,
     shown: Arc<AtomicUsize>,
 ) {
     let mut worker =
-        Worker { address, deadline, link: None, table: Table::new(known), late: JoinSet::new(), events };
+        Worker { address, deadline, bus: None, table: PopupTable::new(known), late: JoinSet::new(), events };
     if worker.table.len() > 0 {
         // The person may click on a popup of an earlier hub before this one shows any. (dunst tells of that only to the
         // connection that showed it.) A bus that is not there now is tried again with the next popup.
-        let _ = timeout(deadline, worker.link()).await;
+        let _ = timeout(deadline, worker.ensure_connected()).await;
     }
     loop {
         shown.store(worker.table.len(), Ordering::Relaxed);
         tokio::select! {
-            // What was heard comes first: it may be about the popup that is to be replaced.
+            // Signals come first: it may be about the popup that is to be replaced.
             biased;
-            heard = hear(&mut worker.link) => match heard {
-                Some((at, signal)) => worker.note(at, signal),
-                None => worker.link = None,
+            signal = next_signal(&mut worker.bus) => match signal {
+                Some((at, signal)) => worker.handle_signal(at, signal),
+                None => worker.bus = None,
             },
             Some(answered) = worker.late.join_next(), if !worker.late.is_empty() => {
                 if let Ok(Some(shown)) = answered {
-                    // Shown at last, when its caller had long taken another way. There is nobody to tell.
+                    // Shown after its caller had given up and used another channel: close it.
                     let _ = worker.close(&shown).await;
                 }
             }
-            errand = errands.recv() => match errand {
-                Some(Errand::Show { popup, by, answer }) => {
+            request = requests.recv() => match request {
+                Some(DesktopRequest::Show { popup, by, answer }) => {
                     if answer.is_closed() {
                         continue;
                     }
                     let id = popup.id.clone();
                     if let Err(Ok(_)) = answer.send(worker.show(popup, by).await) {
-                        // The caller gave up meanwhile and takes another way: two popups would be one too many.
+                        // The caller gave up meanwhile and uses another channel: two popups would be one too many.
                         let _ = worker.withdraw(&id).await;
                     }
                 }
-                Some(Errand::Withdraw { id, answer }) => {
-                    // Perhaps nobody waits.
+                Some(DesktopRequest::Withdraw { id, answer }) => {
+                    // The caller may have dropped the receiver.
                     let _ = answer.send(worker.withdraw(&id).await);
                 }
-                Some(Errand::UseBus { address, answer }) => {
+                Some(DesktopRequest::UseBus { address, answer }) => {
                     let _ = answer.send(worker.use_bus(address).await);
                 }
-                Some(Errand::Describe { answer }) => {
+                Some(DesktopRequest::Describe { answer }) => {
                     let server = worker.describe().await;
                     let _ = answer.send(DesktopStatus { bus: worker.address.clone(), server });
                 }
@@ -81,9 +81,9 @@ pub(super) async fn run(
     }
 }
 
-async fn hear(link: &mut Option<Link>) -> Option<(Sequence, Signal)> {
-    match link {
-        Some(link) => link.hear().await,
+async fn next_signal(bus: &mut Option<BusConnection>) -> Option<(Sequence, Signal)> {
+    match bus {
+        Some(bus) => bus.next_signal().await,
         None => std::future::pending().await,
     }
 }
@@ -91,15 +91,15 @@ async fn hear(link: &mut Option<Link>) -> Option<(Sequence, Signal)> {
 struct Worker {
     address: Option<String>,
     deadline: Duration,
-    link: Option<Link>,
-    table: Table,
-    /// Popups that were asked for. Each ends with where it is shown if nobody waited for that any more.
-    late: JoinSet<Option<Shown>>,
+    bus: Option<BusConnection>,
+    table: PopupTable,
+    /// Popups that were asked for. Each ends with where it is shown if its caller had given up.
+    late: JoinSet<Option<PopupHandle>>,
     events: mpsc::Sender<DesktopEvent>,
 }
 
 impl Worker {
-    async fn show(&mut self, popup: Popup, by: Instant) -> Result<Shown, Error> {
+    async fn show(&mut self, popup: Popup, by: Instant) -> Result<PopupHandle, Error> {
         let shown = async {
             match self.try_show(&popup).await {
                 // The server, or the bus, went away between two popups. Once more, with what is there now.
@@ -115,23 +115,23 @@ impl Worker {
         timeout_at(by, shown).await.unwrap_or(Err(Error::NoAnswer(self.deadline)))
     }
 
-    async fn try_show(&mut self, popup: &Popup) -> Result<Shown, Attempt> {
-        self.link().await.map_err(Attempt::Failed)?;
-        let abilities = match &mut self.link {
-            Some(link) => link.abilities().await,
+    async fn try_show(&mut self, popup: &Popup) -> Result<PopupHandle, Attempt> {
+        self.ensure_connected().await.map_err(Attempt::Failed)?;
+        let abilities = match &mut self.bus {
+            Some(bus) => bus.abilities().await,
             None => return Err(Attempt::Gone),
         };
         let abilities = abilities.map_err(|error| self.failed(&error))?;
-        let server = self.link.as_ref().and_then(Link::server).ok_or(Attempt::Gone)?;
+        let server = self.bus.as_ref().and_then(BusConnection::server).ok_or(Attempt::Gone)?;
         self.table.keep_only(&server);
         let replaces = self.table.number(&popup.key, &server);
-        let notifying = match &self.link {
-            Some(link) => link.notify(popup.wording(abilities), replaces),
+        let notifying = match &self.bus {
+            Some(bus) => bus.notify(popup.content(abilities), replaces),
             None => return Err(Attempt::Gone),
         };
         let notified = self.ask(notifying, server.clone()).await.map_err(|_| Attempt::Gone)?;
         let (number, at) = notified.map_err(|error| self.failed(&error))?;
-        let shown = Shown { number, server };
+        let shown = PopupHandle { number, server };
         self.table.insert(popup.key.clone(), popup.id.clone(), shown.clone(), Some(at));
         Ok(shown)
     }
@@ -148,7 +148,7 @@ impl Worker {
         let (answer, answered) = oneshot::channel();
         self.late.spawn(async move {
             match answer.send(notifying.await) {
-                Err(Ok((number, _))) => Some(Shown { number, server }),
+                Err(Ok((number, _))) => Some(PopupHandle { number, server }),
                 _ => None,
             }
         });
@@ -163,27 +163,25 @@ impl Worker {
         }
     }
 
-    async fn close(&mut self, shown: &Shown) -> Result<(), Error> {
+    async fn close(&mut self, shown: &PopupHandle) -> Result<(), Error> {
         let deadline = self.deadline;
         let close = async {
-            self.link().await?;
-            if let Some(link) =
-                self.link.as_ref().filter(|link| link.server().as_ref() == Some(&shown.server))
-            {
-                link.close(shown.number).await.map_err(|error| Error::Desktop(error.to_string()))?;
+            self.ensure_connected().await?;
+            if let Some(bus) = self.bus.as_ref().filter(|bus| bus.server().as_ref() == Some(&shown.server)) {
+                bus.close(shown.number).await.map_err(|error| Error::Desktop(error.to_string()))?;
             }
             Ok::<(), Error>(())
         };
         timeout(deadline, close).await.unwrap_or(Err(Error::NoAnswer(deadline)))
     }
 
-    /// Who would show a popup.
+    /// Which server would show a popup.
     async fn describe(&mut self) -> Result<String, Error> {
         let deadline = self.deadline.min(PROBE_DEADLINE);
         let described = async {
-            self.link().await?;
-            match &self.link {
-                Some(link) => link.describe().await,
+            self.ensure_connected().await?;
+            match &self.bus {
+                Some(bus) => bus.describe().await,
                 None => Err(Error::NoBus("it has gone".to_owned())),
             }
         };
@@ -196,32 +194,32 @@ impl Worker {
         }
         let deadline = self.deadline.min(PROBE_DEADLINE);
         let connected = async {
-            let link = Link::connect(&address).await?;
-            link.describe().await?;
-            Ok::<Link, Error>(link)
+            let bus = BusConnection::connect(&address).await?;
+            bus.describe().await?;
+            Ok::<BusConnection, Error>(bus)
         };
-        self.link = Some(timeout(deadline, connected).await.unwrap_or(Err(Error::NoAnswer(deadline)))?);
+        self.bus = Some(timeout(deadline, connected).await.unwrap_or(Err(Error::NoAnswer(deadline)))?);
         self.address = Some(address);
         Ok(())
     }
 
-    /// Makes sure that there is a connection, and that what it has heard is known.
-    async fn link(&mut self) -> Result<(), Error> {
-        if self.link.as_ref().is_some_and(Link::is_closed) {
-            self.link = None;
+    /// Makes sure that there is a connection, and handles the signals that wait.
+    async fn ensure_connected(&mut self) -> Result<(), Error> {
+        if self.bus.as_ref().is_some_and(BusConnection::is_closed) {
+            self.bus = None;
         }
-        if self.link.is_none() {
+        if self.bus.is_none() {
             let address =
                 self.address.as_deref().ok_or_else(|| Error::NoBus("no address is known".to_owned()))?;
-            self.link = Some(Link::connect(address).await?);
+            self.bus = Some(BusConnection::connect(address).await?);
         }
-        while let Some((at, signal)) = self.link.as_mut().and_then(Link::heard) {
-            self.note(at, signal);
+        while let Some((at, signal)) = self.bus.as_mut().and_then(BusConnection::waiting_signal) {
+            self.handle_signal(at, signal);
         }
         Ok(())
     }
 
-    fn note(&mut self, at: Sequence, signal: Signal) {
+    fn handle_signal(&mut self, at: Sequence, signal: Signal) {
         let now = std::time::Instant::now();
         let event = match signal {
             Signal::Closed(shown, reason) => {
@@ -236,8 +234,8 @@ impl Worker {
                 None
             }
             Signal::Owner(owner) => {
-                if let Some(link) = &mut self.link {
-                    link.owned_by(owner);
+                if let Some(bus) = &mut self.bus {
+                    bus.owned_by(owner);
                 }
                 None
             }
@@ -251,15 +249,15 @@ impl Worker {
     fn failed(&mut self, error: &zbus::Error) -> Attempt {
         use zbus::fdo::Error as Bus;
         if let zbus::Error::InputOutput(_) = error {
-            self.link = None;
+            self.bus = None;
             return Attempt::Gone;
         }
         if let zbus::Error::FDO(inner) = error
             && matches!(**inner, Bus::ServiceUnknown(_) | Bus::NameHasNoOwner(_) | Bus::NoReply(_))
-            && let Some(link) = &mut self.link
-            && link.server().is_some()
+            && let Some(bus) = &mut self.bus
+            && bus.server().is_some()
         {
-            link.owned_by(None);
+            bus.owned_by(None);
             return Attempt::Gone;
         }
         Attempt::Failed(Error::Desktop(ringer_term::sanitise_line(&error.to_string())))
@@ -268,7 +266,7 @@ impl Worker {
 
 /// How an attempt failed.
 enum Attempt {
-    /// Whoever was there is gone; somebody else may be there.
+    /// The server or the bus is gone; another may be there.
     Gone,
     Failed(Error),
 }

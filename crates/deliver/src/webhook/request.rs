@@ -113,7 +113,7 @@ fn ntfy(topic: &str, note: &Note) -> Value {
     })
 }
 
-/// Their markup begins with `<`, so `<!channel>` in a text would call everybody.
+/// Their markup begins with `<`, so `<!channel>` in a text would notify all members.
 fn slack(note: &Note) -> Value {
     let text = cut(&plain(note), MAX_SLACK);
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringer_core::Kind;
-use ringer_deliver::{Desktop, DesktopEvent, Error, Known, MAX_QUEUED, Popup, Shown};
+use ringer_deliver::{Desktop, DesktopEvent, Error, MAX_QUEUED, Popup, PopupHandle, PreviousPopup};
 use tokio::sync::mpsc::Receiver;
 
 use crate::bus::Bus;
@@ -16,7 +16,7 @@ fn desktop(bus: &Bus) -> (Desktop, Receiver<DesktopEvent>) {
     Desktop::new(Some(bus.address()), Vec::new(), PATIENCE)
 }
 
-async fn show(desktop: &Desktop, popup: Popup) -> Shown {
+async fn show(desktop: &Desktop, popup: Popup) -> PopupHandle {
     soon("a popup", desktop.show(popup)).await.expect("a popup")
 }
 
@@ -78,7 +78,7 @@ async fn a_newer_popup_replaces_even_across_a_restart_of_the_hub() {
     }
     drop(first);
 
-    let known = vec![Known { key: "s1".to_owned(), id: id("c"), shown: shown.clone() }];
+    let known = vec![PreviousPopup { key: "s1".to_owned(), id: id("c"), shown: shown.clone() }];
     let (second, _events) = Desktop::new(Some(bus.address()), known.clone(), PATIENCE);
     assert_eq!(show(&second, popup("d", "s1")).await, shown);
     assert_eq!(server.popup().await.replaces, 1);
@@ -166,7 +166,7 @@ async fn another_server_has_other_numbers() {
     assert_eq!(next(&mut events).await, DesktopEvent::Dismissed(id("c")));
 
     // Nor is it for a hub that was restarted meanwhile.
-    let known = vec![Known { key: "s1".to_owned(), id: id("a"), shown: before }];
+    let known = vec![PreviousPopup { key: "s1".to_owned(), id: id("a"), shown: before }];
     let (restarted, _events) = Desktop::new(Some(bus.address()), known, PATIENCE);
     drop(restarted.withdraw(id("a")));
     show(&restarted, popup("d", "s1")).await;

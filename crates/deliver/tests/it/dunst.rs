@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use ringer_deliver::{Desktop, DesktopEvent, Error, Known, Popup, Shown};
+use ringer_deliver::{Desktop, DesktopEvent, Error, Popup, PopupHandle, PreviousPopup};
 use test_support::started;
 
 use crate::bus::{Bus, first_line};
@@ -65,7 +65,7 @@ fn dunst(bus: &Bus, global: &str) -> [Running; 2] {
 }
 
 /// Shows a popup as soon as dunst is there.
-async fn show_first(desktop: &Desktop, popup: Popup) -> Shown {
+async fn show_first(desktop: &Desktop, popup: Popup) -> PopupHandle {
     let mut first = None;
     until("dunst is there", async || {
         match soon("an answer", desktop.show(popup.clone())).await {
@@ -121,7 +121,7 @@ async fn dunst_replaces_withdraws_and_tells() {
     displayed(&bus, "2").await;
 
     // A hub that was restarted and knows the number; and one that has lost it, but has the tag.
-    let known = vec![Known { key: "s1".to_owned(), id: id("b"), shown: first.clone() }];
+    let known = vec![PreviousPopup { key: "s1".to_owned(), id: id("b"), shown: first.clone() }];
     let (restarted, _told) = Desktop::new(Some(bus.address()), known, PATIENCE);
     assert_eq!(restarted.show(popup("d", "s1")).await.expect("shown"), first);
     displayed(&bus, "2").await;

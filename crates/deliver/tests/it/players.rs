@@ -106,14 +106,14 @@ async fn commands_that_hang_at_their_start_keep_no_turn_from_others() {
     let turns = Arc::new(Semaphore::new(16));
     let mut hung = JoinSet::new();
     for number in 0..16 {
-        let (stuck, turn) = (stuck.clone(), turns.clone().try_acquire_owned().ok());
-        assert!(turn.is_some());
-        hung.spawn(async move { stuck.run_in_turn(&note(&id(number), "x"), turn).await });
+        let (stuck, permit) = (stuck.clone(), turns.clone().try_acquire_owned().ok());
+        assert!(permit.is_some());
+        hung.spawn(async move { stuck.run_with_permit(&note(&id(number), "x"), permit).await });
     }
     assert_eq!(turns.available_permits(), 0);
-    let turn = soon("a turn", turns.clone().acquire_owned()).await.ok();
+    let permit = soon("a turn", turns.clone().acquire_owned()).await.ok();
     let works = PersonCommand { argv: vec!["true".to_owned()], ..stuck };
-    soon("its end", works.run_in_turn(&note(&id(16), "x"), turn)).await.expect("it runs");
+    soon("its end", works.run_with_permit(&note(&id(16), "x"), permit)).await.expect("it runs");
     drop(soon("all turns", turns.acquire_many(16)).await.expect("they are given back"));
     assert!(hung.try_join_next().is_none(), "they still hang");
     hanging.release();

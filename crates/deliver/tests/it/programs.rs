@@ -103,7 +103,7 @@ async fn a_grandchild_that_escapes_and_holds_the_output_is_not_waited_for() {
 async fn a_flood_is_stopped_and_a_flood_of_complaints_is_cut() {
     let home = tempdir().expect("a directory");
     let flood = run(shell("echo $$ > self; exec yes", home.path())).await;
-    assert!(matches!(flood, Ended::Flooded { .. }), "{flood:?}");
+    assert!(matches!(flood, Ended::OutputTooLong { .. }), "{flood:?}");
     let pid = pid_in(&home.path().join("self")).await;
     until("it is gone", async || !runs(pid)).await;
 

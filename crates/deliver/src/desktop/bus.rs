@@ -11,42 +11,42 @@ use tokio::task::JoinHandle;
 use zbus::message::{Flags, Message, Sequence, Type};
 use zbus::{Connection, MessageStream, Variant};
 
-use super::Shown;
-use super::wording::{Abilities, Wording};
+use super::PopupHandle;
+use super::content::{Abilities, PopupContent};
 use crate::error::Error;
 
 /// How many signals may wait while the worker waits for a reply. Further ones are dropped, like unread events.
-const MAX_HEARD: usize = 256;
+const MAX_SIGNALS: usize = 256;
 
 const NAME: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";
 const BUS: &str = "org.freedesktop.DBus";
 const BUS_PATH: &str = "/org/freedesktop/DBus";
 
-/// The signals we want to hear: those of the server, and that there is another server.
+/// The signals to subscribe to: those of the server, and a change of the server.
 const RULES: [&str; 2] = [
     "type='signal',sender='org.freedesktop.Notifications',interface='org.freedesktop.Notifications'",
     "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0='org.freedesktop.Notifications'",
 ];
 
-/// What was heard on the bus.
+/// A signal on the bus.
 #[derive(Debug)]
 pub(super) enum Signal {
     /// A popup is closed, for a reason.
-    Closed(Shown, u32),
-    /// Somebody clicked; the action's name.
-    Action(Shown, String),
+    Closed(PopupHandle, u32),
+    /// The person clicked; the action's name.
+    Action(PopupHandle, String),
     /// A token for the action that follows.
-    Token(Shown, String),
+    Token(PopupHandle, String),
     /// There is another server, or none.
     Owner(Option<String>),
 }
 
 /// A connection to the session bus.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct BusConnection {
     connection: Connection,
-    heard: mpsc::Receiver<(Sequence, Signal)>,
+    signals: mpsc::Receiver<(Sequence, Signal)>,
     listener: JoinHandle<()>,
     /// The server's own name on the bus, while there is one.
     owner: Option<String>,
@@ -54,19 +54,19 @@ pub(super) struct Link {
     abilities: Option<Abilities>,
 }
 
-impl Drop for Link {
+impl Drop for BusConnection {
     fn drop(&mut self) {
         self.listener.abort();
     }
 }
 
-impl Link {
+impl BusConnection {
     /// Connects. The address may be a list, as `DBUS_SESSION_BUS_ADDRESS` may be; the first that answers is taken.
     pub(super) async fn connect(addresses: &str) -> Result<Self, Error> {
         let mut last = Error::NoBus("its address is empty".to_owned());
         for address in addresses.split(';').filter(|address| !address.is_empty()) {
             match Self::connect_to(address).await {
-                Ok(link) => return Ok(link),
+                Ok(connected) => return Ok(connected),
                 Err(error) => last = Error::NoBus(error.to_string()),
             }
         }
@@ -76,20 +76,20 @@ impl Link {
     async fn connect_to(address: &str) -> zbus::Result<Self> {
         let connection = zbus::connection::Builder::address(address).build().await?;
         let bus = connection.server_guid().to_string();
-        let (tell, heard) = mpsc::channel(MAX_HEARD);
-        let listener = tokio::spawn(listen(MessageStream::from(&connection), bus, tell));
-        let mut link = Self { connection, heard, listener, owner: None, abilities: None };
+        let (sender, signals) = mpsc::channel(MAX_SIGNALS);
+        let listener = tokio::spawn(listen(MessageStream::from(&connection), bus, sender));
+        let mut connected = Self { connection, signals, listener, owner: None, abilities: None };
         for rule in RULES {
-            link.bus("AddMatch", rule).await?;
+            connected.bus("AddMatch", rule).await?;
         }
         // No owner is no trouble: the bus starts the server at the first popup, if it knows one.
-        if let Ok(reply) = link.bus("GetNameOwner", NAME).await {
-            link.owner = reply.body().deserialize::<&str>().ok().map(str::to_owned);
+        if let Ok(reply) = connected.bus("GetNameOwner", NAME).await {
+            connected.owner = reply.body().deserialize::<&str>().ok().map(str::to_owned);
         }
-        Ok(link)
+        Ok(connected)
     }
 
-    /// Who would show a popup, in words, without showing one and without starting anybody.
+    /// Which server would show a popup, in words, without showing one and without starting a server.
     pub(super) async fn describe(&self) -> Result<String, Error> {
         let failed = |error: zbus::Error| Error::Desktop(error.to_string());
         if let Some(owner) = self.owner.as_deref() {
@@ -119,13 +119,13 @@ impl Link {
     }
 
     /// The next signal. `None` when the bus has gone.
-    pub(super) async fn hear(&mut self) -> Option<(Sequence, Signal)> {
-        self.heard.recv().await
+    pub(super) async fn next_signal(&mut self) -> Option<(Sequence, Signal)> {
+        self.signals.recv().await
     }
 
     /// A signal that is there already.
-    pub(super) fn heard(&mut self) -> Option<(Sequence, Signal)> {
-        self.heard.try_recv().ok()
+    pub(super) fn waiting_signal(&mut self) -> Option<(Sequence, Signal)> {
+        self.signals.try_recv().ok()
     }
 
     /// Another server owns the name, or none does. Our own view may be ahead of the signal.
@@ -136,7 +136,7 @@ impl Link {
         }
     }
 
-    /// The server that is there now; see [`Shown::server`].
+    /// The server that is there now; see [`PopupHandle::server`].
     pub(super) fn server(&self) -> Option<String> {
         Some(server(&self.connection.server_guid().to_string(), self.owner.as_deref()?))
     }
@@ -155,32 +155,32 @@ impl Link {
     }
 
     /// Shows a popup. Goes to the server that was asked what it can do, and not to one that just took its place: the
-    /// number to replace would be a stranger's there.
+    /// number to replace would be another program's popup there.
     ///
-    /// The future stands alone, because it may have to outlive the patience of whoever asked.
+    /// The future borrows nothing, because it may have to outlive the caller's deadline.
     pub(super) fn notify(
         &self,
-        wording: Wording,
+        content: PopupContent,
         replaces: Option<u32>,
     ) -> impl Future<Output = zbus::Result<(u32, Sequence)>> + Send + use<> {
         let connection = self.connection.clone();
         let to = self.owner.clone().unwrap_or_else(|| NAME.to_owned());
         async move {
             let hints: HashMap<&str, Variant<'_>> = HashMap::from([
-                ("urgency", Variant::new(wording.urgency)),
-                ("category", Variant::new(wording.category.as_str())),
+                ("urgency", Variant::new(content.urgency)),
+                ("category", Variant::new(content.category.as_str())),
                 ("desktop-entry", Variant::new("ringer")),
-                ("x-dunst-stack-tag", Variant::new(wording.tag.as_str())),
+                ("x-dunst-stack-tag", Variant::new(content.tag.as_str())),
             ]);
             let body = (
                 "Ringer",
                 replaces.unwrap_or(0),
                 "",
-                wording.summary.as_str(),
-                wording.body.as_str(),
-                &wording.actions,
+                content.summary.as_str(),
+                content.body.as_str(),
+                &content.actions,
                 hints,
-                wording.expire,
+                content.expire,
             );
             let reply = connection.call_method(Some(to.as_str()), PATH, Some(NAME), "Notify", &body).await?;
             Ok((reply.body().deserialize()?, reply.recv_position()))
@@ -205,13 +205,13 @@ fn server(bus: &str, owner: &str) -> String {
     format!("{bus} {owner}")
 }
 
-/// Reads the bus all the time, whatever the worker waits for: a queue that nobody reads would hold up the replies.
-async fn listen(mut messages: MessageStream, bus: String, tell: mpsc::Sender<(Sequence, Signal)>) {
+/// Reads the bus all the time, whatever the worker waits for: a queue that is not read would delay the replies.
+async fn listen(mut messages: MessageStream, bus: String, sender: mpsc::Sender<(Sequence, Signal)>) {
     while let Some(message) = poll_fn(|context| Pin::new(&mut messages).poll_next(context)).await {
         let Ok(message) = message else { continue };
         if let Some(signal) = read(&message, &bus) {
-            // A full queue drops it; a closed one means that the link is gone, and this task with it.
-            let _ = tell.try_send((message.recv_position(), signal));
+            // A full queue drops it; a closed one means that the connection is gone, and this task with it.
+            let _ = sender.try_send((message.recv_position(), signal));
         }
     }
 }
@@ -222,7 +222,7 @@ fn read(message: &Message, bus: &str) -> Option<Signal> {
     }
     let header = message.header();
     let sender = header.sender()?.as_str();
-    let shown = |number| Shown { number, server: server(bus, sender) };
+    let shown = |number| PopupHandle { number, server: server(bus, sender) };
     let body = message.body();
     match (header.interface()?.as_str(), header.member()?.as_str()) {
         (NAME, "NotificationClosed") => {

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use ringer_core::MessageId;
 use zbus::message::Sequence;
 
-use super::{Known, MAX_POPUPS, Shown};
+use super::{MAX_POPUPS, PopupHandle, PreviousPopup};
 
-/// Somebody closed it by hand. (1 is out of time, 3 is closed by a call.)
+/// The person closed it by hand. (1 is out of time, 3 is closed by a call.)
 const BY_HAND: u32 = 2;
 
 /// GNOME, mako and dunst close a popup that was clicked, in the name of the person, and at once. One that is closed later
@@ -19,7 +19,7 @@ const CLICK_CLOSES_WITHIN: Duration = Duration::from_secs(1);
 struct Entry {
     key: String,
     id: MessageId,
-    shown: Shown,
+    shown: PopupHandle,
     /// When the server said that it is shown, by the order in which the bus delivered. What the server said about the
     /// number before that was about the predecessor. `None` for popups of an earlier hub.
     since: Option<Sequence>,
@@ -40,20 +40,20 @@ impl Entry {
 
 /// The popups that are shown, as far as we know. At most [`MAX_POPUPS`].
 #[derive(Debug, Default)]
-pub(super) struct Table(VecDeque<Entry>);
+pub(super) struct PopupTable(VecDeque<Entry>);
 
-impl Table {
+impl PopupTable {
     /// With the popups of an earlier hub.
-    pub(super) fn new(known: Vec<Known>) -> Self {
+    pub(super) fn new(known: Vec<PreviousPopup>) -> Self {
         let mut table = Self::default();
-        for Known { key, id, shown } in known {
+        for PreviousPopup { key, id, shown } in known {
             table.insert(key, id, shown, None);
         }
         table
     }
 
     /// A popup is shown. Whatever else had its key or its number is not any more.
-    pub(super) fn insert(&mut self, key: String, id: MessageId, shown: Shown, since: Option<Sequence>) {
+    pub(super) fn insert(&mut self, key: String, id: MessageId, shown: PopupHandle, since: Option<Sequence>) {
         let before = self.0.iter().find(|entry| entry.shown == shown).map(|entry| entry.id.clone());
         self.0.retain(|entry| entry.shown != shown && entry.key != key);
         if self.0.len() == MAX_POPUPS {
@@ -69,7 +69,7 @@ impl Table {
     }
 
     /// Takes out the popup of a notification.
-    pub(super) fn take(&mut self, id: &MessageId) -> Option<Shown> {
+    pub(super) fn take(&mut self, id: &MessageId) -> Option<PopupHandle> {
         let index = self.0.iter().position(|entry| entry.id == *id)?;
         self.0.remove(index).map(|entry| entry.shown)
     }
@@ -77,7 +77,7 @@ impl Table {
     /// The server closed a popup. Gives the notification if the person closed it by hand.
     pub(super) fn closed(
         &mut self,
-        shown: &Shown,
+        shown: &PopupHandle,
         reason: u32,
         at: Sequence,
         now: Instant,
@@ -93,16 +93,16 @@ impl Table {
     }
 
     /// The server gives a token for the action that follows.
-    pub(super) fn token(&mut self, shown: &Shown, token: String) {
+    pub(super) fn token(&mut self, shown: &PopupHandle, token: String) {
         if let Some(entry) = self.0.iter_mut().find(|entry| entry.shown == *shown) {
             entry.token = Some(token);
         }
     }
 
-    /// Somebody clicked. Gives the notification and the token.
+    /// The person clicked. Gives the notification and the token.
     pub(super) fn clicked(
         &mut self,
-        shown: &Shown,
+        shown: &PopupHandle,
         at: Sequence,
         now: Instant,
     ) -> Option<(MessageId, Option<String>)> {
@@ -135,14 +135,14 @@ mod tests {
         MessageId::parse(text).unwrap()
     }
 
-    fn shown(number: u32) -> Shown {
-        Shown { number, server: "bus :1.1".to_owned() }
+    fn shown(number: u32) -> PopupHandle {
+        PopupHandle { number, server: "bus :1.1".to_owned() }
     }
 
     #[test]
     fn one_popup_per_key_and_per_number() {
-        let known = Known { key: "s1".into(), id: id("a"), shown: shown(7) };
-        let mut table = Table::new(vec![known]);
+        let known = PreviousPopup { key: "s1".into(), id: id("a"), shown: shown(7) };
+        let mut table = PopupTable::new(vec![known]);
         assert_eq!(table.number("s1", "bus :1.1"), Some(7));
         assert_eq!(table.number("s1", "bus :1.2"), None, "another server's number");
         table.insert("s1".into(), id("b"), shown(7), None);
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn only_closing_by_hand_counts() {
         for (reason, expected) in [(1, None), (2, Some(id("a"))), (3, None), (4, None)] {
-            let mut table = Table::default();
+            let mut table = PopupTable::default();
             table.insert("s".into(), id("a"), shown(1), None);
             assert_eq!(
                 table.closed(&shown(1), reason, Sequence::default(), Instant::now()),
@@ -170,7 +170,7 @@ mod tests {
     fn what_closes_because_it_was_clicked_was_not_dismissed() {
         let now = Instant::now();
         for (later, expected) in [(Duration::ZERO, None), (CLICK_CLOSES_WITHIN, Some(id("a")))] {
-            let mut table = Table::default();
+            let mut table = PopupTable::default();
             table.insert("s".into(), id("a"), shown(1), None);
             assert_eq!(table.clicked(&shown(1), Sequence::default(), now), Some((id("a"), None)));
             assert_eq!(table.closed(&shown(1), BY_HAND, Sequence::default(), now + later), expected);
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn it_never_grows_beyond_its_cap() {
-        let mut table = Table::default();
+        let mut table = PopupTable::default();
         for number in 0..=u32::try_from(MAX_POPUPS).unwrap() {
             table.insert(number.to_string(), id(&number.to_string()), shown(number), None);
         }
@@ -194,10 +194,10 @@ mod tests {
 
     #[test]
     fn a_token_belongs_to_one_click() {
-        let mut table = Table::default();
+        let mut table = PopupTable::default();
         table.insert("s".into(), id("a"), shown(1), None);
         table.token(&shown(1), "t".to_owned());
-        table.token(&shown(9), "nobody's".to_owned());
+        table.token(&shown(9), "of no popup".to_owned());
         assert_eq!(
             table.clicked(&shown(1), Sequence::default(), Instant::now()),
             Some((id("a"), Some("t".to_owned())))

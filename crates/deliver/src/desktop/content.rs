@@ -6,8 +6,8 @@ use ringer_term::{sanitise_block, sanitise_line};
 use super::Popup;
 
 impl Popup {
-    /// How the server is told, by what it can do.
-    pub(super) fn wording(&self, able: Abilities) -> Wording {
+    /// The content for a server with these abilities.
+    pub(super) fn content(&self, able: Abilities) -> PopupContent {
         let mut summary = self.heading();
         let parts = [self.subtitle.trim(), self.body.trim()];
         let text: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -18,7 +18,7 @@ impl Popup {
         } else {
             body = able.markup.neutralise(body);
         }
-        Wording {
+        PopupContent {
             summary,
             body,
             urgency: match self.kind {
@@ -29,7 +29,7 @@ impl Popup {
             category: format!("x-ringer.{}", self.kind),
             tag: sanitise_line(&self.key),
             actions: if able.actions { vec!["default", "Show"] } else { Vec::new() },
-            // A question stays until somebody has seen it; all else as long as the server likes.
+            // A question stays until the person has seen it; all else as long as the server likes.
             expire: if self.kind == Kind::Question { 0 } else { -1 },
         }
     }
@@ -42,7 +42,7 @@ pub(super) struct Abilities {
     pub(super) body: bool,
     /// Whether it reads `<b>` and the like in that text.
     pub(super) markup: Markup,
-    /// It tells when somebody clicks.
+    /// It reports clicks.
     pub(super) actions: bool,
 }
 
@@ -86,9 +86,9 @@ impl Markup {
     }
 }
 
-/// What the server is told.
+/// What is sent to the server.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wording {
+pub(super) struct PopupContent {
     /// The heading, never empty. Plain text for every server.
     pub(super) summary: String,
     /// The text below it.
@@ -99,7 +99,7 @@ pub(super) struct Wording {
     pub(super) category: String,
     /// For servers that replace by a name: it works even if we have lost their number.
     pub(super) tag: String,
-    /// Names and labels, in turn.
+    /// Names and labels, alternating.
     pub(super) actions: Vec<&'static str>,
     /// Milliseconds; -1 as the server likes, 0 never.
     pub(super) expire: i32,
@@ -120,10 +120,10 @@ mod tests {
 
     #[test]
     fn hostile_text_is_plain_text() {
-        let wording = popup("a\x1b[31m\nb & <c>", "sub", "<b>1 & 2</b>\x07\nnext").wording(ALL);
-        assert_eq!(wording.summary, "a[31m b & <c>", "a heading is never markup");
-        assert_eq!(wording.body, "sub\n&lt;b&gt;1 &amp; 2&lt;/b&gt;\nnext");
-        let body = |markup| popup("t", "", "<b>&amp;").wording(Abilities { markup, ..ALL }).body;
+        let content = popup("a\x1b[31m\nb & <c>", "sub", "<b>1 & 2</b>\x07\nnext").content(ALL);
+        assert_eq!(content.summary, "a[31m b & <c>", "a heading is never markup");
+        assert_eq!(content.body, "sub\n&lt;b&gt;1 &amp; 2&lt;/b&gt;\nnext");
+        let body = |markup| popup("t", "", "<b>&amp;").content(Abilities { markup, ..ALL }).body;
         assert_eq!(body(Markup::Plain), "<b>&amp;");
         assert_eq!(body(Markup::Unclear), "‹b›＆amp;");
     }
@@ -138,17 +138,17 @@ mod tests {
         assert_eq!(markup(&["body", "body-hyperlinks", "actions"]), Markup::Unclear, "dunst");
         assert_eq!(markup(&["body", "body-images"]), Markup::Unclear);
         assert_eq!(markup(&["body", "body-hyperlinks", "body-markup"]), Markup::Rendered);
-        assert!(popup("t", "", "b").wording(able).actions.is_empty());
-        let headings_only = popup("t", "s", "b").wording(Abilities::default());
+        assert!(popup("t", "", "b").content(able).actions.is_empty());
+        let headings_only = popup("t", "s", "b").content(Abilities::default());
         assert_eq!((headings_only.summary.as_str(), headings_only.body.as_str()), ("t: s b", ""));
-        assert_eq!(popup("\x07", "", "").wording(ALL).summary, "Ringer");
+        assert_eq!(popup("\x07", "", "").content(ALL).summary, "Ringer");
     }
 
     #[test]
     fn urgency_and_time_by_kind() {
         let check = |kind, urgency, expire| {
-            let wording = Popup { kind, ..popup("t", "", "b") }.wording(ALL);
-            assert_eq!((wording.urgency, wording.expire), (urgency, expire), "{kind}");
+            let content = Popup { kind, ..popup("t", "", "b") }.content(ALL);
+            assert_eq!((content.urgency, content.expire), (urgency, expire), "{kind}");
         };
         check(Kind::Error, 2, -1);
         check(Kind::Question, 1, 0);
@@ -167,14 +167,14 @@ mod tests {
         ) {
             let markup = if unclear { Markup::Unclear } else { Markup::Rendered };
             let popup = Popup { key: text[3].clone(), ..popup(&text[0], &text[1], &text[2]) };
-            let wording = popup.wording(Abilities { markup, ..ALL });
-            for field in [&wording.summary, &wording.body, &wording.tag, &wording.category] {
+            let content = popup.content(Abilities { markup, ..ALL });
+            for field in [&content.summary, &content.body, &content.tag, &content.category] {
                 prop_assert_eq!(&sanitise_block(field), field);
             }
-            prop_assert!(!wording.summary.is_empty() && !wording.body.contains(['<', '>']), "{wording:?}");
-            let entities = wording.body.replace("&amp;", "").replace("&lt;", "").replace("&gt;", "");
-            prop_assert!(!entities.contains('&'), "{}", wording.body);
-            prop_assert_eq!(wording.actions, ["default", "Show"]);
+            prop_assert!(!content.summary.is_empty() && !content.body.contains(['<', '>']), "{content:?}");
+            let entities = content.body.replace("&amp;", "").replace("&lt;", "").replace("&gt;", "");
+            prop_assert!(!entities.contains('&'), "{}", content.body);
+            prop_assert_eq!(content.actions, ["default", "Show"]);
         }
     }
 }
