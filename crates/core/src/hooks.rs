@@ -215,7 +215,7 @@ mod tests {
         HookAnswer::Patched(serde_json::from_str(json).unwrap())
     }
 
-    /// Runs a chain with these answers. Gives what was decided and which hooks ran.
+    /// Runs a chain with these answers. Returns what was decided and which hooks ran.
     fn run(hooks: Vec<Hook>, answers: Vec<HookAnswer>) -> (Envelope, Vec<(String, String)>, Vec<String>) {
         let text = EnvelopeText { body: "b".into(), ..EnvelopeText::default() };
         let envelope = Envelope::new(text, EnvelopeContext::default(), AgentContext::default());
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_trusted_is_passed_over_and_said_so() {
+    fn an_untrusted_hook_is_skipped_and_reported() {
         let untrusted = Hook { trusted: false, ..hook("a") };
         let (envelope, failures, ran) = run(vec![untrusted, hook("b")], vec![patch("{}")]);
         assert_eq!((envelope.effects, ran), (Effects::default(), vec!["b".to_owned()]));
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_settings_withdrew_since_it_began_is_not_run_and_the_notification_kept() {
+    fn a_hook_that_the_settings_withdrew_is_not_run_and_the_notification_kept() {
         let text = EnvelopeText { body: "b".into(), ..EnvelopeText::default() };
         let envelope = Envelope::new(text, EnvelopeContext::default(), AgentContext::default());
         let fails_closed = Hook { on_failure: OnFailure::Suppress, ..hook("b") };
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_person_is_told_once_in_five_minutes_for_each_hook() {
+    fn each_hook_is_reported_once_in_five_minutes() {
         let mut notices = FailureNotices::default();
         let second = Duration::from_secs;
         assert!(notices.is_due(second(0), "a") && !notices.is_due(second(299), "a"));

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn overage_is_told_once_per_entry() {
+    fn overage_is_shown_once_per_entry() {
         let mut sources = Sources::new(false);
         let reached = Observation::new("limit-reached", "using extra credits");
         assert_eq!(words(&mut sources, &reached), ["+limit-reached"]);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn each_language_server_speaks_for_itself() {
+    fn each_language_server_has_its_own_toast() {
         let mut sources = Sources::new(false);
         assert_eq!(words(&mut sources, &about("language-server", "rust", "crashed")), ["+lsp-error-rust"]);
         assert!(
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_up_source_has_its_say_once_and_never_in_remote_mode() {
+    fn a_start_up_source_shows_once_and_never_in_remote_mode() {
         let mut sources = Sources::new(false);
         assert_eq!(words(&mut sources, &about("install-notes", "a", "new in 2")), ["+install-msg-a"]);
         assert!(words(&mut sources, &about("install-notes", "a", "another")).is_empty());
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_source_is_told_the_known_ones() {
+    fn the_error_for_an_unknown_source_lists_the_known_ones() {
         let error = Sources::new(false).observe(&Observation::new("weather", "rain")).unwrap_err();
         assert!(error.to_string().contains("env-hook"), "{error}");
     }

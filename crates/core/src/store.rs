@@ -181,7 +181,7 @@ impl NotificationStore {
         true
     }
 
-    /// Marks everything at a place as read. Gives the ids that were unread.
+    /// Marks everything at a place as read. Returns the ids that were unread.
     pub fn mark_read(&mut self, place: &Place, unix_ms: i64, why: &str) -> Vec<MessageId> {
         let mut ids = Vec::new();
         while let Some(slot) = self.group(place).and_then(Group::first_unread) {
@@ -190,7 +190,7 @@ impl NotificationStore {
         ids
     }
 
-    /// Marks everything as read. Gives the ids that were unread.
+    /// Marks everything as read. Returns the ids that were unread.
     pub fn mark_all_read(&mut self, unix_ms: i64, why: &str) -> Vec<MessageId> {
         let mut ids = Vec::new();
         while let Some(slot) = self.unread.first() {
@@ -199,13 +199,13 @@ impl NotificationStore {
         ids
     }
 
-    /// Marks one as read or unread. Gives whether that changed it.
+    /// Marks one as read or unread. Returns whether that changed it.
     pub fn mark(&mut self, id: &MessageId, is_read: bool, unix_ms: i64, why: &str) -> bool {
         let slot = self.by_id.get(id).copied();
         slot.and_then(|slot| self.set_read(slot, is_read, unix_ms, why)).is_some()
     }
 
-    /// A question was answered: its notification is read. Gives its id if it was unread.
+    /// A question was answered: its notification is read. Returns its id if it was unread.
     pub fn close_question(&mut self, question: &QuestionId, unix_ms: i64, why: &str) -> Option<MessageId> {
         let slot = self.by_question.remove(question)?;
         let unread = self.set_read(slot, true, unix_ms, why);

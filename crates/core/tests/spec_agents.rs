@@ -162,7 +162,7 @@ fn any_sign_of_life_puts_off_being_stuck() {
 }
 
 #[test]
-fn a_stop_that_is_pending_is_not_complete_and_nobody_is_told_that_it_idles() {
+fn a_stop_that_is_pending_is_not_complete_and_makes_no_idle_notice() {
     let mut agent = in_state(Authority::Hook, AgentState::Working);
     let pending = Signal { pending: true, ..Signal::state(Authority::Hook, AgentState::Done) };
     assert_eq!(agent.apply(at(101), &pending), []);

@@ -103,7 +103,7 @@ fn coalescing_never_removes_a_message_it_only_says_that_a_newer_one_is_shown() {
 }
 
 #[test]
-fn a_request_says_where_what_who_and_whether_the_person_looks() {
+fn a_request_has_the_place_the_text_the_sender_and_the_focus() {
     let mut engine =
         hook_chains(vec![Hook { config_path: Some("/etc/ringer.toml".to_owned()), ..hook("triage") }]);
     let mut one = incoming(1, "a", "body");
@@ -231,7 +231,7 @@ fn a_patch_of_a_hook_changes_what_is_remembered_and_sent() {
 }
 
 #[test]
-fn a_hook_that_nobody_trusted_is_skipped_and_a_toast_says_so() {
+fn an_untrusted_hook_is_skipped_and_a_toast_says_so() {
     let mut engine = hook_chains(vec![Hook { trusted: false, ..hook("theirs") }]);
     let orders = engine.handle(at(0), message(1, "a", "x"));
     assert!(asked(&orders).is_empty() && engine.attention().store().get(&id(1)).is_some());

@@ -30,7 +30,7 @@ pub enum TerminalEventKind {
     Progress(Progress),
     /// OSC 0 or 2. Empty when the program clears its title.
     Title(String),
-    /// A bell of its own, not one that ends a sequence.
+    /// A bell, not one that ends a sequence.
     Bell,
     /// OSC 7501.
     Status(ProgramStatus),

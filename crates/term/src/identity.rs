@@ -71,7 +71,7 @@ const NAMES: [(&str, TerminalProgram); 26] = [
 ];
 
 impl TerminalProgram {
-    /// The program of that name, `Unknown` if none of ours has it.
+    /// The program of that name, `Unknown` if no known one has it.
     pub fn named(name: &str) -> Self {
         NAMES
             .iter()

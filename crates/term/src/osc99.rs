@@ -63,7 +63,7 @@ impl Occasion {
 pub struct Actions {
     /// Brings the window to the front.
     pub focus: bool,
-    /// Tells the program, with an OSC 99 of its own.
+    /// Reports the click to the program with an OSC 99 sequence.
     pub report: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Asking the terminal itself: which program it is, and whether it knows OSC 99.
 //!
 //! The caller writes [`Probe::query_bytes`] to a terminal in raw mode and feeds what comes back, until [`Probe::feed`] says
-//! that everything is there or a deadline of its own has passed. Only for one's own terminal: the answer arrives as
+//! that everything is there or the caller's deadline has passed. Only for one's own terminal: the answer arrives as
 //! input, so asking through another program's terminal would type into that program.
 
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl Probe {
         }
     }
 
-    /// The bytes to write: XTVERSION, the OSC 99 query, and DA1 as the fence behind them. The first two are meant for
+    /// The bytes to write: XTVERSION, the OSC 99 query, and DA1 behind them, which every terminal answers last. The first two are meant for
     /// the terminal around any multiplexers, so they are wrapped.
     pub fn query_bytes(&self, layers: &[Multiplexer]) -> Vec<u8> {
         let asked = format!("\x1b[>q\x1b]99;i={}:p=?;\x1b\\", self.id);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fence_is_asked_last_and_never_wrapped() {
+    fn da1_is_asked_last_and_never_wrapped() {
         assert_eq!(probe().query_bytes(&[]), b"\x1b[>q\x1b]99;i=q1:p=?;\x1b\\\x1b[c");
         assert!(probe().query_bytes(&[Multiplexer::Tmux]).ends_with(b"\x1b\\\x1b[c"));
     }

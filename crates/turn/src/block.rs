@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folded_one_says_how_many() {
+    fn a_merged_one_says_how_many() {
         let drawn = NotificationBlock::of(&injection(1, "user", "x").repeated(3)).draw(24, Charset::Unicode);
         assert_eq!(drawn[1..3], ["│ x", "│ (came 3 times)"]);
     }

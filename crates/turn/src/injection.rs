@@ -40,7 +40,7 @@ pub struct Injection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Body {
     Text(String),
-    /// Already an element of its own, with who wrote it and where: it is wrapped, not escaped a second time.
+    /// Already an element with its sender and server: it is wrapped, not escaped a second time.
     Channel(ChannelMessage),
 }
 
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_the_journal_comes_from_its_sender_or_from_what_it_says() {
+    fn the_source_of_a_journal_message_is_its_category_or_its_sender() {
         let source = |message| Injection::of(&message).map(|injection| injection.source.to_string());
         assert_eq!(source(message("w1", "agent:a1", None)).unwrap(), "agent:w1");
         assert_eq!(source(message("system", "agent:a1", None)).unwrap(), "user");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folded_one_says_how_many() {
+    fn a_merged_one_says_how_many() {
         check(
             &injection(1, "file_watcher", "x changed").repeated(5),
             "<notification source=\"file_watcher\">\nx changed\n(came 5 times)\n</notification>",

@@ -139,7 +139,7 @@ impl PermissionRelay {
         }
     }
 
-    /// Closes a request that was answered at the keyboard. Gives whether that was the first answer.
+    /// Closes a request that was answered at the keyboard. Returns whether that was the first answer.
     pub fn settle(&mut self, _: &Operator, id: &RequestId) -> bool {
         self.close(id)
     }

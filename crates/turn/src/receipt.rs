@@ -28,7 +28,7 @@ pub enum Carrier {
         /// The turn it was made in.
         turn: TurnNumber,
     },
-    /// A message of its own, which begins a new turn.
+    /// A separate message, which begins a new turn.
     Message {
         /// A name for the message, where the client has none.
         id: CallId,

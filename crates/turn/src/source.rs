@@ -44,7 +44,7 @@ impl From<McpServer> for String {
     }
 }
 
-/// Where an event comes from. One flow for all of them: none is handled in a way of its own.
+/// Where an event comes from. All sources are handled in the same way.
 ///
 /// ```
 /// use ringer_turn::InjectionSource;
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_source_is_told_the_known_ones() {
+    fn the_error_for_an_unknown_source_lists_the_known_ones() {
         let said = |word: &str| word.parse::<InjectionSource>().unwrap_err().to_string();
         assert_eq!(
             said("pigeon"),

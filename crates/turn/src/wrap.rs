@@ -47,7 +47,7 @@ fn break_at_a_word(line: &mut String, lines: &mut Vec<String>) -> bool {
     true
 }
 
-/// The beginning of a text that fits into so many columns, with a mark where something is missing.
+/// The beginning of a text that fits into `room` columns, with a mark where something is missing.
 pub(crate) fn shorten(text: &str, room: usize, mark: &str) -> String {
     if text.width() <= room {
         return text.to_owned();

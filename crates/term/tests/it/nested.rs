@@ -36,7 +36,7 @@ impl Nested {
         if layers[1] == Multiplexer::Screen {
             terminal.type_bytes(NAME);
         } else {
-            terminal.wait_for("question", Terminal::told_its_name);
+            terminal.wait_for("question", Terminal::sent_its_name);
         }
         let mut nested = Self { _session: session, _server: server, terminal, script };
         nested.send("drawn", b"");

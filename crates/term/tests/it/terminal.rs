@@ -109,7 +109,7 @@ impl Terminal {
 
     /// Whether it was asked for its name, and so has answered. That is tmux's last question; which it asks before, depends
     /// on its version.
-    pub(crate) fn told_its_name(&self) -> bool {
+    pub(crate) fn sent_its_name(&self) -> bool {
         self.answered.last() != Some(&0)
     }
 

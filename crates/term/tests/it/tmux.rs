@@ -28,7 +28,7 @@ impl Tmux {
         let server = Server::prepare(&script, &format!("{titles}{options}"));
         let mut terminal = Terminal::run(&argv(&["sh", "script"]), script.path(), &[server.variable()]);
         terminal
-            .wait_for("first title", |terminal| terminal.told_its_name() && terminal.has(&title("ready")));
+            .wait_for("first title", |terminal| terminal.sent_its_name() && terminal.has(&title("ready")));
         server.wait_for_client();
         let mut tmux = Self { server, terminal, script };
         // tmux draws the window anew for the answers and for the client's size, and lets nothing through while that is to

@@ -71,7 +71,7 @@ fn older_claude_code_names_its_task_and_spins_in_braille() {
 }
 
 #[test]
-fn claude_code_that_tells_its_status_otherwise_keeps_its_title() {
+fn claude_code_that_reports_its_status_by_osc7501_keeps_its_title() {
     check("claude_osc7501_kinds", &[(0.52, TitleChange::Ready), (13.968, TitleChange::Exited)]);
     check("claude_tmux_kitty_forced", &[(3.3388, TitleChange::Ready), (26.9887, TitleChange::Exited)]);
 }
