@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringer_agents::client::{Client, MAX_LINE, Moment, Reply, agent_id, answer, read_bytes};
+use ringer_agents::client::{Client, MAX_LINE, HookPoint, Reply, agent_id, answer, read_bytes};
 
 /// Every event that is read differently, and one that nobody knows.
 const EVENTS: [&str; 39] = [
@@ -57,13 +57,13 @@ fuzz_target!(|data: &[u8]| {
         assert!(text.chars().count() <= MAX_LINE + 1, "{} characters", text.chars().count());
         assert!(!text.chars().any(char::is_control), "{text:?}");
     }
-    assert!(!report.subagent || report.moment == Moment::Other);
+    assert!(!report.subagent || report.hook_point == HookPoint::Other);
     if let Some(agent) = report.session_id.as_deref().and_then(|id| agent_id(client, id)) {
         assert!(agent.as_str().len() <= "opencode-".len() + 8);
     }
     let said = report.text.unwrap_or_else(|| "x".to_owned());
     let reply =
-        Reply { block: Some(said.clone()), session_context: Some(said.clone()), ..Reply::with_context(said) };
+        Reply { stop_reason: Some(said.clone()), session_context: Some(said.clone()), ..Reply::with_context(said) };
     if let Some(answer) = answer(client, event, &reply) {
         assert!(answer.starts_with('{') && answer.ends_with('}') && !answer.contains('\n'), "{answer}");
     }

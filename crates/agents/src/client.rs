@@ -1,15 +1,15 @@
 //! Real clients: what their hooks say, and what they may be answered.
 //!
-//! Everything here is pure: a hook's input comes in, a [`Report`] comes out; a [`Reply`] comes in, the bytes for the
+//! Everything here is pure: a hook's input comes in, a [`HookReport`] comes out; a [`Reply`] comes in, the bytes for the
 //! hook's standard output come out. No file, clock or process is touched, and no input makes it panic.
 //!
 //! ```
-//! use ringer_agents::client::{Client, Moment, Reply, agent_id, answer, read_bytes};
+//! use ringer_agents::client::{Client, HookPoint, Reply, agent_id, answer, read_bytes};
 //!
 //! let client: Client = "claude".parse()?;
 //! let input = br#"{"session_id": "6be1e699-d2b2", "tool_name": "Bash", "tool_response": "as long as you like"}"#;
 //! let report = read_bytes(client, "PostToolUse", input)?;
-//! assert_eq!(report.moment, Moment::AfterTool);
+//! assert_eq!(report.hook_point, HookPoint::AfterTool);
 //! let agent = report.session_id.as_deref().and_then(|id| agent_id(client, id));
 //! assert_eq!(agent.unwrap().as_str(), "claude-6be1e699");
 //! assert!(answer(client, "PostToolUse", &Reply::default()).is_none());
@@ -47,7 +47,7 @@ pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER};
 pub use codex::NOTIFY as CODEX_NOTIFY;
 pub use input::{Input, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;
-pub use report::{Moment, Report, WAITING};
+pub use report::{HookPoint, HookReport, WAITING};
 pub use request::MAX_LINE;
 pub use sequence::is_allowed_sequence;
 pub use status::Status;
@@ -161,7 +161,7 @@ pub fn agent_id(client: Client, session_id: &str) -> Option<Agent> {
 }
 
 /// What an input says. An event that is not known says nothing.
-pub fn read(client: Client, event: &str, input: &Input) -> Report {
+pub fn read(client: Client, event: &str, input: &Input) -> HookReport {
     match client {
         Client::Claude => claude::read(event, input),
         Client::Codex => codex::read(event, input),
@@ -169,17 +169,17 @@ pub fn read(client: Client, event: &str, input: &Input) -> Report {
         Client::Opencode => opencode::read(event, input),
         Client::Cursor => cursor::read(event, input),
         Client::Copilot => copilot::read(event, input),
-        Client::Aider => Report::default(),
+        Client::Aider => HookReport::default(),
     }
 }
 
 /// Reads an input from where the client writes it.
-pub fn read_from(client: Client, event: &str, source: impl Read) -> Result<Report, InputError> {
+pub fn read_from(client: Client, event: &str, source: impl Read) -> Result<HookReport, InputError> {
     Input::read(source).map(|input| read(client, event, &input))
 }
 
 /// Reads an input that is there already: the argument of Codex's `notify` program, a test, a fuzzer.
-pub fn read_bytes(client: Client, event: &str, bytes: &[u8]) -> Result<Report, InputError> {
+pub fn read_bytes(client: Client, event: &str, bytes: &[u8]) -> Result<HookReport, InputError> {
     read_from(client, event, bytes)
 }
 

@@ -1,6 +1,6 @@
 //! One call of an agent's hook: what it says is written down, and what waits for the agent enters its turn.
 //!
-//! It never makes the agent fail or wait, and loses no event: what cannot be written at once is spooled, and taken in by
+//! It never makes the agent fail or wait, and loses no event: what cannot be written at once is spooled, and applied by
 //! the next hook of the session, the hub or a command.
 
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ use ringer_journal::{
 use ringer_turn::{Injection, InjectionBudget, InjectionSource, RateTracker, render};
 
 use crate::bootstrap;
-use crate::client::{self, Client, InputError, Moment, Reply, Report, agent_id, answer};
+use crate::client::{self, Client, HookPoint, HookReport, InputError, Reply, agent_id, answer};
 
 /// How often in a row a stop is blocked. More would be a loop.
 pub const MAX_BLOCKS: i64 = 3;
@@ -29,13 +29,13 @@ const MAX_FOR_LEAD: usize = 20;
 /// was handed over.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// How long another reader of the lead's cursor is waited for.
-const LEAD_PATIENCE: Duration = Duration::from_millis(20);
+const LEAD_LOCK_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// What this process knows of where the agent is. What costs something is asked for only when it is needed.
-pub struct Whereabouts<'a> {
+/// Where a hook call runs. Values that cost time are functions, called only when they are needed.
+pub struct HookContext<'a> {
     /// The home.
     pub home: Home,
-    /// Reads the clock that never jumps.
+    /// Reads the monotonic clock.
     pub clock: &'a dyn Fn() -> Duration,
     /// Terminal and surface.
     pub origin: &'a dyn Fn() -> MessageOrigin,
@@ -47,9 +47,9 @@ pub struct Whereabouts<'a> {
     pub name: Option<String>,
 }
 
-/// What came of it, for whoever called.
+/// What a hook call did, for its caller.
 #[derive(Debug, Default)]
-pub struct Done {
+pub struct HookOutcome {
     /// What the client reported besides: limits, models.
     pub observations: Vec<Observation>,
     /// Something was written, and no hub heard of it.
@@ -77,12 +77,12 @@ pub fn call(
     event: &str,
     input: impl Read,
     out: &mut impl Write,
-    at: &Whereabouts<'_>,
-) -> Result<Done, HookError> {
+    at: &HookContext<'_>,
+) -> Result<HookOutcome, HookError> {
     let mut report = client::read_from(client, event, input)?;
     let observations = std::mem::take(&mut report.observations);
     let Some(agent) = report.session_id.as_deref().and_then(|session| agent_id(client, session)) else {
-        return Ok(Done { observations, hub_is_missing: false });
+        return Ok(HookOutcome { observations, hub_is_missing: false });
     };
     let until = Instant::now() + LONGEST_WAIT;
     let mut call = Call { client, event, agent, report, at, until };
@@ -100,15 +100,15 @@ pub fn call(
             !spool_event(&at.home, &event).map_err(|_| error)?
         }
     };
-    Ok(Done { observations, hub_is_missing })
+    Ok(HookOutcome { observations, hub_is_missing })
 }
 
 struct Call<'a> {
     client: Client,
     event: &'a str,
     agent: Agent,
-    report: Report,
-    at: &'a Whereabouts<'a>,
+    report: HookReport,
+    at: &'a HookContext<'a>,
     /// How long other writers are waited for, all in all.
     until: Instant,
 }
@@ -128,7 +128,7 @@ impl Call<'_> {
         let is_lead = self.is_lead(journal, &event, outcome.spooled).unwrap_or(false);
         let answered = if is_lead && takes && !self.report.subagent && !outcome.spooled {
             let scope = &event.agent.scope;
-            journal.with_lock_timeout(self.patience(), |journal| {
+            journal.with_lock_timeout(self.lock_timeout(), |journal| {
                 self.answer_lead(journal, out, scope, claimed.as_ref())
             })
         } else {
@@ -144,15 +144,16 @@ impl Call<'_> {
                 Ok(())
             };
             if let Some(claimed) = &claimed {
-                journal
-                    .with_lock_timeout(self.patience(), |journal| journal.release(&self.agent, claimed))?;
+                journal.with_lock_timeout(self.lock_timeout(), |journal| {
+                    journal.release(&self.agent, claimed)
+                })?;
             }
             ended?;
             return Err(error);
         }
         if let Some(claimed) = &claimed {
             let now = IdSource::now().unix_ms;
-            journal.with_lock_timeout(self.patience(), |journal| {
+            journal.with_lock_timeout(self.lock_timeout(), |journal| {
                 journal.mark_delivered(&self.agent, claimed, now)
             })?;
         }
@@ -161,7 +162,7 @@ impl Call<'_> {
     }
 
     /// How long another writer is waited for now. Always a moment: the first try may meet one that is about to finish.
-    fn patience(&self) -> LockTimeout {
+    fn lock_timeout(&self) -> LockTimeout {
         LockTimeout(self.until.saturating_duration_since(Instant::now()).max(Duration::from_millis(5)))
     }
 
@@ -175,17 +176,19 @@ impl Call<'_> {
         let notify = !self.report.subagent || self.report.signals.iter().any(blocked);
         // An event that names no call is one of its own: the next one confirms what it carried.
         let call_id = self.report.call_id.clone().unwrap_or_else(|| stamp.message_id().to_string());
-        let confirms =
-            Confirms { call_id: Some(call_id), confirmed_ids: std::mem::take(&mut self.report.arrived) };
-        let moment = self.report.moment;
+        let confirms = Confirms {
+            call_id: Some(call_id),
+            confirmed_ids: std::mem::take(&mut self.report.confirmed_ids),
+        };
+        let moment = self.report.hook_point;
         AgentEvent {
             agent: of,
             signals: self.report.signals.clone(),
             notify,
             mono,
             stamp: *stamp,
-            session_starts: moment == Moment::SessionStarts && !self.report.subagent,
-            turn_changes: matches!(moment, Moment::PromptSubmitted | Moment::Stopping { .. })
+            session_starts: moment == HookPoint::SessionStarts && !self.report.subagent,
+            turn_changes: matches!(moment, HookPoint::PromptSubmitted | HookPoint::Stopping { .. })
                 && !self.report.subagent,
             confirms: (!self.report.subagent).then_some(confirms),
         }
@@ -193,7 +196,7 @@ impl Call<'_> {
 
     /// Whether the answer to this event can carry something. What a client does not take stays where it is.
     fn takes_context(&self) -> bool {
-        matches!(self.report.moment, Moment::AfterTool | Moment::PromptSubmitted)
+        matches!(self.report.hook_point, HookPoint::AfterTool | HookPoint::PromptSubmitted)
             && answer(self.client, self.event, &Reply::with_context("?")).is_some()
     }
 
@@ -218,7 +221,7 @@ impl Call<'_> {
 
     /// Where the agent is. In the middle of a turn it is where it was.
     fn agent_info(&self, journal: Option<&mut Journal>) -> AgentInfo {
-        let mid_turn = matches!(self.report.moment, Moment::BeforeTool | Moment::AfterTool);
+        let mid_turn = matches!(self.report.hook_point, HookPoint::BeforeTool | HookPoint::AfterTool);
         if (mid_turn || self.report.subagent)
             && let Some(known) = journal.and_then(|journal| journal.agent_info(&self.agent).ok().flatten())
         {
@@ -269,7 +272,7 @@ impl Call<'_> {
 
     /// Whether a stop may be held back, because something waits that has not entered the turn.
     fn may_block(&self, journal: &mut Journal, stamp: &IdSource) -> Result<bool, JournalError> {
-        let Moment::Stopping { already_blocked } = self.report.moment else { return Ok(false) };
+        let HookPoint::Stopping { already_blocked } = self.report.hook_point else { return Ok(false) };
         if self.report.subagent {
             return Ok(false);
         }
@@ -299,8 +302,8 @@ impl Call<'_> {
         }
         let (client, event, agent) = (self.client, self.event, self.agent.clone());
         let name = self.at.name.clone();
-        let (moment, mine, budget) = (self.report.moment, self.own(claimed), self.budget().max_bytes);
-        let deadline = Some(Instant::now() + LEAD_PATIENCE);
+        let (moment, mine, budget) = (self.report.hook_point, self.own(claimed), self.budget().max_bytes);
+        let deadline = Some(Instant::now() + LEAD_LOCK_TIMEOUT);
         let mut answered = false;
         journal.deliver_unread(
             &consumer,
@@ -335,17 +338,17 @@ impl Call<'_> {
         claimed: Option<&Claimed>,
         is_lead: bool,
     ) -> Result<(), HookError> {
-        let begins = self.report.moment == Moment::SessionStarts && !self.report.subagent;
+        let begins = self.report.hook_point == HookPoint::SessionStarts && !self.report.subagent;
         let instructions = (begins && is_lead).then(|| bootstrap::instructions(&self.agent));
-        let reply = reply(self.report.moment, &self.own(claimed), instructions);
+        let reply = reply(self.report.hook_point, &self.own(claimed), instructions);
         write(out, self.client, self.event, &reply)
     }
 }
 
-fn reply(moment: Moment, injections: &[Injection], session_context: Option<String>) -> Reply {
+fn reply(moment: HookPoint, injections: &[Injection], session_context: Option<String>) -> Reply {
     let context = (!injections.is_empty()).then(|| render(injections));
     match moment {
-        Moment::Stopping { .. } => Reply { block: context, ..Reply::default() },
+        HookPoint::Stopping { .. } => Reply { stop_reason: context, ..Reply::default() },
         _ => Reply { context, session_context, ..Reply::default() },
     }
 }

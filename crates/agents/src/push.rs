@@ -20,23 +20,23 @@ use crate::client::{Client, FROM_RINGER};
 
 /// How long a client may take to take a message.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// Files of sessions that are looked at; nobody runs more at once.
+/// How many session files are read at most. Far more than run at once.
 const MAX_SESSIONS: usize = 1024;
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pushed {
+pub enum PushResult {
     /// There was nothing to do: nothing waits, or the agent works and its hooks will take it.
     Nothing,
     /// So many messages were handed over.
     Sent(usize),
     /// It could not be reached; why, in words. What waits stays.
-    Cannot(String),
+    Unreachable(String),
 }
 
 /// Where clients keep what is needed to reach them.
 #[derive(Debug, Clone)]
-pub struct Reach {
+pub struct ClientEndpoints {
     /// Claude Code's directory.
     pub claude: PathBuf,
     /// Where programs are looked for.
@@ -44,17 +44,20 @@ pub struct Reach {
 }
 
 /// Pushes what waits for an agent, if it is idle.
-pub fn push(home: &Home, reach: &Reach, agent: &Agent) -> Result<Pushed, JournalError> {
+pub fn push(home: &Home, reach: &ClientEndpoints, agent: &Agent) -> Result<PushResult, JournalError> {
     let mut journal = Journal::open(home)?;
     let Some(agent_info) = journal.agent_info(agent)? else {
-        return Ok(Pushed::Nothing);
+        return Ok(PushResult::Nothing);
     };
     let state = journal.agent_state(agent)?;
     if !state.is_some_and(is_idle) {
-        return Ok(Pushed::Nothing);
+        return Ok(PushResult::Nothing);
     }
     let Ok(client) = agent_info.client.parse::<Client>() else {
-        return Ok(Pushed::Cannot(format!("nothing is known of how to reach {}", agent_info.client)));
+        return Ok(PushResult::Unreachable(format!(
+            "nothing is known of how to reach {}",
+            agent_info.client
+        )));
     };
     let stamp = IdSource::now();
     // Claude Code drops messages when too many come; which ones arrived, its next prompts say.
@@ -64,15 +67,15 @@ pub fn push(home: &Home, reach: &Reach, agent: &Agent) -> Result<Pushed, Journal
         pending.iter().map(|message| message.id.clone()).collect()
     };
     let claim = Claim { call_id: Some(&lease), choose: Some(&everything), ..Claim::default() };
-    let Some(claimed) = journal.claim_for(agent, &claim, &stamp)? else { return Ok(Pushed::Nothing) };
+    let Some(claimed) = journal.claim_for(agent, &claim, &stamp)? else { return Ok(PushResult::Nothing) };
     match send(client, &agent_info, reach, &claimed) {
         Ok(()) => {
             journal.mark_delivered(agent, &claimed, IdSource::now().unix_ms)?;
-            Ok(Pushed::Sent(claimed.messages.len()))
+            Ok(PushResult::Sent(claimed.messages.len()))
         }
         Err(why) => {
             journal.release(agent, &claimed)?;
-            Ok(Pushed::Cannot(why))
+            Ok(PushResult::Unreachable(why))
         }
     }
 }
@@ -85,7 +88,12 @@ fn is_idle(state: AgentState) -> bool {
     )
 }
 
-fn send(client: Client, agent_info: &AgentInfo, reach: &Reach, claimed: &Claimed) -> Result<(), String> {
+fn send(
+    client: Client,
+    agent_info: &AgentInfo,
+    reach: &ClientEndpoints,
+    claimed: &Claimed,
+) -> Result<(), String> {
     let injections: Vec<Injection> = claimed.messages.iter().filter_map(Injection::of).collect();
     let text = render(&injections);
     match client {
@@ -123,7 +131,7 @@ fn claude_socket(directory: &Path, agent_info: &AgentInfo) -> Option<PathBuf> {
 /// One line of JSON, in the form that Claude Code's own sessions use among each other. With the ids, because it drops a
 /// message that reads like the last one of the same sender.
 fn write_to_claude(socket: &Path, ids: &str, text: &str) -> io::Result<()> {
-    // Whoever owns the socket reads what we write.
+    // The owner of the socket reads what is written to it.
     if fs::symlink_metadata(socket)?.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
@@ -136,7 +144,7 @@ fn write_to_claude(socket: &Path, ids: &str, text: &str) -> io::Result<()> {
     stream.write_all(line.as_bytes())
 }
 
-fn queue_for_codex(reach: &Reach, session: &str, text: &str) -> Result<(), String> {
+fn queue_for_codex(reach: &ClientEndpoints, session: &str, text: &str) -> Result<(), String> {
     let program =
         crate::setup::find_program("codex", &reach.search_path).ok_or("codex is not on the search path")?;
     let mut child = Command::new(program)
@@ -190,7 +198,7 @@ mod tests {
     }
 
     /// A home with one idle agent for which something waits, and a directory for Claude Code.
-    fn prepare(state: AgentState) -> (tempfile::TempDir, Home, Reach) {
+    fn prepare(state: AgentState) -> (tempfile::TempDir, Home, ClientEndpoints) {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path().join("home"));
         let mut journal = Journal::open(&home).unwrap();
@@ -207,7 +215,8 @@ mod tests {
         let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, "look <here>").unwrap();
         draft.recipient = Recipient::Agent(agent_info.id.clone());
         journal.append(&draft, &IdSource::now()).unwrap();
-        let reach = Reach { claude: directory.path().join("claude"), search_path: "/nowhere".into() };
+        let reach =
+            ClientEndpoints { claude: directory.path().join("claude"), search_path: "/nowhere".into() };
         fs::create_dir_all(reach.claude.join("sessions")).unwrap();
         (directory, home, reach)
     }
@@ -221,21 +230,24 @@ mod tests {
         let session = json!({ "sessionId": "6be1e699-d2b2", "messagingSocketPath": socket });
         fs::write(reach.claude.join("sessions/1.json"), "not json").unwrap();
         fs::write(reach.claude.join("sessions/2.json"), session.to_string()).unwrap();
-        assert_eq!(push(&home, &reach, &agent).unwrap(), Pushed::Sent(1));
+        assert_eq!(push(&home, &reach, &agent).unwrap(), PushResult::Sent(1));
         let mut line = String::new();
         BufReader::new(listener.accept().unwrap().0).read_line(&mut line).unwrap();
         let sent: serde_json::Value = serde_json::from_str(&line).unwrap();
         let content = sent["message"]["content"].as_str().unwrap();
         assert!(content.starts_with("<cross-session-message from=\"ringer\""), "{content}");
         assert!(content.contains("look &lt;here&gt;"), "{content}");
-        assert_eq!(push(&home, &reach, &agent).unwrap(), Pushed::Nothing, "once is enough");
+        assert_eq!(push(&home, &reach, &agent).unwrap(), PushResult::Nothing, "once is enough");
     }
 
     #[test]
     fn what_cannot_be_pushed_waits() {
         let (_directory, home, reach) = prepare(AgentState::Ready);
         let agent = agent_info("claude").id;
-        assert_eq!(push(&home, &reach, &agent).unwrap(), Pushed::Cannot("its session has no inbox".into()));
+        assert_eq!(
+            push(&home, &reach, &agent).unwrap(),
+            PushResult::Unreachable("its session has no inbox".into())
+        );
         let mut journal = Journal::open(&home).unwrap();
         assert_eq!(journal.pending_for(&agent, IdSource::now().unix_ms).unwrap().len(), 1);
     }
@@ -243,8 +255,8 @@ mod tests {
     #[test]
     fn an_agent_that_works_is_left_to_its_hooks() {
         let (_directory, home, reach) = prepare(AgentState::Working);
-        assert_eq!(push(&home, &reach, &agent_info("claude").id).unwrap(), Pushed::Nothing);
+        assert_eq!(push(&home, &reach, &agent_info("claude").id).unwrap(), PushResult::Nothing);
         let unknown = Agent::new("nobody").unwrap();
-        assert_eq!(push(&home, &reach, &unknown).unwrap(), Pushed::Nothing);
+        assert_eq!(push(&home, &reach, &unknown).unwrap(), PushResult::Nothing);
     }
 }

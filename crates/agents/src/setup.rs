@@ -11,13 +11,13 @@
 //!
 //! ```
 //! use std::path::Path;
-//! use ringer_agents::setup::{Action, BackupTime, Client, Places, Program, Receipts, Scope, apply, plan, survey};
+//! use ringer_agents::setup::{Action, BackupTime, Client, ClientPaths, Program, Scope, SetupRecords, apply, plan, survey};
 //!
 //! # let home = tempfile::tempdir()?;
 //! # let (home, state) = (home.path(), home.path().join("state"));
-//! let places = Places::new(home);
+//! let places = ClientPaths::new(home);
 //! let action = Action::Setup(Program::new(Path::new("/usr/bin/ringer"))?);
-//! let files = survey(Client::Claude, Scope::User, &places, &Receipts::load(&state)?)?;
+//! let files = survey(Client::Claude, Scope::User, &places, &SetupRecords::load(&state)?)?;
 //! let plan = plan(Client::Claude, &action, files)?;
 //! assert!(plan.changes[0].diff().contains("+        \"hooks\": ["));
 //! apply(&plan, &state, &BackupTime::new("20261115-060000")?)?;
@@ -25,7 +25,7 @@
 //! ```
 //!
 //! What it never does: write a file that it could not read wholly, change a byte that is not ours, overwrite a `notify`, a
-//! plugin or a notification command of somebody else, read the clock or the environment, run a program.
+//! plugin or a notification command that is not Ringer's, read the clock or the environment, run a program.
 //!
 //! Bounds: files up to [`MAX_FILE`], nesting up to 128 levels, [`MAX_BACKUPS`] backups per file.
 
@@ -41,7 +41,7 @@ mod obstacle;
 mod plan;
 mod plugin;
 mod popups;
-mod receipt;
+mod record;
 mod replace;
 mod splice;
 mod trust;
@@ -50,9 +50,9 @@ pub use crate::client::Client;
 pub use apply::{Applied, BackupTime, MAX_BACKUPS, apply, apply_watched};
 pub use entries::Program;
 pub use error::SetupError;
-pub use find::{Format, Found, Places, Scope, Target, find, find_program};
+pub use find::{ClientPaths, DetectedClient, Format, Scope, Target, find, find_program};
 pub use jsonc::JsoncError;
 pub use obstacle::{Obstacle, ObstacleKind, obstacles};
 pub use plan::{Action, Before, FileChange, MAX_FILE, Note, OnDisk, Past, Plan, plan, survey};
-pub use receipt::Receipts;
+pub use record::SetupRecords;
 pub use replace::Step;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use ringer_agents::push::{Pushed, Reach, push};
+use ringer_agents::push::{ClientEndpoints, PushResult, push};
 use ringer_core::Agent;
 use ringer_hub::{Log, Service};
 use ringer_journal::Home;
@@ -37,15 +37,15 @@ fn work(home: &Home, waiting: &Receiver<Agent>) {
     let log = Log::open(home.path().join("hub.log"), false);
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let user = set("HOME").map(PathBuf::from).unwrap_or_default();
-    let reach = Reach {
+    let reach = ClientEndpoints {
         claude: set("CLAUDE_CONFIG_DIR").map_or_else(|| user.join(".claude"), PathBuf::from),
         search_path: set("PATH").unwrap_or_default(),
     };
     while let Ok(agent) = waiting.recv() {
         match push(home, &reach, &agent) {
-            Ok(Pushed::Nothing) => {}
-            Ok(Pushed::Sent(count)) => log.line(format!("pushed {count} to {}", agent.as_str())),
-            Ok(Pushed::Cannot(why)) => log.line(format!("cannot push to {}: {why}", agent.as_str())),
+            Ok(PushResult::Nothing) => {}
+            Ok(PushResult::Sent(count)) => log.line(format!("pushed {count} to {}", agent.as_str())),
+            Ok(PushResult::Unreachable(why)) => log.line(format!("cannot push to {}: {why}", agent.as_str())),
             Err(error) => log.line(format!("cannot push to {}: {error}", agent.as_str())),
         }
     }

@@ -6,14 +6,14 @@ use serde::Serialize;
 use super::{Client, claude, codex, copilot, cursor, gemini, opencode};
 
 /// What Ringer wants to say back. Each client is told what it can take of it; the rest is left out, never refused, so
-/// nothing that does not fit may be counted as delivered: ask [`Report::moment`](super::Report::moment) first.
+/// nothing that does not fit may be counted as delivered: ask [`HookReport::hook_point`](super::HookReport::hook_point) first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
     /// What enters the turn, with a prompt or a tool's result. It is not cut: blocks must not lose their ends, and
     /// who chose them knows [`Client::context_limit`].
     pub context: Option<String>,
-    /// Why to go on instead of stopping.
-    pub block: Option<String>,
+    /// The reason to keep working instead of stopping.
+    pub stop_reason: Option<String>,
     /// What to show on the terminal. See [`is_allowed_sequence`](super::is_allowed_sequence).
     pub terminal_sequence: Option<String>,
     /// Instructions for a session that begins.
@@ -27,8 +27,8 @@ impl Reply {
     }
 
     /// Nothing but a reason to go on.
-    pub fn with_block(reason: impl Into<String>) -> Self {
-        Self { block: Some(reason.into()), ..Self::default() }
+    pub fn with_stop_reason(reason: impl Into<String>) -> Self {
+        Self { stop_reason: Some(reason.into()), ..Self::default() }
     }
 
     /// The context of a prompt or a tool's result.
@@ -47,7 +47,7 @@ impl Reply {
 
     /// The reason to go on. Codex refuses an empty one.
     pub(super) fn reason(&self) -> Option<String> {
-        said(self.block.as_deref()).map(str::to_owned)
+        said(self.stop_reason.as_deref()).map(str::to_owned)
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_reason_to_go_on() {
-        let reply = Reply::with_block("look");
+        let reply = Reply::with_stop_reason("look");
         check(Client::Claude, "Stop", &reply, r#"{"decision":"block","reason":"look"}"#);
         check(Client::Codex, "Stop", &reply, r#"{"decision":"block","reason":"look"}"#);
         check(Client::Gemini, "AfterAgent", &reply, r#"{"decision":"deny","reason":"look"}"#);
@@ -161,7 +161,7 @@ mod tests {
     fn nothing_to_say_is_not_a_byte() {
         let blank = Reply {
             context: Some(" \n".into()),
-            block: Some(String::new()),
+            stop_reason: Some(String::new()),
             terminal_sequence: Some(String::new()),
             session_context: Some(String::new()),
         };

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::answer::{EventOutput, Reply};
 use super::input::Input;
 use super::json::Value;
-use super::report::{Moment, Report};
+use super::report::{HookPoint, HookReport};
 use super::request;
 use super::sequence::is_allowed_sequence;
 
@@ -24,8 +24,8 @@ const ABOUT_ITSELF: [(&str, &str); 4] = [
     ("migrat", "model-migration"),
 ];
 
-pub(super) fn read(event: &str, input: &Input) -> Report {
-    let mut report = Report::new(input.text("session_id"), input.text("cwd"));
+pub(super) fn read(event: &str, input: &Input) -> HookReport {
+    let mut report = HookReport::new(input.text("session_id"), input.text("cwd"));
     report.turn_key = input.first_text(&["prompt_id", "turn_id"]).map(str::to_owned);
     report.call_id = input.first_text(&["tool_use_id", "tool_calls.0.tool_use_id"]).map(str::to_owned);
     // `agent_type` alone is a main session that was started as some agent.
@@ -34,17 +34,17 @@ pub(super) fn read(event: &str, input: &Input) -> Report {
         "SessionStart" => report.session_starts(input),
         "UserPromptSubmit" => {
             report.prompt_submitted(input);
-            report.arrived = input.text("prompt").map(of_ringer).unwrap_or_default();
+            report.confirmed_ids = input.text("prompt").map(of_ringer).unwrap_or_default();
         }
         "PreToolUse" => report.before_tool(input),
         "PostToolUse" | "PostToolBatch" | "PostToolUseFailure" => {
-            // Somebody pressed Escape: the turn ends here without a Stop. The title will tell.
+            // The person pressed Escape: the turn ends here without a Stop. The title shows it.
             if input.flag("is_interrupt") {
                 report.alive();
             } else {
                 report.state(AgentState::Working);
             }
-            report.moment = Moment::AfterTool;
+            report.hook_point = HookPoint::AfterTool;
         }
         "PermissionDenied" | "ElicitationResult" => report.state(AgentState::Working),
         "PermissionRequest" => report.blocked_by_tool(input),
@@ -83,7 +83,7 @@ fn of_ringer(prompt: &str) -> Vec<String> {
 /// Its own notifications come through a hook, and are believed as notifications all the same: one may come seconds after
 /// the permission was given, and none is a sign that a turn ended. `idle_prompt` says that the agent has been waiting,
 /// which the core tells once for each end of a turn, and not at all in the middle of one.
-fn notification(input: &Input, report: &mut Report) {
+fn notification(input: &Input, report: &mut HookReport) {
     let kind = input.text("notification_type").unwrap_or_default();
     let message = input.text("message");
     let text = message.and_then(request::shorten);
@@ -108,7 +108,7 @@ fn notification(input: &Input, report: &mut Report) {
 
 /// The turn ended because something failed. That is an error also where a limit was the reason: the client does not try
 /// again by itself, and work that stopped is told.
-fn failure(input: &Input, report: &mut Report) {
+fn failure(input: &Input, report: &mut HookReport) {
     let reason = input.text("error").unwrap_or("unknown");
     let details = input.first_text(&["last_assistant_message", "error_details"]);
     let text = match (reason, details) {
@@ -172,7 +172,7 @@ mod tests {
     use ringer_core::Observation;
     use serde_json::json;
 
-    fn report(event: &str, input: &serde_json::Value) -> Report {
+    fn report(event: &str, input: &serde_json::Value) -> HookReport {
         read(event, &Input::read(input.to_string().as_bytes()).unwrap())
     }
 
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_subagents_tools_show_work_but_carry_nothing() {
         let tool = report("PostToolUse", &json!({"agent_id": "a1", "tool_name": "Bash"}));
-        assert_eq!((tool.subagent, tool.moment), (true, Moment::Other));
+        assert_eq!((tool.subagent, tool.hook_point), (true, HookPoint::Other));
         assert_eq!(tool.signals[0].content, SignalContent::State(AgentState::Working));
         let asks = report("PermissionRequest", &json!({"agent_id": "a1", "tool_name": "Bash"}));
         assert_eq!(asks.signals[0].content, SignalContent::State(AgentState::Blocked(BlockedOn::Permission)));

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::answer::{EventOutput, Reply};
 use super::input::Input;
-use super::report::{Moment, Report};
+use super::report::{HookPoint, HookReport};
 
 /// The event name under which the JSON of the `notify` program is read.
 pub const NOTIFY: &str = "notify";
@@ -14,14 +14,14 @@ pub const NOTIFY: &str = "notify";
 /// tells that thread from one of the person's.
 const TITLE_PROMPT: &str = "Generate a concise, single-line task title";
 
-pub(super) fn read(event: &str, input: &Input) -> Report {
+pub(super) fn read(event: &str, input: &Input) -> HookReport {
     if makes_a_title(input) {
-        return Report::default().of_subagent();
+        return HookReport::default().of_subagent();
     }
     if event == NOTIFY {
         return notify(input);
     }
-    let mut report = Report::new(input.text("session_id"), input.text("cwd"));
+    let mut report = HookReport::new(input.text("session_id"), input.text("cwd"));
     report.turn_key = input.text("turn_id").map(str::to_owned);
     report.call_id = input.text("tool_use_id").map(str::to_owned);
     let subagent = input.text("agent_id").is_some() || event.starts_with("Subagent");
@@ -31,7 +31,7 @@ pub(super) fn read(event: &str, input: &Input) -> Report {
         "PreToolUse" => report.before_tool(input),
         "PostToolUse" => {
             report.state(AgentState::Working);
-            report.moment = Moment::AfterTool;
+            report.hook_point = HookPoint::AfterTool;
         }
         "PermissionRequest" => report.blocked_by_tool(input),
         "Stop" | "SubagentStop" if subagent => report.alive(),
@@ -47,12 +47,12 @@ pub(super) fn read(event: &str, input: &Input) -> Report {
 
 /// The `notify` program is no notification to a person but Codex's own word that a turn ended, and the only one until
 /// its hooks are trusted. So it is believed like a hook. It comes after the Stop hook had its say, and cannot be answered.
-fn notify(input: &Input) -> Report {
-    let mut report = Report::new(input.first_text(&["thread-id", "thread_id"]), input.text("cwd"));
+fn notify(input: &Input) -> HookReport {
+    let mut report = HookReport::new(input.first_text(&["thread-id", "thread_id"]), input.text("cwd"));
     report.turn_key = input.text("turn-id").map(str::to_owned);
     if input.text("type") == Some("agent-turn-complete") {
         report.done(input, "last-assistant-message", false);
-        report.moment = Moment::Other;
+        report.hook_point = HookPoint::Other;
     }
     report
 }
@@ -94,7 +94,7 @@ mod tests {
     use ringer_core::{BlockedOn, SignalContent};
     use serde_json::json;
 
-    fn report(event: &str, input: &serde_json::Value) -> Report {
+    fn report(event: &str, input: &serde_json::Value) -> HookReport {
         read(event, &Input::read(input.to_string().as_bytes()).unwrap())
     }
 
@@ -106,7 +106,7 @@ mod tests {
             ("UserPromptSubmit", json!({"session_id": "t", "prompt": prompt})),
         ] {
             let found = report(event, &input);
-            assert_eq!(found, Report::default().of_subagent(), "{event}");
+            assert_eq!(found, HookReport::default().of_subagent(), "{event}");
         }
     }
 

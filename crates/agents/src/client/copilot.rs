@@ -10,25 +10,25 @@ use serde::Serialize;
 
 use super::answer::Reply;
 use super::input::Input;
-use super::report::{Moment, Report};
+use super::report::{HookPoint, HookReport};
 use super::request;
 
 /// What it appends to a tool's result at most, of all hooks together.
 pub(super) const CONTEXT_LIMIT: usize = 10_000;
 
-pub(super) fn read(event: &str, input: &Input) -> Report {
-    let mut report = Report::new(input.text("sessionId"), input.text("cwd"));
+pub(super) fn read(event: &str, input: &Input) -> HookReport {
+    let mut report = HookReport::new(input.text("sessionId"), input.text("cwd"));
     match event {
         "sessionStart" => report.session_starts(input),
         "userPromptSubmitted" => report.prompt_submitted(input),
         "postToolUse" | "postToolUseFailure" => {
             report.state(AgentState::Working);
-            report.moment = Moment::AfterTool;
+            report.hook_point = HookPoint::AfterTool;
         }
         "notification" => notification(input, &mut report),
         "agentStop" => {
             report.state(AgentState::Done);
-            report.moment = Moment::Stopping { already_blocked: input.flag("stop_hook_active") };
+            report.hook_point = HookPoint::Stopping { already_blocked: input.flag("stop_hook_active") };
         }
         // It goes on by itself.
         "errorOccurred" if input.flag("recoverable") => report.alive(),
@@ -41,7 +41,7 @@ pub(super) fn read(event: &str, input: &Input) -> Report {
 
 /// It has no other hook that says that it waits: believed like a hook, or the `working` of the moment before would hold
 /// against it. The other types are about shells and agents in the background, which are silent.
-fn notification(input: &Input, report: &mut Report) {
+fn notification(input: &Input, report: &mut HookReport) {
     let on = match input.text("notification_type") {
         Some("permission_prompt") => BlockedOn::Permission,
         Some("elicitation_dialog") => BlockedOn::Question,
@@ -51,7 +51,7 @@ fn notification(input: &Input, report: &mut Report) {
     report.state_with(Authority::Hook, AgentState::Blocked(on), text);
 }
 
-fn failure(input: &Input, report: &mut Report) {
+fn failure(input: &Input, report: &mut HookReport) {
     let words = [input.text("error.name"), input.text("error.message")];
     let text = words.into_iter().flatten().collect::<Vec<_>>().join(": ");
     report.state_with(Authority::Hook, AgentState::Error, request::shorten(&text));
@@ -88,7 +88,7 @@ mod tests {
     use serde_json::json;
 
     /// The fields that the documents show for every event, and those of one.
-    fn report(event: &str, own: serde_json::Value) -> Report {
+    fn report(event: &str, own: serde_json::Value) -> HookReport {
         let mut input =
             json!({"sessionId": "0e4f7c12-9ab3", "timestamp": 1_763_000_000_000_u64, "cwd": "/p"});
         let (Some(all), serde_json::Value::Object(own)) = (input.as_object_mut(), own) else { panic!() };
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(event: &str, own: serde_json::Value, state: AgentState, moment: Moment, text: Option<&str>) {
+    fn check(event: &str, own: serde_json::Value, state: AgentState, moment: HookPoint, text: Option<&str>) {
         report(event, own).assert_says_only(state, moment, text);
     }
 
@@ -110,19 +110,19 @@ mod tests {
     fn a_session_from_documents() {
         use AgentState::{Done, Exited, Ready, Working};
         let start = json!({"source": "startup", "initialPrompt": "say hello"});
-        check("sessionStart", start, Ready, Moment::SessionStarts, None);
+        check("sessionStart", start, Ready, HookPoint::SessionStarts, None);
         let prompt = json!({"prompt": "say hello"});
-        check("userPromptSubmitted", prompt, Working, Moment::PromptSubmitted, Some("say hello"));
+        check("userPromptSubmitted", prompt, Working, HookPoint::PromptSubmitted, Some("say hello"));
         let after = json!({"toolName": "bash", "toolArgs": {"command": "make"},
             "toolResult": {"resultType": "success", "textResultForLlm": "a lot"}});
-        check("postToolUse", after, Working, Moment::AfterTool, None);
+        check("postToolUse", after, Working, HookPoint::AfterTool, None);
         let failed = json!({"toolName": "bash", "toolArgs": {"command": "make"}, "error": "exit 2"});
-        check("postToolUseFailure", failed, Working, Moment::AfterTool, None);
+        check("postToolUseFailure", failed, Working, HookPoint::AfterTool, None);
         for active in [false, true] {
             let stop = json!({"transcriptPath": "/t", "stopReason": "end_turn", "stop_hook_active": active});
-            check("agentStop", stop, Done, Moment::Stopping { already_blocked: active }, None);
+            check("agentStop", stop, Done, HookPoint::Stopping { already_blocked: active }, None);
         }
-        check("sessionEnd", json!({"reason": "user_exit"}), Exited, Moment::Other, None);
+        check("sessionEnd", json!({"reason": "user_exit"}), Exited, HookPoint::Other, None);
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
         };
         for (kind, on) in [("permission_prompt", Permission), ("elicitation_dialog", Question)] {
             let blocked = AgentState::Blocked(on);
-            check("notification", notice(kind), blocked, Moment::Other, Some("Run make?"));
+            check("notification", notice(kind), blocked, HookPoint::Other, Some("Run make?"));
         }
         for kind in ["shell_completed", "shell_detached_completed", "agent_completed", "agent_idle"] {
             assert_eq!(
@@ -152,7 +152,7 @@ mod tests {
                 "errorContext": "model_call", "recoverable": recoverable})
         };
         let text = Some("ModelError: 429 Too Many Requests");
-        check("errorOccurred", error(false), AgentState::Error, Moment::Other, text);
+        check("errorOccurred", error(false), AgentState::Error, HookPoint::Other, text);
         assert_eq!(report("errorOccurred", error(true)).signals[0].content, SignalContent::Alive);
     }
 
@@ -162,7 +162,7 @@ mod tests {
         let context = Reply::with_context("hello");
         assert_eq!(said("postToolUse", &context), json!({"additionalContext": "hello"}));
         let block = json!({"decision": "block", "reason": "go"});
-        assert_eq!(said("agentStop", &Reply::with_block("go")), block);
+        assert_eq!(said("agentStop", &Reply::with_stop_reason("go")), block);
         for event in ["userPromptSubmitted", "postToolUseFailure", "notification", "agentStop", "sessionEnd"]
         {
             assert_eq!(said(event, &context), json!({}), "{event}");

@@ -11,30 +11,30 @@ use serde::Serialize;
 use super::answer::Reply;
 use super::input::Input;
 use super::json::Value;
-use super::report::{Moment, Report};
+use super::report::{HookPoint, HookReport};
 use super::request;
 
 /// How often it takes a follow-up of a `stop` hook in one conversation, unless the hook's entry says otherwise; ours does
 /// not.
 const LOOP_LIMIT: u32 = 5;
 
-pub(super) fn read(event: &str, input: &Input) -> Report {
+pub(super) fn read(event: &str, input: &Input) -> HookReport {
     // The person's own hooks run in `~/.cursor`, so only the workspace says where the agent is.
     let cwd = input.first_text(&["workspace_roots.0", "cwd"]);
-    let mut report = Report::new(input.first_text(&["conversation_id", "session_id"]), cwd);
+    let mut report = HookReport::new(input.first_text(&["conversation_id", "session_id"]), cwd);
     report.turn_key = input.text("generation_id").map(str::to_owned);
     report.call_id = input.text("tool_use_id").map(str::to_owned);
     match event {
         "sessionStart" => report.session_starts(input),
         "beforeSubmitPrompt" => report.prompt_submitted(input),
         "postToolUse" | "postToolUseFailure" => {
-            // Somebody stopped it: the `stop` that follows says how the turn ended.
+            // The person stopped it: the `stop` that follows says how the turn ended.
             if input.flag("is_interrupt") {
                 report.alive();
             } else {
                 report.state(AgentState::Working);
             }
-            report.moment = Moment::AfterTool;
+            report.hook_point = HookPoint::AfterTool;
         }
         "stop" => stop(input, &mut report),
         "sessionEnd" => {
@@ -46,8 +46,8 @@ pub(super) fn read(event: &str, input: &Input) -> Report {
     report
 }
 
-/// Only a turn that completed is made to go on: somebody who stopped it wants it stopped.
-fn stop(input: &Input, report: &mut Report) {
+/// Only a turn that completed is made to go on: a person who stopped it wants it stopped.
+fn stop(input: &Input, report: &mut HookReport) {
     let why = |text: &str| Some(text.to_owned());
     match input.text("status") {
         Some("aborted") => report.state_with(Authority::Hook, AgentState::Ready, why("aborted")),
@@ -57,7 +57,7 @@ fn stop(input: &Input, report: &mut Report) {
             report.state(AgentState::Done);
             // One more would be passed over, and what it carries would be lost.
             if followed < LOOP_LIMIT {
-                report.moment = Moment::Stopping { already_blocked: followed > 0 };
+                report.hook_point = HookPoint::Stopping { already_blocked: followed > 0 };
             }
         }
     }
@@ -99,7 +99,7 @@ mod tests {
     use serde_json::json;
 
     /// The fields that the documents show for every event, and those of one.
-    fn report(event: &str, own: serde_json::Value) -> Report {
+    fn report(event: &str, own: serde_json::Value) -> HookReport {
         let mut input = json!({
             "conversation_id": "cdefee2d-2727-4b73-bf77-d9d830f31d2a",
             "generation_id": "26b45fb6-bdea-439c-b2dc-5e97ee00ecea",
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(event: &str, own: serde_json::Value, state: AgentState, moment: Moment, text: Option<&str>) {
+    fn check(event: &str, own: serde_json::Value, state: AgentState, moment: HookPoint, text: Option<&str>) {
         report(event, own).assert_says_only(state, moment, text);
     }
 
@@ -131,15 +131,15 @@ mod tests {
         use AgentState::{Exited, Ready, Working};
         let start = json!({"session_id": "cdefee2d-2727-4b73-bf77-d9d830f31d2a",
             "is_background_agent": false, "composer_mode": "agent"});
-        check("sessionStart", start, Ready, Moment::SessionStarts, None);
+        check("sessionStart", start, Ready, HookPoint::SessionStarts, None);
         let prompt = json!({"prompt": "make the tests pass",
             "attachments": [{"type": "file", "file_path": "/project/a.rs"}]});
-        check("beforeSubmitPrompt", prompt, Working, Moment::PromptSubmitted, Some("make the tests pass"));
+        check("beforeSubmitPrompt", prompt, Working, HookPoint::PromptSubmitted, Some("make the tests pass"));
         let end = json!({"session_id": "cdefee2d-2727-4b73-bf77-d9d830f31d2a", "reason": "user_close",
             "duration_ms": 45000, "is_background_agent": false, "final_status": "completed"});
-        check("sessionEnd", end, Exited, Moment::Other, None);
+        check("sessionEnd", end, Exited, HookPoint::Other, None);
         let end = json!({"reason": "error", "duration_ms": 45000, "error_message": "no\nnetwork"});
-        check("sessionEnd", end, Exited, Moment::Other, Some("no network"));
+        check("sessionEnd", end, Exited, HookPoint::Other, Some("no network"));
     }
 
     #[test]
@@ -147,14 +147,14 @@ mod tests {
         let after = json!({"tool_name": "Shell", "tool_input": {"command": "npm test"},
             "tool_output": "{\"exitCode\":0,\"stdout\":\"All tests passed\"}", "tool_use_id": "abc123",
             "cwd": "/project/web", "duration": 5432});
-        check("postToolUse", after.clone(), AgentState::Working, Moment::AfterTool, None);
+        check("postToolUse", after.clone(), AgentState::Working, HookPoint::AfterTool, None);
         assert_eq!(report("postToolUse", after).call_id.as_deref(), Some("abc123"));
         let failed = |interrupt: bool| {
             json!({"tool_name": "Shell", "tool_input": {"command": "npm test"}, "tool_use_id": "abc123",
                 "cwd": "/project", "error_message": "Command timed out after 30s",
                 "failure_type": "timeout", "duration": 5000, "is_interrupt": interrupt})
         };
-        check("postToolUseFailure", failed(false), AgentState::Working, Moment::AfterTool, None);
+        check("postToolUseFailure", failed(false), AgentState::Working, HookPoint::AfterTool, None);
         assert_eq!(report("postToolUseFailure", failed(true)).signals[0].content, SignalContent::Alive);
     }
 
@@ -162,12 +162,12 @@ mod tests {
     fn the_end_of_a_turn_from_documents() {
         use AgentState::{Done, Error, Ready};
         let stop = |status: &str, count: u32| json!({"status": status, "loop_count": count});
-        let stopping = |already_blocked| Moment::Stopping { already_blocked };
+        let stopping = |already_blocked| HookPoint::Stopping { already_blocked };
         check("stop", stop("completed", 0), Done, stopping(false), None);
         check("stop", stop("completed", 4), Done, stopping(true), None);
-        check("stop", stop("completed", 5), Done, Moment::Other, None);
-        check("stop", stop("aborted", 0), Ready, Moment::Other, Some("aborted"));
-        check("stop", stop("error", 0), Error, Moment::Other, None);
+        check("stop", stop("completed", 5), Done, HookPoint::Other, None);
+        check("stop", stop("aborted", 0), Ready, HookPoint::Other, Some("aborted"));
+        check("stop", stop("error", 0), Error, HookPoint::Other, None);
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
         let said = |event: &str, reply: &Reply| serde_json::to_value(answer(event, reply)).unwrap();
         let context = Reply::with_context("hello");
         assert_eq!(said("postToolUse", &context), json!({"additional_context": "hello"}));
-        assert_eq!(said("stop", &Reply::with_block("go")), json!({"followup_message": "go"}));
+        assert_eq!(said("stop", &Reply::with_stop_reason("go")), json!({"followup_message": "go"}));
         for event in ["beforeSubmitPrompt", "postToolUseFailure", "stop", "sessionEnd"] {
             assert_eq!(said(event, &context), json!({}), "{event}");
         }

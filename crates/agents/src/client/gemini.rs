@@ -6,28 +6,28 @@ use serde::Serialize;
 use super::answer::{EventOutput, Reply};
 use super::input::Input;
 use super::json::Value;
-use super::report::{Moment, Report};
+use super::report::{HookPoint, HookReport};
 use super::request;
 
-pub(super) fn read(event: &str, input: &Input) -> Report {
-    let mut report = Report::new(input.text("session_id"), input.text("cwd"));
+pub(super) fn read(event: &str, input: &Input) -> HookReport {
+    let mut report = HookReport::new(input.text("session_id"), input.text("cwd"));
     report.call_id = input.first_text(&["tool_call_id", "call_id"]).map(str::to_owned);
     match event {
         "SessionStart" => {
             report.state(AgentState::Ready);
-            report.moment = Moment::SessionStarts;
+            report.hook_point = HookPoint::SessionStarts;
         }
         "BeforeAgent" => {
             report.state(AgentState::Working);
             report.text = input.text("prompt").map(without_context).and_then(request::shorten);
-            report.moment = Moment::PromptSubmitted;
+            report.hook_point = HookPoint::PromptSubmitted;
         }
         "BeforeTool" => report.before_tool(input),
         "AfterTool" => {
             report.state(AgentState::Working);
             // Of a tool that could not run the model gets the error alone, without what a hook has added.
             if input.get("tool_response.error").is_none_or(|error| *error == Value::Null) {
-                report.moment = Moment::AfterTool;
+                report.hook_point = HookPoint::AfterTool;
             }
         }
         "AfterAgent" => report.done(input, "prompt_response", false),
@@ -43,7 +43,7 @@ pub(super) fn read(event: &str, input: &Input) -> Report {
 
 /// It has no other hook for permissions, and asks at once: believed like a hook, or the `working` of the moment before
 /// would hold against it.
-fn notification(input: &Input, report: &mut Report) {
+fn notification(input: &Input, report: &mut HookReport) {
     let details = input.get("details").unwrap_or(&Value::Null);
     let message = input.text("message").and_then(request::shorten);
     if input.text("notification_type") != Some("ToolPermission") {
@@ -129,18 +129,18 @@ mod tests {
 
     #[test]
     fn nothing_goes_into_the_result_of_a_tool_that_could_not_run() {
-        let check = |response: serde_json::Value, moment: Moment| {
+        let check = |response: serde_json::Value, moment: HookPoint| {
             let input = json!({"session_id": "s", "tool_response": response});
             let report = read("AfterTool", &Input::read(input.to_string().as_bytes()).unwrap());
             assert_eq!(
-                (report.moment, &report.signals[0].content),
+                (report.hook_point, &report.signals[0].content),
                 (moment, &SignalContent::State(AgentState::Working))
             );
         };
-        check(json!({"llmContent": "Exit Code: 3", "error": null}), Moment::AfterTool);
-        check(json!({"llmContent": "Exit Code: 3"}), Moment::AfterTool);
+        check(json!({"llmContent": "Exit Code: 3", "error": null}), HookPoint::AfterTool);
+        check(json!({"llmContent": "Exit Code: 3"}), HookPoint::AfterTool);
         let error = json!({"message": "File not found.", "type": "file_not_found"});
-        check(json!({"llmContent": "x", "error": error}), Moment::Other);
+        check(json!({"llmContent": "x", "error": error}), HookPoint::Other);
     }
 
     #[test]

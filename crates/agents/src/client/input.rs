@@ -1,9 +1,9 @@
-//! What a hook is told on its standard input, as far as anybody here reads it.
+//! A hook's standard input, as far as Ringer reads it.
 
 use std::io::Read;
 
 use super::json::{InputError, Limits, Reader, Value};
-use super::text::Text;
+use super::text::TruncatedText;
 
 /// The longest input that is read, in bytes. More is refused: no client sends it.
 pub const MAX_INPUT: u64 = 64 * 1024 * 1024;
@@ -13,7 +13,7 @@ pub const MAX_KEPT: usize = 8 * 1024;
 const LIMITS: Limits =
     Limits { document: MAX_INPUT, text: MAX_KEPT, field: 12 * 1024, total: 256 * 1024, keeps: is_known };
 
-/// The members that somebody here reads, at any depth. Of what a tool answered only whether it failed is among them: the
+/// The members that Ringer reads, at any depth. Of what a tool answered only whether it failed is among them: the
 /// rest is what is big.
 const KNOWN: &[&str] = &[
     // Who, where, which turn.
@@ -108,7 +108,7 @@ fn is_known(name: &str) -> bool {
 
 /// What a hook was told: the known fields, each cut to a bound.
 ///
-/// It takes less than half a megabyte, whatever it was read from. Fields that nobody here knows are passed over:
+/// It takes less than half a megabyte, whatever it was read from. Unknown fields are skipped:
 /// clients add some with every version.
 ///
 /// ```
@@ -160,7 +160,7 @@ impl Input {
         end.trim_end().lines().next_back().map(str::trim)
     }
 
-    pub(super) fn whole_text(&self, path: &str) -> Option<&Text> {
+    pub(super) fn whole_text(&self, path: &str) -> Option<&TruncatedText> {
         match self.get(path) {
             Some(Value::Text(text)) if !text.head.is_empty() => Some(text),
             _ => None,

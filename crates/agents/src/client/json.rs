@@ -1,13 +1,13 @@
 //! A JSON reader that keeps little of a document, however long the document is.
 //!
-//! A tool's result may have fifty megabytes. `serde_json` reads a string whole before anybody can refuse it; this reads
+//! A tool's result may have fifty megabytes. `serde_json` reads a whole string before its length can be checked; this reads
 //! in small steps, keeps the members whose names are known, cuts long texts while it reads them, and walks over the
 //! rest. On what it keeps it agrees with `serde_json`, with one exception: a text with half a surrogate pair, which
 //! JavaScript writes when it cuts an emoji in two, is repaired and not refused.
 
 use std::io::{self, Read};
 
-use super::text::{Kept, Text};
+use super::text::{TextBuilder, TruncatedText};
 
 /// How deep arrays and objects may be nested: as deep as `serde_json` goes.
 const MAX_DEPTH: usize = 127;
@@ -16,7 +16,7 @@ const MAX_NUMBER: usize = 64;
 /// What is read at once.
 const STEP: usize = 32 * 1024;
 /// What a value costs besides its text: about what it takes in memory.
-const NODE: usize = 128;
+const NODE_COST: usize = 128;
 
 /// Why an input cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +72,7 @@ pub(super) enum Value {
     Bool(bool),
     /// As it was written.
     Number(String),
-    Text(Text),
+    Text(TruncatedText),
     List {
         items: Vec<Value>,
         /// How many there were, kept or not.
@@ -123,8 +123,8 @@ impl<R: Read> Reader<R> {
 
     fn value(&mut self, depth: usize, keep: Option<&mut usize>) -> Result<Option<Value>> {
         self.skip_space()?;
-        let keep = keep.filter(|room| **room >= NODE).map(|room| {
-            *room -= NODE;
+        let keep = keep.filter(|room| **room >= NODE_COST).map(|room| {
+            *room -= NODE_COST;
             room
         });
         match self.need()? {
@@ -258,9 +258,9 @@ impl<R: Read> Reader<R> {
     }
 
     /// A text, of which at most so many bytes are kept; `None` keeps nothing.
-    fn text(&mut self, most: Option<usize>) -> Result<Text> {
+    fn text(&mut self, most: Option<usize>) -> Result<TruncatedText> {
         self.take(b'"', "a text")?;
-        let mut kept = Kept::new(most);
+        let mut kept = TextBuilder::new(most);
         loop {
             self.need()?;
             let rest = &self.buffer[self.at..self.end];
@@ -283,7 +283,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn escape(&mut self, kept: &mut Kept) -> Result<()> {
+    fn escape(&mut self, kept: &mut TextBuilder) -> Result<()> {
         let byte = self.need()?;
         self.at += 1;
         let plain = match byte {

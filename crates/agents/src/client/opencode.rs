@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::answer::Reply;
 use super::input::Input;
 use super::json::Value;
-use super::report::{Moment, Report};
+use super::report::{HookPoint, HookReport};
 use super::request;
 
 /// Where the session's id may stand.
@@ -23,12 +23,12 @@ const SESSION: [&str; 6] = [
     "input.sessionID",
 ];
 
-pub(super) fn read(event: &str, input: &Input) -> Report {
+pub(super) fn read(event: &str, input: &Input) -> HookReport {
     // A subagent is a session of its own. It works for the session above it, and that one is told of.
     let parent = input.first_text(&["parentID", "properties.info.parentID", "properties.parentID"]);
     let subagent = parent.is_some();
     let cwd = input.first_text(&["cwd", "directory", "properties.info.directory"]);
-    let mut report = Report::new(parent.or_else(|| input.first_text(&SESSION)), cwd);
+    let mut report = HookReport::new(parent.or_else(|| input.first_text(&SESSION)), cwd);
     let calls = ["call_id", "callID", "input.callID", "properties.callID", "properties.tool.callID"];
     report.call_id = input.first_text(&calls).map(str::to_owned);
     match event {
@@ -37,20 +37,20 @@ pub(super) fn read(event: &str, input: &Input) -> Report {
         }
         "session.created" => {
             report.state(AgentState::Ready);
-            report.moment = Moment::SessionStarts;
+            report.hook_point = HookPoint::SessionStarts;
         }
         "chat.message" => {
             report.state(AgentState::Working);
             report.text = input.text("prompt").and_then(request::shorten);
-            report.moment = Moment::PromptSubmitted;
+            report.hook_point = HookPoint::PromptSubmitted;
         }
         "tool.execute.before" => {
             report.state(AgentState::Working);
-            report.moment = Moment::BeforeTool;
+            report.hook_point = HookPoint::BeforeTool;
         }
         "tool.execute.after" => {
             report.state(AgentState::Working);
-            report.moment = Moment::AfterTool;
+            report.hook_point = HookPoint::AfterTool;
         }
         "permission.asked" | "permission.updated" => {
             let wish = permission(input.get("properties").unwrap_or(&Value::Null), report.cwd.as_deref());
@@ -64,9 +64,9 @@ pub(super) fn read(event: &str, input: &Input) -> Report {
         "session.status" => status(input, &mut report),
         "session.idle" => {
             report.done(input, "last_assistant_message", false);
-            // `opencode run`: nobody would read what is given to it now.
+            // `opencode run`: what is given to it now would not be read.
             if input.flag("ends_with_turn") {
-                report.moment = Moment::Other;
+                report.hook_point = HookPoint::Other;
             }
         }
         "session.error" => failure(input, &mut report),
@@ -92,7 +92,7 @@ fn permission(asked: &Value, cwd: Option<&str>) -> Option<String> {
     }
 }
 
-fn status(input: &Input, report: &mut Report) {
+fn status(input: &Input, report: &mut HookReport) {
     match input.text("properties.status.type") {
         Some("busy") => report.state(AgentState::Working),
         // It tries again by itself: nothing to tell but that it waits for its provider.
@@ -107,9 +107,9 @@ fn status(input: &Input, report: &mut Report) {
     }
 }
 
-fn failure(input: &Input, report: &mut Report) {
+fn failure(input: &Input, report: &mut HookReport) {
     let name = input.first_text(&["properties.error.name", "error.name"]);
-    // Somebody stopped it by hand. `session.idle` follows.
+    // The person stopped it by hand. `session.idle` follows.
     if name == Some("MessageAbortedError") {
         report.alive();
         return;
@@ -151,7 +151,7 @@ mod tests {
     use ringer_core::SignalContent;
     use serde_json::json;
 
-    fn report(event: &str, input: &serde_json::Value) -> Report {
+    fn report(event: &str, input: &serde_json::Value) -> HookReport {
         read(event, &Input::read(input.to_string().as_bytes()).unwrap())
     }
 
@@ -211,16 +211,16 @@ mod tests {
     #[test]
     fn tools_and_the_end_of_a_turn() {
         let tool = report("tool.execute.after", &json!({"sessionID": "s", "callID": "c", "tool": "bash"}));
-        assert_eq!((tool.moment, tool.call_id.as_deref()), (Moment::AfterTool, Some("c")));
+        assert_eq!((tool.hook_point, tool.call_id.as_deref()), (HookPoint::AfterTool, Some("c")));
         let output = answer("tool.execute.after", &Reply::with_context("hello"));
         assert_eq!(output.append.as_deref(), Some("\n\nhello"));
         let idle = report("session.idle", &json!({"properties": {"sessionID": "s"}}));
-        assert_eq!(idle.moment, Moment::Stopping { already_blocked: false });
+        assert_eq!(idle.hook_point, HookPoint::Stopping { already_blocked: false });
         assert_eq!(idle.signals[0].content, SignalContent::State(AgentState::Done));
         let last = report("session.idle", &json!({"session_id": "s", "ends_with_turn": true}));
-        assert_eq!((last.moment, &last.signals), (Moment::Other, &idle.signals));
+        assert_eq!((last.hook_point, &last.signals), (HookPoint::Other, &idle.signals));
         let child = report("session.idle", &json!({"properties": {"sessionID": "s"}, "parentID": "p"}));
-        assert_eq!((child.subagent, child.moment), (true, Moment::Other));
+        assert_eq!((child.subagent, child.hook_point), (true, HookPoint::Other));
         assert_eq!(child.session_id.as_deref(), Some("p"));
         assert_eq!(child.signals[0].content, SignalContent::Alive);
     }

@@ -10,13 +10,13 @@ use super::request::{self, shorten};
 /// The word on the last line of a message that says that the agent waits, unless the person set another.
 pub const WAITING: &str = "WAITING";
 
-/// What may be answered to a hook call.
+/// At which point of a turn a hook is called, which decides what may be answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Moment {
+pub enum HookPoint {
     /// A session begins: instructions can go in.
     SessionStarts,
-    /// The person, or somebody for them, said something: context can go in with it.
+    /// A prompt was sent, by the person or a program: context can go in with it.
     PromptSubmitted,
     /// A tool is about to run. Nothing goes in.
     BeforeTool,
@@ -24,7 +24,7 @@ pub enum Moment {
     AfterTool,
     /// The turn ends, and can be made to go on.
     Stopping {
-        /// Whether it was made to go on before. Whoever does it again may keep it going for ever.
+        /// Whether it was made to go on before. Doing it again may keep it going for ever.
         already_blocked: bool,
     },
     /// Nothing can be answered.
@@ -34,24 +34,24 @@ pub enum Moment {
 
 /// What a hook call says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
-    /// The session. `None` if the call is about none that anybody should hear of.
+pub struct HookReport {
+    /// The session. `None` if the call is about none that is to be reported.
     pub session_id: Option<String>,
     /// Where it works.
     pub cwd: Option<String>,
     /// What it says of the agent's state. They hold for the session also when a subagent was the one who acted.
     pub signals: Vec<Signal>,
-    /// Whether a subagent (or another helper of the client) acted. It is silent: nothing goes into its turns, and its
-    /// end is nobody's business.
+    /// Whether a subagent (or another helper of the client) acted. Nothing goes into its turns, and its
+    /// end is not reported.
     pub subagent: bool,
     /// The client's id of the turn, where it has one.
     pub turn_key: Option<String>,
     /// The tool call it is about.
     pub call_id: Option<String>,
     /// Messages of ours that it brings, by their ids.
-    pub arrived: Vec<String>,
+    pub confirmed_ids: Vec<String>,
     /// What may be answered.
-    pub moment: Moment,
+    pub hook_point: HookPoint,
     /// What the client said about itself: limits, models.
     pub observations: Vec<Observation>,
     /// In a line: the question, what it wants to do, the error, the last message, the prompt.
@@ -60,9 +60,9 @@ pub struct Report {
     pub last_line: Option<String>,
 }
 
-impl Report {
-    /// Heeds another marker than [`WAITING`]: a turn whose last line is the marker did not complete, the agent waits.
-    pub fn heed_marker(&mut self, marker: &str) {
+impl HookReport {
+    /// Applies another marker than [`WAITING`]: a turn whose last line is the marker did not complete, the agent waits.
+    pub fn apply_waiting_marker(&mut self, marker: &str) {
         if !self.last_line.as_deref().is_some_and(|line| ends_with_waiting_marker(line, marker)) {
             return;
         }
@@ -81,7 +81,6 @@ impl Report {
         Self { session_id: session_id.map(str::to_owned), cwd: cwd.map(str::to_owned), ..Self::default() }
     }
 
-    /// It lives, and nothing else is known.
     /// A session begins. After a compaction it goes on where it was, in or out of a turn: `ready` would end the turn.
     pub(super) fn session_starts(&mut self, input: &Input) {
         if input.text("source") == Some("compact") {
@@ -89,16 +88,17 @@ impl Report {
         } else {
             self.state(AgentState::Ready);
         }
-        self.moment = Moment::SessionStarts;
+        self.hook_point = HookPoint::SessionStarts;
     }
 
     /// The person said something.
     pub(super) fn prompt_submitted(&mut self, input: &Input) {
         self.state(AgentState::Working);
         self.text = input.text("prompt").and_then(shorten);
-        self.moment = Moment::PromptSubmitted;
+        self.hook_point = HookPoint::PromptSubmitted;
     }
 
+    /// It is alive, and nothing else is known.
     pub(super) fn alive(&mut self) {
         let signal =
             Signal { authority: Authority::Hook, content: SignalContent::Alive, text: None, pending: false };
@@ -144,7 +144,7 @@ impl Report {
         } else {
             self.state(AgentState::Working);
         }
-        self.moment = Moment::BeforeTool;
+        self.hook_point = HookPoint::BeforeTool;
     }
 
     /// Its turn ended, with the message at that path.
@@ -156,8 +156,8 @@ impl Report {
         self.signals.push(signal);
         self.text = message;
         self.last_line = input.last_line(path).map(str::to_owned);
-        self.moment = Moment::Stopping { already_blocked: input.flag("stop_hook_active") };
-        self.heed_marker(WAITING);
+        self.hook_point = HookPoint::Stopping { already_blocked: input.flag("stop_hook_active") };
+        self.apply_waiting_marker(WAITING);
     }
 
     /// The client said something about itself; `source` is a row of the core's catalogue.
@@ -167,21 +167,21 @@ impl Report {
         }
     }
 
-    /// A subagent acted: the agent's own mail must not go into the subagent's turn.
+    /// A subagent acted: messages for the agent must not go into the subagent's turn.
     pub(super) fn of_subagent(mut self) -> Self {
         self.subagent = true;
-        self.moment = Moment::Other;
+        self.hook_point = HookPoint::Other;
         self
     }
 }
 
 #[cfg(test)]
-impl Report {
+impl HookReport {
     /// It says that the agent is in this state, and nothing else.
     #[track_caller]
-    pub(super) fn assert_says_only(&self, state: AgentState, moment: Moment, text: Option<&str>) {
+    pub(super) fn assert_says_only(&self, state: AgentState, moment: HookPoint, text: Option<&str>) {
         assert_eq!(
-            (&self.signals[0].content, self.moment, self.text.as_deref()),
+            (&self.signals[0].content, self.hook_point, self.text.as_deref()),
             (&SignalContent::State(state), moment, text)
         );
         assert!(self.signals.len() == 1 && !self.subagent && self.observations.is_empty());
@@ -192,9 +192,9 @@ impl Report {
 mod tests {
     use super::*;
 
-    fn stop(message: &str) -> Report {
+    fn stop(message: &str) -> HookReport {
         let message = serde_json::json!({ "last_assistant_message": message }).to_string();
-        let mut report = Report::default();
+        let mut report = HookReport::default();
         report.done(&Input::read(message.as_bytes()).unwrap(), "last_assistant_message", false);
         report
     }
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(stop(&format!("{}\nWAITING", "x".repeat(100_000))).signals[0].content, waits);
         let mut report = stop("Which?\nYOUR TURN");
         assert_ne!(report.signals[0].content, waits);
-        report.heed_marker("YOUR TURN");
+        report.apply_waiting_marker("YOUR TURN");
         assert_eq!((&report.signals[0].content, report.text.as_deref()), (&waits, Some("Which?")));
     }
 }

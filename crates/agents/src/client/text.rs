@@ -5,7 +5,7 @@ const MAX_TAIL: usize = 1024;
 
 /// A text, or its beginning and its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Text {
+pub(super) struct TruncatedText {
     pub(super) head: String,
     /// The last part of a text that was cut; empty if it was not.
     pub(super) tail: String,
@@ -14,7 +14,7 @@ pub(super) struct Text {
 
 /// A text on its way in.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct TextBuilder {
     /// `None`: nothing is kept.
     most: Option<usize>,
     head: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct Kept {
     high: Option<u32>,
 }
 
-impl Kept {
+impl TextBuilder {
     /// At most so many bytes of the beginning; `None` keeps nothing at all.
     pub(super) fn new(most: Option<usize>) -> Self {
         Self { most, ..Self::default() }
@@ -81,7 +81,7 @@ impl Kept {
     }
 
     /// The text, or what was kept of it.
-    pub(super) fn finish(mut self) -> Text {
+    pub(super) fn finish(mut self) -> TruncatedText {
         self.settle_half();
         if self.cut {
             // Between two characters, not inside one.
@@ -94,7 +94,7 @@ impl Kept {
             self.tail.drain(..inside);
         }
         let readable = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Text { head: readable(&self.head), tail: readable(&self.tail), cut: self.cut }
+        TruncatedText { head: readable(&self.head), tail: readable(&self.tail), cut: self.cut }
     }
 }
 
@@ -102,8 +102,8 @@ impl Kept {
 mod tests {
     use super::*;
 
-    fn kept(most: usize, pieces: &[&[u8]]) -> Text {
-        let mut kept = Kept::new(Some(most));
+    fn kept(most: usize, pieces: &[&[u8]]) -> TruncatedText {
+        let mut kept = TextBuilder::new(Some(most));
         for piece in pieces {
             kept.push(piece);
         }
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn halves_of_a_pair_that_lost_each_other_are_repaired() {
         let check = |units: &[u32], expected: &str| {
-            let mut kept = Kept::new(Some(64));
+            let mut kept = TextBuilder::new(Some(64));
             for unit in units {
                 kept.push_unit(*unit);
             }

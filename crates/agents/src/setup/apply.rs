@@ -1,6 +1,6 @@
 //! Carrying out a [`Plan`].
 //!
-//! For each file that changes, in this order: a dated backup beside it, the record ([`Receipts`]), the replacement. So a
+//! For each file that changes, in this order: a dated backup beside it, the record ([`SetupRecords`]), the replacement. So a
 //! crash at any point leaves the old file or the new one, and a record that is true of both.
 
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::SetupError;
 use super::plan::{Action, FileChange, Plan, read};
-use super::receipt::{Original, Receipt, Receipts, fingerprint};
+use super::record::{OriginalFile, SetupRecord, SetupRecords, fingerprint};
 use super::replace::{Step, Watch, ask, beside, replace, resolve, write_new};
 
 /// How many backups of a file are kept. The one that leads back to the file before us stays besides.
@@ -61,11 +61,17 @@ pub fn apply_watched(
     }
     fs::create_dir_all(state).map_err(SetupError::io("making", state))?;
     let _lock = lock(state)?;
-    let mut receipts = Receipts::load(state)?;
+    let mut receipts = SetupRecords::load(state)?;
     let mut empty = Vec::new();
     for change in plan.changes.iter().filter(|change| change.is_change()) {
-        let mut desk =
-            Desk { state, time, receipts: &mut receipts, applied: &mut applied, empty: &mut empty, watch };
+        let mut desk = FileUpdate {
+            state,
+            time,
+            receipts: &mut receipts,
+            applied: &mut applied,
+            empty: &mut empty,
+            watch,
+        };
         match plan.action {
             Action::Setup(_) => desk.set_up(change)?,
             Action::Remove => desk.remove(change)?,
@@ -81,17 +87,17 @@ pub fn apply_watched(
 }
 
 /// What the work on one file needs.
-struct Desk<'a> {
+struct FileUpdate<'a> {
     state: &'a Path,
     time: &'a BackupTime,
-    receipts: &'a mut Receipts,
+    receipts: &'a mut SetupRecords,
     applied: &'a mut Applied,
     /// Directories that we once made and that may be empty now.
     empty: &'a mut Vec<PathBuf>,
     watch: Watch<'a>,
 }
 
-impl Desk<'_> {
+impl FileUpdate<'_> {
     fn set_up(&mut self, change: &FileChange) -> Result<(), SetupError> {
         let (path, real) = (change.path(), resolve(change.path())?);
         ask(self.watch, Step::MakeDirectory, path)?;
@@ -105,13 +111,13 @@ impl Desk<'_> {
                 made = [old.made, made].concat();
                 old.original
             }
-            (None, Some(path), Some(bytes)) => Original::Backup { path, fingerprint: fingerprint(bytes) },
-            _ => Original::Absent,
+            (None, Some(path), Some(bytes)) => OriginalFile::Backup { path, fingerprint: fingerprint(bytes) },
+            _ => OriginalFile::Absent,
         };
         let left =
             [&change.after, &change.before].into_iter().flatten().map(|bytes| fingerprint(bytes)).collect();
         ask(self.watch, Step::WriteReceipt, path)?;
-        self.receipts.put(path, Receipt { left, original, made });
+        self.receipts.put(path, SetupRecord { left, original, made });
         self.save_receipts()?;
 
         replace(&real, change.before.as_deref(), change.after.as_deref(), self.watch)?;
@@ -121,7 +127,7 @@ impl Desk<'_> {
 
     fn remove(&mut self, change: &FileChange) -> Result<(), SetupError> {
         let (path, real) = (change.path(), resolve(change.path())?);
-        // What we wrote and nobody touched is no loss.
+        // What Ringer wrote and the person has not changed is no loss.
         if !(change.untouched && change.after.is_none()) {
             self.back_up(change)?;
         }

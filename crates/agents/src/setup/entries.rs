@@ -1,13 +1,13 @@
 //! What each client is told to run, and how we know our own entries again.
 //!
 //! A hook entry is one shell line. It ends in [`MARKER`], which is how an entry is known as ours whatever path or form it
-//! has; entries without it belong to somebody else and stay.
+//! has; entries without it are not Ringer's and stay.
 
 use std::path::Path;
 
 use super::error::SetupError;
 use super::obstacle::GEMINI_NAME;
-use super::splice::Fresh;
+use super::splice::NewValue;
 use crate::client::Client;
 
 /// The end of every shell line that we write.
@@ -86,30 +86,30 @@ impl Client {
     }
 
     /// The entry that an event's array gets: one handler, for every tool, in a group where the client has them.
-    pub(crate) fn entry(self, program: &Program, event: &str) -> Fresh {
-        let line = Fresh::Text(program.shell_line(self, event));
-        let timeout = Fresh::Number(TIMEOUT_SECONDS);
+    pub(crate) fn entry(self, program: &Program, event: &str) -> NewValue {
+        let line = NewValue::Text(program.shell_line(self, event));
+        let timeout = NewValue::Number(TIMEOUT_SECONDS);
         match self {
-            Self::Cursor => Fresh::Object(vec![("command", line), ("timeout", timeout)]),
+            Self::Cursor => NewValue::Object(vec![("command", line), ("timeout", timeout)]),
             Self::Copilot => {
-                let kind = Fresh::Text("command".to_owned());
-                Fresh::Object(vec![("type", kind), ("bash", line), ("timeoutSec", timeout)])
+                let kind = NewValue::Text("command".to_owned());
+                NewValue::Object(vec![("type", kind), ("bash", line), ("timeoutSec", timeout)])
             }
             _ => self.group(line),
         }
     }
 
-    fn group(self, line: Fresh) -> Fresh {
-        let mut handler = vec![("type", Fresh::Text("command".to_owned()))];
+    fn group(self, line: NewValue) -> NewValue {
+        let mut handler = vec![("type", NewValue::Text("command".to_owned()))];
         if self == Self::Gemini {
             // Gemini shows this name in its hook panel; without it, the whole shell line.
-            handler.push(("name", Fresh::Text(GEMINI_NAME.to_owned())));
+            handler.push(("name", NewValue::Text(GEMINI_NAME.to_owned())));
         }
         handler.push(("command", line));
         // Gemini counts milliseconds, the others seconds.
         let timeout = if self == Self::Gemini { TIMEOUT_SECONDS * 1000 } else { TIMEOUT_SECONDS };
-        handler.push(("timeout", Fresh::Number(timeout)));
-        Fresh::Object(vec![("hooks", Fresh::Array(vec![Fresh::Object(handler)]))])
+        handler.push(("timeout", NewValue::Number(timeout)));
+        NewValue::Object(vec![("hooks", NewValue::Array(vec![NewValue::Object(handler)]))])
     }
 
     /// Whether a shell line in this client's hook file is ours: by its marker, or in a form that older versions and

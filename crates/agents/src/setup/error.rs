@@ -58,7 +58,7 @@ pub enum SetupError {
         /// The most that we read.
         limit: u64,
     },
-    /// A file of somebody else is in the place of ours.
+    /// A file that is not Ringer's is in the place of Ringer's.
     #[error("{} was not written by ringer", .0.display())]
     Foreign(PathBuf),
     /// The file is not what it was when the plan was made.
@@ -66,7 +66,7 @@ pub enum SetupError {
     Changed(PathBuf),
     /// The record of what we wrote cannot be read.
     #[error("{} cannot be read: {message}", path.display())]
-    Receipts {
+    SetupRecords {
         /// The record.
         path: PathBuf,
         /// What is wrong with it.

@@ -19,7 +19,7 @@ pub enum Scope {
 
 /// The directories that decide where settings are. The caller reads the environment; nothing here does.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct ClientPaths {
     /// The person's home.
     pub home: PathBuf,
     /// `$XDG_CONFIG_HOME`, for opencode; else `.config` in the home.
@@ -43,7 +43,7 @@ const CLAUDE_MANAGED: &str = if cfg!(target_os = "macos") {
     "/etc/claude-code/managed-settings.json"
 };
 
-impl Places {
+impl ClientPaths {
     /// The usual places below a home.
     pub fn new(home: impl Into<PathBuf>) -> Self {
         let home = home.into();
@@ -135,7 +135,7 @@ pub struct Target {
 
 /// What is known of a client on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct DetectedClient {
     /// The client.
     pub client: Client,
     /// Its program, if it is on the search path.
@@ -146,7 +146,7 @@ pub struct Found {
     pub has_directory: bool,
 }
 
-impl Found {
+impl DetectedClient {
     /// Whether a setup makes sense: the program can be run, or it has been.
     pub fn is_installed(&self) -> bool {
         self.program.is_some() || self.has_directory
@@ -154,12 +154,12 @@ impl Found {
 }
 
 /// Every client that we know, with what is there of it. `search` is the value of `PATH`.
-pub fn find(search: &OsStr, places: &Places) -> Vec<Found> {
+pub fn find(search: &OsStr, places: &ClientPaths) -> Vec<DetectedClient> {
     let found = Client::ALL.into_iter().filter_map(|client| {
         let directory = places.directory(client, Scope::User).ok()?;
         let has_directory = directory.is_dir();
         let program = client.programs().iter().find_map(|name| find_program(name, search));
-        Some(Found { client, program, directory, has_directory })
+        Some(DetectedClient { client, program, directory, has_directory })
     });
     found.collect()
 }

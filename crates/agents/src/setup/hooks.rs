@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::entries::Program;
 use super::jsonc::{self, Body, Document, JsoncError, Node, Slot};
-use super::splice::{self, Fresh, Manner};
+use super::splice::{self, Formatting, NewValue};
 use crate::client::Client;
 
 /// Far more steps than any file needs; reaching it means that a step did not do what it should.
@@ -61,7 +61,7 @@ pub(crate) fn strip(client: Client, text: &str, kept: &Kept) -> Result<String, J
     })
 }
 
-/// Whether a text has nothing in it but an empty object, or one with a version, so that the file is of no use to anybody.
+/// Whether a text has nothing in it but an empty object, or one with a version, so that the file has no effect.
 pub(crate) fn is_bare(client: Client, text: &str) -> bool {
     let solid: String = text.trim_start_matches('\u{feff}').split_whitespace().collect();
     solid == "{}" || (client.is_flat() && solid == format!("{{\"version\":{VERSION}}}"))
@@ -84,24 +84,24 @@ fn repeat(
 /// The first thing that is missing, wrong or too much, put right.
 fn install_step(client: Client, program: &Program, text: &str) -> Result<Option<String>, JsoncError> {
     let document = jsonc::parse(text)?;
-    let manner = Manner::of(text, document.root.as_ref());
+    let manner = Formatting::of(text, document.root.as_ref());
     let all = || {
         let events = client.hook_events().iter();
-        Fresh::Object(
-            events.map(|event| (*event, Fresh::Array(vec![client.entry(program, event)]))).collect(),
+        NewValue::Object(
+            events.map(|event| (*event, NewValue::Array(vec![client.entry(program, event)]))).collect(),
         )
     };
     let Some(root) = &document.root else {
         let gap =
             if text.is_empty() || text.ends_with(['\n', '\u{feff}']) { "" } else { splice::newline_of(text) };
-        let version = client.is_flat().then_some(("version", Fresh::Number(VERSION)));
+        let version = client.is_flat().then_some(("version", NewValue::Number(VERSION)));
         let members = version.into_iter().chain([("hooks", all())]).collect();
-        return Ok(Some(format!("{text}{gap}{}", splice::document(&Fresh::Object(members), &manner))));
+        return Ok(Some(format!("{text}{gap}{}", splice::document(&NewValue::Object(members), &manner))));
     };
     if root.object().is_none() {
         return Err(JsoncError::at(text, root.span.start, "the document is not an object"));
     }
-    // A missing one counts as the first; what another one means, nobody here knows.
+    // A missing one counts as the first; what another one means is not known.
     let version = root.member("version").filter(|_| client.is_flat()).map(|(_, version)| version);
     if let Some(version) = version.filter(|version| text[version.span.clone()] != VERSION.to_string()) {
         return Err(JsoncError::at(text, version.span.start, "the version of this file is not known"));
@@ -130,7 +130,7 @@ fn install_step(client: Client, program: &Program, text: &str) -> Result<Option<
     let Some(event) = missing else { return Ok(None) };
     let fresh = client.entry(program, event);
     let Some((_, array)) = hooks.member(event) else {
-        return Ok(splice::append(text, hooks, &manner, Some(event), &Fresh::Array(vec![fresh])));
+        return Ok(splice::append(text, hooks, &manner, Some(event), &NewValue::Array(vec![fresh])));
     };
     if array.array().is_none() {
         return Err(JsoncError::at(text, array.span.start, "the hooks of this event are not an array"));
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_flat_file_from_documents() {
-        // As Cursor's page shows it, with a hook of somebody else.
+        // As Cursor's page shows it, with a hook that is not Ringer's.
         let text = "{\n  \"version\": 1,\n  \"hooks\": {\n    \"stop\": [{ \"command\": \"./audit.sh\", \"loop_limit\": 10 }]\n  }\n}\n";
         for client in [Client::Cursor, Client::Copilot] {
             let out = install(client, &program(), text).unwrap();

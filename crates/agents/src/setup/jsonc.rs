@@ -126,7 +126,7 @@ impl Document {
         self.comments.first().copied()
     }
 
-    /// Whether somebody's comment is in `outer` but not in `inner`.
+    /// Whether a comment is in `outer` but not in `inner`.
     pub(crate) fn has_comment_around(&self, outer: &Range<usize>, inner: &Range<usize>) -> bool {
         self.comments.iter().any(|at| outer.contains(at) && !inner.contains(at))
     }

@@ -18,7 +18,7 @@ const KEY: &str = "notify";
 pub(crate) enum Outcome {
     /// It shall have these bytes.
     Text(String),
-    /// Somebody else's `notify` is there: this value.
+    /// A `notify` that is not Ringer's is there: this value.
     Foreign(String),
 }
 
@@ -70,20 +70,20 @@ pub(crate) fn strip(text: &str) -> Result<String, TomlError> {
             start = before.len();
         }
     } else {
-        // A comment that somebody wrote behind it is not ours.
+        // A comment behind it is not Ringer's.
         end += rest.len() - rest.trim_start_matches([' ', '\t']).len();
     }
     Ok(format!("{bom}{}{}", &body[..start], &body[end..]))
 }
 
-struct Found {
+struct NotifyEntry {
     key_start: usize,
     value: Range<usize>,
     words: Vec<String>,
     ours: bool,
 }
 
-fn find(document: &Document<&str>) -> Option<Found> {
+fn find(document: &Document<&str>) -> Option<NotifyEntry> {
     let (key, item) = document.as_table().get_key_value(KEY)?;
     let words: Vec<String> = item.as_array().map_or_else(Vec::new, |array| {
         array.iter().map(|word| word.as_str().unwrap_or_default().to_owned()).collect()
@@ -92,7 +92,12 @@ fn find(document: &Document<&str>) -> Option<Found> {
         if is_ringer(program) && hook == "hook" && client == "codex" && event == KEY);
     let value = item.span().unwrap_or_default();
     let key_start = key.span().map(|span| span.start);
-    Some(Found { key_start: key_start.unwrap_or_default(), ours: ours && key_start.is_some(), value, words })
+    Some(NotifyEntry {
+        key_start: key_start.unwrap_or_default(),
+        ours: ours && key_start.is_some(),
+        value,
+        words,
+    })
 }
 
 /// Where the last value that belongs to the root ends; `a.b = 1` belongs to it, `[a]` does not.

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::find::{Places, Scope};
+use super::find::{ClientPaths, Scope};
 use super::jsonc::{self, Document, JsoncError, Kind, Node};
 use super::plan::{Note, read};
 use super::trust;
@@ -37,7 +37,12 @@ pub enum ObstacleKind {
 
 /// Why a client does not run the hooks of this scope; nothing if all seems well. `repository` is the one that the client
 /// would run in, whose own settings count too. A file that cannot be read says nothing here: setup and doctor report it.
-pub fn obstacles(client: Client, scope: Scope, places: &Places, repository: Option<&Path>) -> Vec<Obstacle> {
+pub fn obstacles(
+    client: Client,
+    scope: Scope,
+    places: &ClientPaths,
+    repository: Option<&Path>,
+) -> Vec<Obstacle> {
     let Ok(targets) = places.targets(client, scope) else { return Vec::new() };
     let [first, others @ ..] = targets.as_slice() else { return Vec::new() };
     let Some(text) = read_text(&first.path) else { return Vec::new() };
@@ -128,7 +133,7 @@ pub(super) fn display_name(client: Client) -> &'static str {
 }
 
 /// `disableAllHooks`: of the files that set it, the first in Claude Code's own order counts.
-fn claude(places: &Places, repository: Option<&Path>) -> Option<Obstacle> {
+fn claude(places: &ClientPaths, repository: Option<&Path>) -> Option<Obstacle> {
     let managed = &places.claude_managed;
     if is_true(managed, "allowManagedHooksOnly") == Some(true) {
         let what = "only an administrator's hooks are allowed";

@@ -13,13 +13,13 @@ use similar::TextDiff;
 use super::conf;
 use super::entries::Program;
 use super::error::SetupError;
-use super::find::{Format, Places, Scope, Target};
+use super::find::{ClientPaths, Format, Scope, Target};
 use super::hooks::{self, Kept};
 use super::jsonc::JsoncError;
 use super::notify::{self, Outcome};
 use super::plugin;
 use super::popups;
-use super::receipt::{Original, Receipts, fingerprint};
+use super::record::{OriginalFile, SetupRecords, fingerprint};
 use crate::client::Client;
 
 /// The largest file that we take for a settings file; a larger one is refused.
@@ -48,7 +48,7 @@ pub struct OnDisk {
 /// What the record says of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Past {
-    /// Nobody has edited the file since we wrote it.
+    /// The file was not edited since Ringer wrote it.
     pub untouched: bool,
     /// What was there before our first change.
     pub original: Before,
@@ -101,7 +101,7 @@ impl FileChange {
         self.before != self.after
     }
 
-    /// A unified diff, empty if nothing changes. It has the file's own text in it: whoever shows it sanitises it.
+    /// A unified diff, empty if nothing changes. It has the file's own text in it: the caller that shows it sanitises it.
     pub fn diff(&self) -> String {
         let text = |bytes: &Option<Vec<u8>>| {
             String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
@@ -149,8 +149,8 @@ impl Plan {
 pub fn survey(
     client: Client,
     scope: Scope,
-    places: &Places,
-    receipts: &Receipts,
+    places: &ClientPaths,
+    receipts: &SetupRecords,
 ) -> Result<Vec<OnDisk>, SetupError> {
     let targets = places.targets(client, scope)?.into_iter();
     let files = targets.map(|target| {
@@ -191,12 +191,12 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, SetupError> {
     Ok(Some(bytes))
 }
 
-fn past(path: &Path, bytes: Option<&[u8]>, receipts: &Receipts) -> Past {
+fn past(path: &Path, bytes: Option<&[u8]>, receipts: &SetupRecords) -> Past {
     let Some(receipt) = receipts.get(path) else { return Past::default() };
     let original = match &receipt.original {
-        Original::Absent => Before::Absent,
+        OriginalFile::Absent => Before::Absent,
         // A backup that was deleted or changed is as good as none.
-        Original::Backup { path, fingerprint: expected } => match read(path) {
+        OriginalFile::Backup { path, fingerprint: expected } => match read(path) {
             Ok(Some(bytes)) if fingerprint(&bytes) == *expected => Before::Bytes(bytes),
             _ => Before::Unknown,
         },
@@ -252,7 +252,7 @@ fn remove(file: OnDisk) -> Result<FileChange, SetupError> {
     Ok(FileChange { target, before, after, notes: Vec::new(), untouched: past.untouched })
 }
 
-/// A file without our entries; `None` if nothing of anybody's is left in it.
+/// A file without our entries; `None` if nothing is left in it.
 fn stripped(target: &Target, bytes: &[u8], original: Option<&Before>) -> Result<Option<Vec<u8>>, SetupError> {
     let text = text(&target.path, Some(bytes))?;
     let created_by_us = original == Some(&Before::Absent);

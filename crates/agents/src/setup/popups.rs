@@ -3,7 +3,7 @@
 
 use super::jsonc::{self, JsoncError};
 use super::plan::Before;
-use super::splice::{self, Fresh, Manner};
+use super::splice::{self, Formatting, NewValue};
 
 const KEY: &str = "preferredNotifChannel";
 const OFF: &str = "notifications_disabled";
@@ -20,8 +20,8 @@ pub(crate) fn turn_off(text: &str) -> Result<String, JsoncError> {
     let Some(root) = document.root.as_ref().filter(|root| root.member(KEY).is_none()) else {
         return Ok(text.to_owned());
     };
-    let manner = Manner::of(text, Some(root));
-    let new = splice::append(text, root, &manner, Some(KEY), &Fresh::Text(OFF.to_owned()));
+    let manner = Formatting::of(text, Some(root));
+    let new = splice::append(text, root, &manner, Some(KEY), &NewValue::Text(OFF.to_owned()));
     Ok(new.unwrap_or_else(|| text.to_owned()))
 }
 

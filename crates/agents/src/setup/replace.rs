@@ -132,7 +132,7 @@ pub(crate) fn beside(path: &Path, before: &str, after: &str) -> PathBuf {
 fn stage(path: &Path, temporary: &Path, bytes: &[u8], watch: Watch) -> Result<(), SetupError> {
     ask(watch, Step::CreateTemporary, path)?;
     let failed = |error| SetupError::io("writing", temporary)(error);
-    // Only a run that was killed leaves one behind; the caller holds the lock, so nobody is writing it now.
+    // Only a run that was killed leaves one behind; the caller holds the lock, so no other process is writing it now.
     match fs::remove_file(temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}

@@ -10,23 +10,23 @@ use super::jsonc::{Body, Node, Slot};
 
 /// A value to be written, in the order in which it shall stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fresh {
+pub(crate) enum NewValue {
     Text(String),
     Number(u32),
-    Array(Vec<Fresh>),
-    Object(Vec<(&'static str, Fresh)>),
+    Array(Vec<NewValue>),
+    Object(Vec<(&'static str, NewValue)>),
 }
 
 /// How a file is written: its line end and one step of its indentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Manner {
+pub(crate) struct Formatting {
     newline: &'static str,
     step: String,
     /// The whole document is on one line, so what is new goes there, too.
     one_line: bool,
 }
 
-impl Manner {
+impl Formatting {
     /// The manner of a text; two spaces and `\n` where it does not show one.
     pub(crate) fn of(text: &str, root: Option<&Node>) -> Self {
         let first = root.and_then(Node::body).and_then(|body| body.slots.first());
@@ -50,7 +50,7 @@ pub(crate) fn split_bom(text: &str) -> (&str, &str) {
 }
 
 /// A whole new document.
-pub(crate) fn document(fresh: &Fresh, manner: &Manner) -> String {
+pub(crate) fn document(fresh: &NewValue, manner: &Formatting) -> String {
     let mut out = String::new();
     write(&mut out, fresh, manner, Some(""));
     out.push_str(manner.newline);
@@ -61,9 +61,9 @@ pub(crate) fn document(fresh: &Fresh, manner: &Manner) -> String {
 pub(crate) fn append(
     text: &str,
     container: &Node,
-    manner: &Manner,
+    manner: &Formatting,
     key: Option<&str>,
-    fresh: &Fresh,
+    fresh: &NewValue,
 ) -> Option<String> {
     let body = container.body()?;
     let one_line =
@@ -178,15 +178,15 @@ fn quoted(text: &str) -> String {
 }
 
 /// Writes a value; `indent` is that of its own line, or `None` to stay on one line.
-fn write(out: &mut String, fresh: &Fresh, manner: &Manner, indent: Option<&str>) {
+fn write(out: &mut String, fresh: &NewValue, manner: &Formatting, indent: Option<&str>) {
     match fresh {
-        Fresh::Text(text) => out.push_str(&quoted(text)),
-        Fresh::Number(number) => out.push_str(&number.to_string()),
-        Fresh::Array(items) => {
+        NewValue::Text(text) => out.push_str(&quoted(text)),
+        NewValue::Number(number) => out.push_str(&number.to_string()),
+        NewValue::Array(items) => {
             let items: Vec<_> = items.iter().map(|item| (None, item)).collect();
             write_body(out, ['[', ']'], &items, manner, indent);
         }
-        Fresh::Object(members) => {
+        NewValue::Object(members) => {
             let items: Vec<_> = members.iter().map(|(key, value)| (Some(*key), value)).collect();
             write_body(out, ['{', '}'], &items, manner, indent);
         }
@@ -196,8 +196,8 @@ fn write(out: &mut String, fresh: &Fresh, manner: &Manner, indent: Option<&str>)
 fn write_body(
     out: &mut String,
     [open, close]: [char; 2],
-    items: &[(Option<&str>, &Fresh)],
-    manner: &Manner,
+    items: &[(Option<&str>, &NewValue)],
+    manner: &Formatting,
     indent: Option<&str>,
 ) {
     out.push(open);
@@ -230,9 +230,9 @@ mod tests {
 
     fn appended(text: &str) -> String {
         let root = parse(text).unwrap().root.unwrap();
-        let manner = Manner::of(text, Some(&root));
+        let manner = Formatting::of(text, Some(&root));
         let key = root.object().map(|_| "new");
-        append(text, &root, &manner, key, &Fresh::Array(vec![Fresh::Number(1)])).unwrap()
+        append(text, &root, &manner, key, &NewValue::Array(vec![NewValue::Number(1)])).unwrap()
     }
 
     fn without(text: &str, index: usize) -> String {

@@ -6,93 +6,93 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use ringer_agents::client::{Client, Moment, Reply, Report, agent_id, answer, read_bytes};
+use ringer_agents::client::{Client, HookPoint, HookReport, Reply, agent_id, answer, read_bytes};
 use ringer_core::{AgentMachine, AgentState, AgentTimeouts, Authority, Kind, Signal, SignalContent};
 
 /// One row: the fixture, its signals as words, the moment, the text, and the answer to a context of `hello`.
-type Row = (&'static str, &'static str, Moment, Option<&'static str>, bool);
+type Row = (&'static str, &'static str, HookPoint, Option<&'static str>, bool);
 
-const NOT_BLOCKED: Moment = Moment::Stopping { already_blocked: false };
+const NOT_BLOCKED: HookPoint = HookPoint::Stopping { already_blocked: false };
 
 /// The last column: whether a context of `hello` goes in.
 const ROWS: &[Row] = &[
-    ("claude_SessionStart", "ready", Moment::SessionStarts, None, true),
-    ("claude_UserPromptSubmit", "working", Moment::PromptSubmitted, Some("please do the thing"), true),
-    ("claude_PreToolUse_Bash", "working", Moment::BeforeTool, None, false),
-    ("claude_PostToolUse_Bash", "working", Moment::AfterTool, None, true),
-    ("claude_PostToolBatch", "working", Moment::AfterTool, None, true),
-    ("claude_PostToolUseFailure_Bash", "working", Moment::AfterTool, None, true),
-    ("claude_PreToolUse_Write", "working", Moment::BeforeTool, None, false),
-    ("claude_PostToolUse_Write", "working", Moment::AfterTool, None, true),
-    ("claude_PostToolUse_Agent", "working", Moment::AfterTool, None, true),
+    ("claude_SessionStart", "ready", HookPoint::SessionStarts, None, true),
+    ("claude_UserPromptSubmit", "working", HookPoint::PromptSubmitted, Some("please do the thing"), true),
+    ("claude_PreToolUse_Bash", "working", HookPoint::BeforeTool, None, false),
+    ("claude_PostToolUse_Bash", "working", HookPoint::AfterTool, None, true),
+    ("claude_PostToolBatch", "working", HookPoint::AfterTool, None, true),
+    ("claude_PostToolUseFailure_Bash", "working", HookPoint::AfterTool, None, true),
+    ("claude_PreToolUse_Write", "working", HookPoint::BeforeTool, None, false),
+    ("claude_PostToolUse_Write", "working", HookPoint::AfterTool, None, true),
+    ("claude_PostToolUse_Agent", "working", HookPoint::AfterTool, None, true),
     (
         "claude_PermissionRequest_Write",
         "blocked on a permission",
-        Moment::Other,
+        HookPoint::Other,
         Some("Write: out.txt"),
         false,
     ),
     (
         "claude_Notification_permission_prompt",
         "blocked on a permission (notification)",
-        Moment::Other,
+        HookPoint::Other,
         None,
         false,
     ),
     (
         "claude_Notification_idle_prompt",
         "idle (notification)",
-        Moment::Other,
+        HookPoint::Other,
         Some("Claude is waiting for your input"),
         false,
     ),
     (
         "claude_PreToolUse_AskUserQuestion",
         "blocked on a question",
-        Moment::BeforeTool,
+        HookPoint::BeforeTool,
         Some("Which? (A / B)"),
         false,
     ),
     (
         "claude_PermissionRequest_AskUserQuestion",
         "blocked on a question",
-        Moment::Other,
+        HookPoint::Other,
         Some("Which? (A / B)"),
         false,
     ),
     ("claude_Stop", "done", NOT_BLOCKED, Some("All finished now, thanks for waiting."), false),
-    ("claude_StopFailure", "error", Moment::Other, Some("API Error: 400 mock bad"), false),
-    ("claude_MessageDisplay", "alive", Moment::Other, None, false),
-    ("claude_FileChanged", "", Moment::Other, None, false),
-    ("claude_SubagentStart", "alive, subagent", Moment::Other, None, false),
-    ("claude_SubagentStop", "alive, subagent", Moment::Other, None, false),
-    ("claude_SessionEnd", "exited", Moment::Other, None, false),
-    ("codex_UserPromptSubmit", "working", Moment::PromptSubmitted, Some("say hello"), true),
-    ("codex_PreToolUse_Bash", "working", Moment::BeforeTool, None, false),
-    ("codex_PostToolUse_Bash", "working", Moment::AfterTool, None, true),
+    ("claude_StopFailure", "error", HookPoint::Other, Some("API Error: 400 mock bad"), false),
+    ("claude_MessageDisplay", "alive", HookPoint::Other, None, false),
+    ("claude_FileChanged", "", HookPoint::Other, None, false),
+    ("claude_SubagentStart", "alive, subagent", HookPoint::Other, None, false),
+    ("claude_SubagentStop", "alive, subagent", HookPoint::Other, None, false),
+    ("claude_SessionEnd", "exited", HookPoint::Other, None, false),
+    ("codex_UserPromptSubmit", "working", HookPoint::PromptSubmitted, Some("say hello"), true),
+    ("codex_PreToolUse_Bash", "working", HookPoint::BeforeTool, None, false),
+    ("codex_PostToolUse_Bash", "working", HookPoint::AfterTool, None, true),
     (
         "codex_PermissionRequest_Bash",
         "blocked on a permission",
-        Moment::Other,
+        HookPoint::Other,
         Some("Bash: touch zz-file (May I touch a file?)"),
         false,
     ),
     ("codex_Stop", "done", NOT_BLOCKED, Some("All finished now."), false),
-    ("codex_notify", "done", Moment::Other, Some("after stop"), false),
-    ("gemini_SessionStart", "ready", Moment::SessionStarts, None, true),
-    ("gemini_BeforeAgent", "working", Moment::PromptSubmitted, Some("say hello"), true),
-    ("gemini_PreCompress", "compacting", Moment::Other, None, false),
-    ("gemini_BeforeTool_run_shell_command", "working", Moment::BeforeTool, None, false),
-    ("gemini_AfterTool_run_shell_command", "working", Moment::AfterTool, None, true),
+    ("codex_notify", "done", HookPoint::Other, Some("after stop"), false),
+    ("gemini_SessionStart", "ready", HookPoint::SessionStarts, None, true),
+    ("gemini_BeforeAgent", "working", HookPoint::PromptSubmitted, Some("say hello"), true),
+    ("gemini_PreCompress", "compacting", HookPoint::Other, None, false),
+    ("gemini_BeforeTool_run_shell_command", "working", HookPoint::BeforeTool, None, false),
+    ("gemini_AfterTool_run_shell_command", "working", HookPoint::AfterTool, None, true),
     ("gemini_AfterAgent", "done", NOT_BLOCKED, Some("All finished now."), false),
     (
         "gemini_Notification_ToolPermission",
         "blocked on a permission",
-        Moment::Other,
+        HookPoint::Other,
         Some("Write: o.txt"),
         false,
     ),
-    ("gemini_SessionEnd", "exited", Moment::Other, None, false),
+    ("gemini_SessionEnd", "exited", HookPoint::Other, None, false),
 ];
 
 fn folder() -> PathBuf {
@@ -104,12 +104,12 @@ fn client_and_event(name: &str) -> (Client, &str) {
     (parts.next().unwrap().parse().unwrap(), parts.next().unwrap())
 }
 
-fn report(name: &str) -> Report {
+fn report(name: &str) -> HookReport {
     let (client, event) = client_and_event(name);
     read_bytes(client, event, &fs::read(folder().join(format!("{name}.json"))).unwrap()).unwrap()
 }
 
-fn words(report: &Report) -> String {
+fn words(report: &HookReport) -> String {
     let word = |signal: &Signal| {
         let content = match signal.content {
             SignalContent::State(state) => state.as_str(),
@@ -132,7 +132,7 @@ fn words(report: &Report) -> String {
 fn every_recorded_input() {
     for (name, signals, moment, text, takes_context) in ROWS {
         let report = report(name);
-        assert_eq!((words(&report).as_str(), report.moment), (*signals, *moment), "{name}");
+        assert_eq!((words(&report).as_str(), report.hook_point), (*signals, *moment), "{name}");
         assert_eq!(report.text.as_deref(), *text, "{name}");
         assert_eq!(report.cwd.as_deref(), Some("/home/user/project"), "{name}");
         assert!(report.session_id.is_some() && report.observations.is_empty(), "{name}");

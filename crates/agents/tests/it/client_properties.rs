@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use ringer_agents::client::{Client, Input, MAX_LINE, Moment, Reply, agent_id, answer, read, read_bytes};
+use ringer_agents::client::{Client, HookPoint, Input, MAX_LINE, Reply, agent_id, answer, read, read_bytes};
 use ringer_core::{Sources, source_names};
 
 const EVENTS: [&str; 43] = [
@@ -98,7 +98,7 @@ proptest! {
         if let Some(id) = &report.session_id {
             agent_id(client, id);
         }
-        prop_assert!(!report.subagent || report.moment == Moment::Other);
+        prop_assert!(!report.subagent || report.hook_point == HookPoint::Other);
         for observation in &report.observations {
             prop_assert!(source_names().any(|name| name == observation.source));
             prop_assert!(Sources::new(false).observe(observation).is_ok());
@@ -117,7 +117,7 @@ proptest! {
     ) {
         let [context, block, sequence, session_context] = texts;
         let terminal_sequence = if bell { Some("\x07".to_owned()) } else { sequence };
-        let reply = Reply { context, block, terminal_sequence, session_context };
+        let reply = Reply { context, stop_reason: block, terminal_sequence, session_context };
         if let Some(output) = answer(client, event, &reply) {
             let value: serde_json::Value = serde_json::from_str(&output).unwrap();
             let found = paths(&value, "");
@@ -199,7 +199,7 @@ fn the_exact_keys_that_codex_gets() {
             Reply::with_context("x"),
             "hookSpecificOutput.additionalContext hookSpecificOutput.hookEventName",
         ),
-        ("Stop", Reply::with_block("x"), "decision reason"),
+        ("Stop", Reply::with_stop_reason("x"), "decision reason"),
     ] {
         let everything =
             Reply { terminal_sequence: Some("\x07".into()), session_context: Some("s".into()), ..reply };

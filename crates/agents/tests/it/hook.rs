@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ringer_agents::client::Client;
-use ringer_agents::hook::{HookError, Whereabouts, call};
+use ringer_agents::hook::{HookContext, HookError, call};
 use ringer_core::{
     Agent, AgentState, BlockedOn, Draft, Kind, Message, MessageId, MessageOrigin, Recipient, Scope, Sender,
 };
@@ -67,7 +67,7 @@ impl World {
         input: &Value,
         out: &mut impl Write,
     ) -> Result<(), HookError> {
-        let at = Whereabouts {
+        let at = HookContext {
             home: self.home(),
             clock: &|| self.mono.get(),
             origin: &MessageOrigin::default,

@@ -211,7 +211,7 @@ fn of_many_hooks_at_once_one_gets_it() {
         let call = |number: usize| {
             let home = home.clone();
             move || {
-                let at = ringer_agents::hook::Whereabouts {
+                let at = ringer_agents::hook::HookContext {
                     home,
                     clock: &|| std::time::Duration::from_secs(2000),
                     origin: &ringer_core::MessageOrigin::default,

@@ -9,20 +9,20 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    Action, Applied, BackupTime, Client, MAX_BACKUPS, Places, Plan, Program, Receipts, Scope, SetupError,
-    Step, apply, apply_watched, find, plan, survey,
+    Action, Applied, BackupTime, Client, ClientPaths, MAX_BACKUPS, Plan, Program, Scope, SetupError,
+    SetupRecords, Step, apply, apply_watched, find, plan, survey,
 };
 
 /// A home in a temporary directory.
 pub(crate) struct Home {
     directory: tempfile::TempDir,
-    pub(crate) places: Places,
+    pub(crate) places: ClientPaths,
 }
 
 impl Home {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let places = Places::new(directory.path().join("home"));
+        let places = ClientPaths::new(directory.path().join("home"));
         fs::create_dir(&places.home).unwrap();
         Self { directory, places }
     }
@@ -39,7 +39,7 @@ impl Home {
     }
 
     pub(crate) fn plan(&self, client: Client, action: &Action) -> Result<Plan, SetupError> {
-        plan(client, action, survey(client, Scope::User, &self.places, &Receipts::load(&self.state())?)?)
+        plan(client, action, survey(client, Scope::User, &self.places, &SetupRecords::load(&self.state())?)?)
     }
 
     pub(crate) fn run(&self, client: Client, action: &Action, time: &str) -> Result<Applied, SetupError> {
@@ -148,7 +148,7 @@ fn backups_are_few_and_the_first_one_stays() {
     assert!(backups[0].ends_with("-060000") && backups[1].ends_with("-060007"), "{backups:?}");
     home.run(Client::Claude, &Action::Remove, T2).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
-    assert!(!Receipts::load(&home.state()).unwrap().knows(&path));
+    assert!(!SetupRecords::load(&home.state()).unwrap().knows(&path));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use ringer_agents::setup::{
-    Action, BackupTime, Client, Places, Receipts, Scope, Step, apply_watched, plan, survey,
+    Action, BackupTime, Client, ClientPaths, Scope, SetupRecords, Step, apply_watched, plan, survey,
 };
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -23,9 +23,9 @@ const VARIABLE: &str = "RINGER_TEST_KILL";
 fn child() {
     let order = env::var(VARIABLE).unwrap();
     let [home, state, what, step] = order.split('\n').collect::<Vec<_>>()[..] else { panic!("{order}") };
-    let (places, state) = (Places::new(home), PathBuf::from(state));
+    let (places, state) = (ClientPaths::new(home), PathBuf::from(state));
     let action = if what == "setup" { setup("ringer") } else { Action::Remove };
-    let files = survey(Client::Claude, Scope::User, &places, &Receipts::load(&state).unwrap()).unwrap();
+    let files = survey(Client::Claude, Scope::User, &places, &SetupRecords::load(&state).unwrap()).unwrap();
     let plan = plan(Client::Claude, &action, files).unwrap();
     let time = BackupTime::new("20261115-060000").unwrap();
     let mut watch = |at: Step| {

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Read, Write};
 
 use ringer_agents::client::{CODEX_NOTIFY, Client};
-use ringer_agents::hook::{Done, Whereabouts, call};
+use ringer_agents::hook::{HookContext, HookOutcome, call};
 use ringer_hub::{Log, monotonic};
 use ringer_ipc::tell;
 use ringer_journal::Home;
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 
 fn take(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let at = Whereabouts {
+    let at = HookContext {
         home: home.clone(),
         clock: &monotonic,
         origin: &caller::origin,
@@ -126,7 +126,7 @@ impl Write for Nobody {
 }
 
 /// What the hub has to know besides the journal.
-fn tell_hub(done: &Done, home: &Home) {
+fn tell_hub(done: &HookOutcome, home: &Home) {
     if done.hub_is_missing {
         link::start_unwatched();
     }

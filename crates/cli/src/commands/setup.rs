@@ -4,8 +4,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    Action, BackupTime, Client, FileChange, Note, ObstacleKind, Places, Plan, Program, Receipts, Scope,
-    SetupError, apply, find, obstacles, plan, survey,
+    Action, BackupTime, Client, ClientPaths, FileChange, Note, ObstacleKind, Plan, Program, Scope,
+    SetupError, SetupRecords, apply, find, obstacles, plan, survey,
 };
 use ringer_core::{Draft, Kind, Recipient, Scope as MessageScope, Sender};
 use ringer_hub::Clock;
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let state = place::home()?.path().to_owned();
     let clients = clients(arguments, &places)?;
     let action = if arguments.remove { Action::Remove } else { Action::Setup(program(arguments.project)?) };
-    let receipts = Receipts::load(&state).map_err(|error| failure(&error))?;
+    let receipts = SetupRecords::load(&state).map_err(|error| failure(&error))?;
     let mut plans = Vec::new();
     for client in &clients {
         let files = survey(*client, scope, &places, &receipts).map_err(|error| failure(&error))?;
@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 }
 
 /// Why clients will not run what is set up.
-fn in_the_way(plans: &[Plan], scope: Scope, places: &Places, written: &[PathBuf]) -> Vec<Note> {
+fn in_the_way(plans: &[Plan], scope: Scope, places: &ClientPaths, written: &[PathBuf]) -> Vec<Note> {
     let was_written =
         |plan: &Plan| plan.changes.iter().any(|change| written.iter().any(|path| path == change.path()));
     let found = plans.iter().flat_map(|plan| {
@@ -131,7 +131,7 @@ fn in_the_way(plans: &[Plan], scope: Scope, places: &Places, written: &[PathBuf]
     found.map(|obstacle| obstacle.note).collect()
 }
 
-fn clients(arguments: &Args, places: &Places) -> Result<Vec<Client>, Failure> {
+fn clients(arguments: &Args, places: &ClientPaths) -> Result<Vec<Client>, Failure> {
     if !arguments.clients.is_empty() {
         return arguments.clients.iter().map(|name| Ok(name.parse::<Client>()?)).collect();
     }
@@ -145,7 +145,7 @@ fn clients(arguments: &Args, places: &Places) -> Result<Vec<Client>, Failure> {
     Ok(if arguments.remove { Client::ALL.to_vec() } else { here })
 }
 
-pub(crate) fn places(project: bool) -> Result<Places, Failure> {
+pub(crate) fn places(project: bool) -> Result<ClientPaths, Failure> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = set("HOME").ok_or_else(|| Failure::new(Exit::CannotCreate, "HOME is not set"))?;
     let root = if project {
@@ -156,13 +156,13 @@ pub(crate) fn places(project: bool) -> Result<Places, Failure> {
     } else {
         None
     };
-    Ok(Places {
+    Ok(ClientPaths {
         config_home: set("XDG_CONFIG_HOME"),
         claude_dir: set("CLAUDE_CONFIG_DIR"),
         codex_home: set("CODEX_HOME"),
         copilot_home: set("COPILOT_HOME"),
         project: root,
-        ..Places::new(home)
+        ..ClientPaths::new(home)
     })
 }
 

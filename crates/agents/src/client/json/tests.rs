@@ -169,7 +169,7 @@ proptest! {
         match (read(text.as_bytes()), reference) {
             (Ok(own), Ok(reference)) => prop_assert!(same(&own, &reference)),
             (Err(_), Err(_)) => {}
-            // A number that is too great for it: nobody here counts.
+            // A number that is too great for it: Ringer reads no numbers.
             (Ok(_), Err(error)) if error.to_string().contains("out of range") => {}
             (own, reference) => prop_assert!(text.contains("\\u"), "{own:?} {reference:?}"),
         }

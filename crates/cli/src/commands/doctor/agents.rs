@@ -1,7 +1,7 @@
 //! How agents are connected.
 
 use ringer_agents::setup::{
-    Action, Client, Obstacle, ObstacleKind, Receipts, Scope, SetupError, find, obstacles, plan, survey,
+    Action, Client, Obstacle, ObstacleKind, Scope, SetupError, SetupRecords, find, obstacles, plan, survey,
 };
 use ringer_hub::Clock;
 use ringer_journal::Journal;
@@ -74,7 +74,7 @@ fn looked_at(client: Client) -> Result<Look, String> {
     let places = places(false).map_err(words)?;
     let home = place::home().map_err(words)?;
     let action = Action::Setup(program(false).map_err(words)?);
-    let receipts = Receipts::load(home.path()).map_err(|error| error.to_string())?;
+    let receipts = SetupRecords::load(home.path()).map_err(|error| error.to_string())?;
     let files = survey(client, Scope::User, &places, &receipts).map_err(|error| error.to_string())?;
     let plan = match plan(client, &action, files) {
         Ok(plan) => plan,

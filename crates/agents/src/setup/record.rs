@@ -23,18 +23,18 @@ const NAME: &str = "setup.json";
 
 /// Everything that we know to have written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Receipts {
+pub struct SetupRecords {
     version: u32,
-    files: BTreeMap<PathBuf, Receipt>,
+    files: BTreeMap<PathBuf, SetupRecord>,
 }
 
 /// What we did to one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Receipt {
+pub(crate) struct SetupRecord {
     /// Fingerprints of the contents that stand for "not edited since": what we wrote, and what it replaced.
     pub(crate) left: Vec<String>,
     /// What was there before us.
-    pub(crate) original: Original,
+    pub(crate) original: OriginalFile,
     /// Directories that we made for it, deepest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) made: Vec<PathBuf>,
@@ -43,7 +43,7 @@ pub(crate) struct Receipt {
 /// What was at a path before our first change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Original {
+pub(crate) enum OriginalFile {
     /// No file.
     Absent,
     /// The bytes in this backup, if they still have this fingerprint.
@@ -55,13 +55,13 @@ pub(crate) enum Original {
     },
 }
 
-impl Default for Receipts {
+impl Default for SetupRecords {
     fn default() -> Self {
         Self { version: VERSION, files: BTreeMap::new() }
     }
 }
 
-impl Receipts {
+impl SetupRecords {
     /// Reads the record in a directory; an empty one if there is none.
     pub fn load(directory: &Path) -> Result<Self, SetupError> {
         let path = directory.join(NAME);
@@ -70,7 +70,7 @@ impl Receipts {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(SetupError::io("reading", &path)(error)),
         };
-        let unreadable = |message: String| SetupError::Receipts { path: path.clone(), message };
+        let unreadable = |message: String| SetupError::SetupRecords { path: path.clone(), message };
         let value: serde_json::Value =
             serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
         match value.get("version").and_then(serde_json::Value::as_u64) {
@@ -88,7 +88,7 @@ impl Receipts {
     pub(crate) fn file(&self, directory: &Path) -> Result<(PathBuf, Vec<u8>), SetupError> {
         let path = directory.join(NAME);
         let text = serde_json::to_string_pretty(self)
-            .map_err(|error| SetupError::Receipts { path: path.clone(), message: error.to_string() })?;
+            .map_err(|error| SetupError::SetupRecords { path: path.clone(), message: error.to_string() })?;
         Ok((path, format!("{text}\n").into_bytes()))
     }
 
@@ -97,15 +97,15 @@ impl Receipts {
         self.files.contains_key(path)
     }
 
-    pub(crate) fn get(&self, path: &Path) -> Option<&Receipt> {
+    pub(crate) fn get(&self, path: &Path) -> Option<&SetupRecord> {
         self.files.get(path)
     }
 
-    pub(crate) fn put(&mut self, path: &Path, receipt: Receipt) {
+    pub(crate) fn put(&mut self, path: &Path, receipt: SetupRecord) {
         self.files.insert(path.to_path_buf(), receipt);
     }
 
-    pub(crate) fn forget(&mut self, path: &Path) -> Option<Receipt> {
+    pub(crate) fn forget(&mut self, path: &Path) -> Option<SetupRecord> {
         self.files.remove(path)
     }
 
@@ -113,7 +113,7 @@ impl Receipts {
     pub(crate) fn needs(&self, backup: &Path) -> bool {
         self.files
             .values()
-            .any(|receipt| matches!(&receipt.original, Original::Backup { path, .. } if path == backup))
+            .any(|receipt| matches!(&receipt.original, OriginalFile::Backup { path, .. } if path == backup))
     }
 }
 
@@ -141,16 +141,17 @@ mod tests {
     #[test]
     fn a_record_comes_back_and_a_newer_one_is_refused() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(Receipts::load(directory.path()).unwrap().files.is_empty());
-        let mut receipts = Receipts::default();
-        let receipt = Receipt { left: vec!["x".into()], original: Original::Absent, made: Vec::new() };
+        assert!(SetupRecords::load(directory.path()).unwrap().files.is_empty());
+        let mut receipts = SetupRecords::default();
+        let receipt =
+            SetupRecord { left: vec!["x".into()], original: OriginalFile::Absent, made: Vec::new() };
         receipts.put(Path::new("/a"), receipt.clone());
         let (path, bytes) = receipts.file(directory.path()).unwrap();
         fs::write(&path, bytes).unwrap();
-        assert_eq!(Receipts::load(directory.path()).unwrap().get(Path::new("/a")), Some(&receipt));
+        assert_eq!(SetupRecords::load(directory.path()).unwrap().get(Path::new("/a")), Some(&receipt));
         for bad in ["{\"version\": 2, \"files\": 7}", "{}", "nonsense"] {
             fs::write(&path, bad).unwrap();
-            assert!(Receipts::load(directory.path()).is_err(), "{bad}");
+            assert!(SetupRecords::load(directory.path()).is_err(), "{bad}");
         }
     }
 }
