@@ -21,7 +21,10 @@
 //! An input has at most [`MAX_INPUT`] bytes and is read in small steps; what is kept of it takes less than half a
 //! megabyte. A kept text has at most [`MAX_KEPT`] bytes, a line for a person [`MAX_LINE`] characters.
 
-mod answer;
+mod adapter;
+mod aider;
+#[cfg(test)]
+mod answer_tests;
 mod claude;
 mod codex;
 mod copilot;
@@ -30,6 +33,8 @@ mod gemini;
 mod input;
 mod json;
 mod opencode;
+mod output;
+mod reply;
 mod report;
 mod request;
 mod sequence;
@@ -42,11 +47,13 @@ use std::str::FromStr;
 
 use ringer_core::{Agent, InvalidName};
 
-pub use answer::{Reply, answer};
+use adapter::Adapter;
+
 pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER};
 pub use codex::NOTIFY as CODEX_NOTIFY;
 pub use input::{Input, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;
+pub use reply::Reply;
 pub use report::{HookPoint, HookReport, WAITING};
 pub use request::MAX_LINE;
 pub use sequence::is_allowed_sequence;
@@ -82,42 +89,38 @@ impl Client {
 
     /// The word for it.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Opencode => "opencode",
-            Self::Cursor => "cursor",
-            Self::Copilot => "copilot",
-            Self::Aider => "aider",
-        }
+        self.adapter().name()
     }
 
     /// The names of its programs; each stands for it where a client is named.
     pub fn programs(self) -> &'static [&'static str] {
-        match self {
-            Self::Claude => &["claude"],
-            Self::Codex => &["codex"],
-            Self::Gemini => &["gemini"],
-            Self::Opencode => &["opencode"],
-            Self::Cursor => &["cursor-agent", "cursor"],
-            Self::Copilot => &["copilot"],
-            Self::Aider => &["aider"],
-        }
+        self.adapter().programs()
     }
 
     /// Whether Ringer was ever run with it. The others are made from their documents alone, and people are told so.
     pub fn is_tested(self) -> bool {
-        !matches!(self, Self::Cursor | Self::Copilot | Self::Aider)
+        self.adapter().is_tested()
     }
 
     /// How many characters of context it takes from one hook, if that is known.
     pub fn context_limit(self) -> Option<usize> {
+        self.adapter().context_limit()
+    }
+
+    /// Why a message cannot be pushed to it while it is idle; `None` where it can.
+    pub fn push_refusal(self) -> Option<&'static str> {
+        self.adapter().push_refusal()
+    }
+
+    fn adapter(self) -> &'static dyn Adapter {
         match self {
-            Self::Claude => Some(CLAUDE_CONTEXT_LIMIT),
-            // "Capped at 10 KB"; of all hooks together, so what others say counts, too.
-            Self::Copilot => Some(copilot::CONTEXT_LIMIT),
-            Self::Codex | Self::Gemini | Self::Opencode | Self::Cursor | Self::Aider => None,
+            Self::Claude => &claude::Claude,
+            Self::Codex => &codex::Codex,
+            Self::Gemini => &gemini::Gemini,
+            Self::Opencode => &opencode::Opencode,
+            Self::Cursor => &cursor::Cursor,
+            Self::Copilot => &copilot::Copilot,
+            Self::Aider => &aider::Aider,
         }
     }
 }
@@ -145,14 +148,11 @@ impl FromStr for Client {
 
 /// The id of the agent in a session: the client and eight letters and digits of the session's id. `None` if it has none.
 ///
-/// The first eight, but the last eight of Codex and opencode: their ids begin with the time, and two sessions of one
-/// minute would be one agent. Of the others the documents do not say how an id begins.
+/// From the end of the id that is random; see `Adapter::session_id_begins_randomly`.
 pub fn agent_id(client: Client, session_id: &str) -> Option<Agent> {
     let usable: Vec<char> = session_id.chars().filter(char::is_ascii_alphanumeric).collect();
-    let begin = match client {
-        Client::Claude | Client::Gemini => 0,
-        _ => usable.len().saturating_sub(ID_LENGTH),
-    };
+    let is_first = client.adapter().session_id_begins_randomly();
+    let begin = if is_first { 0 } else { usable.len().saturating_sub(ID_LENGTH) };
     let short: String = usable[begin..].iter().take(ID_LENGTH).collect();
     if short.is_empty() {
         return None;
@@ -162,15 +162,22 @@ pub fn agent_id(client: Client, session_id: &str) -> Option<Agent> {
 
 /// What an input says. An event that is not known says nothing.
 pub fn read(client: Client, event: &str, input: &Input) -> HookReport {
-    match client {
-        Client::Claude => claude::read(event, input),
-        Client::Codex => codex::read(event, input),
-        Client::Gemini => gemini::read(event, input),
-        Client::Opencode => opencode::read(event, input),
-        Client::Cursor => cursor::read(event, input),
-        Client::Copilot => copilot::read(event, input),
-        Client::Aider => HookReport::default(),
-    }
+    client.adapter().read(event, input)
+}
+
+/// The bytes for the hook's standard output; `None` for not a single one.
+///
+/// ```
+/// use ringer_agents::client::{Client, Reply, answer};
+///
+/// assert_eq!(
+///     answer(Client::Claude, "PostToolUse", &Reply::with_context("hello")).as_deref(),
+///     Some(r#"{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"hello"}}"#)
+/// );
+/// assert_eq!(answer(Client::Claude, "SessionEnd", &Reply::with_context("hello")), None);
+/// ```
+pub fn answer(client: Client, event: &str, reply: &Reply) -> Option<String> {
+    client.adapter().answer(event, reply)
 }
 
 /// Reads an input from where the client writes it.

@@ -103,11 +103,7 @@ fn send(
             write_to_claude(&socket, &ids.join(" "), &text).map_err(|error| format!("its inbox: {error}"))
         }
         Client::Codex => queue_for_codex(reach, &agent_info.session_id, &text),
-        Client::Gemini => Err("Gemini CLI takes messages only while it works".to_owned()),
-        Client::Opencode => Err("opencode takes messages only through its plugin".to_owned()),
-        Client::Cursor => Err("Cursor takes messages only while it works".to_owned()),
-        Client::Copilot => Err("Copilot CLI takes messages only while it works".to_owned()),
-        Client::Aider => Err("aider takes no messages".to_owned()),
+        other => Err(other.push_refusal().unwrap_or("it has no inbox").to_owned()),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Claude Code: the inputs of its hooks, recorded from version 2.1.325, and what it takes back.
 
 use ringer_core::{AgentState, Authority, BlockedOn, SignalContent};
-use serde::Serialize;
 
-use super::answer::{EventOutput, Reply};
+use super::adapter::Adapter;
 use super::input::Input;
 use super::json::Value;
+use super::output::{DecisionOutput, written};
+use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::sequence::is_allowed_sequence;
@@ -24,7 +25,45 @@ const ABOUT_ITSELF: [(&str, &str); 4] = [
     ("migrat", "model-migration"),
 ];
 
-pub(super) fn read(event: &str, input: &Input) -> HookReport {
+/// Claude Code.
+#[derive(Debug)]
+pub(super) struct Claude;
+
+impl Adapter for Claude {
+    fn name(&self) -> &'static str {
+        "claude"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["claude"]
+    }
+
+    fn is_tested(&self) -> bool {
+        true
+    }
+
+    fn context_limit(&self) -> Option<usize> {
+        Some(CONTEXT_LIMIT)
+    }
+
+    fn session_id_begins_randomly(&self) -> bool {
+        true
+    }
+
+    fn read(&self, event: &str, input: &Input) -> HookReport {
+        read(event, input)
+    }
+
+    fn answer(&self, event: &str, reply: &Reply) -> Option<String> {
+        written(&answer(event, reply))
+    }
+
+    fn push_refusal(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+fn read(event: &str, input: &Input) -> HookReport {
     let mut report = HookReport::new(input.text("session_id"), input.text("cwd"));
     report.turn_key = input.first_text(&["prompt_id", "turn_id"]).map(str::to_owned);
     report.call_id = input.first_text(&["tool_use_id", "tool_calls.0.tool_use_id"]).map(str::to_owned);
@@ -137,33 +176,16 @@ fn is_pending(input: &Input) -> bool {
     crons > 0 || tasks.seen() > tasks.items().len() || tasks.items().iter().any(runs)
 }
 
-/// What it takes back; other fields it passes over with a warning.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Output {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
-    for_event: Option<EventOutput>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    terminal_sequence: Option<String>,
-}
-
-pub(super) fn answer(event: &str, reply: &Reply) -> Output {
+fn answer(event: &str, reply: &Reply) -> DecisionOutput {
     let context = match event {
         "SessionStart" => reply.start_context(),
         "UserPromptSubmit" | "PostToolUse" | "PostToolUseFailure" | "PostToolBatch" => reply.turn_context(),
         _ => None,
     };
     let reason = reply.reason().filter(|_| event == "Stop");
-    Output {
-        decision: reason.is_some().then_some("block"),
-        reason,
-        for_event: EventOutput::new(event, context),
-        terminal_sequence: reply.terminal_sequence.clone().filter(|text| is_allowed_sequence(text)),
-    }
+    let mut output = DecisionOutput::new(event, context, "block", reason);
+    output.terminal_sequence = reply.terminal_sequence.clone().filter(|text| is_allowed_sequence(text));
+    output
 }
 
 #[cfg(test)]

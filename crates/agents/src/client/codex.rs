@@ -1,10 +1,11 @@
 //! Codex: the inputs of its hooks and of its `notify` program, recorded from version 0.166.0, and what it takes back.
 
 use ringer_core::AgentState;
-use serde::Serialize;
 
-use super::answer::{EventOutput, Reply};
+use super::adapter::Adapter;
 use super::input::Input;
+use super::output::{DecisionOutput, written};
+use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 
 /// The event name under which the JSON of the `notify` program is read.
@@ -14,7 +15,37 @@ pub const NOTIFY: &str = "notify";
 /// tells that thread from one of the person's.
 const TITLE_PROMPT: &str = "Generate a concise, single-line task title";
 
-pub(super) fn read(event: &str, input: &Input) -> HookReport {
+/// Codex.
+#[derive(Debug)]
+pub(super) struct Codex;
+
+impl Adapter for Codex {
+    fn name(&self) -> &'static str {
+        "codex"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["codex"]
+    }
+
+    fn is_tested(&self) -> bool {
+        true
+    }
+
+    fn read(&self, event: &str, input: &Input) -> HookReport {
+        read(event, input)
+    }
+
+    fn answer(&self, event: &str, reply: &Reply) -> Option<String> {
+        written(&answer(event, reply))
+    }
+
+    fn push_refusal(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+fn read(event: &str, input: &Input) -> HookReport {
     if makes_a_title(input) {
         return HookReport::default().of_subagent();
     }
@@ -62,18 +93,7 @@ fn makes_a_title(input: &Input) -> bool {
     prompt.is_some_and(|prompt| prompt.trim_start().starts_with(TITLE_PROMPT))
 }
 
-/// What it takes back. One field more, and it throws everything away.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Output {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
-    for_event: Option<EventOutput>,
-}
-
-pub(super) fn answer(event: &str, reply: &Reply) -> Output {
+fn answer(event: &str, reply: &Reply) -> DecisionOutput {
     let context = match event {
         "SessionStart" => reply.start_context(),
         "UserPromptSubmit" | "PostToolUse" => reply.turn_context(),
@@ -81,11 +101,7 @@ pub(super) fn answer(event: &str, reply: &Reply) -> Output {
     };
     // Only at a Stop: after a tool, `block` would take the place of the tool's output.
     let reason = reply.reason().filter(|_| event == "Stop");
-    Output {
-        decision: reason.is_some().then_some("block"),
-        reason,
-        for_event: EventOutput::new(event, context),
-    }
+    DecisionOutput::new(event, context, "block", reason)
 }
 
 #[cfg(test)]

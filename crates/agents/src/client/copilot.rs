@@ -8,15 +8,51 @@
 use ringer_core::{AgentState, Authority, BlockedOn};
 use serde::Serialize;
 
-use super::answer::Reply;
+use super::adapter::Adapter;
 use super::input::Input;
+use super::output::written;
+use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
 
 /// What it appends to a tool's result at most, of all hooks together.
-pub(super) const CONTEXT_LIMIT: usize = 10_000;
+const CONTEXT_LIMIT: usize = 10_000;
 
-pub(super) fn read(event: &str, input: &Input) -> HookReport {
+/// GitHub Copilot CLI.
+#[derive(Debug)]
+pub(super) struct Copilot;
+
+impl Adapter for Copilot {
+    fn name(&self) -> &'static str {
+        "copilot"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["copilot"]
+    }
+
+    fn is_tested(&self) -> bool {
+        false
+    }
+
+    fn context_limit(&self) -> Option<usize> {
+        Some(CONTEXT_LIMIT)
+    }
+
+    fn read(&self, event: &str, input: &Input) -> HookReport {
+        read(event, input)
+    }
+
+    fn answer(&self, event: &str, reply: &Reply) -> Option<String> {
+        written(&answer(event, reply))
+    }
+
+    fn push_refusal(&self) -> Option<&'static str> {
+        Some("Copilot CLI takes messages only while it works")
+    }
+}
+
+fn read(event: &str, input: &Input) -> HookReport {
     let mut report = HookReport::new(input.text("sessionId"), input.text("cwd"));
     match event {
         "sessionStart" => report.session_starts(input),
@@ -60,7 +96,7 @@ fn failure(input: &Input, report: &mut HookReport) {
 /// What it takes back.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Output {
+struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +106,7 @@ pub(super) struct Output {
     additional_context: Option<String>,
 }
 
-pub(super) fn answer(event: &str, reply: &Reply) -> Output {
+fn answer(event: &str, reply: &Reply) -> Output {
     // What a hook of `userPromptSubmitted` says is dropped. After a tool that failed, only exit code 2 is heard.
     let additional_context = match event {
         "sessionStart" => reply.start_context(),

@@ -8,9 +8,11 @@
 use ringer_core::{AgentState, Authority};
 use serde::Serialize;
 
-use super::answer::Reply;
+use super::adapter::Adapter;
 use super::input::Input;
 use super::json::Value;
+use super::output::written;
+use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
 
@@ -18,7 +20,37 @@ use super::request;
 /// not.
 const LOOP_LIMIT: u32 = 5;
 
-pub(super) fn read(event: &str, input: &Input) -> HookReport {
+/// Cursor: the editor and `cursor-agent`.
+#[derive(Debug)]
+pub(super) struct Cursor;
+
+impl Adapter for Cursor {
+    fn name(&self) -> &'static str {
+        "cursor"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["cursor-agent", "cursor"]
+    }
+
+    fn is_tested(&self) -> bool {
+        false
+    }
+
+    fn read(&self, event: &str, input: &Input) -> HookReport {
+        read(event, input)
+    }
+
+    fn answer(&self, event: &str, reply: &Reply) -> Option<String> {
+        written(&answer(event, reply))
+    }
+
+    fn push_refusal(&self) -> Option<&'static str> {
+        Some("Cursor takes messages only while it works")
+    }
+}
+
+fn read(event: &str, input: &Input) -> HookReport {
     // The person's own hooks run in `~/.cursor`, so only the workspace says where the agent is.
     let cwd = input.first_text(&["workspace_roots.0", "cwd"]);
     let mut report = HookReport::new(input.first_text(&["conversation_id", "session_id"]), cwd);
@@ -73,7 +105,7 @@ fn followed(input: &Input) -> u32 {
 
 /// What it takes back.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Output {
+struct Output {
     /// After a tool, behind its result; when a session begins, in its first context.
     #[serde(skip_serializing_if = "Option::is_none")]
     additional_context: Option<String>,
@@ -82,7 +114,7 @@ pub(super) struct Output {
     followup_message: Option<String>,
 }
 
-pub(super) fn answer(event: &str, reply: &Reply) -> Output {
+fn answer(event: &str, reply: &Reply) -> Output {
     // A prompt can be held back there, but nothing can be said with it; nor with a tool that failed.
     let additional_context = match event {
         "sessionStart" => reply.start_context(),

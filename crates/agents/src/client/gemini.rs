@@ -1,15 +1,50 @@
 //! Gemini CLI: the inputs of its hooks, recorded from version 0.61.0, and what it takes back.
 
 use ringer_core::{AgentState, Authority, BlockedOn, SignalContent};
-use serde::Serialize;
 
-use super::answer::{EventOutput, Reply};
+use super::adapter::Adapter;
 use super::input::Input;
 use super::json::Value;
+use super::output::{DecisionOutput, written};
+use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
 
-pub(super) fn read(event: &str, input: &Input) -> HookReport {
+/// Gemini CLI.
+#[derive(Debug)]
+pub(super) struct Gemini;
+
+impl Adapter for Gemini {
+    fn name(&self) -> &'static str {
+        "gemini"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["gemini"]
+    }
+
+    fn is_tested(&self) -> bool {
+        true
+    }
+
+    fn session_id_begins_randomly(&self) -> bool {
+        true
+    }
+
+    fn read(&self, event: &str, input: &Input) -> HookReport {
+        read(event, input)
+    }
+
+    fn answer(&self, event: &str, reply: &Reply) -> Option<String> {
+        written(&answer(event, reply))
+    }
+
+    fn push_refusal(&self) -> Option<&'static str> {
+        Some("Gemini CLI takes messages only while it works")
+    }
+}
+
+fn read(event: &str, input: &Input) -> HookReport {
     let mut report = HookReport::new(input.text("session_id"), input.text("cwd"));
     report.call_id = input.first_text(&["tool_call_id", "call_id"]).map(str::to_owned);
     match event {
@@ -73,29 +108,14 @@ fn without_context(prompt: &str) -> &str {
     after.map_or(prompt, |(_, after)| after)
 }
 
-/// What it takes back.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Output {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
-    for_event: Option<EventOutput>,
-}
-
-pub(super) fn answer(event: &str, reply: &Reply) -> Output {
+fn answer(event: &str, reply: &Reply) -> DecisionOutput {
     let context = match event {
         "SessionStart" => reply.start_context(),
         "BeforeAgent" | "AfterTool" => reply.turn_context(),
         _ => None,
     };
     let reason = reply.reason().filter(|_| event == "AfterAgent");
-    Output {
-        decision: reason.is_some().then_some("deny"),
-        reason,
-        for_event: EventOutput::new(event, context),
-    }
+    DecisionOutput::new(event, context, "deny", reason)
 }
 
 #[cfg(test)]

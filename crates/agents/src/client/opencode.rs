@@ -7,9 +7,11 @@
 use ringer_core::{AgentState, Authority, BlockedOn};
 use serde::Serialize;
 
-use super::answer::Reply;
+use super::adapter::Adapter;
 use super::input::Input;
 use super::json::Value;
+use super::output::written;
+use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
 
@@ -23,7 +25,37 @@ const SESSION: [&str; 6] = [
     "input.sessionID",
 ];
 
-pub(super) fn read(event: &str, input: &Input) -> HookReport {
+/// opencode.
+#[derive(Debug)]
+pub(super) struct Opencode;
+
+impl Adapter for Opencode {
+    fn name(&self) -> &'static str {
+        "opencode"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["opencode"]
+    }
+
+    fn is_tested(&self) -> bool {
+        true
+    }
+
+    fn read(&self, event: &str, input: &Input) -> HookReport {
+        read(event, input)
+    }
+
+    fn answer(&self, event: &str, reply: &Reply) -> Option<String> {
+        written(&answer(event, reply))
+    }
+
+    fn push_refusal(&self) -> Option<&'static str> {
+        Some("opencode takes messages only through its plugin")
+    }
+}
+
+fn read(event: &str, input: &Input) -> HookReport {
     // A subagent is a session of its own. It works for the session above it, and that one is told of.
     let parent = input.first_text(&["parentID", "properties.info.parentID", "properties.parentID"]);
     let subagent = parent.is_some();
@@ -127,7 +159,7 @@ fn failure(input: &Input, report: &mut HookReport) {
 
 /// What the plugin takes back.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Output {
+struct Output {
     /// To be appended to the tool's output.
     #[serde(skip_serializing_if = "Option::is_none")]
     append: Option<String>,
@@ -136,7 +168,7 @@ pub(super) struct Output {
     prompt: Option<String>,
 }
 
-pub(super) fn answer(event: &str, reply: &Reply) -> Output {
+fn answer(event: &str, reply: &Reply) -> Output {
     // The plugin puts it right behind the tool's own text; a blank line belongs between the two.
     let context = reply.turn_context().filter(|_| event == "tool.execute.after");
     Output {

@@ -86,7 +86,7 @@ fn one_question(question: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::Input;
+    use crate::client::input::Input;
     use proptest::prelude::*;
 
     fn input(value: &serde_json::Value) -> Input {
