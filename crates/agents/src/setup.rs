@@ -31,11 +31,13 @@
 
 mod apply;
 mod conf;
+mod disk;
 mod entries;
 mod error;
 mod find;
 mod hooks;
 mod jsonc;
+mod note;
 mod notify;
 mod obstacle;
 mod plan;
@@ -48,11 +50,13 @@ mod trust;
 
 pub use crate::client::Client;
 pub use apply::{Applied, BackupTime, MAX_BACKUPS, apply, apply_watched};
+pub use disk::{Before, MAX_FILE};
 pub use entries::Program;
 pub use error::SetupError;
 pub use find::{ClientPaths, DetectedClient, Format, Scope, Target, find, find_program};
 pub use jsonc::JsoncError;
-pub use obstacle::{Obstacle, ObstacleKind, obstacles};
-pub use plan::{Action, Before, FileChange, MAX_FILE, Note, OnDisk, Past, Plan, plan, survey};
+pub use note::{Obstacle, ObstacleKind, SetupNote};
+pub use obstacle::obstacles;
+pub use plan::{Action, FileChange, OnDisk, Past, Plan, plan, survey};
 pub use record::SetupRecords;
 pub use replace::Step;

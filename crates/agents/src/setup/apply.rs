@@ -7,8 +7,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::disk::read;
 use super::error::SetupError;
-use super::plan::{Action, FileChange, Plan, read};
+use super::plan::{Action, FileChange, Plan};
 use super::record::{OriginalFile, SetupRecord, SetupRecords, fingerprint};
 use super::replace::{Step, Watch, ask, beside, replace, resolve, write_new};
 

@@ -6,9 +6,11 @@
 use std::path::Path;
 
 use super::error::SetupError;
-use super::obstacle::GEMINI_NAME;
 use super::splice::NewValue;
 use crate::client::Client;
+
+/// The name of our hooks in Gemini's settings, by which its person can switch them off.
+pub(crate) const GEMINI_NAME: &str = "ringer";
 
 /// The end of every shell line that we write.
 pub(crate) const MARKER: &str = "# ringer-hook";

@@ -221,7 +221,7 @@ mod tests {
     fn what_is_there_stays_and_what_is_ours_goes_again() {
         let text = "{\n  // mine\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"command\": \"x\"}]}\n    ]\n  }\n}";
         let out = install(Client::Claude, &program(), text).unwrap();
-        assert_eq!(out.matches(super::super::entries::MARKER).count(), Client::Claude.hook_events().len());
+        assert_eq!(out.matches(crate::setup::entries::MARKER).count(), Client::Claude.hook_events().len());
         assert_eq!(install(Client::Claude, &program(), &out).unwrap(), out);
         assert_eq!(strip(Client::Claude, &out, &Kept::default()).unwrap(), text);
     }

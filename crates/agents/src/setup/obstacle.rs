@@ -5,35 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::disk::read;
+use super::entries::GEMINI_NAME;
 use super::find::{ClientPaths, Scope};
 use super::jsonc::{self, Document, JsoncError, Kind, Node};
-use super::plan::{Note, read};
+use super::note::{Obstacle, ObstacleKind, SetupNote};
 use super::trust;
 use crate::client::Client;
-
-/// The name of our hooks in Gemini's settings, by which its person can switch them off.
-pub(crate) const GEMINI_NAME: &str = "ringer";
-
-/// Something because of which a client does not run our hooks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Obstacle {
-    /// Of what kind.
-    pub kind: ObstacleKind,
-    /// What it is, and what to do about it.
-    pub note: Note,
-}
-
-/// How hooks are kept from running.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ObstacleKind {
-    /// The client does not take the file, because of how it is written.
-    Unread,
-    /// The person, or an administrator, has switched hooks off.
-    SwitchedOff,
-    /// Codex waits until the person trusts them.
-    Untrusted,
-}
 
 /// Why a client does not run the hooks of this scope; nothing if all seems well. `repository` is the one that the client
 /// would run in, whose own settings count too. A file that cannot be read says nothing here: setup and doctor report it.
@@ -115,12 +93,12 @@ fn unread(client: Client, path: &Path, error: &JsoncError) -> Obstacle {
     let name = display_name(client);
     let what = format!("{name} does not read {}: {error}", path.display());
     let hint = format!("take it out of {}; {name} wants plain JSON", path.display());
-    Obstacle { kind: ObstacleKind::Unread, note: Note { what, hint } }
+    Obstacle { kind: ObstacleKind::Unread, note: SetupNote { what, hint } }
 }
 
 fn switched_off(client: Client, path: &Path, what: &str, hint: &str) -> Obstacle {
     let what = format!("{what} in {}, so {} does not run them", path.display(), display_name(client));
-    Obstacle { kind: ObstacleKind::SwitchedOff, note: Note { what, hint: hint.to_owned() } }
+    Obstacle { kind: ObstacleKind::SwitchedOff, note: SetupNote { what, hint: hint.to_owned() } }
 }
 
 pub(super) fn display_name(client: Client) -> &'static str {

@@ -3,27 +3,23 @@
 //! [`plan`] is a pure function of the bytes on disk; [`survey`] is what reads them. A plan for a client is made whole or
 //! not at all: if one of its files cannot be understood, none is touched.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
 use similar::TextDiff;
 
 use super::conf;
+use super::disk::{Before, read};
 use super::entries::Program;
 use super::error::SetupError;
 use super::find::{ClientPaths, Format, Scope, Target};
 use super::hooks::{self, Kept};
 use super::jsonc::JsoncError;
+use super::note::SetupNote;
 use super::notify::{self, Outcome};
 use super::plugin;
 use super::popups;
 use super::record::{OriginalFile, SetupRecords, fingerprint};
 use crate::client::Client;
-
-/// The largest file that we take for a settings file; a larger one is refused.
-pub const MAX_FILE: u64 = 4 * 1024 * 1024;
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,27 +50,6 @@ pub struct Past {
     pub original: Before,
 }
 
-/// What was at a path before us.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Before {
-    /// We do not know.
-    #[default]
-    Unknown,
-    /// No file.
-    Absent,
-    /// These bytes.
-    Bytes(Vec<u8>),
-}
-
-/// Something that a person should know about a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    /// What is the case.
-    pub what: String,
-    /// What to do about it.
-    pub hint: String,
-}
-
 /// One file, before and after.
 #[derive(Debug, Clone)]
 pub struct FileChange {
@@ -85,7 +60,7 @@ pub struct FileChange {
     /// Its bytes afterwards; `None` if it shall not exist.
     pub after: Option<Vec<u8>>,
     /// What a person should know.
-    pub notes: Vec<Note>,
+    pub notes: Vec<SetupNote>,
     /// The file is as we left it, so what is lost by replacing it is ours.
     pub(crate) untouched: bool,
 }
@@ -170,27 +145,6 @@ pub fn plan(client: Client, action: &Action, files: Vec<OnDisk>) -> Result<Plan,
     Ok(Plan { client, action: action.clone(), changes: changes.collect::<Result<_, _>>()? })
 }
 
-/// A whole file, or `None` if there is none. A FIFO in a project is refused, not waited for.
-pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, SetupError> {
-    let mut bytes = Vec::new();
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path, flags, Mode::empty()).map(File::from).map_err(io::Error::from);
-    let count = match opened {
-        Ok(file) if !file.metadata().is_ok_and(|metadata| metadata.is_file()) => {
-            return Err(SetupError::io("opening", path)(io::Error::other("it is not a file")));
-        }
-        Ok(file) => {
-            file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(SetupError::io("reading", path))?
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(SetupError::io("opening", path)(error)),
-    };
-    if count as u64 > MAX_FILE {
-        return Err(SetupError::TooLarge { path: path.to_path_buf(), limit: MAX_FILE });
-    }
-    Ok(Some(bytes))
-}
-
 fn past(path: &Path, bytes: Option<&[u8]>, receipts: &SetupRecords) -> Past {
     let Some(receipt) = receipts.get(path) else { return Past::default() };
     let original = match &receipt.original {
@@ -234,7 +188,7 @@ fn setup(file: OnDisk, program: &Program) -> Result<FileChange, SetupError> {
         notes.push(untested(target.client));
     }
     if target.client == Client::Codex && target.format == Format::Hooks && before != after {
-        notes.push(Note {
+        notes.push(SetupNote {
             what: "Codex runs new or changed hooks only after you trust them".to_owned(),
             hint: "open codex and type /hooks".to_owned(),
         });
@@ -304,22 +258,22 @@ fn conf_error(path: &Path, error: conf::Refused) -> SetupError {
     }
 }
 
-fn untested(client: Client) -> Note {
-    Note {
+fn untested(client: Client) -> SetupNote {
+    SetupNote {
         what: format!("{client} is untested: this is made from its documents, and was never run"),
         hint: format!("if it does no good: ringer setup {client} --remove"),
     }
 }
 
-fn two_popups() -> Note {
-    Note {
+fn two_popups() -> SetupNote {
+    SetupNote {
         what: "kitty, Ghostty and iTerm2 show Claude Code's own popups beside Ringer's".to_owned(),
         hint: "ringer setup claude --no-client-popups   # turns its own off".to_owned(),
     }
 }
 
-fn foreign_notify(value: &str) -> Note {
-    Note {
+fn foreign_notify(value: &str) -> SetupNote {
+    SetupNote {
         what: format!("config.toml has a notify of its own, which stays: {value}"),
         hint: "turn ends still arrive by the Stop hook; to use both, let that program run \
                `ringer hook codex notify \"$1\"`"

@@ -1,8 +1,8 @@
 //! Claude Code's own popups: `"preferredNotifChannel": "notifications_disabled"` in its settings turns them off, so that
 //! the person sees each notification once. Seen with Claude Code 2.1.325 in a terminal that says it is kitty.
 
+use super::disk::Before;
 use super::jsonc::{self, JsoncError};
-use super::plan::Before;
 use super::splice::{self, Formatting, NewValue};
 
 const KEY: &str = "preferredNotifChannel";

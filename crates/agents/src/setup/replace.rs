@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+use super::disk::read;
 use super::error::SetupError;
-use super::plan::read;
 
 /// As many links as the kernel follows.
 const MAX_LINKS: usize = 40;

@@ -225,8 +225,8 @@ fn write_body(
 
 #[cfg(test)]
 mod tests {
-    use super::super::jsonc::parse;
     use super::*;
+    use crate::setup::jsonc::parse;
 
     fn appended(text: &str) -> String {
         let root = parse(text).unwrap().root.unwrap();

@@ -11,8 +11,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use toml_edit::{Document, Item, TableLike};
 
-use super::obstacle::{Obstacle, ObstacleKind};
-use super::plan::Note;
+use super::note::{Obstacle, ObstacleKind, SetupNote};
 use super::splice::split_bom;
 use crate::client::Client;
 
@@ -41,7 +40,7 @@ pub(super) fn of_codex(hooks: &str, path: &Path, config: &str, config_path: &Pat
     if is_off("hooks") || is_off("codex_hooks") {
         let what =
             format!("hooks are off in [features] of {}, so Codex does not run them", config_path.display());
-        let note = Note { what, hint: "set hooks = true there, or take the line out".to_owned() };
+        let note = SetupNote { what, hint: "set hooks = true there, or take the line out".to_owned() };
         return Some(Obstacle { kind: ObstacleKind::SwitchedOff, note });
     }
     let states = root.get("hooks").and_then(|hooks| hooks.as_table_like()?.get("state")?.as_table_like());
@@ -58,7 +57,7 @@ pub(super) fn of_codex(hooks: &str, path: &Path, config: &str, config_path: &Pat
         parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
     let what = format!("Codex does not run all of its {} hooks: {}", found.len(), parts.join(", "));
     let kind = if new + changed == 0 { ObstacleKind::SwitchedOff } else { ObstacleKind::Untrusted };
-    Some(Obstacle { kind, note: Note { what, hint: "open codex and type /hooks".to_owned() } })
+    Some(Obstacle { kind, note: SetupNote { what, hint: "open codex and type /hooks".to_owned() } })
 }
 
 /// A handler of ours, and where it stands.

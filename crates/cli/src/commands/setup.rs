@@ -4,8 +4,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    Action, BackupTime, Client, ClientPaths, FileChange, Note, ObstacleKind, Plan, Program, Scope,
-    SetupError, SetupRecords, apply, find, obstacles, plan, survey,
+    Action, BackupTime, Client, ClientPaths, FileChange, ObstacleKind, Plan, Program, Scope, SetupError,
+    SetupNote, SetupRecords, apply, find, obstacles, plan, survey,
 };
 use ringer_core::{Draft, Kind, Recipient, Scope as MessageScope, Sender};
 use ringer_hub::Clock;
@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 }
 
 /// Why clients will not run what is set up.
-fn in_the_way(plans: &[Plan], scope: Scope, places: &ClientPaths, written: &[PathBuf]) -> Vec<Note> {
+fn in_the_way(plans: &[Plan], scope: Scope, places: &ClientPaths, written: &[PathBuf]) -> Vec<SetupNote> {
     let was_written =
         |plan: &Plan| plan.changes.iter().any(|change| written.iter().any(|path| path == change.path()));
     let found = plans.iter().flat_map(|plan| {
@@ -226,7 +226,7 @@ fn send_test(clients: &[Client]) -> Outcome {
     print_line(&format!("sent a test notification; if you did not see it: ringer why {id}"))
 }
 
-fn report(clients: &[Client], plans: &[Plan], written: &[PathBuf], in_the_way: &[Note]) -> Value {
+fn report(clients: &[Client], plans: &[Plan], written: &[PathBuf], in_the_way: &[SetupNote]) -> Value {
     let changes = plans.iter().flat_map(|plan| &plan.changes).map(|change| {
         let notes: Vec<&str> = change.notes.iter().map(|note| note.what.as_str()).collect();
         json!({
