@@ -105,8 +105,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "simulate",
-        arguments: "[--seeds N | --seed N]",
-        summary: "play the engine with random events and check what must hold",
+        arguments: "[--hub] [--seeds N | --seed N]",
+        summary: "play the engine or the hub with random events and check what must hold",
         run: simulate::run,
     },
     Task { name: "dist", arguments: "", summary: "build the program as it is shipped", run: dist::run },

@@ -6,7 +6,7 @@ use std::thread;
 
 use ringer_agents::push::{ClientEndpoints, PushResult, push};
 use ringer_core::Agent;
-use ringer_hub::{Log, Service};
+use ringer_hub::{AgentWaker, Log};
 use ringer_journal::Home;
 
 /// Agents that may wait to be pushed to. Of more, what waits enters their next turn.
@@ -27,7 +27,7 @@ impl Pushes {
     }
 }
 
-impl Service for Pushes {
+impl AgentWaker for Pushes {
     fn wake(&mut self, agent: &Agent) {
         let _ = self.agents.try_send(agent.clone());
     }

@@ -92,11 +92,11 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        let patience = AgentTimeouts::default();
+        let timeouts = AgentTimeouts::default();
         Self {
             preferred_channel: Channel::default(),
-            idle_threshold: patience.idle,
-            stuck_threshold: patience.stuck,
+            idle_threshold: timeouts.idle,
+            stuck_threshold: timeouts.stuck,
             notify: Notify::default(),
             hooks: Vec::new(),
             webhooks: Vec::new(),
@@ -176,7 +176,7 @@ impl Config {
     }
 
     /// How long an agent is waited for.
-    pub fn patience(&self) -> AgentTimeouts {
+    pub fn agent_timeouts(&self) -> AgentTimeouts {
         AgentTimeouts { stuck: self.stuck_threshold, idle: self.idle_threshold }
     }
 

@@ -39,7 +39,7 @@ fn check_repository(text: &str, expected: &[&str]) {
 fn nothing_is_all_defaults() {
     let config = read("").unwrap();
     assert_eq!(config, Config { path: PATH.into(), ..Config::default() });
-    assert_eq!(config.patience(), AgentTimeouts::default());
+    assert_eq!(config.agent_timeouts(), AgentTimeouts::default());
     assert_eq!(config.stuck_threshold, Duration::from_mins(10));
     assert_eq!(config.notify.rate_limit, RateLimit::parse("30/min"));
 }

@@ -84,3 +84,8 @@ pub fn webhook(webhook: &ringer_config::Webhook) -> Webhook {
         timeout: ATTEMPT_TIMEOUT,
     }
 }
+
+/// Where programs are looked for.
+pub(crate) fn search_path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
+}

@@ -1,5 +1,4 @@
-//! Hosts: who owns surfaces and can draw a ring on them. The hub knows nothing of how. And services: who does something
-//! with messages that is not for the person.
+//! What the program plugs into a hub: hosts, which own surfaces and draw rings on them, and wakers, which wake idle agents.
 
 use ringer_core::{Agent, Badge, Event, Place, SurfaceId, Toast, WorkspaceId};
 
@@ -20,7 +19,7 @@ pub struct SurfaceInfo {
 
 /// What came of wanting to go to a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Focused {
+pub enum FocusResult {
     /// The person is there.
     Done,
     /// tmux brings them there, which takes time.
@@ -28,11 +27,11 @@ pub enum Focused {
     /// It is ours, but it cannot be brought to the front; in words.
     Cannot(String),
     /// It is not ours.
-    NotMine,
+    NotOwned,
 }
 
 /// Somebody who carries messages on: to an agent that is idle, to another machine. Every call returns at once.
-pub trait Service: Send {
+pub trait AgentWaker: Send {
     /// A message for that agent is in the journal, or the agent has become idle with messages waiting.
     fn wake(&mut self, agent: &Agent);
 }
@@ -55,7 +54,7 @@ pub trait Host: Send {
     fn owns(&self, surface: &SurfaceId) -> bool;
 
     /// A message came from a surface of this host's. Gives where it stands, if that is news.
-    fn adopt(&mut self, surface: &SurfaceId, tty: Option<&str>, scope: &str) -> Option<Event>;
+    fn register(&mut self, surface: &SurfaceId, tty: Option<&str>, scope: &str) -> Option<Event>;
 
     /// A surface's ring goes on or off.
     fn ring(&mut self, _place: &Place, _lit: bool) {}
@@ -75,7 +74,7 @@ pub trait Host: Send {
     fn toast(&mut self, _toast: Option<&Toast>) {}
 
     /// Brings a surface to the front. It need not have been heard of: its id says what it is.
-    fn focus(&mut self, place: &Place) -> Focused;
+    fn focus(&mut self, place: &Place) -> FocusResult;
 
     /// A surface turned out to be gone.
     fn forget(&mut self, _surface: &SurfaceId) {}
@@ -84,4 +83,13 @@ pub trait Host: Send {
     fn gone(&mut self) -> Vec<SurfaceId> {
         Vec::new()
     }
+}
+
+/// What the program plugs into a hub.
+#[derive(Default)]
+pub struct Extensions {
+    /// The hosts.
+    pub hosts: Vec<Box<dyn Host>>,
+    /// The wakers.
+    pub wakers: Vec<Box<dyn AgentWaker>>,
 }

@@ -6,20 +6,21 @@
 //! there.
 //!
 //! ```no_run
-//! use ringer_hub::{PlainHost, Plugs, Surroundings, run};
+//! use ringer_hub::{Extensions, HubOptions, PlainHost, run};
 //! use ringer_journal::Home;
 //!
-//! let surroundings = Surroundings::of_process(Home::new("/people/me/.local/state/ringer"), true);
-//! run(&surroundings, Plugs { hosts: vec![Box::new(PlainHost::default())], ..Plugs::default() })?;
-//! # Ok::<(), ringer_hub::RunError>(())
+//! let options = HubOptions::of_process(Home::new("/people/me/.local/state/ringer"), true);
+//! run(&options, Extensions { hosts: vec![Box::new(PlainHost::default())], ..Extensions::default() })?;
+//! # Ok::<(), ringer_hub::HubError>(())
 //! ```
 //!
 //! # Inside
 //!
-//! `run` takes the lock, binds the socket and starts two threads. One is the loop (`dispatch`), which owns the engine and
-//! the journal and takes every `Input` in turn; `feed`, `requests`, `signals`, `settings` and `book` are parts of it. The
-//! other carries out what can hang (`perform`, `terminals`, `tmux`, `session_bus`, `watch`) and serves the socket
-//! (`server`). A third one (`scout`) looks at the repositories from which messages come.
+//! `daemon` takes the lock, binds the socket and starts two threads. One runs the `event_loop`, the only place that waits: it
+//! hands every event to `state::HubState`, which owns the journal, the engine and everything else, and does the actions that
+//! it gets back. The other thread serves the socket (`server`) and executes what can hang (`executor`, `terminals`, `tmux`,
+//! `session_bus`, `watch`). What goes between them is plain data (`message`, `request`). A third thread probes the
+//! repositories from which messages come (`repository_probe`).
 //!
 //! # What it never does
 //!
@@ -33,55 +34,41 @@
 
 #![deny(unsafe_code)]
 
-mod apply;
-mod arrive;
-mod book;
 mod clock;
+mod daemon;
 pub mod delivery_setup;
-mod dispatch;
-mod events;
-mod feed;
-mod focus;
-mod hook_programs;
+mod event_log;
+mod event_loop;
+mod executor;
+mod file_stamp;
 mod host;
-mod housekeeping;
-mod input;
 mod log;
-mod obey;
-mod params;
-mod perform;
+mod message;
 mod plain;
 mod probed;
 mod process;
-mod recover;
-mod repairs;
-mod requests;
-mod run;
-mod scout;
+mod repository_probe;
+mod request;
 mod server;
 mod session_bus;
-mod settings;
-mod signals;
 mod slots;
-mod spool;
+mod state;
 mod terminals;
 mod title_writer;
-mod titles;
 mod tmux;
 pub mod view;
 mod watch;
 mod why;
-mod writes;
 
 pub use clock::{Clock, monotonic};
-pub use events::HubEvent;
-pub use host::{Focused, Host, Service, SurfaceInfo};
+pub use daemon::{HubError, HubOptions, run};
+pub use event_log::HubEvent;
+pub use host::{AgentWaker, Extensions, FocusResult, Host, SurfaceInfo};
 pub use log::Log;
 pub use plain::PlainHost;
 pub use probed::ProbedTerminal;
-pub use requests::names as methods;
-pub use run::{Plugs, RunError, Surroundings, run};
+pub use request::method_names;
 pub use server::MAX_CONNECTIONS;
-pub use settings::trust_file;
+pub use state::trust_file;
 pub use tmux::TmuxPane;
 pub use why::{agents, explain};

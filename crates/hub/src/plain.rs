@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ringer_core::{Event, Place, SurfaceId};
 
-use crate::host::{Focused, Host, SurfaceInfo};
+use crate::host::{FocusResult, Host, SurfaceInfo};
 use crate::tmux::TmuxPane;
 
 /// Terminals that are remembered. With more, those whose device is gone are forgotten, and if there are none, all are:
@@ -62,7 +62,7 @@ impl Host for PlainHost {
         ["tty:", "tmux:"].iter().any(|ours| surface.as_str().starts_with(ours))
     }
 
-    fn adopt(&mut self, surface: &SurfaceId, tty: Option<&str>, scope: &str) -> Option<Event> {
+    fn register(&mut self, surface: &SurfaceId, tty: Option<&str>, scope: &str) -> Option<Event> {
         let workspace = Place::own_workspace(scope).workspace;
         self.heard += 1;
         if let Some(Heard { info, last }) = self.terminals.get_mut(surface)
@@ -86,16 +86,16 @@ impl Host for PlainHost {
         Some(Event::Surface { surface: surface.clone(), workspace, tty })
     }
 
-    fn focus(&mut self, place: &Place) -> Focused {
+    fn focus(&mut self, place: &Place) -> FocusResult {
         let Some(surface) = place.surface.as_ref().filter(|surface| self.owns(surface)) else {
-            return Focused::NotMine;
+            return FocusResult::NotOwned;
         };
         if let Some(pane) = TmuxPane::of(surface) {
-            return Focused::Pane(pane);
+            return FocusResult::Pane(pane);
         }
         let named = surface.as_str().strip_prefix("tty:").and_then(|rest| Some(rest.rsplit_once('@')?.0));
         let tty = named.unwrap_or(surface.as_str());
-        Focused::Cannot(format!("it came from {tty}, and a terminal's window cannot be raised"))
+        FocusResult::Cannot(format!("it came from {tty}, and a terminal's window cannot be raised"))
     }
 
     fn rings_by_title(&self) -> bool {
@@ -122,13 +122,13 @@ mod tests {
     fn a_terminal_is_learned_once_and_again_when_it_moves() {
         let mut host = PlainHost::default();
         let surface = SurfaceId::new("tty:/dev/pts/1@5");
-        assert!(host.adopt(&surface, Some("/dev/pts/1"), "a").is_some());
-        assert!(host.adopt(&surface, Some("/dev/pts/1"), "a").is_none());
-        assert!(host.adopt(&surface, Some("/dev/pts/1"), "b").is_some(), "another repository");
+        assert!(host.register(&surface, Some("/dev/pts/1"), "a").is_some());
+        assert!(host.register(&surface, Some("/dev/pts/1"), "a").is_none());
+        assert!(host.register(&surface, Some("/dev/pts/1"), "b").is_some(), "another repository");
         assert_eq!(host.surfaces().len(), 1);
         let place = Place::surface(WorkspaceId::new("repo:b"), surface);
-        assert!(matches!(host.focus(&place), Focused::Cannot(why) if why.contains("/dev/pts/1")));
-        assert_eq!(host.focus(&Place::workspace(WorkspaceId::new("repo:b"))), Focused::NotMine);
+        assert!(matches!(host.focus(&place), FocusResult::Cannot(why) if why.contains("/dev/pts/1")));
+        assert_eq!(host.focus(&Place::workspace(WorkspaceId::new("repo:b"))), FocusResult::NotOwned);
     }
 
     /// As after a restart: what an earlier hub heard of is found by its id.
@@ -138,17 +138,17 @@ mod tests {
         let mut focus =
             |surface: &str| host.focus(&Place::surface(WorkspaceId::new("w"), SurfaceId::new(surface)));
         let pane = TmuxPane::of(&SurfaceId::new("tmux:/tmp/s:77:%3")).unwrap();
-        assert_eq!(focus("tmux:/tmp/s:77:%3"), Focused::Pane(pane));
-        assert!(matches!(focus("tty:/dev/pts/7@5"), Focused::Cannot(why) if why.contains("/dev/pts/7,")));
-        assert!(matches!(focus("tmux:nonsense"), Focused::Cannot(_)));
-        assert_eq!(focus("ws:1"), Focused::NotMine);
+        assert_eq!(focus("tmux:/tmp/s:77:%3"), FocusResult::Pane(pane));
+        assert!(matches!(focus("tty:/dev/pts/7@5"), FocusResult::Cannot(why) if why.contains("/dev/pts/7,")));
+        assert!(matches!(focus("tmux:nonsense"), FocusResult::Cannot(_)));
+        assert_eq!(focus("ws:1"), FocusResult::NotOwned);
     }
 
     #[test]
     fn the_one_that_spoke_last_comes_first_and_the_gone_are_forgotten() {
         let mut host = PlainHost::default();
         let speak = |host: &mut PlainHost, name: &str| {
-            host.adopt(&SurfaceId::new(&format!("tty:{name}@1")), Some(name), "a");
+            host.register(&SurfaceId::new(&format!("tty:{name}@1")), Some(name), "a");
         };
         let names = |host: &PlainHost| -> Vec<String> {
             host.surfaces().into_iter().filter_map(|info| info.tty).collect()
@@ -169,7 +169,7 @@ mod tests {
     fn memory_is_bounded_and_the_gone_are_told() {
         let mut host = PlainHost::default();
         for number in 0..10_000 {
-            host.adopt(&SurfaceId::new(&format!("tty:{number}")), Some("/nowhere"), "a");
+            host.register(&SurfaceId::new(&format!("tty:{number}")), Some("/nowhere"), "a");
         }
         assert!(host.surfaces().len() <= MAX_TERMINALS);
         assert!(!host.gone().is_empty() && host.gone().is_empty());

@@ -13,11 +13,12 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use crate::events::Subscription;
-use crate::focus::{self, bring};
-use crate::input::{Answered, Input, Reply};
+use crate::event_log::Subscription;
+use crate::event_loop::{Answered, Input, Reply};
+use crate::message::LoopEvent;
 use crate::session_bus::SessionDesktop;
 use crate::slots::{Slot, Slots};
+use crate::view;
 use ringer_ipc::{ApiError, MAX_LINE, Response, json_line, read_request};
 
 /// Connections at once. One more takes the place of the oldest that has not sent a whole line; where all have, it may
@@ -41,7 +42,7 @@ const PER_SECOND: f64 = 500.0;
 /// How often those who follow hear that the hub is alive.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 /// What is read at once.
-const PIECE: usize = 16 * 1024;
+const READ_CHUNK: usize = 16 * 1024;
 
 /// Listens on a socket that only its owner can open.
 pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
@@ -79,7 +80,7 @@ pub(crate) async fn serve(
             refuse(&stream, "busy", TOO_MANY);
             continue;
         };
-        let count = Count::begin(&open);
+        let count = ConnectionGuard::begin(&open);
         let (inputs, desktop) = (inputs.clone(), desktop.clone());
         tokio::spawn(async move {
             Connection::new(stream, inputs, desktop, slot, allowed).run().await;
@@ -95,28 +96,28 @@ fn refuse(stream: &UnixStream, code: &str, why: &str) {
 }
 
 /// Counts a connection while it is open.
-struct Count(Arc<AtomicUsize>);
+struct ConnectionGuard(Arc<AtomicUsize>);
 
-impl Count {
+impl ConnectionGuard {
     fn begin(open: &Arc<AtomicUsize>) -> Self {
         open.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(open))
     }
 }
 
-impl Drop for Count {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// How many requests a connection may still send.
-struct Allowance {
+struct RateLimiter {
     left: f64,
     at: Instant,
 }
 
-impl Allowance {
+impl RateLimiter {
     fn take(&mut self, now: Instant) -> bool {
         self.left =
             (self.left + now.saturating_duration_since(self.at).as_secs_f64() * PER_SECOND).min(BURST);
@@ -144,13 +145,13 @@ struct Connection {
     out: OwnedWriteHalf,
     inputs: mpsc::Sender<Input>,
     desktop: SessionDesktop,
-    allowance: Allowance,
+    rate_limiter: RateLimiter,
     slot: Slot,
     allowed: Allowed,
 }
 
 /// Why a connection ends.
-struct Over;
+struct Disconnected;
 
 impl Connection {
     fn new(
@@ -162,8 +163,8 @@ impl Connection {
     ) -> Self {
         let (read, out) = stream.into_split();
         let lines = Lines { read, held: Vec::new(), searched: 0 };
-        let allowance = Allowance { left: BURST, at: Instant::now() };
-        Self { lines, out, inputs, desktop, allowance, slot, allowed }
+        let rate_limiter = RateLimiter { left: BURST, at: Instant::now() };
+        Self { lines, out, inputs, desktop, rate_limiter, slot, allowed }
     }
 
     async fn run(mut self) {
@@ -175,16 +176,16 @@ impl Connection {
                 next = timeout(deadline, self.lines.next()) => next,
                 // Never after the first line.
                 () = self.slot.lost() => {
-                    let refusal = ApiError::new("busy", TOO_MANY);
-                    let _ = self.out.try_write(&Response::to(Value::Null, Err(refusal)).line());
+                    let error = ApiError::new("busy", TOO_MANY);
+                    let _ = self.out.try_write(&Response::to(Value::Null, Err(error)).line());
                     return;
                 }
             };
             let line = match next {
                 Ok(Ok(Some(line))) => line,
                 Ok(Err(TooLong)) => {
-                    let refusal = ApiError::new("too_long", format!("a line has at most {MAX_LINE} bytes"));
-                    let _ = self.write(&Response::to(Value::Null, Err(refusal)).line()).await;
+                    let error = ApiError::new("too_long", format!("a line has at most {MAX_LINE} bytes"));
+                    let _ = self.write(&Response::to(Value::Null, Err(error)).line()).await;
                     return;
                 }
                 Ok(Ok(None)) | Err(_) => return,
@@ -199,43 +200,48 @@ impl Connection {
         }
     }
 
-    async fn answer(&mut self, line: &[u8]) -> Result<(), Over> {
+    async fn answer(&mut self, line: &[u8]) -> Result<(), Disconnected> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
         let request = match read_request(line) {
             Ok(request) => request,
-            Err(refusal) => return self.write(&Response::to(Value::Null, Err(refusal)).line()).await,
+            Err(error) => return self.write(&Response::to(Value::Null, Err(error)).line()).await,
         };
         let id = request.id;
-        if !self.allowance.take(Instant::now()) {
-            let refusal = ApiError::new("rate_limited", format!("{PER_SECOND} requests a second are enough"));
-            return self.write(&Response::to(id, Err(refusal)).line()).await;
+        if !self.rate_limiter.take(Instant::now()) {
+            let error = ApiError::new("rate_limited", format!("{PER_SECOND} requests a second are enough"));
+            return self.write(&Response::to(id, Err(error)).line()).await;
         }
         if self.allowed == Allowed::Control && !CONTROL.contains(&request.method.as_str()) {
-            let refusal = ApiError::new("busy", TOO_MANY);
-            return self.write(&Response::to(id, Err(refusal)).line()).await;
+            let error = ApiError::new("busy", TOO_MANY);
+            return self.write(&Response::to(id, Err(error)).line()).await;
         }
         if request.method == "hub.stop" {
             self.write(&Response::to(id, Ok(json!({ "stopping": true }))).line()).await?;
-            self.inputs.send(Input::Stop).await.map_err(|_| Over)?;
+            self.inputs.send(Input::Event(LoopEvent::Stop)).await.map_err(|_| Disconnected)?;
             // Its end is the end of the process, which `ringer hub stop` waits for.
             return std::future::pending().await;
         }
         let Answered { reply, behind } = self.ask(request.method, request.params).await?;
         match reply {
             Reply::Result(result) => self.write(&Response::to(id, result).without(behind).line()).await,
-            Reply::Leads { pane, opens, answer } => {
-                let went = bring(pane).await;
-                // Only who got there has read it.
-                if let Some(opened) = opens.filter(|_| went.is_ok()) {
+            Reply::Focus { pane, notification } => {
+                let result = pane.select().await.map(|()| "tmux");
+                // It is read only if the person got there.
+                if let Some((opened, _)) = notification.as_ref().filter(|_| result.is_ok()) {
                     let marked =
                         self.ask("notification.mark_read".to_owned(), json!({ "id": opened })).await?;
-                    if let Reply::Result(Err(refusal)) = marked.reply {
-                        return self.write(&Response::to(id, Err(refusal)).line()).await;
+                    if let Reply::Result(Err(error)) = marked.reply {
+                        return self.write(&Response::to(id, Err(error)).line()).await;
                     }
                 }
-                self.write(&Response::to(id, Ok(answer(focus::view(went)))).without(behind).line()).await
+                let focus = view::focus(result);
+                let answer = match notification {
+                    Some((_, notification)) => view::opened(&notification, &focus),
+                    None => focus,
+                };
+                self.write(&Response::to(id, Ok(answer)).without(behind).line()).await
             }
             Reply::Environment { mut environment, offered } => {
                 environment["desktop"] = self.desktop.view(offered).await;
@@ -246,15 +252,15 @@ impl Connection {
     }
 
     /// Asks the loop, and waits for its answer.
-    async fn ask(&self, method: String, params: Value) -> Result<Answered, Over> {
+    async fn ask(&self, method: String, params: Value) -> Result<Answered, Disconnected> {
         let (reply, answered) = oneshot::channel();
-        self.inputs.send(Input::Request { method, params, reply }).await.map_err(|_| Over)?;
-        answered.await.map_err(|_| Over)
+        self.inputs.send(Input::Request { method, params, reply }).await.map_err(|_| Disconnected)?;
+        answered.await.map_err(|_| Disconnected)
     }
 
     /// Sends events until the client goes, or does not keep up.
-    async fn follow(&mut self, id: Value, subscription: Subscription) -> Result<(), Over> {
-        let Subscription { replay, gap, last_seq, mut coming } = subscription;
+    async fn follow(&mut self, id: Value, subscription: Subscription) -> Result<(), Disconnected> {
+        let Subscription { replay, gap, last_seq, mut receiver } = subscription;
         let begun = json!({ "subscribed": true, "gap": gap, "last_seq": last_seq });
         self.write(&Response::to(id, Ok(begun)).line()).await?;
         for event in replay {
@@ -264,24 +270,24 @@ impl Connection {
         heartbeat.reset();
         loop {
             tokio::select! {
-                event = coming.recv() => match event {
+                event = receiver.recv() => match event {
                     Some(event) => self.write(&json_line(&event)).await?,
-                    None => return Err(Over),
+                    None => return Err(Disconnected),
                 },
                 _ = heartbeat.tick() => self.write(b"{\"event\":\"heartbeat\"}\n").await?,
                 // Nothing is expected from it any more but its end.
                 said = self.lines.next() => match said {
                     Ok(Some(_)) => {}
-                    _ => return Err(Over),
+                    _ => return Err(Disconnected),
                 },
             }
         }
     }
 
-    async fn write(&mut self, bytes: &[u8]) -> Result<(), Over> {
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), Disconnected> {
         match timeout(WRITE_DEADLINE, self.out.write_all(bytes)).await {
             Ok(Ok(())) => Ok(()),
-            _ => Err(Over),
+            _ => Err(Disconnected),
         }
     }
 }
@@ -315,7 +321,7 @@ impl Lines {
                 self.searched = 0;
                 return Err(TooLong);
             }
-            self.held.reserve(PIECE);
+            self.held.reserve(READ_CHUNK);
             match self.read.read_buf(&mut self.held).await {
                 Ok(0) | Err(_) => return Ok(None),
                 Ok(_) => {}
@@ -333,11 +339,11 @@ mod tests {
     #[test]
     fn a_burst_is_allowed_and_then_a_rate() {
         let begin = Instant::now();
-        let mut allowance = Allowance { left: BURST, at: begin };
-        let at_once = (0..5000).filter(|_| allowance.take(begin)).count();
+        let mut rate_limiter = RateLimiter { left: BURST, at: begin };
+        let at_once = (0..5000).filter(|_| rate_limiter.take(begin)).count();
         assert_eq!(at_once, 1000);
         let later = begin + Duration::from_secs(1);
-        assert_eq!((0..5000).filter(|_| allowance.take(later)).count(), 500);
+        assert_eq!((0..5000).filter(|_| rate_limiter.take(later)).count(), 500);
     }
 
     #[tokio::test]

@@ -40,13 +40,13 @@ pub(crate) enum NotShown {
 
 /// What was shown in a terminal and can be taken back.
 #[derive(Debug, Clone)]
-pub(crate) struct InTerminal {
+pub(crate) struct ShownInTerminal {
     surface: SurfaceId,
     tty: String,
     close: Vec<u8>,
 }
 
-impl InTerminal {
+impl ShownInTerminal {
     /// Takes it back.
     pub(crate) async fn withdraw(&self) -> Result<(), Error> {
         write(&self.surface, &self.tty, &self.close).await
@@ -85,7 +85,7 @@ impl Terminal {
         note: &Note,
         preferred: Channel,
         home: &Home,
-    ) -> Result<(String, Option<InTerminal>), NotShown> {
+    ) -> Result<(String, Option<ShownInTerminal>), NotShown> {
         let (tty, environment) = self.look().await?;
         let detection = outer(detect(&environment), &environment).await;
         let detection = self.corrected(detection, &environment, home);
@@ -102,7 +102,7 @@ impl Terminal {
             Error::OtherSession { .. } => NotShown::Gone(error.to_string()),
             error => NotShown::Failed(error.to_string()),
         })?;
-        let close = (choice.method == Method::Kitty).then(|| InTerminal {
+        let close = (choice.method == Method::Kitty).then(|| ShownInTerminal {
             surface: self.surface.clone(),
             tty: tty.clone(),
             close: wrap(close99(&id, Terminator::St).as_bytes(), &detection.multiplexers),

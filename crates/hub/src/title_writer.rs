@@ -57,6 +57,12 @@ impl TitleChange {
         Self { surface: terminal.surface.clone(), target: Target::Stack(terminal), set }
     }
 
+    /// Whether the mark is set, and not removed.
+    #[cfg(test)]
+    pub(crate) fn is_set(&self) -> bool {
+        self.set
+    }
+
     /// Tries it.
     pub(crate) async fn carry_out(&self) -> TitleOutcome {
         match (&self.target, self.set) {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
+use crate::tmux::Unreachable;
 
 /// A notification as `ringer list --json` prints it.
 #[derive(Debug, Serialize)]
@@ -59,4 +60,20 @@ pub(crate) fn workspace(engine: &Engine, id: &WorkspaceId) -> Value {
         "unread": attention.store().unread_of(id),
         "latest": latest.map(|record| record.body.as_str()),
     })
+}
+
+/// What came of going to a place.
+pub(crate) fn focus(result: Result<&'static str, Unreachable>) -> Value {
+    match result {
+        Ok(host) => json!({ "focused": true, "host": host }),
+        Err(Unreachable { why, hint: None, .. }) => json!({ "focused": false, "why": why }),
+        Err(Unreachable { why, hint: Some(hint), .. }) => {
+            json!({ "focused": false, "why": why, "hint": hint })
+        }
+    }
+}
+
+/// A notification that was opened, and what came of going to where it rang.
+pub(crate) fn opened(notification: &Value, focus: &Value) -> Value {
+    json!({ "notification": notification, "focus": focus })
 }

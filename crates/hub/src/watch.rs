@@ -16,7 +16,8 @@ use ringer_term::sanitise_line;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
-use crate::input::Input;
+use crate::event_loop::Input;
+use crate::message::LoopEvent;
 use ringer_config::Watch;
 
 #[cfg(target_os = "linux")]
@@ -130,7 +131,7 @@ impl Files {
                 }
                 outcome = running => {
                     self.running = None;
-                    if inputs.send(Input::Watched(outcome)).await.is_err() {
+                    if inputs.send(Input::Event(LoopEvent::WatchFinished(outcome))).await.is_err() {
                         return;
                     }
                 }

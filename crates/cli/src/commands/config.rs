@@ -6,7 +6,7 @@ use ringer_config::{
     Config, ConfigErrors, Environment, REPOSITORY_FILE, Repository, Trusted, example, load, load_repository,
     schema_text, user_path,
 };
-use ringer_hub::{Surroundings, trust_file};
+use ringer_hub::{HubOptions, trust_file};
 use ringer_journal::Home;
 use ringer_term::sanitise_line;
 use serde::Serialize;
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 /// Where the settings are, as a hub started here would look for them.
 pub(super) fn environment() -> Environment {
     // The home plays no part in it.
-    Surroundings::of_process(Home::new("/"), false).environment
+    HubOptions::of_process(Home::new("/"), false).environment
 }
 
 /// The person's file. `None` when nothing says where it could be: then all is at its default.

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_hub::{PlainHost, Plugs, RunError, Surroundings};
+use ringer_hub::{Extensions, HubError, HubOptions, PlainHost};
 use ringer_ipc::{Client, ClientError, detach};
 use ringer_journal::HubLock;
 use serde_json::{Value, json};
@@ -67,19 +67,21 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     }
 }
 
-fn serve(aloud: bool) -> Outcome {
+fn serve(foreground: bool) -> Outcome {
     let home = place::home()?;
-    let surroundings = Surroundings::of_process(home.clone(), aloud);
-    let plugs =
-        Plugs { hosts: vec![Box::new(PlainHost::default())], services: vec![Box::new(Pushes::begin(home))] };
-    ringer_hub::run(&surroundings, plugs).map_err(failure)
+    let options = HubOptions::of_process(home.clone(), foreground);
+    let plugs = Extensions {
+        hosts: vec![Box::new(PlainHost::default())],
+        wakers: vec![Box::new(Pushes::begin(home))],
+    };
+    ringer_hub::run(&options, plugs).map_err(failure)
 }
 
-fn failure(error: RunError) -> Failure {
+fn failure(error: HubError) -> Failure {
     match error {
-        RunError::Journal(error) => error.into(),
-        RunError::Running { .. } => Failure::new(Exit::TryAgain, error.to_string()).hint("ringer hub stop"),
-        RunError::Panicked(_) => Failure::new(Exit::Software, error.to_string()).hint("ringer hub start"),
+        HubError::Journal(error) => error.into(),
+        HubError::Running { .. } => Failure::new(Exit::TryAgain, error.to_string()).hint("ringer hub stop"),
+        HubError::Panicked(_) => Failure::new(Exit::Software, error.to_string()).hint("ringer hub start"),
         error => Failure::new(Exit::CannotCreate, error.to_string()),
     }
 }
@@ -180,7 +182,7 @@ mod tests {
     #[test]
     fn an_error_in_ringer_has_a_code_of_its_own() {
         let code = |error| failure(error).exit as i32;
-        assert_eq!(code(RunError::Panicked("index out of bounds".to_owned())), 70);
-        assert_eq!(code(RunError::Running { pid: None }), 75);
+        assert_eq!(code(HubError::Panicked("index out of bounds".to_owned())), 70);
+        assert_eq!(code(HubError::Running { pid: None }), 75);
     }
 }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// A private bus, ended with the test. It starts no services: an installed notification server must not join in.
+/// A private bus, ended with the test. It starts no wakers: an installed notification server must not join in.
 pub(crate) struct Bus {
     home: TempDir,
     daemon: Child,

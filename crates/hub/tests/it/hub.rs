@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ringer_config::Environment;
 use ringer_core::{Draft, Kind, MessageId, MessageOrigin, Scope, Sender};
-use ringer_hub::{PlainHost, Plugs, RunError, Surroundings, run};
+use ringer_hub::{Extensions, HubError, HubOptions, PlainHost, run};
 use ringer_ipc::{Client, Presence};
 use ringer_journal::{Home, HubStore, IdSource, Journal};
 use serde_json::{Value, json};
@@ -22,8 +22,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// A hub. It ends with the test.
 pub(crate) struct TestHub {
     directory: TempDir,
-    surroundings: Surroundings,
-    thread: Option<JoinHandle<Result<(), RunError>>>,
+    surroundings: HubOptions,
+    thread: Option<JoinHandle<Result<(), HubError>>>,
 }
 
 impl TestHub {
@@ -41,14 +41,14 @@ impl TestHub {
         let directory = tempfile::tempdir().expect("a directory");
         let config = directory.path().join("config.toml");
         fs::write(&config, settings).expect("a file");
-        let surroundings = Surroundings {
+        let surroundings = HubOptions {
             home: Home::new(directory.path().join("home")),
             runtime: None,
             bus,
             usual_bus: None,
             environment: Environment { ringer_config: Some(config), ..Environment::default() },
             idle_after,
-            aloud: false,
+            foreground: false,
         };
         let mut hub = Self { directory, surroundings, thread: None };
         hub.begin();
@@ -59,7 +59,10 @@ impl TestHub {
     pub(crate) fn begin(&mut self) {
         let surroundings = self.surroundings.clone();
         self.thread = Some(thread::spawn(move || {
-            run(&surroundings, Plugs { hosts: vec![Box::new(PlainHost::default())], ..Plugs::default() })
+            run(
+                &surroundings,
+                Extensions { hosts: vec![Box::new(PlainHost::default())], ..Extensions::default() },
+            )
         }));
         until("the hub answers", || {
             let ended = self.thread.as_ref().is_some_and(JoinHandle::is_finished);
@@ -79,7 +82,7 @@ impl TestHub {
     }
 
     /// Runs a hub with these on this thread, until it ends.
-    pub(crate) fn run_here(&self, plugs: Plugs) -> Result<(), RunError> {
+    pub(crate) fn run_here(&self, plugs: Extensions) -> Result<(), HubError> {
         run(&self.surroundings, plugs)
     }
 

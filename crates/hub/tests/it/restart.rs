@@ -1,7 +1,7 @@
 //! What is there again when the next hub begins.
 
 use ringer_core::{Event, Place, SurfaceId};
-use ringer_hub::{Focused, Host, Plugs, SurfaceInfo};
+use ringer_hub::{Extensions, FocusResult, Host, SurfaceInfo};
 use ringer_journal::{Home, HubTransaction, Journal, PendingDelivery};
 use serde_json::json;
 
@@ -108,12 +108,12 @@ impl Host for BrokenHost {
         surface.as_str() == "broken:1"
     }
 
-    fn adopt(&mut self, _: &SurfaceId, _: Option<&str>, _: &str) -> Option<Event> {
+    fn register(&mut self, _: &SurfaceId, _: Option<&str>, _: &str) -> Option<Event> {
         panic!("an error that the test made")
     }
 
-    fn focus(&mut self, _: &Place) -> Focused {
-        Focused::NotMine
+    fn focus(&mut self, _: &Place) -> FocusResult {
+        FocusResult::NotOwned
     }
 }
 
@@ -122,7 +122,7 @@ fn a_loop_that_panics_is_an_error_and_the_next_hub_takes_its_messages() {
     let mut hub = TestHub::start("[notify]\npopup = \"off\"\n");
     hub.end();
     let id = hub.send_from("broken:1", "hello");
-    let plugs = Plugs { hosts: vec![Box::new(BrokenHost)], ..Plugs::default() };
+    let plugs = Extensions { hosts: vec![Box::new(BrokenHost)], ..Extensions::default() };
     let error = hub.run_here(plugs).expect_err("it panicked").to_string();
     assert_eq!(error, "the hub ended by an error of its own: an error that the test made");
     let log = std::fs::read_to_string(hub.home().path().join("hub.log")).expect("a log");

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use ringer_hub::Surroundings;
+use ringer_hub::HubOptions;
 use ringer_ipc::{Client, ClientError};
 use ringer_journal::Home;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ impl HubView {
 /// The session bus of this process.
 pub(super) fn own_bus() -> Option<String> {
     // The home plays no part in it.
-    Surroundings::of_process(Home::new("/"), false).bus
+    HubOptions::of_process(Home::new("/"), false).bus
 }
 
 /// Where the hub looks for programs, or the next one will.

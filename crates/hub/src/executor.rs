@@ -1,94 +1,49 @@
-//! Carrying orders out: whatever can hang happens here, each by itself and with a deadline, and never on the loop.
+//! Executes jobs: what can hang happens here, each job by itself and with a deadline, and never on the loop.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ringer_core::{Delivery, DeliveryChannel, Envelope, HookAnswer, MessageId, SurfaceId, Ticket};
-use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note, PopupHandle};
+use ringer_core::{Delivery, DeliveryChannel, Envelope, HookAnswer, MessageId, Ticket};
+use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note};
 use ringer_journal::Home;
 use ringer_term::Channel;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::delivery_setup::{DeliverySetup, WEBHOOK_ATTEMPTS};
-use crate::focus::bring;
-use crate::input::Input;
+use crate::event_loop::Input;
+use crate::message::{DeliveryReport, Job, LoopEvent};
 use crate::session_bus::SessionDesktop;
-use crate::terminals::{InTerminal, NotShown, Terminal};
+use crate::terminals::{NotShown, ShownInTerminal, Terminal};
 use crate::title_writer::{RETRY_AFTER, TitleChange, TitleOutcome};
-use crate::tmux::TmuxPane;
 
-/// Deliveries that may be under way. The hub takes no more messages while there are that many; they wait in the journal.
-pub(crate) const MAX_UNDER_WAY: usize = 1024;
 /// Programs of one kind that may run at once. The others wait for their turn.
 const MAX_AT_ONCE: usize = 16;
-/// Popups that may be asked for at once. The others wait for their turn, and the queue keeps room for what is taken back.
+/// Popups that may be asked for at once. The others wait for their turn, and the queue keeps room for withdrawals.
 const MAX_POPUPS_AT_ONCE: usize = MAX_QUEUED / 2;
-/// How long a popup or a terminal may take before the next way out is tried.
+/// How long a popup or a terminal may take before the next channel is tried.
 const POPUP_DEADLINE: Duration = Duration::from_millis(4500);
 /// Notifications in terminals that can still be taken back; the oldest are forgotten.
 const MAX_IN_TERMINALS: usize = 256;
 
-/// Something to carry out.
+/// What a delivery did, and how it can be withdrawn from a terminal.
 #[derive(Debug)]
-pub(crate) enum Job {
-    /// Run a hook. Without a program nothing runs, and the hook has failed.
-    Hook { ticket: Ticket, program: Option<Arc<HookProgram>>, envelope: Box<Envelope> },
-    /// Send a notification out; to the first of these terminals that is there, or to the desktop of these processes if the
-    /// hub's own does not work.
-    Deliver { delivery: Box<Delivery>, terminals: Vec<Terminal>, callers: Vec<u32>, under_way: UnderWay },
-    /// Take back what was shown of one, and stop what is on its way.
-    Withdraw(MessageId),
-    /// The settings changed.
-    Equip(Arc<DeliverySetup>),
-    /// Set a mark in a terminal's title, or take it away again.
-    Title(TitleChange),
-    /// Bring the person to the pane where a notification rang.
-    Show { id: MessageId, pane: TmuxPane },
+struct Executed {
+    report: DeliveryReport,
+    in_terminal: Option<ShownInTerminal>,
 }
 
-/// What a delivery did.
-#[derive(Debug)]
-pub(crate) struct Report {
-    /// In words.
-    pub(crate) result: Result<String, String>,
-    /// Where the desktop shows it.
-    pub(crate) shown: Option<PopupHandle>,
-    /// How it can be taken back from a terminal.
-    in_terminal: Option<InTerminal>,
-    /// Terminals that turned out to be gone.
-    pub(crate) gone: Vec<SurfaceId>,
-}
-
-impl Report {
+impl Executed {
     fn of(result: Result<String, String>) -> Self {
-        Self { result, shown: None, in_terminal: None, gone: Vec::new() }
+        Self { report: DeliveryReport::of(result), in_terminal: None }
     }
 }
 
-/// Counts what is under way, however it ends.
-#[derive(Debug)]
-pub(crate) struct UnderWay(Arc<AtomicUsize>);
-
-impl UnderWay {
-    pub(crate) fn begin(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(count))
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Carries jobs out.
-pub(crate) struct Performer {
-    outfit: Arc<DeliverySetup>,
+/// Executes jobs.
+pub(crate) struct JobExecutor {
+    setup: Arc<DeliverySetup>,
     desktop: SessionDesktop,
     inputs: mpsc::Sender<Input>,
     sounds_at_once: Arc<Semaphore>,
@@ -96,25 +51,25 @@ pub(crate) struct Performer {
     popups_at_once: Arc<Semaphore>,
     tasks: JoinSet<()>,
     /// What can be stopped: deliveries that have not reached anybody yet.
-    on_their_way: HashMap<MessageId, Vec<AbortHandle>>,
-    in_terminals: VecDeque<(MessageId, InTerminal)>,
+    abort_handles: HashMap<MessageId, Vec<AbortHandle>>,
+    in_terminals: VecDeque<(MessageId, ShownInTerminal)>,
     /// What terminals answered about themselves is kept there.
     home: Home,
-    /// What the desktop was asked to show and was not asked to take back: all others it need not be told of.
+    /// Popups that may have to be closed. Skipping the rest saves one D-Bus call for each cleared notification.
     on_desktop: HashSet<MessageId>,
 }
 
-impl Performer {
+impl JobExecutor {
     /// The desktop may show popups of an earlier hub.
     pub(crate) fn new(
-        outfit: DeliverySetup,
+        setup: DeliverySetup,
         desktop: SessionDesktop,
         inputs: mpsc::Sender<Input>,
         on_desktop: HashSet<MessageId>,
         home: Home,
     ) -> Self {
         Self {
-            outfit: Arc::new(outfit),
+            setup: Arc::new(setup),
             desktop,
             inputs,
             sounds_at_once: Arc::new(Semaphore::new(MAX_AT_ONCE)),
@@ -123,7 +78,7 @@ impl Performer {
             tasks: JoinSet::new(),
             on_desktop,
             home,
-            on_their_way: HashMap::new(),
+            abort_handles: HashMap::new(),
             in_terminals: VecDeque::new(),
         }
     }
@@ -143,7 +98,7 @@ impl Performer {
                 },
                 Some(event) = clicks.recv() => {
                     // The loop is there as long as we are.
-                    let _ = self.inputs.send(Input::Desktop(event)).await;
+                    let _ = self.inputs.send(Input::Event(LoopEvent::Desktop(event))).await;
                 }
                 Some(shown) = shown_in_terminals.recv() => {
                     if self.in_terminals.len() == MAX_IN_TERMINALS {
@@ -152,7 +107,7 @@ impl Performer {
                     self.in_terminals.push_back(shown);
                 }
                 Some(_) = self.tasks.join_next() => {
-                    self.on_their_way.retain(|_, handles| {
+                    self.abort_handles.retain(|_, handles| {
                         handles.retain(|handle| !handle.is_finished());
                         !handles.is_empty()
                     });
@@ -161,38 +116,38 @@ impl Performer {
         }
     }
 
-    fn take(&mut self, job: Job, terminals: &mpsc::Sender<(MessageId, InTerminal)>) {
+    fn take(&mut self, job: Job, terminals: &mpsc::Sender<(MessageId, ShownInTerminal)>) {
         match job {
-            Job::Equip(outfit) => self.outfit = outfit,
+            Job::UpdateSetup(setup) => self.setup = setup,
             Job::Hook { ticket, program, envelope } => self.run_hook(ticket, program, envelope),
             Job::Withdraw(id) => self.withdraw(&id),
-            Job::Title(change) => self.change_title(change),
-            Job::Show { id, pane } => {
+            Job::ChangeTitle(change) => self.change_title(change),
+            Job::FocusPane { id, pane } => {
                 let inputs = self.inputs.clone();
                 self.tasks.spawn(async move {
-                    let went = bring(pane).await.map(drop);
-                    let _ = inputs.send(Input::Shown { id, went }).await;
+                    let result = pane.select().await;
+                    let _ = inputs.send(Input::Event(LoopEvent::FocusTried { id, result })).await;
                 });
             }
-            Job::Deliver { delivery, terminals: tried, callers, under_way } => {
-                let (id, way) = (delivery.id.clone(), delivery.channel);
-                if way == DeliveryChannel::Desktop {
+            Job::Deliver { delivery, terminals: tried, callers } => {
+                let (id, channel) = (delivery.id.clone(), delivery.channel);
+                if channel == DeliveryChannel::Desktop {
                     self.on_desktop.insert(id.clone());
                 }
                 let work = self.deliver(&delivery, tried, callers);
                 let (inputs, terminals) = (self.inputs.clone(), terminals.clone());
                 let told = id.clone();
                 let handle = self.tasks.spawn(async move {
-                    let report = work.await;
-                    if let Some(shown) = report.in_terminal.clone() {
+                    let Executed { report, in_terminal } = work.await;
+                    if let Some(shown) = in_terminal {
                         let _ = terminals.send((told.clone(), shown)).await;
                     }
-                    drop(under_way);
-                    let _ = inputs.send(Input::Delivered { id: told, way, report }).await;
+                    let _ =
+                        inputs.send(Input::Event(LoopEvent::Delivered { id: told, channel, report })).await;
                 });
-                // A command that runs is let run: nobody expects it to be killed by a glance at the screen.
-                if way != DeliveryChannel::Command {
-                    self.on_their_way.entry(id).or_default().push(handle);
+                // The person's command is not aborted when the notification is read: it may have side effects.
+                if channel != DeliveryChannel::Command {
+                    self.abort_handles.entry(id).or_default().push(handle);
                 }
             }
         }
@@ -205,7 +160,7 @@ impl Performer {
                 Some(program) => program.run(&envelope).await,
                 None => HookAnswer::Failed("no trusted program is known under its identity".to_owned()),
             };
-            let _ = inputs.send(Input::Answered { ticket, answer }).await;
+            let _ = inputs.send(Input::Event(LoopEvent::HookAnswered { ticket, answer })).await;
         });
     }
 
@@ -215,16 +170,17 @@ impl Performer {
         self.tasks.spawn(async move {
             let outcome = change.carry_out().await;
             let surface = change.surface;
-            let _ = inputs.send(Input::TitleTried { surface: surface.clone(), outcome }).await;
+            let _ =
+                inputs.send(Input::Event(LoopEvent::TitleTried { surface: surface.clone(), outcome })).await;
             if outcome == TitleOutcome::NotYet {
                 tokio::time::sleep(RETRY_AFTER).await;
-                let _ = inputs.send(Input::RetryTitle(surface)).await;
+                let _ = inputs.send(Input::Event(LoopEvent::RetryTitle(surface))).await;
             }
         });
     }
 
     fn withdraw(&mut self, id: &MessageId) {
-        for handle in self.on_their_way.remove(id).into_iter().flatten() {
+        for handle in self.abort_handles.remove(id).into_iter().flatten() {
             handle.abort();
         }
         if self.on_desktop.remove(id) {
@@ -233,7 +189,7 @@ impl Performer {
             self.tasks.spawn(async move {
                 // Otherwise, as without a bus, it stays written down, and the next hub tries again.
                 if matches!(withdrawal.await, Ok(()) | Err(DesktopError::CannotWithdraw)) {
-                    let _ = inputs.send(Input::Withdrawn(told)).await;
+                    let _ = inputs.send(Input::Event(LoopEvent::PopupGone(told))).await;
                 }
             });
         }
@@ -252,63 +208,71 @@ impl Performer {
         delivery: &Delivery,
         terminals: Vec<Terminal>,
         callers: Vec<u32>,
-    ) -> impl Future<Output = Report> + use<> {
+    ) -> impl Future<Output = Executed> + use<> {
         let note = Note::from(delivery);
-        let way = delivery.channel;
-        let (outfit, desktop, home) = (Arc::clone(&self.outfit), self.desktop.clone(), self.home.clone());
+        let channel = delivery.channel;
+        let (setup, desktop, home) = (Arc::clone(&self.setup), self.desktop.clone(), self.home.clone());
         let popups_at_once = Arc::clone(&self.popups_at_once);
         let (sounds_at_once, commands_at_once) =
             (Arc::clone(&self.sounds_at_once), Arc::clone(&self.commands_at_once));
         async move {
-            match way {
+            match channel {
                 DeliveryChannel::Desktop => {
                     let _turn = popups_at_once.acquire().await;
                     within(POPUP_DEADLINE, show_on_desktop(&desktop, &note, callers)).await
                 }
                 DeliveryChannel::Terminal => {
-                    within(POPUP_DEADLINE, show_in_terminal(terminals, &note, outfit.channel, &home)).await
+                    within(POPUP_DEADLINE, show_in_terminal(terminals, &note, setup.channel, &home)).await
                 }
                 DeliveryChannel::Sound => {
                     let permit = sounds_at_once.acquire_owned().await.ok();
-                    let played = outfit.sound.play_with_permit(&outfit.search_path, permit).await;
-                    Report::of(played.map(|()| "played".to_owned()).map_err(|error| error.to_string()))
+                    let played = setup.sound.play_with_permit(&setup.search_path, permit).await;
+                    Executed::of(played.map(|()| "played".to_owned()).map_err(|error| error.to_string()))
                 }
                 DeliveryChannel::Command => {
                     let permit = commands_at_once.acquire_owned().await.ok();
-                    let Some(command) = &outfit.command else {
-                        return Report::of(Ok("there is none any more".to_owned()));
+                    let Some(command) = &setup.command else {
+                        return Executed::of(Ok("there is none any more".to_owned()));
                     };
                     let ran = command.run_with_permit(&note, permit).await;
-                    Report::of(ran.map(|()| "ran".to_owned()).map_err(|error| error.to_string()))
+                    Executed::of(ran.map(|()| "ran".to_owned()).map_err(|error| error.to_string()))
                 }
-                DeliveryChannel::Webhook => Report::of(call_webhooks(&outfit, &note).await),
+                DeliveryChannel::Webhook => Executed::of(call_webhooks(&setup, &note).await),
             }
         }
     }
 }
 
-async fn within(deadline: Duration, work: impl Future<Output = Report>) -> Report {
+async fn within(deadline: Duration, work: impl Future<Output = Executed>) -> Executed {
     let done = tokio::time::timeout(deadline, work).await;
-    done.unwrap_or_else(|_| Report::of(Err(format!("it took longer than {deadline:?}"))))
+    done.unwrap_or_else(|_| Executed::of(Err(format!("it took longer than {deadline:?}"))))
 }
 
-async fn show_on_desktop(desktop: &SessionDesktop, note: &Note, callers: Vec<u32>) -> Report {
+async fn show_on_desktop(desktop: &SessionDesktop, note: &Note, callers: Vec<u32>) -> Executed {
     match desktop.show(note, callers).await {
         Ok((shown, elsewhere)) => {
             let how = format!("shown as number {}{elsewhere}", shown.number);
-            Report { shown: Some(shown), ..Report::of(Ok(how)) }
+            Executed {
+                report: DeliveryReport { popup: Some(shown), ..DeliveryReport::of(Ok(how)) },
+                in_terminal: None,
+            }
         }
-        Err(error) => Report::of(Err(error.to_string())),
+        Err(error) => Executed::of(Err(error.to_string())),
     }
 }
 
-async fn show_in_terminal(terminals: Vec<Terminal>, note: &Note, channel: Channel, home: &Home) -> Report {
-    let (mut gone, mut whys) = (Vec::new(), Vec::new());
+async fn show_in_terminal(terminals: Vec<Terminal>, note: &Note, channel: Channel, home: &Home) -> Executed {
+    let (mut closed, mut whys) = (Vec::new(), Vec::new());
     for terminal in terminals {
         match terminal.show(note, channel, home).await {
-            Ok((how, in_terminal)) => return Report { in_terminal, gone, ..Report::of(Ok(how)) },
+            Ok((how, in_terminal)) => {
+                return Executed {
+                    report: DeliveryReport { closed, ..DeliveryReport::of(Ok(how)) },
+                    in_terminal,
+                };
+            }
             Err(NotShown::Gone(why)) => {
-                gone.push(terminal.surface);
+                closed.push(terminal.surface);
                 whys.push(why);
             }
             Err(NotShown::Failed(why)) => whys.push(why),
@@ -319,13 +283,13 @@ async fn show_in_terminal(terminals: Vec<Terminal>, note: &Note, channel: Channe
     } else {
         whys.join("; ")
     };
-    Report { gone, ..Report::of(Err(why)) }
+    Executed { report: DeliveryReport { closed, ..DeliveryReport::of(Err(why)) }, in_terminal: None }
 }
 
 /// Calls all of them at once; the failure of one is its own.
-async fn call_webhooks(outfit: &DeliverySetup, note: &Note) -> Result<String, String> {
+async fn call_webhooks(setup: &DeliverySetup, note: &Note) -> Result<String, String> {
     let mut calls = JoinSet::new();
-    for (name, webhook) in outfit.webhooks.iter().filter(|(_, webhook)| webhook.wants(note.kind)) {
+    for (name, webhook) in setup.webhooks.iter().filter(|(_, webhook)| webhook.wants(note.kind)) {
         let (name, webhook, note) = (name.clone(), webhook.clone(), note.clone());
         calls.spawn(async move { (name, webhook.deliver(&note, WEBHOOK_ATTEMPTS).await) });
     }

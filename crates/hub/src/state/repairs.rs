@@ -1,108 +1,112 @@
 //! Repairs: whichever process found the damage, the hub tells the person of it, once.
 
-use ringer_core::{Draft, Kind, MessageId, Recipient, Record, Scope, Sender};
-use ringer_journal::{Damage, Error, IdSource, RepairRecord, UnreadableRecord};
+use ringer_core::{Draft, Kind, MessageId, Now, Recipient, Record, Scope, Sender};
+use ringer_journal::{Damage, Error, RepairRecord, UnreadableRecord};
 
-use crate::clock::monotonic;
-use crate::dispatch::{Dispatcher, RETRY_AFTER};
+use super::HubState;
 
 /// The file that was damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum DamagedFile {
     Journal,
-    Memory,
+    HubStore,
 }
 
-impl Dispatcher {
+impl HubState {
     /// Tells of repairs that are noted in the files, if there may be new ones.
-    pub(crate) fn tell_of_repairs(&mut self) {
-        if self.memory.take_reopened() {
-            self.house.repairs_are_untold();
-            self.book.write_again(self.engine.attention().store().newest(), self.taken.clone());
+    pub(super) fn tell_of_repairs(&mut self, now: Now) {
+        let position = self.ingest.position().clone();
+        if self.notifications.write_again_if_reopened(&position) {
+            self.maintenance.check_repairs();
         }
         if self.journal.take_reopened() {
-            self.house.repairs_are_untold();
+            self.maintenance.check_repairs();
         }
-        if self.house.has_told_of_repairs(true) {
+        if !self.maintenance.take_repairs_check() {
             return;
         }
-        if let Err(error) = self.tell_of_each() {
-            self.log.line(format!("cannot tell of a repair, trying again later: {error}"));
-            self.house.repairs_are_untold();
-            self.wake();
-            self.retry_at = Some(monotonic() + RETRY_AFTER);
+        if let Err(error) = self.append_repair_notices() {
+            self.log(format!("cannot tell of a repair, trying again later: {error}"));
+            self.maintenance.check_repairs();
+            self.ingest.schedule();
+            self.ingest.pause(now.mono);
         }
     }
 
-    fn tell_of_each(&mut self) -> Result<(), Error> {
+    fn append_repair_notices(&mut self) -> Result<(), Error> {
         let repairs = self.journal.unreported_repairs()?;
-        self.append_notices(Part::Journal, &repairs)?;
+        self.append_notices(DamagedFile::Journal, &repairs)?;
         if !repairs.is_empty() {
             self.journal.mark_repairs_reported(&repairs)?;
         }
-        let repairs = self.memory.unreported_repairs()?;
-        self.append_notices(Part::Memory, &repairs)?;
+        let repairs = self.notifications.store().unreported_repairs()?;
+        self.append_notices(DamagedFile::HubStore, &repairs)?;
         if !repairs.is_empty() {
-            self.memory.mark_repairs_reported(&repairs)?;
+            self.notifications.store().mark_repairs_reported(&repairs)?;
         }
         Ok(())
     }
 
-    /// Appends a message for each file and one for all rows. Their ids are those of the repairs: told twice, because this
-    /// hub ended in between, they are one message.
-    fn append_notices(&mut self, part: Part, repairs: &[RepairRecord]) -> Result<(), Error> {
-        for Notice { id, unix_ms, title, body } in notices(part, repairs) {
-            self.log.line(format!("{title}. {body}"));
+    /// Appends a message for each file and one for all rows. Their ids are those of the repairs: told twice, because a hub
+    /// ended in between, they are one message.
+    fn append_notices(&mut self, file: DamagedFile, repairs: &[RepairRecord]) -> Result<(), Error> {
+        for RepairNotice { id, unix_ms, title, body } in notices(file, repairs) {
+            self.log(format!("{title}. {body}"));
             let Ok(mut draft) = Draft::new(Scope::global(), Sender::system(), Kind::Error, &body) else {
                 continue;
             };
             draft.title = Some(format!("Ringer: {title}"));
             draft.recipient = Recipient::Person;
             self.journal.append_as(&draft, &id, unix_ms)?;
-            self.wake();
+            self.ingest.schedule();
         }
         Ok(())
     }
 
-    /// Takes notifications out of the memory that cannot be read. Gives those that the journal still has.
-    pub(crate) fn restore(&mut self, unreadable: Vec<UnreadableRecord>) -> Result<Vec<Record>, Error> {
+    /// Takes notifications out of the hub's store that cannot be read. Gives those that the journal still has.
+    pub(super) fn rescue_notifications(
+        &mut self,
+        now: Now,
+        unreadable: Vec<UnreadableRecord>,
+    ) -> Result<Vec<Record>, Error> {
         if unreadable.is_empty() {
             return Ok(Vec::new());
         }
         let numbers: Vec<i64> = unreadable.iter().map(|row| row.number).collect();
-        let mut restored = Vec::new();
+        let mut rescued = Vec::new();
         for UnreadableRecord { id, is_read, record, .. } in unreadable {
             let record = match record {
                 Some(record) => Some(record),
                 None => self.journal.message(&id)?.as_ref().and_then(Record::of),
             };
-            restored.extend(record.map(|record| Record { is_read, ..record }));
+            rescued.extend(record.map(|record| Record { is_read, ..record }));
         }
-        self.memory.quarantine_notifications(&numbers, &IdSource::now())?;
-        Ok(restored)
+        let ids = self.ids(now);
+        self.notifications.store().quarantine_notifications(&numbers, &ids)?;
+        Ok(rescued)
     }
 }
 
 /// What the person is told.
 #[derive(Debug, PartialEq, Eq)]
-struct Notice {
+struct RepairNotice {
     id: MessageId,
     unix_ms: i64,
     title: String,
     body: String,
 }
 
-fn notices(part: Part, repairs: &[RepairRecord]) -> Vec<Notice> {
-    let (file, rows) = match part {
-        Part::Journal => ("the journal", "message"),
-        Part::Memory => ("the list of notifications", "notification"),
+fn notices(file: DamagedFile, repairs: &[RepairRecord]) -> Vec<RepairNotice> {
+    let (file, rows) = match file {
+        DamagedFile::Journal => ("the journal", "message"),
+        DamagedFile::HubStore => ("the list of notifications", "notification"),
     };
     let counted = |count: usize| if count == 1 { format!("1 {rows}") } else { format!("{count} {rows}s") };
     let mut notices = Vec::new();
     let mut damaged_rows: Option<(&RepairRecord, usize)> = None;
     for repair in repairs {
         match &repair.damage {
-            Damage::File { damaged_copy: aside, rescued_rows: saved } => notices.push(Notice {
+            Damage::File { damaged_copy: aside, rescued_rows: saved } => notices.push(RepairNotice {
                 id: repair.id.clone(),
                 unix_ms: repair.unix_ms,
                 title: format!("{file} was damaged"),
@@ -119,7 +123,7 @@ fn notices(part: Part, repairs: &[RepairRecord]) -> Vec<Notice> {
         }
     }
     if let Some((first, count)) = damaged_rows {
-        notices.push(Notice {
+        notices.push(RepairNotice {
             id: first.id.clone(),
             unix_ms: first.unix_ms,
             title: format!("{} could not be read", counted(count)),
@@ -143,7 +147,7 @@ mod tests {
         let file =
             |saved| Damage::File { damaged_copy: "/x/ringer.db.damaged-1".into(), rescued_rows: saved };
         let repairs = [repair(1, row()), repair(2, file(120)), repair(3, row()), repair(4, file(1))];
-        let told: Vec<(MessageId, String, String)> = notices(Part::Journal, &repairs)
+        let told: Vec<(MessageId, String, String)> = notices(DamagedFile::Journal, &repairs)
             .into_iter()
             .map(|notice| (notice.id, notice.title, notice.body))
             .collect();
@@ -169,6 +173,6 @@ mod tests {
                 ),
             ]
         );
-        assert_eq!(notices(Part::Memory, &[]), []);
+        assert_eq!(notices(DamagedFile::HubStore, &[]), []);
     }
 }

@@ -8,38 +8,42 @@ use std::sync::atomic::AtomicUsize;
 use std::thread;
 use std::time::Duration;
 
+use ringer_config::Environment;
 use ringer_deliver::{Desktop, PopupHandle, PreviousPopup, REPLY_DEADLINE};
+use ringer_ipc::discovery::socket_path;
+use ringer_ipc::{Presence, StartFailure};
 use ringer_journal::{
     Error as JournalError, Home, HubLock, HubStore, IdSource, Journal, ReadPosition, SpoolStatus,
 };
 use tokio::sync::mpsc;
 
-use crate::delivery_setup::DeliverySetup;
-use crate::dispatch::{Dispatcher, Ended, IDLE_AFTER, Parts, search_path};
-use crate::host::{Host, Service};
-use crate::input::{Input, MAX_INPUTS};
+use crate::clock::Clock;
+use crate::delivery_setup::{DeliverySetup, search_path};
+use crate::event_loop::{Connections, EventLoop, Input, LoopExit, MAX_INPUTS};
+use crate::executor::JobExecutor;
+use crate::host::Extensions;
 use crate::log::Log;
-use crate::perform::Performer;
+use crate::message::LoopEvent;
+use crate::repository_probe::ProberPool;
 use crate::server;
 use crate::session_bus::SessionDesktop;
-use crate::settings::Settings;
-use ringer_config::Environment;
-use ringer_ipc::Presence;
-use ringer_ipc::StartFailure;
-use ringer_ipc::discovery::socket_path;
+use crate::state::{HubState, RandomSource, Settings};
 
 /// How long threads that wait for a disk are waited for at the end. One that hangs would hold the end up for ever; whatever
 /// it does ends with the process.
 const SHUTDOWN_WITHIN: Duration = Duration::from_secs(1);
-/// Jobs that may wait for the performer, which only starts them.
+/// Jobs that may wait for the executor, which only starts them.
 const MAX_JOBS: usize = 1024;
+
+/// How long a hub stays without anything to do.
+const IDLE_AFTER: Duration = Duration::from_mins(10);
 
 /// The name of the log in the home.
 const LOG: &str = "hub.log";
 
 /// Where a hub runs, and with what.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct HubOptions {
     /// The home: one hub for each.
     pub home: Home,
     /// `XDG_RUNTIME_DIR`.
@@ -53,12 +57,12 @@ pub struct Surroundings {
     /// How long it stays with nothing to do.
     pub idle_after: Duration,
     /// Whether it tells its log to standard error as well.
-    pub aloud: bool,
+    pub foreground: bool,
 }
 
-impl Surroundings {
+impl HubOptions {
     /// Those of this process.
-    pub fn of_process(home: Home, aloud: bool) -> Self {
+    pub fn of_process(home: Home, foreground: bool) -> Self {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let path = |name: &str| set(name).map(PathBuf::from);
         let runtime = path("XDG_RUNTIME_DIR");
@@ -76,14 +80,14 @@ impl Surroundings {
         let idle_after = idle.map_or(IDLE_AFTER, Duration::from_millis);
         let own = rustix::process::geteuid().as_raw();
         let usual_bus = runtime.clone().unwrap_or_else(|| format!("/run/user/{own}").into()).join("bus");
-        Self { home, runtime, bus, usual_bus: Some(usual_bus), environment, idle_after, aloud }
+        Self { home, runtime, bus, usual_bus: Some(usual_bus), environment, idle_after, foreground }
     }
 }
 
 /// Why a hub could not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum RunError {
+pub enum HubError {
     /// There is one already.
     #[error("a hub runs already{}", pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
     Running {
@@ -104,64 +108,56 @@ pub enum RunError {
     Runtime(std::io::Error),
 }
 
-/// What the program plugs into a hub.
-#[derive(Default)]
-pub struct Plugs {
-    /// Who owns surfaces.
-    pub hosts: Vec<Box<dyn Host>>,
-    /// Who carries messages on.
-    pub services: Vec<Box<dyn Service>>,
-}
-
 /// Runs a hub with these until it is told to end, or has nothing to do. If it cannot, the reason is in the log, in a
 /// [`StartFailure`], and with the process that waits for this one.
-pub fn run(surroundings: &Surroundings, plugs: Plugs) -> Result<(), RunError> {
-    let ran = run_hub(surroundings, plugs);
+pub fn run(options: &HubOptions, extensions: Extensions) -> Result<(), HubError> {
+    let ran = run_hub(options, extensions);
     match &ran {
-        Ok(()) | Err(RunError::Running { .. }) => {}
-        Err(error) => report(surroundings, error),
+        Ok(()) | Err(HubError::Running { .. }) => {}
+        Err(error) => report(options, error),
     }
     ran
 }
 
-fn report(surroundings: &Surroundings, error: &RunError) {
-    let home = &surroundings.home;
+fn report(options: &HubOptions, error: &HubError) {
+    let home = &options.home;
     // What another user owns is not written to, also not by root.
-    if !matches!(error, RunError::Journal(JournalError::WrongOwner { .. })) {
+    if !matches!(error, HubError::Journal(JournalError::WrongOwner { .. })) {
         Log::open(home.path().join(LOG), false).line(format!("the hub cannot run: {error}"));
     }
     let failure = StartFailure { unix_ms: IdSource::now().unix_ms, why: error.to_string() };
     // Where even that cannot be written, the process that waits still gets the reason.
-    let _ = failure.write(home, surroundings.runtime.as_deref());
-    if !surroundings.aloud {
+    let _ = failure.write(home, options.runtime.as_deref());
+    if !options.foreground {
         ringer_ipc::tell_failed(&error.to_string());
     }
 }
 
-fn run_hub(surroundings: &Surroundings, plugs: Plugs) -> Result<(), RunError> {
-    let home = &surroundings.home;
+fn run_hub(options: &HubOptions, extensions: Extensions) -> Result<(), HubError> {
+    let home = &options.home;
     let journal = Journal::open(home)?;
-    let Some(bell) = HubLock::acquire(home)? else {
-        return Err(RunError::Running { pid: HubLock::owner(home).map(|holder| holder.pid) });
+    let Some(lock) = HubLock::acquire(home)? else {
+        return Err(HubError::Running { pid: HubLock::owner(home).map(|owner| owner.pid) });
     };
-    let memory = HubStore::open(home)?;
-    let log = Log::open(home.path().join(LOG), surroundings.aloud);
-    let socket = socket_path(home, surroundings.runtime.as_deref()).map_err(RunError::Socket)?;
+    let store = HubStore::open(home)?;
+    let log = Log::open(home.path().join(LOG), options.foreground);
+    let socket = socket_path(home, options.runtime.as_deref()).map_err(HubError::Socket)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(RunError::Runtime)?;
+    let runtime = runtime.map_err(HubError::Runtime)?;
     let presence =
         Presence { socket, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
     log.line(format!("hub {} begins, pid {}", presence.version, presence.pid));
     log_panics(&log);
-    let ended = runtime.block_on(serve(surroundings, &presence, (journal, memory), bell, plugs, &log));
+    let files = (journal, store);
+    let exit = runtime.block_on(serve(options, &presence, files, lock, extensions, &log));
     runtime.shutdown_timeout(SHUTDOWN_WITHIN);
-    // Before the bell: from then on another hub may write its own.
+    // Before the lock is dropped: from then on another hub may write its own.
     presence.remove(home);
     log.line("the hub ends");
-    let Ended { bell, taken, by_itself } = ended?;
-    drop(bell);
-    if by_itself {
-        start_again_if_behind(surroundings, &taken, &log);
+    let LoopExit { lock, position, was_idle } = exit?;
+    drop(lock);
+    if was_idle {
+        start_again_if_behind(options, &position, &log);
     }
     Ok(())
 }
@@ -176,15 +172,15 @@ fn log_panics(log: &Log) {
     }));
 }
 
-/// Somebody may have rung between our decision to end and our end, and believes that a hub has heard it.
-fn start_again_if_behind(surroundings: &Surroundings, taken: &ReadPosition, log: &Log) {
-    let journal = Journal::open_existing(&surroundings.home).ok().flatten();
+/// A process may have rung between the decision to end and the end, and believe that a hub heard it.
+fn start_again_if_behind(options: &HubOptions, position: &ReadPosition, log: &Log) {
+    let journal = Journal::open_existing(&options.home).ok().flatten();
     let is_behind = |mut journal: Journal| {
-        let taken = journal.resume_at(taken)?;
-        let spooled = SpoolStatus::of(&surroundings.home, IdSource::now().unix_ms).waiting > 0;
-        Ok::<bool, JournalError>(spooled || journal.last_seq()? > taken.cursor.seq)
+        let position = journal.resume_at(position)?;
+        let spooled = SpoolStatus::of(&options.home, IdSource::now().unix_ms).waiting > 0;
+        Ok::<bool, JournalError>(spooled || journal.last_seq()? > position.cursor.seq)
     };
-    if journal.is_some_and(|journal| is_behind(journal).unwrap_or(false)) && !surroundings.aloud {
+    if journal.is_some_and(|journal| is_behind(journal).unwrap_or(false)) && !options.foreground {
         log.line("something came in the last moment: starting again");
         if let Ok(program) = std::env::current_exe() {
             let _ = ringer_ipc::start_detached(&program);
@@ -193,64 +189,59 @@ fn start_again_if_behind(surroundings: &Surroundings, taken: &ReadPosition, log:
 }
 
 async fn serve(
-    surroundings: &Surroundings,
+    options: &HubOptions,
     presence: &Presence,
-    (journal, mut memory): (Journal, HubStore),
-    bell: HubLock,
-    plugs: Plugs,
+    (journal, mut store): (Journal, HubStore),
+    lock: HubLock,
+    extensions: Extensions,
     log: &Log,
-) -> Result<Ended, RunError> {
-    let listener = server::listen(&presence.socket).map_err(RunError::Socket)?;
-    presence.write(&surroundings.home).map_err(RunError::Socket)?;
-    StartFailure::remove(&surroundings.home, surroundings.runtime.as_deref());
-    if !surroundings.aloud {
+) -> Result<LoopExit, HubError> {
+    let listener = server::listen(&presence.socket).map_err(HubError::Socket)?;
+    presence.write(&options.home).map_err(HubError::Socket)?;
+    StartFailure::remove(&options.home, options.runtime.as_deref());
+    if !options.foreground {
         ringer_ipc::tell_ready();
     }
-    let settings = Settings::read(surroundings.environment.clone(), &surroundings.home);
-    let known = memory.popups()?.into_iter().map(|popup| PreviousPopup {
+    let settings = Settings::read(options.environment.clone(), &options.home);
+    let known = store.popups()?.into_iter().map(|popup| PreviousPopup {
         key: popup.key,
         id: popup.id,
         shown: PopupHandle { number: popup.number, server: popup.server },
     });
     let known: Vec<PreviousPopup> = known.collect();
     let on_desktop = known.iter().map(|popup| popup.id.clone()).collect();
-    let (desktop, clicks) = Desktop::new(surroundings.bus.clone(), known, REPLY_DEADLINE);
-    let connections = Arc::new(AtomicUsize::new(0));
-    let (inputs, heard) = mpsc::channel(MAX_INPUTS);
-    let (jobs, to_do) = mpsc::channel(MAX_JOBS);
-    let outfit = DeliverySetup::of(&settings.config(), search_path());
-    let home = surroundings.home.clone();
-    let on_bus = SessionDesktop::new(desktop.clone(), surroundings.usual_bus.clone());
-    let performer = Performer::new(outfit, on_bus.clone(), inputs.clone(), on_desktop, home);
-    let parts = Parts {
-        journal,
-        memory,
-        bell,
-        settings,
-        plugs,
+    let (desktop, clicks) = Desktop::new(options.bus.clone(), known, REPLY_DEADLINE);
+    let clients = Arc::new(AtomicUsize::new(0));
+    let (inputs, received) = mpsc::channel(MAX_INPUTS);
+    let (jobs, queued) = mpsc::channel(MAX_JOBS);
+    let setup = DeliverySetup::of(&settings.config(), search_path());
+    let home = options.home.clone();
+    let on_bus = SessionDesktop::new(desktop.clone(), options.usual_bus.clone());
+    let executor = JobExecutor::new(setup, on_bus.clone(), inputs.clone(), on_desktop, home);
+    let connections = Connections {
         jobs,
         inputs: inputs.downgrade(),
-        under_way: Arc::new(AtomicUsize::new(0)),
-        connections: Arc::clone(&connections),
+        clients: Arc::clone(&clients),
         desktop,
         log: log.clone(),
-        idle_after: surroundings.idle_after,
+        idle_after: options.idle_after,
     };
+    let parts = LoopParts { files: (journal, store), lock, settings, extensions, connections };
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
     let loop_thread = thread::Builder::new().name("loop".to_owned()).spawn(move || {
-        // Whoever waits for the end hears of it when this is dropped, however that comes about.
+        // Dropped when the loop ends, however that comes about.
         let _ended = ended;
-        dispatch(parts, heard)
+        run_loop(parts, received)
     });
-    let loop_thread = loop_thread.map_err(RunError::Runtime)?;
+    let loop_thread = loop_thread.map_err(HubError::Runtime)?;
     let signals = wait_for_signal(inputs.clone());
     tokio::select! {
-        () = server::serve(listener, inputs, connections, on_bus) => {}
-        () = performer.run(to_do, clicks) => {}
+        () = server::serve(listener, inputs, clients, on_bus) => {}
+        () = executor.run(queued, clicks) => {}
         () = signals => {}
         _ = end => {}
     }
-    loop_thread.join().unwrap_or_else(|panic| Err(RunError::Panicked(words_of(panic.as_ref()))))
+    loop_thread.join().unwrap_or_else(|panic| Err(HubError::Panicked(words_of(panic.as_ref()))))
 }
 
 /// What a panic said.
@@ -260,15 +251,27 @@ fn words_of(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or("without a word").to_owned()
 }
 
-fn dispatch(parts: Parts, heard: mpsc::Receiver<Input>) -> Result<Ended, RunError> {
+/// What the loop's thread needs to begin.
+struct LoopParts {
+    files: (Journal, HubStore),
+    lock: HubLock,
+    settings: Settings,
+    extensions: Extensions,
+    connections: Connections,
+}
+
+fn run_loop(parts: LoopParts, inputs: mpsc::Receiver<Input>) -> Result<LoopExit, HubError> {
+    let LoopParts { files, lock, settings, extensions, connections } = parts;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(RunError::Runtime)?;
-    let ended = runtime.block_on(async {
-        let dispatcher = Dispatcher::begin(parts).await?;
-        Ok(dispatcher.run(heard).await)
+    let runtime = runtime.map_err(HubError::Runtime)?;
+    let exit = runtime.block_on(async {
+        let probers = ProberPool::new(settings.home(), connections.log.clone());
+        let state = HubState::new(files, settings, extensions, Clock::local(), RandomSource::System)?;
+        let event_loop = EventLoop::begin(state, lock, connections, probers).await?;
+        Ok(event_loop.run(inputs).await)
     });
     runtime.shutdown_timeout(SHUTDOWN_WITHIN);
-    ended
+    exit
 }
 
 /// Waits for SIGTERM or Ctrl-C, tells the loop, and never ends by itself: the loop does.
@@ -283,6 +286,6 @@ async fn wait_for_signal(inputs: mpsc::Sender<Input>) {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    let _ = inputs.send(Input::Stop).await;
+    let _ = inputs.send(Input::Event(LoopEvent::Stop)).await;
     std::future::pending::<()>().await;
 }

@@ -1,7 +1,7 @@
 //! Marks in titles: the ring of a terminal that another program draws, as long as something there is unread.
 //!
-//! This is the loop's part: which terminals have a mark, and what has to be done next. `title_writer` does it. One change
-//! per terminal is under way at a time, so a mark is taken away only after it was really set, and once.
+//! Which terminals have a mark, and what has to be done next; `title_writer` does it. One change per terminal is in flight
+//! at a time, so a mark is removed only after it was really set, and once.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,7 @@ use ringer_core::{Place, SurfaceId};
 use ringer_journal::PlaceFlag;
 use ringer_term::Channel;
 
-use crate::dispatch::Dispatcher;
-use crate::perform::Job;
-use crate::title_writer::{TitleChange, TitleOutcome};
+use crate::title_writer::TitleOutcome;
 use crate::tmux::TmuxPane;
 use ringer_config::{Config, TitleMark};
 
@@ -22,7 +20,7 @@ const MAX_MARKED: usize = 1024;
 
 /// The terminals that have a mark in their title, or are about to.
 #[derive(Debug, Default)]
-pub(crate) struct TitleMarks {
+pub(super) struct TitleMarks {
     marks: BTreeMap<SurfaceId, Mark>,
     allowed: TitleMark,
 }
@@ -45,16 +43,16 @@ enum State {
     Removing,
 }
 
-/// What to do next.
+/// A change of a title that has to be tried now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+pub(super) enum TitleStep {
     Set(Place),
     Remove(Place),
 }
 
 impl TitleMarks {
     /// The marks that an earlier hub wrote down.
-    pub(crate) fn put_back(&mut self, flags: &[PlaceFlag]) {
+    pub(super) fn restore(&mut self, flags: &[PlaceFlag]) {
         let titles = flags.iter().filter(|flag| flag.reason == TITLE);
         let places = titles.filter_map(|flag| serde_json::from_str::<Place>(&flag.place).ok());
         self.marks = places
@@ -66,7 +64,7 @@ impl TitleMarks {
     /// The marks to write down, for the next hub to take away. Those of tmux panes always: tmux takes away only what is
     /// there. A mark on a title stack only while it is surely there: to pop the stack once more than it was pushed would
     /// bring back a title that is another program's.
-    pub(crate) fn flags(&self) -> impl Iterator<Item = PlaceFlag> + '_ {
+    pub(super) fn flags(&self) -> impl Iterator<Item = PlaceFlag> + '_ {
         let is_there =
             |surface: &SurfaceId, mark: &Mark| mark.state == State::Set || TmuxPane::of(surface).is_some();
         // Plain data: it cannot fail to be written.
@@ -76,7 +74,7 @@ impl TitleMarks {
     }
 
     /// Other settings apply to marks that are set from now on; those that are there are taken away as they were set.
-    pub(crate) fn allow(&mut self, config: &Config) {
+    pub(super) fn allow(&mut self, config: &Config) {
         let none = config.preferred_channel == Channel::NotificationsDisabled;
         self.allowed = if none { TitleMark::Off } else { config.notify.title_mark };
     }
@@ -91,22 +89,22 @@ impl TitleMarks {
     }
 
     /// Something is unread on a surface, or nothing is any more.
-    fn want(&mut self, place: &Place, wanted: bool) -> Option<Step> {
+    pub(super) fn want(&mut self, place: &Place, wanted: bool) -> Option<TitleStep> {
         let surface = place.surface.as_ref()?;
         if let Some(mark) = self.marks.get_mut(surface) {
             mark.wanted = wanted;
-            return self.next(surface);
+            return self.retry(surface);
         }
         if !wanted || !self.may_have(surface) {
             return None;
         }
         let mark = Mark { place: place.clone(), state: State::Setting, wanted };
         self.marks.insert(surface.clone(), mark);
-        Some(Step::Set(place.clone()))
+        Some(TitleStep::Set(place.clone()))
     }
 
     /// A change has been tried.
-    fn tried(&mut self, surface: &SurfaceId, outcome: TitleOutcome) -> Option<Step> {
+    pub(super) fn tried(&mut self, surface: &SurfaceId, outcome: TitleOutcome) -> Option<TitleStep> {
         let mark = self.marks.get_mut(surface)?;
         match (mark.state, outcome) {
             (State::Setting, TitleOutcome::Set) | (State::Removing, TitleOutcome::NotYet) => {
@@ -120,70 +118,22 @@ impl TitleMarks {
             (State::Set, _) => {}
         }
         // What could not be taken away yet is tried again later.
-        if outcome == TitleOutcome::NotYet { None } else { self.next(surface) }
+        if outcome == TitleOutcome::NotYet { None } else { self.retry(surface) }
+    }
+
+    /// The places that have a mark.
+    pub(super) fn places(&self) -> Vec<Place> {
+        self.marks.values().map(|mark| mark.place.clone()).collect()
     }
 
     /// What has to be done about a mark now.
-    fn next(&mut self, surface: &SurfaceId) -> Option<Step> {
+    pub(super) fn retry(&mut self, surface: &SurfaceId) -> Option<TitleStep> {
         let mark = self.marks.get_mut(surface)?;
         if mark.state == State::Set && !mark.wanted {
             mark.state = State::Removing;
-            return Some(Step::Remove(mark.place.clone()));
+            return Some(TitleStep::Remove(mark.place.clone()));
         }
         None
-    }
-}
-
-impl Dispatcher {
-    /// A ring goes on or off: the mark follows, where that is what the ring is.
-    pub(crate) fn ring_title(&mut self, place: &Place, lit: bool) {
-        let Some(surface) = &place.surface else { return };
-        let by_title = self.hosts.iter().any(|host| host.owns(surface) && host.rings_by_title());
-        if by_title || !lit {
-            let step = self.titles.want(place, lit);
-            self.change_title(step);
-        }
-    }
-
-    /// A change of a title has been tried.
-    pub(crate) fn title_tried(&mut self, surface: &SurfaceId, outcome: TitleOutcome) {
-        let step = self.titles.tried(surface, outcome);
-        self.change_title(step);
-    }
-
-    /// It is time to try again to take a mark away.
-    pub(crate) fn retry_title(&mut self, surface: &SurfaceId) {
-        let step = self.titles.next(surface);
-        self.change_title(step);
-    }
-
-    /// Takes away the marks of an earlier hub where nothing is unread any more.
-    pub(crate) fn check_titles(&mut self) {
-        let now = self.clock.now().mono;
-        let places: Vec<Place> = self.titles.marks.values().map(|mark| mark.place.clone()).collect();
-        for place in places {
-            if !self.engine.attention().has_ring(&place, now) {
-                self.ring_title(&place, false);
-            }
-        }
-    }
-
-    fn change_title(&mut self, step: Option<Step>) {
-        let (place, set) = match step {
-            Some(Step::Set(place)) => (place, true),
-            Some(Step::Remove(place)) => (place, false),
-            None => return,
-        };
-        let Some(surface) = place.surface.clone() else { return };
-        let change = match TmuxPane::of(&surface) {
-            Some(pane) => Some(TitleChange::in_tmux(surface.clone(), pane, set)),
-            None => self.terminal_of(&surface).map(|terminal| TitleChange::on_stack(terminal, set)),
-        };
-        match change {
-            Some(change) => self.perform(Job::Title(change)),
-            // No terminal is known: there is nothing to set, and nothing that could be taken away.
-            None => self.title_tried(&surface, TitleOutcome::Gone),
-        }
     }
 }
 
@@ -213,7 +163,7 @@ mod tests {
             (TitleMark::Off, PANE, false),
         ] {
             let step = marks(allowed).want(&place(surface), true);
-            assert_eq!(step, expected.then(|| Step::Set(place(surface))), "{allowed:?} {surface}");
+            assert_eq!(step, expected.then(|| TitleStep::Set(place(surface))), "{allowed:?} {surface}");
         }
         let config = Config { preferred_channel: Channel::NotificationsDisabled, ..Config::default() };
         let mut none = marks(TitleMark::Always);
@@ -230,17 +180,17 @@ mod tests {
         assert_eq!(marks.want(&place, true), None);
         assert_eq!(marks.flags().count(), 0, "it is not there yet");
         assert_eq!(marks.want(&place, false), None, "it is taken away when it is there");
-        assert_eq!(marks.tried(&surface, TitleOutcome::Set), Some(Step::Remove(place.clone())));
+        assert_eq!(marks.tried(&surface, TitleOutcome::Set), Some(TitleStep::Remove(place.clone())));
         assert_eq!(marks.flags().count(), 0, "the next hub must not take it away again");
         assert_eq!(marks.want(&place, true), None, "set again when it is away");
-        assert_eq!(marks.tried(&surface, TitleOutcome::Gone), Some(Step::Set(place.clone())));
+        assert_eq!(marks.tried(&surface, TitleOutcome::Gone), Some(TitleStep::Set(place.clone())));
         assert_eq!(marks.tried(&surface, TitleOutcome::Set), None);
         assert_eq!(marks.flags().count(), 1);
         // A hub that comes after this one.
         let flags: Vec<PlaceFlag> = marks.flags().collect();
         let mut next = TitleMarks::default();
-        next.put_back(&flags);
-        assert_eq!(next.want(&place, false), Some(Step::Remove(place.clone())));
+        next.restore(&flags);
+        assert_eq!(next.want(&place, false), Some(TitleStep::Remove(place.clone())));
         assert_eq!(next.tried(&surface, TitleOutcome::Gone), None);
         assert_eq!(next.want(&place, false), None);
         assert!(next.marks.is_empty());
@@ -258,10 +208,10 @@ mod tests {
         marks.want(&place, false);
         assert_eq!(marks.tried(&surface, TitleOutcome::NotYet), None);
         assert_eq!(marks.flags().count(), 1, "it is still there");
-        assert_eq!(marks.next(&surface), Some(Step::Remove(place.clone())));
-        assert_eq!(marks.next(&surface), None, "one try at a time");
+        assert_eq!(marks.retry(&surface), Some(TitleStep::Remove(place.clone())));
+        assert_eq!(marks.retry(&surface), None, "one try at a time");
         marks.tried(&surface, TitleOutcome::NotYet);
         marks.want(&place, true);
-        assert_eq!(marks.next(&surface), None, "it is wanted again, and still there");
+        assert_eq!(marks.retry(&surface), None, "it is wanted again, and still there");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -28,15 +28,16 @@ pub struct HubEvent {
 }
 
 /// What a subscriber wants.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted {
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct EventFilter {
     /// Replay everything after this number.
     pub(crate) after_seq: Option<u64>,
     /// Only events whose names begin with one of these; empty for all.
     pub(crate) names: Vec<String>,
 }
 
-impl Wanted {
+impl EventFilter {
     fn takes(&self, event: &HubEvent) -> bool {
         self.names.is_empty() || self.names.iter().any(|name| event.event.starts_with(name.as_str()))
     }
@@ -52,7 +53,7 @@ pub(crate) struct Subscription {
     /// The number of the last event so far.
     pub(crate) last_seq: u64,
     /// What happens from now on. It ends when the subscriber is cut off.
-    pub(crate) coming: mpsc::Receiver<Arc<HubEvent>>,
+    pub(crate) receiver: mpsc::Receiver<Arc<HubEvent>>,
 }
 
 /// The events of one hub.
@@ -60,7 +61,7 @@ pub(crate) struct Subscription {
 pub(crate) struct EventLog {
     kept: VecDeque<Arc<HubEvent>>,
     last_seq: u64,
-    subscribers: Vec<(Wanted, mpsc::Sender<Arc<HubEvent>>)>,
+    subscribers: Vec<(EventFilter, mpsc::Sender<Arc<HubEvent>>)>,
 }
 
 impl EventLog {
@@ -68,8 +69,8 @@ impl EventLog {
     pub(crate) fn add(&mut self, unix_ms: i64, event: &'static str, data: Value) {
         self.last_seq += 1;
         let event = Arc::new(HubEvent { seq: self.last_seq, event, unix_ms, data });
-        self.subscribers.retain(|(wanted, sender)| {
-            !wanted.takes(&event) && !sender.is_closed() || sender.try_send(Arc::clone(&event)).is_ok()
+        self.subscribers.retain(|(filter, sender)| {
+            !filter.takes(&event) && !sender.is_closed() || sender.try_send(Arc::clone(&event)).is_ok()
         });
         if self.kept.len() == MAX_KEPT {
             self.kept.pop_front();
@@ -78,19 +79,19 @@ impl EventLog {
     }
 
     /// Somebody wants to follow. `None` if too many do.
-    pub(crate) fn subscribe(&mut self, wanted: Wanted) -> Option<Subscription> {
+    pub(crate) fn subscribe(&mut self, filter: EventFilter) -> Option<Subscription> {
         self.subscribers.retain(|(_, sender)| !sender.is_closed());
         if self.subscribers.len() >= MAX_SUBSCRIBERS {
             return None;
         }
-        let (sender, coming) = mpsc::channel(MAX_WAITING);
-        let after = wanted.after_seq.unwrap_or(self.last_seq);
+        let (sender, receiver) = mpsc::channel(MAX_WAITING);
+        let after = filter.after_seq.unwrap_or(self.last_seq);
         let first = self.kept.front().map_or(self.last_seq + 1, |event| event.seq);
         let gap = after > self.last_seq || after + 1 < first;
         let replay = self.kept.iter().filter(|event| event.seq > after || after > self.last_seq);
-        let replay = replay.filter(|event| wanted.takes(event)).cloned().collect();
-        self.subscribers.push((wanted, sender));
-        Some(Subscription { replay, gap, last_seq: self.last_seq, coming })
+        let replay = replay.filter(|event| filter.takes(event)).cloned().collect();
+        self.subscribers.push((filter, sender));
+        Some(Subscription { replay, gap, last_seq: self.last_seq, receiver })
     }
 
     /// How many follow.
@@ -114,7 +115,7 @@ mod tests {
 
     fn replayed(log: &mut EventLog, after: Option<u64>, names: &[&str]) -> (Vec<u64>, bool) {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        let subscription = log.subscribe(Wanted { after_seq: after, names }).unwrap();
+        let subscription = log.subscribe(EventFilter { after_seq: after, names }).unwrap();
         (subscription.replay.iter().map(|event| event.seq).collect(), subscription.gap)
     }
 
@@ -132,13 +133,13 @@ mod tests {
     #[test]
     fn who_does_not_keep_up_is_cut_off() {
         let mut log = EventLog::default();
-        let mut slow = log.subscribe(Wanted::default()).unwrap();
+        let mut slow = log.subscribe(EventFilter::default()).unwrap();
         for _ in 0..=MAX_WAITING {
             log.add(0, "badge", Value::Null);
         }
         assert_eq!(log.followers(), 0);
         let mut got = 0;
-        while slow.coming.try_recv().is_ok() {
+        while slow.receiver.try_recv().is_ok() {
             got += 1;
         }
         assert_eq!(got, MAX_WAITING);
@@ -148,9 +149,9 @@ mod tests {
     fn there_is_a_limit_to_followers_and_the_gone_do_not_count() {
         let mut log = EventLog::default();
         let held: Vec<Subscription> =
-            (0..MAX_SUBSCRIBERS).map(|_| log.subscribe(Wanted::default()).unwrap()).collect();
-        assert!(log.subscribe(Wanted::default()).is_none());
+            (0..MAX_SUBSCRIBERS).map(|_| log.subscribe(EventFilter::default()).unwrap()).collect();
+        assert!(log.subscribe(EventFilter::default()).is_none());
         drop(held);
-        assert!(log.subscribe(Wanted::default()).is_some());
+        assert!(log.subscribe(EventFilter::default()).is_some());
     }
 }

@@ -1,35 +1,46 @@
 //! The settings as they are now: the person's file, those of repositories, and what was trusted of them.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::Duration;
 
-use ringer_core::{Observation, Preferences};
+use ringer_core::{HookIdentity, Observation, Preferences};
+use ringer_deliver::HookProgram;
 use ringer_journal::Home;
 
-use crate::scout::{Own, Sight};
-use ringer_config::{Change, Config, Environment, LastGood, REPOSITORY_FILE, Trusted, load, user_path};
+use super::hook_programs::HookPrograms;
+use crate::file_stamp::{FileStamp, file_stamp};
+use crate::repository_probe::{ProbeResult, RepositorySettings};
+use ringer_config::{
+    Change, Config, Environment, LastGood, REPOSITORY_FILE, Trusted, Watch, load, user_path,
+};
 
 /// Repositories whose settings are kept. With more, some are forgotten until they are heard of again.
 const MAX_REPOSITORIES: usize = 256;
 
-/// When a file was changed and how long it is: enough to see that it is another one.
-type Look = Option<(SystemTime, u64)>;
+/// How often the files are looked at, at most, when no message comes.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// Everything that is set, and a way to notice that it changed.
 #[derive(Debug)]
 pub(crate) struct Settings {
     environment: Environment,
     path: Option<PathBuf>,
-    look: Look,
+    stamp: Option<FileStamp>,
     last: LastGood,
     trust_path: PathBuf,
-    trust_look: Look,
+    trust_stamp: Option<FileStamp>,
     trusted: Trusted,
-    /// Those that set something, by their scopes. The scout reads them.
-    repositories: BTreeMap<String, Arc<Own>>,
+    /// Those that set something, by their scopes.
+    repositories: BTreeMap<String, Arc<RepositorySettings>>,
+    /// How often other settings were applied: the revision of those that hold.
+    revision: u64,
+    /// The trusted programs of the revisions in use.
+    hook_programs: HookPrograms,
+    checked_at: Option<Duration>,
+    /// With the next batch, all known repositories are probed.
+    recheck_known: bool,
 }
 
 /// The file that remembers what was trusted.
@@ -44,15 +55,73 @@ impl Settings {
         let result = read(path.as_deref(), &environment);
         let trust_path = trust_file(home);
         Self {
-            look: path.as_deref().and_then(look),
+            stamp: path.as_deref().and_then(file_stamp),
             last: LastGood::new(result),
-            trust_look: look(&trust_path),
+            trust_stamp: file_stamp(&trust_path),
             trusted: Trusted::load(&trust_path).unwrap_or_default(),
             path,
             environment,
             trust_path,
             repositories: BTreeMap::new(),
+            revision: 0,
+            hook_programs: HookPrograms::default(),
+            checked_at: None,
+            recheck_known: false,
         }
+        .with_programs()
+    }
+
+    fn with_programs(mut self) -> Self {
+        self.hook_programs.add(self.revision, &self.config(), &self.trusted);
+        self
+    }
+
+    /// The revision of the settings that hold.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Makes what is set now a revision of its own. Gives the settings.
+    pub(super) fn apply(&mut self) -> Config {
+        self.revision += 1;
+        let config = self.config();
+        self.hook_programs.add(self.revision, &config, &self.trusted);
+        config
+    }
+
+    /// Forgets the hook programs of all other revisions.
+    pub(super) fn keep_revisions(&mut self, revisions: &HashSet<u64>) {
+        self.hook_programs.keep_only(revisions);
+    }
+
+    /// The trusted program of a hook, and never another one.
+    pub(super) fn hook_program(&self, hook: &HookIdentity) -> Option<Arc<HookProgram>> {
+        self.hook_programs.get(hook)
+    }
+
+    /// The watches that are trusted.
+    pub(super) fn trusted_watches(&self, config: &Config) -> Vec<Watch> {
+        config.watches.iter().filter(|watch| self.trusted.is_trusted(*watch)).cloned().collect()
+    }
+
+    /// Whether it is time to look at the files again. From then on it is not, for a second.
+    pub(super) fn take_check(&mut self, now: Duration) -> bool {
+        let is_due = self.checked_at.is_none_or(|at| now.saturating_sub(at) >= CHECK_EVERY);
+        if is_due {
+            self.checked_at = Some(now);
+            self.recheck_known = true;
+        }
+        is_due
+    }
+
+    /// All known repositories are probed with the next batch.
+    pub(super) fn recheck_repositories(&mut self) {
+        self.recheck_known = true;
+    }
+
+    /// Whether they are, now.
+    pub(super) fn take_recheck(&mut self) -> bool {
+        std::mem::take(&mut self.recheck_known)
     }
 
     /// The settings, those of repositories included.
@@ -62,15 +131,16 @@ impl Settings {
         })
     }
 
-    /// What the engine has to know of them, under their revision.
-    pub(crate) fn preferences(&self, config: &Config, revision: u64) -> Preferences {
+    /// What the engine has to know of them.
+    pub(crate) fn preferences(&self, config: &Config) -> Preferences {
         let files =
             self.repositories.values().map(|own| own.root.join(REPOSITORY_FILE)).chain(self.path.clone());
         let read_files = files.map(|path| path.to_string_lossy().into_owned()).collect();
-        Preferences { read_files, ..config.preferences(revision, &self.trusted) }
+        Preferences { read_files, ..config.preferences(self.revision, &self.trusted) }
     }
 
     /// What was trusted.
+    #[cfg(test)]
     pub(crate) fn trusted(&self) -> &Trusted {
         &self.trusted
     }
@@ -81,24 +151,24 @@ impl Settings {
     }
 
     /// What is known of a repository.
-    pub(crate) fn repository(&self, scope: &str) -> Option<Arc<Own>> {
+    pub(crate) fn repository(&self, scope: &str) -> Option<Arc<RepositorySettings>> {
         self.repositories.get(scope).cloned()
     }
 
     /// Every repository that sets something.
-    pub(crate) fn repositories(&self) -> impl Iterator<Item = (&String, &Arc<Own>)> {
+    pub(crate) fn repositories(&self) -> impl Iterator<Item = (&String, &Arc<RepositorySettings>)> {
         self.repositories.iter()
     }
 
-    /// A repository was looked at. Gives whether the settings changed by it.
-    pub(crate) fn put(&mut self, scope: &str, sight: &Sight) -> bool {
-        let own = match sight {
-            Sight::Nothing => return false,
-            Sight::Bare => return self.repositories.remove(scope).is_some(),
-            Sight::Set(own) => own,
+    /// A repository was probed. Gives whether the settings changed by it.
+    pub(crate) fn repository_probed(&mut self, scope: &str, result: &ProbeResult) -> bool {
+        let own = match result {
+            ProbeResult::NoRepository => return false,
+            ProbeResult::NoSettings => return self.repositories.remove(scope).is_some(),
+            ProbeResult::Settings(own) => own,
         };
         let known = self.repositories.get(scope);
-        if known.is_some_and(|known| known.is(own)) {
+        if known.is_some_and(|known| known.is_same_file(own)) {
             return false;
         }
         if known.is_none() && self.repositories.len() >= MAX_REPOSITORIES {
@@ -112,17 +182,17 @@ impl Settings {
     pub(crate) fn refresh(&mut self) -> Option<Vec<Observation>> {
         let mut changed = false;
         let mut told = Vec::new();
-        let seen = self.path.as_deref().and_then(look);
-        if seen != self.look {
-            self.look = seen;
+        let seen = self.path.as_deref().and_then(file_stamp);
+        if seen != self.stamp {
+            self.stamp = seen;
             let was_broken = self.last.errors().is_some();
             let change = self.last.reload(read(self.path.as_deref(), &self.environment));
             changed |= !matches!(change, Change::Unchanged);
-            told.extend(self.complaint().or_else(|| was_broken.then(mended)));
+            told.extend(self.error_observation().or_else(|| was_broken.then(cleared_observation)));
         }
-        let seen = look(&self.trust_path);
-        if seen != self.trust_look {
-            self.trust_look = seen;
+        let seen = file_stamp(&self.trust_path);
+        if seen != self.trust_stamp {
+            self.trust_stamp = seen;
             self.trusted = Trusted::load(&self.trust_path).unwrap_or_default();
             changed = true;
         }
@@ -130,7 +200,7 @@ impl Settings {
     }
 
     /// What is wrong with the person's file, for the settings source.
-    pub(crate) fn complaint(&self) -> Option<Observation> {
+    pub(crate) fn error_observation(&self) -> Option<Observation> {
         let errors = self.last.errors()?;
         let mut observation = Observation::new("settings", format!("{errors}; the last good settings hold"));
         observation.error = true;
@@ -139,7 +209,7 @@ impl Settings {
 }
 
 /// What was wrong is right again.
-fn mended() -> Observation {
+fn cleared_observation() -> Observation {
     Observation { active: false, ..Observation::new("settings", "") }
 }
 
@@ -147,15 +217,10 @@ fn read(path: Option<&Path>, environment: &Environment) -> Result<Config, ringer
     path.map_or_else(|| Ok(Config::default()), |path| load(path, environment.home.as_deref()))
 }
 
-/// Looks at a file. `None` if there is none.
-pub(crate) fn look(path: &Path) -> Look {
-    let metadata = fs::metadata(path).ok()?;
-    Some((metadata.modified().ok()?, metadata.len()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn settings(directory: &Path) -> (Settings, PathBuf) {
         let path = directory.join("config.toml");
@@ -167,7 +232,7 @@ mod tests {
     fn a_broken_file_leaves_the_last_good_settings_and_is_told() {
         let directory = tempfile::tempdir().unwrap();
         let (mut settings, path) = settings(directory.path());
-        assert!(settings.refresh().is_none() && settings.complaint().is_none());
+        assert!(settings.refresh().is_none() && settings.error_observation().is_none());
         fs::write(&path, "[notify]\nreorder = true\n").unwrap();
         assert_eq!(settings.refresh(), Some(vec![]));
         assert!(settings.config().notify.reorder);
@@ -187,19 +252,22 @@ mod tests {
         let own = |id: &str| {
             let text = format!("[[hook]]\nid = \"{id}\"\ncommand = [\"true\"]\n");
             fs::write(directory.path().join(REPOSITORY_FILE), text).unwrap();
-            Sight::Set(Arc::new(Own::read(directory.path(), None).unwrap()))
+            ProbeResult::Settings(Arc::new(RepositorySettings::read(directory.path(), None).unwrap()))
         };
         let (first, second) = (own("x"), own("yy"));
-        assert!(!settings.put("0a0a0a0a", &Sight::Bare), "it sets nothing");
-        assert!(settings.put("0a0a0a0a", &first));
-        assert!(!settings.put("0a0a0a0a", &first), "it is known");
+        assert!(!settings.repository_probed("0a0a0a0a", &ProbeResult::NoSettings), "it sets nothing");
+        assert!(settings.repository_probed("0a0a0a0a", &first));
+        assert!(!settings.repository_probed("0a0a0a0a", &first), "it is known");
         let config = settings.config();
         assert_eq!(config.hooks[0].scope.as_deref(), Some("0a0a0a0a"));
         assert!(!settings.trusted().is_trusted(&config.hooks[0]));
-        assert!(settings.put("0a0a0a0a", &second));
-        assert!(!settings.put("0a0a0a0a", &Sight::Nothing), "that says nothing about it");
+        assert!(settings.repository_probed("0a0a0a0a", &second));
+        assert!(
+            !settings.repository_probed("0a0a0a0a", &ProbeResult::NoRepository),
+            "that says nothing about it"
+        );
         assert_eq!(settings.config().hooks[0].id, "yy");
-        assert!(settings.put("0a0a0a0a", &Sight::Bare));
+        assert!(settings.repository_probed("0a0a0a0a", &ProbeResult::NoSettings));
         assert!(settings.config().hooks.is_empty());
     }
 
@@ -208,9 +276,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (mut settings, _) = settings(directory.path());
         fs::write(directory.path().join(REPOSITORY_FILE), "").unwrap();
-        let own = Sight::Set(Arc::new(Own::read(directory.path(), None).unwrap()));
+        let own = ProbeResult::Settings(Arc::new(RepositorySettings::read(directory.path(), None).unwrap()));
         for number in 0..MAX_REPOSITORIES + 5 {
-            assert!(settings.put(&format!("{number:08x}"), &own));
+            assert!(settings.repository_probed(&format!("{number:08x}"), &own));
         }
         assert_eq!(settings.repositories().count(), MAX_REPOSITORIES);
     }

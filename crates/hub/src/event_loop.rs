@@ -1,0 +1,409 @@
+//! The event loop: the only place that waits. It hands everything that happens to [`HubState`], one thing after the other,
+//! and does what the state says.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use ringer_core::Agent;
+use ringer_deliver::Desktop;
+use ringer_ipc::ApiError;
+use ringer_journal::{HubLock, ReadPosition};
+use serde_json::{Value, json};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::clock::{Clock, monotonic};
+use crate::daemon::HubError;
+use crate::event_log::{EventLog, Subscription};
+use crate::log::Log;
+use crate::message::{Action, Answer, Job, LoopEvent, RequestId};
+use crate::process;
+use crate::repository_probe::{PROBE_TIMEOUT, Probe, ProbeResult, ProbeTarget, ProberPool};
+use crate::request::Request;
+use crate::state::{HubState, RETRY_AFTER};
+use crate::tmux::TmuxPane;
+use crate::watch::Watcher;
+
+/// Inputs that may wait for the loop. A sender of another one waits; the doorbell is rung only once.
+pub(crate) const MAX_INPUTS: usize = 1024;
+/// Inputs that are handled together: one transaction for all of them.
+const MAX_TOGETHER: usize = 64;
+/// After this no other probe is started for what was behind a directory that hangs.
+const PROBE_AGAIN_FOR: Duration = PROBE_TIMEOUT.saturating_mul(2);
+/// How long a hub stays only because a popup may be clicked: from one evening to the next.
+const WAIT_FOR_CLICKS: Duration = Duration::from_hours(24);
+
+/// What other threads send to the loop.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Something happened.
+    Event(LoopEvent),
+    /// A client asks for something.
+    Request { method: String, params: Value, reply: oneshot::Sender<Answered> },
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) reply: Reply,
+    /// About how many of the messages that were in the journal before the request the answer does not take into account.
+    pub(crate) behind: u64,
+}
+
+/// What a connection does about an answer.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// Writes it.
+    Result(Result<Value, ApiError>),
+    /// Lets tmux select a pane, and says what came of it; see [`Answer::Focus`].
+    Focus { pane: TmuxPane, notification: Option<(ringer_core::MessageId, Value)> },
+    /// Asks the desktop; see [`Answer::Environment`].
+    Environment { environment: Value, offered: Option<String> },
+    /// Writes events until the connection ends.
+    Subscribed(Subscription),
+}
+
+/// How the loop is connected with the rest of the hub.
+pub(crate) struct Connections {
+    pub(crate) jobs: mpsc::Sender<Job>,
+    pub(crate) inputs: mpsc::WeakSender<Input>,
+    /// How many clients are connected.
+    pub(crate) clients: Arc<AtomicUsize>,
+    pub(crate) desktop: Desktop,
+    pub(crate) log: Log,
+    /// How long the hub stays with nothing to do.
+    pub(crate) idle_after: Duration,
+}
+
+/// What is left of a loop. The lock is dropped last: whoever holds it is the hub.
+pub(crate) struct LoopExit {
+    pub(crate) lock: HubLock,
+    /// How far the journal was read.
+    pub(crate) position: ReadPosition,
+    /// Whether it ended by itself, for want of something to do.
+    pub(crate) was_idle: bool,
+}
+
+/// Why the loop woke up.
+enum Wakeup {
+    Input(Input),
+    /// There is something in the journal.
+    Doorbell,
+    /// The executor takes jobs again.
+    Room,
+    /// The repositories were probed.
+    Probed,
+    /// The journal can be read on at once.
+    More,
+    /// A deadline has passed.
+    Deadline,
+    /// All senders are gone: shut down.
+    Closed,
+}
+
+/// The loop, and what only it can touch.
+pub(crate) struct EventLoop {
+    state: HubState,
+    clock: Clock,
+    doorbell: AsyncFd<HubLock>,
+    connections: Connections,
+    /// Jobs that the executor has not taken yet: as many as were just decided or withdrawn. It takes them at once.
+    job_backlog: VecDeque<Job>,
+    events: EventLog,
+    /// Who waits for an answer.
+    replies: HashMap<RequestId, oneshot::Sender<Answered>>,
+    last_request: u64,
+    probers: ProberPool,
+    probing: Option<Probing>,
+    processes: HashMap<Agent, JoinHandle<()>>,
+    watcher: Option<Watcher>,
+    last_activity: Duration,
+    /// Since when nothing but a popup keeps the hub from ending.
+    only_popups_since: Option<Duration>,
+    stopping: bool,
+    was_idle: bool,
+}
+
+/// Repositories that are being probed.
+struct Probing {
+    probe: Probe,
+    /// What earlier probes of the same batch found.
+    found: Vec<(ProbeTarget, ProbeResult)>,
+    begun: Duration,
+}
+
+impl EventLoop {
+    /// Goes on where the last hub stopped. Inside a tokio runtime.
+    pub(crate) async fn begin(
+        mut state: HubState,
+        lock: HubLock,
+        connections: Connections,
+        mut probers: ProberPool,
+    ) -> Result<Self, HubError> {
+        let clock = Clock::local();
+        let probed = match probers.send(state.recovery_targets()?, monotonic()) {
+            Some(mut probe) => {
+                // However it ends, what was found is in the probe.
+                let _ = tokio::time::timeout(PROBE_TIMEOUT, probe.finished()).await;
+                probers.end(probe, monotonic()).0
+            }
+            None => Vec::new(),
+        };
+        #[expect(
+            deprecated,
+            reason = "the other way is unsafe, for types that may close their descriptor; this cannot"
+        )]
+        let doorbell = AsyncFd::new(lock).map_err(HubError::Runtime)?;
+        let actions = state.recover(clock.now(), &probed)?;
+        let mut event_loop = Self {
+            state,
+            doorbell,
+            connections,
+            job_backlog: VecDeque::new(),
+            events: EventLog::default(),
+            replies: HashMap::new(),
+            last_request: 0,
+            probers,
+            probing: None,
+            processes: HashMap::new(),
+            watcher: None,
+            last_activity: monotonic(),
+            only_popups_since: None,
+            stopping: false,
+            was_idle: false,
+            clock,
+        };
+        event_loop.perform(actions);
+        Ok(event_loop)
+    }
+
+    /// Runs until the hub is told to end, or has had nothing to do for a while.
+    pub(crate) async fn run(mut self, mut inputs: mpsc::Receiver<Input>) -> LoopExit {
+        while !self.stopping {
+            let now = monotonic();
+            if self.probing.as_ref().is_some_and(|probing| probing.probe.deadline <= now) {
+                self.finish_probe();
+            }
+            if self.state.has_work(now) {
+                self.read_journal();
+            }
+            let actions = self.state.commit(self.clock.now());
+            self.perform(actions);
+            match self.next(&mut inputs).await {
+                Wakeup::Input(input) => {
+                    self.take(input);
+                    for _ in 0..MAX_TOGETHER {
+                        match inputs.try_recv() {
+                            Ok(input) => self.take(input),
+                            Err(_) => break,
+                        }
+                    }
+                }
+                Wakeup::Doorbell => {
+                    self.last_activity = monotonic();
+                    self.state.schedule_read();
+                }
+                Wakeup::Room => self.flush_jobs(),
+                Wakeup::Probed => self.finish_probe(),
+                // Deadlines pass also while there is much to read.
+                Wakeup::More if self.wait(monotonic()).is_zero() => self.tick(),
+                Wakeup::More => {}
+                Wakeup::Deadline => self.tick(),
+                Wakeup::Closed => break,
+            }
+        }
+        let actions = self.state.end(self.clock.now());
+        self.perform(actions);
+        let position = self.state.position().clone();
+        LoopExit { lock: self.doorbell.into_inner(), position, was_idle: self.was_idle }
+    }
+
+    async fn next(&mut self, inputs: &mut mpsc::Receiver<Input>) -> Wakeup {
+        let now = monotonic();
+        let (more, wait) = (self.state.can_read(now), self.wait(now));
+        let probing = self.probing.as_mut();
+        let probed = async {
+            match probing {
+                Some(probing) => probing.probe.finished().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            input = inputs.recv() => input.map_or(Wakeup::Closed, Wakeup::Input),
+            rang = self.doorbell.readable() => {
+                if let Ok(mut rang) = rang {
+                    rang.clear_ready();
+                }
+                Wakeup::Doorbell
+            }
+            _ = self.connections.jobs.reserve(), if !self.job_backlog.is_empty() => Wakeup::Room,
+            () = probed => Wakeup::Probed,
+            // Ready only when it is polled again, so everything else that is ready comes first.
+            () = tokio::task::yield_now(), if more => Wakeup::More,
+            () = tokio::time::sleep(wait), if !more => Wakeup::Deadline,
+        }
+    }
+
+    /// How long nothing has to be done, besides reading the journal.
+    fn wait(&self, now: Duration) -> Duration {
+        let idle = self.last_activity + self.connections.idle_after;
+        let probe = self.probing.as_ref().map(|probing| probing.probe.deadline);
+        let next = [Some(idle), self.state.next_deadline(now), probe].into_iter().flatten().min();
+        next.unwrap_or(idle).saturating_sub(now)
+    }
+
+    fn take(&mut self, input: Input) {
+        self.last_activity = monotonic();
+        self.only_popups_since = None;
+        match input {
+            Input::Event(LoopEvent::Stop) => self.stopping = true,
+            Input::Event(event) => self.handle(event),
+            Input::Request { method, params, reply } => match Request::read(&method, params) {
+                Ok(request) => {
+                    self.last_request += 1;
+                    let id = RequestId(self.last_request);
+                    self.replies.insert(id, reply);
+                    self.handle(LoopEvent::Request { id, request });
+                }
+                // A client that has gone needs no answer.
+                Err(error) => drop(reply.send(Answered { reply: Reply::Result(Err(error)), behind: 0 })),
+            },
+        }
+    }
+
+    fn handle(&mut self, event: LoopEvent) {
+        let actions = self.state.handle(self.clock.now(), event);
+        self.perform(actions);
+    }
+
+    fn tick(&mut self) {
+        let now = monotonic();
+        let actions = self.state.tick(self.clock.now());
+        self.perform(actions);
+        if now.saturating_sub(self.last_activity) < self.connections.idle_after {
+            return;
+        }
+        let is_idle = self.connections.clients.load(Ordering::Relaxed) == 0 && self.state.is_idle();
+        if is_idle && !self.waits_for_clicks(now) {
+            self.connections.log.line("nothing to do for a while: ending");
+            (self.stopping, self.was_idle) = (true, true);
+        } else {
+            self.last_activity = now;
+        }
+    }
+
+    /// Whether a popup may be on the screen whose click would be lost if the hub ended.
+    fn waits_for_clicks(&mut self, now: Duration) -> bool {
+        if self.connections.desktop.shown() == 0 {
+            return false;
+        }
+        let since = *self.only_popups_since.get_or_insert(now);
+        now.saturating_sub(since) < WAIT_FOR_CLICKS
+    }
+
+    fn read_journal(&mut self) {
+        // Drained before the journal is read: what comes after that rings again.
+        let actions = match self.doorbell.get_ref().drain(self.state.home()) {
+            Ok(rang) => self.state.read_journal(self.clock.now(), rang),
+            Err(error) => self.state.doorbell_failed(self.clock.now(), &error),
+        };
+        self.perform(actions);
+    }
+
+    fn perform(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Execute(job) => self.job_backlog.push_back(job),
+                Action::Answer { id, answer, behind } => self.answer(id, answer, behind),
+                Action::Publish { unix_ms, event, data } => self.events.add(unix_ms, event, data),
+                Action::Probe(targets) => self.start_probe(targets, Vec::new(), monotonic()),
+                Action::WatchProcess { agent, pid, started } => {
+                    self.tell_of_end(agent, async move { process::ended(pid, started).await });
+                }
+                Action::UnwatchProcess(agent) => {
+                    if let Some(task) = self.processes.remove(&agent) {
+                        task.abort();
+                    }
+                }
+                Action::RetryProcessEnd(agent) => self.tell_of_end(agent, tokio::time::sleep(RETRY_AFTER)),
+                Action::SetWatches(watches) => {
+                    self.watcher = match (self.watcher.take(), self.connections.inputs.upgrade()) {
+                        (Some(current), _) if !watches.is_empty() => current.set(watches),
+                        (None, Some(inputs)) if !watches.is_empty() => Watcher::begin(watches, inputs),
+                        _ => None,
+                    };
+                }
+                Action::Log(line) => self.connections.log.line(line),
+            }
+        }
+        self.flush_jobs();
+    }
+
+    /// Gives jobs to the executor as far as it takes them at once; the rest follows when it does.
+    fn flush_jobs(&mut self) {
+        while !self.job_backlog.is_empty()
+            && let Ok(permit) = self.connections.jobs.try_reserve()
+            && let Some(job) = self.job_backlog.pop_front()
+        {
+            permit.send(job);
+        }
+    }
+
+    fn answer(&mut self, id: RequestId, answer: Answer, behind: u64) {
+        let Some(sender) = self.replies.remove(&id) else { return };
+        let reply = match answer {
+            Answer::Value(result) => Reply::Result(result),
+            Answer::Status(mut status) => {
+                status["followers"] = json!(self.events.followers());
+                Reply::Result(Ok(status))
+            }
+            Answer::Focus { pane, notification } => Reply::Focus { pane, notification },
+            Answer::Environment { environment, offered } => Reply::Environment { environment, offered },
+            Answer::Subscribe(filter) => match self.events.subscribe(filter) {
+                Some(subscription) => Reply::Subscribed(subscription),
+                None => Reply::Result(Err(ApiError::new("busy", "too many follow already"))),
+            },
+        };
+        // A client that has gone needs no answer.
+        let _ = sender.send(Answered { reply, behind });
+    }
+
+    /// Tells the state that the process of an agent ended, once this is over.
+    fn tell_of_end(&mut self, agent: Agent, end: impl Future<Output = ()> + Send + 'static) {
+        let Some(inputs) = self.connections.inputs.upgrade() else { return };
+        let ended = agent.clone();
+        let task = tokio::spawn(async move {
+            end.await;
+            let _ = inputs.send(Input::Event(LoopEvent::ProcessEnded(ended))).await;
+        });
+        if let Some(before) = self.processes.insert(agent, task) {
+            before.abort();
+        }
+    }
+
+    fn start_probe(
+        &mut self,
+        targets: impl IntoIterator<Item = ProbeTarget>,
+        found: Vec<(ProbeTarget, ProbeResult)>,
+        begun: Duration,
+    ) {
+        match self.probers.send(targets, monotonic()) {
+            Some(probe) => self.probing = Some(Probing { probe, found, begun }),
+            // Nothing is left to look at, or no thread to do it.
+            None => self.handle(LoopEvent::Probed(found)),
+        }
+    }
+
+    /// The probe is finished, or its deadline has passed. What was behind a directory that hangs is probed again.
+    fn finish_probe(&mut self) {
+        let Some(Probing { probe, mut found, begun }) = self.probing.take() else { return };
+        let now = monotonic();
+        let (more, left) = self.probers.end(probe, now);
+        found.extend(more);
+        let again = now < begun + PROBE_AGAIN_FOR;
+        self.start_probe(left.into_iter().filter(|_| again), found, begun);
+    }
+}

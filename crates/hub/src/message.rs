@@ -1,0 +1,127 @@
+//! What crosses threads: plain data, so that a test can make it and compare it.
+
+use std::sync::Arc;
+
+use ringer_config::Watch;
+use ringer_core::{Agent, Delivery, DeliveryChannel, Envelope, HookAnswer, MessageId, SurfaceId, Ticket};
+use ringer_deliver::{DesktopEvent, HookProgram, PopupHandle};
+use ringer_ipc::ApiError;
+use serde_json::Value;
+
+use crate::delivery_setup::DeliverySetup;
+use crate::event_log::EventFilter;
+use crate::repository_probe::{ProbeResult, ProbeTarget};
+use crate::request::Request;
+use crate::terminals::Terminal;
+use crate::title_writer::{TitleChange, TitleOutcome};
+use crate::tmux::{TmuxPane, Unreachable};
+
+/// Something the loop handles, in the order in which it came.
+#[derive(Debug)]
+pub(crate) enum LoopEvent {
+    /// A hook program answered.
+    HookAnswered { ticket: Ticket, answer: HookAnswer },
+    /// A delivery is over.
+    Delivered { id: MessageId, channel: DeliveryChannel, report: DeliveryReport },
+    /// A popup that was to be withdrawn is gone.
+    PopupGone(MessageId),
+    /// A change of a terminal's title was tried.
+    TitleTried { surface: SurfaceId, outcome: TitleOutcome },
+    /// It is time to try again to remove the mark from a title.
+    RetryTitle(SurfaceId),
+    /// The person did something to a popup.
+    Desktop(DesktopEvent),
+    /// A watched file changed, and its command ran.
+    WatchFinished(crate::watch::Outcome),
+    /// The process of an agent ended.
+    ProcessEnded(Agent),
+    /// tmux was asked to select the pane of a notification whose popup was clicked.
+    FocusTried { id: MessageId, result: Result<(), Unreachable> },
+    /// The repositories of the pending batch were looked at, as far as they answered in time.
+    Probed(Vec<(ProbeTarget, ProbeResult)>),
+    /// A client asks for something.
+    Request { id: RequestId, request: Request },
+    /// The hub is to end.
+    Stop,
+}
+
+/// Identifies a request until it is answered. The loop gives the numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct RequestId(pub(crate) u64);
+
+/// What the hub does because of an event.
+#[derive(Debug)]
+pub(crate) enum Action {
+    /// The executor carries this out.
+    Execute(Job),
+    /// A request is answered. `behind` is about how many of the messages that were in the journal before the request the
+    /// answer does not take into account.
+    Answer { id: RequestId, answer: Answer, behind: u64 },
+    /// Subscribers are told.
+    Publish { unix_ms: i64, event: &'static str, data: Value },
+    /// Repositories are looked at, off the loop. `LoopEvent::Probed` tells of them.
+    Probe(Vec<ProbeTarget>),
+    /// `LoopEvent::ProcessEnded` is to tell when this process ends. `started` is its start, in the kernel's clock ticks:
+    /// numbers of processes are used again.
+    WatchProcess { agent: Agent, pid: u32, started: u64 },
+    /// The process of this agent need not be watched any more.
+    UnwatchProcess(Agent),
+    /// The end of this agent's process is told again in a second.
+    RetryProcessEnd(Agent),
+    /// These files are watched, and no others.
+    SetWatches(Vec<Watch>),
+    /// A line goes into the hub's log.
+    Log(String),
+}
+
+/// What a request is answered with.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Answer {
+    /// A value, or why there is none.
+    Value(Result<Value, ApiError>),
+    /// The hub's status; the loop adds what it alone knows.
+    Status(Value),
+    /// tmux selects a pane; the answer says what came of it. `notification` is the one that the client asked to open: it is
+    /// in the answer, and read once the person is there.
+    Focus { pane: TmuxPane, notification: Option<(MessageId, Value)> },
+    /// What the hub has of its environment; the desktop is asked and added. `offered` is a session bus that the hub may use
+    /// if its own does not work.
+    Environment { environment: Value, offered: Option<String> },
+    /// A subscription, which goes on until the connection ends.
+    Subscribe(EventFilter),
+}
+
+/// Something that can take time or hang, for the executor.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// Run a hook. Without a program nothing runs, and the hook has failed.
+    Hook { ticket: Ticket, program: Option<Arc<HookProgram>>, envelope: Box<Envelope> },
+    /// Deliver a notification; in the first of these terminals that is there, or on the desktop of these processes if the
+    /// hub's own does not work.
+    Deliver { delivery: Box<Delivery>, terminals: Vec<Terminal>, callers: Vec<u32> },
+    /// Withdraw what was shown of a notification, and stop what is being delivered of it.
+    Withdraw(MessageId),
+    /// Use another setup of the delivery channels: the settings changed.
+    UpdateSetup(Arc<DeliverySetup>),
+    /// Set a mark in a terminal's title, or remove it.
+    ChangeTitle(TitleChange),
+    /// Let tmux select the pane where a notification rang.
+    FocusPane { id: MessageId, pane: TmuxPane },
+}
+
+/// What a delivery did.
+#[derive(Debug, PartialEq)]
+pub(crate) struct DeliveryReport {
+    /// In words.
+    pub(crate) result: Result<String, String>,
+    /// Where the desktop shows it.
+    pub(crate) popup: Option<PopupHandle>,
+    /// Terminals that turned out to be closed.
+    pub(crate) closed: Vec<SurfaceId>,
+}
+
+impl DeliveryReport {
+    pub(crate) fn of(result: Result<String, String>) -> Self {
+        Self { result, popup: None, closed: Vec::new() }
+    }
+}

@@ -1,0 +1,254 @@
+//! Requests: every method of the socket as one variant, read once at the edge. `docs/protocol.md` describes them.
+
+use ringer_core::{Mark, MessageId, Observation, Signal};
+use ringer_ipc::ApiError;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::event_log::EventFilter;
+
+/// What a client asks for.
+#[derive(Debug)]
+pub(crate) enum Request {
+    Ping,
+    Methods,
+    Status,
+    Reload,
+    Environment(EnvironmentParams),
+    ListNotifications(ListParams),
+    /// Everything of a repository goes from the list: its messages are gone from the journal.
+    ForgetScope(String),
+    Why(String),
+    CreateNotification(Box<CreateParams>),
+    Mark(Mark, TargetParams),
+    DismissRead,
+    OpenNotification(MessageId),
+    JumpToUnread,
+    ListSurfaces,
+    FocusChanged(FocusParams),
+    TerminalSignal(SignalParams),
+    FocusSurface(TargetParams),
+    ListWorkspaces,
+    ListAgents,
+    AddToast(ToastParams),
+    RemoveToast(String),
+    Observe(Vec<Observation>),
+    Subscribe(EventFilter),
+}
+
+type Reader = fn(Value) -> Result<Request, ApiError>;
+
+/// The methods that the loop answers, and how their parameters are read.
+const METHODS: &[(&str, Reader)] = &[
+    ("ping", |_| Ok(Request::Ping)),
+    ("hub.status", |_| Ok(Request::Status)),
+    ("hub.methods", |_| Ok(Request::Methods)),
+    ("hub.reload", |_| Ok(Request::Reload)),
+    ("hub.environment", |params| read(params).map(Request::Environment)),
+    ("notification.list", |params| read(params).map(Request::ListNotifications)),
+    ("notification.forget", |params| {
+        let ListParams { scope, .. } = read(params)?;
+        scope.map(Request::ForgetScope).ok_or_else(|| missing("scope"))
+    }),
+    ("notification.why", |params| {
+        let TargetParams { id, .. } = read(params)?;
+        id.map(Request::Why).ok_or_else(|| missing("id"))
+    }),
+    ("notification.create", |params| create(params, false)),
+    ("notification.create_for_surface", |params| create(params, true)),
+    ("notification.create_for_caller", |params| create(params, false)),
+    ("notification.mark_read", |params| mark(Mark::Read, params)),
+    ("notification.mark_unread", |params| mark(Mark::Unread, params)),
+    ("notification.clear", |params| mark(Mark::Clear, params)),
+    ("notification.dismiss", |params| {
+        let target: TargetParams = read(params)?;
+        match (&target.id, target.all_read) {
+            (Some(_), _) => Ok(Request::Mark(Mark::Clear, target)),
+            (None, true) => Ok(Request::DismissRead),
+            (None, false) => Err(missing("id or all_read")),
+        }
+    }),
+    ("notification.open", |params| {
+        let TargetParams { id, .. } = read(params)?;
+        let id = id.ok_or_else(|| missing("id"))?;
+        message_id(&id).map(Request::OpenNotification)
+    }),
+    ("notification.jump_to_unread", |_| Ok(Request::JumpToUnread)),
+    ("surface.list", |_| Ok(Request::ListSurfaces)),
+    ("surface.looks", |params| read(params).map(Request::FocusChanged)),
+    ("surface.heard", |params| read(params).map(Request::TerminalSignal)),
+    ("surface.focus", |params| read(params).map(Request::FocusSurface)),
+    ("workspace.list", |_| Ok(Request::ListWorkspaces)),
+    ("agent.list", |_| Ok(Request::ListAgents)),
+    ("toast.add", |params| read(params).map(Request::AddToast)),
+    ("toast.remove", |params| {
+        let ToastKey { key } = read(params)?;
+        Ok(Request::RemoveToast(key))
+    }),
+    ("observe", |params| observations(params).map(Request::Observe)),
+    ("events.subscribe", |params| read(params).map(Request::Subscribe)),
+];
+
+/// The names of all methods. `hub.stop` is the server's own.
+pub fn method_names() -> Vec<&'static str> {
+    METHODS.iter().map(|(name, _)| *name).chain(["hub.stop"]).collect()
+}
+
+impl Request {
+    /// Reads a request.
+    pub(crate) fn read(method: &str, params: Value) -> Result<Self, ApiError> {
+        let found = METHODS.iter().find(|(name, _)| *name == method);
+        let (_, reader) = found.ok_or_else(|| {
+            ApiError::new("unknown_method", format!("there is no method {method:?}; hub.methods lists them"))
+        })?;
+        reader(params)
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct CreateParams {
+    pub(crate) title: Option<String>,
+    pub(crate) subtitle: Option<String>,
+    pub(crate) body: String,
+    pub(crate) kind: Option<String>,
+    pub(crate) from: Option<String>,
+    pub(crate) to: Option<String>,
+    pub(crate) scope: Option<String>,
+    pub(crate) cwd: Option<String>,
+    #[serde(alias = "preferred_workspace_id")]
+    pub(crate) workspace_id: Option<String>,
+    #[serde(alias = "preferred_surface_id")]
+    pub(crate) surface_id: Option<String>,
+    pub(crate) caller_tty: Option<String>,
+    pub(crate) prefer_tty: bool,
+}
+
+/// What a request is about: a notification, a place, or all of them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct TargetParams {
+    pub(crate) id: Option<String>,
+    pub(crate) workspace_id: Option<String>,
+    pub(crate) surface_id: Option<String>,
+    pub(crate) all: bool,
+    all_read: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ListParams {
+    pub(crate) unread: bool,
+    pub(crate) limit: Option<usize>,
+    pub(crate) scope: Option<String>,
+    pub(crate) workspace_id: Option<String>,
+    pub(crate) surface_id: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ToastKey {
+    key: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ToastParams {
+    #[serde(default)]
+    pub(crate) key: Option<String>,
+    pub(crate) text: String,
+    #[serde(default)]
+    pub(crate) priority: Option<String>,
+    #[serde(default)]
+    pub(crate) timeout_ms: Option<u64>,
+}
+
+/// Where the person looks.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct FocusParams {
+    pub(crate) app: bool,
+    pub(crate) workspace_id: Option<String>,
+    pub(crate) surface_id: Option<String>,
+}
+
+/// What a terminal showed: a bell, a notification, or a sign of its agent's state.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SignalParams {
+    pub(crate) surface_id: String,
+    #[serde(default)]
+    pub(crate) bell: bool,
+    #[serde(default)]
+    pub(crate) title: Option<String>,
+    #[serde(default)]
+    pub(crate) body: Option<String>,
+    #[serde(default)]
+    pub(crate) signal: Option<Signal>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct EnvironmentParams {
+    /// A session bus that the hub may use.
+    pub(crate) bus: Option<String>,
+}
+
+/// Unknown parameters are ignored.
+fn read<T: DeserializeOwned>(params: Value) -> Result<T, ApiError> {
+    let params = if params.is_null() { json!({}) } else { params };
+    serde_json::from_value(params).map_err(|error| ApiError::params(error.to_string()))
+}
+
+fn missing(what: &str) -> ApiError {
+    ApiError::params(format!("{what} is missing"))
+}
+
+fn create(params: Value, needs_surface: bool) -> Result<Request, ApiError> {
+    let create: CreateParams = read(params)?;
+    if needs_surface && create.surface_id.is_none() {
+        return Err(missing("surface_id"));
+    }
+    Ok(Request::CreateNotification(Box::new(create)))
+}
+
+fn mark(mark: Mark, params: Value) -> Result<Request, ApiError> {
+    read(params).map(|target| Request::Mark(mark, target))
+}
+
+/// One observation, or several in one request: a client that does not wait for answers can send only one.
+fn observations(mut params: Value) -> Result<Vec<Observation>, ApiError> {
+    match params.get_mut("observations") {
+        Some(several) => read(several.take()),
+        None => Ok(vec![read(params)?]),
+    }
+}
+
+pub(crate) fn message_id(text: &str) -> Result<MessageId, ApiError> {
+    MessageId::parse(text).map_err(|error| ApiError::params(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_is_on_the_protocol_page() {
+        let page = include_str!("../../../docs/protocol.md");
+        for name in method_names() {
+            assert!(page.contains(&format!("`{name}`")), "{name} is not described in docs/protocol.md");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        fn check(method: &str, params: Value, code: &str, words: &str) {
+            let error = Request::read(method, params).unwrap_err();
+            assert_eq!((error.code.as_str(), error.message.contains(words)), (code, true), "{error:?}");
+        }
+        check("notification.opne", Value::Null, "unknown_method", "hub.methods");
+        check("notification.open", Value::Null, "invalid_params", "id is missing");
+        check("notification.create_for_surface", json!({ "body": "x" }), "invalid_params", "surface_id");
+        check("notification.dismiss", json!({}), "invalid_params", "id or all_read");
+        check("notification.list", json!({ "limit": "many" }), "invalid_params", "expected usize");
+        assert!(matches!(Request::read("ping", Value::Null), Ok(Request::Ping)));
+    }
+}

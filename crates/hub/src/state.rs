@@ -1,0 +1,373 @@
+//! The hub's state, and what it does with everything that happens.
+//!
+//! [`HubState`] has no channel, no runtime and no clock: [`HubState::handle`] takes a moment and an event and gives actions.
+//! It does touch the person's files (journal, hub store, settings). Each part of the state is a type of its own with private
+//! fields; this module and the files below it put the parts together.
+
+mod agent_events;
+mod agents;
+mod deliveries;
+mod handlers;
+mod hook_programs;
+mod ingest;
+mod maintenance;
+mod notifications;
+mod orders;
+mod reading;
+mod recovery;
+mod repairs;
+mod request_queue;
+mod settings;
+#[cfg(test)]
+mod simulation;
+mod surfaces;
+mod title_marks;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringer_core::{Event, MessageId, Now, Priority, Toast};
+use ringer_deliver::DesktopEvent;
+use ringer_journal::{Error, HubStore, IdSource, Journal, ReadPosition};
+
+use crate::clock::Clock;
+use crate::delivery_setup::{DeliverySetup, search_path};
+use crate::host::Extensions;
+use crate::message::{Action, DeliveryReport, Job, LoopEvent};
+use crate::repository_probe::ProbeResult;
+use crate::title_writer::TitleChange;
+use crate::tmux::Unreachable;
+use agents::AgentTracker;
+use deliveries::DeliveriesInFlight;
+use ingest::Ingest;
+pub(crate) use ingest::RETRY_AFTER;
+use maintenance::Maintenance;
+use notifications::Notifications;
+use request_queue::RequestQueue;
+pub(crate) use settings::Settings;
+pub use settings::trust_file;
+use surfaces::{FocusOutcome, Surfaces};
+use title_marks::TitleMarks;
+
+/// Everything the hub knows.
+pub(crate) struct HubState {
+    journal: Journal,
+    notifications: Notifications,
+    ingest: Ingest,
+    deliveries: DeliveriesInFlight,
+    surfaces: Surfaces,
+    title_marks: TitleMarks,
+    /// Changes of titles that are tried once the marks are written: a hub that ends in between would leave a mark for ever.
+    title_changes: Vec<TitleChange>,
+    agents: AgentTracker,
+    settings: Settings,
+    requests: RequestQueue,
+    maintenance: Maintenance,
+    /// For the times in answers; it is never asked for the present.
+    clock: Clock,
+    random: RandomSource,
+    /// What is to be done because of the event that is handled now.
+    actions: Vec<Action>,
+}
+
+/// Where random bytes come from.
+#[derive(Debug)]
+pub(crate) enum RandomSource {
+    /// The system.
+    System,
+    /// A seed, for runs that can be repeated.
+    #[cfg(test)]
+    Seeded(u64),
+}
+
+impl RandomSource {
+    fn next(&mut self) -> [u8; 16] {
+        match self {
+            Self::System => IdSource::now().random,
+            #[cfg(test)]
+            Self::Seeded(count) => {
+                *count += 1;
+                let mut bytes = [0; 16];
+                bytes[..8].copy_from_slice(&count.to_be_bytes());
+                bytes[8..].copy_from_slice(&count.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+                bytes
+            }
+        }
+    }
+}
+
+impl HubState {
+    /// Goes on where the last hub stopped; [`HubState::recover`] is called next.
+    pub(crate) fn new(
+        (mut journal, mut store): (Journal, HubStore),
+        settings: Settings,
+        extensions: Extensions,
+        clock: Clock,
+        random: RandomSource,
+    ) -> Result<Self, Error> {
+        let config = settings.config();
+        let position = journal.hub_position(Some(&mut store))?;
+        journal.prepare_to_count_lost_events();
+        let mut title_marks = TitleMarks::default();
+        title_marks.allow(&config);
+        Ok(Self {
+            notifications: Notifications::new(store, settings.preferences(&config)),
+            ingest: Ingest::new(position),
+            deliveries: DeliveriesInFlight::default(),
+            surfaces: Surfaces::new(extensions.hosts, config.notify.flash),
+            title_marks,
+            title_changes: Vec::new(),
+            agents: AgentTracker::new(extensions.wakers, config.agent_timeouts()),
+            requests: RequestQueue::default(),
+            maintenance: Maintenance::new(),
+            journal,
+            settings,
+            clock,
+            random,
+            actions: Vec::new(),
+        })
+    }
+
+    /// Handles what happened. Gives what is to be done about it.
+    pub(crate) fn handle(&mut self, now: Now, event: LoopEvent) -> Vec<Action> {
+        match event {
+            LoopEvent::HookAnswered { ticket, answer } => {
+                // The next hook is ordered because of this answer, and may not be trusted any more.
+                self.reload_settings(now);
+                self.decide(now, Event::HookAnswered { ticket, answer });
+                self.ingest.schedule();
+            }
+            LoopEvent::Delivered { id, channel, report } => self.delivered(now, &id, channel, report),
+            LoopEvent::PopupGone(id) => self.notifications.writes().popup_gone(&id),
+            LoopEvent::TitleTried { surface, outcome } => {
+                let step = self.title_marks.tried(&surface, outcome);
+                self.change_title(step);
+            }
+            LoopEvent::RetryTitle(surface) => {
+                let step = self.title_marks.retry(&surface);
+                self.change_title(step);
+            }
+            LoopEvent::Desktop(DesktopEvent::Dismissed(id)) => {
+                self.decide(now, Event::Mark { id, read: true });
+            }
+            LoopEvent::Desktop(DesktopEvent::Show(id, _)) => self.popup_clicked(now, id),
+            LoopEvent::FocusTried { id, result } => self.focus_tried(now, &id, result),
+            LoopEvent::WatchFinished(outcome) => self.watch_finished(now, &outcome),
+            LoopEvent::ProcessEnded(agent) => self.process_ended(now, &agent),
+            LoopEvent::Probed(results) => self.ingest_probed(now, &results),
+            LoopEvent::Request { id, request } => {
+                // What the client sent before is in the journal by now, and counts for the answer.
+                let up_to = self.journal.last_seq().unwrap_or(i64::MAX);
+                self.requests.add(id, request, up_to, now.mono);
+                self.ingest.schedule();
+            }
+            LoopEvent::Desktop(_) | LoopEvent::Stop => {}
+        }
+        self.take_actions()
+    }
+
+    /// Time has passed.
+    pub(crate) fn tick(&mut self, now: Now) -> Vec<Action> {
+        if self.agents.is_due(now.mono) {
+            self.tick_agents(now);
+        }
+        self.ingest.tick(now.mono);
+        self.decide(now, Event::Tick);
+        self.take_actions()
+    }
+
+    /// There is something new in the journal.
+    pub(crate) fn schedule_read(&mut self) {
+        self.ingest.schedule();
+    }
+
+    /// Whether [`HubState::read_journal`] has something to do now.
+    pub(crate) fn has_work(&self, now: Duration) -> bool {
+        self.can_read(now) || !self.requests.is_empty()
+    }
+
+    /// Whether there is more in the journal, and nothing keeps the hub from reading it.
+    pub(crate) fn can_read(&self, now: Duration) -> bool {
+        self.ingest.can_read(now) && self.has_room()
+    }
+
+    fn has_room(&self) -> bool {
+        self.notifications.has_room() && !self.deliveries.is_full()
+    }
+
+    /// When something has to be done, besides reading the journal.
+    pub(crate) fn next_deadline(&self, now: Duration) -> Option<Duration> {
+        [
+            self.notifications.next_deadline(now),
+            self.ingest.next_deadline(),
+            self.requests.next_deadline(),
+            self.agents.next_deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Whether the hub may end. An agent that works may get stuck, and one that is done may wait for its person.
+    pub(crate) fn is_idle(&self) -> bool {
+        let waits = self.ingest.is_busy() || self.agents.next_deadline().is_some();
+        self.notifications.undecided() == 0 && !waits && self.deliveries.count() == 0
+    }
+
+    /// How far the journal is read.
+    pub(crate) fn position(&self) -> &ReadPosition {
+        self.ingest.position()
+    }
+
+    /// The home of this hub.
+    pub(crate) fn home(&self) -> &ringer_journal::Home {
+        self.journal.home()
+    }
+
+    /// Writes what happened. Then, and only then, deliveries start.
+    pub(crate) fn commit(&mut self, now: Now) -> Vec<Action> {
+        self.write_changes(now);
+        self.take_actions()
+    }
+
+    fn write_changes(&mut self, now: Now) {
+        if self.ingest.is_paused(now.mono) {
+            return;
+        }
+        match self.notifications.commit(self.title_marks.flags()) {
+            Ok(None) => {}
+            Ok(Some(deliveries)) => {
+                self.ingest.resume();
+                for delivery in deliveries {
+                    self.start_delivery(delivery);
+                }
+            }
+            Err(error) => {
+                self.log(format!("cannot write down what happened: {error}"));
+                return self.ingest.pause(now.mono);
+            }
+        }
+        for change in std::mem::take(&mut self.title_changes) {
+            self.execute(Job::ChangeTitle(change));
+        }
+    }
+
+    /// The hub ends: its position is noted.
+    pub(crate) fn end(&mut self, now: Now) -> Vec<Action> {
+        self.write_changes(now);
+        self.note_position(now);
+        self.take_actions()
+    }
+
+    /// Notes in the journal how far it is read.
+    fn note_position(&mut self, now: Now) {
+        self.maintenance.position_noted(now.mono, self.ingest.seq());
+        // If that cannot be written, the journal keeps more than it has to.
+        let _ = self.journal.advance_hub(&self.ingest.position().cursor, now.wall_ms);
+    }
+
+    fn take_actions(&mut self) -> Vec<Action> {
+        std::mem::take(&mut self.actions)
+    }
+
+    fn act(&mut self, action: Action) {
+        self.actions.push(action);
+    }
+
+    fn execute(&mut self, job: Job) {
+        self.act(Action::Execute(job));
+    }
+
+    fn log(&mut self, line: impl Into<String>) {
+        self.act(Action::Log(line.into()));
+    }
+
+    /// What ids are made of.
+    fn ids(&mut self, now: Now) -> IdSource {
+        IdSource { unix_ms: now.wall_ms, random: self.random.next() }
+    }
+
+    /// Lets the engine decide about an event, and executes what it orders.
+    fn decide(&mut self, now: Now, event: Event) {
+        let orders = self.notifications.handle(now, event);
+        self.execute_orders(now, orders);
+    }
+
+    /// Looks whether the settings changed, once a second at most.
+    fn check_settings(&mut self, now: Now) {
+        if self.settings.take_check(now.mono) {
+            self.reload_settings(now);
+        }
+    }
+
+    /// Reads the person's settings again if they changed.
+    fn reload_settings(&mut self, now: Now) {
+        let Some(observations) = self.settings.refresh() else { return };
+        self.apply_settings();
+        for observation in observations {
+            self.decide(now, Event::Observed(observation));
+        }
+    }
+
+    fn repository_probed(&mut self, scope: &str, result: &ProbeResult) {
+        if self.settings.repository_probed(scope, result) {
+            self.apply_settings();
+        }
+    }
+
+    fn apply_settings(&mut self) {
+        let config = self.settings.apply();
+        self.notifications.set_preferences(self.settings.preferences(&config));
+        self.settings.keep_revisions(&self.notifications.hook_revisions());
+        self.surfaces.enable_flash(config.notify.flash);
+        self.title_marks.allow(&config);
+        self.agents.set_timeouts(config.agent_timeouts());
+        self.execute(Job::UpdateSetup(Arc::new(DeliverySetup::of(&config, search_path()))));
+        let watches = self.settings.trusted_watches(&config);
+        self.act(Action::SetWatches(watches));
+        self.log("the settings changed");
+    }
+
+    /// A delivery is over.
+    fn delivered(
+        &mut self,
+        now: Now,
+        id: &MessageId,
+        channel: ringer_core::DeliveryChannel,
+        report: DeliveryReport,
+    ) {
+        self.deliveries.finish(id, channel);
+        self.record_delivery(now, id, channel, report);
+        self.ingest.schedule();
+    }
+
+    /// The person clicked "Show" on a popup.
+    fn popup_clicked(&mut self, now: Now, id: MessageId) {
+        let outcome = match self.record(&id) {
+            // It came from no terminal: the popup is all there is to see, and the person saw it.
+            Ok(record) if record.place.surface.is_none() => FocusOutcome::Known(Ok("desktop")),
+            Ok(record) => self.surfaces.focus(&record.place),
+            Err(error) => FocusOutcome::Known(Err(Unreachable::new(error.message))),
+        };
+        match outcome {
+            FocusOutcome::Known(result) => self.focus_tried(now, &id, result.map(drop)),
+            FocusOutcome::NeedsTmux(pane) => self.execute(Job::FocusPane { id, pane }),
+        }
+    }
+
+    /// What came of a click on a popup. A notification is read only if the person got to where it rang.
+    fn focus_tried(&mut self, now: Now, id: &MessageId, result: Result<(), Unreachable>) {
+        let why = match result {
+            Ok(()) => match self.append_read_mark(now, id) {
+                Ok(()) => return,
+                Err(error) => error.message,
+            },
+            Err(unreachable) => unreachable.to_string(),
+        };
+        self.log(format!("cannot show {id}: {why}"));
+        self.decide(now, Event::AddTrailStep { id: id.clone(), text: format!("cannot be shown: {why}") });
+        // At once: it is the answer to a click.
+        let toast = Toast::new(format!("show-{id}"), Priority::Immediate, format!("cannot show it: {why}"));
+        self.decide(now, Event::Toast(toast));
+    }
+}

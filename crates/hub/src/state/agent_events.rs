@@ -1,0 +1,199 @@
+//! Agents, as the hub learns of them: from their terminals, from their processes, and as time passes.
+
+use std::time::Duration;
+
+use ringer_core::{
+    Agent, AgentState, Authority, Draft, Event, Kind, Now, Observation, Recipient, Scope, Sender, Signal,
+    SurfaceId, Tag,
+};
+use ringer_journal::{AgentInfo, AgentUpdate, Error};
+use serde_json::json;
+
+use super::HubState;
+use crate::message::Action;
+use crate::watch::Outcome;
+
+/// After a failure the agents are looked at again then.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// What an agent is sent of the output of a watch's command: its context is dear, and the file is there to read.
+const MAX_OUTPUT_CHARS: usize = 8_000;
+
+impl HubState {
+    /// A terminal showed something that no agent's turn covers: it becomes a message.
+    pub(super) fn append_terminal_notification(
+        &mut self,
+        now: Now,
+        surface: &SurfaceId,
+        title: Option<&String>,
+        body: &str,
+        category: Option<&'static str>,
+    ) {
+        let known = self.journal.agent_on(surface.as_str()).ok().flatten();
+        let scope = known.map_or_else(Scope::global, |agent| agent.scope);
+        let text = if body.trim().is_empty() { title.map_or("(no text)", String::as_str) } else { body };
+        let Ok(mut draft) = Draft::new(scope, Sender::system(), Kind::Status, text) else {
+            return self.log(format!("{surface} showed a text that cannot be stored"));
+        };
+        draft.title = title.filter(|title| *title != text).cloned();
+        draft.category = category.map(str::to_owned);
+        draft.origin.surface = Some(surface.to_string());
+        if draft.check().is_err() {
+            draft.title = None;
+        }
+        self.append(now, &draft);
+    }
+
+    /// Appends a message to the journal. The hub reads it there, like every reader.
+    fn append(&mut self, now: Now, draft: &Draft) {
+        let ids = self.ids(now);
+        if let Err(error) = self.journal.append(draft, &ids) {
+            self.log(format!("cannot append: {error}"));
+        }
+        self.ingest.schedule();
+    }
+
+    /// An agent's terminal showed what the agent does.
+    pub(super) fn apply_signal(&mut self, now: Now, surface: &SurfaceId, signal: Signal) {
+        let info = match self.journal.agent_on(surface.as_str()) {
+            Ok(Some(info)) => info,
+            Ok(None) => match unknown_agent(surface) {
+                Some(info) => info,
+                None => return,
+            },
+            Err(error) => return self.log(format!("cannot look for an agent: {error}")),
+        };
+        if let Err(error) = self.update_agent(now, &info, signal) {
+            self.log(format!("cannot write down what {} does: {error}", info.id.as_str()));
+        }
+        self.refresh_agent_on(now, surface);
+        self.ingest.schedule();
+    }
+
+    /// Gives how many messages that made.
+    fn update_agent(&mut self, now: Now, info: &AgentInfo, signal: Signal) -> Result<usize, Error> {
+        let signals = [signal];
+        let timeouts = self.agents.timeouts();
+        let update =
+            AgentUpdate { agent: info, signals: &signals, mono: now.mono, patience: timeouts, notify: true };
+        let ids = self.ids(now);
+        self.journal.update_agent(&update, None, &ids).map(|change| change.messages_sent)
+    }
+
+    /// Tells the engine which agent is on a surface.
+    pub(super) fn refresh_agent_on(&mut self, now: Now, surface: &SurfaceId) {
+        if let Ok(info) = self.journal.agent_on(surface.as_str()) {
+            let agent = info.map(|info| (info.id, info.by_hooks));
+            self.decide(now, Event::AgentOnSurface { surface: surface.clone(), agent });
+        }
+    }
+
+    /// An agent may be stuck by now, or have waited for too long.
+    pub(super) fn tick_agents(&mut self, now: Now) {
+        // An agent whose last event is in the spool is not stuck.
+        if !self.ingest_spool(now) {
+            return self.agents.set_next_deadline(Some(now.mono + RETRY_AFTER));
+        }
+        let (timeouts, ids) = (self.agents.timeouts(), self.ids(now));
+        let deadline = match self.journal.tick_agents(now.mono, timeouts, &ids) {
+            Ok(_) => self.journal.agents_deadline(now.mono, timeouts).ok().flatten(),
+            Err(error) => {
+                self.log(format!("cannot look after the agents: {error}"));
+                Some(now.mono + RETRY_AFTER)
+            }
+        };
+        self.agents.set_next_deadline(deadline);
+        self.ingest.schedule();
+    }
+
+    /// Looks at the agents, which may have changed with what was read: publishes what changed, wakes those that became
+    /// idle, and watches their processes.
+    pub(super) fn refresh_agents(&mut self, now: Now) -> Result<(), Error> {
+        let deadline = self.journal.agents_deadline(now.mono, self.agents.timeouts())?;
+        self.agents.set_next_deadline(deadline);
+        let changes = self.agents.update(self.journal.live_agents()?);
+        for agent in changes.unwatch {
+            self.act(Action::UnwatchProcess(agent));
+        }
+        for (info, state) in changes.changed {
+            self.agent_changed(now, &info, state);
+        }
+        for (agent, pid, started) in changes.watch {
+            self.act(Action::WatchProcess { agent, pid, started });
+        }
+        Ok(())
+    }
+
+    fn agent_changed(&mut self, now: Now, info: &AgentInfo, state: AgentState) {
+        if let Some(surface) = info.surface.as_deref().map(SurfaceId::new) {
+            let agent = Some((info.id.clone(), info.by_hooks));
+            self.decide(now, Event::AgentOnSurface { surface, agent });
+        }
+        let data = json!({ "id": info.id.as_str(), "state": state.as_str(), "client": info.client });
+        self.publish(now, "agent", data);
+        // It may have become idle with messages waiting; one that is busy is left alone by the waker.
+        self.agents.wake(&info.id);
+    }
+
+    /// The process of an agent ended. If the agent has not said so itself, that is told.
+    pub(super) fn process_ended(&mut self, now: Now, agent: &Agent) {
+        // Its last event may be in the spool: an agent that ended properly did not end in the middle of a turn.
+        if self.ingest.spool_is_behind(now.mono) || !self.ingest_spool(now) {
+            return self.act(Action::RetryProcessEnd(agent.clone()));
+        }
+        self.agents.remove(agent);
+        let Ok(Some(info)) = self.journal.agent_info(agent) else { return };
+        let was = self.journal.agent_state(agent).ok().flatten();
+        if was == Some(AgentState::Exited) {
+            return;
+        }
+        let signal = Signal::state(Authority::Process, AgentState::Exited);
+        match self.update_agent(now, &info, signal) {
+            Ok(0) => {}
+            Ok(_) => {
+                let text = format!("{} ended in the middle of a turn", agent.as_str());
+                self.decide(now, Event::Observed(Observation::new("teammate-shutdown", text)));
+            }
+            Err(error) => self.log(format!("cannot write down that {} ended: {error}", agent.as_str())),
+        }
+        self.ingest.schedule();
+    }
+
+    /// A watched file changed and its command ran.
+    pub(super) fn watch_finished(&mut self, now: Now, outcome: &Outcome) {
+        let mut observation = Observation::new("env-hook", outcome.words());
+        observation.error = outcome.result.is_err();
+        self.decide(now, Event::Observed(observation));
+        let Some(agent) = outcome.agent.as_deref() else { return };
+        let named = self.journal.agent_named(agent).ok().flatten().unwrap_or_else(|| agent.to_owned());
+        let (Ok(output) | Err(output)) = &outcome.result;
+        let body = format!("{}\n{output}", outcome.words());
+        let cut: String = body.chars().take(MAX_OUTPUT_CHARS).collect();
+        let mut draft =
+            Draft::tagged(Scope::global(), Sender::system(), Tag::Notice(Kind::Status), cut.trim());
+        if let Ok(agent) = Agent::new(&named) {
+            draft.recipient = Recipient::Agent(agent);
+            draft.category = Some("file_watcher".to_owned());
+            self.append(now, &draft);
+        }
+    }
+}
+
+/// An agent without hooks, of which only the terminal is known.
+fn unknown_agent(surface: &SurfaceId) -> Option<AgentInfo> {
+    let name: String = surface.as_str().chars().filter(char::is_ascii_alphanumeric).collect();
+    let short: String = name.chars().rev().take(8).collect::<Vec<_>>().into_iter().rev().collect();
+    Some(AgentInfo {
+        id: Agent::new(&format!("terminal-{short}")).ok()?,
+        client: "terminal".to_owned(),
+        session_id: surface.to_string(),
+        scope: Scope::global(),
+        worktree: None,
+        cwd: None,
+        surface: Some(surface.to_string()),
+        tty: None,
+        manager: None,
+        name: None,
+        process: None,
+        by_hooks: false,
+    })
+}

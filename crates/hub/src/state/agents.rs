@@ -1,0 +1,137 @@
+//! The agents that have not ended, as the hub last saw them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use ringer_core::{Agent, AgentState, AgentTimeouts};
+use ringer_journal::AgentInfo;
+
+use crate::host::AgentWaker;
+
+/// The live agents, and the parts that wake idle ones.
+pub(super) struct AgentTracker {
+    tracked: HashMap<Agent, TrackedAgent>,
+    /// When an agent may become stuck, or waits for too long.
+    next_deadline: Option<Duration>,
+    timeouts: AgentTimeouts,
+    wakers: Vec<Box<dyn AgentWaker>>,
+}
+
+#[derive(Debug)]
+struct TrackedAgent {
+    state: AgentState,
+    /// Its process, if that is watched.
+    pid: Option<u32>,
+}
+
+/// What is different from the last look.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct AgentChanges {
+    /// The agents whose state changed.
+    pub(super) changed: Vec<(AgentInfo, AgentState)>,
+    /// The processes to watch, each with its start.
+    pub(super) watch: Vec<(Agent, u32, u64)>,
+    /// The agents that have ended.
+    pub(super) unwatch: Vec<Agent>,
+}
+
+impl AgentTracker {
+    pub(super) fn new(wakers: Vec<Box<dyn AgentWaker>>, timeouts: AgentTimeouts) -> Self {
+        Self { tracked: HashMap::new(), next_deadline: None, timeouts, wakers }
+    }
+
+    pub(super) fn timeouts(&self) -> AgentTimeouts {
+        self.timeouts
+    }
+
+    pub(super) fn set_timeouts(&mut self, timeouts: AgentTimeouts) {
+        self.timeouts = timeouts;
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Duration> {
+        self.next_deadline
+    }
+
+    pub(super) fn set_next_deadline(&mut self, deadline: Option<Duration>) {
+        self.next_deadline = deadline;
+    }
+
+    pub(super) fn is_due(&self, now: Duration) -> bool {
+        self.next_deadline.is_some_and(|due| due <= now)
+    }
+
+    /// A message for an agent is in the journal, or the agent may have become idle with messages waiting.
+    pub(super) fn wake(&mut self, agent: &Agent) {
+        self.wakers.iter_mut().for_each(|waker| waker.wake(agent));
+    }
+
+    /// Its process ended.
+    pub(super) fn remove(&mut self, agent: &Agent) {
+        self.tracked.remove(agent);
+    }
+
+    /// These agents live, and no others. Gives what changed since the last look.
+    pub(super) fn update(&mut self, live: Vec<(AgentInfo, AgentState)>) -> AgentChanges {
+        let mut changes = AgentChanges::default();
+        self.tracked.retain(|agent, _| {
+            let lives = live.iter().any(|(info, _)| info.id == *agent);
+            if !lives {
+                changes.unwatch.push(agent.clone());
+            }
+            lives
+        });
+        for (info, state) in live {
+            let known = self.tracked.get(&info.id);
+            let is_new_state = known.is_none_or(|known| known.state != state);
+            let watched = known.and_then(|known| known.pid);
+            let to_watch = info.process.filter(|(pid, _)| watched != Some(*pid));
+            if let Some((pid, started)) = to_watch {
+                changes.watch.push((info.id.clone(), pid, started));
+            }
+            let pid = to_watch.map(|(pid, _)| pid).or(watched);
+            self.tracked.insert(info.id.clone(), TrackedAgent { state, pid });
+            if is_new_state {
+                changes.changed.push((info, state));
+            }
+        }
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::Scope;
+
+    fn info(id: &str, process: Option<(u32, u64)>) -> AgentInfo {
+        AgentInfo {
+            id: Agent::new(id).unwrap(),
+            client: "claude".to_owned(),
+            session_id: id.to_owned(),
+            scope: Scope::global(),
+            worktree: None,
+            cwd: None,
+            surface: None,
+            tty: None,
+            manager: None,
+            name: None,
+            process,
+            by_hooks: true,
+        }
+    }
+
+    #[test]
+    fn a_state_is_told_once_and_a_process_watched_once() {
+        let mut agents = AgentTracker::new(Vec::new(), AgentTimeouts::default());
+        let live = |state| vec![(info("a", Some((7, 70))), state), (info("b", None), AgentState::Done)];
+        let first = agents.update(live(AgentState::Working));
+        assert_eq!((first.changed.len(), first.watch.len()), (2, 1));
+        assert_eq!(agents.update(live(AgentState::Working)), AgentChanges::default());
+        let changes = agents.update(live(AgentState::Done));
+        assert_eq!((changes.changed.len(), changes.watch.len()), (1, 0));
+        let restarted = vec![(info("a", Some((8, 80))), AgentState::Done)];
+        let changes = agents.update(restarted);
+        assert_eq!(changes.watch, [(Agent::new("a").unwrap(), 8, 80)]);
+        assert_eq!(changes.unwatch, [Agent::new("b").unwrap()]);
+    }
+}

@@ -1,0 +1,401 @@
+//! Requests: what each of them does, and how it is answered. One that writes is answered once what it wrote has been read,
+//! as a message like any other.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ringer_core::{
+    Draft, Event, FocusState, InvalidName, Kind, Mark, MarkTarget, MessageId, MessageOrigin, Now,
+    Observation, Place, Priority, Recipient, Record, Scope, Sender, SurfaceId, Tag, TerminalSignal, Toast,
+    WorkspaceId,
+};
+use ringer_ipc::ApiError;
+use serde_json::{Value, json};
+
+use super::HubState;
+use super::request_queue::{Continuation, QueuedRequest, RequestStep};
+use super::surfaces::FocusOutcome;
+use crate::delivery_setup::search_path;
+use crate::message::{Action, Answer};
+use crate::request::{
+    CreateParams, FocusParams, ListParams, Request, SignalParams, TargetParams, ToastParams, message_id,
+    method_names,
+};
+use crate::view;
+
+/// Notifications that one answer holds, unless it is asked for fewer.
+const MAX_LISTED: usize = 1000;
+
+/// What handling a request comes to.
+enum Handled {
+    Done(Answer),
+    /// To be answered once what was written has been read.
+    AfterIngest(Continuation),
+}
+
+type Result<T> = std::result::Result<T, ApiError>;
+
+fn value(value: Value) -> Handled {
+    Handled::Done(Answer::Value(Ok(value)))
+}
+
+impl HubState {
+    /// Handles a request, or answers one whose writes have been read.
+    pub(super) fn answer_request(&mut self, now: Now, request: QueuedRequest) {
+        let QueuedRequest { id, step, up_to, deadline } = request;
+        let handled = match step {
+            RequestStep::Handle(request) => {
+                let handled = self.handle_request(now, request);
+                handled.unwrap_or_else(|error| Handled::Done(Answer::Value(Err(error))))
+            }
+            RequestStep::Finish(continuation) => Handled::Done(self.finish_request(continuation)),
+        };
+        self.write_changes(now);
+        match handled {
+            Handled::Done(answer) => {
+                let behind = self.unread_up_to(up_to);
+                self.act(Action::Answer { id, answer, behind });
+            }
+            Handled::AfterIngest(continuation) => {
+                // Up to what it wrote, if it wrote something; and in any case the journal is read once more before.
+                let up_to = self.journal.last_seq().unwrap_or(i64::MAX).max(self.ingest.seq() + 1);
+                let step = RequestStep::Finish(continuation);
+                self.requests.put_back(QueuedRequest { id, step, up_to, deadline });
+                self.ingest.schedule();
+            }
+        }
+    }
+
+    fn handle_request(&mut self, now: Now, request: Request) -> Result<Handled> {
+        Ok(match request {
+            Request::Ping => value(json!({ "pong": true })),
+            Request::Methods => value(json!(method_names())),
+            Request::Status => Handled::Done(Answer::Status(self.status())),
+            Request::Reload => {
+                let revision = self.settings.revision();
+                self.reload_settings(now);
+                self.settings.recheck_repositories();
+                Handled::AfterIngest(Continuation::Reloaded { revision })
+            }
+            Request::Environment(params) => {
+                Handled::Done(Answer::Environment { environment: self.environment(), offered: params.bus })
+            }
+            Request::ListNotifications(params) => value(self.list(&params)),
+            Request::ForgetScope(scope) => value(self.forget_scope(now, &scope)),
+            Request::Why(id) => value(self.why(now, &id)?),
+            Request::CreateNotification(params) => self.create(now, *params)?,
+            Request::Mark(mark, target) => self.mark(now, mark, &target)?,
+            Request::DismissRead => {
+                let listed = self.notifications.list().len();
+                self.append_mark(now, Mark::Clear, &MarkTarget::AllRead)?;
+                Handled::AfterIngest(Continuation::Dismissed { listed })
+            }
+            Request::OpenNotification(id) => self.open(now, &id)?,
+            Request::JumpToUnread => {
+                let newest = self.notifications.list().newest_unread().next().map(|record| record.id.clone());
+                match newest {
+                    Some(id) => self.open(now, &id)?,
+                    None => Handled::AfterIngest(Continuation::Value(Value::Null)),
+                }
+            }
+            Request::ListSurfaces => value(json!(self.surfaces.list())),
+            Request::FocusChanged(params) => value(self.focus_changed(now, &params)),
+            Request::TerminalSignal(params) => value(self.terminal_signal(now, params)?),
+            Request::FocusSurface(target) => {
+                let place = self.place(&target)?;
+                Handled::AfterIngest(match self.surfaces.focus(&place) {
+                    FocusOutcome::Known(result) => Continuation::Value(view::focus(result)),
+                    FocusOutcome::NeedsTmux(pane) => Continuation::Focus { pane, notification: None },
+                })
+            }
+            Request::ListWorkspaces => value(self.workspaces()),
+            Request::ListAgents => value(self.agent_list(now)?),
+            Request::AddToast(params) => value(self.add_toast(now, params)?),
+            Request::RemoveToast(key) => {
+                self.decide(now, Event::RemoveToast(key));
+                value(json!({}))
+            }
+            Request::Observe(observations) => value(self.observe(now, observations)?),
+            Request::Subscribe(filter) => Handled::Done(Answer::Subscribe(filter)),
+        })
+    }
+
+    /// The answer to a request whose writes have been read.
+    fn finish_request(&self, continuation: Continuation) -> Answer {
+        let list = self.notifications.list();
+        let answer = match continuation {
+            Continuation::Created { id } => json!({ "id": id }),
+            Continuation::Marked { unread, listed } => json!({
+                "read": unread.saturating_sub(list.total_unread()),
+                "removed": listed.saturating_sub(list.len()),
+                "unread": list.total_unread(),
+            }),
+            Continuation::Dismissed { listed } => json!({ "removed": listed.saturating_sub(list.len()) }),
+            Continuation::Reloaded { revision } => json!({ "changed": self.settings.revision() != revision }),
+            Continuation::Value(value) => value,
+            Continuation::Focus { pane, notification } => return Answer::Focus { pane, notification },
+        };
+        Answer::Value(Ok(answer))
+    }
+
+    fn list(&self, params: &ListParams) -> Value {
+        let most = params.limit.unwrap_or(MAX_LISTED).min(MAX_LISTED);
+        let fits = |record: &&Record| {
+            let is = |wanted: &Option<String>, found: Option<&str>| {
+                wanted.as_deref().is_none_or(|wanted| Some(wanted) == found)
+            };
+            is(&params.scope, Some(record.scope.as_str()))
+                && is(&params.workspace_id, Some(record.place.workspace.as_str()))
+                && is(&params.surface_id, record.place.surface.as_ref().map(SurfaceId::as_str))
+        };
+        let list = self.notifications.list();
+        let show = |record: &Record| view::notification(record, &self.clock);
+        if !params.unread {
+            return json!(list.newest().filter(fits).take(most).map(show).collect::<Vec<_>>());
+        }
+        // One that was marked unread again is the newest in that list, but not the newest.
+        let mut unread: Vec<&Record> = list.newest_unread().filter(fits).collect();
+        unread.sort_by(|one, two| two.id.cmp(&one.id));
+        json!(unread.into_iter().take(most).map(show).collect::<Vec<_>>())
+    }
+
+    fn forget_scope(&mut self, now: Now, scope: &str) -> Value {
+        let of_scope = self.notifications.list().newest().filter(|record| record.scope == scope);
+        let ids: Vec<MessageId> = of_scope.map(|record| record.id.clone()).collect();
+        let removed = ids.len();
+        for id in ids {
+            self.decide(now, Event::Remove(id));
+        }
+        json!({ "removed": removed })
+    }
+
+    /// The place that is meant. A surface alone is enough where it is known in which workspace it stands.
+    fn place(&self, target: &TargetParams) -> Result<Place> {
+        let surface = target.surface_id.as_deref().map(SurfaceId::new);
+        let workspace_of = |surface: &SurfaceId| {
+            let is_there = |record: &&Record| record.place.surface.as_ref() == Some(surface);
+            let listed = || self.notifications.list().newest().find(is_there);
+            let hosted = self.surfaces.workspace_of(surface);
+            hosted.or_else(|| listed().map(|record| record.place.workspace.clone()))
+        };
+        let named = target.workspace_id.as_deref().map(WorkspaceId::new);
+        match named.or_else(|| surface.as_ref().and_then(workspace_of)) {
+            Some(workspace) => Ok(Place { workspace, surface }),
+            None if surface.is_some() => Err(ApiError::new("not_found", "no such surface is known")),
+            None => Err(ApiError::params("id, workspace_id, surface_id or all is missing")),
+        }
+    }
+
+    fn why(&mut self, now: Now, id: &str) -> Result<Value> {
+        self.write_changes(now);
+        crate::why::explain(&mut self.journal, Some(self.notifications.store()), id, &self.clock)
+            .map_err(|error| unavailable(&error))?
+            .ok_or_else(|| ApiError::new("not_found", format!("the journal has no message {id}")))
+    }
+
+    fn focus_changed(&mut self, now: Now, params: &FocusParams) -> Value {
+        self.decide(
+            now,
+            Event::FocusChanged(FocusState {
+                app: params.app,
+                workspace: params.workspace_id.as_deref().map(WorkspaceId::new),
+                surface: params.surface_id.as_deref().map(SurfaceId::new),
+            }),
+        );
+        json!({})
+    }
+
+    fn terminal_signal(&mut self, now: Now, params: SignalParams) -> Result<Value> {
+        let surface = SurfaceId::new(&params.surface_id);
+        let signal = match (params.signal, params.body, params.bell) {
+            (Some(signal), ..) => TerminalSignal::Agent(signal),
+            (None, Some(body), _) => TerminalSignal::Notified { title: params.title, body },
+            (None, None, true) => TerminalSignal::Bell,
+            (None, None, false) => return Err(ApiError::params("bell, body or signal is missing")),
+        };
+        self.decide(now, Event::TerminalSignal { surface, signal });
+        Ok(json!({}))
+    }
+
+    fn workspaces(&self) -> Value {
+        let listed = self.notifications.list().newest().map(|record| record.place.workspace.clone());
+        let hosted = self.surfaces.list().into_iter().map(|info| info.workspace);
+        let flagged = self.notifications.attention().reasons().map(|(_, place)| place.workspace);
+        let ids: BTreeSet<WorkspaceId> = listed.chain(hosted).chain(flagged).collect();
+        json!(ids.iter().map(|id| view::workspace(self.notifications.engine(), id)).collect::<Vec<_>>())
+    }
+
+    fn agent_list(&mut self, now: Now) -> Result<Value> {
+        let stats = self.journal.stats(None, now.wall_ms).map_err(|error| unavailable(&error))?;
+        Ok(json!(crate::why::agents(&stats, &self.clock)))
+    }
+
+    fn add_toast(&mut self, now: Now, params: ToastParams) -> Result<Value> {
+        let priority = match params.priority.as_deref().unwrap_or("medium") {
+            "immediate" => Priority::Immediate,
+            "high" => Priority::High,
+            "medium" => Priority::Medium,
+            "low" => Priority::Low,
+            other => {
+                return Err(ApiError::params(format!(
+                    "there is no priority {other:?}; there are immediate, high, medium, low"
+                )));
+            }
+        };
+        if params.text.trim().is_empty() {
+            return Err(ApiError::params("the text is empty"));
+        }
+        let key = params.key.unwrap_or_else(|| params.text.clone());
+        let mut toast = Toast::new(key, priority, params.text);
+        if let Some(ms) = params.timeout_ms {
+            toast.timeout = Duration::from_millis(ms);
+        }
+        self.decide(now, Event::Toast(toast));
+        Ok(json!({}))
+    }
+
+    fn observe(&mut self, now: Now, observations: Vec<Observation>) -> Result<Value> {
+        let is_known = |wanted: &Observation| ringer_core::source_names().any(|name| name == wanted.source);
+        if let Some(unknown) = observations.iter().find(|observation| !is_known(observation)) {
+            let known: Vec<&str> = ringer_core::source_names().collect();
+            let why = format!("there is no source {:?}; there are {}", unknown.source, known.join(", "));
+            return Err(ApiError::params(why));
+        }
+        for observation in observations {
+            self.decide(now, Event::Observed(observation));
+        }
+        Ok(json!({}))
+    }
+
+    /// What the hub was given when it was started: its delivery channels work with that, and not with what a client has.
+    fn environment(&self) -> Value {
+        let set = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        json!({
+            "search_path": search_path().to_string_lossy(),
+            "runtime_directory": set("XDG_RUNTIME_DIR"),
+            "display": set("DISPLAY"),
+            "wayland_display": set("WAYLAND_DISPLAY"),
+            "terminals": self.surfaces.list(),
+        })
+    }
+
+    fn status(&mut self) -> Value {
+        let behind = self.journal.last_seq().map_or(0, |last| self.unread_up_to(last));
+        let list = self.notifications.list();
+        json!({
+            "pid": std::process::id(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "home": self.journal.home().path(),
+            "unread": list.total_unread(),
+            "listed": list.len(),
+            "undecided": self.notifications.undecided(),
+            "under_way": self.deliveries.count(),
+            "cursor": self.ingest.seq(),
+            "behind": behind,
+            "toast": self.notifications.toast().map(Toast::text),
+        })
+    }
+
+    fn create(&mut self, now: Now, params: CreateParams) -> Result<Handled> {
+        let invalid = |error: InvalidName| ApiError::params(error.to_string());
+        let scope =
+            params.scope.as_deref().map_or_else(|| Ok(Scope::global()), Scope::new).map_err(invalid)?;
+        let sender =
+            params.from.as_deref().map_or_else(|| Ok(Sender::system()), Sender::new).map_err(invalid)?;
+        let kind: Kind = params.kind.as_deref().unwrap_or("status").parse().map_err(invalid)?;
+        // A script for another ring terminal may send a title alone.
+        let body =
+            if params.body.is_empty() { params.title.clone().unwrap_or_default() } else { params.body };
+        let mut draft = Draft::new(scope, sender, kind, &body).map_err(invalid)?;
+        draft.title = params.title;
+        draft.subtitle = params.subtitle;
+        draft.recipient =
+            params.to.as_deref().map_or_else(|| Ok(Recipient::Default), Recipient::parse).map_err(invalid)?;
+        draft.origin = MessageOrigin {
+            tty: params.caller_tty,
+            cwd: params.cwd,
+            surface: params.surface_id,
+            workspace: params.workspace_id,
+            pane: params.prefer_tty.then(String::new),
+            ..MessageOrigin::default()
+        };
+        draft.check().map_err(invalid)?;
+        let id = self.append_for_request(now, &draft)?;
+        Ok(Handled::AfterIngest(Continuation::Created { id }))
+    }
+
+    fn append_for_request(&mut self, now: Now, draft: &Draft) -> Result<MessageId> {
+        let ids = self.ids(now);
+        let id = self.journal.append(draft, &ids).map_err(|error| unavailable(&error))?;
+        self.ingest.schedule();
+        Ok(id)
+    }
+
+    /// Marks are messages: this one is appended, and every reader of the journal applies it.
+    fn mark(&mut self, now: Now, mark: Mark, target: &TargetParams) -> Result<Handled> {
+        let marked = match (&target.id, target.all) {
+            (Some(id), _) => {
+                let id = message_id(id)?;
+                if self.notifications.get(&id).is_none() && !self.is_still_to_be_read(&id) {
+                    return Err(ApiError::new("not_found", format!("there is no notification {id}")));
+                }
+                MarkTarget::Message(id)
+            }
+            (None, true) => MarkTarget::All,
+            (None, false) => MarkTarget::Place(self.place(target)?),
+        };
+        let (unread, listed) = (self.notifications.list().total_unread(), self.notifications.list().len());
+        self.append_mark(now, mark, &marked)?;
+        Ok(Handled::AfterIngest(Continuation::Marked { unread, listed }))
+    }
+
+    /// Whether a message is in the journal and the hub has not come to it yet. A mark comes after it, so it counts.
+    fn is_still_to_be_read(&mut self, id: &MessageId) -> bool {
+        let message = self.journal.message(id.as_str()).ok().flatten();
+        message.is_some_and(|message| message.seq > self.ingest.seq())
+    }
+
+    fn append_mark(&mut self, now: Now, mark: Mark, target: &MarkTarget) -> Result<()> {
+        let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), "");
+        draft.key = Some(target.to_string());
+        self.append_for_request(now, &draft).map(drop)
+    }
+
+    /// A notification is read, because the person went to where it rang.
+    pub(super) fn append_read_mark(&mut self, now: Now, id: &MessageId) -> Result<()> {
+        self.append_mark(now, Mark::Read, &MarkTarget::Message(id.clone()))
+    }
+
+    /// Goes to where a notification rang. It is read once the person is there.
+    fn open(&mut self, now: Now, id: &MessageId) -> Result<Handled> {
+        let record = self.record(id)?;
+        let notification = view::notification(&record, &self.clock);
+        Ok(Handled::AfterIngest(match self.surfaces.focus(&record.place) {
+            FocusOutcome::Known(result) => {
+                if result.is_ok() {
+                    self.append_read_mark(now, id)?;
+                }
+                Continuation::Value(view::opened(&notification, &view::focus(result)))
+            }
+            FocusOutcome::NeedsTmux(pane) => {
+                Continuation::Focus { pane, notification: Some((id.clone(), notification)) }
+            }
+        }))
+    }
+
+    /// A notification on the list.
+    pub(super) fn record(&mut self, id: &MessageId) -> Result<Record> {
+        let found = self.notifications.get(id).cloned();
+        found.ok_or_else(|| {
+            if self.is_still_to_be_read(id) {
+                ApiError::new("busy", "the hub is still reading older messages, and has not come to this one")
+            } else {
+                ApiError::new("not_found", format!("there is no notification {id}"))
+            }
+        })
+    }
+}
+
+fn unavailable(error: &ringer_journal::Error) -> ApiError {
+    ApiError::new("unavailable", error.to_string())
+}

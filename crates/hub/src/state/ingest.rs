@@ -1,0 +1,156 @@
+//! How far the journal is read, and whether it can be read now.
+
+use std::time::Duration;
+
+use ringer_core::Message;
+use ringer_journal::{Age, ReadPosition};
+
+/// How long the journal is left alone after it could not be read or written.
+pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// The state of reading the journal.
+#[derive(Debug)]
+pub(super) struct Ingest {
+    position: ReadPosition,
+    /// Set when the doorbell rang or the last batch was full; cleared by a short read.
+    more_to_read: bool,
+    /// The batch whose repositories are being probed. Nothing behind it is read, so the order is kept.
+    pending_batch: Option<Vec<Message>>,
+    /// Until then neither the journal nor the hub's store is touched: the last try failed.
+    paused_until: Option<Duration>,
+    /// When the spool is read again: there was more in it, or it could not be read.
+    spool_due: Option<Duration>,
+}
+
+impl Ingest {
+    pub(super) fn new(position: ReadPosition) -> Self {
+        Self { position, more_to_read: true, pending_batch: None, paused_until: None, spool_due: None }
+    }
+
+    pub(super) fn position(&self) -> &ReadPosition {
+        &self.position
+    }
+
+    /// The number of the last message that was read.
+    pub(super) fn seq(&self) -> i64 {
+        self.position.cursor.seq
+    }
+
+    /// Goes on elsewhere: the journal is another one.
+    pub(super) fn move_to(&mut self, position: ReadPosition) {
+        self.position = position;
+    }
+
+    /// A message was read. Gives what it means to this reader.
+    pub(super) fn advance(&mut self, message: &Message) -> Age {
+        let age = self.position.age(message);
+        self.position.advance(message.seq, &message.id);
+        age
+    }
+
+    /// There may be something new in the journal.
+    pub(super) fn schedule(&mut self) {
+        self.more_to_read = true;
+    }
+
+    pub(super) fn set_more_to_read(&mut self, more: bool) {
+        self.more_to_read = more;
+    }
+
+    pub(super) fn has_more_to_read(&self) -> bool {
+        self.more_to_read
+    }
+
+    /// Keeps a batch until its repositories were probed.
+    pub(super) fn hold(&mut self, batch: Vec<Message>) {
+        self.pending_batch = Some(batch);
+    }
+
+    pub(super) fn take_pending_batch(&mut self) -> Option<Vec<Message>> {
+        self.pending_batch.take()
+    }
+
+    pub(super) fn is_probing(&self) -> bool {
+        self.pending_batch.is_some()
+    }
+
+    /// Whether there is more to read and nothing in the way, provided that there is room for it.
+    pub(super) fn can_read(&self, now: Duration) -> bool {
+        self.more_to_read && !self.is_probing() && !self.is_paused(now)
+    }
+
+    /// Leaves the files alone for a moment.
+    pub(super) fn pause(&mut self, now: Duration) {
+        self.paused_until = Some(now + RETRY_AFTER);
+    }
+
+    pub(super) fn is_paused(&self, now: Duration) -> bool {
+        self.paused_until.is_some_and(|until| until > now)
+    }
+
+    /// The files can be written again.
+    pub(super) fn resume(&mut self) {
+        self.paused_until = None;
+    }
+
+    /// The spool was read to its end.
+    pub(super) fn spool_is_empty(&mut self) {
+        self.spool_due = None;
+    }
+
+    /// The spool is read again then.
+    pub(super) fn read_spool_at(&mut self, at: Duration) {
+        self.spool_due = Some(at);
+    }
+
+    /// Whether the spool could not be read a moment ago.
+    pub(super) fn spool_is_behind(&self, now: Duration) -> bool {
+        self.spool_due.is_some_and(|at| at > now)
+    }
+
+    /// Time has passed: what waited for it may go on.
+    pub(super) fn tick(&mut self, now: Duration) {
+        if !self.is_paused(now) {
+            self.paused_until = None;
+        }
+        if self.spool_due.is_some_and(|at| at <= now) {
+            self.spool_due = None;
+            self.schedule();
+        }
+    }
+
+    /// Whether the hub must not end now.
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_probing() || self.spool_due.is_some()
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Duration> {
+        self.paused_until.into_iter().chain(self.spool_due).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_pause_ends_by_itself_and_a_probe_holds_everything_behind_it() {
+        let mut ingest = Ingest::new(ReadPosition::default());
+        assert!(ingest.can_read(SECOND));
+        ingest.pause(SECOND);
+        assert!(!ingest.can_read(SECOND) && ingest.can_read(SECOND * 2));
+        assert_eq!(ingest.next_deadline(), Some(SECOND * 2));
+        ingest.tick(SECOND * 2);
+        assert_eq!(ingest.next_deadline(), None);
+        ingest.hold(Vec::new());
+        assert!(!ingest.can_read(SECOND * 2) && ingest.is_busy());
+        assert!(ingest.take_pending_batch().is_some());
+        ingest.set_more_to_read(false);
+        ingest.read_spool_at(SECOND * 3);
+        assert!(ingest.spool_is_behind(SECOND * 2) && !ingest.can_read(SECOND * 4));
+        ingest.tick(SECOND * 3);
+        assert!(ingest.can_read(SECOND * 3), "the spool is read with the next batch");
+    }
+}

@@ -1,0 +1,165 @@
+//! Notifications: the engine that decides about them, what is to be written of its decisions, and the store they are in.
+
+mod pending_writes;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use ringer_core::{
+    Attention, Delivery, Engine, Event, MessageId, NotificationStore, Now, Order, Place, Preferences, Record,
+    Toast,
+};
+use ringer_journal::{Error, HubStore, PlaceFlag, ReadPosition, StoredNotifications};
+
+pub(super) use pending_writes::PendingWrites;
+use pending_writes::{flag, unflag};
+
+/// Notifications that may wait for hooks. The others stay in the journal until there is room.
+const MAX_UNDECIDED: usize = 256;
+/// Read notifications that are kept in memory; older ones are in the journal.
+const MAX_READ: usize = 10_000;
+/// Notifications that are added before the memory is trimmed again.
+const TRIM_EVERY: usize = 1_000;
+
+/// The notifications of this hub.
+#[derive(Debug)]
+pub(super) struct Notifications {
+    engine: Engine,
+    store: HubStore,
+    writes: PendingWrites,
+    added_since_trim: usize,
+}
+
+impl Notifications {
+    pub(super) fn new(store: HubStore, preferences: Preferences) -> Self {
+        let engine = Engine::new(preferences, false);
+        Self { engine, store, writes: PendingWrites::default(), added_since_trim: 0 }
+    }
+
+    /// The store, for what only reads it or looks after its file.
+    pub(super) fn store(&mut self) -> &mut HubStore {
+        &mut self.store
+    }
+
+    /// What is to be written with the next commit.
+    pub(super) fn writes(&mut self) -> &mut PendingWrites {
+        &mut self.writes
+    }
+
+    pub(super) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(super) fn attention(&self) -> &Attention {
+        self.engine.attention()
+    }
+
+    /// The notifications that are in memory.
+    pub(super) fn list(&self) -> &NotificationStore {
+        self.engine.attention().store()
+    }
+
+    pub(super) fn get(&self, id: &MessageId) -> Option<&Record> {
+        self.list().get(id)
+    }
+
+    /// Whether a notification is known and read.
+    pub(super) fn is_read(&self, id: &MessageId) -> bool {
+        self.get(id).is_some_and(|record| record.is_read)
+    }
+
+    pub(super) fn toast(&self) -> Option<&Toast> {
+        self.engine.toast()
+    }
+
+    /// Lets the engine handle an event. Gives what it orders.
+    pub(super) fn handle(&mut self, now: Now, event: Event) -> Vec<Order> {
+        self.engine.handle(now, event)
+    }
+
+    pub(super) fn set_preferences(&mut self, preferences: Preferences) {
+        self.engine.set_preferences(preferences);
+    }
+
+    /// The revisions of the settings whose hooks the engine may still order.
+    pub(super) fn hook_revisions(&self) -> HashSet<u64> {
+        self.engine.hook_revisions()
+    }
+
+    pub(super) fn undecided(&self) -> usize {
+        self.engine.undecided()
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.undecided() < MAX_UNDECIDED
+    }
+
+    pub(super) fn next_deadline(&self, now: Duration) -> Option<Duration> {
+        self.engine.next_deadline(now)
+    }
+
+    /// Saves a notification with the next commit.
+    pub(super) fn save(&mut self, record: Record) {
+        self.writes.upsert(record);
+        self.added_since_trim += 1;
+        if self.added_since_trim >= TRIM_EVERY {
+            self.added_since_trim = 0;
+            self.engine.trim(MAX_READ);
+        }
+    }
+
+    /// Adds notifications that were decided before, without deciding about them again. Gives what the engine orders.
+    pub(super) fn restore(&mut self, now: Now, records: Vec<Record>, flags: &[PlaceFlag]) -> Vec<Order> {
+        self.engine.restore(now, records, flags.iter().filter_map(unflag))
+    }
+
+    /// Goes on with a delivery of an earlier hub, in whose place older popups were. Gives what the engine orders.
+    pub(super) fn resume(&mut self, delivery: Delivery, older: Vec<MessageId>) -> Vec<Order> {
+        self.engine.resume(delivery, older)
+    }
+
+    /// What the store has of notifications: those that are unread, and the latest of the others.
+    pub(super) fn stored(&mut self) -> Result<StoredNotifications, Error> {
+        self.store.notifications(MAX_READ)
+    }
+
+    /// What is written from now on is added to what the store has.
+    pub(super) fn begin_writes(
+        &mut self,
+        undecided: &[MessageId],
+        flags: Vec<PlaceFlag>,
+        popups: impl IntoIterator<Item = MessageId>,
+    ) {
+        self.writes = PendingWrites::new(undecided.iter().cloned(), flags, popups);
+    }
+
+    /// Writes again what holds now, if the store was begun anew because its file was damaged. Gives whether it was.
+    pub(super) fn write_again_if_reopened(&mut self, position: &ReadPosition) -> bool {
+        let reopened = self.store.take_reopened();
+        if reopened {
+            self.writes.write_again(self.engine.attention().store().newest(), position.clone());
+        }
+        reopened
+    }
+
+    /// Writes what happened, in one transaction, and gives the deliveries that start now: the only way in which one does.
+    /// `marks` are the marks in titles. `None` if nothing had to be written.
+    pub(super) fn commit(
+        &mut self,
+        marks: impl Iterator<Item = PlaceFlag>,
+    ) -> Result<Option<Vec<Delivery>>, Error> {
+        self.writes.set_undecided(self.engine.undecided_ids());
+        let reasons = self.engine.attention().reasons().map(|(reason, place)| flag(reason, &place));
+        self.writes.set_flags(reasons.chain(marks));
+        if self.writes.transaction().is_empty() {
+            return Ok(None);
+        }
+        self.store.commit(self.writes.transaction())?;
+        Ok(Some(self.writes.committed()))
+    }
+
+    /// Whether a place has a ring.
+    pub(super) fn has_ring(&self, place: &Place, now: Duration) -> bool {
+        self.attention().has_ring(place, now)
+    }
+}

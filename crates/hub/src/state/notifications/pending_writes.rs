@@ -1,0 +1,309 @@
+//! What the engine ordered to be written, gathered until it is written in one transaction.
+//!
+//! A delivery is entered before it starts and removed when it is over. So after a crash everything is in the journal behind
+//! the position, among the undecided, or among the started deliveries; nothing is only in the memory of a process.
+
+use std::collections::{HashMap, HashSet};
+
+use ringer_core::{Delivery, DeliveryChannel, MessageId, Place, Record, TrailStep, UnreadReason};
+use ringer_journal::{DeadLetter, HubTransaction, PendingDelivery, PlaceFlag, ReadPosition, ShownPopup};
+
+/// What is to be written next, and what the hub's store has already.
+#[derive(Debug, Default)]
+pub(in crate::state) struct PendingWrites {
+    next: HubTransaction,
+    /// Where a record stands in `next`, so that only its last form is written.
+    records: HashMap<MessageId, usize>,
+    /// Undecided, according to the store.
+    undecided: HashSet<MessageId>,
+    /// Flags that are set, according to the store.
+    flags: HashSet<PlaceFlag>,
+    /// Popups that may be on the screen, according to the store.
+    popups: HashSet<MessageId>,
+    /// Deliveries that start once they are written.
+    to_start: Vec<Delivery>,
+}
+
+impl PendingWrites {
+    /// Goes on from what the store has.
+    pub(super) fn new(
+        undecided: impl IntoIterator<Item = MessageId>,
+        flags: impl IntoIterator<Item = PlaceFlag>,
+        popups: impl IntoIterator<Item = MessageId>,
+    ) -> Self {
+        Self {
+            undecided: undecided.into_iter().collect(),
+            flags: flags.into_iter().collect(),
+            popups: popups.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The store was begun anew, perhaps with less than was written: what holds now is written again.
+    pub(super) fn write_again<'a>(
+        &mut self,
+        records: impl Iterator<Item = &'a Record>,
+        position: ReadPosition,
+    ) {
+        self.undecided.clear();
+        self.flags.clear();
+        for record in records {
+            if !self.records.contains_key(&record.id) {
+                self.upsert(record.clone());
+            }
+        }
+        self.set_position(position);
+    }
+
+    /// The messages up to here were read.
+    pub(in crate::state) fn set_position(&mut self, position: ReadPosition) {
+        self.next.position = Some(position);
+    }
+
+    /// A notification is new, or changed.
+    pub(in crate::state) fn upsert(&mut self, record: Record) {
+        if let Some(at) = self.records.get(&record.id) {
+            self.next.records[*at] = record;
+        } else {
+            self.records.insert(record.id.clone(), self.next.records.len());
+            self.next.records.push(record);
+        }
+    }
+
+    /// A notification is off the list.
+    pub(in crate::state) fn delete(&mut self, id: &MessageId) {
+        if self.records.remove(id).is_some() {
+            self.next.records.retain(|record| record.id != *id);
+            let numbered = self.next.records.iter().enumerate();
+            self.records = numbered.map(|(at, record)| (record.id.clone(), at)).collect();
+        }
+        self.next.forgotten.push(id.clone());
+        // Once the record is deleted, recovery cannot know whether this popup should be closed.
+        self.popup_gone(id);
+    }
+
+    /// Something happened to a message that is no notification.
+    pub(in crate::state) fn add_step(&mut self, id: MessageId, unix_ms: i64, text: String) {
+        self.next.steps.push((id, TrailStep { unix_ms, text }));
+    }
+
+    /// A delivery is to start.
+    pub(in crate::state) fn start_delivery(&mut self, delivery: Delivery) {
+        // Plain data: it cannot fail to be written.
+        let json = serde_json::to_string(&delivery).unwrap_or_default();
+        let way = delivery.channel.as_str().to_owned();
+        self.next.started.push(PendingDelivery { id: delivery.id.clone(), way, delivery: json });
+        self.to_start.push(delivery);
+    }
+
+    /// A delivery is over.
+    pub(in crate::state) fn finish_delivery(&mut self, id: &MessageId, channel: DeliveryChannel) {
+        self.next.finished.push((id.clone(), channel.as_str().to_owned()));
+    }
+
+    /// A delivery of an earlier hub is given up.
+    pub(in crate::state) fn give_up(&mut self, row: PendingDelivery, why: String, unix_ms: i64) {
+        self.next.finished.push((row.id.clone(), row.way.clone()));
+        self.add_dead_letter(DeadLetter { id: row.id, target: row.way, why, unix_ms });
+    }
+
+    /// A popup is on the screen.
+    pub(in crate::state) fn popup_shown(&mut self, popup: ShownPopup) {
+        self.popups.insert(popup.id.clone());
+        self.next.shown.push(popup);
+    }
+
+    /// A delivery was given up.
+    pub(in crate::state) fn add_dead_letter(&mut self, letter: DeadLetter) {
+        self.next.dead_letters.push(letter);
+    }
+
+    /// What was shown of a notification is withdrawn, and what has not started never does. Its popup stays written until it
+    /// is gone: if this hub dies before that, the next one withdraws it.
+    pub(in crate::state) fn withdraw(&mut self, id: &MessageId) {
+        self.to_start.retain(|delivery| delivery.id != *id);
+        self.next.started.retain(|started| started.id != *id);
+        if self.popups.contains(id) {
+            for channel in DeliveryChannel::ALL {
+                self.finish_delivery(id, channel);
+            }
+        } else {
+            self.next.withdrawn.push(id.clone());
+        }
+    }
+
+    /// The popup of a notification is gone.
+    pub(in crate::state) fn popup_gone(&mut self, id: &MessageId) {
+        self.next.shown.retain(|popup| popup.id != *id);
+        if self.popups.remove(id) {
+            self.next.withdrawn.push(id.clone());
+        }
+    }
+
+    /// These are undecided now; those that were and are no longer, are decided.
+    pub(super) fn set_undecided<'a>(&mut self, now: impl Iterator<Item = &'a MessageId>) {
+        let now: HashSet<MessageId> = now.cloned().collect();
+        self.next.undecided = now.difference(&self.undecided).cloned().collect();
+        self.next.decided = self.undecided.difference(&now).cloned().collect();
+    }
+
+    /// These flags are set now, and no others.
+    pub(super) fn set_flags(&mut self, now: impl Iterator<Item = PlaceFlag>) {
+        let now: HashSet<PlaceFlag> = now.collect();
+        self.next.flags_set = now.difference(&self.flags).cloned().collect();
+        self.next.flags_cleared = self.flags.difference(&now).cloned().collect();
+    }
+
+    /// What is to be written.
+    pub(super) fn transaction(&self) -> &HubTransaction {
+        &self.next
+    }
+
+    /// It is written. Gives the deliveries that may start.
+    pub(super) fn committed(&mut self) -> Vec<Delivery> {
+        self.undecided.extend(self.next.undecided.drain(..));
+        for id in self.next.decided.drain(..) {
+            self.undecided.remove(&id);
+        }
+        self.flags.extend(self.next.flags_set.drain(..));
+        for flag in self.next.flags_cleared.drain(..) {
+            self.flags.remove(&flag);
+        }
+        self.next = HubTransaction::default();
+        self.records.clear();
+        std::mem::take(&mut self.to_start)
+    }
+}
+
+/// A reason and a place, as they are written.
+pub(super) fn flag(reason: UnreadReason, place: &Place) -> PlaceFlag {
+    // Plain data: it cannot fail to be written.
+    let place = serde_json::to_string(place).unwrap_or_default();
+    PlaceFlag { reason: reason.as_str().to_owned(), place }
+}
+
+/// What was written; `None` where it makes no sense any more.
+pub(super) fn unflag(flag: &PlaceFlag) -> Option<(UnreadReason, Place)> {
+    Some((UnreadReason::named(&flag.reason)?, serde_json::from_str(&flag.place).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::{Kind, Place, WorkspaceId};
+
+    fn id(number: u64) -> MessageId {
+        MessageId::new(number, [0; 10])
+    }
+
+    fn record(number: u64, body: &str) -> Record {
+        Record::new(id(number), Place::workspace(WorkspaceId::new("w")), Kind::Status, body, 0)
+    }
+
+    fn delivery(number: u64) -> Delivery {
+        Delivery {
+            id: id(number),
+            place: Place::workspace(WorkspaceId::new("w")),
+            channel: DeliveryChannel::Desktop,
+            title: String::new(),
+            subtitle: String::new(),
+            body: "x".into(),
+            kind: Kind::Status,
+            sender: "system".into(),
+            replaces: None,
+        }
+    }
+
+    #[test]
+    fn only_the_last_form_of_a_record_is_written() {
+        let mut writes = PendingWrites::default();
+        writes.upsert(record(1, "first"));
+        writes.upsert(record(2, "other"));
+        writes.upsert(record(1, "last"));
+        let bodies: Vec<&str> =
+            writes.transaction().records.iter().map(|record| record.body.as_str()).collect();
+        assert_eq!(bodies, ["last", "other"]);
+        writes.delete(&id(1));
+        writes.upsert(record(2, "newer"));
+        assert_eq!(writes.transaction().records, [record(2, "newer")]);
+        assert_eq!(writes.transaction().forgotten, [id(1)]);
+    }
+
+    #[test]
+    fn what_is_withdrawn_before_it_began_never_begins() {
+        let mut writes = PendingWrites::default();
+        writes.start_delivery(delivery(1));
+        writes.start_delivery(delivery(2));
+        writes.withdraw(&id(1));
+        assert_eq!(writes.transaction().started.len(), 1);
+        assert_eq!(writes.committed(), [delivery(2)]);
+        assert!(writes.transaction().is_empty() && writes.committed().is_empty());
+    }
+
+    #[test]
+    fn a_popup_stays_written_down_until_it_is_gone() {
+        let shown = |number| ShownPopup {
+            key: "s".to_owned(),
+            id: id(number),
+            number: 7,
+            server: "bus :1.1".to_owned(),
+        };
+        let mut writes = PendingWrites::new([], [], [id(1)]);
+        writes.popup_shown(shown(2));
+        writes.withdraw(&id(1));
+        writes.withdraw(&id(2));
+        assert_eq!((writes.transaction().withdrawn.len(), writes.transaction().shown.len()), (0, 1));
+        assert!(
+            writes.transaction().finished.contains(&(id(1), "desktop".to_owned())),
+            "nothing begins again"
+        );
+        writes.committed();
+        writes.popup_gone(&id(1));
+        writes.popup_gone(&id(1));
+        writes.popup_shown(shown(3));
+        writes.popup_gone(&id(3));
+        assert_eq!(writes.transaction().withdrawn, [id(1), id(3)]);
+        assert!(writes.transaction().shown.is_empty());
+        writes.committed();
+        writes.delete(&id(2));
+        assert_eq!(writes.transaction().withdrawn, [id(2)]);
+    }
+
+    #[test]
+    fn the_undecided_are_entered_once_and_struck_out_once() {
+        let mut writes = PendingWrites::new([id(1)], [], []);
+        writes.set_undecided([id(1), id(2)].iter());
+        assert_eq!(
+            (writes.transaction().undecided.as_slice(), writes.transaction().decided.len()),
+            (&[id(2)][..], 0)
+        );
+        writes.committed();
+        writes.set_undecided([id(2)].iter());
+        assert_eq!(
+            (writes.transaction().undecided.len(), writes.transaction().decided.as_slice()),
+            (0, &[id(1)][..])
+        );
+        writes.committed();
+        writes.set_undecided([id(2)].iter());
+        assert!(writes.transaction().is_empty());
+    }
+
+    #[test]
+    fn flags_are_written_when_they_change() {
+        let place = Place::workspace(WorkspaceId::new("w"));
+        let mut writes = PendingWrites::default();
+        let marked = [(UnreadReason::Manual, place.clone())];
+        let flags = || marked.iter().map(|(reason, place)| flag(*reason, place));
+        writes.set_flags(flags());
+        let written = writes.transaction().flags_set.clone();
+        assert_eq!(written.iter().filter_map(unflag).collect::<Vec<_>>(), marked);
+        writes.committed();
+        writes.set_flags(flags());
+        assert!(writes.transaction().is_empty());
+        writes.set_flags([].into_iter());
+        assert_eq!(writes.transaction().flags_cleared, written);
+        writes.committed();
+        writes.set_flags([].into_iter());
+        assert!(writes.transaction().is_empty());
+    }
+}

@@ -1,0 +1,179 @@
+//! What the engine orders: written with the next commit, drawn by the hosts, published, or given to the executor.
+
+use ringer_core::{Delivery, DeliveryChannel, Event, MessageId, Now, Order, Place, Record};
+use ringer_journal::{DeadLetter, PendingDelivery, ShownPopup};
+use serde_json::{Value, json};
+
+use super::HubState;
+use super::title_marks::TitleStep;
+use crate::message::{Action, DeliveryReport, Job};
+use crate::title_writer::{TitleChange, TitleOutcome};
+use crate::tmux::TmuxPane;
+use crate::view;
+
+impl HubState {
+    pub(super) fn execute_orders(&mut self, now: Now, orders: Vec<Order>) {
+        for order in orders {
+            self.execute_order(now, order);
+        }
+        for surface in self.surfaces.take_gone() {
+            self.decide(now, Event::SurfaceGone(surface));
+        }
+    }
+
+    pub(super) fn execute_order(&mut self, now: Now, order: Order) {
+        match order {
+            Order::RunHook { ticket, hook, envelope } => {
+                let program = self.settings.hook_program(&hook);
+                self.execute(Job::Hook { ticket, program, envelope });
+            }
+            Order::SaveRecord { record, is_new } => self.save_record(now, *record, is_new),
+            Order::DeleteRecord(id) => {
+                self.notifications.writes().delete(&id);
+                self.publish(now, "notification.removed", json!({ "id": id }));
+            }
+            Order::AddTrailStep { id, text } => self.notifications.writes().add_step(id, now.wall_ms, text),
+            Order::AppendToJournal { surface, title, body, category } => {
+                self.append_terminal_notification(now, &surface, title.as_ref(), &body, category);
+            }
+            Order::ApplySignal { surface, agent: _, signal } => self.apply_signal(now, &surface, signal),
+            Order::Deliver(delivery) => self.notifications.writes().start_delivery(*delivery),
+            Order::Withdraw(id) => {
+                self.notifications.writes().withdraw(&id);
+                self.deliveries.withdraw(&id);
+                self.execute(Job::Withdraw(id));
+            }
+            Order::Ring { place, lit } => {
+                self.surfaces.ring(&place, lit);
+                self.ring_title(&place, lit);
+                self.publish(now, "ring", json!({ "place": place, "lit": lit }));
+            }
+            Order::Badge { workspace, badge } => {
+                self.surfaces.badge(&workspace, badge);
+                let data = json!({ "workspace": workspace, "badge": badge.0, "text": badge.to_string() });
+                self.publish(now, "badge", data);
+            }
+            Order::Flash(place) => self.surfaces.flash(&place),
+            Order::Reorder(workspace) => self.publish(now, "reorder", json!({ "workspace": workspace })),
+            Order::ShowToast(toast) => {
+                self.surfaces.toast(toast.as_ref());
+                let data = toast.map(|toast| json!({ "key": toast.key, "text": toast.text() }));
+                self.publish(now, "toast", data.unwrap_or(Value::Null));
+            }
+            Order::Indicator { key, text } => {
+                self.publish(now, "indicator", json!({ "key": key, "text": text }));
+            }
+        }
+    }
+
+    pub(super) fn publish(&mut self, now: Now, event: &'static str, data: Value) {
+        self.act(Action::Publish { unix_ms: now.wall_ms, event, data });
+    }
+
+    pub(super) fn save_record(&mut self, now: Now, record: Record, is_new: bool) {
+        let data = view::notification(&record, &self.clock);
+        let event = if is_new { "notification.created" } else { "notification.updated" };
+        self.publish(now, event, data);
+        self.notifications.save(record);
+    }
+
+    /// Starts a delivery that is written.
+    pub(super) fn start_delivery(&mut self, delivery: Delivery) {
+        let terminals = match delivery.channel {
+            DeliveryChannel::Terminal => self.surfaces.terminals_of(&delivery.place),
+            _ => Vec::new(),
+        };
+        let callers = match delivery.channel {
+            DeliveryChannel::Desktop => self.surfaces.callers(),
+            _ => Vec::new(),
+        };
+        self.deliveries.start(delivery.id.clone(), delivery.channel);
+        self.execute(Job::Deliver { delivery: Box::new(delivery), terminals, callers });
+    }
+
+    /// Writes down what came of a delivery, and tells the engine.
+    pub(super) fn record_delivery(
+        &mut self,
+        now: Now,
+        id: &MessageId,
+        channel: DeliveryChannel,
+        report: DeliveryReport,
+    ) {
+        self.notifications.writes().finish_delivery(id, channel);
+        for surface in &report.closed {
+            self.surfaces.forget(surface);
+        }
+        if let Some(popup) = report.popup {
+            let record = self.notifications.get(id);
+            let surface = record.and_then(|record| record.place.surface.as_ref()).map(ToString::to_string);
+            let key = surface.unwrap_or_else(|| id.to_string());
+            let (number, server) = (popup.number, popup.server);
+            self.notifications.writes().popup_shown(ShownPopup { key, id: id.clone(), number, server });
+        }
+        if let (DeliveryChannel::Webhook, Err(why)) = (channel, &report.result) {
+            let letter = DeadLetter {
+                id: id.clone(),
+                target: channel.to_string(),
+                why: why.clone(),
+                unix_ms: now.wall_ms,
+            };
+            self.notifications.writes().add_dead_letter(letter);
+        }
+        self.decide(now, Event::Delivered { id: id.clone(), channel, result: report.result });
+    }
+
+    /// The deliveries of an earlier hub that this version can read. The others are given up: no later version reads them
+    /// either, so they would stay for ever.
+    pub(super) fn readable_deliveries(&mut self, now: Now, rows: Vec<PendingDelivery>) -> Vec<Delivery> {
+        let mut deliveries = Vec::new();
+        for row in rows {
+            match serde_json::from_str(&row.delivery) {
+                Ok(delivery) => deliveries.push(delivery),
+                Err(error) => {
+                    let why = format!("what an earlier hub wrote down of it cannot be read: {error}");
+                    self.log(format!("giving up {} of {}: {why}", row.way, row.id));
+                    self.notifications.writes().give_up(row, why, now.wall_ms);
+                }
+            }
+        }
+        deliveries
+    }
+
+    /// A ring goes on or off: the mark in the title follows, where that is what the ring is.
+    pub(super) fn ring_title(&mut self, place: &Place, lit: bool) {
+        let Some(surface) = &place.surface else { return };
+        if self.surfaces.rings_by_title(surface) || !lit {
+            let step = self.title_marks.want(place, lit);
+            self.change_title(step);
+        }
+    }
+
+    /// Removes the marks of an earlier hub where nothing is unread any more.
+    pub(super) fn check_title_marks(&mut self, now: Now) {
+        for place in self.title_marks.places() {
+            if !self.notifications.has_ring(&place, now.mono) {
+                self.ring_title(&place, false);
+            }
+        }
+    }
+
+    pub(super) fn change_title(&mut self, step: Option<TitleStep>) {
+        let (place, set) = match step {
+            Some(TitleStep::Set(place)) => (place, true),
+            Some(TitleStep::Remove(place)) => (place, false),
+            None => return,
+        };
+        let Some(surface) = place.surface.clone() else { return };
+        let change = match TmuxPane::of(&surface) {
+            Some(pane) => Some(TitleChange::in_tmux(surface.clone(), pane, set)),
+            None => self.surfaces.terminal_of(&surface).map(|terminal| TitleChange::on_stack(terminal, set)),
+        };
+        if let Some(change) = change {
+            self.title_changes.push(change);
+        } else {
+            // No terminal is known: there is nothing to set, and nothing that could be removed.
+            let step = self.title_marks.tried(&surface, TitleOutcome::Gone);
+            self.change_title(step);
+        }
+    }
+}

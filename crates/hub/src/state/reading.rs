@@ -1,0 +1,299 @@
+//! Reading the journal: in batches and in order, and each message with the settings of the worktree from which it came.
+//!
+//! The repositories of a batch are probed off the loop. Meanwhile the batch is pending and nothing behind it is read, so the
+//! order is kept; everything else goes on.
+//!
+//! A few batches are read at a time, so a long backlog delays neither requests nor the end of the hub. A request is answered
+//! when everything has been read that was in the journal before it, or after a second; the answer then says how many of
+//! those messages it does not take into account.
+
+use std::time::Duration;
+
+use ringer_core::{Caller, Event, IncomingMessage, Message, Now, Record, SurfaceId, WorkspaceId};
+use ringer_journal::{Age, Batch, Error, LockTimeout, RetentionLimits, Uptime};
+
+use super::HubState;
+use super::maintenance::Due;
+use super::request_queue::QueuedRequest;
+use crate::message::Action;
+use crate::repository_probe::{ProbeResult, ProbeTarget};
+
+/// Messages that are read at once: one transaction for all of them.
+const BATCH: usize = 64;
+/// Batches that are read before other events are handled again. In a release build a message takes about 62 µs (100,000
+/// took 6.2 s), so 4 batches of 64 take about 16 ms; the loop may be away from its `select!` for 20 ms.
+const BATCHES_A_TURN: usize = 4;
+
+impl HubState {
+    /// Reads messages, as long as there is room and for one turn at most, and answers the requests that waited for it.
+    /// `rang` says that the doorbell rang since the last time.
+    pub(crate) fn read_journal(&mut self, now: Now, rang: bool) -> Vec<Action> {
+        self.check_settings(now);
+        for turn in 0..BATCHES_A_TURN {
+            if self.ingest.is_probing() || !self.ingest.has_more_to_read() || !self.has_room() {
+                break;
+            }
+            if let Err(error) = self.read_batch(now, rang && turn == 0) {
+                self.reading_failed(now, &error);
+                break;
+            }
+        }
+        self.tell_of_repairs(now);
+        self.answer_requests(now);
+        self.take_actions()
+    }
+
+    /// The doorbell cannot be read.
+    pub(crate) fn doorbell_failed(&mut self, now: Now, error: &Error) -> Vec<Action> {
+        self.reading_failed(now, error);
+        self.take_actions()
+    }
+
+    pub(super) fn reading_failed(&mut self, now: Now, error: &Error) {
+        self.log(format!("cannot read the journal: {error}"));
+        self.ingest.pause(now.mono);
+    }
+
+    fn read_batch(&mut self, now: Now, rang: bool) -> Result<(), Error> {
+        self.journal.refresh()?;
+        self.ingest_spool(now);
+        self.check_position()?;
+        let Batch { messages, unreadable } = self.journal.batch_after(self.ingest.seq(), BATCH)?;
+        if !unreadable.is_empty() {
+            let ids = self.ids(now);
+            self.journal.quarantine_messages(&unreadable, &ids)?;
+            self.maintenance.check_repairs();
+        }
+        self.ingest.set_more_to_read(messages.len() == BATCH);
+        // A ring without a message is a change, too: that of an agent's state.
+        self.maintenance.add_changes(messages.len().max(usize::from(rang)));
+        let targets = self.probe_targets(&messages);
+        if targets.is_empty() {
+            return self.ingest_batch(now, messages, &[]);
+        }
+        self.ingest.hold(messages);
+        self.act(Action::Probe(targets));
+        Ok(())
+    }
+
+    /// Looks whether the journal is still the one that was read up to the position. If it was removed, damaged, or replaced
+    /// by an older copy, it is read again from its beginning.
+    fn check_position(&mut self) -> Result<(), Error> {
+        let position = self.journal.resume_at(self.ingest.position())?;
+        let before = self.ingest.seq();
+        if position.cursor.seq != before {
+            self.log(format!(
+                "the journal is not the one that was read up to {before}: reading it from its beginning"
+            ));
+        }
+        if position != *self.ingest.position() {
+            self.notifications.writes().set_position(position.clone());
+            self.ingest.move_to(position);
+        }
+        Ok(())
+    }
+
+    /// The repositories from which these messages came; now and then, also those that are known.
+    pub(super) fn probe_targets(&mut self, messages: &[Message]) -> Vec<ProbeTarget> {
+        let mut targets: Vec<ProbeTarget> = Vec::new();
+        for draft in messages.iter().map(|message| &message.draft) {
+            let (Some(cwd), scope) = (&draft.origin.cwd, draft.scope.as_str()) else { continue };
+            if !targets.iter().any(|target| target.is_around(scope, cwd)) {
+                let known = self.settings.repository(scope);
+                targets.push(ProbeTarget::Around { scope: scope.to_owned(), cwd: cwd.clone(), known });
+            }
+        }
+        if self.settings.take_recheck() {
+            let others = self.settings.repositories();
+            let others = others.filter(|(scope, _)| targets.iter().all(|target| target.scope() != *scope));
+            let known =
+                others.map(|(scope, own)| ProbeTarget::Known { scope: scope.clone(), own: own.clone() });
+            targets.extend(known.collect::<Vec<_>>());
+        }
+        targets
+    }
+
+    /// The repositories of the pending batch were probed: it is ingested.
+    pub(super) fn ingest_probed(&mut self, now: Now, results: &[(ProbeTarget, ProbeResult)]) {
+        let Some(messages) = self.ingest.take_pending_batch() else { return };
+        if let Err(error) = self.ingest_batch(now, messages, results) {
+            self.reading_failed(now, &error);
+        }
+    }
+
+    fn ingest_batch(
+        &mut self,
+        now: Now,
+        messages: Vec<Message>,
+        probed: &[(ProbeTarget, ProbeResult)],
+    ) -> Result<(), Error> {
+        for (target, result) in
+            probed.iter().filter(|(target, _)| matches!(target, ProbeTarget::Known { .. }))
+        {
+            self.repository_probed(target.scope(), result);
+        }
+        // With nothing new the position stays, and nothing has to reach the disk before a request is answered.
+        if !messages.is_empty() {
+            // Trust that was withdrawn before a message came counts for it.
+            self.reload_settings(now);
+        }
+        let ingested = messages.into_iter().try_for_each(|message| {
+            self.ingest_message(now, message, probed)?;
+            let position = self.ingest.position().clone();
+            self.notifications.writes().set_position(position);
+            Ok(())
+        });
+        let refreshed = self.refresh_agents(now);
+        self.write_changes(now);
+        self.maintain(now);
+        ingested.and(refreshed)
+    }
+
+    /// Takes a message behind the position. What an exchanged journal brings again is known by its id. What it brings from
+    /// before, and was never read, is listed as read: it is too late to ring for it, and its marks are about what the list
+    /// was then.
+    fn ingest_message(
+        &mut self,
+        now: Now,
+        message: Message,
+        probed: &[(ProbeTarget, ProbeResult)],
+    ) -> Result<(), Error> {
+        let age = self.ingest.position().age(&message);
+        let is_known = age != Age::New && self.notifications.store().knows(&message.id)?;
+        self.ingest.advance(&message);
+        match age {
+            _ if is_known => {}
+            Age::New | Age::MaybeSeen => self.arrive(now, message, probed),
+            Age::Old => self.list_as_read(now, &message),
+        }
+        Ok(())
+    }
+
+    fn list_as_read(&mut self, now: Now, message: &Message) {
+        let Some(record) = Record::of(message) else { return };
+        let mut record = Record { is_read: true, open_question: None, ..record };
+        record.trail.add(now.wall_ms, "found in a journal that took the place of another: listed as read");
+        let orders = self.notifications.restore(now, vec![record.clone()], &[]);
+        self.execute_orders(now, orders);
+        self.save_record(now, record, true);
+    }
+
+    /// A message arrives: where it came from is found out, its repository's settings apply, and the engine gets it.
+    pub(super) fn arrive(&mut self, now: Now, message: Message, probed: &[(ProbeTarget, ProbeResult)]) {
+        let scope = message.draft.scope.as_str();
+        if let Some(cwd) = &message.draft.origin.cwd
+            && let Some((_, result)) = probed.iter().find(|(target, _)| target.is_around(scope, cwd))
+        {
+            self.repository_probed(scope, result);
+        }
+        let origin = &message.draft.origin;
+        if let Some(pid) = origin.pid {
+            self.surfaces.add_caller(pid);
+        }
+        let surface = origin.surface.as_deref().map(SurfaceId::new);
+        let (tty, prefer_tty) = (origin.tty.clone(), origin.pane.is_some());
+        if let Some(surface) = &surface
+            && let Some(event) = self.surfaces.register(surface, &message)
+        {
+            self.decide(now, event);
+            self.refresh_agent_on(now, surface);
+        }
+        let workspace = message.draft.origin.workspace.as_deref().map(WorkspaceId::new);
+        let caller = Caller { workspace, surface, tty, prefer_tty };
+        if let Some(agent) = message.draft.recipient.agent() {
+            self.agents.wake(agent);
+        }
+        let is_subagent = message.draft.category.as_deref() == Some("subagent");
+        let incoming = IncomingMessage { message, caller, is_subagent, pending: false };
+        self.decide(now, Event::Message(Box::new(incoming)));
+    }
+
+    /// Reads what hooks spooled because they could not write it in time. If that fails, it is tried again in a second;
+    /// nothing is lost meanwhile. Gives whether everything is read.
+    pub(super) fn ingest_spool(&mut self, now: Now) -> bool {
+        self.ingest.spool_is_empty();
+        match self.journal.ingest_spool(&|| now.mono, LockTimeout::LOOP) {
+            Ok(progress) => {
+                if progress.events > 0 {
+                    self.log(format!("took in {} spooled events of hooks", progress.events));
+                }
+                if progress.more {
+                    self.ingest.read_spool_at(now.mono);
+                }
+                !progress.more
+            }
+            Err(error) => {
+                self.log(format!("cannot take in what hooks spooled, trying again: {error}"));
+                self.ingest.read_spool_at(now.mono + super::RETRY_AFTER);
+                false
+            }
+        }
+    }
+
+    /// Does what is due for the files.
+    fn maintain(&mut self, now: Now) {
+        for due in self.maintenance.take_due(now.mono, self.ingest.seq()) {
+            match due {
+                Due::Checkpoint => {
+                    // If it cannot be done now, then another time.
+                    let _ = self.journal.checkpoint();
+                }
+                Due::LimitCheck => {
+                    let ids = self.ids(now);
+                    if let Err(error) = self.journal.forget_over_limit(RetentionLimits::default(), &ids) {
+                        self.log(format!("cannot make the journal smaller: {error}"));
+                    }
+                }
+                Due::Position => self.note_position(now),
+                Due::Pruning => {
+                    if let Err(error) = self.prune(now) {
+                        self.log(format!("cannot remove what is old: {error}"));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Removes what is old from the journal and from the hub's store. The position is noted before, so that nothing goes
+    /// that was not read.
+    fn prune(&mut self, now: Now) -> Result<(), Error> {
+        self.note_position(now);
+        let ids = self.ids(now);
+        self.journal.prune_if_due(&Uptime::now(), &ids)?;
+        match self.journal.kept_from()? {
+            Some(oldest) => self.notifications.store().prune(&oldest),
+            None => Ok(()),
+        }
+    }
+
+    /// Answers the requests whose time has come, in order. One that wrote something is answered when that has been read, and
+    /// the others after it.
+    fn answer_requests(&mut self, now: Now) {
+        while self.requests.first().is_some_and(|first| self.can_answer(now.mono, first))
+            && let Some(request) = self.requests.take_first()
+        {
+            self.answer_request(now, request);
+        }
+    }
+
+    /// Whether everything has been read that was in the journal before this request; or it has waited long enough; or
+    /// reading is paused, so that it would wait in vain.
+    fn can_answer(&self, now: Duration, request: &QueuedRequest) -> bool {
+        if self.ingest.seq() >= request.up_to || request.deadline <= now {
+            return true;
+        }
+        let is_stuck = !self.ingest.has_more_to_read() || !self.has_room() || self.ingest.is_paused(now);
+        !self.ingest.is_probing() && is_stuck
+    }
+
+    /// About how many messages up to this number have not been read yet. Those that were removed in between count, too.
+    pub(super) fn unread_up_to(&mut self, up_to: i64) -> u64 {
+        if !self.ingest.has_more_to_read() && !self.ingest.is_probing() {
+            return 0;
+        }
+        let next = self.journal.messages_after(self.ingest.seq(), 1).ok();
+        let next = next.and_then(|next| next.first().map(|next| next.seq));
+        let missing = next.map_or(0, |next| up_to.saturating_sub(next).saturating_add(1));
+        u64::try_from(missing).unwrap_or(0)
+    }
+}

@@ -1,0 +1,73 @@
+//! Going on where the last hub ended: what it had stored, what it had not decided, and what it was delivering.
+
+use ringer_core::{DeliveryChannel, Event, Now, Order};
+use ringer_journal::{Error, StoredNotifications};
+
+use super::HubState;
+use crate::message::Action;
+use crate::repository_probe::{ProbeResult, ProbeTarget};
+
+impl HubState {
+    /// The repositories of the messages that the last hub had not decided about: [`HubState::recover`] needs their settings.
+    pub(crate) fn recovery_targets(&mut self) -> Result<Vec<ProbeTarget>, Error> {
+        let undecided = self.notifications.store().undecided()?;
+        let messages = self.journal.messages(&undecided)?;
+        Ok(self.probe_targets(&messages))
+    }
+
+    /// Brings back what the last hub had stored, had not decided, and was delivering.
+    pub(crate) fn recover(
+        &mut self,
+        now: Now,
+        probed: &[(ProbeTarget, ProbeResult)],
+    ) -> Result<Vec<Action>, Error> {
+        let StoredNotifications { mut records, unreadable } = self.notifications.stored()?;
+        let rescued = self.rescue_notifications(now, unreadable)?;
+        records.extend(rescued.iter().cloned());
+        let store = self.notifications.store();
+        let (undecided, outbox, flags) = (store.undecided()?, store.outbox()?, store.flags()?);
+        let mut popups = store.popups()?;
+        let orders = self.notifications.restore(now, records, &flags);
+        self.title_marks.restore(&flags);
+        let shown = popups.iter().map(|popup| popup.id.clone());
+        self.notifications.begin_writes(&undecided, flags, shown);
+        for record in rescued {
+            self.notifications.writes().upsert(record);
+        }
+        self.execute_orders(now, orders);
+        self.check_title_marks(now);
+        // A message that the journal no longer has counts as decided.
+        for message in self.journal.messages(&undecided)? {
+            self.arrive(now, message, probed);
+        }
+        for delivery in self.readable_deliveries(now, outbox) {
+            self.log(format!("going on with {} of {}", delivery.channel, delivery.id));
+            if self.notifications.is_read(&delivery.id) {
+                // The person has seen it in the meantime, or something newer took its place.
+                self.notifications.writes().finish_delivery(&delivery.id, delivery.channel);
+                continue;
+            }
+            // It replaces the popup of its surface.
+            let surface =
+                delivery.place.surface.as_ref().filter(|_| delivery.channel == DeliveryChannel::Desktop);
+            let older = popups.extract_if(.., |popup| {
+                surface.is_some_and(|surface| popup.key == surface.as_str()) && popup.id != delivery.id
+            });
+            let older = older.map(|popup| popup.id).collect();
+            let orders = self.notifications.resume(delivery, older);
+            self.execute_orders(now, orders);
+        }
+        // What the last hub was to withdraw, and did not come to.
+        for popup in popups {
+            if self.notifications.is_read(&popup.id) {
+                self.execute_order(now, Order::Withdraw(popup.id));
+            }
+        }
+        let watches = self.settings.trusted_watches(&self.settings.config());
+        self.act(Action::SetWatches(watches));
+        if let Some(observation) = self.settings.error_observation() {
+            self.decide(now, Event::Observed(observation));
+        }
+        Ok(self.take_actions())
+    }
+}

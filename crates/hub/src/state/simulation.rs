@@ -1,0 +1,449 @@
+//! Random runs of the hub's state on a real journal and a real hub store: messages, requests, settings, hook answers,
+//! deliveries that fail, and a restart after any step. `RINGER_HUB_SEEDS=N` plays N of them, `RINGER_HUB_SEED=N` plays one again.
+//!
+//! What has to hold: nothing is delivered that is not written as started; no message is left undecided; every mark that was
+//! set in a title is removed, once; requests are answered once and in order; only trusted programs are ordered.
+
+mod surroundings;
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use ringer_config::{Environment, REPOSITORY_FILE, Trusted, load_repository};
+use ringer_core::{
+    DeliveryChannel, Draft, HookAnswer, Kind, MessageId, MessageOrigin, Now, Scope, Sender, SurfaceId,
+    Ticket, TimeOfDay,
+};
+use ringer_journal::{Home, HubStore, IdSource, Journal};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{HubState, RandomSource, Settings, trust_file};
+use crate::clock::Clock;
+use crate::host::Extensions;
+use crate::message::{Action, DeliveryReport, Job, LoopEvent, RequestId};
+use crate::repository_probe::{ProbeResult, ProbeTarget, RepositorySettings};
+use crate::request::Request;
+use crate::title_writer::TitleOutcome;
+use surroundings::{PANES, Random, TitleHost};
+
+const STEPS: u64 = 60;
+
+struct Simulation {
+    directory: TempDir,
+    random: Random,
+    now: Duration,
+    state: Option<HubState>,
+    /// Another connection, as every writer has one.
+    journal: Journal,
+    store: HubStore,
+    sent: Vec<MessageId>,
+    deliveries: Vec<(MessageId, DeliveryChannel)>,
+    hooks: Vec<Ticket>,
+    titles: VecDeque<(SurfaceId, bool)>,
+    /// Which titles have a mark.
+    marked: BTreeMap<SurfaceId, bool>,
+    asked: VecDeque<RequestId>,
+    requests: u64,
+    starts: u64,
+    changes: u64,
+    withdrawn: HashSet<MessageId>,
+    is_ending: bool,
+    programs: HashMap<String, bool>,
+}
+
+impl Simulation {
+    fn new(seed: u64) -> Self {
+        // In memory where the system has a place for that: nothing here depends on a disk.
+        let memory = PathBuf::from("/dev/shm");
+        let folder = if memory.is_dir() { memory } else { std::env::temp_dir() };
+        let directory = tempfile::tempdir_in(folder).unwrap();
+        let home = Home::new(directory.path().join("home"));
+        let journal = Journal::open(&home).unwrap();
+        let store = HubStore::open(&home).unwrap();
+        let mut simulation = Self {
+            directory,
+            random: Random(seed),
+            now: Duration::from_secs(1000),
+            state: None,
+            journal,
+            store,
+            sent: Vec::new(),
+            deliveries: Vec::new(),
+            hooks: Vec::new(),
+            titles: VecDeque::new(),
+            marked: BTreeMap::new(),
+            asked: VecDeque::new(),
+            requests: 0,
+            starts: 0,
+            changes: 0,
+            withdrawn: HashSet::new(),
+            is_ending: false,
+            programs: HashMap::new(),
+        };
+        fs::create_dir(simulation.repository()).unwrap();
+        simulation.change_settings();
+        simulation.start();
+        simulation
+    }
+
+    fn home(&self) -> Home {
+        Home::new(self.directory.path().join("home"))
+    }
+
+    fn now(&self) -> Now {
+        let wall_ms = 1_900_000_000_000 + i64::try_from(self.now.as_millis()).unwrap();
+        Now { mono: self.now, wall_ms, local: TimeOfDay::new(12, 0).unwrap() }
+    }
+
+    fn repository(&self) -> PathBuf {
+        self.directory.path().join("repository")
+    }
+
+    /// What a probe finds there.
+    fn probe(&self, targets: Vec<ProbeTarget>) -> Vec<(ProbeTarget, ProbeResult)> {
+        let found = RepositorySettings::read(&self.repository(), None).map(Arc::new);
+        let found = found.map_or(ProbeResult::NoSettings, ProbeResult::Settings);
+        targets.into_iter().map(|target| (target, found.clone())).collect()
+    }
+
+    fn config(&self) -> PathBuf {
+        self.directory.path().join("config.toml")
+    }
+
+    /// Other settings: hooks come and go, and some are trusted.
+    fn change_settings(&mut self) {
+        self.changes += 1;
+        let text = format!(
+            "[notify]\nrate_limit = \"off\"\ntitle_mark = \"{}\"\npopup = \"{}\"\n",
+            self.random.pick(&["auto", "always"]),
+            self.random.pick(&["desktop", "terminal", "off"]),
+        );
+        fs::write(self.config(), text).unwrap();
+        self.touch(&self.config());
+        let mut text = String::new();
+        for id in ["one", "two"] {
+            if self.random.one_in(2) {
+                let command = format!("{id}-{}", self.random.below(2));
+                writeln!(text, "[[hook]]\nid = \"{id}\"\ncommand = [\"{command}\"]").unwrap();
+            }
+        }
+        let file = self.repository().join(REPOSITORY_FILE);
+        fs::write(&file, text).unwrap();
+        self.touch(&file);
+        let config = load_repository(&self.repository(), None).unwrap();
+        let path = trust_file(&self.home());
+        let mut trusted = Trusted::default();
+        for hook in &config.hooks {
+            let is_trusted = self.random.one_in(2);
+            self.programs.insert(hook.command[0].clone(), is_trusted);
+            if is_trusted {
+                trusted.trust(hook);
+            }
+        }
+        trusted.save(&path).unwrap();
+        self.touch(&path);
+    }
+
+    /// Makes a file newer than before: runs are quicker than the clock of a file system.
+    fn touch(&self, path: &Path) {
+        let changes = Duration::from_secs(self.changes);
+        fs::File::options()
+            .append(true)
+            .open(path)
+            .unwrap()
+            .set_modified(SystemTime::UNIX_EPOCH + changes)
+            .unwrap();
+    }
+
+    /// A hub starts, where the last one ended in the middle of anything.
+    fn start(&mut self) {
+        self.starts += 1;
+        // What was in flight went with the last hub.
+        drop(self.state.take());
+        self.deliveries.clear();
+        self.hooks.clear();
+        self.asked.clear();
+        // A title that was being changed has the mark or has it not.
+        self.titles.clear();
+        let home = self.home();
+        let files = (Journal::open(&home).unwrap(), HubStore::open(&home).unwrap());
+        let environment = Environment { ringer_config: Some(self.config()), ..Environment::default() };
+        let settings = Settings::read(environment, &home);
+        let extensions = Extensions { hosts: vec![Box::new(TitleHost)], ..Extensions::default() };
+        let random = RandomSource::Seeded(self.starts << 32);
+        let mut state = HubState::new(files, settings, extensions, Clock::local(), random).unwrap();
+        let probed = self.probe(state.recovery_targets().unwrap());
+        let actions = state.recover(self.now(), &probed).unwrap();
+        self.state = Some(state);
+        self.perform(actions);
+    }
+
+    fn state(&mut self) -> &mut HubState {
+        self.state.as_mut().unwrap()
+    }
+
+    fn handle(&mut self, event: LoopEvent) {
+        let now = self.now();
+        let actions = self.state().handle(now, event);
+        self.perform(actions);
+    }
+
+    fn send(&mut self) {
+        let kind = self.random.pick(&[Kind::Status, Kind::Complete, Kind::Error]);
+        let text = format!("message {}", self.sent.len());
+        let mut draft = Draft::new(Scope::global(), Sender::system(), kind, &text).unwrap();
+        let surface = self.random.pick(&[None, Some(PANES[0]), Some(PANES[1]), Some(PANES[2])]);
+        let cwd = Some(self.repository().to_string_lossy().into_owned());
+        draft.origin = MessageOrigin { surface: surface.map(str::to_owned), cwd, ..MessageOrigin::default() };
+        let mut random = [3; 16];
+        random[..8].copy_from_slice(&(self.sent.len() as u64).to_be_bytes());
+        let ids = IdSource { unix_ms: self.now().wall_ms, random };
+        self.sent.push(self.journal.append(&draft, &ids).unwrap());
+        self.state().schedule_read();
+    }
+
+    fn request(&mut self) {
+        let id = self.sent.last().map(|id| id.as_str().to_owned());
+        let (method, params) = match self.random.below(9) {
+            0 => ("notification.mark_read", json!({ "all": true })),
+            1 => ("notification.clear", json!({ "all": true })),
+            2 => ("notification.mark_read", json!({ "id": id })),
+            3 => ("notification.mark_unread", json!({ "id": id })),
+            4 => ("notification.jump_to_unread", json!({})),
+            5 => ("hub.reload", json!({})),
+            6 => ("notification.dismiss", json!({ "all_read": true })),
+            7 => ("notification.list", json!({ "unread": true })),
+            _ => ("hub.status", json!({})),
+        };
+        let Ok(request) = Request::read(method, params) else { return };
+        self.requests += 1;
+        let id = RequestId(self.requests);
+        self.asked.push_back(id);
+        self.handle(LoopEvent::Request { id, request });
+    }
+
+    fn step(&mut self) {
+        self.now += Duration::from_millis(self.random.below(3000));
+        match self.random.below(14) {
+            0..=3 => self.send(),
+            4 | 5 => self.request(),
+            6 => self.change_settings(),
+            7 => self.finish_delivery(),
+            8 => self.answer_hook(),
+            9 => self.try_title(),
+            10 => {
+                let now = self.now();
+                let actions = self.state().tick(now);
+                self.perform(actions);
+            }
+            11 if self.random.one_in(3) => self.start(),
+            _ => self.turn(),
+        }
+    }
+
+    /// One turn of the event loop.
+    fn turn(&mut self) {
+        let now = self.now();
+        if self.state().has_work(now.mono) {
+            let rang = self.random.one_in(2);
+            let actions = self.state().read_journal(now, rang);
+            self.perform(actions);
+        }
+        let actions = self.state().commit(now);
+        self.perform(actions);
+    }
+
+    fn finish_delivery(&mut self) {
+        let Some((id, channel)) = self.deliveries.pop() else { return };
+        let result = if self.random.one_in(3) { Err("it failed".to_owned()) } else { Ok("done".to_owned()) };
+        self.handle(LoopEvent::Delivered { id, channel, report: DeliveryReport::of(result) });
+    }
+
+    fn answer_hook(&mut self) {
+        let Some(ticket) = self.hooks.pop() else { return };
+        self.handle(LoopEvent::HookAnswered { ticket, answer: HookAnswer::Failed("it failed".to_owned()) });
+    }
+
+    fn try_title(&mut self) {
+        let Some((surface, set)) = self.titles.pop_front() else { return };
+        // At the end every terminal answers.
+        let chance = if self.is_ending { 1 } else { self.random.below(4) };
+        let outcome = match (set, chance) {
+            (true, 0) => TitleOutcome::Gone,
+            (false, 0) => TitleOutcome::NotYet,
+            (true, _) => TitleOutcome::Set,
+            (false, _) => TitleOutcome::Gone,
+        };
+        match (set, outcome) {
+            (true, TitleOutcome::Set) => {
+                self.marked.insert(surface.clone(), true);
+            }
+            (false, TitleOutcome::Gone) => {
+                self.marked.insert(surface.clone(), false);
+            }
+            _ => {}
+        }
+        self.handle(LoopEvent::TitleTried { surface: surface.clone(), outcome });
+        if outcome == TitleOutcome::NotYet {
+            self.handle(LoopEvent::RetryTitle(surface));
+        }
+    }
+
+    fn perform(&mut self, actions: Vec<Action>) {
+        // What is withdrawn in the same turn was written, and is not any more.
+        let withdrawn = actions.iter().filter_map(|action| match action {
+            Action::Execute(Job::Withdraw(id)) => Some(id.clone()),
+            _ => None,
+        });
+        self.withdrawn = withdrawn.collect();
+        for action in actions {
+            match action {
+                Action::Execute(job) => self.execute(job),
+                Action::Answer { id, .. } => {
+                    assert_eq!(self.asked.pop_front(), Some(id), "in order, and once");
+                }
+                Action::Probe(targets) => {
+                    let probed = self.probe(targets);
+                    self.handle(LoopEvent::Probed(probed));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn execute(&mut self, job: Job) {
+        match job {
+            Job::Deliver { delivery, .. } => {
+                let written = self.store.outbox().unwrap();
+                let is_written = |id: &MessageId, channel: DeliveryChannel| {
+                    written.iter().any(|row| row.id == *id && row.way == channel.as_str())
+                };
+                let is_withdrawn = self.withdrawn.contains(&delivery.id);
+                assert!(
+                    is_withdrawn || is_written(&delivery.id, delivery.channel),
+                    "{} is not written as started",
+                    delivery.id
+                );
+                self.deliveries.push((delivery.id, delivery.channel));
+            }
+            Job::Withdraw(id) => {
+                self.deliveries.retain(|(own, channel)| *own != id || *channel == DeliveryChannel::Command);
+            }
+            Job::Hook { ticket, program, .. } => {
+                let argv = program.map(|program| program.argv[0].clone());
+                let is_trusted = argv.is_none_or(|argv| self.programs.get(&argv).copied().unwrap_or(false));
+                assert!(is_trusted, "a program that was never trusted is ordered");
+                self.hooks.push(ticket);
+            }
+            Job::ChangeTitle(change) => {
+                let (surface, set) = (change.surface.clone(), change.is_set());
+                let has_mark = self.marked.get(&surface).copied().unwrap_or(false);
+                let is_in_flight = self.titles.iter().any(|(own, _)| *own == surface);
+                assert!(!is_in_flight, "one change of a title at a time");
+                assert!(set || has_mark || self.starts > 1, "a mark is removed that was never set");
+                self.titles.push_back((surface, set));
+            }
+            Job::UpdateSetup(_) | Job::FocusPane { .. } => {}
+        }
+    }
+
+    /// Everything comes to rest, everything is read, and everything comes to rest again.
+    fn finish(&mut self) {
+        self.is_ending = true;
+        self.rest();
+        self.requests += 1;
+        let id = RequestId(self.requests);
+        self.asked.push_back(id);
+        let request = Request::read("notification.mark_read", json!({ "all": true })).unwrap();
+        self.handle(LoopEvent::Request { id, request });
+        self.rest();
+        self.check();
+    }
+
+    fn rest(&mut self) {
+        let mut quiet = 0;
+        for _ in 0..500 {
+            self.now += Duration::from_secs(2);
+            self.turn();
+            self.answer_hook();
+            self.finish_delivery();
+            self.try_title();
+            let now = self.now();
+            let actions = self.state().tick(now);
+            self.perform(actions);
+            let is_over = self.deliveries.is_empty() && self.hooks.is_empty() && self.titles.is_empty();
+            let is_quiet = is_over && self.asked.is_empty() && !self.state().has_work(now.mono);
+            quiet = if is_quiet { quiet + 1 } else { 0 };
+            // What a quiet turn decides is tried in the next one.
+            if quiet == 3 {
+                break;
+            }
+        }
+    }
+
+    fn check(&mut self) {
+        assert!(self.asked.is_empty(), "every request is answered");
+        assert_eq!(self.store.undecided().unwrap(), [], "everything is decided");
+        assert_eq!(self.store.outbox().unwrap().len(), 0, "no delivery is left");
+        let marked: Vec<_> = self.marked.iter().filter(|(_, marked)| **marked).collect();
+        assert_eq!(marked, [], "everything is read, so no title has a mark");
+        let distinct: HashSet<_> = self.sent.iter().cloned().collect();
+        for id in distinct {
+            let known = self.store.notification(id.as_str()).unwrap().is_some();
+            let steps = self.store.trail(id.as_str()).unwrap();
+            assert!(known || steps.steps().next().is_some() || self.is_removed(&id), "{id} is lost");
+        }
+    }
+
+    /// A notification that was cleared leaves nothing.
+    fn is_removed(&mut self, id: &MessageId) -> bool {
+        let seq = self.journal.message(id.as_str()).unwrap().map(|message| message.seq);
+        let position = self.store.position().unwrap().map_or(0, |position| position.cursor.seq);
+        seq.is_some_and(|seq| seq <= position)
+    }
+}
+
+fn play(seed: u64) {
+    let mut simulation = Simulation::new(seed);
+    for _ in 0..STEPS {
+        simulation.step();
+    }
+    simulation.finish();
+}
+
+/// Plays so many seeds, of which the tests here play a quarter each.
+fn play_quarter(quarter: u64) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    if let Some(seed) = number("RINGER_HUB_SEED") {
+        return play(seed);
+    }
+    for seed in (quarter..number("RINGER_HUB_SEEDS").unwrap_or(2_000)).step_by(4) {
+        let played = std::panic::catch_unwind(|| play(seed));
+        assert!(played.is_ok(), "seed {seed}: play it again with RINGER_HUB_SEED={seed}");
+    }
+}
+
+#[test]
+fn what_must_hold_in_the_first_quarter_of_the_runs() {
+    play_quarter(0);
+}
+
+#[test]
+fn what_must_hold_in_the_second_quarter_of_the_runs() {
+    play_quarter(1);
+}
+
+#[test]
+fn what_must_hold_in_the_third_quarter_of_the_runs() {
+    play_quarter(2);
+}
+
+#[test]
+fn what_must_hold_in_the_fourth_quarter_of_the_runs() {
+    play_quarter(3);
+}

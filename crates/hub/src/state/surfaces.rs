@@ -1,0 +1,140 @@
+//! Surfaces and who owns them: the hosts that the program plugged in.
+
+use ringer_core::{Badge, Event, Message, Place, SurfaceId, Toast, WorkspaceId};
+
+use crate::host::{FocusResult, Host, SurfaceInfo};
+use crate::session_bus::Callers;
+use crate::terminals::Terminal;
+use crate::tmux::{TmuxPane, Unreachable};
+
+/// Terminals of a workspace that are tried for a message that came from none of them. The first is nearly always there; the
+/// others are tried when it was closed since it spoke.
+const MAX_TRIED: usize = 8;
+
+/// What came of wanting to go to a place.
+#[derive(Debug, PartialEq)]
+pub(super) enum FocusOutcome {
+    /// The person is there, by that host; or it is known at once that they cannot be.
+    Known(Result<&'static str, Unreachable>),
+    /// tmux has to be asked, off the loop.
+    NeedsTmux(TmuxPane),
+}
+
+/// The hosts, and the processes that sent the last messages.
+pub(super) struct Surfaces {
+    hosts: Vec<Box<dyn Host>>,
+    callers: Callers,
+    flash_enabled: bool,
+}
+
+impl Surfaces {
+    pub(super) fn new(hosts: Vec<Box<dyn Host>>, flash_enabled: bool) -> Self {
+        Self { hosts, callers: Callers::default(), flash_enabled }
+    }
+
+    pub(super) fn enable_flash(&mut self, enabled: bool) {
+        self.flash_enabled = enabled;
+    }
+
+    /// Every surface that a host has now.
+    pub(super) fn list(&self) -> Vec<SurfaceInfo> {
+        self.hosts.iter().flat_map(|host| host.surfaces()).collect()
+    }
+
+    /// The workspace in which a surface stands, if a host has it.
+    pub(super) fn workspace_of(&self, surface: &SurfaceId) -> Option<WorkspaceId> {
+        self.hosts.iter().find_map(|host| host.surface(surface)).map(|info| info.workspace)
+    }
+
+    /// A message came from a process.
+    pub(super) fn add_caller(&mut self, pid: u32) {
+        self.callers.heard(pid);
+    }
+
+    /// The processes that sent the last messages, the last one first.
+    pub(super) fn callers(&self) -> Vec<u32> {
+        self.callers.recent()
+    }
+
+    /// A message came from a surface: its host says where the surface stands. One that no host owns stands where the message
+    /// says. Gives what the engine has to know of it, if that is news.
+    pub(super) fn register(&mut self, surface: &SurfaceId, message: &Message) -> Option<Event> {
+        let (origin, scope) = (&message.draft.origin, message.draft.scope.as_str());
+        match self.hosts.iter_mut().find(|host| host.owns(surface)) {
+            Some(host) => host.register(surface, origin.tty.as_deref(), scope),
+            None => Some(Event::Surface {
+                surface: surface.clone(),
+                workspace: origin
+                    .workspace
+                    .as_deref()
+                    .map_or_else(|| Place::own_workspace(scope).workspace, WorkspaceId::new),
+                tty: origin.tty.clone(),
+            }),
+        }
+    }
+
+    pub(super) fn ring(&mut self, place: &Place, lit: bool) {
+        self.hosts.iter_mut().for_each(|host| host.ring(place, lit));
+    }
+
+    /// Whether the ring of a surface is a mark in the title of its terminal, which the hub writes.
+    pub(super) fn rings_by_title(&self, surface: &SurfaceId) -> bool {
+        self.hosts.iter().any(|host| host.owns(surface) && host.rings_by_title())
+    }
+
+    pub(super) fn badge(&mut self, workspace: &WorkspaceId, badge: Badge) {
+        self.hosts.iter_mut().for_each(|host| host.badge(workspace, badge));
+    }
+
+    pub(super) fn flash(&mut self, place: &Place) {
+        if self.flash_enabled {
+            self.hosts.iter_mut().for_each(|host| host.flash(place));
+        }
+    }
+
+    pub(super) fn toast(&mut self, toast: Option<&Toast>) {
+        self.hosts.iter_mut().for_each(|host| host.toast(toast));
+    }
+
+    /// A surface turned out to be closed.
+    pub(super) fn forget(&mut self, surface: &SurfaceId) {
+        self.hosts.iter_mut().for_each(|host| host.forget(surface));
+    }
+
+    /// Surfaces that have gone since the last call.
+    pub(super) fn take_gone(&mut self) -> Vec<SurfaceId> {
+        self.hosts.iter_mut().flat_map(|host| host.gone()).collect()
+    }
+
+    /// Brings a place to the front.
+    pub(super) fn focus(&mut self, place: &Place) -> FocusOutcome {
+        for host in &mut self.hosts {
+            match host.focus(place) {
+                FocusResult::Done => return FocusOutcome::Known(Ok(host.name())),
+                FocusResult::Cannot(why) => return FocusOutcome::Known(Err(Unreachable::new(why))),
+                FocusResult::Pane(pane) => return FocusOutcome::NeedsTmux(pane),
+                FocusResult::NotOwned => {}
+            }
+        }
+        FocusOutcome::Known(Err(Unreachable::new("it came from no terminal")))
+    }
+
+    /// The terminal of a place; of a workspace as a whole, those in it, the one that spoke last first.
+    pub(super) fn terminals_of(&self, place: &Place) -> Vec<Terminal> {
+        if let Some(surface) = &place.surface {
+            return self.terminal_of(surface).into_iter().collect();
+        }
+        let near =
+            self.list().into_iter().filter(|info| info.workspace == place.workspace && info.tty.is_some());
+        near.take(MAX_TRIED).map(|info| Terminal { tty: info.tty, surface: info.surface }).collect()
+    }
+
+    /// The terminal of a surface.
+    pub(super) fn terminal_of(&self, surface: &SurfaceId) -> Option<Terminal> {
+        let tty = self.hosts.iter().find_map(|host| host.surface(surface)).and_then(|info| info.tty);
+        // After a restart no terminal is known until it speaks, but its id says which it is.
+        let named = || Some(surface.as_str().strip_prefix("tty:")?.rsplit_once('@')?.0.to_owned());
+        let tty = tty.or_else(named);
+        (tty.is_some() || TmuxPane::of(surface).is_some()).then(|| Terminal { tty, surface: surface.clone() })
+    }
+}
