@@ -16,8 +16,8 @@ pub(crate) fn is_ci() -> bool {
 
 /// Cheap steps first: a change that is not formatted should not wait for the tests to be told so.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let bare = match arguments {
-        [flag] if flag == "--bare" => true,
+    let on_host = match arguments {
+        [flag] if flag == "--host" => true,
         others => {
             Failure::unless_empty(others)?;
             false
@@ -31,11 +31,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         )
         .run(times)?;
         times.time("tidy", tidy::check)?;
-        if bare {
+        if on_host {
+            test::all(Missing::Install, &[], times)?;
+        } else {
             tests(times)?;
             clients::test_in_ci(times)?;
-        } else {
-            test::all(Missing::Install, &[], times)?;
         }
         Step::cargo("doc", &["doc", "--workspace", "--no-deps", "--locked"])
             .env("RUSTDOCFLAGS", "-D warnings")
@@ -43,12 +43,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     })
 }
 
-/// With `--bare` the tests run once, on a bare machine where one can be made, so that no program of this machine helps
-/// them; and those with real clients.
+/// The tests run once: on a bare machine where one can be made, so that no program of this machine helps them. `--host` is
+/// for a developer who wants to know sooner, and leaves out the tests with real clients.
 fn tests(times: &mut Timetable) -> Result<(), Failure> {
-    match why_not_bare()? {
-        None => fresh::all(false, Missing::Install, times),
-        Some(why) => {
+    let bare = match why_not_bare()? {
+        None => {
+            fresh::BareMachine::make(false, Missing::Install, times).map_err(|failure| failure.to_string())
+        }
+        Some(why) => Err(why),
+    };
+    match bare {
+        Ok(bare) => bare.run(times),
+        Err(why) => {
             eprintln!("the tests run on this machine and not on a bare one: {why}");
             test::all(Missing::Install, &[], times)
         }

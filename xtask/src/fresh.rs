@@ -68,19 +68,41 @@ pub(crate) fn is_dirty() -> Result<bool, Failure> {
 }
 
 /// Makes the root and runs the README's commands in it, as they are written there.
-pub(crate) fn all(keep: bool, missing: Missing, times: &mut Timetable) -> Result<(), Failure> {
-    let commands = readme::commands()?;
-    if is_dirty()? {
-        eprintln!("the work tree has changes: what is not committed is not tried");
-    }
-    parts::ensure_these(MAKER, missing, times)?;
-    let folder = binary::artifacts()?.join("fresh");
-    let root = Root::make(&folder, keep, times)?;
-    let outcome = try_commands(&root, &commands, times);
+fn all(keep: bool, missing: Missing, times: &mut Timetable) -> Result<(), Failure> {
+    let bare = BareMachine::make(keep, missing, times)?;
+    let outcome = bare.run(times);
     if keep {
-        eprintln!("the root stays in {}; enter it with: {}", root.path().display(), root.entrance());
+        eprintln!(
+            "the root stays in {}; enter it with: {}",
+            bare.root.path().display(),
+            bare.root.entrance()
+        );
     }
     outcome
+}
+
+/// A bare Debian, and what is typed in it.
+pub(crate) struct BareMachine {
+    root: Root,
+    commands: [String; 2],
+}
+
+impl BareMachine {
+    /// Makes one. It goes with this, unless it is to be kept.
+    pub(crate) fn make(keep: bool, missing: Missing, times: &mut Timetable) -> Result<Self, Failure> {
+        let commands = readme::commands()?;
+        if is_dirty()? {
+            eprintln!("the work tree has changes: what is not committed is not tried");
+        }
+        parts::ensure_these(MAKER, missing, times)?;
+        let folder = binary::artifacts()?.join("fresh");
+        Ok(Self { root: Root::make(&folder, keep, times)?, commands })
+    }
+
+    /// Runs the commands.
+    pub(crate) fn run(&self, times: &mut Timetable) -> Result<(), Failure> {
+        try_commands(&self.root, &self.commands, times)
+    }
 }
 
 fn try_commands(root: &Root, commands: &[String; 2], times: &mut Timetable) -> Result<(), Failure> {

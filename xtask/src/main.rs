@@ -69,8 +69,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "ci",
-        arguments: "[--bare]",
-        summary: "format, lints, tidy, tests, documentation",
+        arguments: "[--host]",
+        summary: "format, lints, tidy, tests on a bare machine and with real clients, documentation",
         run: ci::run,
     },
     Task {

@@ -229,3 +229,36 @@ fn a_repair_is_noted_in_the_fresh_file_until_its_copy_is_removed() {
     }
     assert_eq!(journal.repairs().unwrap(), []);
 }
+
+/// A bit was flipped in a key of an index: SQLite says nothing, and a search ends there.
+#[test]
+fn messages_that_an_index_lost_are_read() {
+    let test = TestHome::in_memory();
+    let mut journal = test.open();
+    for body in ["one", "two", "three"] {
+        append(&mut journal, body);
+    }
+    assert_eq!(heard(&mut journal, lead(), 10), ["one", "two", "three"]);
+    append(&mut journal, "four");
+    let connection = test.connection();
+    let set = |sql: &str| {
+        connection
+            .execute_batch(&format!(
+                "PRAGMA writable_schema = ON;
+                 UPDATE sqlite_schema SET sql = '{sql}' WHERE name = 'message_scope';
+                 PRAGMA writable_schema = RESET;"
+            ))
+            .expect("changed");
+    };
+    let whole: String = connection
+        .query_row("SELECT sql FROM sqlite_schema WHERE name = 'message_scope'", [], |row| row.get(0))
+        .expect("the index");
+    set(&format!("{whole} WHERE seq < 4"));
+    connection.execute_batch("REINDEX message_scope").expect("without the last one");
+    set(&whole);
+    drop(connection);
+    drop(journal);
+    let mut journal = test.open();
+    assert_eq!(heard(&mut journal, lead(), 10), ["four"]);
+    assert_eq!(journal.unreported_repairs().expect("readable").len(), 1, "the person is told");
+}
