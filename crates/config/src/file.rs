@@ -16,7 +16,7 @@ pub const MAX_FILE: u64 = 1024 * 1024;
 /// The name of a repository's file, at its root.
 pub const REPOSITORY_FILE: &str = ".ringer.toml";
 
-/// The variables that say where the person's file is. Whoever starts fills them in; nothing is asked behind their back.
+/// The variables that say where the person's file is. The program fills them in: this crate does not read its environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     /// `RINGER_CONFIG`: this file and no other.

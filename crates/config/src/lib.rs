@@ -109,7 +109,7 @@ impl Default for Config {
     }
 }
 
-/// The settings of a repository (`.ringer.toml`): the few that concern nobody else.
+/// The settings of a repository (`.ringer.toml`): the few that concern only its own agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repository {
     /// What is kept silent, in this repository only.
@@ -124,7 +124,7 @@ pub struct Repository {
 
 impl Config {
     /// These settings with those of a repository behind them. Whatever the repository mutes, it mutes for its own scope
-    /// only: a file that came with a checkout must not silence somebody else's agents.
+    /// only: a file that came with a checkout must not silence the agents of other repositories.
     pub fn with_repository(mut self, repository: &Repository, scope: &str) -> Self {
         let own =
             repository.mute.iter().filter(|mute| mute.scope.as_deref().is_none_or(|named| named == scope));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Problems of one file that are told. A file with more is broken enough to be looked at as a whole.
 pub const MAX_PROBLEMS: usize = 100;
-/// Longer words are not compared: nobody meant one of ours.
+/// Longer words are not compared: no key is that long.
 const MAX_COMPARED: usize = 64;
 
 /// One problem, at its place.

@@ -151,7 +151,7 @@ struct Version {
     version: u32,
 }
 
-/// What the person has trusted. Nobody else may write the file it is kept in.
+/// What the person has trusted. Only the person may write the file it is kept in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trusted {
     entries: BTreeMap<String, Note>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-/// Events that are kept for those who come later. With more, the oldest goes, and whoever asks for it is told of the gap.
+/// Events that are kept for later subscribers. With more, the oldest goes, and a subscriber that asks for it learns of the gap.
 const MAX_KEPT: usize = 4096;
 /// Events that may wait for one subscriber. One that does not keep up is cut off.
 pub(crate) const MAX_WAITING: usize = 1024;
@@ -65,7 +65,7 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    /// Something happened. Nobody is waited for.
+    /// Adds an event. A subscriber that does not keep up is cut off, so this never waits.
     pub(crate) fn add(&mut self, unix_ms: i64, event: &'static str, data: Value) {
         self.last_seq += 1;
         let event = Arc::new(HubEvent { seq: self.last_seq, event, unix_ms, data });
@@ -78,7 +78,7 @@ impl EventLog {
         self.kept.push_back(event);
     }
 
-    /// Somebody wants to follow. `None` if too many do.
+    /// Adds a subscriber. `None` if there are too many.
     pub(crate) fn subscribe(&mut self, filter: EventFilter) -> Option<Subscription> {
         self.subscribers.retain(|(_, sender)| !sender.is_closed());
         if self.subscribers.len() >= MAX_SUBSCRIBERS {

@@ -78,7 +78,7 @@ pub(crate) struct Connections {
     pub(crate) idle_after: Duration,
 }
 
-/// What is left of a loop. The lock is dropped last: whoever holds it is the hub.
+/// What is left of a loop. Returned so that the lock is dropped after the socket and `hub.json` are gone.
 pub(crate) struct LoopExit {
     pub(crate) lock: HubLock,
     /// How far the journal was read.

@@ -50,7 +50,7 @@ pub(crate) struct JobExecutor {
     commands_at_once: Arc<Semaphore>,
     popups_at_once: Arc<Semaphore>,
     tasks: JoinSet<()>,
-    /// What can be stopped: deliveries that have not reached anybody yet.
+    /// Deliveries that can still be aborted.
     abort_handles: HashMap<MessageId, Vec<AbortHandle>>,
     in_terminals: VecDeque<(MessageId, ShownInTerminal)>,
     /// What terminals answered about themselves is kept there.
@@ -83,7 +83,7 @@ impl JobExecutor {
         }
     }
 
-    /// Takes jobs until nobody gives any.
+    /// Executes jobs until the loop has ended.
     pub(crate) async fn run(
         mut self,
         mut jobs: mpsc::Receiver<Job>,

@@ -30,13 +30,13 @@ pub enum FocusResult {
     NotOwned,
 }
 
-/// Somebody who carries messages on: to an agent that is idle, to another machine. Every call returns at once.
+/// Wakes idle agents that have messages waiting. Every call returns at once.
 pub trait AgentWaker: Send {
     /// A message for that agent is in the journal, or the agent has become idle with messages waiting.
     fn wake(&mut self, agent: &Agent);
 }
 
-/// Somebody who owns surfaces. Every call returns at once: what takes time happens elsewhere, and is told with an
+/// Owns surfaces. Every call returns at once: what takes time happens elsewhere, and is reported with an
 /// [`Event`].
 pub trait Host: Send {
     /// Its name, for people.

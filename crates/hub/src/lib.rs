@@ -24,7 +24,7 @@
 //!
 //! # What it never does
 //!
-//! It makes no writer wait. It shows nothing that is not in the journal. It waits for nobody on its loop: programs,
+//! It makes no writer wait. It shows nothing that is not in the journal. Its loop never waits for them: programs,
 //! terminals, the desktop, the network, repositories and clients each have a deadline and a place of their own.
 //!
 //! # Bounds

@@ -10,10 +10,10 @@ use crate::host::{FocusResult, Host, SurfaceInfo};
 use crate::tmux::TmuxPane;
 
 /// Terminals that are remembered. With more, those whose device is gone are forgotten, and if there are none, all are:
-/// whoever speaks next is learned again.
+/// a terminal that speaks again is learned again.
 const MAX_TERMINALS: usize = 4096;
 
-/// Terminals that nobody draws a ring on. Their ring is the terminal's own notification, and a sign in its title.
+/// Terminals that no host draws a ring on. Their ring is the terminal's own notification, and a mark in its title.
 #[derive(Debug, Default)]
 pub struct PlainHost {
     terminals: HashMap<SurfaceId, Heard>,

@@ -15,7 +15,7 @@ use ringer_term::probe::Probe;
 use ringer_term::{Detection, TerminalIdentity, sanitise_line};
 use serde::{Deserialize, Serialize};
 
-/// Files that are kept; with more, the oldest go. Nobody has that many terminals open.
+/// Files that are kept; with more, the oldest go. Far more than the terminals that are open at once.
 const MAX_KEPT: usize = 256;
 /// The longest file, in bytes: a name has at most 1024 characters.
 const MAX_FILE: u64 = 16 * 1024;

@@ -14,7 +14,7 @@ const LOOK_EVERY: Duration =
 /// Waits until the process of that number, which began at that time, has ended.
 pub(crate) async fn ended(pid: u32, started: u64) {
     let handle = handle(pid);
-    // Only now: a number that was given again belongs to somebody else, and the handle would be theirs.
+    // Only now: pids are used again, and the handle would be that of another process.
     if began(pid) != Some(started) {
         return;
     }

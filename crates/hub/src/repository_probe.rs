@@ -293,7 +293,7 @@ mod tests {
 
     /// Sends a prober to these, and waits until it is back or hung.
     async fn ask(pool: &mut ProberPool, targets: Vec<ProbeTarget>) -> (Vec<ProbeResult>, usize) {
-        let mut probe = pool.send(targets, NOW).expect("somebody to send");
+        let mut probe = pool.send(targets, NOW).expect("a thread");
         let _ = tokio::time::timeout(PROBE_TIMEOUT, probe.finished()).await;
         let (found, left) = pool.end(probe, NOW);
         (found.into_iter().map(|(_, result)| result).collect(), left.len())
@@ -364,7 +364,7 @@ mod tests {
         until(|| alive.strong_count() == 0);
     }
 
-    /// Waits until something is so that tells nobody when it becomes so.
+    /// Waits for a condition that no event announces.
     fn until(is_so: impl Fn() -> bool) {
         let begun = std::time::Instant::now();
         while !is_so() {
@@ -385,7 +385,7 @@ mod tests {
         let (found, left) = ask(&mut pool, targets.clone()).await;
         assert!(matches!(found.as_slice(), [ProbeResult::Settings(_)]), "{found:?}");
         assert_eq!(left, 1, "what is behind it was not looked at");
-        // Nobody is sent there again, and another one looks at the rest.
+        // That directory is left alone, and another thread looks at the rest.
         let (found, left) = ask(&mut pool, targets).await;
         assert!(
             matches!(found.as_slice(), [ProbeResult::Settings(_), ProbeResult::Settings(_)]) && left == 0,

@@ -1,4 +1,4 @@
-//! The socket: who may connect, how much they may say, and that nobody is waited for.
+//! The socket: which processes may connect, how much they may send, and deadlines so that none of them is waited for.
 
 use std::io;
 use std::path::Path;
@@ -46,7 +46,7 @@ const READ_CHUNK: usize = 16 * 1024;
 
 /// Listens on a socket that only its owner can open.
 pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
-    // Whoever has the hub's lock may take the socket over: the one that made it is dead.
+    // This process holds the hub's lock, so the hub that made this socket is dead.
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -56,7 +56,7 @@ pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Takes connections for as long as anybody hears of them, and counts those that are open.
+/// Accepts connections until the loop is gone, and counts those that are open.
 pub(crate) async fn serve(
     listener: UnixListener,
     inputs: mpsc::Sender<Input>,
@@ -72,7 +72,7 @@ pub(crate) async fn serve(
             continue;
         };
         if !stream.peer_cred().is_ok_and(|peer| peer.uid() == own) {
-            refuse(&stream, "no_permission", "this hub is somebody else's");
+            refuse(&stream, "no_permission", "this hub belongs to another user");
             continue;
         }
         let taken = ordinary.take().map(|slot| (slot, Allowed::Everything));
@@ -292,7 +292,7 @@ impl Connection {
     }
 }
 
-/// A line was longer than anybody needs.
+/// A line was longer than [`MAX_LINE`].
 #[derive(Debug, PartialEq, Eq)]
 struct TooLong;
 

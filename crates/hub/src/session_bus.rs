@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 /// Processes that are remembered: enough for a few terminals and agents.
 const MAX_CALLERS: usize = 8;
-/// The most that is read of a process's environment. Linux allows more; nobody's is a tenth of this.
+/// The most that is read of a process's environment. Linux allows more; ordinary ones have a few KiB.
 const MAX_ENVIRONMENT: u64 = 1024 * 1024;
 
 /// The processes that sent the last messages.
@@ -67,7 +67,7 @@ impl SessionDesktop {
         self.desktop.withdraw(id)
     }
 
-    /// What the hub sees of the desktop. Whoever asks may offer a bus, which is taken if the present one does not work.
+    /// What the hub sees of the desktop. The client may offer a bus, which is used if the present one does not work.
     pub(crate) async fn view(&self, offered: Option<String>) -> Value {
         let mut status = self.desktop.status().await;
         if status.server.is_err() && self.learn(Vec::new(), offered).await.is_some() {
@@ -107,7 +107,7 @@ fn addresses(callers: &[u32], offered: Option<String>, usual: Option<&Path>) -> 
     found
 }
 
-/// The session bus in the environment of a process of ours; nobody may read that of others.
+/// The session bus in the environment of a process of this user; that of other users cannot be read.
 fn of_process(pid: u32) -> Option<String> {
     let mut bytes = Vec::new();
     let file = File::open(format!("/proc/{pid}/environ")).ok()?;

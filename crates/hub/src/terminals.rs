@@ -1,4 +1,5 @@
-//! Telling a terminal that is not ours: what it is, by the environment of whoever leads its session, and the bytes.
+//! Showing a notification in a terminal of another program: which terminal it is, by the environment of its session leader, and
+//! the bytes it gets.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -20,7 +21,7 @@ use crate::tmux::TmuxPane;
 /// How long tmux may take to say what is around it.
 const ASK_DEADLINE: Duration = Duration::from_secs(1);
 
-/// Somebody's terminal.
+/// A terminal that another program runs in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Terminal {
     /// The device. `None` for a pane of tmux of which only the id is known: tmux knows its device.

@@ -81,7 +81,7 @@ impl TmuxPane {
     pub(crate) async fn select(&self) -> Result<(), Unreachable> {
         let found = self.find().await?;
         let window = format!("{}:{}", found.session, found.window);
-        // Also where no client is there to show it: whoever attaches finds it.
+        // Also where no client is attached: the next one to attach finds it selected.
         self.run(&["select-window", "-t", &window, ";", "select-pane", "-t", &self.pane]).await?;
         let clients = self.run(&["list-clients", "-F", CLIENT]).await?;
         let Some(client) = best_client(&clients, &found.session) else {

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 mod inotify;
 #[cfg(any(not(target_os = "linux"), test))]
-mod look;
+mod poll;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use ringer_config::Watch;
 #[cfg(target_os = "linux")]
 use inotify::Changes;
 #[cfg(not(target_os = "linux"))]
-use look::Changes;
+use poll::Changes;
 
 /// A file is often written in several steps; what follows within this belongs to one change.
 const SETTLE: Duration = Duration::from_millis(200);

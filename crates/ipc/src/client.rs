@@ -130,7 +130,7 @@ pub struct Client {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// Nobody is there.
+    /// No hub runs.
     #[error("no hub runs")]
     NoHub,
     /// It does not answer in time.

@@ -36,7 +36,7 @@ impl Presence {
         serde_json::from_slice(&read_own(&file(home), MAX_FILE)?).ok()
     }
 
-    /// Writes it, so that nobody ever reads half of it.
+    /// Writes it aside and renames it: a reader never sees half of it.
     pub fn write(&self, home: &Home) -> io::Result<()> {
         let (path, building) = (file(home), home.path().join("hub.json.building"));
         let mut out = File::create(&building)?;
@@ -278,7 +278,7 @@ mod tests {
         allow(&runtime.join("ringer"), 0o770);
         let error = check_path(&home, &presence.socket).unwrap_err().to_string();
         assert_eq!(error, format!("{} can be written by other users", runtime.join("ringer").display()));
-        // A link is nobody's directory.
+        // A link is no directory of ours.
         fs::rename(runtime.join("ringer"), runtime.join("elsewhere")).unwrap();
         std::os::unix::fs::symlink("elsewhere", runtime.join("ringer")).unwrap();
         assert!(socket_path(&home, Some(&runtime)).unwrap().starts_with(home.path()));

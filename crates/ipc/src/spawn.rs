@@ -1,4 +1,4 @@
-//! Starting a hub that outlives whoever starts it, and takes nothing of theirs along.
+//! Starting a hub that outlives the process that starts it, and takes nothing of it along.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -134,8 +134,8 @@ fn kept(variable: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, OsStr
     KEPT.iter().filter_map(|name| Some((*name, variable(name)?))).chain(network).collect()
 }
 
-/// Leaves the session, the terminal and the open files of whoever started this process. To be called before anything is
-/// opened: a pipe that is kept open here would make somebody wait for its end for ever.
+/// Leaves the session, the terminal and the open files of the process that started this one. To be called before anything is
+/// opened: a pipe that is kept open here would make its reader wait for ever.
 pub fn detach() -> io::Result<()> {
     for fd in inherited()? {
         #[expect(unsafe_code, reason = "nothing in this process owns them: it has opened nothing yet")]

@@ -1,4 +1,4 @@
-//! Files that nobody would write, and settings that anybody could.
+//! Generated files: any bytes, and any valid settings.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Changes of files where the system does not tell of them: somebody looks, once a second.
+//! Changes of files where the system does not report them: they are looked at once a second.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
