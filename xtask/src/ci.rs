@@ -39,6 +39,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }
         Step::cargo("doc", &["doc", "--workspace", "--no-deps", "--locked"])
             .env("RUSTDOCFLAGS", "-D warnings")
+            .run(times)?;
+        // What would be uploaded builds by itself. `--allow-dirty` because a developer may try it before committing.
+        Step::cargo("publish", &["publish", "--dry-run", "-p", "ringer-term", "--allow-dirty", "--quiet"])
             .run(times)
     })
 }

@@ -8,6 +8,7 @@ use crate::outer::{AppleBell, OuterTerminal};
 
 /// The configured channel (`preferred_channel`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Channel {
     /// The best method that this terminal is known to support; a bell if it is unknown.
     #[default]
@@ -66,6 +67,7 @@ impl FromStr for Channel {
 
 /// The method that is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Method {
     /// OSC 9.
     Iterm2,

@@ -51,6 +51,7 @@ pub enum TerminalEventKind {
 
 /// The protocol that brought a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Protocol {
     /// OSC 9.
     Osc9,

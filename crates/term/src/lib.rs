@@ -96,3 +96,7 @@ pub use scanner::Scanner;
 pub use spawn::{EmulatedTerminal, SpawnLocation, spawn_env};
 pub use status::{BlockedKind, MAX_STATUS, ProgramStatus, StatusState};
 pub use title::{ParsedTitle, TITLE_DEBOUNCE, TitleChange, TitleMeaning, TitleTracker, parse_title};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

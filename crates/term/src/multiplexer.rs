@@ -11,6 +11,7 @@ pub const SCREEN_PIECE: usize = 767;
 
 /// A program that shows one terminal inside another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Multiplexer {
     /// Zellij; from 0.44.1 on it passes notifications on without a wrapper.
     Zellij,

@@ -11,6 +11,7 @@ pub const MAX_STATUS: usize = 4096;
 
 /// What the program says it is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum StatusState {
     /// Waiting for input.
     Idle,
@@ -44,6 +45,7 @@ impl StatusState {
 
 /// What a blocked program needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum BlockedKind {
     /// Leave to do something.
     Permission,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// What a title says about the agent behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TitleMeaning {
     /// Waiting for input.
     Idle,

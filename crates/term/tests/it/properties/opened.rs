@@ -8,6 +8,7 @@ pub(super) fn unwrapped(bytes: &[u8], layers: &[Multiplexer]) -> Vec<u8> {
         Multiplexer::Zellij => bytes,
         Multiplexer::Tmux => out_of_tmux(&bytes),
         Multiplexer::Screen => out_of_screen(&bytes),
+        other => panic!("no test opens {other:?}"),
     })
 }
 
