@@ -4,13 +4,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
-use crate::parts::Part;
+use crate::parts::BUS;
 use crate::scene::failed;
 use crate::service::Service;
-
-/// What a bus of our own is made of.
-pub(crate) const PART: Part =
-    Part::new("dbus-daemon", "dbus", "a bus for popups that nobody's desktop shows");
 
 /// A session bus of our own, which ends with this.
 pub(crate) struct Bus {
@@ -25,7 +21,7 @@ impl Bus {
         let address = format!("unix:path={}", folder.join("bus").display());
         let file = folder.join("bus.conf");
         fs::write(&file, settings(&address)).map_err(|error| failed(&file, &error))?;
-        let mut daemon = Command::new(PART.program());
+        let mut daemon = Command::new(BUS.program());
         daemon
             .args(["--nofork", "--nopidfile", "--nosyslog", "--print-address=1", "--config-file"])
             .arg(file);

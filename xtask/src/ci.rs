@@ -1,18 +1,12 @@
-use std::env;
-
 use crate::clients;
 use crate::failure::Failure;
 use crate::fresh;
+use crate::machine::is_ci;
 use crate::parts::Missing;
 use crate::step::Step;
 use crate::test;
 use crate::tidy;
 use crate::timetable::Timetable;
-
-/// Whether this is a machine that decides about a change, and not a developer's.
-pub(crate) fn is_ci() -> bool {
-    env::var_os("CI").is_some_and(|value| !value.is_empty())
-}
 
 /// Cheap steps first: a change that is not formatted should not wait for the tests to be told so.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {

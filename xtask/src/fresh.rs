@@ -4,13 +4,12 @@
 //! starts and that `cargo xtask test` does not install is missed only here, or by a newcomer.
 
 mod cleaner;
+mod folders;
 mod host;
 mod readme;
 mod root;
 
-use std::env;
 use std::fs::{self, File};
-use std::path::Path;
 use std::process::Command;
 
 use crate::binary;
@@ -118,28 +117,4 @@ fn try_commands(root: &Root, commands: &[String; 2], times: &mut Timetable) -> R
         return Err(Failure::complaints(format!("`{opens}` said nothing without a terminal")));
     }
     root.step("fresh test", tests).run(times)
-}
-
-/// An absolute path, because the root is entered from elsewhere.
-fn absolute(path: &Path) -> Result<std::path::PathBuf, Failure> {
-    std::path::absolute(path).map_err(|error| Failure::io(&path.display().to_string(), &error))
-}
-
-/// Makes a folder and those above it.
-fn make_folder(path: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(path).map_err(|error| Failure::io(&path.display().to_string(), &error))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|error| Failure::io(&path.display().to_string(), &error))
-}
-
-/// Cargo's folder on this machine.
-fn cargo_home() -> Result<std::path::PathBuf, Failure> {
-    let set = env::var_os("CARGO_HOME").filter(|path| !path.is_empty()).map(std::path::PathBuf::from);
-    let below_home = || env::home_dir().map(|home| home.join(".cargo"));
-    let found = set.or_else(below_home);
-    found.ok_or_else(|| {
-        Failure::unavailable("neither CARGO_HOME nor HOME says where cargo keeps crates".into())
-    })
 }

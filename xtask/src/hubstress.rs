@@ -17,7 +17,6 @@ mod verdict;
 mod writer;
 
 use crate::binary;
-use crate::bus;
 use crate::failure::Failure;
 use crate::parts::{self, Missing};
 use crate::timetable::Timetable;
@@ -39,7 +38,7 @@ fn carry_out(plan: &Plan, times: &mut Timetable) -> Result<(), Failure> {
     let mut verdict = Verdict::default();
     eprintln!("{plan}");
     if plan.kills > 0 {
-        parts::ensure_these(&[bus::PART], Missing::Report, times)?;
+        parts::ensure_these(&[parts::BUS], Missing::Report, times)?;
         let server = desktop::server(times)?;
         times.time("hub, killed", || course::run(plan, &ringer, &server, &mut verdict))?;
     }

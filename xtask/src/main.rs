@@ -29,6 +29,7 @@ mod hubs;
 mod hubstress;
 mod json;
 mod killpoints;
+mod machine;
 mod macos;
 mod parts;
 mod scene;

@@ -6,7 +6,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::bus;
 use crate::failure::Failure;
 use crate::step::Step;
 use crate::timetable::Timetable;
@@ -42,13 +41,16 @@ impl Part {
 const IN_A_MULTIPLEXER: &str = "so the wrapped sequences are tried in the real multiplexer";
 const IN_A_SHELL: &str = "so hook lines and completions are read by the real shell";
 
+/// What a session bus of our own is made of.
+pub(crate) const BUS: Part = Part::new("dbus-daemon", "dbus", "a bus for popups that nobody's desktop shows");
+
 /// Every program that a test starts and that a bare Debian with git and a C compiler lacks. `cargo xtask fresh` runs the
 /// tests on such a machine, so that a program which is missing here is missed there.
 const PARTS: &[Part] = &[
     Part::new("tmux", "tmux", IN_A_MULTIPLEXER),
     Part::new("screen", "screen", IN_A_MULTIPLEXER),
     Part::new("strace", "strace", "so notify and listen are killed before every system call they make"),
-    bus::PART,
+    BUS,
     Part::new("dunst", "dunst", "so popups are shown by a real notification server"),
     Part::new("dunstctl", "dunst", "so the notification server is asked what it shows"),
     Part::new("Xvfb", "xvfb", "so the notification server has a screen"),

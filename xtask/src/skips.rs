@@ -10,8 +10,8 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::binary;
-use crate::ci;
 use crate::failure::Failure;
+use crate::machine::is_ci;
 use crate::step::Step;
 use crate::timetable::Timetable;
 
@@ -24,7 +24,7 @@ pub(crate) fn run_listing(step: Step, times: &mut Timetable) -> Result<(), Failu
     remove(&path)?;
     let step = step.env(FILE, &path.to_string_lossy());
     // On a machine that decides, everything that a test needs has to be there.
-    let step = if ci::is_ci() && env::var_os(TESTS).is_none() { step.env(TESTS, "all") } else { step };
+    let step = if is_ci() && env::var_os(TESTS).is_none() { step.env(TESTS, "all") } else { step };
     let outcome = step.run(times);
     match fs::read_to_string(&path) {
         Ok(text) => eprint!("{}", listing(&text)),

@@ -2,6 +2,7 @@
 //! tested without a repository; only [`listing`] reads the disk.
 
 mod arrows;
+mod circles;
 mod complaint;
 mod leftovers;
 mod length;
@@ -32,6 +33,7 @@ pub(crate) fn check() -> Result<(), Failure> {
     let mut complaints: Vec<Complaint> =
         files.iter().flat_map(|file| RULES.iter().flat_map(move |rule| rule(file))).collect();
     complaints.extend(presence::check(&files));
+    complaints.extend(circles::check(&files));
     complaints.extend(named_tests::check(&files));
     complaints.sort();
     for complaint in &complaints {

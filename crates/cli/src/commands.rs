@@ -32,7 +32,7 @@ mod why;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use ringer_term::sanitise_text;
 
 use crate::exit::Exit;
@@ -125,8 +125,8 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Doctor(arguments)) => doctor::run(&arguments),
         Some(Command::Config(arguments)) => config::run(&arguments),
         Some(Command::Trust(arguments)) => trust::run(&arguments),
-        Some(Command::Completions(arguments)) => completions::run(&arguments),
-        Some(Command::Man(arguments)) => man::run(&arguments),
+        Some(Command::Completions(arguments)) => completions::run(&arguments, Ringer::command()),
+        Some(Command::Man(arguments)) => man::run(&arguments, Ringer::command()),
     };
     leave(outcome)
 }

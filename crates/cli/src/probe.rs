@@ -20,7 +20,7 @@ use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
 };
 
-use crate::terminal::{random_id, write_before};
+use crate::terminal::{detect_by_environment, random_id, write_before};
 use crate::{caller, place};
 
 /// How long an answer is waited for. Terminals answer within milliseconds, those at the end of a slow SSH connection within
@@ -29,8 +29,18 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
 /// What the keys send that end, quit or stop a program, and the signals for that.
 const SIGNAL_KEYS: [(u8, Signal); 3] = [(0x03, Signal::INT), (0x1c, Signal::QUIT), (0x1a, Signal::TSTP)];
 
+/// Detects the terminal, and asks it for its version if that may be done: for commands that write to it.
+pub(crate) fn detect_and_ask() -> Detection {
+    asked(detect_by_environment())
+}
+
+/// Detects the terminal, with what it said of itself when it was asked.
+pub(crate) fn detect_here() -> Detection {
+    remembered(detect_by_environment())
+}
+
 /// The detection, corrected by what this terminal said when it was asked.
-pub(crate) fn remembered(detection: Detection) -> Detection {
+fn remembered(detection: Detection) -> Detection {
     match known(&detection) {
         Some(known) => known.correct(detection),
         None => detection,
@@ -38,7 +48,7 @@ pub(crate) fn remembered(detection: Detection) -> Detection {
 }
 
 /// The same, and asks the terminal if that was never done and may be done now.
-pub(crate) fn asked(detection: Detection) -> Detection {
+fn asked(detection: Detection) -> Detection {
     if !is_worth_asking(&detection) || known(&detection).is_some() {
         return remembered(detection);
     }

@@ -13,27 +13,17 @@ use ringer_term::outer::{apple_bell_query, tmux_query};
 use ringer_term::{AppleBell, Detection, Env, Multiplexer, NotificationId, OuterTerminal, detect};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::caller;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::{caller, probe};
 
 /// How long a multiplexer may take to say what is around it; a hung one must not hang us.
 const ASK_DEADLINE: Duration = Duration::from_secs(1);
 /// How long a terminal may refuse output (Ctrl-S) before we give up.
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Detects the terminal, and asks it for its version if that may be done: for commands that write to it.
-pub(crate) fn detect_and_ask() -> Detection {
-    probe::asked(detect_by_environment())
-}
-
-/// Detects the terminal, with what it said of itself when it was asked.
-pub(crate) fn detect_here() -> Detection {
-    probe::remembered(detect_by_environment())
-}
-
 /// Detects the terminal, asking tmux about the one around it.
-fn detect_by_environment() -> Detection {
+pub(crate) fn detect_by_environment() -> Detection {
     let variables = std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
     let env = caller::environment(Env::new(variables).tty(io::stdout().is_terminal()));

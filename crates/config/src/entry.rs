@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_core::{Hook, HookIdentity, Kind, OnFailure};
+use ringer_core::{Kind, OnFailure};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::trust::Trustable;
-use crate::{schema, word};
+use crate::{milliseconds, word};
 
 /// How long a program may take, unless the person says otherwise.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -58,8 +57,8 @@ pub struct HookEntry {
     #[schemars(length(min = 1))]
     pub command: Vec<String>,
     /// How long it may take, in milliseconds.
-    #[serde(rename = "timeout_ms", serialize_with = "schema::milliseconds")]
-    #[schemars(schema_with = "schema::milliseconds_schema", default = "default_timeout")]
+    #[serde(rename = "timeout_ms", serialize_with = "milliseconds::serialize")]
+    #[schemars(schema_with = "milliseconds::schema", default = "default_timeout")]
     pub timeout: Duration,
     /// What its failure means: `keep` shows the notification as if it had said nothing, `suppress` fails closed.
     #[serde(serialize_with = "word::serialize")]
@@ -81,22 +80,6 @@ impl HookEntry {
     pub fn is_own(&self) -> bool {
         self.source.origin == Origin::User
     }
-
-    /// Which program it is, in the settings of this revision.
-    pub fn identity(&self, revision: u64) -> HookIdentity {
-        HookIdentity { id: self.id.clone(), digest: self.digest(), revision }
-    }
-
-    /// The hook of the engine.
-    pub(crate) fn to_rule(&self, revision: u64, trusted: bool) -> Hook {
-        Hook {
-            identity: self.identity(revision),
-            config_path: Some(self.source.path.to_string_lossy().into_owned()),
-            on_failure: self.on_failure,
-            trusted,
-            scope: self.scope.clone(),
-        }
-    }
 }
 
 /// The services that are spoken.
@@ -116,6 +99,12 @@ impl WebhookKind {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         word::Word::word(self)
+    }
+}
+
+impl word::Word for WebhookKind {
+    fn words() -> Vec<(&'static str, Self)> {
+        vec![("ntfy", Self::Ntfy), ("slack", Self::Slack), ("discord", Self::Discord), ("json", Self::Json)]
     }
 }
 
@@ -174,8 +163,8 @@ pub struct Watch {
     #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
     pub agent: Option<String>,
     /// How long it may take, in milliseconds.
-    #[serde(rename = "timeout_ms", serialize_with = "schema::milliseconds")]
-    #[schemars(schema_with = "schema::milliseconds_schema", default = "default_timeout")]
+    #[serde(rename = "timeout_ms", serialize_with = "milliseconds::serialize")]
+    #[schemars(schema_with = "milliseconds::schema", default = "default_timeout")]
     pub timeout: Duration,
     /// Where it stands.
     #[serde(skip)]

@@ -23,25 +23,19 @@
 mod entry;
 mod file;
 mod last_good;
+mod milliseconds;
 mod notify;
 mod page;
 mod parse;
 mod problem;
 mod schema;
+mod settings;
 mod trust;
+mod trustable;
 mod word;
 
 #[cfg(test)]
 mod tests;
-
-use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
-use std::time::Duration;
-
-use ringer_core::{AgentTimeouts, DeliveryChannel, Preferences, RuleSettings};
-use ringer_term::Channel;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 pub use entry::{HookEntry, Origin, Source, Watch, Webhook, WebhookKind};
 pub use file::{Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, user_path};
@@ -50,141 +44,9 @@ pub use notify::{Matcher, Notify, QuietHours, Sound, TitleMark};
 pub use parse::{parse, parse_repository};
 pub use problem::{ConfigError, ConfigErrors, MAX_PROBLEMS};
 pub use schema::{schema, schema_text};
-pub use trust::{TrustError, Trustable, Trusted};
-
-/// The person's settings. All keys may be left out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(title = "Ringer's config.toml", default, deny_unknown_fields)]
-pub struct Config {
-    /// How the terminal is told: `auto` takes the best way it is known to have.
-    #[serde(serialize_with = "word::serialize")]
-    #[schemars(schema_with = "word::schema::<Channel>")]
-    pub preferred_channel: Channel,
-    /// How long after a turn the person is told that the agent waits, in milliseconds.
-    #[serde(rename = "idle_threshold_ms", serialize_with = "schema::milliseconds")]
-    #[schemars(schema_with = "schema::milliseconds_schema")]
-    pub idle_threshold: Duration,
-    /// How long an agent may work without a sign of life before it counts as stuck, in milliseconds.
-    #[serde(rename = "stuck_threshold_ms", serialize_with = "schema::milliseconds")]
-    #[schemars(schema_with = "schema::milliseconds_schema")]
-    pub stuck_threshold: Duration,
-    /// How a notification shows.
-    pub notify: Notify,
-    /// Programs that see every notification before it is shown, and may change it. In order.
-    #[serde(rename = "hook")]
-    pub hooks: Vec<HookEntry>,
-    /// Addresses that are told over HTTP.
-    #[serde(rename = "webhook")]
-    pub webhooks: Vec<Webhook>,
-    /// Files to watch, and what to run when one changes.
-    #[serde(rename = "watch")]
-    pub watches: Vec<Watch>,
-    /// Keys of the workspace. Reserved: any names with texts are taken and not used yet.
-    pub keys: BTreeMap<String, String>,
-    /// Colours of the workspace. Reserved: any names with texts are taken and not used yet.
-    pub theme: BTreeMap<String, String>,
-    /// Other machines. Reserved: any names with texts are taken and not used yet.
-    pub relay: BTreeMap<String, String>,
-    /// The file all this is from.
-    #[serde(skip)]
-    pub path: PathBuf,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        let timeouts = AgentTimeouts::default();
-        Self {
-            preferred_channel: Channel::default(),
-            idle_threshold: timeouts.idle,
-            stuck_threshold: timeouts.stuck,
-            notify: Notify::default(),
-            hooks: Vec::new(),
-            webhooks: Vec::new(),
-            watches: Vec::new(),
-            keys: BTreeMap::new(),
-            theme: BTreeMap::new(),
-            relay: BTreeMap::new(),
-            path: PathBuf::new(),
-        }
-    }
-}
-
-/// The settings of a repository (`.ringer.toml`): the few that concern only its own agents.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Repository {
-    /// What is kept silent, in this repository only.
-    pub mute: Vec<Matcher>,
-    /// Hooks, which run only when they are trusted.
-    pub hooks: Vec<HookEntry>,
-    /// Watches, which run only when they are trusted.
-    pub watches: Vec<Watch>,
-    /// The file all this is from.
-    pub path: PathBuf,
-}
-
-impl Config {
-    /// These settings with those of a repository behind them. Whatever the repository mutes, it mutes for its own scope
-    /// only: a file that came with a checkout must not silence the agents of other repositories.
-    pub fn with_repository(mut self, repository: &Repository, scope: &str) -> Self {
-        let own =
-            repository.mute.iter().filter(|mute| mute.scope.as_deref().is_none_or(|named| named == scope));
-        let narrowed = own.map(|mute| Matcher { scope: Some(scope.to_owned()), ..mute.clone() });
-        self.notify.mute.extend(narrowed);
-        let scope = Some(scope.to_owned());
-        self.hooks
-            .extend(repository.hooks.iter().cloned().map(|hook| HookEntry { scope: scope.clone(), ..hook }));
-        self.watches.extend(repository.watches.iter().cloned());
-        self
-    }
-
-    /// The hooks that are not switched off, in order.
-    pub fn enabled_hooks(&self) -> impl Iterator<Item = &HookEntry> {
-        self.hooks.iter().filter(|hook| hook.enabled)
-    }
-
-    /// What the engine has to know of these settings, under their revision. Which files they were read from is left out.
-    pub fn preferences(&self, revision: u64, trusted: &Trusted) -> Preferences {
-        let notify = &self.notify;
-        Preferences {
-            rules: RuleSettings {
-                mute: notify.mute.iter().map(Matcher::to_rule).collect(),
-                quiet_hours: notify.quiet_hours.iter().map(QuietHours::span).collect(),
-                rate_limit: notify.rate_limit,
-                subagents: notify.subagents,
-            },
-            popup: notify.popup,
-            reorder: notify.reorder,
-            no_rings: !notify.ring,
-            hooks: self
-                .enabled_hooks()
-                .map(|hook| hook.to_rule(revision, trusted.is_trusted(hook)))
-                .collect(),
-            trusted_hooks: trusted.digests().map(str::to_owned).collect(),
-            read_files: HashSet::new(),
-            disabled_channels: self.closed_ways(),
-        }
-    }
-
-    /// The ways out for which nothing is set up, so that nothing is sent there and no trail speaks of them.
-    fn closed_ways(&self) -> Vec<DeliveryChannel> {
-        let nothing = [
-            (DeliveryChannel::Sound, self.notify.sound == Sound::Off),
-            (DeliveryChannel::Command, self.notify.command.is_empty()),
-            (DeliveryChannel::Webhook, self.webhooks.is_empty()),
-        ];
-        nothing.into_iter().filter(|(_, closed)| *closed).map(|(way, _)| way).collect()
-    }
-
-    /// How long an agent is waited for.
-    pub fn agent_timeouts(&self) -> AgentTimeouts {
-        AgentTimeouts { stuck: self.stuck_threshold, idle: self.idle_threshold }
-    }
-
-    /// The settings as a file that says the same, defaults included.
-    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
-        toml::to_string(self)
-    }
-}
+pub use settings::{Config, Repository};
+pub use trust::{TrustError, Trusted};
+pub use trustable::Trustable;
 
 /// A file with every key at its default and what it means, and with examples that are commented out.
 pub fn example() -> &'static str {

@@ -77,6 +77,12 @@ pub enum TitleMark {
     Off,
 }
 
+impl word::Word for TitleMark {
+    fn words() -> Vec<(&'static str, Self)> {
+        vec![("auto", Self::Auto), ("always", Self::Always), ("off", Self::Off)]
+    }
+}
+
 /// What is heard.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Sound {

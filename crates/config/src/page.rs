@@ -9,8 +9,8 @@ use ringer_core::validate_name;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::milliseconds::MAX_MILLISECONDS;
 use crate::problem::{ConfigError, ConfigErrors, MAX_PROBLEMS, nearest, one_of};
-use crate::schema::MAX_MILLISECONDS;
 use crate::word::{Word, names};
 
 /// The file that is read, and what was wrong so far.

@@ -11,7 +11,7 @@ use crate::entry::{DEFAULT_TIMEOUT, HookEntry, Origin, Source, Watch, Webhook};
 use crate::notify::{Matcher, NotARate, Notify, QuietHours, Sound, read_rate};
 use crate::page::{Item, Page, Section};
 use crate::problem::ConfigErrors;
-use crate::{Config, Repository};
+use crate::settings::{Config, Repository};
 
 pub(crate) const ROOT: [&str; 10] = [
     "preferred_channel",

@@ -1,16 +1,9 @@
 //! The JSON schema of the file, for editors.
 
-use std::time::Duration;
-
 use schemars::generate::SchemaSettings;
-use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::Serializer;
 use serde_json::Value;
 
-use crate::Config;
-
-/// The longest time that can be set: a day.
-pub(crate) const MAX_MILLISECONDS: u64 = 24 * 60 * 60 * 1000;
+use crate::settings::Config;
 
 /// The schema of the person's file (draft 7, which every editor's TOML extension reads).
 pub fn schema() -> Value {
@@ -20,16 +13,6 @@ pub fn schema() -> Value {
 /// The schema as it is printed and committed.
 pub fn schema_text() -> String {
     format!("{:#}\n", schema())
-}
-
-/// Writes a time as a number of milliseconds.
-pub(crate) fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(MAX_MILLISECONDS))
-}
-
-/// The schema of such a number.
-pub(crate) fn milliseconds_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "integer", "minimum": 1, "maximum": MAX_MILLISECONDS })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_core::{AgentTimeouts, Kind, OnFailure, PopupMode, RateLimit};
+use ringer_core::{AgentTimeouts, DeliveryChannel, Kind, OnFailure, PopupMode, RateLimit};
 use ringer_term::Channel;
 
 use super::*;

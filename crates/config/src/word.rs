@@ -5,9 +5,6 @@ use ringer_term::{CHANNELS, Channel};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::Serializer;
 
-use crate::entry::WebhookKind;
-use crate::notify::TitleMark;
-
 /// A value that is written as one of a few words. The same list reads, writes and documents it.
 pub(crate) trait Word: Copy + PartialEq + 'static {
     /// Every word with what it means, in the order of the documents.
@@ -43,21 +40,9 @@ impl Word for PopupMode {
     }
 }
 
-impl Word for TitleMark {
-    fn words() -> Vec<(&'static str, Self)> {
-        vec![("auto", Self::Auto), ("always", Self::Always), ("off", Self::Off)]
-    }
-}
-
 impl Word for OnFailure {
     fn words() -> Vec<(&'static str, Self)> {
         vec![("keep", Self::Keep), ("suppress", Self::Suppress)]
-    }
-}
-
-impl Word for WebhookKind {
-    fn words() -> Vec<(&'static str, Self)> {
-        vec![("ntfy", Self::Ntfy), ("slack", Self::Slack), ("discord", Self::Discord), ("json", Self::Json)]
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::hooks::Hook;
+use crate::hook::Hook;
 
 /// What the present settings say about hooks.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +47,7 @@ impl ActiveHooks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hooks::{HookIdentity, OnFailure};
+    use crate::hook::{HookIdentity, OnFailure};
 
     fn hook(digest: &str, file: &str, scope: Option<&str>) -> Hook {
         Hook {

@@ -3,6 +3,7 @@
 //! `handle(now, event)` returns the orders to execute; `next_deadline` returns when to call it with [`Event::Tick`].
 //! The engine has no clock and performs no side effect, so a test can simulate years of use in a loop.
 
+mod accept_signals;
 mod arrivals;
 mod decisions;
 mod display;
@@ -19,7 +20,8 @@ use crate::attention::{Attention, Badge, UnreadReason};
 use crate::delivery::{DeliveryChannel, PopupMode};
 use crate::duplicate::DuplicateWindow;
 use crate::fence::Fence;
-use crate::hooks::{FailureNotices, Hook, HookChain};
+use crate::hook::Hook;
+use crate::hooks::{FailureNotices, HookChain};
 use crate::id::MessageId;
 use crate::kind::{Kind, Tag};
 use crate::now::Now;

@@ -28,6 +28,7 @@ mod delivery;
 mod duplicate;
 mod engine;
 mod fence;
+mod hook;
 mod hooks;
 mod id;
 mod kind;
@@ -59,9 +60,8 @@ pub use delivery::{DeliveryChannel, DeliveryPlan, PlaceFocus, PopupMode, plan_de
 pub use duplicate::{DUPLICATE_WINDOW, DuplicateVerdict, DuplicateWindow, EventReport};
 pub use engine::{Engine, MAX_HOOK_CHAINS, Preferences};
 pub use fence::{Fence, Generation};
-pub use hooks::{
-    FAILURE_INTERVAL, FailureNotices, Hook, HookAnswer, HookChain, HookChainStep, HookIdentity, OnFailure,
-};
+pub use hook::{Hook, HookIdentity, OnFailure};
+pub use hooks::{FAILURE_INTERVAL, FailureNotices, HookAnswer, HookChain, HookChainStep};
 pub use id::{MessageId, QuestionId};
 pub use kind::{Kind, Mark, Tag};
 pub use mark::{MarkTarget, apply_mark};

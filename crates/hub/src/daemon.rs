@@ -19,9 +19,11 @@ use tokio::sync::mpsc;
 
 use crate::clock::Clock;
 use crate::delivery_setup::{DeliverySetup, search_path};
-use crate::event_loop::{Connections, EventLoop, Input, LoopExit, MAX_INPUTS};
+use crate::error::HubError;
+use crate::event_loop::{Connections, EventLoop, LoopExit, MAX_INPUTS};
 use crate::executor::JobExecutor;
 use crate::host::Extensions;
+use crate::input::Input;
 use crate::log::Log;
 use crate::message::LoopEvent;
 use crate::repository_probe::ProberPool;
@@ -82,30 +84,6 @@ impl HubOptions {
         let usual_bus = runtime.clone().unwrap_or_else(|| format!("/run/user/{own}").into()).join("bus");
         Self { home, runtime, bus, usual_bus: Some(usual_bus), environment, idle_after, foreground }
     }
-}
-
-/// Why a hub could not run.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HubError {
-    /// There is one already.
-    #[error("a hub runs already{}", pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
-    Running {
-        /// Its process, where that is known.
-        pid: Option<u32>,
-    },
-    /// The journal cannot be used.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The socket cannot be made.
-    #[error("the hub's socket cannot be made: {0}")]
-    Socket(std::io::Error),
-    /// The loop panicked: an error in Ringer. What it had not written down is behind its cursor, and the next hub takes it.
-    #[error("the hub ended by an error of its own: {0}")]
-    Panicked(String),
-    /// The machine has no threads or descriptors left.
-    #[error("the hub cannot start: {0}")]
-    Runtime(std::io::Error),
 }
 
 /// Runs a hub with these until it is told to end, or has nothing to do. If it cannot, the reason is in the log, in a

@@ -10,21 +10,21 @@ use ringer_core::Agent;
 use ringer_deliver::Desktop;
 use ringer_ipc::ApiError;
 use ringer_journal::{HubLock, ReadPosition};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::clock::{Clock, monotonic};
-use crate::daemon::HubError;
-use crate::event_log::{EventLog, Subscription};
+use crate::error::HubError;
+use crate::event_log::EventLog;
+use crate::input::{Answered, Input, Reply};
 use crate::log::Log;
 use crate::message::{Action, Answer, Job, LoopEvent, RequestId};
 use crate::process;
 use crate::repository_probe::{PROBE_TIMEOUT, Probe, ProbeResult, ProbeTarget, ProberPool};
 use crate::request::Request;
 use crate::state::{HubState, RETRY_AFTER};
-use crate::tmux::TmuxPane;
 use crate::watch::Watcher;
 
 /// Inputs that may wait for the loop. A sender of another one waits; the doorbell is rung only once.
@@ -35,36 +35,6 @@ const MAX_TOGETHER: usize = 64;
 const PROBE_AGAIN_FOR: Duration = PROBE_TIMEOUT.saturating_mul(2);
 /// How long a hub stays only because a popup may be clicked: from one evening to the next.
 const WAIT_FOR_CLICKS: Duration = Duration::from_hours(24);
-
-/// What other threads send to the loop.
-#[derive(Debug)]
-pub(crate) enum Input {
-    /// Something happened.
-    Event(LoopEvent),
-    /// A client asks for something.
-    Request { method: String, params: Value, reply: oneshot::Sender<Answered> },
-}
-
-/// The answer to a request.
-#[derive(Debug)]
-pub(crate) struct Answered {
-    pub(crate) reply: Reply,
-    /// About how many of the messages that were in the journal before the request the answer does not take into account.
-    pub(crate) behind: u64,
-}
-
-/// What a connection does about an answer.
-#[derive(Debug)]
-pub(crate) enum Reply {
-    /// Writes it.
-    Result(Result<Value, ApiError>),
-    /// Lets tmux select a pane, and says what came of it; see [`Answer::Focus`].
-    Focus { pane: TmuxPane, notification: Option<(ringer_core::MessageId, Value)> },
-    /// Asks the desktop; see [`Answer::Environment`].
-    Environment { environment: Value, offered: Option<String> },
-    /// Writes events until the connection ends.
-    Subscribed(Subscription),
-}
 
 /// How the loop is connected with the rest of the hub.
 pub(crate) struct Connections {

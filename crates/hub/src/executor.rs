@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::delivery_setup::{DeliverySetup, WEBHOOK_ATTEMPTS};
-use crate::event_loop::Input;
+use crate::input::Input;
 use crate::message::{DeliveryReport, Job, LoopEvent};
 use crate::session_bus::SessionDesktop;
 use crate::terminals::{NotShown, ShownInTerminal, Terminal};

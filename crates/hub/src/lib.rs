@@ -37,11 +37,13 @@
 mod clock;
 mod daemon;
 pub mod delivery_setup;
+mod error;
 mod event_log;
 mod event_loop;
 mod executor;
 mod file_stamp;
 mod host;
+mod input;
 mod log;
 mod message;
 mod plain;
@@ -61,7 +63,8 @@ mod watch;
 mod why;
 
 pub use clock::{Clock, monotonic};
-pub use daemon::{HubError, HubOptions, run};
+pub use daemon::{HubOptions, run};
+pub use error::HubError;
 pub use event_log::HubEvent;
 pub use host::{AgentWaker, Extensions, FocusResult, Host, SurfaceInfo};
 pub use log::Log;

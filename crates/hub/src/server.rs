@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::event_log::Subscription;
-use crate::event_loop::{Answered, Input, Reply};
+use crate::input::{Answered, Input, Reply};
 use crate::message::LoopEvent;
 use crate::session_bus::SessionDesktop;
 use crate::slots::{Slot, Slots};

@@ -2,11 +2,12 @@
 
 #[cfg(target_os = "linux")]
 mod inotify;
+mod outcome;
 #[cfg(any(not(target_os = "linux"), test))]
 mod poll;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,12 +17,13 @@ use ringer_term::sanitise_line;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
-use crate::event_loop::Input;
+use crate::input::Input;
 use crate::message::LoopEvent;
 use ringer_config::Watch;
 
 #[cfg(target_os = "linux")]
 use inotify::Changes;
+pub(crate) use outcome::Outcome;
 #[cfg(not(target_os = "linux"))]
 use poll::Changes;
 
@@ -29,19 +31,6 @@ use poll::Changes;
 const SETTLE: Duration = Duration::from_millis(200);
 /// What a command may print; more of it is not told.
 const MAX_OUTPUT: usize = 64 * 1024;
-
-/// What came of a watch.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    /// Which file changed.
-    pub(crate) path: PathBuf,
-    /// The command, as the person wrote it.
-    pub(crate) command: String,
-    /// The agent that is to be told.
-    pub(crate) agent: Option<String>,
-    /// What it printed, or why it failed.
-    pub(crate) result: Result<String, String>,
-}
 
 /// Watches files until it is dropped.
 #[derive(Debug)]
@@ -190,18 +179,5 @@ async fn run(watch: Watch, path: PathBuf) -> Outcome {
         agent: watch.agent.clone(),
         result: result.map(|output| String::from_utf8_lossy(&output).trim().to_owned()),
         path,
-    }
-}
-
-impl Outcome {
-    /// What the footer says of it.
-    pub(crate) fn words(&self) -> String {
-        let name = self.path.file_name().unwrap_or_else(|| Path::new("?").as_os_str()).to_string_lossy();
-        let what = match &self.result {
-            Ok(output) if output.is_empty() => format!("{} ran", self.command),
-            Ok(output) => format!("{}: {}", self.command, output.lines().next().unwrap_or_default()),
-            Err(why) => format!("{} failed: {why}", self.command),
-        };
-        sanitise_line(&format!("{name} changed; {what}"))
     }
 }

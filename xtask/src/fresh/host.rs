@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{cargo_home, make_folder, write};
+use super::folders::{cargo_home, make_folder, write};
 use crate::failure::Failure;
 
 /// Variables that say how the network is reached, and whether this is CI.

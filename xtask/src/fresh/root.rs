@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::cleaner::Cleaner;
+use super::folders::{absolute, cargo_home, make_folder, write};
 use super::host::{self, quoted};
-use super::{absolute, cargo_home, make_folder, write};
 use crate::failure::Failure;
 use crate::step::{self, Step};
 use crate::timetable::Timetable;

@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use super::PATIENCE;
+use super::course::PATIENCE;
 use super::plan::Plan;
 use super::writer::Fate;
 use crate::chance::Chance;

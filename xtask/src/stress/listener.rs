@@ -1,6 +1,6 @@
+use super::course::{Course, PATIENCE};
 use super::ledger::{Consumer, Listener};
 use super::writer::Fate;
-use super::{Course, PATIENCE};
 use crate::chance::Chance;
 use crate::ending::Ending;
 use crate::failure::Failure;

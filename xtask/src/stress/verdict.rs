@@ -1,7 +1,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::Deaths;
+use super::course::Deaths;
 use super::ledger::{Faults, Ledger, Sums};
 use crate::failure::Failure;
 
@@ -75,7 +75,7 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::Verdict;
-    use crate::stress::Deaths;
+    use crate::stress::course::Deaths;
     use crate::stress::ledger::{Faults, Sums};
     use std::time::Duration;
 

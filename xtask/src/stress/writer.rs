@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
+use super::course::{Course, PATIENCE};
 use super::payload::Label;
-use super::{Course, PATIENCE};
 use crate::chance::Chance;
 use crate::ending::Ending;
 use crate::failure::Failure;

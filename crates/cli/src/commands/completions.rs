@@ -1,6 +1,6 @@
 //! `ringer completions`.
 
-use clap::{CommandFactory, ValueEnum};
+use clap::ValueEnum;
 use clap_complete::{Shell as Known, generate};
 use clap_complete_nushell::Nushell;
 
@@ -29,8 +29,8 @@ enum Shell {
     Nushell,
 }
 
-pub(crate) fn run(arguments: &Args) -> Outcome {
-    let mut command = super::Ringer::command();
+/// Writes completions of the whole command line, which is `command`.
+pub(crate) fn run(arguments: &Args, mut command: clap::Command) -> Outcome {
     let mut script = Vec::new();
     let mut write = |known| generate(known, &mut command, "ringer", &mut script);
     match arguments.shell {

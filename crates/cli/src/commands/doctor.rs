@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use self::row::{Check, Row, Verdict};
+use self::row::{Check, Row, Verdict, reason};
 use self::settings::Settings;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line};
 use crate::place;
-use crate::terminal::detect_and_ask;
+use crate::probe::detect_and_ask;
 
 /// How long a look may take. Longer than the hub and the journal are waited for by everybody, so that what they say
 /// themselves is told.
@@ -110,11 +110,4 @@ fn repository() -> Vec<Row> {
         "the git directory that {root}/.git names does not name this worktree, so it has a scope of its own"
     );
     vec![Row::warn("repository", what).fix("git worktree repair, or: git config core.worktree \"$PWD\"")]
-}
-
-/// What a failure says, as a part of a line.
-fn reason(failure: &Failure) -> String {
-    let words = failure.to_string();
-    let first = words.lines().next().unwrap_or_default();
-    first.strip_prefix("ringer: ").unwrap_or(first).to_owned()
 }

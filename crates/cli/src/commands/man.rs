@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory;
 use clap_mangen::{Man, generate_to};
 use ringer_term::sanitise_line;
 
@@ -23,23 +22,23 @@ pub(crate) struct Args {
     directory: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &Args) -> Outcome {
+/// Writes pages of the whole command line, which is `command`.
+pub(crate) fn run(arguments: &Args, command: clap::Command) -> Outcome {
     match &arguments.directory {
-        Some(directory) => write_all(directory),
-        None => print_main(),
+        Some(directory) => write_all(directory, command),
+        None => print_main(command),
     }
 }
 
-fn print_main() -> Outcome {
+fn print_main(command: clap::Command) -> Outcome {
     let mut page = Vec::new();
-    Man::new(super::Ringer::command())
+    Man::new(command)
         .render(&mut page)
         .map_err(|error| Failure::new(Exit::InputOutput, "cannot write the page").because(error))?;
     print_bytes(&page)
 }
 
-fn write_all(directory: &Path) -> Outcome {
-    let command = super::Ringer::command();
+fn write_all(directory: &Path, command: clap::Command) -> Outcome {
     std::fs::create_dir_all(directory).and_then(|()| generate_to(command, directory)).map_err(|error| {
         let name = sanitise_line(&directory.display().to_string());
         Failure::new(Exit::CannotCreate, format!("cannot write the pages into {name}")).because(error)

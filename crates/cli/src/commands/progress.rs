@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{json, print_bytes, print_json, say};
-use crate::terminal::{detect_and_ask, write_to_terminal};
+use crate::probe::detect_and_ask;
+use crate::terminal::write_to_terminal;
 
 /// Show progress in the terminal's tab, title or task bar
 ///

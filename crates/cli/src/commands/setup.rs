@@ -17,7 +17,7 @@ use crate::consent::agrees;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line, print_text, say};
-use crate::terminal::detect_and_ask;
+use crate::probe::detect_and_ask;
 use crate::{caller, link, place};
 
 /// What can be done where the person has set aider's notifications themselves.

@@ -4,7 +4,8 @@ use ringer_term::{Channel, choose_method, sanitise_line};
 
 use crate::failure::Outcome;
 use crate::output::print_text;
-use crate::terminal::{apple_bell, detect_here};
+use crate::probe::detect_here;
+use crate::terminal::apple_bell;
 
 /// Says what this terminal is, what the journal holds, and what to try. The workspace will open here once it exists.
 pub(crate) fn run() -> Outcome {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::address::{Scope, Sender};
-use crate::hooks::{HookAnswer, HookIdentity, OnFailure};
+use crate::hook::{HookIdentity, OnFailure};
+use crate::hooks::HookAnswer;
 use crate::message::{Draft, Message};
 use crate::now::TimeOfDay;
 use crate::order::TerminalSignal;

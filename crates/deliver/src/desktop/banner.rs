@@ -2,7 +2,7 @@
 
 use ringer_term::{sanitise_block, sanitise_line};
 
-use super::Popup;
+use super::popup::Popup;
 
 /// What Notification Center is told: plain text, of which it reads nothing as markup.
 ///

@@ -11,8 +11,8 @@ use tokio::task::JoinHandle;
 use zbus::message::{Flags, Message, Sequence, Type};
 use zbus::{Connection, MessageStream, Variant};
 
-use super::PopupHandle;
 use super::content::{Abilities, PopupContent};
+use super::request::PopupHandle;
 use crate::error::Error;
 
 /// How many signals may wait while the worker waits for a reply. Further ones are dropped, like unread events.

@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout_at;
 
 use super::banner::Banner;
-use super::{DesktopRequest, DesktopStatus, PopupHandle};
+use super::request::{DesktopRequest, DesktopStatus, PopupHandle};
 use crate::error::Error;
 
 /// How many banners may be on their way. A further one waits for a permit, within its deadline.

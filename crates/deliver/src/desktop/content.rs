@@ -3,7 +3,7 @@
 use ringer_core::Kind;
 use ringer_term::{sanitise_block, sanitise_line};
 
-use super::Popup;
+use super::popup::Popup;
 
 impl Popup {
     /// The content for a server with these abilities.

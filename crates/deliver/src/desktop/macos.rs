@@ -13,7 +13,8 @@ use ringer_term::sanitise_line;
 use tokio::sync::mpsc;
 
 use super::banner::Banner;
-use super::{DesktopEvent, DesktopRequest, PreviousPopup, center};
+use super::center;
+use super::request::{DesktopEvent, DesktopRequest, PreviousPopup};
 
 /// In whose name banners are shown: every Mac has it, and a click opens a terminal. notify-rust would search for a
 /// program called `use_default`, and macOS may ask the person where that is.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ringer_core::MessageId;
 use zbus::message::Sequence;
 
-use super::{MAX_POPUPS, PopupHandle, PreviousPopup};
+use super::request::{MAX_POPUPS, PopupHandle, PreviousPopup};
 
 /// The person closed it by hand. (1 is out of time, 3 is closed by a call.)
 const BY_HAND: u32 = 2;

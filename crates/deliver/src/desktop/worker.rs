@@ -11,8 +11,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 use zbus::message::Sequence;
 
 use super::bus::{BusConnection, Signal};
+use super::popup::Popup;
 use super::popup_table::PopupTable;
-use super::{DesktopEvent, DesktopRequest, DesktopStatus, Popup, PopupHandle, PreviousPopup};
+use super::request::{DesktopEvent, DesktopRequest, DesktopStatus, PopupHandle, PreviousPopup};
 use crate::error::Error;
 
 /// How many popups may be asked for without an answer. When there are more, all of those are forgotten: a server that

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use ringer_term::sanitise_line_before;
 use serde::Serialize;
 
+use crate::failure::Failure;
+
 /// How a part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -103,6 +105,13 @@ impl Check {
             }
         }
     }
+}
+
+/// What a failure says, as a part of a line.
+pub(crate) fn reason(failure: &Failure) -> String {
+    let words = failure.to_string();
+    let first = words.lines().next().unwrap_or_default();
+    first.strip_prefix("ringer: ").unwrap_or(first).to_owned()
 }
 
 #[cfg(test)]

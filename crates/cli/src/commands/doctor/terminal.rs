@@ -8,8 +8,9 @@ use ringer_term::{
     Detection, Method, MethodChoice, Multiplexer, OutgoingNotification, Passthrough, Urgency, choose_method,
 };
 
-use super::row::Row;
-use crate::terminal::{apple_bell, detect_here, random_id, write_to_terminal};
+use super::row::{Row, reason};
+use crate::probe::detect_here;
+use crate::terminal::{apple_bell, random_id, write_to_terminal};
 
 /// Looks at both, and with `send` shows something in this terminal.
 pub(super) fn rows(config: &Config, send: bool) -> Vec<Row> {
@@ -92,8 +93,6 @@ fn show(detection: &Detection, choice: &MethodChoice) -> Row {
     }
     match write_to_terminal(&bytes) {
         Ok(()) => Row::ok(part, format!("{} bytes through {}", bytes.len(), choice.method.as_str())),
-        Err(failure) => {
-            Row::warn(part, super::reason(&failure)).fix("run ringer doctor --send in a terminal")
-        }
+        Err(failure) => Row::warn(part, reason(&failure)).fix("run ringer doctor --send in a terminal"),
     }
 }

@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use crate::failure::Outcome;
 use crate::output::{print_json, print_text};
-use crate::terminal::{apple_bell, detect_and_ask};
+use crate::probe::detect_and_ask;
+use crate::terminal::apple_bell;
 
 /// Say which terminal this is, what tells so, and how it would be notified
 ///

@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{json, print_bytes, print_line, say};
-use crate::terminal::{apple_bell, detect_and_ask, random_id, write_to_terminal};
+use crate::probe::detect_and_ask;
+use crate::terminal::{apple_bell, random_id, write_to_terminal};
 
 /// Tell the person at this terminal something, through the terminal itself
 ///

@@ -1,0 +1,70 @@
+//! Accepts signals of terminals: each becomes a signal to an agent's state, or a message.
+
+use super::Engine;
+use super::terminal_signals::{BELL_CATEGORY, DelayedSignal};
+use crate::duplicate::{DuplicateVerdict, EventReport};
+use crate::now::Now;
+use crate::order::{Order, TerminalSignal};
+use crate::signal::{Authority, Signal, SignalContent};
+use crate::surface::{Place, SurfaceId};
+
+/// The text of a notification that was only a bell.
+const BELL_TEXT: &str = "the terminal bell rang";
+
+impl Engine {
+    pub(super) fn terminal_signal(
+        &mut self,
+        now: Now,
+        surface: SurfaceId,
+        signal: TerminalSignal,
+        orders: &mut Vec<Order>,
+    ) {
+        let received = DelayedSignal { received_at: now.mono, surface, signal };
+        match self.terminal_signals.delay(received) {
+            Some(received) => self.accept(received, orders),
+            None => self.accept_due(now, orders),
+        }
+    }
+
+    /// Accepts every signal whose delay is over.
+    pub(super) fn accept_due(&mut self, now: Now, orders: &mut Vec<Order>) {
+        while let Some(delayed) = self.terminal_signals.pop_due(now.mono) {
+            self.accept(delayed, orders);
+        }
+    }
+
+    fn accept(&mut self, received: DelayedSignal, orders: &mut Vec<Order>) {
+        let DelayedSignal { received_at, surface, signal } = received;
+        let agent = self.terminal_signals.agent_on(&surface).cloned();
+        let (title, body, is_bell) = match signal {
+            TerminalSignal::Agent(signal) => {
+                return orders.push(Order::ApplySignal { surface, agent, signal });
+            }
+            TerminalSignal::Bell => (None, BELL_TEXT.to_owned(), true),
+            TerminalSignal::Notified { title, body } => (title, body, false),
+        };
+        // A surface that no host has registered is in no workspace; duplicates are not looked for there.
+        if let Some(workspace) = self.surfaces.workspace_of(&surface) {
+            let place = Place::surface(workspace.clone(), surface.clone());
+            let (title, body) = (title.clone(), body.clone());
+            let report = EventReport { id: None, title, body, is_bell, kind: None, has_question: false };
+            if let DuplicateVerdict::Duplicate { .. } = self.window.observe(received_at, &place, report) {
+                return;
+            }
+        }
+        if agent.is_some() {
+            // The agent's state machine decides: a client sends its notification seconds after the event it is about.
+            let text = (!is_bell).then(|| title.map_or(body.clone(), |title| format!("{title}: {body}")));
+            let signal = Signal {
+                authority: Authority::Notification,
+                content: SignalContent::Notified,
+                text,
+                pending: false,
+            };
+            orders.push(Order::ApplySignal { surface, agent, signal });
+        } else {
+            let category = is_bell.then_some(BELL_CATEGORY);
+            orders.push(Order::AppendToJournal { surface, title, body, category });
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What the worker is asked for, and what it tells.
+
+use ringer_core::MessageId;
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::popup::Popup;
+use crate::error::Error;
+
+/// How many popups are remembered. The oldest is forgotten first: it can no longer be replaced or withdrawn by us.
+pub const MAX_POPUPS: usize = 1024;
+
+/// Where a popup is shown: the server's number for it, and which server that is. A server that was restarted counts
+/// from the beginning, so a number alone could name another program's popup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PopupHandle {
+    /// The server's number. macOS gives none; there it is our own count.
+    pub number: u32,
+    /// The bus and the name of the server on it, or macOS. Opaque.
+    pub server: String,
+}
+
+/// A popup that an earlier hub has shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreviousPopup {
+    /// What it was shown for; see [`Popup::key`].
+    pub key: String,
+    /// The notification.
+    pub id: MessageId,
+    /// What [`super::Desktop::show`] gave back for it.
+    pub shown: PopupHandle,
+}
+
+/// What the person did to a popup. One that merely ran out of time is no event: the person has not read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DesktopEvent {
+    /// Closed it by hand.
+    Dismissed(MessageId),
+    /// Wants to be taken to it. The token lets a window come to the front under Wayland.
+    Show(MessageId, Option<String>),
+}
+
+/// What the worker is asked for.
+#[derive(Debug)]
+pub(super) enum DesktopRequest {
+    Show {
+        popup: Popup,
+        by: Instant,
+        /// Closed when the caller has given up; then the popup is not wanted any more.
+        answer: oneshot::Sender<Result<PopupHandle, Error>>,
+    },
+    #[cfg_attr(target_os = "macos", expect(dead_code, reason = "nothing can be taken back there"))]
+    Withdraw {
+        id: MessageId,
+        /// Answered when it is gone. The caller may have dropped the receiver.
+        answer: oneshot::Sender<Result<(), Error>>,
+    },
+    #[cfg_attr(target_os = "macos", expect(dead_code, reason = "there is no bus"))]
+    UseBus {
+        address: String,
+        answer: oneshot::Sender<Result<(), Error>>,
+    },
+    Describe {
+        answer: oneshot::Sender<DesktopStatus>,
+    },
+}
+
+/// Where popups are shown at present.
+#[derive(Debug)]
+pub struct DesktopStatus {
+    /// The address of the session bus, if one is known.
+    pub bus: Option<String>,
+    /// Who would show a popup there, in words; or why none can be shown.
+    pub server: Result<String, Error>,
+}

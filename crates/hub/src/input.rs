@@ -1,0 +1,40 @@
+//! What other threads send to the loop, and how it answers.
+
+use ringer_core::MessageId;
+use ringer_ipc::ApiError;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::event_log::Subscription;
+use crate::message::LoopEvent;
+use crate::tmux::TmuxPane;
+
+/// What other threads send to the loop.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Something happened.
+    Event(LoopEvent),
+    /// A client asks for something.
+    Request { method: String, params: Value, reply: oneshot::Sender<Answered> },
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) reply: Reply,
+    /// About how many of the messages that were in the journal before the request the answer does not take into account.
+    pub(crate) behind: u64,
+}
+
+/// What a connection does about an answer.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// Writes it.
+    Result(Result<Value, ApiError>),
+    /// Lets tmux select a pane, and says what came of it; see [`crate::message::Answer::Focus`].
+    Focus { pane: TmuxPane, notification: Option<(MessageId, Value)> },
+    /// Asks the desktop; see [`crate::message::Answer::Environment`].
+    Environment { environment: Value, offered: Option<String> },
+    /// Writes events until the connection ends.
+    Subscribed(Subscription),
+}
