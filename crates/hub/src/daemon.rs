@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use crate::clock::Clock;
 use crate::delivery_setup::{DeliverySetup, search_path};
 use crate::error::HubError;
-use crate::event_loop::{Connections, EventLoop, LoopExit, MAX_INPUTS};
+use crate::event_loop::{EventLoop, LoopChannels, LoopExit, MAX_INPUTS};
 use crate::executor::JobExecutor;
 use crate::host::Extensions;
 use crate::input::Input;
@@ -29,7 +29,7 @@ use crate::message::LoopEvent;
 use crate::repository_probe::ProberPool;
 use crate::server;
 use crate::session_bus::SessionDesktop;
-use crate::state::{HubState, RandomSource, Settings};
+use crate::state::{HubState, RandomSource, Settings, TimeSource};
 
 /// How long threads that wait for a disk are waited for at the end. One that hangs would hold the end up for ever; whatever
 /// it does ends with the process.
@@ -196,7 +196,7 @@ async fn serve(
     let home = options.home.clone();
     let on_bus = SessionDesktop::new(desktop.clone(), options.usual_bus.clone());
     let executor = JobExecutor::new(setup, on_bus.clone(), inputs.clone(), on_desktop, home);
-    let connections = Connections {
+    let channels = LoopChannels {
         jobs,
         inputs: inputs.downgrade(),
         clients: Arc::clone(&clients),
@@ -204,7 +204,7 @@ async fn serve(
         log: log.clone(),
         idle_after: options.idle_after,
     };
-    let parts = LoopParts { files: (journal, store), lock, settings, extensions, connections };
+    let parts = LoopParts { files: (journal, store), lock, settings, extensions, channels };
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
     let loop_thread = thread::Builder::new().name("loop".to_owned()).spawn(move || {
         // Dropped when the loop ends, however that comes about.
@@ -235,17 +235,18 @@ struct LoopParts {
     lock: HubLock,
     settings: Settings,
     extensions: Extensions,
-    connections: Connections,
+    channels: LoopChannels,
 }
 
 fn run_loop(parts: LoopParts, inputs: mpsc::Receiver<Input>) -> Result<LoopExit, HubError> {
-    let LoopParts { files, lock, settings, extensions, connections } = parts;
+    let LoopParts { files, lock, settings, extensions, channels } = parts;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(HubError::Runtime)?;
     let exit = runtime.block_on(async {
-        let probers = ProberPool::new(settings.home(), connections.log.clone());
-        let state = HubState::new(files, settings, extensions, Clock::local(), RandomSource::System)?;
-        let event_loop = EventLoop::begin(state, lock, connections, probers).await?;
+        let probers = ProberPool::new(settings.home(), channels.log.clone());
+        let sources = (TimeSource::System, RandomSource::System);
+        let state = HubState::new(files, settings, extensions, Clock::local(), sources)?;
+        let event_loop = EventLoop::begin(state, lock, channels, probers).await?;
         Ok(event_loop.run(inputs).await)
     });
     runtime.shutdown_timeout(SHUTDOWN_WITHIN);

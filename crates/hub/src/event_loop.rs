@@ -37,7 +37,7 @@ const PROBE_AGAIN_FOR: Duration = PROBE_TIMEOUT.saturating_mul(2);
 const WAIT_FOR_CLICKS: Duration = Duration::from_hours(24);
 
 /// How the loop is connected with the rest of the hub.
-pub(crate) struct Connections {
+pub(crate) struct LoopChannels {
     pub(crate) jobs: mpsc::Sender<Job>,
     pub(crate) inputs: mpsc::WeakSender<Input>,
     /// How many clients are connected.
@@ -79,7 +79,7 @@ pub(crate) struct EventLoop {
     state: HubState,
     clock: Clock,
     doorbell: AsyncFd<HubLock>,
-    connections: Connections,
+    channels: LoopChannels,
     /// Jobs that the executor has not taken yet: as many as were just decided or withdrawn. It takes them at once.
     job_backlog: VecDeque<Job>,
     events: EventLog,
@@ -110,7 +110,7 @@ impl EventLoop {
     pub(crate) async fn begin(
         mut state: HubState,
         lock: HubLock,
-        connections: Connections,
+        channels: LoopChannels,
         mut probers: ProberPool,
     ) -> Result<Self, HubError> {
         let clock = Clock::local();
@@ -131,7 +131,7 @@ impl EventLoop {
         let mut event_loop = Self {
             state,
             doorbell,
-            connections,
+            channels,
             job_backlog: VecDeque::new(),
             events: EventLog::default(),
             replies: HashMap::new(),
@@ -161,6 +161,8 @@ impl EventLoop {
                 self.read_journal();
             }
             let actions = self.state.commit(self.clock.now());
+            self.perform(actions);
+            let actions = self.state.maintain(self.clock.now());
             self.perform(actions);
             match self.next(&mut inputs).await {
                 Wakeup::Input(input) => {
@@ -209,7 +211,7 @@ impl EventLoop {
                 }
                 Wakeup::Doorbell
             }
-            _ = self.connections.jobs.reserve(), if !self.job_backlog.is_empty() => Wakeup::Room,
+            _ = self.channels.jobs.reserve(), if !self.job_backlog.is_empty() => Wakeup::Room,
             () = probed => Wakeup::Probed,
             // Ready only when it is polled again, so everything else that is ready comes first.
             () = tokio::task::yield_now(), if more => Wakeup::More,
@@ -219,7 +221,7 @@ impl EventLoop {
 
     /// How long nothing has to be done, besides reading the journal.
     fn wait(&self, now: Duration) -> Duration {
-        let idle = self.last_activity + self.connections.idle_after;
+        let idle = self.last_activity + self.channels.idle_after;
         let probe = self.probing.as_ref().map(|probing| probing.probe.deadline);
         let next = [Some(idle), self.state.next_deadline(now), probe].into_iter().flatten().min();
         next.unwrap_or(idle).saturating_sub(now)
@@ -253,12 +255,12 @@ impl EventLoop {
         let now = monotonic();
         let actions = self.state.tick(self.clock.now());
         self.perform(actions);
-        if now.saturating_sub(self.last_activity) < self.connections.idle_after {
+        if now.saturating_sub(self.last_activity) < self.channels.idle_after {
             return;
         }
-        let is_idle = self.connections.clients.load(Ordering::Relaxed) == 0 && self.state.is_idle();
+        let is_idle = self.channels.clients.load(Ordering::Relaxed) == 0 && self.state.is_idle(now);
         if is_idle && !self.waits_for_clicks(now) {
-            self.connections.log.line("nothing to do for a while: ending");
+            self.channels.log.line("nothing to do for a while: ending");
             (self.stopping, self.was_idle) = (true, true);
         } else {
             self.last_activity = now;
@@ -267,7 +269,7 @@ impl EventLoop {
 
     /// Whether a popup may be on the screen whose click would be lost if the hub ended.
     fn waits_for_clicks(&mut self, now: Duration) -> bool {
-        if self.connections.desktop.shown() == 0 {
+        if self.channels.desktop.shown() == 0 {
             return false;
         }
         let since = *self.only_popups_since.get_or_insert(now);
@@ -300,13 +302,13 @@ impl EventLoop {
                 }
                 Action::RetryProcessEnd(agent) => self.tell_of_end(agent, tokio::time::sleep(RETRY_AFTER)),
                 Action::SetWatches(watches) => {
-                    self.watcher = match (self.watcher.take(), self.connections.inputs.upgrade()) {
+                    self.watcher = match (self.watcher.take(), self.channels.inputs.upgrade()) {
                         (Some(current), _) if !watches.is_empty() => current.set(watches),
                         (None, Some(inputs)) if !watches.is_empty() => Watcher::begin(watches, inputs),
                         _ => None,
                     };
                 }
-                Action::Log(line) => self.connections.log.line(line),
+                Action::Log(line) => self.channels.log.line(line),
             }
         }
         self.flush_jobs();
@@ -315,7 +317,7 @@ impl EventLoop {
     /// Gives jobs to the executor as far as it takes them at once; the rest follows when it does.
     fn flush_jobs(&mut self) {
         while !self.job_backlog.is_empty()
-            && let Ok(permit) = self.connections.jobs.try_reserve()
+            && let Ok(permit) = self.channels.jobs.try_reserve()
             && let Some(job) = self.job_backlog.pop_front()
         {
             permit.send(job);
@@ -343,7 +345,7 @@ impl EventLoop {
 
     /// Tells the state that the process of an agent ended, once this is over.
     fn tell_of_end(&mut self, agent: Agent, end: impl Future<Output = ()> + Send + 'static) {
-        let Some(inputs) = self.connections.inputs.upgrade() else { return };
+        let Some(inputs) = self.channels.inputs.upgrade() else { return };
         let ended = agent.clone();
         let task = tokio::spawn(async move {
             end.await;

@@ -10,7 +10,7 @@ use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUE
 use ringer_journal::Home;
 use ringer_term::Channel;
 use tokio::sync::{Semaphore, mpsc};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use crate::delivery_setup::{DeliverySetup, WEBHOOK_ATTEMPTS};
 use crate::input::Input;
@@ -52,6 +52,8 @@ pub(crate) struct JobExecutor {
     tasks: JoinSet<()>,
     /// Deliveries that can still be aborted.
     abort_handles: HashMap<MessageId, Vec<AbortHandle>>,
+    /// The deliveries in flight, by their tasks.
+    delivering: HashMap<Id, (MessageId, DeliveryChannel)>,
     in_terminals: VecDeque<(MessageId, ShownInTerminal)>,
     /// What terminals answered about themselves is kept there.
     home: Home,
@@ -79,6 +81,7 @@ impl JobExecutor {
             on_desktop,
             home,
             abort_handles: HashMap::new(),
+            delivering: HashMap::new(),
             in_terminals: VecDeque::new(),
         }
     }
@@ -106,7 +109,8 @@ impl JobExecutor {
                     }
                     self.in_terminals.push_back(shown);
                 }
-                Some(_) = self.tasks.join_next() => {
+                Some(joined) = self.tasks.join_next_with_id() => {
+                    self.report_panic(joined).await;
                     self.abort_handles.retain(|_, handles| {
                         handles.retain(|handle| !handle.is_finished());
                         !handles.is_empty()
@@ -145,11 +149,22 @@ impl JobExecutor {
                     let _ =
                         inputs.send(Input::Event(LoopEvent::Delivered { id: told, channel, report })).await;
                 });
+                self.delivering.insert(handle.id(), (id.clone(), channel));
                 // The person's command is not aborted when the notification is read: it may have side effects.
                 if channel != DeliveryChannel::Command {
                     self.abort_handles.entry(id).or_default().push(handle);
                 }
             }
+        }
+    }
+
+    /// A delivery whose task panicked is reported as failed: the loop counts those that are in flight.
+    async fn report_panic(&mut self, joined: Result<(Id, ()), JoinError>) {
+        let task = joined.as_ref().map_or_else(JoinError::id, |(id, ())| *id);
+        let Some((id, channel)) = self.delivering.remove(&task) else { return };
+        if joined.is_err_and(|error| error.is_panic()) {
+            let report = DeliveryReport::of(Err("an error in Ringer; see the hub's log".to_owned()));
+            let _ = self.inputs.send(Input::Event(LoopEvent::Delivered { id, channel, report })).await;
         }
     }
 

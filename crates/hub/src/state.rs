@@ -1,7 +1,8 @@
 //! The hub's state, and what it does with everything that happens.
 //!
-//! [`HubState`] has no channel, no runtime and no clock: [`HubState::handle`] takes a moment and an event and gives actions.
-//! It does touch the person's files (journal, hub store, settings). Each part of the state is a type of its own with private
+//! [`HubState`] has no channel and no runtime, and the time comes with each event: [`HubState::handle`] takes a moment and an
+//! event and gives actions. It does touch the person's files (journal, hub store, settings), which may take time;
+//! [`TimeSource`] says what the time is then. Each part of the state is a type of its own with private
 //! fields; this module and the files below it put the parts together.
 
 mod agent_events;
@@ -30,7 +31,7 @@ use ringer_core::{Event, MessageId, Now, Priority, Toast};
 use ringer_deliver::DesktopEvent;
 use ringer_journal::{Error, HubStore, IdSource, Journal, ReadPosition};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, monotonic};
 use crate::delivery_setup::{DeliverySetup, search_path};
 use crate::host::Extensions;
 use crate::message::{Action, DeliveryReport, Job, LoopEvent};
@@ -65,9 +66,30 @@ pub(crate) struct HubState {
     maintenance: Maintenance,
     /// For the times in answers; it is never asked for the present.
     clock: Clock,
+    time: TimeSource,
     random: RandomSource,
     /// What is to be done because of the event that is handled now.
     actions: Vec<Action>,
+}
+
+/// What the time is after something that may have taken long: waiting for a lock, writing to a disk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TimeSource {
+    /// The system's monotonic clock.
+    System,
+    /// The moment of the event that is handled: nothing takes time.
+    #[cfg(test)]
+    Simulated,
+}
+
+impl TimeSource {
+    fn mono(self, now: Now) -> Duration {
+        match self {
+            Self::System => monotonic().max(now.mono),
+            #[cfg(test)]
+            Self::Simulated => now.mono,
+        }
+    }
 }
 
 /// Where random bytes come from.
@@ -103,7 +125,7 @@ impl HubState {
         settings: Settings,
         extensions: Extensions,
         clock: Clock,
-        random: RandomSource,
+        (time, random): (TimeSource, RandomSource),
     ) -> Result<Self, Error> {
         let config = settings.config();
         let position = journal.hub_position(Some(&mut store))?;
@@ -123,6 +145,7 @@ impl HubState {
             journal,
             settings,
             clock,
+            time,
             random,
             actions: Vec::new(),
         })
@@ -144,7 +167,7 @@ impl HubState {
                 self.change_title(step);
             }
             LoopEvent::RetryTitle(surface) => {
-                let step = self.title_marks.retry(&surface);
+                let step = self.title_marks.next_step(&surface);
                 self.change_title(step);
             }
             LoopEvent::Desktop(DesktopEvent::Dismissed(id)) => {
@@ -209,8 +232,8 @@ impl HubState {
     }
 
     /// Whether the hub may end. An agent that works may get stuck, and one that is done may wait for its person.
-    pub(crate) fn is_idle(&self) -> bool {
-        let waits = self.ingest.is_busy() || self.agents.next_deadline().is_some();
+    pub(crate) fn is_idle(&self, now: Duration) -> bool {
+        let waits = self.ingest.is_busy() || self.can_read(now) || self.agents.next_deadline().is_some();
         self.notifications.undecided() == 0 && !waits && self.deliveries.count() == 0
     }
 
@@ -244,7 +267,7 @@ impl HubState {
             }
             Err(error) => {
                 self.log(format!("cannot write down what happened: {error}"));
-                return self.ingest.pause(now.mono);
+                return self.ingest.pause(self.time.mono(now));
             }
         }
         for change in std::mem::take(&mut self.title_changes) {

@@ -1,7 +1,5 @@
 //! Agents, as the hub learns of them: from their terminals, from their processes, and as time passes.
 
-use std::time::Duration;
-
 use ringer_core::{
     Agent, AgentState, Authority, Draft, Event, Kind, Now, Observation, Recipient, Scope, Sender, Signal,
     SurfaceId, Tag,
@@ -9,12 +7,10 @@ use ringer_core::{
 use ringer_journal::{AgentInfo, AgentUpdate, Error};
 use serde_json::json;
 
-use super::HubState;
+use super::{HubState, RETRY_AFTER};
 use crate::message::Action;
 use crate::watch::Outcome;
 
-/// After a failure the agents are looked at again then.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// What an agent is sent of the output of a watch's command: its context is dear, and the file is there to read.
 const MAX_OUTPUT_CHARS: usize = 8_000;
 
@@ -141,6 +137,7 @@ impl HubState {
             return self.act(Action::RetryProcessEnd(agent.clone()));
         }
         self.agents.remove(agent);
+        self.act(Action::UnwatchProcess(agent.clone()));
         let Ok(Some(info)) = self.journal.agent_info(agent) else { return };
         let was = self.journal.agent_state(agent).ok().flatten();
         if was == Some(AgentState::Exited) {

@@ -1,4 +1,4 @@
-//! Deliveries that the executor has begun and not reported yet.
+//! Deliveries that were started and not reported yet.
 
 use std::collections::HashMap;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringer_core::Message;
-use ringer_journal::{Age, ReadPosition};
+use ringer_journal::ReadPosition;
 
 /// How long the journal is left alone after it could not be read or written.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -16,7 +16,7 @@ pub(super) struct Ingest {
     more_to_read: bool,
     /// The batch whose repositories are being probed. Nothing behind it is read, so the order is kept.
     pending_batch: Option<Vec<Message>>,
-    /// Until then neither the journal nor the hub's store is touched: the last try failed.
+    /// Until then nothing is read without a request, and nothing is written to the hub's store: the last try failed.
     paused_until: Option<Duration>,
     /// When the spool is read again: there was more in it, or it could not be read.
     spool_due: Option<Duration>,
@@ -41,11 +41,9 @@ impl Ingest {
         self.position = position;
     }
 
-    /// A message was read. Gives what it means to this reader.
-    pub(super) fn advance(&mut self, message: &Message) -> Age {
-        let age = self.position.age(message);
+    /// A message was read.
+    pub(super) fn advance(&mut self, message: &Message) {
         self.position.advance(message.seq, &message.id);
-        age
     }
 
     /// There may be something new in the journal.
@@ -93,8 +91,8 @@ impl Ingest {
         self.paused_until = None;
     }
 
-    /// The spool was read to its end.
-    pub(super) fn spool_is_empty(&mut self) {
+    /// The spool is read now, and need not be read later.
+    pub(super) fn clear_spool_deadline(&mut self) {
         self.spool_due = None;
     }
 

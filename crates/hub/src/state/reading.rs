@@ -12,9 +12,9 @@ use std::time::Duration;
 use ringer_core::{Caller, Event, IncomingMessage, Message, Now, Record, SurfaceId, WorkspaceId};
 use ringer_journal::{Age, Batch, Error, LockTimeout, RetentionLimits, Uptime};
 
-use super::HubState;
 use super::maintenance::Due;
 use super::request_queue::QueuedRequest;
+use super::{HubState, RETRY_AFTER};
 use crate::message::Action;
 use crate::repository_probe::{ProbeResult, ProbeTarget};
 
@@ -28,6 +28,10 @@ impl HubState {
     /// Reads messages, as long as there is room and for one turn at most, and answers the requests that waited for it.
     /// `rang` says that the doorbell rang since the last time.
     pub(crate) fn read_journal(&mut self, now: Now, rang: bool) -> Vec<Action> {
+        if rang {
+            // The doorbell was drained for this read: what it announced is read now, whatever woke the loop.
+            self.ingest.schedule();
+        }
         self.check_settings(now);
         for turn in 0..BATCHES_A_TURN {
             if self.ingest.is_probing() || !self.ingest.has_more_to_read() || !self.has_room() {
@@ -43,15 +47,18 @@ impl HubState {
         self.take_actions()
     }
 
-    /// The doorbell cannot be read.
+    /// The doorbell cannot be read. Requests are answered all the same.
     pub(crate) fn doorbell_failed(&mut self, now: Now, error: &Error) -> Vec<Action> {
         self.reading_failed(now, error);
+        self.answer_requests(now);
         self.take_actions()
     }
 
     pub(super) fn reading_failed(&mut self, now: Now, error: &Error) {
         self.log(format!("cannot read the journal: {error}"));
-        self.ingest.pause(now.mono);
+        self.ingest.pause(self.time.mono(now));
+        // What could not be read is read after the pause.
+        self.ingest.schedule();
     }
 
     fn read_batch(&mut self, now: Now, rang: bool) -> Result<(), Error> {
@@ -119,6 +126,7 @@ impl HubState {
         if let Err(error) = self.ingest_batch(now, messages, results) {
             self.reading_failed(now, &error);
         }
+        self.answer_requests(now);
     }
 
     fn ingest_batch(
@@ -145,7 +153,6 @@ impl HubState {
         });
         let refreshed = self.refresh_agents(now);
         self.write_changes(now);
-        self.maintain(now);
         ingested.and(refreshed)
     }
 
@@ -211,8 +218,10 @@ impl HubState {
     /// Reads what hooks spooled because they could not write it in time. If that fails, it is tried again in a second;
     /// nothing is lost meanwhile. Gives whether everything is read.
     pub(super) fn ingest_spool(&mut self, now: Now) -> bool {
-        self.ingest.spool_is_empty();
-        match self.journal.ingest_spool(&|| now.mono, LockTimeout::LOOP) {
+        self.ingest.clear_spool_deadline();
+        let time = self.time;
+        // The time is looked at once the lock is there: an event that was written directly meanwhile is newer.
+        match self.journal.ingest_spool(&|| time.mono(now), LockTimeout::LOOP) {
             Ok(progress) => {
                 if progress.events > 0 {
                     self.log(format!("took in {} spooled events of hooks", progress.events));
@@ -224,14 +233,14 @@ impl HubState {
             }
             Err(error) => {
                 self.log(format!("cannot take in what hooks spooled, trying again: {error}"));
-                self.ingest.read_spool_at(now.mono + super::RETRY_AFTER);
+                self.ingest.read_spool_at(self.time.mono(now) + RETRY_AFTER);
                 false
             }
         }
     }
 
-    /// Does what is due for the files.
-    fn maintain(&mut self, now: Now) {
+    /// Does what is due for the files. After everything else: it may take a while.
+    pub(crate) fn maintain(&mut self, now: Now) -> Vec<Action> {
         for due in self.maintenance.take_due(now.mono, self.ingest.seq()) {
             match due {
                 Due::Checkpoint => {
@@ -252,6 +261,7 @@ impl HubState {
                 }
             }
         }
+        self.take_actions()
     }
 
     /// Removes what is old from the journal and from the hub's store. The position is noted before, so that nothing goes

@@ -29,7 +29,7 @@ impl HubState {
             self.log(format!("cannot tell of a repair, trying again later: {error}"));
             self.maintenance.check_repairs();
             self.ingest.schedule();
-            self.ingest.pause(now.mono);
+            self.ingest.pause(self.time.mono(now));
         }
     }
 

@@ -119,7 +119,7 @@ impl Settings {
         self.recheck_known = true;
     }
 
-    /// Whether they are, now.
+    /// Whether all known repositories are probed with this batch. From then on they are not.
     pub(super) fn take_recheck(&mut self) -> bool {
         std::mem::take(&mut self.recheck_known)
     }

@@ -93,7 +93,7 @@ impl TitleMarks {
         let surface = place.surface.as_ref()?;
         if let Some(mark) = self.marks.get_mut(surface) {
             mark.wanted = wanted;
-            return self.retry(surface);
+            return self.next_step(surface);
         }
         if !wanted || !self.may_have(surface) {
             return None;
@@ -118,7 +118,7 @@ impl TitleMarks {
             (State::Set, _) => {}
         }
         // What could not be taken away yet is tried again later.
-        if outcome == TitleOutcome::NotYet { None } else { self.retry(surface) }
+        if outcome == TitleOutcome::NotYet { None } else { self.next_step(surface) }
     }
 
     /// The places that have a mark.
@@ -127,7 +127,7 @@ impl TitleMarks {
     }
 
     /// What has to be done about a mark now.
-    pub(super) fn retry(&mut self, surface: &SurfaceId) -> Option<TitleStep> {
+    pub(super) fn next_step(&mut self, surface: &SurfaceId) -> Option<TitleStep> {
         let mark = self.marks.get_mut(surface)?;
         if mark.state == State::Set && !mark.wanted {
             mark.state = State::Removing;
@@ -208,10 +208,10 @@ mod tests {
         marks.want(&place, false);
         assert_eq!(marks.tried(&surface, TitleOutcome::NotYet), None);
         assert_eq!(marks.flags().count(), 1, "it is still there");
-        assert_eq!(marks.retry(&surface), Some(TitleStep::Remove(place.clone())));
-        assert_eq!(marks.retry(&surface), None, "one try at a time");
+        assert_eq!(marks.next_step(&surface), Some(TitleStep::Remove(place.clone())));
+        assert_eq!(marks.next_step(&surface), None, "one try at a time");
         marks.tried(&surface, TitleOutcome::NotYet);
         marks.want(&place, true);
-        assert_eq!(marks.retry(&surface), None, "it is wanted again, and still there");
+        assert_eq!(marks.next_step(&surface), None, "it is wanted again, and still there");
     }
 }

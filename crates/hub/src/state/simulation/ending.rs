@@ -1,0 +1,81 @@
+//! The end of a run: everything comes to rest, and what must hold is checked.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use ringer_core::MessageId;
+use serde_json::json;
+
+use super::Simulation;
+use crate::message::{LoopEvent, RequestId};
+use crate::request::Request;
+
+impl Simulation {
+    /// Everything comes to rest, everything is read, and everything comes to rest again.
+    pub(super) fn finish(&mut self) {
+        self.is_ending = true;
+        self.rest();
+        self.check_all_read();
+        self.requests += 1;
+        let id = RequestId(self.requests);
+        self.asked.push_back(id);
+        let request = Request::read("notification.mark_read", json!({ "all": true })).unwrap();
+        self.handle(LoopEvent::Request { id, request });
+        self.rest();
+        self.check();
+    }
+
+    fn rest(&mut self) {
+        let mut quiet = 0;
+        for _ in 0..500 {
+            self.now += Duration::from_secs(2);
+            self.hear_bell();
+            self.turn();
+            self.answer_probe();
+            self.answer_hook();
+            self.finish_delivery();
+            self.try_title();
+            let now = self.now();
+            let actions = self.state().tick(now);
+            self.perform(actions);
+            let is_over = self.pending_probe.is_none()
+                && self.deliveries.is_empty()
+                && self.hooks.is_empty()
+                && self.titles.is_empty();
+            let is_quiet = is_over && self.asked.is_empty() && !self.state().has_work(now.mono);
+            quiet = if is_quiet { quiet + 1 } else { 0 };
+            // What a quiet turn decides is tried in the next one.
+            if quiet == 3 {
+                break;
+            }
+        }
+    }
+
+    /// No ring of the doorbell was lost.
+    fn check_all_read(&mut self) {
+        let position = self.store.position().unwrap().map_or(0, |position| position.cursor.seq);
+        assert_eq!(position, self.journal.last_seq().unwrap(), "everything is read");
+    }
+
+    fn check(&mut self) {
+        assert!(self.asked.is_empty(), "every request is answered");
+        self.check_all_read();
+        assert_eq!(self.store.undecided().unwrap(), [], "everything is decided");
+        assert_eq!(self.store.outbox().unwrap().len(), 0, "no delivery is left");
+        let marked: Vec<_> = self.marked.iter().filter(|(_, marked)| **marked).collect();
+        assert_eq!(marked, [], "everything is read, so no title has a mark");
+        let distinct: HashSet<_> = self.sent.iter().cloned().collect();
+        for id in distinct {
+            let known = self.store.notification(id.as_str()).unwrap().is_some();
+            let steps = self.store.trail(id.as_str()).unwrap();
+            assert!(known || steps.steps().next().is_some() || self.is_removed(&id), "{id} is lost");
+        }
+    }
+
+    /// A notification that was cleared leaves nothing.
+    fn is_removed(&mut self, id: &MessageId) -> bool {
+        let seq = self.journal.message(id.as_str()).unwrap().map(|message| message.seq);
+        let position = self.store.position().unwrap().map_or(0, |position| position.cursor.seq);
+        seq.is_some_and(|seq| seq <= position)
+    }
+}
