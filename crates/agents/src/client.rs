@@ -139,7 +139,7 @@ impl FromStr for Client {
             .into_iter()
             .find(|client| client.as_str() == word || client.programs().contains(&word))
             .ok_or_else(|| InvalidName::Unknown {
-                what: "client",
+                what: "agent",
                 word: word.to_owned(),
                 known: Self::ALL.map(Self::as_str).join(", "),
             })
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!("cursor-agent".parse(), Ok(Client::Cursor));
         assert_eq!(
             "emacs".parse::<Client>().unwrap_err().to_string(),
-            "there is no client \"emacs\"; there are claude, codex, gemini, opencode, cursor, copilot, aider"
+            "unknown agent \"emacs\" (known: claude, codex, gemini, opencode, cursor, copilot, aider)"
         );
     }
 

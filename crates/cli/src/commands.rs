@@ -1,10 +1,11 @@
-//! The command line: every command, and how failures leave the program.
+//! The command line: every command, and how errors are reported.
 
 mod acknowledge;
 mod ask;
 mod completions;
 mod config;
 mod doctor;
+mod help;
 mod hook;
 mod hub;
 mod jump;
@@ -32,22 +33,18 @@ mod why;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use ringer_term::sanitise_text;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::say;
 
-/// The notification system for coding agents.
+/// Notifications for coding agents
 ///
-/// Without a command it says what it knows about this terminal and what to try.
+/// Without a command, shows this terminal, the status and commands to try.
 #[derive(Debug, Parser)]
-#[command(name = "ringer", version, disable_help_subcommand = true, arg_required_else_help = false)]
-#[command(
-    after_help = "Exit codes: 1 something is broken, 64 wrong usage, 65 wrong data, 66 no input, 69 not available, \
-                        70 an error in Ringer itself, 73 cannot create, 74 input or output failed, 75 try again, 77 not allowed, 78 wrong settings."
-)]
+#[command(name = "ringer", version, arg_required_else_help = false, max_term_width = 100)]
 struct Ringer {
     #[command(subcommand)]
     command: Option<Command>,
@@ -91,7 +88,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.collect();
     let command = match often(&arguments) {
         Some(command) => Some(command),
-        None => match Ringer::try_parse_from(arguments) {
+        None => match parse(arguments) {
             Ok(ringer) => ringer.command,
             Err(error) => return refuse(&error),
         },
@@ -131,8 +128,14 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     leave(outcome)
 }
 
-/// The commands that agents run all day are read by themselves: to describe all the others first takes as long as the
-/// rest of them. Whatever is wrong with the arguments is left to the whole command line to say.
+fn parse(arguments: Vec<OsString>) -> Result<Ringer, clap::Error> {
+    let mut command = help::grouped(Ringer::command());
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    Ringer::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Parses the commands that agents run often without describing all the others, which would take as long as the rest of
+/// the command. Wrong arguments are reported by the whole command line.
 fn often(arguments: &[OsString]) -> Option<Command> {
     fn read<A: clap::Args>(arguments: &[OsString]) -> Option<A> {
         let command = A::augment_args(clap::Command::new("ringer"));

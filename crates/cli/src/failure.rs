@@ -1,4 +1,4 @@
-//! What a command says when it cannot do what it was asked: what went wrong, why, and what to type next.
+//! How a command reports an error: what went wrong, why, and a command to type next.
 
 use std::error::Error;
 use std::fmt;
@@ -9,18 +9,18 @@ use ringer_journal::Error as JournalError;
 
 use crate::exit::Exit;
 
-/// A failure on its way to the person.
+/// An error that ends a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// The exit code.
     pub(crate) exit: Exit,
     /// What went wrong, as a lowercase fragment.
     what: String,
-    /// Why, where something below told.
+    /// Why, if a lower layer reported it.
     source: Option<Box<dyn Error + Send + Sync>>,
-    /// A command one can type, or a sentence that leads to one.
+    /// A command to type, or a sentence with one.
     hint: Option<String>,
-    /// The hint if what failed was to send something.
+    /// The hint of a command that sends a message.
     hint_if_sending: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl Failure {
         self
     }
 
-    /// What failed was to send something: says that it was not stored, where that is so.
+    /// For commands that send a message: the hint says whether it was stored.
     pub(crate) fn while_sending(mut self) -> Self {
         self.hint = self.hint_if_sending.take().or(self.hint);
         self
@@ -76,7 +76,10 @@ impl From<InvalidName> for Failure {
         let hint = match error {
             InvalidName::Empty { what: "question" } => "ringer ask \"Which branch?\"",
             InvalidName::Empty { what: "message" } => "ringer notify \"the build is green\"",
-            InvalidName::TooLong { what: "message", .. } => "put it in a file, and say where the file is",
+            InvalidName::TooLong { what: "message", .. } => {
+                "write it to a file and send the path: ringer notify \"see FILE\""
+            }
+            InvalidName::Unknown { what: "agent", .. } => "ringer setup claude",
             InvalidName::Character { what: "message", .. } => "tr -d '\\000' < FILE | ringer notify -",
             _ => "ringer notify --from worker-1 --to lead --title Build \"the build is green\"",
         };
@@ -92,30 +95,31 @@ impl From<JournalError> for Failure {
             JournalError::NotWritable { path, .. } => {
                 let path = path.display();
                 failure(Exit::NoPermission).hint(format!(
-                    "if an agent's sandbox forbids it, allow writing to {path}:\n    \
+                    "if an agent's sandbox forbids it, allow writes to {path}:\n    \
                      Claude Code   \"sandbox\": {{\"filesystem\": {{\"allowWrite\": [\"{path}\"]}}}} in settings.json\n    \
                      Codex         [sandbox_workspace_write] writable_roots = [\"{path}\"] in config.toml\n    \
                      Gemini CLI    SANDBOX_MOUNTS={path}:{path}:rw in the environment\n  \
-                     or name a directory that it may write: RINGER_HOME=/some/directory ringer …"
+                     or use another directory: RINGER_HOME=/some/directory ringer …"
                 ))
             }
-            JournalError::WrongOwner { .. } => failure(Exit::NoPermission).hint(
-                "run it as the owner, or name a directory of your own: RINGER_HOME=/some/directory ringer …",
-            ),
+            JournalError::WrongOwner { .. } => failure(Exit::NoPermission)
+                .hint("run it as the owner, or use another directory: RINGER_HOME=/some/directory ringer …"),
             JournalError::NoHome { .. } => {
                 failure(Exit::CannotCreate).hint("RINGER_HOME=/some/directory ringer …")
             }
             JournalError::Full { path } => failure(Exit::CannotCreate)
-                .hint(format!("make room (df -h {}), then run it again", path.display()))
+                .hint(format!("df -h {}   # free some space, then run it again", path.display()))
                 .hint_if_sending(format!(
-                    "make room (df -h {}), then send it again: it was not stored",
+                    "df -h {}   # free some space, then send it again: it was not stored",
                     path.display()
                 )),
-            JournalError::Failing { .. } => failure(Exit::InputOutput)
-                .hint("look at the disk: dmesg")
-                .hint_if_sending("look at the disk (dmesg); ringer log says whether it was stored"),
+            JournalError::Failing { .. } => {
+                failure(Exit::InputOutput).hint("dmesg   # shows disk errors").hint_if_sending(
+                    "dmesg   # shows disk errors; ringer log shows whether the message was stored",
+                )
+            }
             JournalError::Newer { .. } => failure(Exit::Unavailable)
-                .hint("upgrade ringer to the version that wrote it; the file was not touched"),
+                .hint("upgrade ringer to the version that wrote the file; it was not changed"),
             JournalError::Busy { .. } => failure(Exit::TryAgain)
                 .hint("run it again")
                 .hint_if_sending("send it again: it was not stored"),
@@ -128,12 +132,12 @@ impl From<JournalError> for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "ringer: {}", self.what)?;
+        write!(formatter, "error: {}", self.what)?;
         if let Some(source) = &self.source {
             write!(formatter, ": {source}")?;
         }
         if let Some(hint) = &self.hint {
-            write!(formatter, "\n  try: {hint}")?;
+            write!(formatter, "\nhint: {hint}")?;
         }
         Ok(())
     }

@@ -33,8 +33,8 @@ pub(crate) fn start_if_alone(journal: &Journal) {
         {
             let words = failure_words(&failure);
             say(&format!(
-                "ringer: stored, but not shown yet: {words}\n  \
-                 it is started again now; ringer doctor says what came of it"
+                "warning: stored, but not shown yet: {words}\n\
+                 hint: ringer doctor   # the hub is being started again"
             ));
         }
         start_unwatched();
@@ -68,7 +68,7 @@ pub(crate) fn connect() -> Result<Option<Client>, Failure> {
         Ok(client) => Ok(Some(client)),
         Err(NoClient::Forbidden) => Ok(None),
         Err(NoClient::CannotStart(why)) => {
-            say(&format!("ringer: the hub cannot start, going on without it: {why}"));
+            say(&format!("warning: the hub cannot start, continuing without it: {why}"));
             Ok(None)
         }
         Err(NoClient::Failed(failure)) => Err(failure),
@@ -79,7 +79,7 @@ pub(crate) fn connect() -> Result<Option<Client>, Failure> {
 pub(crate) fn hub() -> Result<Client, Failure> {
     find_or_start().map_err(|error| match error {
         NoClient::Forbidden => {
-            Failure::new(Exit::Unavailable, "no hub runs, and RINGER_HUB=off forbids to start one")
+            Failure::new(Exit::Unavailable, "the hub is not running, and RINGER_HUB=off prevents starting it")
                 .hint("RINGER_HUB= ringer hub start")
         }
         NoClient::CannotStart(why) => cannot_start(&why),
@@ -91,7 +91,7 @@ pub(crate) fn hub() -> Result<Client, Failure> {
 pub(crate) fn start_one(home: &Home) -> Result<Client, Failure> {
     start(home).map_err(|error| match error {
         NoClient::CannotStart(why) => cannot_start(&why),
-        NoClient::Forbidden => cannot_start("RINGER_HUB=off forbids it"),
+        NoClient::Forbidden => cannot_start("RINGER_HUB=off prevents it"),
         NoClient::Failed(failure) => failure,
     })
 }
@@ -121,13 +121,14 @@ fn find_or_start() -> Result<Client, NoClient> {
 
 fn start(home: &Home) -> Result<Client, NoClient> {
     let program = std::env::current_exe().map_err(|error| {
-        let failure = Failure::new(Exit::Unavailable, "this program cannot be found").because(error);
+        let failure =
+            Failure::new(Exit::Unavailable, "cannot find the path of the ringer program").because(error);
         NoClient::Failed(failure)
     })?;
     start_and_wait(&program, START_PATIENCE).map_err(|error| match error {
         StartError::Failed(why) => NoClient::CannotStart(why),
         error => NoClient::Failed(
-            Failure::new(Exit::Unavailable, "the hub does not start")
+            Failure::new(Exit::Unavailable, "the hub did not start")
                 .because(error)
                 .hint("ringer hub start --foreground"),
         ),
@@ -158,10 +159,10 @@ pub(crate) fn ask(hub: &mut Client, method: &str, params: &Value) -> Result<Valu
 pub(crate) fn tell_behind(hub: &Client) {
     match hub.behind() {
         0 => {}
-        1 => say("ringer: the hub is still reading an older message; this does not show it yet"),
-        many => say(&format!(
-            "ringer: the hub is still reading {many} older messages; this does not show them yet"
-        )),
+        1 => say("note: the hub is still processing 1 older message, which is missing here"),
+        many => {
+            say(&format!("note: the hub is still processing {many} older messages, which are missing here"));
+        }
     }
 }
 
@@ -173,20 +174,22 @@ pub(crate) fn failure(error: ClientError) -> Failure {
                 "not_found" => (Exit::Data, Some("ringer list --all")),
                 "invalid_params" => (Exit::Usage, None),
                 "busy" | "rate_limited" => (Exit::TryAgain, None),
-                "unknown_method" => (Exit::Unavailable, Some("ringer hub stop   # another version runs")),
+                "unknown_method" => {
+                    (Exit::Unavailable, Some("ringer hub stop   # another version is running"))
+                }
                 _ => (Exit::Unavailable, None),
             };
             let failure = Failure::new(exit, refusal.message);
             hint.into_iter().fold(failure, Failure::hint)
         }
         ClientError::NoHub => {
-            Failure::new(Exit::Unavailable, "no hub runs").hint("ringer hub start --foreground")
+            Failure::new(Exit::Unavailable, "the hub is not running").hint("ringer hub start --foreground")
         }
         ClientError::Late { .. } => {
             let failure = Failure::new(Exit::TryAgain, error.to_string());
             match place::home().ok().and_then(|home| HubLock::owner(&home)) {
                 Some(hub) => failure.hint(format!(
-                    "try again; if it never answers: kill -9 {}   # the next message starts a new hub, nothing is lost",
+                    "run it again; if the hub never answers: kill -9 {}   # the next message starts a new one, nothing is lost",
                     hub.pid
                 )),
                 None => failure.hint("ringer hub status"),
@@ -196,7 +199,7 @@ pub(crate) fn failure(error: ClientError) -> Failure {
             let failure = Failure::new(Exit::NoPermission, error.to_string());
             match place::home().ok().and_then(|home| HubLock::owner(&home)) {
                 Some(hub) => failure.hint(format!(
-                    "kill {}   # the next message starts a new hub in a safe place, nothing is lost",
+                    "kill {}   # the next message starts a new hub in a safe directory, nothing is lost",
                     hub.pid
                 )),
                 None => failure.hint("ringer hub start"),

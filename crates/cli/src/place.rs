@@ -19,12 +19,13 @@ pub(crate) fn home() -> Result<Home, Failure> {
         .or_else(|| set("XDG_STATE_HOME").filter(|path| path.is_absolute()).map(|path| path.join("ringer")))
         .or_else(|| set("HOME").map(|path| path.join(".local/state/ringer")))
         .ok_or_else(|| {
-            Failure::new(Exit::CannotCreate, "there is no home to keep the journal in: HOME is not set")
+            Failure::new(Exit::CannotCreate, "no directory for the journal: HOME is not set")
                 .hint("RINGER_HOME=/some/directory ringer …")
         })?;
     // Doorbells are registered by their path, and others look from elsewhere.
-    let path = std::path::absolute(&path)
-        .map_err(|error| Failure::new(Exit::CannotCreate, "the home has no absolute path").because(error))?;
+    let path = std::path::absolute(&path).map_err(|error| {
+        Failure::new(Exit::CannotCreate, "the state directory has no absolute path").because(error)
+    })?;
     Ok(Home::new(path).with_runtime(set("XDG_RUNTIME_DIR")))
 }
 
@@ -53,10 +54,10 @@ pub(crate) fn take_in_spool(journal: &mut Journal) {
 pub(crate) fn spool_words(status: &SpoolStatus, clock: &Clock) -> Option<String> {
     let mut words = Vec::new();
     if status.waiting > 0 {
-        words.push(format!("{} wait until the journal can be written", status.waiting));
+        words.push(format!("{} waiting to be stored", status.waiting));
     }
     if status.unreadable > 0 {
-        words.push(format!("{} could not be read and were set aside", status.unreadable));
+        words.push(format!("{} unreadable, moved aside", status.unreadable));
     }
     if let Some(lost) = &status.lost {
         words.push(format!("{} lost since {} ({})", lost.count, clock.short(lost.since_ms), lost.why));
@@ -74,9 +75,9 @@ pub(crate) fn tell_of_repair(journal: &Journal) {
 /// Says what was done to a damaged database.
 pub(crate) fn tell_of(repair: &Repair) {
     say(&format!(
-        "ringer: the journal was damaged; it is now {}, and a fresh one was begun with the {} messages that could be read",
-        repair.damaged_copy.display(),
-        repair.rescued_rows
+        "warning: the journal was damaged; a new one was created with the {} readable messages, the damaged copy is {}",
+        repair.rescued_rows,
+        repair.damaged_copy.display()
     ));
 }
 

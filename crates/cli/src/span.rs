@@ -14,11 +14,13 @@ pub(crate) fn parse_span(text: &str) -> Result<Duration, String> {
         "m" => 60.0,
         "h" => 3_600.0,
         "d" => 86_400.0,
-        other => return Err(format!("there is no unit {other:?}; there are ms, s, m, h, d")),
+        other => return Err(format!("unknown unit {other:?}; examples: 500ms, 30s, 10m, 2h, 7d")),
     };
-    let number: f64 = digits.parse().map_err(|_| format!("{digits:?} is no number"))?;
+    let number: f64 = digits
+        .parse()
+        .map_err(|_| format!("{digits:?} is not a number; examples: 500ms, 30s, 10m, 2h, 7d"))?;
     Duration::try_from_secs_f64(number * unit)
-        .map_err(|_| "it has to be zero or more, and not too long".to_owned())
+        .map_err(|_| "out of range; examples: 500ms, 30s, 10m, 2h, 7d".to_owned())
 }
 
 /// The moment that `--since` names, in milliseconds since 1970: a span ago, a day, or a time.
@@ -33,7 +35,9 @@ pub(crate) fn parse_since(text: &str, now_ms: i64) -> Result<i64, String> {
         .or_else(|_| text.parse::<jiff::civil::DateTime>().and_then(local))
         .or_else(|_| text.parse::<jiff::civil::Date>().and_then(|day| local(day.at(0, 0, 0, 0))))
         .map(Timestamp::as_millisecond)
-        .map_err(|_| format!("{text:?} is no time; try 10m, 2h, 2026-02-17 or 2026-02-17T14:30:05-0600"))
+        .map_err(|_| {
+            format!("invalid time {text:?}; examples: 10m, 2h, 2d, 2026-02-17, 2026-02-17T14:30:05-0600")
+        })
 }
 
 #[cfg(test)]

@@ -81,9 +81,9 @@ pub(crate) fn write_to_terminal(bytes: &[u8]) -> Outcome {
         .custom_flags((rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::NONBLOCK).bits().cast_signed())
         .open("/dev/tty")
         .map_err(|error| {
-            Failure::new(Exit::Unavailable, "no terminal at hand")
-                .because(error)
-                .hint("run it in a terminal, or add --stdout to write the sequence to standard output")
+            Failure::new(Exit::Unavailable, "no controlling terminal (/dev/tty)").because(error).hint(
+                "run it in a terminal, or pass --stdout to write the escape sequence to standard output",
+            )
         })?;
     write_before(&terminal, bytes, Instant::now() + WRITE_DEADLINE)
 }
@@ -108,8 +108,8 @@ fn wait_writable(terminal: &File, deadline: Instant) -> Outcome {
     let left = deadline.saturating_duration_since(Instant::now());
     let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
     match poll(&mut [PollFd::new(terminal, PollFlags::OUT)], Some(&timeout)) {
-        Ok(0) => Err(Failure::new(Exit::TryAgain, "the terminal takes no output")
-            .hint("press Ctrl-Q in it if it was stopped with Ctrl-S, then try again")),
+        Ok(0) => Err(Failure::new(Exit::TryAgain, "the terminal accepts no output")
+            .hint("press Ctrl-Q in the terminal if output was stopped with Ctrl-S, then run it again")),
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(Failure::new(Exit::InputOutput, "cannot wait for the terminal").because(error)),
     }

@@ -154,7 +154,7 @@ impl<'a, 'i> Item<'a, 'i> {
     /// Notes that it is of another type.
     pub(crate) fn expected<T>(&self, expected: &str) -> Option<T> {
         let found = match self.value() {
-            DeValue::String(_) => "a text",
+            DeValue::String(_) => "a string",
             DeValue::Integer(_) | DeValue::Float(_) => "a number",
             DeValue::Boolean(_) => "true or false",
             DeValue::Datetime(_) => "a date or time",
@@ -173,7 +173,7 @@ impl<'a, 'i> Item<'a, 'i> {
         match self.value() {
             DeValue::String(text) if text.contains('\0') => self.wrong("has a NUL character in it", None),
             DeValue::String(text) => Some(text.as_ref()),
-            _ => self.expected("a text"),
+            _ => self.expected("a string"),
         }
     }
 
@@ -231,7 +231,7 @@ impl<'a, 'i> Item<'a, 'i> {
 
     /// A program and its arguments. There is no shell, so `~/` is put in place here.
     pub(crate) fn command(&self) -> Option<Vec<String>> {
-        let items = self.list("a list of texts: the program and its arguments")?;
+        let items = self.list("a list of strings: the program and its arguments")?;
         let words: Option<Vec<String>> =
             items.iter().enumerate().map(|(at, item)| item.argument(at == 0)).collect();
         words
@@ -250,7 +250,7 @@ impl<'a, 'i> Item<'a, 'i> {
     fn argument(&self, is_program: bool) -> Option<String> {
         let text = self.text()?;
         if is_program && text.is_empty() {
-            return self.wrong("begins with an empty text; expected a program", None);
+            return self.wrong("begins with an empty string; expected a program", None);
         }
         // A program with a slash is a path and begins at the file's directory; one without is looked for in PATH.
         let is_path = text == "~" || text.starts_with("~/") || (is_program && text.contains('/'));

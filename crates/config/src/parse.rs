@@ -272,7 +272,7 @@ fn unique_ids(root: &Section<'_, '_>, name: &str) {
         Some((id.get_ref().as_str()?, id.span()))
     }) {
         if seen.contains(&id) {
-            item.page.wrong(&span, format!("{name}.id {id:?} is there twice; expected one of each"), None);
+            item.page.wrong(&span, format!("{name}.id {id:?} is used twice; each id must be unique"), None);
         }
         seen.push(id);
     }
@@ -280,6 +280,6 @@ fn unique_ids(root: &Section<'_, '_>, name: &str) {
 
 /// A table of texts under names that are not known yet.
 fn texts(item: &Item<'_, '_>) -> BTreeMap<String, String> {
-    let Some(section) = item.section("a table of texts") else { return BTreeMap::new() };
+    let Some(section) = item.section("a table of strings") else { return BTreeMap::new() };
     section.items().filter_map(|(key, item)| Some((key.to_owned(), item.text()?.to_owned()))).collect()
 }

@@ -75,7 +75,7 @@ fn unknown_keys_are_told_what_was_probably_meant() {
 fn values_of_another_type() {
     check(
         "idle_threshold_ms = \"60s\"",
-        &["1:21: idle_threshold_ms is a text; expected a number of milliseconds"],
+        &["1:21: idle_threshold_ms is a string; expected a number of milliseconds"],
     );
     check("idle_threshold_ms = 0", &["1:21: idle_threshold_ms is 0; expected 1 to 86400000 milliseconds"]);
     check(
@@ -83,18 +83,18 @@ fn values_of_another_type() {
         &["1:22: stuck_threshold_ms is -5; expected 1 to 86400000 milliseconds"],
     );
     check("notify = 3", &["1:10: notify is a number; expected a table"]);
-    check("[notify]\nring = \"yes\"", &["2:8: notify.ring is a text; expected true or false"]);
+    check("[notify]\nring = \"yes\"", &["2:8: notify.ring is a string; expected true or false"]);
     check("[notify]\nsound = 1", &["2:9: notify.sound is a number; expected true, false or a file to play"]);
     check(
         "[notify]\ncommand = \"x\"",
-        &["2:11: notify.command is a text; expected a list of texts: the program and its arguments"],
+        &["2:11: notify.command is a string; expected a list of strings: the program and its arguments"],
     );
     check(
         "[notify]\nmute = [\"x\"]",
-        &["2:9: notify.mute is a text; expected a table like { agent = \"noisy\" }"],
+        &["2:9: notify.mute is a string; expected a table like { agent = \"noisy\" }"],
     );
     check("[hook]\nid = \"a\"", &["1:1: hook is a table; expected tables that begin with [[hook]]"]);
-    check("[theme]\nfg = 3", &["2:6: theme.fg is a number; expected a text"]);
+    check("[theme]\nfg = 3", &["2:6: theme.fg is a number; expected a string"]);
     check("watch = 1979-05-27", &["1:9: watch is a date or time; expected tables that begin with [[watch]]"]);
 }
 
@@ -136,11 +136,11 @@ fn values_that_make_no_sense() {
     );
     check(
         "[notify]\nmute = [{ scope = \"a/b\" }]",
-        &["2:19: notify.mute.scope cannot be used: the scope has a '/' in it"],
+        &["2:19: notify.mute.scope cannot be used: the scope contains '/', which is not allowed"],
     );
     check(
         "[notify]\ncommand = [\"\"]",
-        &["2:12: notify.command begins with an empty text; expected a program"],
+        &["2:12: notify.command begins with an empty string; expected a program"],
     );
     check("[notify]\ncommand = [\"a\", \"b\\u0000\"]", &["2:17: notify.command has a NUL character in it"]);
     check("[notify]\nsound = \"\"", &["2:9: notify.sound is empty; expected a path"]);
@@ -156,7 +156,7 @@ fn hooks_that_make_no_sense() {
     check("[[hook]]\nid = \"\"\ncommand = [\"x\"]", &["2:6: hook.id cannot be used: the id is empty"]);
     check(
         "[[hook]]\nid = \"a\"\ncommand = [\"x\"]\n[[hook]]\nid = \"a\"\ncommand = [\"y\"]",
-        &["5:6: hook.id \"a\" is there twice; expected one of each"],
+        &["5:6: hook.id \"a\" is used twice; each id must be unique"],
     );
     check(
         "[[hook]]\nid = \"a\"\ncommand = [\"x\"]\non_failure = \"keeep\"",

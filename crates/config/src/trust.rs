@@ -40,7 +40,7 @@ pub enum TrustError {
         source: serde_json::Error,
     },
     /// A newer Ringer wrote it.
-    #[error("{} is of version {version}, and this program knows {VERSION}", path.display())]
+    #[error("{} has version {version}, but this program supports {VERSION}", path.display())]
     Newer {
         /// The file.
         path: PathBuf,

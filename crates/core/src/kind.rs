@@ -140,7 +140,7 @@ mod tests {
         let error = "done".parse::<Kind>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no kind \"done\"; there are complete, waiting, question, stuck, error, status"
+            "unknown kind \"done\" (known: complete, waiting, question, stuck, error, status)"
         );
     }
 }

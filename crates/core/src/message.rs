@@ -150,7 +150,7 @@ mod tests {
         assert!(draft(&"x".repeat(MAX_BODY)).is_ok());
         assert_eq!(
             draft(&"x".repeat(MAX_BODY + 1)).unwrap_err().to_string(),
-            "the message has 65537 bytes, and 65536 is the most"
+            "the message has 65537 bytes; the limit is 65536"
         );
         assert!(draft(" \n").is_err() && draft("a\0b").is_err());
     }

@@ -14,7 +14,7 @@ pub enum InvalidName {
         what: &'static str,
     },
     /// It is too long.
-    #[error("the {what} has {length} bytes, and {most} is the most")]
+    #[error("the {what} has {length} bytes; the limit is {most}")]
     TooLong {
         /// Which text.
         what: &'static str,
@@ -24,7 +24,7 @@ pub enum InvalidName {
         most: usize,
     },
     /// It has a character that is not allowed.
-    #[error("the {what} has a {character:?} in it")]
+    #[error("the {what} contains {character:?}, which is not allowed")]
     Character {
         /// Which text.
         what: &'static str,
@@ -32,7 +32,7 @@ pub enum InvalidName {
         character: char,
     },
     /// It is none of the known names.
-    #[error("there is no {what} {word:?}; there are {known}")]
+    #[error("unknown {what} {word:?} (known: {known})")]
     Unknown {
         /// Which text.
         what: &'static str,

@@ -153,7 +153,7 @@ pub enum ToastChange {
 
 /// There is no source of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no source {name:?}; there are {}", names().collect::<Vec<_>>().join(", "))]
+#[error("unknown source {name:?} (known: {})", names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownSource {
     /// What was given.
     pub name: String,

@@ -25,7 +25,7 @@ pub enum Error {
         own: u32,
     },
     /// The device is the terminal of another session by now. Nothing was written into it.
-    #[error("{} is somebody else's by now", path.display())]
+    #[error("{} now belongs to another session", path.display())]
     OtherSession {
         /// The device.
         path: PathBuf,
@@ -39,7 +39,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The terminal takes no output: stopped with Ctrl-S, or no process reads it.
-    #[error("{} takes no output (Ctrl-Q starts it again); {written} of {of} bytes written", path.display())]
+    #[error("{} accepts no output (Ctrl-Q resumes it); {written} of {of} bytes written", path.display())]
     TerminalStopped {
         /// The terminal.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum Error {
     #[error("no session bus: {0}")]
     NoBus(String),
     /// The queue is full; nothing was queued.
-    #[error("the desktop is busy: {0} requests wait already")]
+    #[error("the desktop is busy: {0} requests are waiting")]
     Busy(usize),
     /// The other side did not answer in time.
     #[error("no answer within {0:?}")]
@@ -61,7 +61,7 @@ pub enum Error {
     #[error("the notification server: {0}")]
     Desktop(String),
     /// The desktop keeps what it shows, as that of macOS does.
-    #[error("this desktop cannot take a popup back")]
+    #[error("this desktop cannot remove a popup")]
     CannotWithdraw,
     /// No program is installed that could play a sound.
     #[error("no program to play {what}: install {install}")]
@@ -80,7 +80,7 @@ pub enum Error {
         why: String,
     },
     /// The address of a webhook cannot be used. It is not repeated here, because it may be a secret itself.
-    #[error("the address of the webhook cannot be used: {0}")]
+    #[error("the webhook's url is invalid: {0}")]
     Address(&'static str),
     /// The secret of a webhook cannot be used. Its content is never told.
     #[error("the secret in {}: {why}", path.display())]
@@ -91,7 +91,7 @@ pub enum Error {
         why: String,
     },
     /// The webhook does not want it; trying again would not help.
-    #[error("{host} refused it: {why}")]
+    #[error("{host} rejected it: {why}")]
     Refused {
         /// Who.
         host: String,
@@ -99,7 +99,7 @@ pub enum Error {
         why: String,
     },
     /// The webhook cannot take it now; trying again may help.
-    #[error("{host} did not take it: {why}")]
+    #[error("{host} did not accept it: {why}")]
     Later {
         /// Who.
         host: String,
@@ -109,7 +109,7 @@ pub enum Error {
         after: Option<Duration>,
     },
     /// The webhook did not take it, and it was tried often enough.
-    #[error("given up after {attempts} attempts: {last}")]
+    #[error("gave up after {attempts} attempts: {last}")]
     GaveUp {
         /// How often it was tried.
         attempts: u32,

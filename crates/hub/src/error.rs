@@ -7,7 +7,7 @@ use ringer_journal::Error as JournalError;
 #[non_exhaustive]
 pub enum HubError {
     /// There is one already.
-    #[error("a hub runs already{}", pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    #[error("the hub is already running{}", pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
     Running {
         /// Its process, where that is known.
         pid: Option<u32>,
@@ -19,7 +19,7 @@ pub enum HubError {
     #[error("the hub's socket cannot be made: {0}")]
     Socket(std::io::Error),
     /// The loop panicked: an error in Ringer. What it had not written down is behind its cursor, and the next hub takes it.
-    #[error("the hub ended by an error of its own: {0}")]
+    #[error("the hub stopped because of an internal error: {0}")]
     Panicked(String),
     /// The machine has no threads or descriptors left.
     #[error("the hub cannot start: {0}")]

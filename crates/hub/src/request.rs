@@ -100,7 +100,7 @@ impl Request {
     pub(crate) fn read(method: &str, params: Value) -> Result<Self, ApiError> {
         let found = METHODS.iter().find(|(name, _)| *name == method);
         let (_, reader) = found.ok_or_else(|| {
-            ApiError::new("unknown_method", format!("there is no method {method:?}; hub.methods lists them"))
+            ApiError::new("unknown_method", format!("unknown method {method:?}; hub.methods lists them"))
         })?;
         reader(params)
     }

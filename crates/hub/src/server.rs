@@ -210,7 +210,7 @@ impl Connection {
         };
         let id = request.id;
         if !self.rate_limiter.take(Instant::now()) {
-            let error = ApiError::new("rate_limited", format!("{PER_SECOND} requests a second are enough"));
+            let error = ApiError::new("rate_limited", format!("more than {PER_SECOND} requests per second"));
             return self.write(&Response::to(id, Err(error)).line()).await;
         }
         if self.allowed == Allowed::Control && !CONTROL.contains(&request.method.as_str()) {

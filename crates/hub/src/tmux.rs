@@ -42,7 +42,7 @@ pub(crate) struct Unreachable {
 impl fmt::Display for Unreachable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.hint {
-            Some(hint) => write!(formatter, "{}; try: {hint}", self.why),
+            Some(hint) => write!(formatter, "{}; hint: {hint}", self.why),
             None => formatter.write_str(&self.why),
         }
     }

@@ -131,7 +131,7 @@ pub struct Client {
 #[non_exhaustive]
 pub enum ClientError {
     /// No hub runs.
-    #[error("no hub runs")]
+    #[error("the hub is not running")]
     NoHub,
     /// It does not answer in time.
     #[error("the hub took longer than {} s to answer", waited.as_secs_f64())]
@@ -143,7 +143,7 @@ pub enum ClientError {
     #[error("the hub does not answer: {0}")]
     Silent(std::io::Error),
     /// Another user's process has its socket.
-    #[error("the process at the hub's socket belongs to another user (uid {uid}), so it was not asked")]
+    #[error("the process at the hub's socket belongs to another user (uid {uid}); nothing was sent to it")]
     Foreign {
         /// That user.
         uid: u32,
@@ -152,7 +152,7 @@ pub enum ClientError {
     #[error("the hub's socket cannot be trusted: {0}")]
     UnsafePath(std::io::Error),
     /// It answered something else.
-    #[error("the hub answered something that makes no sense")]
+    #[error("the hub sent an invalid answer")]
     Nonsense,
     /// It refused.
     #[error(transparent)]

@@ -30,7 +30,7 @@ pub enum Error {
         own: u32,
     },
     /// The home is no directory, and cannot be made one.
-    #[error("{} cannot be a home: {source}", path.display())]
+    #[error("{} cannot be used as the state directory: {source}", path.display())]
     NoHome {
         /// The home.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum Error {
         why: String,
     },
     /// The database was written by a newer version. It was not touched.
-    #[error("{} has schema {found}, and this version knows {known}", path.display())]
+    #[error("{} has schema {found}, but this version supports only {known}", path.display())]
     Newer {
         /// The database.
         path: PathBuf,
@@ -74,7 +74,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// There is no such question.
-    #[error("there is no question {0}")]
+    #[error("unknown question {0}")]
     NoQuestion(String),
     /// The question was closed before.
     #[error("question {id} was already closed{}", answer.as_ref().map(|answer| format!(": {answer}")).unwrap_or_default())]

@@ -50,7 +50,7 @@ impl Channel {
 
 /// There is no channel of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no channel {0:?}")]
+#[error("unknown channel {0:?}")]
 pub struct UnknownChannel(pub String);
 
 impl FromStr for Channel {

@@ -18,7 +18,7 @@ pub enum SetupError {
     #[error("{0:?} is not a time of the form YYYYMMDD-HHMMSS")]
     Stamp(String),
     /// A project was asked for, but none was given.
-    #[error("no project directory is known")]
+    #[error("the project directory is unknown")]
     NoProject,
     /// The file is not JSON with comments, or not of the client's shape.
     #[error("{} is not a valid settings file: {source}", path.display())]
@@ -40,7 +40,7 @@ pub enum SetupError {
     #[error("{} does not begin with a line of the form `name: value`", .0.display())]
     Yaml(PathBuf),
     /// The person has set what we would set. There is only one of it.
-    #[error("{} has {name} of its own, which stays", path.display())]
+    #[error("{} already sets {name}, which is not changed", path.display())]
     Taken {
         /// The file.
         path: PathBuf,
@@ -62,7 +62,7 @@ pub enum SetupError {
     #[error("{} was not written by ringer", .0.display())]
     Foreign(PathBuf),
     /// The file is not what it was when the plan was made.
-    #[error("{} changed in the meantime", .0.display())]
+    #[error("{} was changed by another program; nothing was written", .0.display())]
     Changed(PathBuf),
     /// The record of what we wrote cannot be read.
     #[error("{} cannot be read: {message}", path.display())]

@@ -8,11 +8,11 @@ use crate::failure::Outcome;
 use crate::output::print_json;
 use crate::{link, place};
 
-/// Close a question, with an answer or without
+/// Answer a question, or close it without an answer
 ///
-/// A `ringer ask --wait` prints the answer and ends; where none waits, the agent
-/// that asked gets it in its inbox. A question in a client's own dialog stays
-/// open there: answer it in the dialog.
+/// If `ringer ask --wait` is waiting, it prints the answer and exits. Otherwise
+/// the agent that asked receives the answer in its inbox. A question in an agent
+/// client's dialog stays open there: answer it in the dialog.
 ///
 /// Examples:
 ///   ringer acknowledge q-1740000607-a1b2c3 "yes, but keep the old API"
@@ -20,14 +20,14 @@ use crate::{link, place};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The question's id, as `ringer questions` shows it
+    /// Question id; `ringer questions` lists them
     id: String,
-    /// The answer
+    /// Answer text [default: close without an answer]
     answer: Option<String>,
-    /// Who answers [default: $RINGER_AGENT, the agent of this worktree, or `system`]
+    /// Sender [default: $RINGER_AGENT, the agent of this worktree, or `system`]
     #[arg(long, value_name = "ID")]
     from: Option<String>,
-    /// Print a JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

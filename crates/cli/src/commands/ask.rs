@@ -12,34 +12,35 @@ use crate::output::{print_json, print_line};
 use crate::span::parse_span;
 use crate::{caller, link, place};
 
-/// Ask the person, or the lead agent, something
+/// Ask you or the lead agent a question
 ///
-/// Stores the question and notifies of it. Somebody answers with `ringer
-/// acknowledge ID ANSWER`. --wait prints the answer; without it, an agent that
-/// asked gets the answer in its inbox.
+/// Stores the question and sends a notification. Answer it with `ringer
+/// acknowledge ID ANSWER`. With --wait, the command prints the answer. Without
+/// it, the question id is printed, and an agent that asked receives the answer
+/// in its inbox.
 ///
 /// Examples:
 ///   ringer ask "Should I refactor the auth module?"
 ///   answer=$(ringer ask --wait --option yes --option no "Deploy now?")
-///   ringer ask --wait --timeout 600 "Which branch?" || echo "nobody answered"
+///   ringer ask --wait --timeout 600 "Which branch?" || echo "no answer"
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The question
+    /// Question text
     question: String,
     /// Wait for the answer and print it
     #[arg(long)]
     wait: bool,
-    /// Give up waiting after so many seconds; the question stays open
+    /// Stop waiting after this long (e.g. 30s, 5m); the question stays open
     #[arg(long, value_name = "SECONDS", requires = "wait", value_parser = parse_span)]
     timeout: Option<Duration>,
-    /// An answer to choose from; may be given several times
+    /// Suggest an answer; repeat for more
     #[arg(long, value_name = "ANSWER")]
     option: Vec<String>,
-    /// Who asks [default: $RINGER_AGENT, the agent of this worktree, or `system`]
+    /// Sender [default: $RINGER_AGENT, the agent of this worktree, or `system`]
     #[arg(long, value_name = "ID")]
     from: Option<String>,
-    /// Print a JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -70,8 +71,11 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         print_line(answer.unwrap_or_default())?;
     }
     if answered.is_none() {
-        return Err(Failure::new(Exit::TryAgain, format!("nobody answered {id} in time; it stays open"))
-            .hint(format!("ringer acknowledge {id} \"the answer\"")));
+        return Err(Failure::new(
+            Exit::TryAgain,
+            format!("no answer to {id} in time; the question stays open"),
+        )
+        .hint(format!("ringer acknowledge {id} \"the answer\"")));
     }
     // If that cannot be written, the answer comes once more, into the agent's turn.
     let _ = journal.mark_answer_read(&asked.id, IdSource::now().unix_ms);

@@ -7,7 +7,7 @@ use clap_complete_nushell::Nushell;
 use crate::failure::Outcome;
 use crate::output::print_bytes;
 
-/// Print what makes a shell complete ringer's commands and options
+/// Generate shell completions
 ///
 /// Examples:
 ///   ringer completions bash > ~/.local/share/bash-completion/completions/ringer
@@ -17,7 +17,7 @@ use crate::output::print_bytes;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The shell
+    /// Shell to generate for
     shell: Shell,
 }
 

@@ -17,7 +17,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line, print_text, say};
 use crate::place;
 
-/// Check the settings, show those in force, print their schema
+/// Check and show the configuration
 ///
 /// Examples:
 ///   ringer config check
@@ -32,7 +32,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Say what is wrong with the settings, and where: your own file, and .ringer.toml of this repository
+    /// Check your configuration file and this repository's .ringer.toml
     ///
     /// Examples:
     ///   ringer config check
@@ -40,30 +40,30 @@ enum Command {
     ///   ringer config check --json | jq -r '.files[].problems[].message'
     #[command(verbatim_doc_comment)]
     Check {
-        /// Only this file; one that is called .ringer.toml is read as a repository's
+        /// Check only this file; a file named .ringer.toml is checked as a repository's
         file: Option<PathBuf>,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Print the settings in force here, as a file that says the same
+    /// Print the effective configuration as TOML
     ///
-    /// Addresses of webhooks are printed as they are; look before you paste it somewhere.
+    /// Includes webhook URLs, which may be secret: check the output before you share it.
     ///
     /// Examples:
     ///   ringer config show
-    ///   ringer config show --default   # every key, and what it means
+    ///   ringer config show --default   # every key with its meaning
     ///   ringer config show --json | jq .notify.popup
     #[command(verbatim_doc_comment)]
     Show {
-        /// The defaults, with what they mean, and examples to uncomment
+        /// Print the defaults with comments, and examples to uncomment
         #[arg(long)]
         default: bool,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Print the JSON schema of the settings, for editors
+    /// Print the configuration's JSON schema, for editors
     Schema,
 }
 
@@ -167,24 +167,23 @@ fn tell(file: &FileView) -> Outcome {
     for problem in &file.problems {
         say(&format!("{path}:{}:{}: {}", problem.line, problem.column, sanitise_line(&problem.message)));
         if let Some(hint) = &problem.hint {
-            say(&format!("  try: {}", sanitise_line(hint)));
+            say(&format!("hint: {}", sanitise_line(hint)));
         }
     }
     match (file.problems.is_empty(), file.exists) {
         (false, _) => Ok(()),
-        (true, true) => print_line(&format!("{path}: fine")),
-        (true, false) => print_line(&format!("{path}: fine, it is not there: all is at its default")),
+        (true, true) => print_line(&format!("{path}: ok")),
+        (true, false) => print_line(&format!("{path}: no config file; using defaults")),
     }
 }
 
 fn settle(problems: usize) -> Outcome {
     let what = match problems {
         0 => return Ok(()),
-        1 => "one problem in the settings".to_owned(),
-        problems => format!("{problems} problems in the settings"),
+        1 => "1 problem in the configuration".to_owned(),
+        problems => format!("{problems} problems in the configuration"),
     };
-    Err(Failure::new(Exit::Config, what)
-        .hint("ringer config show --default   # every key, and what it means"))
+    Err(Failure::new(Exit::Config, what).hint("ringer config show --default   # every key with its meaning"))
 }
 
 /// Tells what is wrong with a file, and fails for it.
@@ -193,7 +192,7 @@ pub(super) fn refuse<T>(path: &Path, errors: ConfigErrors) -> Result<T, Failure>
     tell(&file)?;
     settle(file.problems.len())?;
     // There is always a problem in a list of problems.
-    Err(Failure::new(Exit::Config, "the settings are broken"))
+    Err(Failure::new(Exit::Config, "the configuration is invalid"))
 }
 
 fn show(as_json: bool) -> Outcome {
@@ -209,7 +208,7 @@ fn show(as_json: bool) -> Outcome {
     }
     let text = config
         .to_toml()
-        .map_err(|error| Failure::new(Exit::InputOutput, "cannot write the settings").because(error))?;
+        .map_err(|error| Failure::new(Exit::InputOutput, "cannot write the configuration").because(error))?;
     print_text(&text)
 }
 
@@ -232,7 +231,7 @@ fn with_repository(config: Config, environment: &Environment) -> Result<Config, 
     let left_out = all - settings.hooks.len() - settings.watches.len();
     if left_out > 0 {
         say(&format!(
-            "ringer: left out, because not trusted: {left_out} of the programs in {}\n  try: ringer trust",
+            "warning: left out {left_out} programs in {}: not trusted\nhint: ringer trust",
             sanitise_line(&path.display().to_string())
         ));
     }

@@ -28,19 +28,20 @@ const LOOK: Duration = Duration::from_secs(8);
 /// How long a test may take that goes all the way; see [`send::PATIENCE`], and some time to end a program.
 const SEND: Duration = Duration::from_secs(15);
 
-/// Try every part and every way out; one line each, with the fix
+/// Check your setup and suggest fixes
 ///
-/// Without --send no popup is shown, no hook, command or player runs, and nothing
-/// is sent to anybody. Programs of a repository that are not trusted are never run.
+/// Checks the terminal, the hub, the journal, the configuration, every channel and
+/// every agent. Without --send, nothing is shown, played, run or sent. Untrusted
+/// programs of a repository never run.
 ///
 /// Examples:
 ///   ringer doctor
-///   ringer doctor --send     # a real popup, sound, webhook call, …
+///   ringer doctor --send     # send a real popup, sound, webhook call, …
 ///   ringer doctor --json | jq -r '.rows[] | select(.verdict == "broken").fix'
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment, after_help = "Exits with 1 when something is broken, else with 0.")]
+#[command(verbatim_doc_comment, after_help = "Exit codes: 0 if nothing is broken, 1 otherwise.")]
 pub(crate) struct Args {
-    /// Send a test through every way that is set up, for real
+    /// Send a real test through every configured channel
     #[arg(long)]
     send: bool,
     /// Print one JSON object
@@ -69,8 +70,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     }
     match broken {
         0 => Ok(()),
-        1 => Err(Failure::new(Exit::Broken, "one part is broken")),
-        broken => Err(Failure::new(Exit::Broken, format!("{broken} parts are broken"))),
+        1 => Err(Failure::new(Exit::Broken, "1 check failed")),
+        broken => Err(Failure::new(Exit::Broken, format!("{broken} checks failed"))),
     }
 }
 

@@ -14,10 +14,11 @@ use crate::failure::{Failure, Outcome};
 use crate::output::leads_nowhere;
 use crate::{caller, link, place};
 
-/// What agents' hooks call; reads JSON on standard input
+/// Handle an agent's hook event (called by agents; reads JSON from standard input)
 ///
-/// It never makes an agent fail, and waits for the journal only for a moment: an event that cannot be
-/// written by then is spooled. What else goes wrong is in hooks.log in the home.
+/// Always exits 0 so that it cannot break an agent. If the journal is busy, the
+/// event is kept in a spool and stored later. Errors go to hooks.log in Ringer's
+/// state directory.
 ///
 /// Examples:
 ///   ringer hook claude Stop < input.json
@@ -25,11 +26,11 @@ use crate::{caller, link, place};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// claude, codex, gemini, opencode, cursor or copilot
+    /// Agent client: claude, codex, gemini, opencode, cursor or copilot
     client: String,
-    /// The event, as the client calls it
+    /// Event name, as the client calls it
     event: String,
-    /// The JSON, where a client passes it as an argument
+    /// JSON input, for clients that pass it as an argument
     input: Option<String>,
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let by_hand = io::stdin().is_terminal() && arguments.input.is_none();
     match (arguments.client.parse::<Client>(), by_hand) {
         (Err(error), true) => Err(error.into()),
-        (Ok(_), true) => Err(Failure::usage("a hook reads JSON on standard input")
+        (Ok(_), true) => Err(Failure::usage("no input: a hook reads JSON from standard input")
             .hint(format!("ringer hook {} {} < input.json", arguments.client, arguments.event))),
         (client, false) => {
             // No place to write to, not even why.

@@ -14,11 +14,13 @@ use crate::output::{print_json, print_line, say};
 use crate::pushes::Pushes;
 use crate::{link, place};
 
-/// The background process: started on demand, so nobody needs this
+/// Manage the background service
+///
+/// The hub starts on demand, so these commands are rarely needed.
 ///
 /// Examples:
 ///   ringer hub status
-///   ringer hub start --foreground   # see what it does
+///   ringer hub start --foreground   # watch its log
 ///   ringer hub stop
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -29,24 +31,24 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Start it
+    /// Start the service
     Start {
-        /// Stay here, and tell the log
+        /// Run in the foreground and log to standard error
         #[arg(long)]
         foreground: bool,
     },
-    /// End it; the next message starts it again
+    /// Stop the service; the next message starts it again
     Stop,
-    /// Say whether it runs, and what it does
+    /// Show whether the service runs, and its queues
     Status {
         /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Be the hub
+    /// Run the service
     #[command(hide = true)]
     Run {
-        /// Leave whoever started this behind
+        /// Detach from the parent process
         #[arg(long)]
         detached: bool,
     },
@@ -90,10 +92,10 @@ fn start() -> Outcome {
     let home = place::home()?;
     // That its socket takes a connection is not enough: one that was just killed may still have it open.
     match Client::connect(&home).and_then(|mut hub| hub.call("ping", &Value::Null)) {
-        Ok(_) => print_line("the hub runs already"),
+        Ok(_) => print_line("the hub is already running"),
         Err(ClientError::NoHub) => {
             link::start_one(&home)?;
-            print_line("the hub runs")
+            print_line("the hub is running")
         }
         Err(error) => Err(link::failure(error)),
     }
@@ -105,7 +107,7 @@ const END_WITHIN: Duration = Duration::from_secs(5);
 fn stop() -> Outcome {
     let home = place::home()?;
     let mut client = match Client::connect(&home) {
-        Err(ClientError::NoHub) => return print_line("no hub runs"),
+        Err(ClientError::NoHub) => return print_line("the hub is not running"),
         connected => connected.map_err(link::failure)?,
     };
     client.call("hub.stop", &Value::Null).map_err(link::failure)?;
@@ -115,13 +117,13 @@ fn stop() -> Outcome {
     let deadline = Instant::now() + END_WITHIN;
     while let Some(hub) = HubLock::owner(&home) {
         if Instant::now() >= deadline {
-            let message = format!("the hub was told to end and still runs (pid {})", hub.pid);
+            let message = format!("the hub did not stop in time (pid {})", hub.pid);
             return Err(Failure::new(Exit::TryAgain, message)
-                .hint(format!("kill -9 {}   # what it has not written is in the journal", hub.pid)));
+                .hint(format!("kill -9 {}   # safe: messages are in the journal", hub.pid)));
         }
         thread::sleep(Duration::from_millis(2));
     }
-    print_line("the hub has ended")
+    print_line("the hub has stopped")
 }
 
 fn status(as_json: bool) -> Outcome {
@@ -144,9 +146,9 @@ fn status(as_json: bool) -> Outcome {
             return print_json(&json!({ "running": false, "pid": holder, "could_not_start": why }));
         }
         return print_line(&match (holder, failure) {
-            (Some(pid), _) => format!("a hub has the lock (pid {pid}) but does not answer"),
-            (None, Some(failure)) => format!("no hub runs: {}", link::failure_words(&failure)),
-            (None, None) => "no hub runs; the next message starts one".to_owned(),
+            (Some(pid), _) => format!("the hub (pid {pid}) holds the lock but does not answer"),
+            (None, Some(failure)) => format!("the hub is not running: {}", link::failure_words(&failure)),
+            (None, None) => "the hub is not running; the next message starts it".to_owned(),
         });
     };
     if as_json {
@@ -157,17 +159,17 @@ fn status(as_json: bool) -> Outcome {
     let version = status["version"].as_str().unwrap_or_default();
     if version != env!("CARGO_PKG_VERSION") {
         say(&format!(
-            "ringer: the hub is version {version}, this is {}; restart it: ringer hub stop",
+            "warning: the hub is version {version}, this is {}\nhint: ringer hub stop   # the next message starts the new version",
             env!("CARGO_PKG_VERSION")
         ));
     }
     let number = |name: &str| status[name].as_i64().unwrap_or(0);
     let behind = match number("behind") {
         0 => String::new(),
-        many => format!(", {many} messages not read yet"),
+        many => format!(", {many} messages not processed yet"),
     };
     print_line(&format!(
-        "the hub runs: pid {}, version {version}, {} unread, {} undecided, {} on their way out{behind}",
+        "the hub is running: pid {}, version {version}, {} unread, {} queued, {} being delivered{behind}",
         number("pid"),
         number("unread"),
         number("undecided"),
@@ -180,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_in_ringer_has_a_code_of_its_own() {
+    fn an_error_in_ringer_has_its_exit_code() {
         let code = |error| failure(error).exit as i32;
         assert_eq!(code(HubError::Panicked("index out of bounds".to_owned())), 70);
         assert_eq!(code(HubError::Running { pid: None }), 75);

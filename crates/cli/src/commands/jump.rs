@@ -8,10 +8,11 @@ use crate::failure::{Failure, Outcome};
 use crate::link;
 use crate::output::{print_json, print_line};
 
-/// Go to where the newest unread notification rang, and read it
+/// Jump to the session that needs you and mark its notification read
 ///
-/// What cannot be reached stays unread, and the exit code is 69. Panes of tmux can be
-/// reached; the windows of other terminals cannot.
+/// Goes to the newest unread notification. tmux panes can be reached; windows of
+/// other terminals cannot. If the session cannot be reached, the notification
+/// stays unread and the exit code is 69.
 ///
 /// Examples:
 ///   ringer jump
@@ -19,9 +20,9 @@ use crate::output::{print_json, print_line};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// To this one instead
+    /// Notification id [default: the newest unread]
     id: Option<String>,
-    /// Print what was opened as JSON
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -32,7 +33,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         None => link::call("notification.jump_to_unread", &Value::Null)?,
     };
     if answer.is_null() {
-        return if arguments.json { print_json(&answer) } else { print_line("nothing is unread") };
+        return if arguments.json { print_json(&answer) } else { print_line("No unread notifications.") };
     }
     let text = |name: &str| answer["notification"][name].as_str().unwrap_or_default().to_owned();
     if arguments.json {
@@ -44,8 +45,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if focus["focused"].as_bool() == Some(true) {
         return Ok(());
     }
-    let why = focus["why"].as_str().unwrap_or("it cannot be brought to the front");
+    let why = focus["why"].as_str().unwrap_or("its window cannot be focused");
     let hint = focus["hint"].as_str().map_or_else(|| format!("ringer read {}", text("id")), str::to_owned);
-    let what = format!("it stays unread: {}", sanitise_line(why));
+    let what = format!("cannot jump, the notification stays unread: {}", sanitise_line(why));
     Err(Failure::new(Exit::Unavailable, what).hint(sanitise_line(&hint)))
 }

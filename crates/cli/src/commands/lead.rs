@@ -7,9 +7,10 @@ use crate::failure::Outcome;
 use crate::output::{print_json, print_line};
 use crate::place;
 
-/// Say whether this repository has a lead agent: the session that the person talks to
+/// Show or set this repository's lead agent
 ///
-/// With a lead, the next agent session that begins here is told to listen for the others.
+/// The lead is the agent session that you talk to. When it is on, the next agent
+/// session that starts here is asked to listen for messages from the others.
 ///
 /// Examples:
 ///   ringer lead on
@@ -17,7 +18,7 @@ use crate::place;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// on or off; without it, say how it is
+    /// Turn the lead on or off [default: show the current one]
     #[arg(value_parser = ["on", "off"])]
     wanted: Option<String>,
     /// Print one JSON object
@@ -36,8 +37,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return print_json(&json!({ "scope": scope.as_str(), "wanted": lead.wanted, "agent": lead.agent }));
     }
     print_line(&match (lead.wanted, lead.agent) {
-        (false, _) => format!("no lead is wanted in {scope}; ringer lead on"),
-        (true, None) => format!("the next agent session in {scope} becomes its lead"),
-        (true, Some(agent)) => format!("{agent} is the lead of {scope}"),
+        (false, _) => format!("No lead agent in {scope}. Turn one on with: ringer lead on"),
+        (true, None) => format!("The next agent session in {scope} becomes its lead."),
+        (true, Some(agent)) => format!("{agent} is the lead of {scope}."),
     })
 }

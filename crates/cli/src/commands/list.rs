@@ -16,21 +16,21 @@ use crate::{link, place};
 /// Examples:
 ///   ringer list
 ///   ringer list --unread --json | jq -r '.[].body'
-///   ringer list --all     # every message, also those that were never shown
+///   ringer list --all     # every message, including those never shown
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Args {
-    /// Only what is unread
+    /// Show only unread notifications
     #[arg(long)]
     unread: bool,
-    /// Every message of the journal, also those that newer ones replaced before they were shown
+    /// Show every message, including those replaced before they were shown
     #[arg(long, conflicts_with = "unread")]
     all: bool,
-    /// Only of this repository
+    /// Show only this repository
     #[arg(long)]
     here: bool,
-    /// At most so many
+    /// Maximum number of entries
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
     /// Print one JSON array
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         }
         None => without_hub(arguments, scope.as_ref())?,
     };
-    if arguments.json { print_json(&rows) } else { print_text(&words(&rows)) }
+    if arguments.json { print_json(&rows) } else { print_text(&words(&rows, arguments.unread)) }
 }
 
 /// What the last hub wrote down, and what has come since.
@@ -112,7 +112,7 @@ fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome
     print_json(&rows)
 }
 
-fn words(rows: &Value) -> String {
+fn words(rows: &Value, unread: bool) -> String {
     let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
     let lines = rows.as_array().into_iter().flatten().map(|row| {
         let dot = if row["is_read"].as_bool().unwrap_or(true) { ' ' } else { '*' };
@@ -130,5 +130,9 @@ fn words(rows: &Value) -> String {
         sanitise_line_before(&line, &format!("  [{}]", text(row, "id"))) + "\n"
     });
     let lines: String = lines.collect();
-    if lines.is_empty() { "nothing to see\n".to_owned() } else { lines }
+    match (lines.is_empty(), unread) {
+        (true, true) => "No unread notifications.\n".to_owned(),
+        (true, false) => "No notifications.\n".to_owned(),
+        (false, _) => lines,
+    }
 }

@@ -14,37 +14,37 @@ use crate::output::leads_nowhere;
 use crate::place;
 use crate::span::parse_span;
 
-/// Block until messages arrive, print them as JSON lines, exit
+/// Wait for messages, print them as JSON lines and exit
 ///
-/// For the lead agent: run it in the background, act on what it prints, run it
-/// again. Messages sent meanwhile wait. What was printed is not printed again;
-/// what could not be printed, or was printed by a listener that was killed
-/// just then, is, with the same id. Several listeners of one name share the
-/// messages, listeners of different names each get all of them.
+/// For the lead agent: run it in the background, act on the output, run it
+/// again. Messages sent in between are kept. Each message is printed once. If
+/// printing fails or the listener is killed while printing, the message is
+/// printed again with the same id. Listeners with the same name share the
+/// messages; listeners with different names each receive all of them.
 ///
 /// Examples:
 ///   ringer listen --timeout 300
 ///   ringer listen --follow --as dashboard | jq -r .msg
-///   ringer listen --timeout 0             what is waiting, without waiting
+///   ringer listen --timeout 0             # print what is there, do not wait
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Give up after so many seconds (fractions work) [default: never]
+    /// Stop waiting after this long (e.g. 30s, 5m) [default: never]
     #[arg(long, value_name = "SECONDS", value_parser = parse_span)]
     timeout: Option<Duration>,
-    /// The name to read under; each name has its own place in the journal
+    /// Listener name; each name has its own read position
     #[arg(long = "as", value_name = "NAME", default_value = Consumer::LEAD)]
     consumer: String,
-    /// Go on after the first messages
+    /// Keep printing new messages
     #[arg(long)]
     follow: bool,
-    /// Skip what was sent before
+    /// Skip messages sent before now
     #[arg(long)]
     from_now: bool,
-    /// At most so many lines at once; the rest waits for the next call
+    /// Maximum number of lines per call; the rest is kept for the next call
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     max: u32,
-    /// Lines are JSON in any case; accepted because every command has it
+    /// Accepted for consistency; the output is always JSON
     #[arg(long)]
     json: bool,
 }

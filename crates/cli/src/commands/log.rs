@@ -12,9 +12,9 @@ use crate::output::settle;
 use crate::place;
 use crate::span::parse_since;
 
-/// Print the journal of this repository
+/// Print this repository's message history
 ///
-/// Reading it moves nobody's place in it.
+/// Read-only: does not mark anything as read.
 ///
 /// Examples:
 ///   ringer log --since 2h
@@ -23,25 +23,25 @@ use crate::span::parse_since;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Go on as it grows
+    /// Keep printing new messages
     #[arg(long, short)]
     follow: bool,
-    /// Only what was sent since: 10m, 2h, 2026-02-17, 2026-02-17T14:30:05-0600
+    /// Show only messages since then: 10m, 2h, 2d, 2026-02-17, 2026-02-17T14:30:05-0600
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
-    /// Only from this sender
+    /// Show only messages from this sender
     #[arg(long, value_name = "ID")]
     from: Option<String>,
-    /// Only of this kind
+    /// Show only this kind: complete, waiting, question, stuck, error or status
     #[arg(long = "type", value_name = "KIND")]
     kind: Option<Kind>,
-    /// Only for: lead, person, all, or an agent
+    /// Show only messages to lead, person, all, or an agent
     #[arg(long, value_name = "WHO")]
     to: Option<String>,
-    /// Every repository
+    /// Include every repository
     #[arg(long)]
     everywhere: bool,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -58,7 +58,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         sender: arguments.from.clone(),
         kind: arguments.kind,
         recipient: arguments.to.as_deref().map(Recipient::parse).transpose()?.map(|to| to.to_string()),
-        since_ms: since.map_err(|error| Failure::usage(format!("--since: {error}")))?,
+        since_ms: since
+            .map_err(|error| Failure::usage(format!("--since: {error}")).hint("ringer log --since 2h"))?,
     };
     let clock = Clock::local();
     let mut journal = if arguments.follow {

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_bytes, say};
 
-/// Print the manual page, or write those of every command into a directory
+/// Generate man pages
 ///
 /// Examples:
 ///   ringer man | man -l -
@@ -17,7 +17,7 @@ use crate::output::{print_bytes, say};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Where to write the pages: ringer.1, ringer-notify.1, …; it is made if it is not there
+    /// Write the pages of all commands into this directory [default: print the main page]
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 }
@@ -34,15 +34,15 @@ fn print_main(command: clap::Command) -> Outcome {
     let mut page = Vec::new();
     Man::new(command)
         .render(&mut page)
-        .map_err(|error| Failure::new(Exit::InputOutput, "cannot write the page").because(error))?;
+        .map_err(|error| Failure::new(Exit::InputOutput, "cannot write the man page").because(error))?;
     print_bytes(&page)
 }
 
 fn write_all(directory: &Path, command: clap::Command) -> Outcome {
     std::fs::create_dir_all(directory).and_then(|()| generate_to(command, directory)).map_err(|error| {
         let name = sanitise_line(&directory.display().to_string());
-        Failure::new(Exit::CannotCreate, format!("cannot write the pages into {name}")).because(error)
+        Failure::new(Exit::CannotCreate, format!("cannot write the man pages to {name}")).because(error)
     })?;
-    say(&format!("the pages are in {}", sanitise_line(&directory.display().to_string())));
+    say(&format!("wrote the man pages to {}", sanitise_line(&directory.display().to_string())));
     Ok(())
 }

@@ -19,15 +19,15 @@ use crate::{link, place};
 pub(crate) struct ReadArgs {
     #[command(flatten)]
     about: About,
-    /// Everything
+    /// Select all notifications
     #[arg(long, conflicts_with_all = ["ids", "workspace", "surface"])]
     all: bool,
-    /// Print what changed as JSON
+    /// Print one JSON object with the count
     #[arg(long)]
     json: bool,
 }
 
-/// Mark notifications unread again
+/// Mark notifications unread
 ///
 /// Examples:
 ///   ringer unread 01997a3e-0a1b-7c2d-8e3f-0123456789ab
@@ -37,14 +37,14 @@ pub(crate) struct ReadArgs {
 pub(crate) struct UnreadArgs {
     #[command(flatten)]
     about: About,
-    /// Print what changed as JSON
+    /// Print one JSON object with the count
     #[arg(long)]
     json: bool,
 }
 
-/// Take notifications off the list; the journal keeps them
+/// Remove notifications from the list; the history keeps them
 ///
-/// What is on its way to a place that is cleared never comes up there.
+/// Pending deliveries to a cleared workspace or surface are cancelled.
 ///
 /// Examples:
 ///   ringer clear --all
@@ -54,26 +54,26 @@ pub(crate) struct UnreadArgs {
 pub(crate) struct ClearArgs {
     #[command(flatten)]
     about: About,
-    /// Everything
+    /// Select all notifications
     #[arg(long, conflicts_with_all = ["ids", "workspace", "surface"])]
     all: bool,
-    /// Everything that is read
+    /// Select all read notifications
     #[arg(long, conflicts_with_all = ["ids", "workspace", "surface", "all"])]
     all_read: bool,
-    /// Print what changed as JSON
+    /// Print one JSON object with the count
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, clap::Args)]
 struct About {
-    /// Ids, as `ringer list` shows them
+    /// Notification ids; `ringer list` shows them
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// Everything in this workspace
+    /// Select all notifications of this workspace
     #[arg(long, value_name = "W", conflicts_with = "ids")]
     workspace: Option<String>,
-    /// Everything on this surface
+    /// Select all notifications of this surface
     #[arg(long, value_name = "S", conflicts_with = "ids")]
     surface: Option<String>,
 }
@@ -108,7 +108,7 @@ fn requests(about: &About, all: Option<Value>, hint: &str) -> Result<Vec<Value>,
         return Ok(about.ids.iter().map(|id| json!({ "id": id })).collect());
     }
     if about.workspace.is_none() && about.surface.is_none() {
-        return Err(Failure::usage("nothing says which notifications").hint(hint));
+        return Err(Failure::usage("no notification given").hint(hint));
     }
     Ok(vec![json!({ "workspace_id": about.workspace, "surface_id": about.surface })])
 }
@@ -142,8 +142,8 @@ fn mark_alone(mark: Mark, requests: &[Value]) -> Outcome {
                 surface: surface.map(SurfaceId::new),
             }),
             (None, None, Some(_)) => {
-                return Err(Failure::usage("without a hub a surface needs its workspace")
-                    .hint("add --workspace; ringer list --json shows it"));
+                return Err(Failure::usage("--surface needs --workspace while the hub is not running")
+                    .hint("ringer list --json   # shows the workspace"));
             }
             (None, None, None) if request["all_read"].as_bool() == Some(true) => MarkTarget::AllRead,
             (None, None, None) => MarkTarget::All,
@@ -151,7 +151,7 @@ fn mark_alone(mark: Mark, requests: &[Value]) -> Outcome {
         if let MarkTarget::Message(id) = &target
             && journal.message(id.as_str())?.is_none()
         {
-            return Err(Failure::new(crate::exit::Exit::Data, format!("there is no notification {id}"))
+            return Err(Failure::new(crate::exit::Exit::Data, format!("unknown notification {id}"))
                 .hint("ringer list --all"));
         }
         let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), "");

@@ -13,10 +13,12 @@ use crate::output::print_json;
 use crate::span::parse_span;
 use crate::{caller, link, place};
 
-/// Send a message: it is on disk when this returns, and whoever listens is awake
+/// Send a notification
 ///
-/// It goes to the lead agent of this repository and to the person, unless --to
-/// says otherwise. Nobody has to listen: the next one who does gets it.
+/// Sends it to you and to this repository's lead agent, or to the recipient
+/// given with --to. The message is on disk when the command returns, and
+/// running listeners have been woken. An agent that is not running receives it
+/// later.
 ///
 /// Examples:
 ///   ringer notify "the build is green"
@@ -26,33 +28,33 @@ use crate::{caller, link, place};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// What to say; `-` reads it from standard input
+    /// Message text; `-` reads it from standard input
     message: String,
-    /// Who says it [default: $RINGER_AGENT, the agent of this worktree, or `system`]
+    /// Sender [default: $RINGER_AGENT, the agent of this worktree, or `system`]
     #[arg(long, value_name = "ID")]
     from: Option<String>,
-    /// complete, waiting, question, stuck, error or status
+    /// Kind: complete, waiting, question, stuck, error or status
     #[arg(long = "type", value_name = "KIND", default_value = "status")]
     kind: Kind,
-    /// The question that this is about
+    /// Id of the question that this message is about
     #[arg(long, value_name = "ID")]
     question_id: Option<String>,
-    /// A heading
+    /// Title
     #[arg(long)]
     title: Option<String>,
-    /// A second heading
+    /// Subtitle
     #[arg(long)]
     subtitle: Option<String>,
-    /// lead, person, all, or an agent by its id or session id [default: the lead and the person]
+    /// Recipient: lead, person, all, or an agent's id or session id [default: lead and person]
     #[arg(long, value_name = "WHO")]
     to: Option<String>,
-    /// Where it is shown, it replaces what has the same key
+    /// Replace the previous notification with the same key
     #[arg(long)]
     key: Option<String>,
-    /// How long it is worth showing: 30s, 10m, 2h
+    /// Do not show it if it cannot be delivered within this time (30s, 10m, 2h)
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
     ttl: Option<Duration>,
-    /// Print its id as JSON
+    /// Print one JSON object with the id
     #[arg(long)]
     json: bool,
 }
@@ -115,8 +117,8 @@ fn body(message: &str) -> Result<String, Failure> {
         bytes.pop();
     }
     if bytes.len() > MAX_BODY {
-        return Err(Failure::new(Exit::Data, format!("the message has more than {MAX_BODY} bytes"))
-            .hint("put it in a file, and say where the file is"));
+        return Err(Failure::new(Exit::Data, format!("the message is longer than {MAX_BODY} bytes"))
+            .hint("write it to a file and send the path: ringer notify \"see FILE\""));
     }
     String::from_utf8(bytes).map_err(|error| {
         Failure::new(Exit::Data, "the message is not UTF-8")

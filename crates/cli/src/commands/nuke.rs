@@ -16,11 +16,11 @@ use crate::line::word_line;
 use crate::output::{print_json, say};
 use crate::place;
 
-/// Remove what Ringer left in this repository and stop its listeners
+/// Delete this repository's messages and stop its listeners
 ///
-/// Lists the unread messages, asks, and then removes the repository's
-/// messages, questions and places, its id in the git directory, and ends
-/// its listeners. Files that Ringer did not make stay.
+/// Lists the unread messages and asks first. Deletes the repository's messages,
+/// questions and read positions and its id in the git directory, and stops its
+/// listeners. Files that Ringer did not create stay.
 ///
 /// Examples:
 ///   ringer nuke
@@ -28,10 +28,10 @@ use crate::place;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Do not ask
+    /// Skip the confirmation prompt
     #[arg(long)]
     yes: bool,
-    /// Report as one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -45,8 +45,8 @@ struct Report<'a> {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let Some(repository) = place::repository() else {
-        return Err(Failure::usage("this is no git repository, so Ringer left nothing in it")
-            .hint("cd to the repository, then ringer nuke"));
+        return Err(Failure::usage("not a git repository, so there is nothing to delete")
+            .hint("cd REPOSITORY && ringer nuke"));
     };
     let scope = place::scope(Some(&repository));
     let home = place::home()?;
@@ -59,8 +59,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         place::tell_of_repair(journal);
     }
     show(&unread, listeners.len(), &sanitise_line(&repository.worktree.display().to_string()));
-    if !arguments.yes && !agrees("really?", "ringer nuke --yes")? {
-        say("nothing was removed");
+    if !arguments.yes && !agrees("Delete?", "ringer nuke --yes")? {
+        say("Nothing was deleted.");
         return Ok(());
     }
     let ended = listeners.iter().filter(|listening| end(listening)).count();
@@ -68,12 +68,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     forget(&home, &scope, &removed)?;
     let removed = removed.len();
     let remains = repository.remove_files().map_err(|error| {
-        let what = format!("cannot remove the repository's id below {}", repository.worktree.display());
+        let what = format!("cannot remove the repository's id in {}", repository.worktree.display());
         Failure::new(Exit::NoPermission, what).because(error).hint("ringer nuke --yes")
     })?;
     if let Leftover::Foreign(path) = remains {
         say(&format!(
-            "{} stays: Ringer did not make what is in it",
+            "note: {} stays, because it has files that Ringer did not create",
             sanitise_line(&path.display().to_string())
         ));
     }
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             listeners_ended: ended,
         });
     }
-    say(&format!("removed {removed} messages, ended {ended} listeners"));
+    say(&format!("deleted {removed} messages, stopped {ended} listeners"));
     Ok(())
 }
 
@@ -95,7 +95,7 @@ fn forget(home: &Home, scope: &Scope, removed: &[MessageId]) -> Outcome {
     match told {
         Ok(_) | Err(ClientError::NoHub) => {}
         Err(error) => say(&format!(
-            "ringer: the hub was not told, so it may still list these messages: {error}\n  try: ringer hub stop"
+            "warning: the hub did not get the request and may still list these messages: {error}\nhint: ringer hub stop"
         )),
     }
     if let Some(mut hub_store) = HubStore::open_existing(home)? {
@@ -107,12 +107,12 @@ fn forget(home: &Home, scope: &Scope, removed: &[MessageId]) -> Outcome {
 fn show(unread: &[Message], listeners: usize, worktree: &str) {
     let clock = Clock::local();
     if !unread.is_empty() {
-        say("nobody has read:");
+        say("unread:");
         for message in unread {
             say(&format!("  {}", word_line(message, &clock)));
         }
     }
-    say(&format!("about to remove everything Ringer keeps for {worktree}, and to end {listeners} listeners"));
+    say(&format!("This deletes all messages of {worktree} and stops {listeners} listeners."));
 }
 
 /// Ends a listener: the process that holds its lock, and no other that has its number by now.

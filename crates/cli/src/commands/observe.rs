@@ -6,9 +6,9 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::link;
 
-/// Tell a source what was observed: limits, deprecations, servers, plugins
+/// Report a condition to a source: limits, deprecations, servers, plugins
 ///
-/// The second argument is a text, or a JSON object with text, subject, active and error.
+/// The second argument is text, or a JSON object with text, subject, active and error.
 ///
 /// Examples:
 ///   ringer observe mcp-connectivity "github is not reachable"
@@ -16,9 +16,9 @@ use crate::link;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Which source; a wrong name lists them
+    /// Source name; an unknown name lists the valid ones
     source: String,
-    /// What was observed
+    /// Condition to report
     #[arg(value_name = "TEXT|JSON")]
     observation: String,
 }
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let text = arguments.observation.trim();
     let mut observation = if text.starts_with('{') {
         serde_json::from_str::<Value>(text)
-            .map_err(|error| Failure::new(Exit::Data, "the observation is no JSON").because(error))?
+            .map_err(|error| Failure::new(Exit::Data, "the observation is not valid JSON").because(error))?
     } else {
         json!({ "text": text })
     };

@@ -12,8 +12,8 @@ use crate::terminal::write_to_terminal;
 
 /// Show progress in the terminal's tab, title or task bar
 ///
-/// Sent only to terminals that are known to show it: others would print or pop
-/// up the sequence.
+/// Sent only to terminals that are known to show progress: others would print
+/// the escape sequence or show it as a popup.
 ///
 /// Examples:
 ///   ringer progress 42
@@ -24,19 +24,19 @@ use crate::terminal::write_to_terminal;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// 0 to 100, `indeterminate`, `error`, `paused`, or `done`
+    /// Percentage from 0 to 100, `indeterminate`, `error`, `paused` or `done`
     #[arg(value_name = "STATE", allow_negative_numbers = true)]
     state: String,
-    /// How far it got, with `error` and `paused` (a full bar if left out)
+    /// Percentage, with `error` and `paused` [default: 100]
     #[arg(value_name = "VALUE", allow_negative_numbers = true)]
     value: Option<String>,
-    /// Send it whatever the terminal is
+    /// Send it to any terminal
     #[arg(long)]
     force: bool,
-    /// Write the sequence to standard output, whatever the terminal is
+    /// Write the escape sequence to standard output, for any terminal
     #[arg(long)]
     stdout: bool,
-    /// Report as one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         // Nothing to send, but a missing terminal is told in any case.
         write_to_terminal(b"")?;
         let again = sanitise_line(&arguments.state);
-        say(&format!("ringer: nothing sent: {why}\n  try: ringer progress --force {again}"));
+        say(&format!("warning: nothing sent: {why}\nhint: ringer progress --force {again}"));
     } else {
         write_to_terminal(&sequence)?;
     }
@@ -109,20 +109,21 @@ fn parse(state: &str, value: Option<&str>) -> Result<Progress, Failure> {
         (number, None) => Ok(Progress::Set(Some(percent(number)?))),
         (number, Some(_)) => {
             percent(number)?;
-            Err(Failure::usage("one value is enough").hint(format!("ringer progress {number}")))
+            Err(Failure::usage("a percentage takes no second value")
+                .hint(format!("ringer progress {number}")))
         }
     }
 }
 
 fn percent(text: &str) -> Result<Percent, Failure> {
-    let hint = "ringer progress 42 (0 to 100), or indeterminate, error 80, paused 10, done";
+    let hint = "ringer progress 42   # 0 to 100, or: indeterminate, error 80, paused 10, done";
     match text.parse::<i64>() {
         Ok(number) => u8::try_from(number)
             .ok()
             .and_then(Percent::new)
             .ok_or_else(|| Failure::usage(format!("{number} is not between 0 and 100")).hint(hint)),
         Err(_) => {
-            Err(Failure::usage(format!("{:?} is neither a number nor a state", sanitise_line(text)))
+            Err(Failure::usage(format!("{:?} is not a percentage or a state", sanitise_line(text)))
                 .hint(hint))
         }
     }

@@ -9,7 +9,7 @@ use crate::failure::Outcome;
 use crate::output::{print_json, print_text, say};
 use crate::place;
 
-/// List the open questions of this repository
+/// List open questions
 ///
 /// Examples:
 ///   ringer questions
@@ -17,13 +17,13 @@ use crate::place;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Closed ones too
+    /// Include closed questions
     #[arg(long)]
     all: bool,
-    /// Those of every repository
+    /// Include every repository
     #[arg(long)]
     everywhere: bool,
-    /// Print a JSON array
+    /// Print one JSON array
     #[arg(long)]
     json: bool,
 }
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return print_json(&views);
     }
     if questions.is_empty() {
-        say("no open questions");
+        say(if arguments.all { "No questions." } else { "No open questions." });
         return Ok(());
     }
     print_text(&questions.iter().map(|question| words(question, &clock)).collect::<String>())

@@ -21,12 +21,13 @@ use crate::probe::detect_and_ask;
 use crate::{caller, link, place};
 
 /// What can be done where the person has set aider's notifications themselves.
-pub(crate) const TAKEN: &str = "take that line out, or let your notifications-command run: \
+pub(crate) const TAKEN: &str = "remove that line, or make your notifications-command run: \
      ringer notify --from aider --type waiting \"aider waits for you\"";
 
-/// Connect agents: show the change, ask, back up, write
+/// Connect your agents: add Ringer's hooks to their settings
 ///
-/// Without a name it connects every client that is installed here. Entries of others stay as they are.
+/// Shows the change, asks, makes a backup and writes. Without a name, sets up every
+/// installed agent. Other entries in the files are not changed.
 ///
 /// Examples:
 ///   ringer setup
@@ -36,22 +37,22 @@ pub(crate) const TAKEN: &str = "take that line out, or let your notifications-co
 #[command(verbatim_doc_comment)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Args {
-    /// claude, codex, gemini, opencode; untested: cursor, copilot, aider [default: those that are installed]
+    /// Agents: claude, codex, gemini, opencode; experimental: cursor, copilot, aider [default: all installed]
     #[arg(value_name = "AGENT")]
     clients: Vec<String>,
-    /// Do not ask
+    /// Skip the confirmation prompt
     #[arg(long)]
     yes: bool,
-    /// Show what would change, and change nothing
+    /// Show the changes without writing them
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
-    /// Also turn off the popups of Claude Code itself, so that each shows once
+    /// Also turn off Claude Code's popups, so that each notification shows once
     #[arg(long, conflicts_with = "remove")]
     no_client_popups: bool,
-    /// In this repository only, for everybody who works in it
+    /// Write to this repository's settings, for everyone who works in it
     #[arg(long)]
     project: bool,
-    /// Take everything back
+    /// Undo: remove Ringer's entries
     #[arg(long)]
     remove: bool,
     /// Print one JSON object
@@ -78,7 +79,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             }
             // Nobody asked for this one by name, so it does not keep the others back.
             Err(error @ SetupError::Taken { .. }) if arguments.clients.is_empty() => {
-                say(&format!("note: {}\n  try: {TAKEN}", sanitise_line(&error.to_string())));
+                say(&format!("note: {}\nhint: {TAKEN}", sanitise_line(&error.to_string())));
             }
             Err(error) => return Err(failure(&error)),
         }
@@ -91,10 +92,10 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     }
     let written = if changes.is_empty() || arguments.dry_run {
         Vec::new()
-    } else if arguments.yes || agrees("write this?", "ringer setup --yes")? {
+    } else if arguments.yes || agrees("Write these changes?", "ringer setup --yes")? {
         carry_out(&plans, &state)?
     } else {
-        say("nothing was changed");
+        say("Nothing was changed.");
         return Ok(());
     };
     let in_the_way = if arguments.remove { Vec::new() } else { in_the_way(&plans, scope, &places, &written) };
@@ -102,13 +103,13 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return print_json(&report(&clients, &plans, &written, &in_the_way));
     }
     for note in &in_the_way {
-        say(&format!("note: {}\n  try: {}", sanitise_line(&note.what), sanitise_line(&note.hint)));
+        say(&format!("note: {}\nhint: {}", sanitise_line(&note.what), sanitise_line(&note.hint)));
     }
     if changes.is_empty() {
         print_line(if arguments.remove {
-            "nothing of ours is there"
+            "Ringer is not set up in any agent; nothing to remove."
         } else {
-            "everything is set up already"
+            "Already set up; nothing to change."
         })?;
     }
     if !arguments.remove && !arguments.dry_run && !written.is_empty() {
@@ -139,8 +140,11 @@ fn clients(arguments: &Args, places: &ClientPaths) -> Result<Vec<Client>, Failur
     let here: Vec<Client> =
         found.iter().filter(|found| found.is_installed()).map(|found| found.client).collect();
     if here.is_empty() && !arguments.remove {
-        return Err(Failure::new(Exit::Unavailable, "no agent that Ringer knows is installed here")
-            .hint("name one all the same: ringer setup claude"));
+        return Err(Failure::new(
+            Exit::Unavailable,
+            "no supported agent (claude, codex, gemini, opencode, …) is installed",
+        )
+        .hint("ringer setup claude   # to set one up anyway"));
     }
     Ok(if arguments.remove { Client::ALL.to_vec() } else { here })
 }
@@ -150,7 +154,7 @@ pub(crate) fn places(project: bool) -> Result<ClientPaths, Failure> {
     let home = set("HOME").ok_or_else(|| Failure::new(Exit::CannotCreate, "HOME is not set"))?;
     let root = if project {
         let repository = place::repository().ok_or_else(|| {
-            Failure::usage("this is no git repository").hint("ringer setup, without --project")
+            Failure::usage("not a git repository, so --project has no settings to write").hint("ringer setup")
         })?;
         Some(repository.worktree)
     } else {
@@ -171,8 +175,9 @@ pub(crate) fn program(project: bool) -> Result<Program, Failure> {
     let path = if project {
         PathBuf::from("ringer")
     } else {
-        env::current_exe()
-            .map_err(|error| Failure::new(Exit::Unavailable, "this program cannot be found").because(error))?
+        env::current_exe().map_err(|error| {
+            Failure::new(Exit::Unavailable, "cannot find the path of the ringer program").because(error)
+        })?
     };
     Program::new(&path).map_err(|error| failure(&error))
 }
@@ -185,7 +190,7 @@ fn show(plans: &[Plan]) -> Outcome {
             print_text(&diff)?;
         }
         for note in &change.notes {
-            say(&format!("note: {}\n  try: {}", sanitise_line(&note.what), sanitise_line(&note.hint)));
+            say(&format!("note: {}\nhint: {}", sanitise_line(&note.what), sanitise_line(&note.hint)));
         }
     }
     Ok(())
@@ -204,7 +209,7 @@ fn carry_out(plans: &[Plan], state: &Path) -> Result<Vec<PathBuf>, Failure> {
             say(&format!("removed {}", path.display()));
         }
         for path in &applied.backups {
-            say(&format!("the old one is {}", path.display()));
+            say(&format!("backup: {}", path.display()));
         }
         written.extend(applied.written);
         written.extend(applied.deleted);
@@ -223,7 +228,7 @@ fn send_test(clients: &[Client]) -> Outcome {
     let mut journal = Journal::open(&place::home()?)?;
     let id = journal.append(&draft, &IdSource::now())?;
     link::start_if_alone(&journal);
-    print_line(&format!("sent a test notification; if you did not see it: ringer why {id}"))
+    print_line(&format!("Sent a test notification. If you did not see it: ringer why {id}"))
 }
 
 fn report(clients: &[Client], plans: &[Plan], written: &[PathBuf], in_the_way: &[SetupNote]) -> Value {
@@ -253,7 +258,7 @@ fn failure(error: &SetupError) -> Failure {
     };
     let hint = match exit {
         Exit::Config if matches!(error, SetupError::Taken { .. }) => TAKEN,
-        Exit::Config => "mend the file, then run it again; it was not touched",
+        Exit::Config => "correct the file, which was not changed, then run: ringer setup",
         _ => "ringer setup --dry-run",
     };
     Failure::new(exit, error.to_string()).hint(hint)

@@ -12,7 +12,7 @@ use crate::output::{print_json, print_text};
 use crate::repairs::RepairView;
 use crate::{link, place, repairs};
 
-/// Say who listens, what is unread, which agents are known
+/// Show unread messages, listeners, agents and the hub
 ///
 /// Examples:
 ///   ringer status
@@ -20,7 +20,7 @@ use crate::{link, place, repairs};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Every repository
+    /// Include every repository
     #[arg(long)]
     everywhere: bool,
     /// Print one JSON object

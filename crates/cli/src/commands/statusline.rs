@@ -15,7 +15,7 @@ use crate::place;
 /// How much of a client's status is read.
 const MAX_INPUT: u64 = 256 * 1024;
 
-/// One line for a status bar: what is unread, and what agents do
+/// Print one line for a status bar: unread count and agent states
 ///
 /// Examples:
 ///   ringer statusline            # Claude Code: "statusLine": {"type": "command", "command": "ringer statusline claude"}
@@ -24,10 +24,10 @@ const MAX_INPUT: u64 = 256 * 1024;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// plain, claude, tmux, starship or waybar
+    /// Format: plain, claude, tmux, starship or waybar
     #[arg(default_value = "plain", value_parser = ["plain", "claude", "tmux", "starship", "waybar"])]
     form: String,
-    /// Print the numbers as JSON
+    /// Print the counts as one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `ringer term`: what this terminal is, what a program tells it, telling it something.
+//! `ringer term`: detect the terminal, scan a recording, notify through the terminal.
 
 mod detect;
 mod notify;
@@ -9,7 +9,7 @@ use clap::Subcommand;
 
 use crate::failure::Outcome;
 
-/// What this terminal is, what a program tells it, tell it something
+/// Terminal tools: detect, scan, notify
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -8,7 +8,7 @@ use crate::failure::Outcome;
 use crate::link;
 use crate::span::parse_span;
 
-/// Show a short line in the footer; it is never stored
+/// Show a short line in attached UIs; it is not stored
 ///
 /// Examples:
 ///   ringer toast "tests pass again"
@@ -16,18 +16,18 @@ use crate::span::parse_span;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The line
+    /// Text, or the key with --remove
     text: String,
-    /// What it is about: of one key only one is shown [default: the text]
+    /// Replace the line with the same key [default: the text]
     #[arg(long)]
     key: Option<String>,
-    /// immediate, high, medium or low
+    /// Priority: immediate, high, medium or low
     #[arg(long, default_value = "medium")]
     priority: String,
-    /// How long it stays: 500ms, 8s
+    /// Hide it after this long: 500ms, 8s
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
     timeout: Option<Duration>,
-    /// Take the toast of this key away instead
+    /// Remove the line with this key
     #[arg(long, conflicts_with_all = ["key", "priority", "timeout"])]
     remove: bool,
 }

@@ -20,11 +20,12 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line, say};
 use crate::place;
 
-/// Let the programs that a repository's .ringer.toml names run
+/// Allow a repository's .ringer.toml to run programs
 ///
-/// Shows every hook and watch of the file, asks, and remembers exactly those:
-/// one that changes later is asked about again. What a program does is not
-/// looked at, so a script that lies in the repository can change unnoticed.
+/// Shows every hook and watch in the file, asks, and trusts exactly these command
+/// lines. An entry that changes later needs trust again. Only the command line is
+/// pinned, not the script's contents: a script inside the repository can change
+/// without being noticed.
 ///
 /// Examples:
 ///   ringer trust
@@ -35,18 +36,18 @@ use crate::place;
 #[command(verbatim_doc_comment)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Args {
-    /// A directory of the repository, instead of this one
+    /// Directory inside the repository [default: the current one]
     directory: Option<PathBuf>,
-    /// Do not ask
+    /// Skip the confirmation prompt
     #[arg(long, conflicts_with_all = ["list", "remove"])]
     yes: bool,
-    /// Say what is trusted, of every repository
+    /// List the trusted programs of every repository
     #[arg(long, conflicts_with_all = ["directory", "remove"])]
     list: bool,
-    /// Trust nothing of this repository any more
+    /// Stop trusting this repository's programs
     #[arg(long)]
     remove: bool,
-    /// Print JSON: what is trusted with --list, else what was done
+    /// Print JSON: an array with --list, else one object
     #[arg(long)]
     json: bool,
 }
@@ -79,7 +80,7 @@ fn root(directory: Option<&Path>) -> Result<PathBuf, Failure> {
         }
     };
     repository.map(|repository| repository.worktree).ok_or_else(|| {
-        Failure::usage("this is no git repository, so nothing of it can run").hint("ringer trust DIRECTORY")
+        Failure::usage("not a git repository, so there is nothing to trust").hint("ringer trust DIRECTORY")
     })
 }
 
@@ -90,8 +91,8 @@ fn trust(home: &Home, path: &Path, settings: &Settings, arguments: &Args) -> Out
         + settings.watches.iter().filter(|watch| !before.is_trusted(*watch)).count();
     show(path, settings, &before);
     if new > 0 {
-        if !arguments.yes && !agrees("let them run? really?", "ringer trust --yes")? {
-            say("nothing was trusted");
+        if !arguments.yes && !agrees("Allow these programs to run?", "ringer trust --yes")? {
+            say("Nothing was trusted.");
             return report(path, settings, &before, 0, arguments.json);
         }
         if !home.path().exists() {
@@ -103,7 +104,7 @@ fn trust(home: &Home, path: &Path, settings: &Settings, arguments: &Args) -> Out
         settings.hooks.iter().for_each(|hook| now.trust(hook));
         settings.watches.iter().for_each(|watch| now.trust(watch));
         now.save(&place).map_err(|error| failure(&error))?;
-        say(&format!("trusted {new} more; ringer trust --remove takes it back"));
+        say(&format!("trusted {new} more programs; undo with: ringer trust --remove"));
         return report(path, settings, &now, new, arguments.json);
     }
     report(path, settings, &before, 0, arguments.json)
@@ -113,11 +114,11 @@ fn trust(home: &Home, path: &Path, settings: &Settings, arguments: &Args) -> Out
 fn show(path: &Path, settings: &Settings, trusted: &Trusted) {
     let name = sanitise_line(&path.display().to_string());
     if settings.hooks.is_empty() && settings.watches.is_empty() {
-        let why = if path.exists() { "names no programs" } else { "is not there" };
+        let why = if path.exists() { "names no programs" } else { "does not exist" };
         say(&format!("nothing to trust: {name} {why}"));
         return;
     }
-    say(&format!("{name} names programs that run as you:"));
+    say(&format!("{name} names programs that run with your permissions:"));
     let line = |is_trusted: bool, what: String| {
         let word = if is_trusted { "trusted" } else { "not trusted" };
         say(&format!("  {word:<11}  {}", sanitise_line(&what)));
@@ -136,7 +137,7 @@ fn hook_words(hook: &HookEntry) -> String {
 
 /// A watch with all that its digest is made of: where it runs, and who reads what comes of it.
 fn watch_words(watch: &Watch) -> String {
-    let agent = watch.agent.as_ref().map(|agent| format!(", told to {agent:?}")).unwrap_or_default();
+    let agent = watch.agent.as_ref().map(|agent| format!(", output goes to {agent:?}")).unwrap_or_default();
     format!("{} in {:?}{agent}", watch.what(), watch.working_directory().to_string_lossy())
 }
 
@@ -159,7 +160,7 @@ fn remove(home: &Home, arguments: &Args) -> Outcome {
         (Ok(root), _) => root.join(REPOSITORY_FILE),
         // The checkout is gone; its programs can be forgotten all the same.
         (Err(_), Some(directory)) => std::path::absolute(directory)
-            .map_err(|error| Failure::usage("the directory has no path").because(error))?
+            .map_err(|error| Failure::usage("the directory has no absolute path").because(error))?
             .join(REPOSITORY_FILE),
         (Err(failure), None) => return Err(failure),
     };
@@ -174,9 +175,9 @@ fn remove(home: &Home, arguments: &Args) -> Outcome {
     }
     let name = sanitise_line(&path.display().to_string());
     if removed == 0 {
-        say(&format!("nothing of {name} was trusted"));
+        say(&format!("no program in {name} was trusted"));
     } else {
-        say(&format!("no longer trusted: {removed} of the programs of {name}"));
+        say(&format!("removed trust from {removed} programs in {name}"));
     }
     Ok(())
 }
@@ -198,7 +199,7 @@ fn list(home: &Home, as_json: bool) -> Outcome {
         return print_json(&rows);
     }
     if rows.is_empty() {
-        say("nothing is trusted");
+        say("No trusted programs.");
     }
     rows.iter().try_for_each(|row| print_line(&sanitise_line(&format!("{}  {}", row.path, row.what))))
 }
@@ -217,7 +218,7 @@ fn failure(error: &TrustError) -> Failure {
             Failure::new(exit, error.to_string())
         }
         TrustError::Broken { path, .. } => {
-            let hint = format!("rm {}   # then trust again what you want to run", path.display());
+            let hint = format!("rm {}   # then run ringer trust again", path.display());
             Failure::new(Exit::Data, error.to_string()).hint(sanitise_line(&hint))
         }
         _ => Failure::new(Exit::Unavailable, error.to_string())

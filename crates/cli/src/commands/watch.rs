@@ -7,7 +7,7 @@ use crate::failure::Outcome;
 use crate::link;
 use crate::output::{print_json_text, say};
 
-/// Follow everything that happens, as JSON lines
+/// Stream the hub's events as JSON lines
 ///
 /// Examples:
 ///   ringer watch
@@ -15,13 +15,13 @@ use crate::output::{print_json_text, say};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Begin after the event of this number; 0 for all that are kept
+    /// Start after this event number; 0 starts with the oldest kept event
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
-    /// Only events whose names begin like this
+    /// Show only events whose names start with this; repeat for more
     #[arg(long, value_name = "NAME")]
     event: Vec<String>,
-    /// End after so many
+    /// Exit after N events
     #[arg(long, value_name = "N")]
     max: Option<usize>,
 }
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let params = json!({ "after_seq": arguments.after, "names": arguments.event });
     let begun = client.call("events.subscribe", &params).map_err(link::failure)?;
     if begun["gap"].as_bool() == Some(true) {
-        say("ringer: some events before the first one are not kept any more");
+        say("warning: some older events are no longer kept");
     }
     client.wait_for_ever().map_err(link::failure)?;
     let mut left = arguments.max.unwrap_or(usize::MAX);

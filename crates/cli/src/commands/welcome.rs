@@ -16,7 +16,7 @@ pub(crate) fn run() -> Outcome {
         None => "unknown".to_owned(),
     };
     print_text(&format!(
-        "Ringer {version}: the notification system for coding agents.\n\
+        "Ringer {version}: notifications for coding agents.\n\
              \n\
              this terminal     {terminal}\n\
              notified through  {method}: {reason}\n\
@@ -24,11 +24,11 @@ pub(crate) fn run() -> Outcome {
              \n\
              Try:\n\
              \x20 ringer setup                  connect your agents\n\
-             \x20 ringer listen &               wait for messages, as a lead agent does\n\
-             \x20 ringer notify \"hello\"         send one; the listener prints it and ends\n\
-             \x20 ringer term notify \"hello\"    tell yourself something through this terminal\n\
-             \x20 ringer term scan RECORDING    what a recorded program told its terminal\n\
-             \x20 ringer --help                 every command\n",
+             \x20 ringer listen &               wait for messages, like a lead agent\n\
+             \x20 ringer notify \"hello\"         send a notification\n\
+             \x20 ringer term notify \"hello\"    show a notification through this terminal\n\
+             \x20 ringer doctor                 check your setup\n\
+             \x20 ringer help                   list all commands\n",
         version = env!("CARGO_PKG_VERSION"),
         method = choice.method.as_str(),
         reason = sanitise_line(&choice.reason),

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line, print_text};
 use crate::{link, place};
 
-/// Say what became of a message, step by step, and why
+/// Explain how a notification was delivered, or why it was not
 ///
 /// Examples:
 ///   ringer why 01997a3e-0a1b-7c2d-8e3f-0123456789ab
@@ -21,10 +21,10 @@ use crate::{link, place};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The message
+    /// Message id; `ringer list --all` shows them
     #[arg(required_unless_present = "agent")]
     id: Option<String>,
-    /// Say instead what this agent does, and which of its signals decided that
+    /// Show this agent's state and the signal that decided it
     #[arg(long, value_name = "AGENT", conflicts_with = "id")]
     agent: Option<String>,
     /// Print one JSON object
@@ -36,13 +36,13 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     match (&arguments.agent, &arguments.id) {
         (Some(agent), _) => explain_agent(agent, arguments.json),
         (None, Some(id)) => explain_message(id, arguments.json),
-        (None, None) => Err(Failure::usage("nothing says which message").hint("ringer list")),
+        (None, None) => Err(Failure::usage("no message given").hint("ringer list")),
     }
 }
 
 fn explain_agent(name: &str, as_json: bool) -> Outcome {
     let unknown = || {
-        let what = format!("there is no agent {}", sanitise_line(name));
+        let what = format!("unknown agent {}", sanitise_line(name));
         Failure::new(Exit::Data, what).hint("ringer status")
     };
     let mut journal = place::existing_journal()?.ok_or_else(unknown)?;
@@ -72,7 +72,7 @@ fn explain_message(id: &str, as_json: bool) -> Outcome {
         },
     };
     let Some(answer) = answer else {
-        let what = format!("the journal has no message {}", sanitise_line(id));
+        let what = format!("unknown message {}", sanitise_line(id));
         return Err(Failure::new(Exit::Data, what).hint("ringer list --all"));
     };
     if as_json { print_json(&answer) } else { print_text(&words(&answer)) }

@@ -120,7 +120,7 @@ fn a_timeout_is_75_and_the_question_stays_open() {
     let (out, err) =
         check(&mut environment.ringer(&["ask", "--wait", "--timeout", "0.05", "Anybody there?"]), 75);
     assert!(
-        out.is_empty() && err.contains("stays open") && err.contains("try: ringer acknowledge q-"),
+        out.is_empty() && err.contains("stays open") && err.contains("hint: ringer acknowledge q-"),
         "{err}"
     );
     let open = questions(&environment, &[]);
@@ -158,7 +158,7 @@ fn a_second_answer_is_refused_and_the_first_stays() {
     environment.run(&["acknowledge", &id, "yes"]);
     for second in [&["acknowledge", &id, "no"][..], &["acknowledge", &id]] {
         let (out, err) = check(&mut environment.ringer(second), 65);
-        assert!(out.is_empty() && err.contains("already closed: yes") && err.contains("try: "), "{err}");
+        assert!(out.is_empty() && err.contains("already closed: yes") && err.contains("hint: "), "{err}");
     }
     assert_eq!(questions(&environment, &["--all"])[0]["answer"], "yes");
     assert_eq!(lines(&environment.run(&["log", "--to", "worker-1", "--json"])).len(), 1);
@@ -186,7 +186,7 @@ fn an_unknown_id_is_65_and_says_where_to_look() {
     let environment = TestEnvironment::new();
     ask(&environment, &["Deploy now?"]);
     let (_, err) = check(&mut environment.ringer(&["acknowledge", "q-1-000000", "yes"]), 65);
-    assert!(err.contains("no question q-1-000000") && err.contains("try: ringer questions"), "{err}");
+    assert!(err.contains("unknown question q-1-000000") && err.contains("hint: ringer questions"), "{err}");
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn every_command_has_a_page() {
     let directory = tempfile::tempdir().expect("a directory");
     let pages = directory.path().join("share/man1");
     let (out, err) = check(ringer(&["man"]).arg(&pages), 0);
-    assert!(out.is_empty() && err.contains("the pages are in "), "{out}{err}");
+    assert!(out.is_empty() && err.contains("wrote the man pages to "), "{out}{err}");
     for (name, title) in [
         ("ringer.1", ".TH ringer 1"),
         ("ringer-notify.1", ".TH ringer-notify 1"),
@@ -73,5 +73,5 @@ fn every_command_has_a_page() {
     assert!(page.contains("Examples:"), "{page}");
     fs::write(directory.path().join("file"), "").expect("a file");
     let (_, err) = check(ringer(&["man"]).arg(directory.path().join("file")), 73);
-    assert!(err.contains("cannot write the pages into"), "{err}");
+    assert!(err.contains("cannot write the man pages to"), "{err}");
 }

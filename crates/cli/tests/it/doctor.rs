@@ -23,7 +23,7 @@ use crate::ringer::{check, json};
 fn doctor(environment: &TestEnvironment, settings: &str, arguments: &[&str], exit: i32) -> Vec<Value> {
     let mut command = with_settings(environment, settings);
     let (out, err) = check(command.arg("--json").args(arguments), exit);
-    assert_eq!(exit == 1, err.contains("broken"), "{err}");
+    assert_eq!(exit == 1, err.contains("failed"), "{err}");
     let report = json(&out);
     let rows = report["rows"].as_array().expect("rows").clone();
     let broken = rows.iter().filter(|row| row["verdict"] == "broken").count();
@@ -122,7 +122,7 @@ fn a_hub_that_runs_is_asked() {
     let hub = Background::start(serve);
     let start = Instant::now();
     // Each look is a process of its own, so this needs no pause.
-    while !environment.run(&["hub", "status"]).contains("the hub runs") {
+    while !environment.run(&["hub", "status"]).contains("the hub is running") {
         assert!(start.elapsed() < DEADLINE, "it does not come up");
     }
     says(&doctor(&environment, "", &[], 0), "hub", "ok", "runs and answers", "");

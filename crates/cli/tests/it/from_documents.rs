@@ -28,7 +28,7 @@ fn only_what_is_installed_is_offered_and_it_is_said_to_be_untested() {
         check(&mut person.setup(&["--yes"]), 0);
         assert!(person.read(file).contains("ringer-hook"));
         let (out, err) = check(&mut person.setup(&["--yes"]), 0);
-        assert!(out.contains("everything is set up already") && !err.contains("untested"), "{out}{err}");
+        assert!(out.contains("Already set up") && !err.contains("untested"), "{out}{err}");
         check(&mut person.setup(&["--remove", "--yes"]), 0);
         assert!(!person.file(file).exists());
     }
@@ -43,10 +43,10 @@ fn a_notification_command_of_the_person_stays() {
     let mine = "model: x\nnotifications-command: say done\n";
     person.write(".aider.conf.yml", mine);
     let (_, err) = check(&mut person.setup(&["aider", "--yes"]), 78);
-    assert!(err.contains("notifications-command of its own") && err.contains("ringer notify"), "{err}");
+    assert!(err.contains("already sets notifications-command") && err.contains("ringer notify"), "{err}");
     // It does not keep the others back.
     let (_, err) = check(&mut person.setup(&["--yes"]), 0);
-    assert!(err.contains("notifications-command of its own"), "{err}");
+    assert!(err.contains("already sets notifications-command"), "{err}");
     assert!(person.read(".claude/settings.json").contains("ringer-hook"));
     assert_eq!(person.read(".aider.conf.yml"), mine);
     let rows = doctor(&person);

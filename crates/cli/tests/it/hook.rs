@@ -384,7 +384,7 @@ fn a_person_who_tries_it_is_told_what_it_reads() {
     let (shown, exit) = run(&["hook", "claude", "Stop"]);
     assert!(exit == 64 && shown.contains("ringer hook claude Stop < input.json"), "{shown}");
     let (shown, exit) = run(&["hook", "emacs", "Stop"]);
-    assert!(exit == 64 && shown.contains("there are claude, codex, gemini, opencode"), "{shown}");
+    assert!(exit == 64 && shown.contains("known: claude, codex, gemini, opencode"), "{shown}");
 }
 
 /// The greatest size of a process so far, in bytes.

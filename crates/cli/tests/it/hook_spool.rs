@@ -50,7 +50,7 @@ fn a_lock_that_is_held_delays_no_agent_and_loses_nothing() {
         assert_eq!(play(&environment, name), "", "{name}");
         assert_eq!(waiting(environment.home().join("spool")), number + 1, "{name}");
     }
-    assert!(environment.run(&["status"]).contains("2 wait until the journal can be written"));
+    assert!(environment.run(&["status"]).contains("2 waiting to be stored"));
     drop(held);
     assert_eq!(state(&environment), "working");
     assert_eq!(waiting(environment.home().join("spool")), 0);

@@ -15,17 +15,17 @@ fn a_lead_is_wanted_or_not() {
         let mut command = environment.ringer(&["lead"]);
         check(command.args(arguments), 0).0
     };
-    assert!(say(&[]).contains("no lead is wanted in"));
-    assert!(say(&["on"]).contains("the next agent session in"));
-    assert!(say(&["on"]).contains("the next agent session in"), "twice is once");
+    assert!(say(&[]).contains("No lead agent in"));
+    assert!(say(&["on"]).contains("The next agent session in"));
+    assert!(say(&["on"]).contains("The next agent session in"), "twice is once");
     let report = read(&say(&["--json"]));
     assert_eq!((&report["wanted"], &report["agent"]), (&json!(true), &Value::Null));
     start_session(&environment, "12345678-aaaa");
     assert!(say(&[]).starts_with("claude-12345678 is the lead of "));
     assert_eq!(read(&say(&["--json"]))["agent"], "claude-12345678");
-    assert!(say(&["off"]).contains("no lead is wanted in"));
+    assert!(say(&["off"]).contains("No lead agent in"));
     assert_eq!(read(&say(&["--json"]))["wanted"], false);
-    assert!(say(&["on"]).contains("the next agent session in"), "the old one does not come back by itself");
+    assert!(say(&["on"]).contains("The next agent session in"), "the old one does not come back by itself");
 }
 
 fn start_session(environment: &TestEnvironment, session: &str) {
@@ -42,11 +42,11 @@ fn each_repository_has_its_own_lead() {
     let other = environment.make_repository("other");
     environment.run(&["lead", "on"]);
     let (out, _) = check(environment.ringer(&["lead"]).current_dir(&other), 0);
-    assert!(out.contains("no lead is wanted"), "{out}");
+    assert!(out.contains("No lead agent"), "{out}");
     start_session(&environment, "12345678-aaaa");
     check(environment.ringer(&["lead", "on"]).current_dir(&other), 0);
     let (out, _) = check(environment.ringer(&["lead"]).current_dir(&other), 0);
-    assert!(out.contains("the next agent session in"), "{out}");
+    assert!(out.contains("The next agent session in"), "{out}");
 }
 
 #[test]

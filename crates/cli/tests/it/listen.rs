@@ -87,7 +87,7 @@ fn a_name_that_is_no_file_name_is_refused() {
     let environment = TestEnvironment::new();
     for wrong in ["", "../lead", "a b", ".", "a\nb", &"x".repeat(65)] {
         let (out, err) = check(&mut environment.ringer(&["listen", "--timeout", "0", "--as", wrong]), 64);
-        assert!(out.is_empty() && err.contains("try: ringer listen --as"), "{wrong:?}: {err}");
+        assert!(out.is_empty() && err.contains("hint: ringer listen --as"), "{wrong:?}: {err}");
     }
 }
 

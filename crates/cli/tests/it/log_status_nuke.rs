@@ -176,7 +176,7 @@ fn nuke_without_a_terminal_needs_to_be_told() {
     let environment = TestEnvironment::new();
     environment.notify("hello");
     let (_, err) = check(&mut environment.ringer(&["nuke"]), 64);
-    assert!(err.contains("hello") && err.contains("try: ringer nuke --yes"), "{err}");
+    assert!(err.contains("hello") && err.contains("hint: ringer nuke --yes"), "{err}");
     assert_eq!(environment.texts(), ["hello"]);
 }
 
@@ -200,7 +200,7 @@ fn nuke_removes_what_belongs_to_the_repository_and_nothing_else() {
     let (out, err) = check(&mut nuke, 0);
     let report = ringer::json(&out);
     assert_eq!((&report["messages_removed"], &report["listeners_ended"]), (&json!(2), &json!(1)));
-    assert!(err.find("here").expect("the unread are listed") < err.find("about to remove").unwrap(), "{err}");
+    assert!(err.find("here").expect("the unread are listed") < err.find("This deletes").unwrap(), "{err}");
     listener.signal(Signal::CONT);
     let (printed, exit) = listener.end();
     assert_eq!((printed.len(), exit), (0, None), "it was ended");
@@ -233,12 +233,12 @@ fn nuke_asks_at_a_terminal() {
     };
     for no in ["n\n", "\n", "yess\n", "\u{4}"] {
         let (written, exit) = nuke(no);
-        assert!(exit == 0 && written.contains("nothing was removed"), "{no:?}: {written}");
-        assert!(written.find("hello").unwrap() < written.find("really?").unwrap(), "{written}");
+        assert!(exit == 0 && written.contains("Nothing was deleted."), "{no:?}: {written}");
+        assert!(written.find("hello").unwrap() < written.find("Delete?").unwrap(), "{written}");
     }
     assert_eq!(log(&environment, &[]), ["hello"]);
     let (written, exit) = nuke("y\n");
-    assert!(exit == 0 && written.contains("removed 1 messages"), "{written}");
+    assert!(exit == 0 && written.contains("deleted 1 messages"), "{written}");
     assert!(log(&environment, &[]).is_empty());
 }
 
@@ -246,7 +246,7 @@ fn nuke_asks_at_a_terminal() {
 fn nuke_outside_a_repository_is_64() {
     let environment = TestEnvironment::new();
     let (_, err) = check(environment.ringer(&["nuke", "--yes"]).current_dir(environment.path()), 64);
-    assert!(err.contains("no git repository"), "{err}");
+    assert!(err.contains("not a git repository"), "{err}");
 }
 
 #[test]

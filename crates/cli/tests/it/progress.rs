@@ -31,7 +31,7 @@ fn a_terminal_that_would_misread_it_gets_none() {
 fn wrong_values_are_64_with_what_to_type() {
     for wrong in [&["101"][..], &["-1"], &["half"], &["error", "101"], &["42", "43"], &["done", "1"]] {
         let (out, err) = check(ringer(&["progress"]).args(wrong), 64);
-        assert!(out.is_empty() && err.contains("try: ringer progress"), "{wrong:?}: {err}");
+        assert!(out.is_empty() && err.contains("hint: ringer progress"), "{wrong:?}: {err}");
     }
 }
 
@@ -39,7 +39,7 @@ fn wrong_values_are_64_with_what_to_type() {
 fn without_a_terminal_it_is_69() {
     for term in ["xterm-kitty", "dumb"] {
         let (_, err) = check(ringer(&["progress", "42"]).env("TERM", term), 69);
-        assert!(err.contains("no terminal at hand") && err.contains("--stdout"), "{err}");
+        assert!(err.contains("no controlling terminal") && err.contains("--stdout"), "{err}");
     }
 }
 

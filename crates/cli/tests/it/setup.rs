@@ -107,8 +107,8 @@ fn it_writes_backs_up_tells_and_takes_everything_back() {
     let person = Person::with(&["claude"]);
     person.write(".claude/settings.json", SETTINGS);
     let (out, err) = check(&mut person.setup(&["--yes"]), 0);
-    assert!(err.contains("wrote ") && err.contains("the old one is "), "{err}");
-    assert!(out.contains("sent a test notification"), "{out}");
+    assert!(err.contains("wrote ") && err.contains("backup: "), "{err}");
+    assert!(out.contains("Sent a test notification"), "{out}");
     let written = person.read(".claude/settings.json");
     assert!(written.contains("// my own") && written.contains("say done"), "{written}");
     for event in ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"] {
@@ -118,14 +118,14 @@ fn it_writes_backs_up_tells_and_takes_everything_back() {
     assert_eq!(person.read(&format!(".claude/{backup}")), SETTINGS);
     let id = out.rsplit(' ').next().expect("an id").trim();
     let again = check(&mut person.setup(&[]), 0).0;
-    assert!(again.contains("everything is set up already"), "100 runs are one: {again}");
+    assert!(again.contains("Already set up"), "100 runs are one: {again}");
     assert_eq!(person.read(".claude/settings.json"), written);
     assert!(person.environment.run(&["why", id]).contains("sent by system to person"));
 
     let (_, err) = check(&mut person.setup(&["--remove", "--yes"]), 0);
     assert!(err.contains("wrote "), "{err}");
     assert_eq!(person.read(".claude/settings.json"), SETTINGS, "to the byte");
-    assert!(check(&mut person.setup(&["--remove", "--yes"]), 0).0.contains("nothing of ours is there"));
+    assert!(check(&mut person.setup(&["--remove", "--yes"]), 0).0.contains("nothing to remove"));
 }
 
 #[test]
@@ -147,12 +147,15 @@ fn the_person_is_asked_and_the_answer_counts() {
     let person = Person::with(&["claude"]);
     for no in ["n\n", "\n", "maybe\n"] {
         let (shown, exit) = person.typed(no);
-        assert!(shown.contains("write this? [y/N]") && shown.contains("nothing was changed"), "{shown}");
+        assert!(
+            shown.contains("Write these changes? [y/N]") && shown.contains("Nothing was changed."),
+            "{shown}"
+        );
         assert_eq!(exit, 0);
         assert_eq!(person.claude_files(), Vec::<String>::new());
     }
     let (shown, exit) = person.typed("y\n");
-    assert!(exit == 0 && shown.contains("sent a test notification"), "{shown}");
+    assert!(exit == 0 && shown.contains("Sent a test notification"), "{shown}");
     assert_eq!(person.claude_files(), ["settings.json"]);
 }
 
@@ -161,7 +164,10 @@ fn where_there_is_nobody_to_ask_nothing_is_written() {
     let person = Person::with(&["claude"]);
     for arguments in [&[][..], &["--json"]] {
         let (_, err) = check(&mut person.setup(arguments), 64);
-        assert!(err.contains("nobody to ask") && err.contains("ringer setup --yes"), "{err}");
+        assert!(
+            err.contains("standard input is not a terminal") && err.contains("ringer setup --yes"),
+            "{err}"
+        );
     }
     assert_eq!(person.claude_files(), Vec::<String>::new());
 }
@@ -196,7 +202,7 @@ fn in_a_repository() {
     assert!(!settings.exists());
     let mut outside = person.setup(&["--project", "--yes"]);
     let (_, err) = check(outside.current_dir(person.environment.path()), 64);
-    assert!(err.contains("no git repository"), "{err}");
+    assert!(err.contains("not a git repository"), "{err}");
 }
 
 #[test]
@@ -211,7 +217,7 @@ fn a_broken_file_is_refused_and_left_alone() {
         person.write(name, text);
         for arguments in [&[client, "--yes"][..], &[client, "--dry-run"], &[client, "--yes", "--json"]] {
             let (out, err) = check(&mut person.setup(arguments), 78);
-            assert!(err.contains(name) && err.contains("it was not touched"), "{client}: {err}");
+            assert!(err.contains(name) && err.contains("was not changed"), "{client}: {err}");
             assert!(!err.contains('\u{1b}') && !out.contains('\u{1b}'), "{err:?}");
         }
         assert_eq!(person.read(name), text);
@@ -222,7 +228,7 @@ fn a_broken_file_is_refused_and_left_alone() {
 fn names_that_are_wrong_and_machines_without_agents() {
     let person = Person::with(&[]);
     let (_, err) = check(&mut person.setup(&["emacs", "--yes"]), 64);
-    assert!(err.contains("there are claude, codex, gemini, opencode, cursor, copilot, aider"), "{err}");
+    assert!(err.contains("known: claude, codex, gemini, opencode, cursor, copilot, aider"), "{err}");
     let (_, err) = check(&mut person.setup(&["--yes"]), 69);
     assert!(err.contains("ringer setup claude"), "{err}");
     check(&mut person.setup(&["claude", "--yes"]), 0);
@@ -238,7 +244,7 @@ fn a_reader_who_leaves_early_breaks_nothing() {
     let mut first = String::new();
     BufReader::with_capacity(1, child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert!(check(&mut person.setup(&[]), 0).0.contains("everything is set up already"));
+    assert!(check(&mut person.setup(&[]), 0).0.contains("Already set up"));
     // Nor one who is not there at all, on either stream.
     let person = Person::with(&["claude"]);
     let mut child = person.setup(&["--yes"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

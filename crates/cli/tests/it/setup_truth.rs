@@ -32,7 +32,7 @@ fn claude_code_does_not_read_a_file_with_comments() {
     let plain = person.read(".claude/settings.json").replace("  // mine\n", "");
     person.write(".claude/settings.json", &plain);
     let (out, err) = check(&mut person.setup(&["--yes"]), 0);
-    assert!(out.contains("everything is set up already") && !err.contains("does not read"), "{out}{err}");
+    assert!(out.contains("Already set up") && !err.contains("does not read"), "{out}{err}");
     check_row(&person, "agent claude", "ok", "set up; it has not called yet", "start claude once");
     let mut hook = person.environment.ringer(&["hook", "claude", "Stop"]);
     let stop =

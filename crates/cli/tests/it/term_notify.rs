@@ -53,7 +53,7 @@ fn wrong_arguments_are_64_and_say_why() {
         (&["--channel", "pigeon", "x"][..], "terminal_bell"),
         (&["--id", "a;b", "x"], "';'"),
         (&["--id", "", "x"], "empty"),
-        (&[""], "nothing to say"),
+        (&[""], "the message is empty"),
         (&[], "<BODY>"),
     ] {
         let (out, err) = check(ringer(&["term", "notify"]).args(wrong), 64);
@@ -67,7 +67,7 @@ fn wrong_arguments_are_64_and_say_why() {
 #[test]
 fn without_a_terminal_it_is_69_and_says_what_to_do() {
     let (_, err) = check(&mut ringer(&["term", "notify", "hello"]), 69);
-    assert!(err.contains("no terminal at hand") && err.contains("--stdout"), "{err}");
+    assert!(err.contains("no controlling terminal") && err.contains("--stdout"), "{err}");
 }
 
 #[test]

@@ -65,6 +65,6 @@ fn what_people_read_is_harmless() {
 #[test]
 fn what_cannot_be_read_is_66() {
     let (_, err) = check(&mut ringer(&["term", "scan", "/nonexistent/file"]), 66);
-    assert!(err.contains("/nonexistent/file") && err.contains("try:"), "{err}");
+    assert!(err.contains("/nonexistent/file") && err.contains("hint:"), "{err}");
     check(&mut ringer(&["term", "scan", "/"]), 66);
 }

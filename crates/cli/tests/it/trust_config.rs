@@ -37,7 +37,7 @@ fn with_config(environment: &TestEnvironment, arguments: &[&str], path: &Path) -
 fn every_problem_is_told_where_it_is() {
     let environment = TestEnvironment::new();
     for (text, expected) in [
-        ("[notify]\nrign = false\n", &["2:1: unknown key notify.rign\n  try: did you mean \"ring\"?"][..]),
+        ("[notify]\nrign = false\n", &["2:1: unknown key notify.rign\nhint: did you mean \"ring\"?"][..]),
         ("[notify]\n\nreorder = 7\n", &["3:11: notify.reorder is a number; expected true or false"]),
         ("a = 1\nidle_threshold_ms = 0\n", &["1:1: unknown key a", "2:21: idle_threshold_ms is 0"]),
         ("[notify\n", &["1:8: "]),
@@ -50,7 +50,7 @@ fn every_problem_is_told_where_it_is() {
             for expected in expected {
                 assert!(err.contains(&format!("config.toml:{expected}")), "{text}: {err}");
             }
-            assert!(err.contains("in the settings\n  try: ringer config show --default"), "{err}");
+            assert!(err.contains("in the configuration\nhint: ringer config show --default"), "{err}");
             assert!(!err.contains('\x1b'), "{err:?}");
         }
     }
@@ -61,13 +61,13 @@ fn fine_files_are_said_to_be() {
     let environment = TestEnvironment::new();
     let path = own(&environment, "[notify]\nring = false\n");
     let (out, err) = check(&mut with_config(&environment, &["config", "check"], &path), 0);
-    assert_eq!((out, err.as_str()), (format!("{}: fine\n", path.display()), ""));
+    assert_eq!((out, err.as_str()), (format!("{}: ok\n", path.display()), ""));
     let gone = environment.path().join("gone.toml");
     let (out, _) = check(&mut with_config(&environment, &["config", "check"], &gone), 0);
-    assert!(out.contains("gone.toml: fine, it is not there"), "{out}");
+    assert!(out.contains("gone.toml: no config file; using defaults"), "{out}");
     let file = repository_file(&environment, PROGRAMS);
     let (out, _) = check(&mut with_config(&environment, &["config", "check"], &path), 0);
-    assert!(out.contains(&format!("{}: fine\n", file.display())), "{out}");
+    assert!(out.contains(&format!("{}: ok\n", file.display())), "{out}");
     // Whoever names a file means one.
     let (_, err) = check(&mut environment.ringer(&["config", "check", "gone.toml"]), 66);
     assert!(err.contains("cannot open gone.toml"), "{err}");
@@ -129,11 +129,14 @@ fn nothing_runs_before_it_is_trusted_and_changes_ask_again() {
     let environment = TestEnvironment::new();
     let file = repository_file(&environment, PROGRAMS);
     let shown = || check(&mut environment.ringer(&["config", "show"]), 0);
-    assert!(shown().1.contains("not trusted: 2 of the programs in") && !shown().0.contains("triage"));
+    assert!(shown().1.contains("left out 2 programs in") && !shown().0.contains("triage"));
     // Nobody can be asked, so nothing is trusted.
     let (_, err) = check(&mut environment.ringer(&["trust"]), 64);
     assert!(err.contains("not trusted  hook \"triage\": [\"true\", \"a b\"]"), "{err}");
-    assert!(err.contains("[\"direnv\", \"reload\"] in ") && err.contains("try: ringer trust --yes"), "{err}");
+    assert!(
+        err.contains("[\"direnv\", \"reload\"] in ") && err.contains("hint: ringer trust --yes"),
+        "{err}"
+    );
     assert!(trusted(&environment).is_empty());
 
     let report = json(&environment.run(&["trust", "--yes", "--json"]));
@@ -150,9 +153,9 @@ fn nothing_runs_before_it_is_trusted_and_changes_ask_again() {
     assert!(err.contains("not trusted  hook") && err.contains("  trusted      watch"), "{err}");
 
     let (_, err) = check(&mut environment.ringer(&["trust", "--remove"]), 0);
-    assert!(err.contains("no longer trusted: 2 of") && trusted(&environment).is_empty(), "{err}");
+    assert!(err.contains("removed trust from 2 programs") && trusted(&environment).is_empty(), "{err}");
     let (_, err) = check(&mut environment.ringer(&["trust", "--list"]), 0);
-    assert!(err.contains("nothing is trusted"), "{err}");
+    assert!(err.contains("No trusted programs."), "{err}");
 }
 
 #[test]
@@ -163,7 +166,7 @@ fn the_person_is_asked_and_the_answer_counts() {
     let variables = [("RINGER_HOME", home.to_str().expect("UTF-8")), ("RINGER_HUB", "off")];
     let answer = |typed| typed_in_terminal(&["trust"], &variables, &environment.repository(), typed);
     let (shown, exit) = answer("n\n");
-    assert!(shown.contains("really? [y/N]") && shown.contains("nothing was trusted") && exit == 0, "{shown}");
+    assert!(shown.contains("run? [y/N]") && shown.contains("Nothing was trusted.") && exit == 0, "{shown}");
     assert!(trusted(&environment).is_empty());
     let (shown, exit) = answer("y\n");
     assert!(shown.contains("trusted 2 more") && exit == 0, "{shown}");
@@ -174,7 +177,7 @@ fn the_person_is_asked_and_the_answer_counts() {
 fn what_cannot_be_trusted() {
     let environment = TestEnvironment::new();
     let (_, err) = check(&mut environment.ringer(&["trust"]), 0);
-    assert!(err.contains("nothing to trust: ") && err.contains("is not there"), "{err}");
+    assert!(err.contains("nothing to trust: ") && err.contains("does not exist"), "{err}");
     repository_file(&environment, "[[mute]]\n");
     let (_, err) = check(&mut environment.ringer(&["trust", "--yes"]), 78);
     assert!(err.contains(".ringer.toml:1:") && !environment.home().exists(), "{err}");
@@ -184,7 +187,7 @@ fn what_cannot_be_trusted() {
     let outside = environment.path().join("outside");
     fs::create_dir(&outside).expect("a directory");
     let (_, err) = check(environment.ringer(&["trust"]).arg(&outside), 64);
-    assert!(err.contains("no git repository"), "{err}");
+    assert!(err.contains("not a git repository"), "{err}");
     check(&mut environment.ringer(&["trust", "nowhere"]), 66);
     check(&mut environment.ringer(&["trust", "nowhere", "--remove"]), 0);
 }
@@ -207,7 +210,7 @@ fn a_broken_list_is_not_overwritten() {
     fs::write(&list, "{").expect("a file");
     for arguments in [&["trust", "--yes"][..], &["trust", "--list"], &["trust", "--remove"]] {
         let (_, err) = check(&mut environment.ringer(arguments), 65);
-        assert!(err.contains("try: rm "), "{err}");
+        assert!(err.contains("hint: rm "), "{err}");
     }
     assert_eq!(fs::read_to_string(&list).expect("a file"), "{");
 }

@@ -56,12 +56,12 @@ fn said(response: Response<Body>) -> String {
 pub(super) fn unreachable(host: &str, error: &ureq::Error) -> Error {
     let why = match error {
         ureq::Error::Timeout(_) => "no answer in time".to_owned(),
-        ureq::Error::HostNotFound => "there is no such host".to_owned(),
+        ureq::Error::HostNotFound => "host not found".to_owned(),
         ureq::Error::ConnectionFailed => "cannot connect".to_owned(),
         ureq::Error::Io(error) => error.to_string(),
         ureq::Error::Rustls(error) => format!("TLS: {error}"),
         ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
-            return Error::Address("it is no address that can be sent to");
+            return Error::Address("it cannot be sent to");
         }
         _ => "the connection failed".to_owned(),
     };

@@ -49,9 +49,9 @@ pub struct Request {
 impl Request {
     /// Builds the request for a note.
     pub fn build(service: Service, url: &str, note: &Note) -> Result<Self, Error> {
-        let uri: Uri = url.trim().parse().map_err(|_| Error::Address("it is no address"))?;
+        let uri: Uri = url.trim().parse().map_err(|_| Error::Address("it is not a URL"))?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
-            return Err(Error::Address("it has to begin with https:// or http://"));
+            return Err(Error::Address("it must begin with https:// or http://"));
         }
         let host = uri.host().filter(|host| !host.is_empty()).ok_or(Error::Address("it names no host"))?;
         let (url, body) = match service {
@@ -218,7 +218,10 @@ mod tests {
         {
             let Err(error) = Request::build(Service::Ntfy, url, &example()) else { panic!("{url}") };
             let error = error.to_string();
-            assert!(error.starts_with("the address of the webhook") && !error.contains("secret"), "{error}");
+            assert!(
+                error.starts_with("the webhook's url is invalid") && !error.contains("secret"),
+                "{error}"
+            );
         }
     }
 

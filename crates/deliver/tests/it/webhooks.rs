@@ -66,7 +66,7 @@ async fn a_refusal_and_a_redirect_are_not_tried_again() {
         let error = deliver(&webhook(Service::Slack, &format!("{address}/T/secret")), 5).await;
         let Err(error @ Error::Refused { .. }) = error else { panic!("{error:?}") };
         let words = error.to_string();
-        assert!(words.starts_with("127.0.0.1 refused it: ") && !words.contains("secret"), "{words}");
+        assert!(words.starts_with("127.0.0.1 rejected it: ") && !words.contains("secret"), "{words}");
         assert_eq!(sent.recv().expect("a request").line, "POST /T/secret HTTP/1.1");
         assert!(sent.try_recv().is_err(), "once only");
     }
@@ -100,7 +100,7 @@ async fn it_gives_up_in_the_end() {
     let error = deliver(&webhook(Service::Json, &address), 3).await.expect_err("never taken");
     assert_eq!(
         error.to_string(),
-        "given up after 3 attempts: 127.0.0.1 did not take it: 503 Service Unavailable: no"
+        "gave up after 3 attempts: 127.0.0.1 did not accept it: 503 Service Unavailable: no"
     );
     let (address, sent) = serve(vec![Reply::Head("429 Too Many Requests\r\nretry-after: 86400\r\n"), OK]);
     let error = deliver(&webhook(Service::Json, &address), 3).await.expect_err("not today");
@@ -116,7 +116,7 @@ async fn a_server_that_never_answers_costs_one_timeout() {
         ..webhook(Service::Json, &format!("{address}/secret"))
     };
     let error = send(&webhook).await.expect_err("no answer");
-    assert_eq!(error.to_string(), "127.0.0.1 did not take it: no answer in time");
+    assert_eq!(error.to_string(), "127.0.0.1 did not accept it: no answer in time");
 }
 
 #[tokio::test]
@@ -133,5 +133,5 @@ async fn nobody_there_is_worth_another_attempt() {
 async fn an_endless_answer_is_cut() {
     let (address, _sent) = serve(vec![Reply::Endless]);
     let error = send(&webhook(Service::Json, &address)).await.expect_err("refused");
-    assert_eq!(error.to_string(), "127.0.0.1 refused it: 400 Bad Request: full");
+    assert_eq!(error.to_string(), "127.0.0.1 rejected it: 400 Bad Request: full");
 }

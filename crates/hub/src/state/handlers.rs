@@ -181,7 +181,7 @@ impl HubState {
         let named = target.workspace_id.as_deref().map(WorkspaceId::new);
         match named.or_else(|| surface.as_ref().and_then(workspace_of)) {
             Some(workspace) => Ok(Place { workspace, surface }),
-            None if surface.is_some() => Err(ApiError::new("not_found", "no such surface is known")),
+            None if surface.is_some() => Err(ApiError::new("not_found", "unknown surface")),
             None => Err(ApiError::params("id, workspace_id, surface_id or all is missing")),
         }
     }
@@ -190,7 +190,7 @@ impl HubState {
         self.write_changes(now);
         crate::why::explain(&mut self.journal, Some(self.notifications.store()), id, &self.clock)
             .map_err(|error| unavailable(&error))?
-            .ok_or_else(|| ApiError::new("not_found", format!("the journal has no message {id}")))
+            .ok_or_else(|| ApiError::new("not_found", format!("unknown message {id}")))
     }
 
     fn focus_changed(&mut self, now: Now, params: &FocusParams) -> Value {
@@ -238,7 +238,7 @@ impl HubState {
             "low" => Priority::Low,
             other => {
                 return Err(ApiError::params(format!(
-                    "there is no priority {other:?}; there are immediate, high, medium, low"
+                    "unknown priority {other:?} (known: immediate, high, medium, low)"
                 )));
             }
         };
@@ -258,7 +258,7 @@ impl HubState {
         let is_known = |wanted: &Observation| ringer_core::source_names().any(|name| name == wanted.source);
         if let Some(unknown) = observations.iter().find(|observation| !is_known(observation)) {
             let known: Vec<&str> = ringer_core::source_names().collect();
-            let why = format!("there is no source {:?}; there are {}", unknown.source, known.join(", "));
+            let why = format!("unknown source {:?} (known: {})", unknown.source, known.join(", "));
             return Err(ApiError::params(why));
         }
         for observation in observations {
@@ -337,7 +337,7 @@ impl HubState {
             (Some(id), _) => {
                 let id = message_id(id)?;
                 if self.notifications.get(&id).is_none() && !self.is_still_to_be_read(&id) {
-                    return Err(ApiError::new("not_found", format!("there is no notification {id}")));
+                    return Err(ApiError::new("not_found", format!("unknown notification {id}")));
                 }
                 MarkTarget::Message(id)
             }
@@ -388,9 +388,12 @@ impl HubState {
         let found = self.notifications.get(id).cloned();
         found.ok_or_else(|| {
             if self.is_still_to_be_read(id) {
-                ApiError::new("busy", "the hub is still reading older messages, and has not come to this one")
+                ApiError::new(
+                    "busy",
+                    "the hub is still processing older messages and has not reached this one",
+                )
             } else {
-                ApiError::new("not_found", format!("there is no notification {id}"))
+                ApiError::new("not_found", format!("unknown notification {id}"))
             }
         })
     }

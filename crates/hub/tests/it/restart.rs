@@ -124,7 +124,7 @@ fn a_loop_that_panics_is_an_error_and_the_next_hub_takes_its_messages() {
     let id = hub.send_from("broken:1", "hello");
     let plugs = Extensions { hosts: vec![Box::new(BrokenHost)], ..Extensions::default() };
     let error = hub.run_here(plugs).expect_err("it panicked").to_string();
-    assert_eq!(error, "the hub ended by an error of its own: an error that the test made");
+    assert_eq!(error, "the hub stopped because of an internal error: an error that the test made");
     let log = std::fs::read_to_string(hub.home().path().join("hub.log")).expect("a log");
     assert!(log.contains("an error in Ringer: ") && log.contains("an error that the test made"), "{log}");
     hub.begin();

@@ -111,7 +111,7 @@ impl Check {
 pub(crate) fn reason(failure: &Failure) -> String {
     let words = failure.to_string();
     let first = words.lines().next().unwrap_or_default();
-    first.strip_prefix("ringer: ").unwrap_or(first).to_owned()
+    first.strip_prefix("error: ").unwrap_or(first).to_owned()
 }
 
 #[cfg(test)]

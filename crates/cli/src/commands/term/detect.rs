@@ -8,12 +8,11 @@ use crate::output::{print_json, print_text};
 use crate::probe::detect_and_ask;
 use crate::terminal::apple_bell;
 
-/// Say which terminal this is, what tells so, and how it would be notified
+/// Detect this terminal and the notification method it supports
 ///
-/// The terminal is named as Claude Code would name it, with the row of its
-/// table that matched. Multiplexers, the terminal around them and SSH are told
-/// beside it. In a terminal, it is asked for its version once, and the answer
-/// is kept.
+/// Names the terminal as Claude Code does, and shows what identified it, the
+/// multiplexers, the outer terminal and SSH. The terminal is queried for its
+/// version once; the answer is kept.
 ///
 /// Examples:
 ///   ringer term detect

@@ -8,10 +8,10 @@ use crate::output::{json, print_bytes, print_line, say};
 use crate::probe::detect_and_ask;
 use crate::terminal::{apple_bell, random_id, write_to_terminal};
 
-/// Tell the person at this terminal something, through the terminal itself
+/// Show a notification through this terminal; it is not stored
 ///
-/// Goes to the controlling terminal, so it works from inside a pipeline, and
-/// prints the method that was used.
+/// Writes to the controlling terminal, so it works inside a pipeline, and prints
+/// the method used.
 ///
 /// Examples:
 ///   ringer term notify "tests pass"
@@ -21,21 +21,21 @@ use crate::terminal::{apple_bell, random_id, write_to_terminal};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// What to say
+    /// Message text
     body: String,
-    /// The way to take instead of the best this terminal has
+    /// Terminal channel to use instead of the best one
     #[arg(long, value_name = "CHANNEL", default_value = "auto", value_parser = parse_channel)]
     channel: Channel,
-    /// Who speaks, or what it is about
+    /// Title
     #[arg(long)]
     title: Option<String>,
-    /// The notification's id, where the channel has ids: the same one again updates it
+    /// Notification id, for channels that have ids: sending it again updates the notification
     #[arg(long, value_parser = parse_id)]
     id: Option<NotificationId>,
-    /// Write the sequence to standard output instead of the terminal; the report goes to standard error then
+    /// Write the escape sequence to standard output, and the report to standard error
     #[arg(long)]
     stdout: bool,
-    /// Report as one JSON object
+    /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -53,9 +53,7 @@ struct Report<'a> {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.body.trim().is_empty() {
-        return Err(
-            Failure::usage("there is nothing to say: the body is empty").hint("ringer term notify \"hello\"")
-        );
+        return Err(Failure::usage("the message is empty").hint("ringer term notify \"hello\""));
     }
     let detection = detect_and_ask();
     let choice = choose_method(arguments.channel, &detection, apple_bell(&detection));
@@ -97,7 +95,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 fn parse_channel(name: &str) -> Result<Channel, String> {
     name.parse().map_err(|error| {
         let names: Vec<&str> = CHANNELS.iter().map(|(name, _)| *name).collect();
-        format!("{error}; there are {}", names.join(", "))
+        format!("{error} (known: {})", names.join(", "))
     })
 }
 

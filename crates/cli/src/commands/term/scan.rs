@@ -11,11 +11,10 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{say, settle};
 
-/// Say what a program told its terminal: notifications, titles, progress, bells
+/// Find notifications, titles, progress and bells in terminal output
 ///
-/// Reads what the program wrote (a recording, or a pipe that is still growing)
-/// and prints one line per event, with the offset at which its sequence starts.
-/// Memory use does not grow with the input.
+/// Reads a recording or a pipe and prints one line per event, with the offset of
+/// its escape sequence. Memory use does not grow with the input.
 ///
 /// Examples:
 ///   script -q -c claude session.raw; ringer term scan session.raw
@@ -24,7 +23,7 @@ use crate::output::{say, settle};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The file to read; `-` is standard input
+    /// File to read; `-` is standard input
     #[arg(default_value = "-")]
     file: PathBuf,
     /// Print one JSON object per event
@@ -38,13 +37,13 @@ const BUFFER: usize = 256 * 1024;
 pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.file == Path::new("-") {
         if io::stdin().is_terminal() {
-            say("ringer: reading from the terminal; Ctrl-D ends it");
+            say("note: reading from the terminal; press Ctrl-D to end");
         }
         return scan(io::stdin().lock(), "standard input", arguments.json);
     }
     let name = arguments.file.display().to_string();
     let file = File::open(&arguments.file).map_err(|error| {
-        Failure::open(&name, error).hint("ringer term scan FILE, or pipe a recording into ringer term scan")
+        Failure::open(&name, error).hint("ringer term scan FILE   # or: some-program | ringer term scan")
     })?;
     scan(file, &name, arguments.json)
 }

@@ -163,7 +163,7 @@ fn a_newer_journal_is_69_and_not_touched() {
     {
         let (out, err) = check(&mut environment.ringer(arguments), 69);
         assert!(out.is_empty() && err.contains("schema 99"), "{err}");
-        assert!(err.contains("try: upgrade ringer") && err.contains("not touched"), "{err}");
+        assert!(err.contains("hint: upgrade ringer") && err.contains("not changed"), "{err}");
     }
     assert!(fs::read(environment.database()).unwrap() == newer);
     assert!(!aside(&environment, 1).exists());

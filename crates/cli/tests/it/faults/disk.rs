@@ -70,7 +70,7 @@ fn check_list(mounts: &Mounts<'_>, exit: i32, why: &str) -> String {
     let runtime = tempfile::tempdir().expect("a directory");
     let mut list = mounts.ringer(&["list"]);
     let (out, err) = check(list.env_remove("RINGER_HUB").env("XDG_RUNTIME_DIR", runtime.path()), exit);
-    assert!(err.contains("the hub cannot start, going on without it: ") && err.contains(why), "{err}");
+    assert!(err.contains("the hub cannot start, continuing without it: ") && err.contains(why), "{err}");
     let mut status = mounts.ringer(&["hub", "status"]);
     let (said, _) = check(status.env("XDG_RUNTIME_DIR", runtime.path()), 0);
     assert!(

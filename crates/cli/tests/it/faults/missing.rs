@@ -13,7 +13,7 @@ fn without_any_home_it_is_73_and_says_what_to_set() {
     for arguments in [&["notify", "hello"][..], &["listen", "--timeout", "0"], &["status"]] {
         let (out, err) = check(environment.ringer(arguments).env_remove("RINGER_HOME"), 73);
         assert!(out.is_empty() && err.contains("HOME is not set"), "{err}");
-        assert!(err.contains("try: RINGER_HOME=/some/directory"), "{err}");
+        assert!(err.contains("hint: RINGER_HOME=/some/directory"), "{err}");
     }
 }
 
@@ -42,7 +42,7 @@ fn a_home_that_is_a_file_is_refused_by_its_name() {
     for arguments in [&["notify", "hello"][..], &["listen", "--timeout", "0"]] {
         let (out, err) = check(&mut environment.ringer(arguments), 73);
         let home = environment.home().display().to_string();
-        assert!(out.is_empty() && err.contains(&home) && err.contains("try: "), "{err}");
+        assert!(out.is_empty() && err.contains(&home) && err.contains("hint: "), "{err}");
     }
     assert_eq!(fs::read(environment.home()).unwrap(), b"precious");
 }

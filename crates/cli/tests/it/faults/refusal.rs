@@ -22,7 +22,7 @@ fn check(arguments: &[&OsStr], input: &[u8], exit: i32, why: &str) {
     let err = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(exit), "{err}");
     assert!(output.stdout.is_empty() && err.contains(why), "{err}");
-    assert!(err.contains("\n  try: ") || err.contains("try '--help'"), "it does not say what to do: {err}");
+    assert!(err.contains("\nhint: ") || err.contains("try '--help'"), "it does not say what to do: {err}");
     assert!(environment.drain().is_empty() && environment.run(&["log", "--everywhere"]).is_empty());
 }
 
@@ -52,8 +52,8 @@ fn too_long_on_standard_input() {
 
 #[test]
 fn too_long_as_an_argument() {
-    check(&words(&[&"x".repeat(LIMIT + 1)]), b"", 65, "65537 bytes, and 65536 is the most");
-    check(&words(&[&"é".repeat(LIMIT / 2 + 1)]), b"", 65, "65536 is the most");
+    check(&words(&[&"x".repeat(LIMIT + 1)]), b"", 65, "65537 bytes; the limit is 65536");
+    check(&words(&[&"é".repeat(LIMIT / 2 + 1)]), b"", 65, "the limit is 65536");
 }
 
 #[test]
@@ -79,13 +79,13 @@ fn names_that_cannot_be_kept() {
     for (option, what) in
         [("--from", "sender"), ("--to", "agent"), ("--key", "key"), ("--question-id", "question id")]
     {
-        check(&words(&[option, "a\nb", "x"]), b"", 65, &format!("the {what} has a '\\n' in it"));
-        check(&words(&[option, &long, "x"]), b"", 65, "256 is the most");
+        check(&words(&[option, "a\nb", "x"]), b"", 65, &format!("the {what} contains '\\n'"));
+        check(&words(&[option, &long, "x"]), b"", 65, "the limit is 256");
         check(&words(&[option, "", "x"]), b"", 64, &format!("the {what} is empty"));
     }
     for option in ["--title", "--subtitle"] {
         check(&words(&[option, " ", "x"]), b"", 64, "is empty");
-        check(&words(&[option, &"x".repeat(4097), "x"]), b"", 65, "4096 is the most");
+        check(&words(&[option, &"x".repeat(4097), "x"]), b"", 65, "the limit is 4096");
     }
 }
 

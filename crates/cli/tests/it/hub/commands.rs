@@ -83,7 +83,7 @@ fn reading_unreading_and_clearing() {
     assert_eq!(world.run(&["clear", "--all-read"]), "2 removed\n");
     assert_eq!(world.bodies(&[]), ["c"]);
     assert_eq!(world.json(&["clear", &ids[2], "--json"]), json!({ "removed": 1 }));
-    assert_eq!(world.run(&["list"]), "nothing to see\n");
+    assert_eq!(world.run(&["list"]), "No notifications.\n");
     assert_eq!(world.bodies(&["--all"]), ["c", "b", "a"], "the journal keeps them");
 
     world.notify(&["d"]);
@@ -103,14 +103,14 @@ fn wrong_arguments_end_with_the_code_of_their_kind() {
     world.run(&["hub", "start"]);
     for command in ["read", "unread", "clear"] {
         let complaint = world.fails(&[command], 64);
-        assert!(complaint.contains("nothing says which notifications"), "{complaint}");
+        assert!(complaint.contains("no notification given"), "{complaint}");
         let complaint = world.fails(&[command, nobody], 65);
-        assert!(complaint.contains(&format!("there is no notification {nobody}")), "{complaint}");
+        assert!(complaint.contains(&format!("unknown notification {nobody}")), "{complaint}");
         assert!(complaint.contains("ringer list --all"), "{complaint}");
         world.fails(&[command, "no id at all"], 65);
         world.fails(&[command, nobody, "--workspace", "w"], 64);
         let complaint = world.fails(&[command, "--surface", "tty:/dev/pts/999@1"], 65);
-        assert!(complaint.contains("no such surface"), "{complaint}");
+        assert!(complaint.contains("unknown surface"), "{complaint}");
     }
     world.fails(&["read", "--all", nobody], 64);
     world.fails(&["unread", "--all"], 64);
@@ -123,10 +123,7 @@ fn wrong_arguments_end_with_the_code_of_their_kind() {
     world.fails(&["toast", " "], 64);
     world.fails(&["toast", "--remove", "--key", "k", "x"], 64);
     let complaint = world.fails(&["observe", "the weather", "rain"], 64);
-    assert!(
-        complaint.contains("there is no source") && complaint.contains("mcp-connectivity"),
-        "{complaint}"
-    );
+    assert!(complaint.contains("unknown source") && complaint.contains("mcp-connectivity"), "{complaint}");
     world.fails(&["observe", "settings", "{ no json"], 65);
     world.fails(&["watch", "--after", "-1"], 64);
     world.fails(&["hub", "dance"], 64);
@@ -136,13 +133,13 @@ fn wrong_arguments_end_with_the_code_of_their_kind() {
 fn jumping_picks_the_newest_unread_and_leaves_it_so_where_it_cannot_go() {
     let world = HubWorld::new();
     world.run(&["hub", "start"]);
-    assert_eq!(world.run(&["jump"]), "nothing is unread\n");
+    assert_eq!(world.run(&["jump"]), "No unread notifications.\n");
     assert_eq!(world.json(&["jump", "--json"]), Value::Null);
     let older = world.notify(&["older"]);
     let newer = world.notify(&["newer"]);
     // It came from no terminal, so nothing can be brought to the front, and nobody has seen it.
     let complaint = world.fails(&["jump"], 69);
-    assert!(complaint.contains("it stays unread: it came from no terminal"), "{complaint}");
+    assert!(complaint.contains("the notification stays unread: it came from no terminal"), "{complaint}");
     assert!(complaint.contains(&format!("ringer read {newer}")), "{complaint}");
     let (out, _) = check(&mut world.ringer(&["jump", &older, "--json"]), 69);
     let opened = crate::ringer::json(&out);

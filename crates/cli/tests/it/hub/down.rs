@@ -35,9 +35,9 @@ fn marks_wait_for_the_next_hub() {
     check(&mut off(&world, &["clear", &ids[1]]), 0);
     check(&mut off(&world, &["unread", &ids[2]]), 0);
     let (_, complaint) = check(&mut off(&world, &["read", "01997a3e-0a1b-7c2d-8e3f-0123456789ab"]), 65);
-    assert!(complaint.contains("there is no notification"), "{complaint}");
+    assert!(complaint.contains("unknown notification"), "{complaint}");
     let (_, complaint) = check(&mut off(&world, &["read", "--surface", "tty:/dev/pts/1@1"]), 64);
-    assert!(complaint.contains("add --workspace"), "{complaint}");
+    assert!(complaint.contains("--surface needs --workspace"), "{complaint}");
 
     world.run(&["hub", "start"]);
     let rows: Vec<(Value, Value)> =

@@ -51,7 +51,7 @@ fn the_reason_is_in_the_log_and_every_command_can_say_it() {
     let status = world.json(&["status", "--json"]);
     assert_eq!((&status["hub_failure"], status["hub"].is_u64()), (&json!(null), true), "{status}");
     world.run(&["hub", "stop"]);
-    assert_eq!(world.run(&["hub", "status"]), "no hub runs; the next message starts one\n");
+    assert_eq!(world.run(&["hub", "status"]), "the hub is not running; the next message starts it\n");
 }
 
 #[test]

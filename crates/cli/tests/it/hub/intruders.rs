@@ -24,9 +24,9 @@ fn a_crowd_that_says_nothing_locks_no_command_out() {
     let id = world.notify(&["hello"]);
     let crowd = half_open(&world, 500);
     assert_eq!(world.bodies(&[]), ["hello"]);
-    assert!(world.run(&["hub", "status"]).contains("the hub runs"));
+    assert!(world.run(&["hub", "status"]).contains("the hub is running"));
     world.run(&["read", &id]);
-    assert_eq!(world.run(&["hub", "stop"]), "the hub has ended\n");
+    assert_eq!(world.run(&["hub", "stop"]), "the hub has stopped\n");
     drop(crowd);
 }
 
@@ -74,7 +74,7 @@ fn what_another_users_process_says_is_not_printed() {
         for arguments in [&["list"][..], &["hub", "status"], &["hub", "stop"], &["read", "--all"]] {
             let (out, err) = check(&mut world.ringer(arguments), 77);
             assert!(
-                out.is_empty() && err.contains(why) && err.contains("try: kill "),
+                out.is_empty() && err.contains(why) && err.contains("hint: kill "),
                 "{arguments:?}: {out}{err}"
             );
         }

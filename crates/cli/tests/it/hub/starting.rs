@@ -44,7 +44,7 @@ fn commands_at_the_same_moment_all_reach_the_one_hub() {
     let world = HubWorld::new();
     thread::scope(|threads| {
         for _ in 0..6 {
-            threads.spawn(|| assert_eq!(world.run(&["list"]), "nothing to see\n"));
+            threads.spawn(|| assert_eq!(world.run(&["list"]), "No notifications.\n"));
         }
     });
     world.settled_hub();
@@ -113,7 +113,7 @@ fn what_a_killed_hub_left_behind_is_taken_over() {
     kill(first);
     assert!(fs::exists(socket.as_str().expect("a path")).expect("a look"), "the socket is stale");
     assert_eq!(world.presence().expect("a stale file")["pid"], first);
-    assert_eq!(world.run(&["hub", "status"]), "no hub runs; the next message starts one\n");
+    assert_eq!(world.run(&["hub", "status"]), "the hub is not running; the next message starts it\n");
 
     world.notify(&["after the crash"]);
     let second = world.settled_hub();
@@ -125,11 +125,11 @@ fn what_a_killed_hub_left_behind_is_taken_over() {
 #[test]
 fn it_is_started_stopped_and_asked_how_it_is() {
     let world = HubWorld::new();
-    assert_eq!(world.run(&["hub", "status"]), "no hub runs; the next message starts one\n");
+    assert_eq!(world.run(&["hub", "status"]), "the hub is not running; the next message starts it\n");
     assert_eq!(world.json(&["hub", "status", "--json"])["running"], false);
-    assert_eq!(world.run(&["hub", "stop"]), "no hub runs\n");
-    assert_eq!(world.run(&["hub", "start"]), "the hub runs\n");
-    assert_eq!(world.run(&["hub", "start"]), "the hub runs already\n");
+    assert_eq!(world.run(&["hub", "stop"]), "the hub is not running\n");
+    assert_eq!(world.run(&["hub", "start"]), "the hub is running\n");
+    assert_eq!(world.run(&["hub", "start"]), "the hub is already running\n");
     world.notify(&["hello"]);
     let pid = world.hub();
     let status = world.json(&["hub", "status", "--json"]);
@@ -137,14 +137,14 @@ fn it_is_started_stopped_and_asked_how_it_is() {
     assert_eq!(status["home"], world.environment.home().to_str().expect("a path"));
     let said = world.run(&["hub", "status"]);
     assert!(
-        said.starts_with(&format!("the hub runs: pid {pid}, version ")) && said.contains("1 unread"),
+        said.starts_with(&format!("the hub is running: pid {pid}, version ")) && said.contains("1 unread"),
         "{said}"
     );
 
-    assert_eq!(world.run(&["hub", "stop"]), "the hub has ended\n");
+    assert_eq!(world.run(&["hub", "stop"]), "the hub has stopped\n");
     until("it is gone", || !runs(pid));
     assert!(world.presence().is_none(), "it took its file away");
-    assert_eq!(world.run(&["hub", "start"]), "the hub runs\n", "and the next one can begin at once");
+    assert_eq!(world.run(&["hub", "start"]), "the hub is running\n", "and the next one can begin at once");
     assert_eq!(world.bodies(&["--unread"]), ["hello"], "with what the last one remembered");
 }
 
@@ -157,7 +157,7 @@ fn in_the_foreground_it_tells_its_log_and_ends_when_it_is_told() {
     until("it answers", || world.json(&["hub", "status", "--json"])["running"] == true);
     // A second one says who is there, and goes.
     let (_, complaint) = check(&mut world.ringer(&["hub", "start", "--foreground"]), 75);
-    assert!(complaint.contains(&format!("a hub runs already (pid {})", child.id())), "{complaint}");
+    assert!(complaint.contains(&format!("the hub is already running (pid {})", child.id())), "{complaint}");
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::TERM).expect("it runs");
     let mut said = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut said).expect("its log");
@@ -194,7 +194,7 @@ fn nobody_starts_one_where_that_is_forbidden() {
     off(&["read", "--all"], 0);
     for arguments in [&["watch"][..], &["toast", "hello"], &["jump"], &["observe", "settings", "x"]] {
         let (_, complaint) = off(arguments, 69);
-        assert!(complaint.contains("RINGER_HUB=off forbids to start one"), "{arguments:?}: {complaint}");
+        assert!(complaint.contains("RINGER_HUB=off prevents starting it"), "{arguments:?}: {complaint}");
     }
     assert!(world.hubs().is_empty() && world.presence().is_none());
     let hub = Background::start({

@@ -172,6 +172,6 @@ fn a_hub_that_does_not_end_is_not_said_to_have_ended() {
     });
     let (out, err) = check(alone(&world).args(["hub", "stop"]), 75);
     let pid = std::process::id();
-    assert!(out.is_empty() && err.contains(&format!("still runs (pid {pid})")), "{out}{err}");
+    assert!(out.is_empty() && err.contains(&format!("did not stop in time (pid {pid})")), "{out}{err}");
     drop(running);
 }

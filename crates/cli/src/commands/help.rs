@@ -1,0 +1,83 @@
+//! The text of `ringer help`: the commands in groups, and the exit codes.
+
+use std::fmt::Write as _;
+
+use clap::Command;
+use clap::builder::StyledStr;
+
+/// Every visible command, in the group under which `ringer help` lists it. Each is in one group; a test checks it.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Notifications", &["notify", "list", "read", "unread", "clear", "jump", "why"]),
+    ("Agents and questions", &["setup", "lead", "listen", "ask", "questions", "acknowledge"]),
+    ("Status and history", &["status", "log", "watch", "statusline", "nuke"]),
+    ("Configuration and service", &["doctor", "config", "trust", "hub", "completions", "man", "help"]),
+    ("Terminal and scripting", &["term", "progress", "hook", "toast", "observe"]),
+];
+
+/// The exit codes of all commands; [`crate::exit::Exit`] is the same list.
+const EXIT_CODES: &str = "\
+   0  success
+   1  doctor found a problem
+  64  wrong usage
+  65  invalid data, such as an unknown id
+  66  an input file is missing or unreadable
+  69  something needed is unavailable
+  70  internal error
+  73  cannot create a file or directory
+  74  reading or writing failed
+  75  temporary failure; run it again
+  77  permission denied
+  78  invalid configuration";
+
+/// The command line with help that lists the commands in groups. clap has one heading for all commands only, so the list
+/// is a part of the template.
+pub(super) fn grouped(command: Command) -> Command {
+    let header = *command.get_styles().get_header();
+    let literal = *command.get_styles().get_literal();
+    let mut list = String::new();
+    for (heading, names) in GROUPS {
+        let _ = writeln!(list, "{header}{heading}:{header:#}");
+        for name in names {
+            let about = match command.find_subcommand(name).and_then(Command::get_about) {
+                Some(about) => about.to_string(),
+                // clap adds this command when it parses.
+                None => "Print this help, or the help of a command".to_owned(),
+            };
+            let _ = writeln!(list, "  {literal}{name:<11}{literal:#}  {about}");
+        }
+        list.push('\n');
+    }
+    let template = |end: &str| {
+        StyledStr::from(format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{header}Options:{header:#}\n{{options}}{end}"
+        ))
+    };
+    command
+        .help_template(template("{after-help}"))
+        .after_help(StyledStr::from(format!(
+            "Run {literal}ringer help COMMAND{literal:#} for the options of a command, with examples."
+        )))
+        .after_long_help(StyledStr::from(format!(
+            "{header}Exit codes:{header:#}\n{EXIT_CODES}\n\nRun {literal}ringer help COMMAND{literal:#} for the options of a command, with examples."
+        )))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::commands::Ringer;
+
+    #[test]
+    fn every_visible_command_is_in_one_group() {
+        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        listed.sort_unstable();
+        let mut command = Ringer::command();
+        command.build();
+        let visible = command.get_subcommands().filter(|command| !command.is_hide_set());
+        let mut visible: Vec<&str> = visible.map(Command::get_name).collect();
+        visible.sort_unstable();
+        assert_eq!(listed, visible);
+    }
+}
