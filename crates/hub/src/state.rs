@@ -11,6 +11,8 @@ mod deliveries;
 mod handlers;
 mod hook_programs;
 mod ingest;
+mod journal_backlog;
+mod journal_writes;
 mod maintenance;
 mod notifications;
 mod orders;
@@ -42,6 +44,7 @@ use agents::AgentTracker;
 use deliveries::DeliveriesInFlight;
 use ingest::Ingest;
 pub(crate) use ingest::RETRY_AFTER;
+use journal_backlog::JournalBacklog;
 use maintenance::Maintenance;
 use notifications::Notifications;
 use request_queue::RequestQueue;
@@ -55,6 +58,7 @@ pub(crate) struct HubState {
     journal: Journal,
     notifications: Notifications,
     ingest: Ingest,
+    journal_backlog: JournalBacklog,
     deliveries: DeliveriesInFlight,
     surfaces: Surfaces,
     title_marks: TitleMarks,
@@ -135,6 +139,7 @@ impl HubState {
         Ok(Self {
             notifications: Notifications::new(store, settings.preferences(&config)),
             ingest: Ingest::new(position),
+            journal_backlog: JournalBacklog::default(),
             deliveries: DeliveriesInFlight::default(),
             surfaces: Surfaces::new(extensions.hosts, config.notify.flash),
             title_marks,
@@ -195,6 +200,9 @@ impl HubState {
             self.tick_agents(now);
         }
         self.ingest.tick(now.mono);
+        if self.journal_backlog.is_due(now.mono) {
+            self.retry_journal_writes(now);
+        }
         self.decide(now, Event::Tick);
         self.take_actions()
     }
@@ -223,6 +231,7 @@ impl HubState {
         [
             self.notifications.next_deadline(now),
             self.ingest.next_deadline(),
+            self.journal_backlog.next_deadline(),
             self.requests.next_deadline(),
             self.agents.next_deadline(),
         ]
@@ -233,7 +242,10 @@ impl HubState {
 
     /// Whether the hub may end. An agent that works may get stuck, and one that is done may wait for its person.
     pub(crate) fn is_idle(&self, now: Duration) -> bool {
-        let waits = self.ingest.is_busy() || self.can_read(now) || self.agents.next_deadline().is_some();
+        let waits = self.ingest.is_busy()
+            || self.can_read(now)
+            || self.agents.next_deadline().is_some()
+            || !self.journal_backlog.is_empty();
         self.notifications.undecided() == 0 && !waits && self.deliveries.count() == 0
     }
 
@@ -275,8 +287,12 @@ impl HubState {
         }
     }
 
-    /// The hub ends: its position is noted.
+    /// The hub ends: its position is noted. What waits for the write lock is only in memory, so it is waited for longer.
     pub(crate) fn end(&mut self, now: Now) -> Vec<Action> {
+        if !self.journal_backlog.is_empty() {
+            self.journal.wait_as_command();
+            self.retry_journal_writes(now);
+        }
         self.write_changes(now);
         self.note_position(now);
         self.take_actions()
@@ -383,7 +399,7 @@ impl HubState {
         let why = match result {
             Ok(()) => match self.append_read_mark(now, id) {
                 Ok(()) => return,
-                Err(error) => error.message,
+                Err(error) => error.to_string(),
             },
             Err(unreachable) => unreachable.to_string(),
         };

@@ -36,33 +36,28 @@ impl HubState {
         if draft.check().is_err() {
             draft.title = None;
         }
-        self.append(now, &draft);
+        self.append_or_log(now, &draft);
     }
 
-    /// Appends a message to the journal. The hub reads it there, like every reader.
-    fn append(&mut self, now: Now, draft: &Draft) {
-        let ids = self.ids(now);
-        if let Err(error) = self.journal.append(draft, &ids) {
+    fn append_or_log(&mut self, now: Now, draft: &Draft) {
+        if let Err(error) = self.append(now, draft) {
             self.log(format!("cannot append: {error}"));
         }
-        self.ingest.schedule();
     }
 
-    /// An agent's terminal showed what the agent does.
-    pub(super) fn apply_signal(&mut self, now: Now, surface: &SurfaceId, signal: Signal) {
-        let info = match self.journal.agent_on(surface.as_str()) {
-            Ok(Some(info)) => info,
-            Ok(None) => match unknown_agent(surface) {
-                Some(info) => info,
-                None => return,
-            },
-            Err(error) => return self.log(format!("cannot look for an agent: {error}")),
-        };
-        if let Err(error) = self.update_agent(now, &info, signal) {
-            self.log(format!("cannot write down what {} does: {error}", info.id.as_str()));
+    /// Writes down what the terminal of an agent showed of it.
+    pub(super) fn update_agent_on(
+        &mut self,
+        now: Now,
+        surface: &SurfaceId,
+        signal: &Signal,
+    ) -> Result<(), Error> {
+        let known = self.journal.agent_on(surface.as_str())?;
+        if let Some(info) = known.or_else(|| unknown_agent(surface)) {
+            self.update_agent(now, &info, signal.clone())?;
+            self.refresh_agent_on(now, surface);
         }
-        self.refresh_agent_on(now, surface);
-        self.ingest.schedule();
+        Ok(())
     }
 
     /// Gives how many messages that made.
@@ -150,7 +145,10 @@ impl HubState {
                 let text = format!("{} ended in the middle of a turn", agent.as_str());
                 self.decide(now, Event::Observed(Observation::new("teammate-shutdown", text)));
             }
-            Err(error) => self.log(format!("cannot write down that {} ended: {error}", agent.as_str())),
+            Err(error) => {
+                self.log(format!("cannot write down that {} ended, trying again: {error}", agent.as_str()));
+                self.act(Action::RetryProcessEnd(agent.clone()));
+            }
         }
         self.ingest.schedule();
     }
@@ -170,7 +168,7 @@ impl HubState {
         if let Ok(agent) = Agent::new(&named) {
             draft.recipient = Recipient::Agent(agent);
             draft.category = Some("file_watcher".to_owned());
-            self.append(now, &draft);
+            self.append_or_log(now, &draft);
         }
     }
 }

@@ -356,14 +356,7 @@ impl HubState {
     }
 
     fn append_mark(&mut self, now: Now, mark: Mark, target: &MarkTarget) -> Result<()> {
-        let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), "");
-        draft.key = Some(target.to_string());
-        self.append_for_request(now, &draft).map(drop)
-    }
-
-    /// A notification is read, because the person went to where it rang.
-    pub(super) fn append_read_mark(&mut self, now: Now, id: &MessageId) -> Result<()> {
-        self.append_mark(now, Mark::Read, &MarkTarget::Message(id.clone()))
+        self.append_for_request(now, &mark_draft(mark, target)).map(drop)
     }
 
     /// Goes to where a notification rang. It is read once the person is there.
@@ -373,7 +366,7 @@ impl HubState {
         Ok(Handled::AfterIngest(match self.surfaces.focus(&record.place) {
             FocusOutcome::Known(result) => {
                 if result.is_ok() {
-                    self.append_read_mark(now, id)?;
+                    self.append_mark(now, Mark::Read, &MarkTarget::Message(id.clone()))?;
                 }
                 Continuation::Value(view::opened(&notification, &view::focus(result)))
             }
@@ -399,6 +392,19 @@ impl HubState {
     }
 }
 
+/// A mark, as the message that it is.
+pub(super) fn mark_draft(mark: Mark, target: &MarkTarget) -> Draft {
+    let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), "");
+    draft.key = Some(target.to_string());
+    draft
+}
+
 fn unavailable(error: &ringer_journal::Error) -> ApiError {
-    ApiError::new("unavailable", error.to_string())
+    match error {
+        ringer_journal::Error::Busy { .. } => ApiError::new(
+            "busy",
+            "another process holds the journal's write lock: nothing was changed, try again",
+        ),
+        error => ApiError::new("unavailable", error.to_string()),
+    }
 }

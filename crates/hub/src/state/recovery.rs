@@ -4,6 +4,7 @@ use ringer_core::{DeliveryChannel, Event, Now, Order};
 use ringer_journal::{Error, StoredNotifications};
 
 use super::HubState;
+use super::ingest::RETRY_AFTER;
 use crate::message::Action;
 use crate::repository_probe::{ProbeResult, ProbeTarget};
 
@@ -68,6 +69,9 @@ impl HubState {
         if let Some(observation) = self.settings.error_observation() {
             self.decide(now, Event::Observed(observation));
         }
+        // From now on clients are waiting.
+        self.journal.wait_as_loop(RETRY_AFTER);
+        self.notifications.store().wait_as_loop(RETRY_AFTER);
         Ok(self.take_actions())
     }
 }

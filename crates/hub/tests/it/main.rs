@@ -10,6 +10,7 @@ mod terminal;
 
 mod damage;
 mod desktop;
+mod held_lock;
 mod hook_trust;
 mod hooks;
 mod isolation;

@@ -11,7 +11,7 @@ use crate::db::migrate;
 use crate::db::repair::{self, Repair};
 use crate::db::repair_record::{self, Damage, RepairRecord};
 use crate::db::schema::Schema;
-use crate::db::write_lock::{self, LockTimeout};
+use crate::db::write_lock::{self, LockTimeout, LockWaits};
 use crate::error::Error;
 use crate::home::{Home, beside, sync_directory};
 use crate::lock::FileId;
@@ -24,7 +24,7 @@ pub struct Database<S> {
     /// The file that was opened, to notice when another one has taken its name. Only its number, and not a descriptor:
     /// closing one would drop the locks that SQLite holds on the file.
     file: FileId,
-    lock_timeout: LockTimeout,
+    lock_waits: LockWaits,
     /// Whether a damaged file is repaired. Not by a hook: a repair takes longer than its agent may wait.
     repairs: bool,
     repair: Option<Repair>,
@@ -133,9 +133,28 @@ impl<S: Schema> Database<S> {
 
     fn reopen(&mut self) -> Result<(), Error> {
         let open = if self.repairs { Self::open_with } else { Self::open_without_repair };
-        *self = open(&self.home, self.lock_timeout)?;
-        self.reopened = true;
+        let opened = open(&self.home, self.lock_waits.timeout())?;
+        self.replace_by(opened);
         Ok(())
+    }
+
+    /// Another file takes the place of this one.
+    fn replace_by(&mut self, opened: Self) {
+        let lock_waits = self.lock_waits;
+        *self = Self { lock_waits, reopened: true, ..opened };
+    }
+
+    /// Waits for the write lock as an event loop does, from now on: [`LockTimeout::LOOP`] at most, and when it was not free,
+    /// not again within this time. Whatever needs it then fails at once with [`Error::Busy`].
+    pub fn wait_as_loop(&mut self, pause: Duration) {
+        self.set_lock_timeout(LockTimeout::LOOP);
+        self.lock_waits = LockWaits::of_loop(pause);
+    }
+
+    /// Waits for the write lock as a command does, from now on: the loop is over.
+    pub fn wait_as_command(&mut self) {
+        self.set_lock_timeout(LockTimeout::COMMAND);
+        self.lock_waits = LockWaits::new(LockTimeout::COMMAND);
     }
 
     /// Runs `work` with another lock timeout.
@@ -153,7 +172,7 @@ impl<S: Schema> Database<S> {
     fn set_lock_timeout(&mut self, lock_timeout: LockTimeout) -> LockTimeout {
         // It only sets a number in the connection; where it fails, the old one holds.
         let _ = self.connection.busy_timeout(lock_timeout.0);
-        std::mem::replace(&mut self.lock_timeout, lock_timeout)
+        self.lock_waits.set_timeout(lock_timeout)
     }
 
     fn open_undamaged(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
@@ -181,7 +200,7 @@ impl<S: Schema> Database<S> {
             home: home.clone(),
             connection,
             file,
-            lock_timeout,
+            lock_waits: LockWaits::new(lock_timeout),
             repairs: true,
             repair,
             reopened: false,
@@ -217,7 +236,7 @@ impl<S: Schema> Database<S> {
         if migrate::has_log(&self.connection).map_err(|error| self.error(error))? {
             return Ok(());
         }
-        let _write_lock = write_lock::acquire(&self.home, S::LOCK, self.lock_timeout)?;
+        let _write_lock = self.lock_waits.acquire(&self.home, S::LOCK)?;
         let turned_on = self.connection.busy_timeout(TURN_LOG_ON_WITHIN);
         let turned_on = turned_on.and_then(|()| migrate::turn_log_on(&self.connection));
         match turned_on.map_err(|error| self.error(error)) {
@@ -225,7 +244,7 @@ impl<S: Schema> Database<S> {
             Err(Error::Busy { .. }) => return Err(Error::Corrupt { path: Self::path(&self.home) }),
             done => done?,
         }
-        self.connection.busy_timeout(self.lock_timeout.0).map_err(|error| self.error(error))
+        self.connection.busy_timeout(self.lock_waits.timeout().0).map_err(|error| self.error(error))
     }
 
     /// Runs a query. If the file is damaged, it is repaired, and the query runs on the fresh one.
@@ -238,8 +257,8 @@ impl<S: Schema> Database<S> {
     fn with_repair<T>(&mut self, mut work: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         match work(self) {
             Err(error) if self.is_damaged(&error) && self.repairs => {
-                *self = Self::open_repaired(&self.home, self.lock_timeout, Some(self.file))?;
-                self.reopened = true;
+                let opened = Self::open_repaired(&self.home, self.lock_waits.timeout(), Some(self.file))?;
+                self.replace_by(opened);
                 work(self)
             }
             done => done,
@@ -262,7 +281,7 @@ impl<S: Schema> Database<S> {
         &mut self,
         change: &impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Error> {
-        let write_lock = write_lock::acquire(&self.home, S::LOCK, self.lock_timeout)?;
+        let write_lock = self.lock_waits.acquire(&self.home, S::LOCK)?;
         // Checked under the lock: no other process can quarantine the file now.
         if repair::is_pending::<S>(&self.home) || !self.is_current() {
             drop(write_lock);
@@ -271,7 +290,7 @@ impl<S: Schema> Database<S> {
         }
         let path = Self::path(&self.home);
         let log = beside(&path, "-wal");
-        let failed = |error| Error::database(&path, self.lock_timeout.0, error);
+        let failed = |error| Error::database(&path, self.lock_waits.timeout().0, error);
         let had_log = log.exists();
         let transaction =
             Transaction::new(&mut self.connection, TransactionBehavior::Immediate).map_err(failed)?;
@@ -294,7 +313,7 @@ impl<S: Schema> Database<S> {
         if self.connection.busy_timeout(Duration::ZERO).is_ok() {
             // Whether it worked or not, the change itself is on disk.
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            let _ = self.connection.busy_timeout(self.lock_timeout.0);
+            let _ = self.connection.busy_timeout(self.lock_waits.timeout().0);
         }
     }
 
@@ -321,7 +340,7 @@ impl<S: Schema> Database<S> {
     }
 
     fn error(&self, source: rusqlite::Error) -> Error {
-        Error::database(&Self::path(&self.home), self.lock_timeout.0, source)
+        Error::database(&Self::path(&self.home), self.lock_waits.timeout().0, source)
     }
 }
 

@@ -24,9 +24,78 @@ impl LockTimeout {
     pub const HOOK: Self = Self(Duration::from_millis(50));
 }
 
+/// How a writer waits for the write lock, each time it needs it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LockWaits {
+    timeout: LockTimeout,
+    /// For an event loop: after the lock was not free it is only tried, until this time has passed. Many writes that wait one
+    /// after the other would add up.
+    pause: Option<Duration>,
+    busy_since: Option<Instant>,
+}
+
+impl LockWaits {
+    pub(crate) fn new(timeout: LockTimeout) -> Self {
+        Self { timeout, pause: None, busy_since: None }
+    }
+
+    /// Those of an event loop: [`LockTimeout::LOOP`] at most, and not again within this time.
+    pub(crate) fn of_loop(pause: Duration) -> Self {
+        Self { timeout: LockTimeout::LOOP, pause: Some(pause), busy_since: None }
+    }
+
+    pub(crate) fn timeout(&self) -> LockTimeout {
+        self.timeout
+    }
+
+    /// Replaces the timeout, and gives the one before.
+    pub(crate) fn set_timeout(&mut self, timeout: LockTimeout) -> LockTimeout {
+        std::mem::replace(&mut self.timeout, timeout)
+    }
+
+    /// Waits for the write lock. Dropping it releases it.
+    pub(crate) fn acquire(&mut self, home: &Home, file: &str) -> Result<Lock, Error> {
+        let is_pausing =
+            self.busy_since.zip(self.pause).is_some_and(|(since, pause)| since.elapsed() < pause);
+        let acquired = acquire(home, file, if is_pausing { LockTimeout::NONE } else { self.timeout });
+        match &acquired {
+            Err(Error::Busy { .. }) if is_pausing => {}
+            Err(Error::Busy { .. }) => self.busy_since = Some(Instant::now()),
+            _ => self.busy_since = None,
+        }
+        acquired
+    }
+}
+
 /// Waits for the write lock. Dropping it releases it.
 pub(crate) fn acquire(home: &Home, file: &str, lock_timeout: LockTimeout) -> Result<Lock, Error> {
     Lock::take(&home.path().join(file), Some(Instant::now() + lock_timeout.0))
         .map_err(|error| home.error("taking the write lock", error))?
         .ok_or(Error::Busy { waited: lock_timeout.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_waits_once_and_then_only_tries_until_the_pause_is_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path().to_owned());
+        let held = acquire(&home, "lock", LockTimeout::NONE).unwrap();
+        let mut waits = LockWaits::of_loop(Duration::from_hours(1));
+        let waited = |waits: &mut LockWaits| match waits.acquire(&home, "lock") {
+            Err(Error::Busy { waited }) => Some(waited),
+            _ => None,
+        };
+        assert_eq!(waited(&mut waits), Some(LockTimeout::LOOP.0));
+        assert_eq!(waited(&mut waits), Some(Duration::ZERO));
+        assert_eq!(waited(&mut waits), Some(Duration::ZERO));
+        drop(held);
+        drop(waits.acquire(&home, "lock").unwrap());
+        let _held = acquire(&home, "lock", LockTimeout::NONE).unwrap();
+        assert_eq!(waited(&mut waits), Some(LockTimeout::LOOP.0), "the lock was free in between");
+        waits.pause = Some(Duration::ZERO);
+        assert_eq!(waited(&mut waits), Some(LockTimeout::LOOP.0), "the pause is over");
+    }
 }

@@ -175,3 +175,22 @@ fn a_hub_that_does_not_end_is_not_said_to_have_ended() {
     assert!(out.is_empty() && err.contains(&format!("did not stop in time (pid {pid})")), "{out}{err}");
     drop(running);
 }
+
+/// A writer that was stopped holds the lock: what changes something is to be tried again, and everything else is answered.
+#[test]
+fn commands_say_try_again_while_the_write_lock_is_held_and_the_hub_goes_on() {
+    let world = HubWorld::new();
+    world.notify(&["before"]);
+    world.settled_hub();
+    until("it is listed", || world.bodies(&["--unread"]) == ["before"]);
+    let lock = fs::OpenOptions::new().append(true).open(world.environment.home().join("write.lock"));
+    let lock = lock.expect("a lock");
+    lock.lock().expect("it comes free");
+    let complaint = world.fails(&["read", "--all"], 75);
+    assert!(complaint.contains("write lock") && complaint.contains("try again"), "{complaint}");
+    assert_eq!(world.bodies(&["--unread"]), ["before"]);
+    assert_eq!(world.json(&["hub", "status", "--json"])["unread"], 1);
+    drop(lock);
+    world.run(&["read", "--all"]);
+    assert_eq!(world.bodies(&["--unread"]), Vec::<String>::new());
+}

@@ -1,0 +1,81 @@
+//! What the hub could not write into the journal, because another process held the write lock. It is tried again.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use ringer_core::{Draft, MessageId, Signal, SurfaceId};
+
+/// Writes that may wait. What comes while so many wait is refused: the lock has been held for minutes then.
+const MAX_WAITING: usize = 1024;
+
+/// Something that the hub writes into the journal of its own accord. What a client asks for is answered with `busy` instead.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum JournalWrite {
+    /// A message. It has its id before it is written, so that it is one message however often it is tried.
+    Append { draft: Box<Draft>, id: MessageId, unix_ms: i64 },
+    /// What a terminal showed of the agent in it.
+    Signal { surface: SurfaceId, signal: Signal },
+}
+
+/// Writes that wait, in their order.
+#[derive(Debug, Default)]
+pub(super) struct JournalBacklog {
+    waiting: VecDeque<JournalWrite>,
+    retry_at: Option<Duration>,
+}
+
+impl JournalBacklog {
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Adds a write behind the others, to be tried then. Gives whether there was room for it.
+    pub(super) fn add(&mut self, write: JournalWrite, retry_at: Duration) -> bool {
+        let has_room = self.waiting.len() < MAX_WAITING;
+        if has_room {
+            self.waiting.push_back(write);
+            self.retry_at.get_or_insert(retry_at);
+        }
+        has_room
+    }
+
+    /// Takes everything out, to try it now.
+    pub(super) fn take(&mut self) -> VecDeque<JournalWrite> {
+        self.retry_at = None;
+        std::mem::take(&mut self.waiting)
+    }
+
+    pub(super) fn is_due(&self, now: Duration) -> bool {
+        self.retry_at.is_some_and(|at| at <= now)
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Duration> {
+        self.retry_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::{Kind, Scope, Sender, Tag};
+
+    #[test]
+    fn writes_keep_their_order_and_there_is_a_limit() {
+        let write = |number: u64| JournalWrite::Append {
+            draft: Box::new(Draft::tagged(Scope::global(), Sender::system(), Tag::Notice(Kind::Status), "x")),
+            id: MessageId::new(number, [0; 10]),
+            unix_ms: 0,
+        };
+        let mut backlog = JournalBacklog::default();
+        let second = Duration::from_secs(1);
+        for number in 0..MAX_WAITING as u64 {
+            assert!(backlog.add(write(number), second * 2));
+        }
+        assert!(!backlog.add(write(7), second * 3));
+        assert_eq!(backlog.next_deadline(), Some(second * 2), "the first one decides");
+        assert!(!backlog.is_due(second) && backlog.is_due(second * 2));
+        let taken = backlog.take();
+        assert_eq!((taken.len(), taken.front()), (MAX_WAITING, Some(&write(0))));
+        assert!(backlog.is_empty() && backlog.next_deadline().is_none());
+    }
+}
