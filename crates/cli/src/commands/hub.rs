@@ -110,12 +110,20 @@ fn stop() -> Outcome {
         Err(ClientError::NoHub) => return print_line("the hub is not running"),
         connected => connected.map_err(link::failure)?,
     };
+    let before = HubLock::owner(&home).map(|hub| hub.pid);
     client.call("hub.stop", &Value::Null).map_err(link::failure)?;
     client.wait_for_ever().map_err(link::failure)?;
     // The connection ends a moment before the hub does; its lock says when it is gone.
     while let Ok(Some(_)) = client.next_line() {}
     let deadline = Instant::now() + END_WITHIN;
     while let Some(hub) = HubLock::owner(&home) {
+        // Two messages may each have started a hub: the other one has waited for this lock.
+        if before.is_some_and(|before| before != hub.pid) {
+            return print_line(&format!(
+                "the hub has stopped, and another one has started (pid {})",
+                hub.pid
+            ));
+        }
         if Instant::now() >= deadline {
             let message = format!("the hub did not stop in time (pid {})", hub.pid);
             return Err(Failure::new(Exit::TryAgain, message)

@@ -45,6 +45,10 @@ const TURN_LOG_ON_WITHIN: Duration = Duration::from_millis(100);
 /// the file has to read the whole log, and `ringer notify` pays for that.
 const TRUNCATE_LOG_ABOVE: u64 = 512 * 1024;
 
+/// How often a file that is found damaged is repaired before that is an error. Once is enough, unless another process is
+/// exchanging the file at the same moment.
+const MAX_REPAIRS: usize = 3;
+
 impl<S: Schema> Database<S> {
     /// Opens the file, creating it if there is none. A damaged one is quarantined and replaced by a fresh one with the rows
     /// that could be read; see [`Database::repair`].
@@ -54,11 +58,18 @@ impl<S: Schema> Database<S> {
 
     /// Opens the file with another lock timeout.
     pub fn open_with(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
-        let file = FileId::of(&Self::path(home)).ok();
-        match Self::open_undamaged(home, lock_timeout) {
-            Err(error) if error.is_corruption() => Self::open_repaired(home, lock_timeout, file),
-            opened => opened,
+        let mut file = FileId::of(&Self::path(home)).ok();
+        let mut opened = Self::open_undamaged(home, lock_timeout);
+        for _ in 0..MAX_REPAIRS {
+            match opened {
+                Err(error) if error.is_corruption() => {
+                    opened = Self::open_repaired(home, lock_timeout, file);
+                    file = FileId::of(&Self::path(home)).ok();
+                }
+                opened => return opened,
+            }
         }
+        opened
     }
 
     /// Opens the file for a hook: a damaged one stays as it is, for a process that has the time to repair it.
@@ -255,14 +266,20 @@ impl<S: Schema> Database<S> {
     /// Runs `work`. If the file turns out to be damaged, it is repaired, and `work` runs once more on the fresh one. Only
     /// for [`Database::read`] and [`Database::write`], which every access goes through.
     fn with_repair<T>(&mut self, mut work: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
-        match work(self) {
-            Err(error) if self.is_damaged(&error) && self.repairs => {
-                let opened = Self::open_repaired(&self.home, self.lock_waits.timeout(), Some(self.file))?;
-                self.replace_by(opened);
-                work(self)
+        for _ in 0..MAX_REPAIRS {
+            match work(self) {
+                Err(error) if self.is_damaged(&error) && self.repairs => {
+                    let damaged = Some(self.file);
+                    let opened = Self::open_repaired(&self.home, self.lock_waits.timeout(), damaged);
+                    match opened {
+                        Err(error) if error.is_corruption() => {}
+                        opened => self.replace_by(opened?),
+                    }
+                }
+                done => return done,
             }
-            done => done,
         }
+        work(self)
     }
 
     fn is_damaged(&self, error: &Error) -> bool {
