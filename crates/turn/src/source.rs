@@ -154,12 +154,12 @@ mod tests {
         let said = |word: &str| word.parse::<InjectionSource>().unwrap_err().to_string();
         assert_eq!(
             said("pigeon"),
-            "there is no source \"pigeon\"; there are user, file_watcher, background_task, ide_diagnostics, \
-             agent:<id>, channel:<server>"
+            "unknown source \"pigeon\" (known: user, file_watcher, background_task, ide_diagnostics, \
+             agent:<id>, channel:<server>)"
         );
         assert_eq!(said("agent:"), "the agent is empty");
         assert_eq!(said("channel:"), "the server is empty");
-        assert_eq!(said("channel:a\nb"), "the server has a '\\n' in it");
+        assert_eq!(said("channel:a\nb"), "the server contains '\\n', which is not allowed");
         for word in ["", "User", "user ", "agent", "channel"] {
             assert!(word.parse::<InjectionSource>().is_err(), "{word:?}");
         }
