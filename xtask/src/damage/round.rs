@@ -17,6 +17,8 @@ use crate::service::until;
 /// The files that matter most; in two rounds of three it is one of them.
 const DATABASES: [&str; 4] = ["ringer.db", "ringer.db-wal", "hub.db", "hub.db-wal"];
 
+/// The commands of a round that may start a hub.
+const MAX_HUBS: usize = 6;
 /// For a process to go that has ended.
 const A_MOMENT: Duration = Duration::from_secs(2);
 
@@ -220,8 +222,8 @@ impl Round<'_> {
     }
 
     fn stop(&self) -> Result<Complaint, Failure> {
-        // Another one may wait to take its place: two messages may each have started a hub.
-        for _ in 0..3 {
+        // Others may wait to take its place: each command that found none may have started one.
+        for _ in 0..MAX_HUBS {
             let stopped = self.template.ask(Hub::Stays, &["hub", "stop"])?;
             if !stopped.ending.is_success() {
                 return Ok(Some(format!("hub stop: {}: {}", stopped.ending.status(), stopped.words)));

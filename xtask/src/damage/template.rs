@@ -76,6 +76,8 @@ impl Template {
         self.settle()?;
         self.must(Hub::MayStart, &["read", "--all"])?;
         self.must(Hub::Stays, &["hub", "stop"])?;
+        // Another one may have waited to take its place, and would live on in a home that every round removes.
+        self.end_hubs();
         for number in SHOWN..SHOWN + UNSEEN {
             self.must(Hub::Stays, &["notify", "--from", "tester", &body(number)])?;
         }
