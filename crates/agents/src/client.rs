@@ -89,38 +89,38 @@ impl Client {
 
     /// The word for it.
     pub fn as_str(self) -> &'static str {
-        self.adapter().name()
+        self.adapter().name
     }
 
     /// The names of its programs; each stands for it where a client is named.
     pub fn programs(self) -> &'static [&'static str] {
-        self.adapter().programs()
+        self.adapter().programs
     }
 
     /// Whether Ringer was ever run with it. The others are made from their documents alone, and people are told so.
     pub fn is_tested(self) -> bool {
-        self.adapter().is_tested()
+        self.adapter().is_tested
     }
 
     /// How many characters of context it takes from one hook, if that is known.
     pub fn context_limit(self) -> Option<usize> {
-        self.adapter().context_limit()
+        self.adapter().context_limit
     }
 
     /// Why a message cannot be pushed to it while it is idle; `None` where it can.
     pub fn push_refusal(self) -> Option<&'static str> {
-        self.adapter().push_refusal()
+        self.adapter().push_refusal
     }
 
-    fn adapter(self) -> &'static dyn Adapter {
+    fn adapter(self) -> &'static Adapter {
         match self {
-            Self::Claude => &claude::Claude,
-            Self::Codex => &codex::Codex,
-            Self::Gemini => &gemini::Gemini,
-            Self::Opencode => &opencode::Opencode,
-            Self::Cursor => &cursor::Cursor,
-            Self::Copilot => &copilot::Copilot,
-            Self::Aider => &aider::Aider,
+            Self::Claude => &claude::ADAPTER,
+            Self::Codex => &codex::ADAPTER,
+            Self::Gemini => &gemini::ADAPTER,
+            Self::Opencode => &opencode::ADAPTER,
+            Self::Cursor => &cursor::ADAPTER,
+            Self::Copilot => &copilot::ADAPTER,
+            Self::Aider => &aider::ADAPTER,
         }
     }
 }
@@ -151,7 +151,7 @@ impl FromStr for Client {
 /// From the end of the id that is random; see `Adapter::session_id_begins_randomly`.
 pub fn agent_id(client: Client, session_id: &str) -> Option<Agent> {
     let usable: Vec<char> = session_id.chars().filter(char::is_ascii_alphanumeric).collect();
-    let is_first = client.adapter().session_id_begins_randomly();
+    let is_first = client.adapter().session_id_begins_randomly;
     let begin = if is_first { 0 } else { usable.len().saturating_sub(ID_LENGTH) };
     let short: String = usable[begin..].iter().take(ID_LENGTH).collect();
     if short.is_empty() {
@@ -162,7 +162,7 @@ pub fn agent_id(client: Client, session_id: &str) -> Option<Agent> {
 
 /// What an input says. An event that is not known says nothing.
 pub fn read(client: Client, event: &str, input: &Input) -> HookReport {
-    client.adapter().read(event, input)
+    (client.adapter().read)(event, input)
 }
 
 /// The bytes for the hook's standard output; `None` for not a single one.
@@ -177,7 +177,7 @@ pub fn read(client: Client, event: &str, input: &Input) -> HookReport {
 /// assert_eq!(answer(Client::Claude, "SessionEnd", &Reply::with_context("hello")), None);
 /// ```
 pub fn answer(client: Client, event: &str, reply: &Reply) -> Option<String> {
-    client.adapter().answer(event, reply)
+    (client.adapter().answer)(event, reply)
 }
 
 /// Reads an input from where the client writes it.

@@ -161,7 +161,8 @@ impl Call<'_> {
         Ok(outcome)
     }
 
-    /// How long another writer is waited for now. Always a moment: the first try may meet one that is about to finish.
+    /// How long the write lock is waited for: what is left of the hook's time, and 5 ms at least, because most writers hold the
+    /// lock for less than a millisecond.
     fn lock_timeout(&self) -> LockTimeout {
         LockTimeout(self.until.saturating_duration_since(Instant::now()).max(Duration::from_millis(5)))
     }

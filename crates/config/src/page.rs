@@ -79,7 +79,7 @@ impl<'a, 'i> Section<'a, 'i> {
     }
 
     /// Tells of every key that is not one of these.
-    pub(crate) fn expect(self, keys: &[&str], hint: impl Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn with_keys(self, keys: &[&str], hint: impl Fn(&str) -> Option<String>) -> Self {
         for (key, _) in self.table {
             let word = key.get_ref().as_ref();
             if !keys.contains(&word) {

@@ -52,7 +52,7 @@ const NOT_HERE: &str = "cannot be set by a repository; it belongs in your own co
 pub fn parse(path: &Path, home: Option<&Path>, text: &str) -> Result<Config, ConfigErrors> {
     let page = Page::new(path, home, text);
     let Some(tree) = tree(&page, text) else { return page.finish(Config::default()) };
-    let root = Section::root(&page, &tree).expect(&ROOT, belongs_in_notify);
+    let root = Section::root(&page, &tree).with_keys(&ROOT, belongs_in_notify);
     let source = Source { origin: Origin::User, path: path.to_owned() };
     let default = Config::default();
     let config = Config {
@@ -86,10 +86,10 @@ pub fn parse_repository(path: &Path, home: Option<&Path>, text: &str) -> Result<
     let page = Page::new(path, home, text);
     let Some(tree) = tree(&page, text) else { return page.finish(Repository::default()) };
     let own: Vec<&str> = ROOT.into_iter().filter(|key| !REPOSITORY.contains(key)).collect();
-    let root = Section::root(&page, &tree).expect(&ROOT, belongs_in_notify).forbid(&own, NOT_HERE);
+    let root = Section::root(&page, &tree).with_keys(&ROOT, belongs_in_notify).forbid(&own, NOT_HERE);
     let own: Vec<&str> = NOTIFY.into_iter().filter(|key| !REPOSITORY_NOTIFY.contains(key)).collect();
     let notify = root.get("notify").and_then(|item| item.section("a table"));
-    let notify = notify.map(|section| section.expect(&NOTIFY, |_| None).forbid(&own, NOT_HERE));
+    let notify = notify.map(|section| section.with_keys(&NOTIFY, |_| None).forbid(&own, NOT_HERE));
     let source = Source { origin: Origin::Repository, path: path.to_owned() };
     let repository = Repository {
         mute: notify.and_then(|section| section.get("mute")).map(|item| mute(&item)).unwrap_or_default(),
@@ -116,7 +116,7 @@ fn belongs_in_notify(key: &str) -> Option<String> {
 }
 
 fn notify(item: &Item<'_, '_>) -> Option<Notify> {
-    let section = item.section("a table")?.expect(&NOTIFY, |_| None);
+    let section = item.section("a table")?.with_keys(&NOTIFY, |_| None);
     let default = Notify::default();
     let switch = |key, default| section.get(key).and_then(|item| item.boolean()).unwrap_or(default);
     Some(Notify {
@@ -166,7 +166,7 @@ fn mute(item: &Item<'_, '_>) -> Vec<Matcher> {
 }
 
 fn matcher(item: &Item<'_, '_>) -> Option<Matcher> {
-    let section = item.section("a table like { agent = \"noisy\" }")?.expect(&MATCHER, |_| None);
+    let section = item.section("a table like { agent = \"noisy\" }")?.with_keys(&MATCHER, |_| None);
     let matcher = Matcher {
         agent: section.get("agent").and_then(|item| item.name_text("agent")),
         scope: section.get("scope").and_then(|item| {
@@ -199,7 +199,7 @@ fn hooks(root: &Section<'_, '_>, source: &Source) -> Vec<HookEntry> {
 }
 
 fn hook(section: &Section<'_, '_>, source: &Source) -> Option<HookEntry> {
-    let section = section.clone().expect(&HOOK, |_| None);
+    let section = section.clone().with_keys(&HOOK, |_| None);
     // All are read before one that is missing ends it, so that every problem is told.
     let id = section.require("id").and_then(|item| item.name_text("id"));
     let command = section.require("command").and_then(|item| item.program());
@@ -218,7 +218,7 @@ fn hook(section: &Section<'_, '_>, source: &Source) -> Option<HookEntry> {
 }
 
 fn webhook(section: &Section<'_, '_>) -> Option<Webhook> {
-    let section = section.clone().expect(&WEBHOOK, |_| None);
+    let section = section.clone().with_keys(&WEBHOOK, |_| None);
     let id = section.get("id").and_then(|item| item.name_text("id"));
     let kind = section.require("kind").and_then(|item| item.word());
     let url = section.require("url").and_then(|item| address(&item));
@@ -247,7 +247,7 @@ fn address(item: &Item<'_, '_>) -> Option<String> {
 }
 
 fn watch(section: &Section<'_, '_>, source: &Source) -> Option<Watch> {
-    let section = section.clone().expect(&WATCH, |_| None);
+    let section = section.clone().with_keys(&WATCH, |_| None);
     let paths = section.require("paths").and_then(|item| {
         let items = item.list("a list of paths")?;
         if items.is_empty() {

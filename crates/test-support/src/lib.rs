@@ -1,5 +1,5 @@
 //! What the tests of all crates share: a test that cannot run where it is says so, and never passes. And a directory that
-//! hangs.
+//! hangs, and numbers that can be had again.
 //!
 //! Rust's test runner has no result for a test that finds out while it runs that something is missing: a right, a
 //! version, a program. Such a test asks here, and returns if the answer is no:
@@ -24,6 +24,7 @@
 #[cfg(target_os = "linux")]
 mod hanging;
 mod program;
+mod random;
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -34,6 +35,7 @@ use std::{env, thread};
 #[cfg(target_os = "linux")]
 pub use hanging::HangingDirectory;
 pub use program::{copy_program, make_program};
+pub use random::Random;
 
 /// Names the file in which `cargo xtask test` wants to find what was skipped: a line for each, name, tab, reason.
 pub const SKIPS: &str = "RINGER_SKIPS";

@@ -12,7 +12,7 @@ use crate::timetable::Timetable;
 /// Debian 12: what most machines with a Debian run.
 const SUITE: &str = "bookworm";
 
-/// What somebody has who can build Rust programs from a repository, and no more.
+/// What building Rust programs from a repository needs, and no more.
 const PACKAGES: &str = "ca-certificates,git,gcc,libc6-dev,pkg-config";
 
 /// How the root is entered. The lines above it say where everything is.

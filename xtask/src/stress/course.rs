@@ -7,10 +7,10 @@ use super::plan::Plan;
 use crate::ending::Ending;
 use crate::scene::Scene;
 
-/// For a process that nobody means to kill. The journal itself gives up after five seconds.
+/// For a process that is not meant to be killed. The journal itself gives up after five seconds.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The exit code of somebody who waited for his turn as long as he may.
+/// The exit code of a process that waited for its turn as long as it may.
 const TRY_AGAIN: i32 = 75;
 
 /// What writers and listeners share while they run.
@@ -28,7 +28,7 @@ pub(super) struct Deaths {
     pub(super) kills: u64,
     /// They waited for their turn as long as they may, said so, and did nothing.
     pub(super) busy: u64,
-    /// They failed in another way, or hung, and nobody had killed them.
+    /// They failed in another way, or hung, without having been killed.
     pub(super) failures: u64,
 }
 

@@ -5,34 +5,24 @@ use super::input::Input;
 use super::reply::Reply;
 use super::report::HookReport;
 
-/// One client program.
-pub(super) trait Adapter: Sync {
+/// One client program: data, and the two functions that read its hooks and answer them.
+#[derive(Debug)]
+pub(super) struct Adapter {
     /// The word for it.
-    fn name(&self) -> &'static str;
-
+    pub(super) name: &'static str,
     /// The names of its programs; each stands for it where a client is named.
-    fn programs(&self) -> &'static [&'static str];
-
+    pub(super) programs: &'static [&'static str],
     /// Whether Ringer was ever run with it, and not only written after its documents.
-    fn is_tested(&self) -> bool;
-
+    pub(super) is_tested: bool,
     /// How many characters of context it takes from one hook, if that is known.
-    fn context_limit(&self) -> Option<usize> {
-        None
-    }
-
+    pub(super) context_limit: Option<usize>,
     /// Whether the beginning of a session's id is random. Otherwise its end is: Codex and opencode begin it with the time,
     /// and two sessions of one minute would be one agent. Of the others the documents do not say how an id begins.
-    fn session_id_begins_randomly(&self) -> bool {
-        false
-    }
-
+    pub(super) session_id_begins_randomly: bool,
     /// What an input says. An event that is not known says nothing.
-    fn read(&self, event: &str, input: &Input) -> HookReport;
-
+    pub(super) read: fn(event: &str, input: &Input) -> HookReport,
     /// The bytes for the hook's standard output; `None` for not a single one.
-    fn answer(&self, event: &str, reply: &Reply) -> Option<String>;
-
+    pub(super) answer: fn(event: &str, reply: &Reply) -> Option<String>,
     /// Why a message cannot be pushed to it while it is idle; `None` where it can.
-    fn push_refusal(&self) -> Option<&'static str>;
+    pub(super) push_refusal: Option<&'static str>,
 }

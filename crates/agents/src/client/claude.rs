@@ -26,42 +26,16 @@ const ABOUT_ITSELF: [(&str, &str); 4] = [
 ];
 
 /// Claude Code.
-#[derive(Debug)]
-pub(super) struct Claude;
-
-impl Adapter for Claude {
-    fn name(&self) -> &'static str {
-        "claude"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["claude"]
-    }
-
-    fn is_tested(&self) -> bool {
-        true
-    }
-
-    fn context_limit(&self) -> Option<usize> {
-        Some(CONTEXT_LIMIT)
-    }
-
-    fn session_id_begins_randomly(&self) -> bool {
-        true
-    }
-
-    fn read(&self, event: &str, input: &Input) -> HookReport {
-        read(event, input)
-    }
-
-    fn answer(&self, event: &str, reply: &Reply) -> Option<String> {
-        written(&answer(event, reply))
-    }
-
-    fn push_refusal(&self) -> Option<&'static str> {
-        None
-    }
-}
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "claude",
+    programs: &["claude"],
+    is_tested: true,
+    context_limit: Some(CONTEXT_LIMIT),
+    session_id_begins_randomly: true,
+    read,
+    answer: |event, reply| written(&answer(event, reply)),
+    push_refusal: None,
+};
 
 fn read(event: &str, input: &Input) -> HookReport {
     let mut report = HookReport::new(input.text("session_id"), input.text("cwd"));

@@ -16,34 +16,16 @@ pub const NOTIFY: &str = "notify";
 const TITLE_PROMPT: &str = "Generate a concise, single-line task title";
 
 /// Codex.
-#[derive(Debug)]
-pub(super) struct Codex;
-
-impl Adapter for Codex {
-    fn name(&self) -> &'static str {
-        "codex"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["codex"]
-    }
-
-    fn is_tested(&self) -> bool {
-        true
-    }
-
-    fn read(&self, event: &str, input: &Input) -> HookReport {
-        read(event, input)
-    }
-
-    fn answer(&self, event: &str, reply: &Reply) -> Option<String> {
-        written(&answer(event, reply))
-    }
-
-    fn push_refusal(&self) -> Option<&'static str> {
-        None
-    }
-}
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "codex",
+    programs: &["codex"],
+    is_tested: true,
+    context_limit: None,
+    session_id_begins_randomly: false,
+    read,
+    answer: |event, reply| written(&answer(event, reply)),
+    push_refusal: None,
+};
 
 fn read(event: &str, input: &Input) -> HookReport {
     if makes_a_title(input) {

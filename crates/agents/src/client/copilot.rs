@@ -19,38 +19,16 @@ use super::request;
 const CONTEXT_LIMIT: usize = 10_000;
 
 /// GitHub Copilot CLI.
-#[derive(Debug)]
-pub(super) struct Copilot;
-
-impl Adapter for Copilot {
-    fn name(&self) -> &'static str {
-        "copilot"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["copilot"]
-    }
-
-    fn is_tested(&self) -> bool {
-        false
-    }
-
-    fn context_limit(&self) -> Option<usize> {
-        Some(CONTEXT_LIMIT)
-    }
-
-    fn read(&self, event: &str, input: &Input) -> HookReport {
-        read(event, input)
-    }
-
-    fn answer(&self, event: &str, reply: &Reply) -> Option<String> {
-        written(&answer(event, reply))
-    }
-
-    fn push_refusal(&self) -> Option<&'static str> {
-        Some("Copilot CLI takes messages only while it works")
-    }
-}
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "copilot",
+    programs: &["copilot"],
+    is_tested: false,
+    context_limit: Some(CONTEXT_LIMIT),
+    session_id_begins_randomly: false,
+    read,
+    answer: |event, reply| written(&answer(event, reply)),
+    push_refusal: Some("Copilot CLI takes messages only while it works"),
+};
 
 fn read(event: &str, input: &Input) -> HookReport {
     let mut report = HookReport::new(input.text("sessionId"), input.text("cwd"));

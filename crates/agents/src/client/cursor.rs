@@ -21,34 +21,16 @@ use super::request;
 const LOOP_LIMIT: u32 = 5;
 
 /// Cursor: the editor and `cursor-agent`.
-#[derive(Debug)]
-pub(super) struct Cursor;
-
-impl Adapter for Cursor {
-    fn name(&self) -> &'static str {
-        "cursor"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["cursor-agent", "cursor"]
-    }
-
-    fn is_tested(&self) -> bool {
-        false
-    }
-
-    fn read(&self, event: &str, input: &Input) -> HookReport {
-        read(event, input)
-    }
-
-    fn answer(&self, event: &str, reply: &Reply) -> Option<String> {
-        written(&answer(event, reply))
-    }
-
-    fn push_refusal(&self) -> Option<&'static str> {
-        Some("Cursor takes messages only while it works")
-    }
-}
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "cursor",
+    programs: &["cursor-agent", "cursor"],
+    is_tested: false,
+    context_limit: None,
+    session_id_begins_randomly: false,
+    read,
+    answer: |event, reply| written(&answer(event, reply)),
+    push_refusal: Some("Cursor takes messages only while it works"),
+};
 
 fn read(event: &str, input: &Input) -> HookReport {
     // The person's own hooks run in `~/.cursor`, so only the workspace says where the agent is.

@@ -11,38 +11,16 @@ use super::report::{HookPoint, HookReport};
 use super::request;
 
 /// Gemini CLI.
-#[derive(Debug)]
-pub(super) struct Gemini;
-
-impl Adapter for Gemini {
-    fn name(&self) -> &'static str {
-        "gemini"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["gemini"]
-    }
-
-    fn is_tested(&self) -> bool {
-        true
-    }
-
-    fn session_id_begins_randomly(&self) -> bool {
-        true
-    }
-
-    fn read(&self, event: &str, input: &Input) -> HookReport {
-        read(event, input)
-    }
-
-    fn answer(&self, event: &str, reply: &Reply) -> Option<String> {
-        written(&answer(event, reply))
-    }
-
-    fn push_refusal(&self) -> Option<&'static str> {
-        Some("Gemini CLI takes messages only while it works")
-    }
-}
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "gemini",
+    programs: &["gemini"],
+    is_tested: true,
+    context_limit: None,
+    session_id_begins_randomly: true,
+    read,
+    answer: |event, reply| written(&answer(event, reply)),
+    push_refusal: Some("Gemini CLI takes messages only while it works"),
+};
 
 fn read(event: &str, input: &Input) -> HookReport {
     let mut report = HookReport::new(input.text("session_id"), input.text("cwd"));

@@ -26,34 +26,16 @@ const SESSION: [&str; 6] = [
 ];
 
 /// opencode.
-#[derive(Debug)]
-pub(super) struct Opencode;
-
-impl Adapter for Opencode {
-    fn name(&self) -> &'static str {
-        "opencode"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["opencode"]
-    }
-
-    fn is_tested(&self) -> bool {
-        true
-    }
-
-    fn read(&self, event: &str, input: &Input) -> HookReport {
-        read(event, input)
-    }
-
-    fn answer(&self, event: &str, reply: &Reply) -> Option<String> {
-        written(&answer(event, reply))
-    }
-
-    fn push_refusal(&self) -> Option<&'static str> {
-        Some("opencode takes messages only through its plugin")
-    }
-}
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "opencode",
+    programs: &["opencode"],
+    is_tested: true,
+    context_limit: None,
+    session_id_begins_randomly: false,
+    read,
+    answer: |event, reply| written(&answer(event, reply)),
+    push_refusal: Some("opencode takes messages only through its plugin"),
+};
 
 fn read(event: &str, input: &Input) -> HookReport {
     // A subagent is a session of its own. It works for the session above it, and that one is told of.

@@ -17,6 +17,7 @@ use ringer_core::{
     Place, Preferences, Priority, QuestionId, RateLimit, RuleSettings, Scope, Sender, Signal, SurfaceId, Tag,
     TerminalSignal, Ticket, TimeOfDay, Toast, UnreadReason, WorkspaceId, source_names,
 };
+use test_support::Random;
 
 use settings::HookFiles;
 
@@ -48,28 +49,6 @@ fn play(seed: u64) {
         simulation.check();
     }
     simulation.finish();
-}
-
-/// `SplitMix64`: small, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
-        let index = usize::try_from(self.below(items.len() as u64)).expect("it fits");
-        &items[index]
-    }
 }
 
 struct Simulation {
@@ -104,7 +83,7 @@ struct Simulation {
 
 impl Simulation {
     fn new(seed: u64) -> Self {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let places: Vec<Place> = (0..6)
             .map(|n| {
                 Place::surface(WorkspaceId::new(&format!("w{}", n % 3)), SurfaceId::new(&format!("s{n}")))

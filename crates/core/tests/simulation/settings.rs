@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use ringer_core::{Envelope, Hook, HookIdentity, OnFailure, Preferences, Scope, Ticket};
 
-use crate::Random;
+use test_support::Random;
 
 /// The person's own file.
 const OWN: &str = "/own/config.toml";

@@ -22,6 +22,7 @@ use ringer_core::{
 use ringer_journal::{Home, HubStore, IdSource, Journal};
 use serde_json::json;
 use tempfile::TempDir;
+use test_support::Random;
 
 use super::{HubState, RandomSource, Settings, TimeSource, trust_file};
 use crate::clock::Clock;
@@ -30,7 +31,7 @@ use crate::message::{Action, DeliveryReport, Job, LoopEvent, RequestId};
 use crate::repository_probe::{ProbeResult, ProbeTarget, RepositorySettings};
 use crate::request::Request;
 use crate::title_writer::TitleOutcome;
-use surroundings::{PANES, Random, TitleHost};
+use surroundings::{PANES, TitleHost};
 
 const STEPS: u64 = 60;
 
@@ -71,7 +72,7 @@ impl Simulation {
         let store = HubStore::open(&home).unwrap();
         let mut simulation = Self {
             directory,
-            random: Random(seed),
+            random: Random::new(seed),
             now: Duration::from_secs(1000),
             state: None,
             journal,
@@ -126,8 +127,8 @@ impl Simulation {
         self.changes += 1;
         let text = format!(
             "[notify]\nrate_limit = \"off\"\ntitle_mark = \"{}\"\npopup = \"{}\"\n",
-            self.random.pick(&["auto", "always"]),
-            self.random.pick(&["desktop", "terminal", "off"]),
+            *self.random.pick(&["auto", "always"]),
+            *self.random.pick(&["desktop", "terminal", "off"]),
         );
         fs::write(self.config(), text).unwrap();
         self.touch(&self.config());
@@ -202,10 +203,10 @@ impl Simulation {
     }
 
     fn send(&mut self) {
-        let kind = self.random.pick(&[Kind::Status, Kind::Complete, Kind::Error]);
+        let kind = *self.random.pick(&[Kind::Status, Kind::Complete, Kind::Error]);
         let text = format!("message {}", self.sent.len());
         let mut draft = Draft::new(Scope::global(), Sender::system(), kind, &text).unwrap();
-        let surface = self.random.pick(&[None, Some(PANES[0]), Some(PANES[1]), Some(PANES[2])]);
+        let surface = *self.random.pick(&[None, Some(PANES[0]), Some(PANES[1]), Some(PANES[2])]);
         let cwd = Some(self.repository().to_string_lossy().into_owned());
         draft.origin = MessageOrigin { surface: surface.map(str::to_owned), cwd, ..MessageOrigin::default() };
         let mut random = [3; 16];

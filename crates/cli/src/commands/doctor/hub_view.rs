@@ -13,7 +13,7 @@ use crate::place;
 pub(super) struct HubView {
     /// The session bus that it uses.
     pub(super) bus: Option<String>,
-    /// Who shows its popups, or why nobody does.
+    /// The program that shows its popups, or why there is none.
     pub(super) server: Result<String, String>,
     search_path: Option<String>,
 }

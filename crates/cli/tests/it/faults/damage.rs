@@ -71,7 +71,7 @@ fn an_emptied_journal_is_set_aside_like_any_other() {
     assert_eq!(environment.texts(), ["after"]);
 }
 
-/// Until its damaged copy is removed, whoever found it.
+/// Until its damaged copy is removed, whichever command found it.
 #[test]
 fn status_and_doctor_show_what_was_damaged() {
     let environment = TestEnvironment::new();

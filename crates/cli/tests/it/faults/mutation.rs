@@ -8,32 +8,11 @@ use std::process::Stdio;
 
 use ringer_core::{Agent, Draft, Kind, MessageId, Recipient, Scope, Sender};
 use ringer_journal::{Consumer, Home, IdSource, Journal};
+use test_support::Random;
 
 use crate::home::{TestEnvironment, lines, texts};
 
 const SCOPE: &str = "00c0ffee";
-
-/// Small, fast, and the same everywhere: a failing round can be run again by its number.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % u64::try_from(end.max(1)).expect("small")).expect("small")
-    }
-
-    fn byte(&mut self) -> u8 {
-        self.next().to_le_bytes()[0]
-    }
-}
 
 const PAGE: usize = 4096;
 
@@ -42,29 +21,29 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut Random) -> String {
     if bytes.is_empty() {
         return "nothing to damage".to_owned();
     }
-    match random.below(6) {
+    match random.place(6) {
         0 => {
-            let length = random.below(bytes.len());
+            let length = random.place(bytes.len());
             bytes.truncate(length);
             format!("cut at {length}")
         }
         1 => {
-            let page = random.below(bytes.len() / PAGE + 1) * PAGE;
+            let page = random.place(bytes.len() / PAGE + 1) * PAGE;
             let end = (page + PAGE).min(bytes.len());
             bytes[page..end].fill(0);
             format!("zeroed {page}..{end}")
         }
         2 => {
-            let start = random.below(bytes.len());
-            let end = (start + 1 + random.below(600)).min(bytes.len());
+            let start = random.place(bytes.len());
+            let end = (start + 1 + random.place(600)).min(bytes.len());
             bytes[start..end].fill_with(|| random.byte());
             format!("noise in {start}..{end}")
         }
         _ => {
             let mut done = "flipped".to_owned();
-            for _ in 0..=random.below(8) {
-                let at = random.below(bytes.len());
-                let bit = 1_u8 << random.below(8);
+            for _ in 0..=random.place(8) {
+                let at = random.place(bytes.len());
+                let bit = 1_u8 << random.place(8);
                 bytes[at] ^= bit;
                 write!(done, " {at}^{bit:#04x}").expect("a String takes everything");
             }
@@ -127,7 +106,7 @@ impl Template {
         for folder in ["bells", "locks"] {
             fs::create_dir_all(home.join(folder)).expect("a folder");
         }
-        let victim = random.below(self.files.len());
+        let victim = random.place(self.files.len());
         let mut done = String::new();
         for (number, (name, bytes)) in self.files.iter().enumerate() {
             let mut bytes = bytes.clone();
@@ -215,7 +194,7 @@ fn check(rounds: std::ops::Range<u64>) {
     let template = Template::new(&environment);
     let mut complaints = Vec::new();
     for round in rounds.clone() {
-        let done = template.damaged(&environment.home(), &mut Random(round));
+        let done = template.damaged(&environment.home(), &mut Random::new(round));
         if let Err(complaint) = survive(&environment, round) {
             complaints.push(format!("round {round} ({done}): {complaint}"));
         }

@@ -10,7 +10,7 @@ use super::world::HubWorld;
 use crate::background::Background;
 use crate::ringer::{check, json};
 
-/// A session bus on which nobody shows popups, nor is started to do so.
+/// A session bus on which no program shows popups, nor is started to do so.
 fn bus(world: &HubWorld) -> (Background, String) {
     let address = format!("unix:path={}", world.environment.path().join("bus").display());
     let config = world.environment.path().join("bus.conf");
