@@ -190,7 +190,7 @@ impl<S: Schema> Database<S> {
         home.check_owner()?;
         let path = Self::path(home);
         let mut repair = repair::finish::<S>(home, lock_timeout)?;
-        let (file, connection) = loop {
+        let (file, connection, version) = loop {
             let file = match FileId::of(&path) {
                 // A new file is given its name when its tables are in it, so this one was emptied.
                 Ok(file) if file.is_empty() => return Err(Error::Corrupt { path }),
@@ -202,9 +202,11 @@ impl<S: Schema> Database<S> {
                 Err(error) => return Err(home.error("looking for the database", error)),
             };
             let connection = connect(&path, lock_timeout)?;
-            // Another process quarantined the file between our `stat` and our open: try again.
+            // Read before the check, because SQLite opens the log when it first reads: a process that quarantined the file
+            // in the meantime may have put another one and its log there. Then try again.
+            let version = migrate::version(&connection);
             if FileId::of(&path).ok() == Some(file) {
-                break (file, connection);
+                break (file, connection, version);
             }
         };
         let mut database = Self {
@@ -217,7 +219,7 @@ impl<S: Schema> Database<S> {
             reopened: false,
             schema: S::default(),
         };
-        let version = migrate::version(&database.connection).map_err(|error| database.error(error))?;
+        let version = version.map_err(|error| database.error(error))?;
         let known = migrate::newest::<S>();
         if version > MAX_PLAUSIBLE_VERSION {
             return Err(Error::Corrupt { path });

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use crate::home::beside;
 
-/// The endings of the files of a database: the log, the index of the log, and the database itself.
-pub(crate) const FILES: [&str; 3] = ["-wal", "-shm", ""];
+/// The endings of the files of a database: the database itself, the log, and the index of the log.
+pub(crate) const FILES: [&str; 3] = ["", "-wal", "-shm"];
 
-/// Moves whichever of the files are there. The log and its index go along: the newest messages may be in them alone.
+/// Moves whichever of the files are there. The log and its index go along: the newest messages may be in them alone. They
+/// go last: a process that finds the database under its name has its own log beside it.
 /// Gives whether something was moved.
 pub(crate) fn move_database(from: &Path, to: &Path) -> std::io::Result<bool> {
     let mut moved = false;

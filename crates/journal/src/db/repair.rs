@@ -117,7 +117,10 @@ fn build<S: Schema>(home: &Home) -> Result<usize, Error> {
 
 /// Moves the damaged database aside and the fresh one in its place. Gives where the damaged one is, if there was one.
 fn swap<S: Schema>(home: &Home) -> Result<Option<PathBuf>, Error> {
-    let (aside, file) = (free_name::<S>(home), home.path().join(S::FILE));
+    let file = home.path().join(S::FILE);
+    // Without the file, its log is left of an exchange whose maker was killed: it belongs to the copy that was made last.
+    let aside = if file.exists() { None } else { last_damaged_without_log::<S>(home) };
+    let aside = aside.unwrap_or_else(|| free_name::<S>(home));
     let swap = || {
         let moved = move_database(&file, &aside)?;
         fs::rename(fresh::<S>(home), &file)?;
@@ -128,10 +131,24 @@ fn swap<S: Schema>(home: &Home) -> Result<Option<PathBuf>, Error> {
     Ok(moved.then_some(aside))
 }
 
+/// The names under which damaged databases are kept, in the order in which they are taken.
+fn damaged_names<S: Schema>(home: &Home) -> impl Iterator<Item = PathBuf> {
+    (1..=u32::MAX).map(|number| home.path().join(format!("{}.damaged-{number}", S::FILE)))
+}
+
+fn is_free(path: &Path) -> bool {
+    FILES.iter().all(|ending| !beside(path, ending).exists())
+}
+
 fn free_name<S: Schema>(home: &Home) -> PathBuf {
-    let named = |number: u32| home.path().join(format!("{}.damaged-{number}", S::FILE));
-    let is_free = |path: &PathBuf| FILES.iter().all(|ending| !beside(path, ending).exists());
-    (1..u32::MAX).map(named).find(is_free).unwrap_or_else(|| named(u32::MAX))
+    damaged_names::<S>(home)
+        .find(|path| is_free(path))
+        .unwrap_or_else(|| home.path().join(format!("{}.damaged", S::FILE)))
+}
+
+fn last_damaged_without_log<S: Schema>(home: &Home) -> Option<PathBuf> {
+    let last = damaged_names::<S>(home).take_while(|path| !is_free(path)).last();
+    last.filter(|path| path.exists() && !beside(path, "-wal").exists())
 }
 
 /// Copies every row that can be read, and notes where the damaged file will be. Gives the number of rows of the first
@@ -209,4 +226,47 @@ fn copy_rows(
         copied += insert.raw_execute().unwrap_or(0);
     }
     Ok(copied)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{begin, beside, finish, fresh};
+    use crate::db::files::move_database;
+    use crate::db::write_lock::LockTimeout;
+    use crate::home::Home;
+    use crate::journal::schema::JournalSchema;
+
+    /// Killed after every file that an exchange moves: the damaged database keeps its log.
+    #[test]
+    fn an_interrupted_exchange_keeps_the_damaged_files_together() {
+        for moved_files in 0..=2 {
+            let directory = tempfile::tempdir().unwrap();
+            let home = Home::new(directory.path());
+            begin::<JournalSchema>(&home, LockTimeout::COMMAND).unwrap();
+            let (file, damaged) = (home.path().join("ringer.db"), home.path().join("ringer.db.damaged-1"));
+            std::fs::copy(&file, fresh::<JournalSchema>(&home)).unwrap();
+            std::fs::write(&file, "damaged").unwrap();
+            std::fs::write(beside(&file, "-wal"), "log").unwrap();
+            for ending in ["", "-wal"].iter().take(moved_files) {
+                std::fs::rename(beside(&file, ending), beside(&damaged, ending)).unwrap();
+            }
+            finish::<JournalSchema>(&home, LockTimeout::COMMAND).unwrap();
+            assert_eq!(std::fs::read(&damaged).unwrap(), b"damaged", "{moved_files} moved");
+            assert_eq!(std::fs::read(beside(&damaged, "-wal")).unwrap(), b"log", "{moved_files} moved");
+            assert!(!beside(&file, "-wal").exists());
+        }
+    }
+
+    /// A log that cannot be moved holds up the exchange when the database is out of the way already: no process opens it
+    /// without its log.
+    #[test]
+    fn the_database_is_moved_before_its_log() {
+        let directory = tempfile::tempdir().unwrap();
+        let (from, to) = (directory.path().join("from"), directory.path().join("to"));
+        std::fs::write(&from, "database").unwrap();
+        std::fs::write(beside(&from, "-wal"), "log").unwrap();
+        std::fs::create_dir(beside(&to, "-wal")).unwrap();
+        move_database(&from, &to).unwrap_err();
+        assert!(!from.exists() && to.exists());
+    }
 }
