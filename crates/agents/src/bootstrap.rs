@@ -1,6 +1,6 @@
 //! What the lead is told when its session begins.
 
-use ringer_core::Agent;
+use ringer_core::message::Agent;
 
 /// The instructions for a lead: keep one listener, and what to do for each kind.
 pub fn instructions(agent: &Agent) -> String {

@@ -45,7 +45,7 @@ use std::fmt;
 use std::io::Read;
 use std::str::FromStr;
 
-use ringer_core::{Agent, InvalidName};
+use ringer_core::message::{Agent, InvalidName};
 
 use adapter::Adapter;
 

@@ -7,9 +7,10 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ringer_core::{
-    Agent, AgentState, Message, MessageId, MessageOrigin, Observation, Scope, Signal, SignalContent,
-};
+use ringer_core::agent::{AgentState, Signal, SignalContent};
+use ringer_core::message::{Agent, MessageOrigin};
+use ringer_core::toast::Observation;
+use ringer_core::{Message, MessageId, Scope};
 use ringer_journal::{
     AgentEvent, AgentInfo, Claimed, Confirms, Consumer, Error as JournalError, EventOutcome, Home, IdSource,
     InboxRequest, Journal, LockTimeout, Repository, spool_event,

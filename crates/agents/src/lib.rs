@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use ringer_agents::client::{Client, read_bytes};
-//! use ringer_core::{AgentState, SignalContent};
+//! use ringer_core::agent::{AgentState, SignalContent};
 //!
 //! let report = read_bytes(Client::Claude, "Stop", br#"{"session_id": "6be1e699", "last_assistant_message": "Done."}"#)?;
 //! assert_eq!(report.signals[0].content, SignalContent::State(AgentState::Done));

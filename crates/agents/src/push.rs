@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ringer_core::{Agent, AgentState, BlockedOn, Message, MessageId};
+use ringer_core::agent::{AgentState, BlockedOn};
+use ringer_core::message::Agent;
+use ringer_core::{Message, MessageId};
 use ringer_journal::{AgentInfo, Claim, Claimed, Error as JournalError, Home, INTO_INBOX, IdSource, Journal};
 use ringer_turn::{Injection, escape_attribute, render};
 use serde::Deserialize;
@@ -199,12 +201,12 @@ mod tests {
         let home = Home::new(directory.path().join("home"));
         let mut journal = Journal::open(&home).unwrap();
         let agent_info = agent_info("claude");
-        let signals = [ringer_core::Signal::state(ringer_core::Authority::Hook, state)];
+        let signals = [ringer_core::agent::Signal::state(ringer_core::agent::Authority::Hook, state)];
         let heard = AgentUpdate {
             agent: &agent_info,
             signals: &signals,
             mono: Duration::from_secs(1),
-            patience: ringer_core::AgentTimeouts::default(),
+            patience: ringer_core::agent::AgentTimeouts::default(),
             notify: true,
         };
         journal.update_agent(&heard, None, &IdSource::now()).unwrap();

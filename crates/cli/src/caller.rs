@@ -2,7 +2,7 @@
 //!
 //! An agent's hooks have no terminal of their own; then it is that of the nearest ancestor that has one.
 
-use ringer_core::MessageOrigin;
+use ringer_core::message::MessageOrigin;
 use ringer_journal::ProcessStat;
 use ringer_term::Env;
 

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io::{self, ErrorKind};
 
-use ringer_core::InvalidName;
+use ringer_core::message::InvalidName;
 use ringer_journal::Error as JournalError;
 
 use crate::exit::Exit;

@@ -1,6 +1,7 @@
 //! A message as one line: JSON for agents and programs, words for people.
 
-use ringer_core::{Message, MessageOrigin, QuestionId, Recipient};
+use ringer_core::message::{MessageOrigin, QuestionId};
+use ringer_core::{Message, Recipient};
 use ringer_hub::Clock;
 use ringer_term::sanitise_line_before;
 use serde::Serialize;

@@ -3,7 +3,8 @@
 use std::env;
 use std::path::PathBuf;
 
-use ringer_core::{Agent, Scope, Sender};
+use ringer_core::message::Agent;
+use ringer_core::{Scope, Sender};
 use ringer_hub::Clock;
 use ringer_journal::{Home, IdSource, Journal, LockTimeout, Repair, Repository, SpoolStatus, monotonic};
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use ringer_agents::push::{ClientEndpoints, PushResult, push};
-use ringer_core::Agent;
+use ringer_core::message::Agent;
 use ringer_hub::{AgentWaker, Log};
 use ringer_journal::Home;
 

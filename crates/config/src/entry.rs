@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_core::{Kind, OnFailure};
+use ringer_core::Kind;
+use ringer_core::policy::OnFailure;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringer_core::{DailySpan, Kind, Mute, PopupMode, RateLimit};
+use ringer_core::Kind;
+use ringer_core::policy::{Mute, PopupMode, RateLimit};
+use ringer_core::time::DailySpan;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_core::validate_name;
+use ringer_core::message::validate_name;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ringer_core::{Kind, RateLimit, Scope};
+use ringer_core::policy::RateLimit;
+use ringer_core::{Kind, Scope};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringer_core::{AgentTimeouts, DeliveryChannel, Preferences, RuleSettings};
+use ringer_core::Preferences;
+use ringer_core::agent::AgentTimeouts;
+use ringer_core::policy::{DeliveryChannel, RuleSettings};
 use ringer_term::Channel;
 use schemars::JsonSchema;
 use serde::Serialize;

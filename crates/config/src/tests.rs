@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_core::{AgentTimeouts, DeliveryChannel, Kind, OnFailure, PopupMode, RateLimit};
+use ringer_core::Kind;
+use ringer_core::agent::AgentTimeouts;
+use ringer_core::policy::{DeliveryChannel, OnFailure, PopupMode, RateLimit};
 use ringer_term::Channel;
 
 use super::*;

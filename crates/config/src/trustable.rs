@@ -1,6 +1,6 @@
 //! Entries that run a program: what decides which one, as a digest.
 
-use ringer_core::{Hook, HookIdentity};
+use ringer_core::policy::{Hook, HookIdentity};
 use sha2::{Digest, Sha256};
 
 use crate::entry::{HookEntry, Source, Watch};

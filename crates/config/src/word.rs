@@ -1,6 +1,7 @@
 //! Settings that are one of a few words.
 
-use ringer_core::{Kind, OnFailure, PopupMode};
+use ringer_core::Kind;
+use ringer_core::policy::{OnFailure, PopupMode};
 use ringer_term::{CHANNELS, Channel};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::Serializer;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use ringer_core::{Attention, Kind, MessageId, Place, Record, SurfaceId, UnreadReason, WorkspaceId};
+use ringer_core::attention::{Attention, Record, UnreadReason};
+use ringer_core::message::{Place, SurfaceId, WorkspaceId};
+use ringer_core::{Kind, MessageId};
 
 fn main() {
     let mut attention = Attention::default();

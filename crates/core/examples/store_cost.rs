@@ -3,7 +3,9 @@
 //! `store_cost STORED OPERATION COUNT` fills a store and does the operation so often; `cargo xtask bench store` runs it with
 //! and without operations and counts instructions, so that only the operations remain.
 
-use ringer_core::{Kind, MessageId, NotificationStore, Place, Record, SurfaceId, WorkspaceId};
+use ringer_core::attention::{NotificationStore, Record};
+use ringer_core::message::{Place, SurfaceId, WorkspaceId};
+use ringer_core::{Kind, MessageId};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringer_core::{Priority, Toast, ToastQueue};
+use ringer_core::toast::{Priority, Toast, ToastQueue};
 
 fn main() {
     let mut toasts = ToastQueue::default();

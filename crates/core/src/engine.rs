@@ -7,6 +7,7 @@ mod accept_signals;
 mod arrivals;
 mod decisions;
 mod display;
+mod order;
 mod records;
 mod terminal_signals;
 
@@ -14,26 +15,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::active_hooks::ActiveHooks;
-use crate::arrival_queue::{Arrival, ArrivalQueue};
-use crate::attention::{Attention, Badge, UnreadReason};
-use crate::delivery::{DeliveryChannel, PopupMode};
-use crate::duplicate::DuplicateWindow;
-use crate::fence::Fence;
-use crate::hook::Hook;
-use crate::hooks::{FailureNotices, HookChain};
-use crate::id::MessageId;
-use crate::kind::{Kind, Tag};
-use crate::now::Now;
-use crate::order::{Delivery, Event, FocusState, IncomingMessage, Order, Ticket};
-use crate::record::Record;
-use crate::resolve::SurfaceRegistry;
-use crate::rules::{RuleSettings, Rules};
-use crate::session::{NewerSession, Session};
-use crate::sources::{Sources, ToastChange};
-use crate::surface::{Place, WorkspaceId};
-use crate::toast::{Priority, Toast, ToastQueue};
+use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, SurfaceRegistry};
+use crate::attention::{Attention, Badge, NewerSession, Record, Session, UnreadReason};
+use crate::message::{Kind, MessageId, Place, Tag, WorkspaceId};
+use crate::policy::{
+    ActiveHooks, DeliveryChannel, FailureNotices, Hook, HookChain, PopupMode, RuleSettings, Rules,
+};
+use crate::time::Now;
+use crate::toast::{Priority, Sources, Toast, ToastChange, ToastQueue};
 use terminal_signals::TerminalSignals;
+
+pub use crate::arrival::Caller;
+pub use order::{Delivery, Event, FocusState, IncomingMessage, Order, TerminalSignal, Ticket};
 
 /// How many notifications may have hooks running at once. Further ones wait in the queue. Each runs one program at a
 /// time, so this also bounds the processes.
@@ -90,8 +83,11 @@ struct RunningChain {
 ///
 /// ```
 /// use std::time::Duration;
-/// use ringer_core::{Draft, Engine, Event, IncomingMessage, Kind, Message, MessageId, Now, Order, Preferences};
-/// use ringer_core::{Caller, Scope, Sender, TimeOfDay};
+/// use ringer_core::{Draft, Engine, Event, Kind, Message, MessageId, Now, Order, Preferences};
+/// use ringer_core::engine::IncomingMessage;
+/// use ringer_core::{Scope, Sender};
+/// use ringer_core::engine::Caller;
+/// use ringer_core::time::TimeOfDay;
 ///
 /// let mut engine = Engine::new(Preferences::default(), false);
 /// let now = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
@@ -101,7 +97,7 @@ struct RunningChain {
 /// let orders = engine.handle(now, Event::Message(Box::new(incoming)));
 /// assert!(orders.iter().any(|order| matches!(order, Order::SaveRecord { record, is_new: true } if !record.is_read)));
 /// assert!(orders.iter().any(|order| matches!(order, Order::Deliver(_))));
-/// # Ok::<(), ringer_core::InvalidName>(())
+/// # Ok::<(), ringer_core::message::InvalidName>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Engine {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use ringer_core::{
-    AUTHORITY_HOLD, AgentMachine, AgentNotice, AgentState, AgentTimeouts, Authority, BlockedOn, Kind, Signal,
+use ringer_core::Kind;
+use ringer_core::agent::{
+    AUTHORITY_HOLD, AgentMachine, AgentNotice, AgentState, AgentTimeouts, Authority, BlockedOn, Signal,
     SignalContent,
 };
 

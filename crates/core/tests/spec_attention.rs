@@ -4,11 +4,14 @@
 
 use std::time::Duration;
 
-use ringer_core::{
-    Caller, DailySpan, DeliveryChannel, Draft, Effects, Engine, Envelope, Event, FocusState, Hook,
-    HookAnswer, HookIdentity, HookPatch, IncomingMessage, Kind, Message, MessageId, Mute, Now, OnFailure,
-    Order, Place, Preferences, RuleSettings, Scope, Sender, SurfaceId, Ticket, TimeOfDay, WorkspaceId,
+use ringer_core::engine::{Caller, FocusState, IncomingMessage, Ticket};
+use ringer_core::message::{Place, SurfaceId, WorkspaceId};
+use ringer_core::policy::{
+    DeliveryChannel, Effects, Envelope, Hook, HookAnswer, HookIdentity, HookPatch, Mute, OnFailure,
+    RuleSettings,
 };
+use ringer_core::time::{DailySpan, TimeOfDay};
+use ringer_core::{Draft, Engine, Event, Kind, Message, MessageId, Now, Order, Preferences, Scope, Sender};
 
 fn at(ms: u64) -> Now {
     let wall_ms = i64::try_from(ms).expect("not long");

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ringer_core::{
-    Engine, Event, Now, Observation, Order, Preferences, Priority, TimeOfDay, Toast, ToastQueue,
-};
+use ringer_core::time::TimeOfDay;
+use ringer_core::toast::{Observation, Priority, Toast, ToastQueue};
+use ringer_core::{Engine, Event, Now, Order, Preferences};
 
 fn at(ms: u64) -> Duration {
     Duration::from_millis(ms)

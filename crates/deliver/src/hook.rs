@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringer_core::{Envelope, HookAnswer, HookPatch};
+use ringer_core::policy::{Envelope, HookAnswer, HookPatch};
 use ringer_term::escape_json;
 
 use crate::environment::Variables;
@@ -83,7 +83,7 @@ fn read_answer(stdout: &[u8]) -> HookAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::{AgentContext, EnvelopeContext, EnvelopeText};
+    use ringer_core::policy::{AgentContext, EnvelopeContext, EnvelopeText};
 
     #[test]
     fn answers() {

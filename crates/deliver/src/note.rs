@@ -1,6 +1,8 @@
 //! The notification as all delivery channels get it.
 
-use ringer_core::{Delivery, Kind, MessageId, Sender, SurfaceId, WorkspaceId};
+use ringer_core::engine::Delivery;
+use ringer_core::message::{SurfaceId, WorkspaceId};
+use ringer_core::{Kind, MessageId, Sender};
 use serde::Serialize;
 
 /// A notification as the delivery channels get it. The text is as it was sent: each channel sanitises it for itself.
@@ -76,7 +78,8 @@ pub(crate) fn example() -> Note {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::{DeliveryChannel, Place};
+    use ringer_core::message::Place;
+    use ringer_core::policy::DeliveryChannel;
 
     #[test]
     fn a_delivery_becomes_a_note() {

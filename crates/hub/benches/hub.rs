@@ -15,7 +15,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_core::{Draft, Kind, MessageId, MessageOrigin, Scope, Sender};
+use ringer_core::message::MessageOrigin;
+use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
 use ringer_ipc::Client;
 use ringer_journal::{Home, IdSource, Journal};
 use serde_json::{Value, json};

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use ringer_core::{Now, TimeOfDay};
+use ringer_core::Now;
+use ringer_core::time::TimeOfDay;
 pub use ringer_journal::monotonic;
 
 /// Reads the clocks.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ringer_core::Agent;
+use ringer_core::message::Agent;
 use ringer_deliver::Desktop;
 use ringer_ipc::ApiError;
 use ringer_journal::{HubLock, ReadPosition};

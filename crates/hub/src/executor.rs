@@ -5,7 +5,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringer_core::{Delivery, DeliveryChannel, Envelope, HookAnswer, MessageId, Ticket};
+use ringer_core::MessageId;
+use ringer_core::engine::{Delivery, Ticket};
+use ringer_core::policy::{DeliveryChannel, Envelope, HookAnswer};
 use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note};
 use ringer_journal::Home;
 use ringer_term::Channel;

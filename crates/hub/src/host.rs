@@ -1,6 +1,9 @@
 //! What the program plugs into a hub: hosts, which own surfaces and draw rings on them, and wakers, which wake idle agents.
 
-use ringer_core::{Agent, Badge, Event, Place, SurfaceId, Toast, WorkspaceId};
+use ringer_core::Event;
+use ringer_core::attention::Badge;
+use ringer_core::message::{Agent, Place, SurfaceId, WorkspaceId};
+use ringer_core::toast::Toast;
 
 use crate::tmux::TmuxPane;
 

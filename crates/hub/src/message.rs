@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use ringer_config::Watch;
-use ringer_core::{Agent, Delivery, DeliveryChannel, Envelope, HookAnswer, MessageId, SurfaceId, Ticket};
+use ringer_core::MessageId;
+use ringer_core::engine::{Delivery, Ticket};
+use ringer_core::message::{Agent, SurfaceId};
+use ringer_core::policy::{DeliveryChannel, Envelope, HookAnswer};
 use ringer_deliver::{DesktopEvent, HookProgram, PopupHandle};
 use ringer_ipc::ApiError;
 use serde_json::Value;

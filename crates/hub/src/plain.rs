@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
 
-use ringer_core::{Event, Place, SurfaceId};
+use ringer_core::Event;
+use ringer_core::message::{Place, SurfaceId};
 
 use crate::host::{FocusResult, Host, SurfaceInfo};
 use crate::tmux::TmuxPane;
@@ -116,7 +117,7 @@ impl Host for PlainHost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::WorkspaceId;
+    use ringer_core::message::WorkspaceId;
 
     #[test]
     fn a_terminal_is_learned_once_and_again_when_it_moves() {

@@ -1,6 +1,9 @@
 //! Requests: every method of the socket as one variant, read once at the edge. `docs/protocol.md` describes them.
 
-use ringer_core::{Mark, MessageId, Observation, Signal};
+use ringer_core::MessageId;
+use ringer_core::agent::Signal;
+use ringer_core::message::Mark;
+use ringer_core::toast::Observation;
 use ringer_ipc::ApiError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

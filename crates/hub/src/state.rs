@@ -29,7 +29,8 @@ mod title_marks;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringer_core::{Event, MessageId, Now, Priority, Toast};
+use ringer_core::toast::{Priority, Toast};
+use ringer_core::{Event, MessageId, Now};
 use ringer_deliver::DesktopEvent;
 use ringer_journal::{Error, HubStore, IdSource, Journal, ReadPosition};
 
@@ -372,7 +373,7 @@ impl HubState {
         &mut self,
         now: Now,
         id: &MessageId,
-        channel: ringer_core::DeliveryChannel,
+        channel: ringer_core::policy::DeliveryChannel,
         report: DeliveryReport,
     ) {
         self.deliveries.finish(id, channel);

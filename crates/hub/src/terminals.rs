@@ -6,7 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use ringer_core::{Kind, MessageId, SurfaceId};
+use ringer_core::message::SurfaceId;
+use ringer_core::{Kind, MessageId};
 use ringer_deliver::{Error, Note, Output, Program, terminal};
 use ringer_journal::{Home, ProcessStat};
 use ringer_term::outer::tmux_query;

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use ringer_core::SurfaceId;
+use ringer_core::message::SurfaceId;
 use ringer_deliver::{Ended, Error};
 use ringer_term::{TITLE_RESTORE, Terminator, detect, title_mark};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use ringer_core::SurfaceId;
+use ringer_core::message::SurfaceId;
 use ringer_deliver::{Output, Program};
 use ringer_journal::ProcessStat;
 use ringer_term::{Env, sanitise_line};

@@ -1,6 +1,8 @@
 //! Things as they are shown on the socket.
 
-use ringer_core::{Badge, Engine, Record, TrailStep, WorkspaceId};
+use ringer_core::Engine;
+use ringer_core::attention::{Badge, Record, TrailStep};
+use ringer_core::message::WorkspaceId;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -36,10 +38,10 @@ pub fn notification(record: &Record, clock: &Clock) -> Value {
         subtitle: record.subtitle.as_deref(),
         body: &record.body,
         workspace: record.place.workspace.as_str(),
-        surface: record.place.surface.as_ref().map(ringer_core::SurfaceId::as_str),
+        surface: record.place.surface.as_ref().map(ringer_core::message::SurfaceId::as_str),
         scope: &record.scope,
         is_read: record.is_read,
-        question_id: record.open_question.as_ref().map(ringer_core::QuestionId::as_str),
+        question_id: record.open_question.as_ref().map(ringer_core::message::QuestionId::as_str),
     })
 }
 

@@ -3,7 +3,8 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringer_core::{MessageId, QuestionId};
+use ringer_core::MessageId;
+use ringer_core::message::QuestionId;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 

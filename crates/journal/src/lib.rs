@@ -22,7 +22,7 @@
 //!
 //! # Bounds
 //!
-//! A body has at most 64 KiB ([`ringer_core::MAX_BODY`]). A writer waits for the write lock until its [`LockTimeout`], then
+//! A body has at most 64 KiB ([`ringer_core::message::MAX_BODY`]). A writer waits for the write lock until its [`LockTimeout`], then
 //! fails with [`Error::Busy`]. What is kept: see [`Journal::prune`].
 
 #![forbid(unsafe_code)]

@@ -7,7 +7,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use ringer_core::{Agent, MessageId};
+use ringer_core::MessageId;
+use ringer_core::message::Agent;
 use ringer_turn::{
     Activity, CallId, Carrier, Charset, EntryPoint, Error, Inbox, InboxSettings, Injection,
     NotificationBlock, ToolOutcome, ToolResult, TurnEvent, TurnNumber, render,

@@ -22,7 +22,8 @@ pub enum ToolOutcome {
 /// The result of a tool call, as the harness is about to give it to the model.
 ///
 /// ```
-/// use ringer_core::{Agent, MessageId};
+/// use ringer_core::MessageId;
+/// use ringer_core::message::Agent;
 /// use ringer_turn::{CallId, Injection, ToolOutcome, InjectionSource, ToolResult};
 ///
 /// let result = ToolResult { call: CallId::new("edit_1")?, outcome: ToolOutcome::Error, content: "no such file".into() };
@@ -145,7 +146,8 @@ mod tests {
     use crate::injection::injection;
     use crate::source::{InjectionSource, McpServer};
     use proptest::prelude::*;
-    use ringer_core::{Agent, MessageId};
+    use ringer_core::MessageId;
+    use ringer_core::message::Agent;
 
     #[test]
     fn tool_result_blank_line_one_block_per_notification_in_order() {

@@ -34,7 +34,8 @@ pub enum Charset {
 /// ```
 ///
 /// ```
-/// use ringer_core::{Agent, MessageId};
+/// use ringer_core::MessageId;
+/// use ringer_core::message::Agent;
 /// use ringer_turn::{Charset, Injection, NotificationBlock, InjectionSource};
 ///
 /// let id = MessageId::parse("m1")?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ringer_core::{InvalidName, validate_name};
+use ringer_core::message::{InvalidName, validate_name};
 use serde::{Deserialize, Serialize};
 
 /// The id of a tool call, which its result carries too.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringer_core::{InvalidName, MAX_BODY};
+use ringer_core::message::{InvalidName, MAX_BODY};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringer_core::InvalidName;
+use ringer_core::message::InvalidName;
 
 /// Why an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -149,7 +149,7 @@ impl ChannelPolicy {
 ///     "MCP channel slack refused at gate 3 (auth): an API key is not enough; \
 ///      sign in with your account instead of the key"
 /// );
-/// # Ok::<(), ringer_core::InvalidName>(())
+/// # Ok::<(), ringer_core::message::InvalidName>(())
 /// ```
 pub fn check_gates(candidate: &ChannelCandidate, policy: &ChannelPolicy) -> Result<(), GateRefusal> {
     let refusal = Gate::ALL.into_iter().find_map(|gate| {

@@ -7,7 +7,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-use ringer_core::{Agent, MessageId};
+use ringer_core::MessageId;
+use ringer_core::message::Agent;
 
 use crate::call::TurnEvent;
 use crate::entry_point::{Activity, EntryPoint};

@@ -1,6 +1,7 @@
 //! The injection: one event for one agent's conversation.
 
-use ringer_core::{Agent, MAX_BODY, Message, MessageId, Recipient, Tag, validate_text};
+use ringer_core::message::{Agent, MAX_BODY, Tag, validate_text};
+use ringer_core::{Message, MessageId, Recipient};
 
 use crate::channel::ChannelMessage;
 use crate::error::Error;
@@ -13,7 +14,8 @@ const NON_AGENT_SENDERS: [&str; 2] = ["system", "person"];
 /// One event for one agent. It keeps its id however often it has to be handed over.
 ///
 /// ```
-/// use ringer_core::{Agent, MessageId};
+/// use ringer_core::MessageId;
+/// use ringer_core::message::Agent;
 /// use ringer_turn::{Injection, InjectionSource};
 ///
 /// let id = MessageId::parse("m1")?;
@@ -147,7 +149,7 @@ mod tests {
             assert_eq!(source(message("w1", reader_with_a_cursor, None)), None, "routed by recipient only");
         }
         let mut read = message("w1", "agent:a1", None);
-        read.draft.tag = Tag::Mark(ringer_core::Mark::Read);
+        read.draft.tag = Tag::Mark(ringer_core::message::Mark::Read);
         assert_eq!(Injection::of(&read), None, "a mark is never shown");
         let mut titled = message("w1", "agent:a1", None);
         titled.draft.title = Some("Build".to_owned());

@@ -56,7 +56,8 @@ impl InjectionBudget {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use ringer_core::{Agent, MessageId};
+    /// use ringer_core::MessageId;
+    /// use ringer_core::message::Agent;
     /// use ringer_turn::{Injection, RateTracker, InjectionSource, InjectionBudget};
     ///
     /// let agent = Agent::new("a1")?;

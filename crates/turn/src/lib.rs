@@ -10,7 +10,8 @@
 //! # Add what is pending to a tool result
 //!
 //! ```
-//! use ringer_core::{Agent, MessageId};
+//! use ringer_core::MessageId;
+//! use ringer_core::message::Agent;
 //! use ringer_turn::{augment, blocks, Injection, InjectionSource};
 //!
 //! let id = MessageId::parse("m1")?; // usually: the id of the message in the journal
@@ -32,7 +33,8 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use ringer_core::{Agent, MessageId};
+//! use ringer_core::MessageId;
+//! use ringer_core::message::Agent;
 //! use ringer_turn::{Activity, CallId, Carrier, Inbox, Injection, InboxSettings, InjectionSource, TurnNumber, TurnEvent};
 //!
 //! let at = Duration::from_secs;
@@ -102,7 +104,7 @@
 //!
 //! # Bounds
 //!
-//! An injection has at most 64 KiB ([`ringer_core::MAX_BODY`]). An inbox holds [`MAX_UNCONFIRMED`] and refuses more; it
+//! An injection has at most 64 KiB ([`ringer_core::message::MAX_BODY`]). An inbox holds [`MAX_UNCONFIRMED`] and refuses more; it
 //! remembers [`MAX_CONFIRMED_IDS`] confirmed ids, and the rates of [`MAX_SOURCES`] sources up to [`MAX_RATE`]. A block draws
 //! [`MAX_LINES`]. A channel message has [`MAX_META`] keys of [`MAX_META_TEXT`] bytes; [`MAX_PAIRINGS`] senders wait to be
 //! paired, [`MAX_ALLOWED`] are on the list, [`MAX_OPEN_REQUESTS`] permission requests are open.

@@ -78,7 +78,7 @@ impl RateTracker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::Agent;
+    use ringer_core::message::Agent;
 
     fn at(seconds: u64) -> Duration {
         Duration::from_secs(seconds)

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ringer_core::{Agent, InvalidName, validate_name};
+use ringer_core::message::{Agent, InvalidName, validate_name};
 use serde::{Deserialize, Serialize};
 
 /// The name of an MCP server, as the person configured it.
@@ -52,7 +52,7 @@ impl From<McpServer> for String {
 /// let source: InjectionSource = "agent:claude-1234abcd".parse()?;
 /// assert!(matches!(&source, InjectionSource::Agent(agent) if agent.as_str() == "claude-1234abcd"));
 /// assert_eq!(source.to_string(), "agent:claude-1234abcd");
-/// # Ok::<(), ringer_core::InvalidName>(())
+/// # Ok::<(), ringer_core::message::InvalidName>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

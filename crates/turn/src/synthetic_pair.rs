@@ -32,7 +32,8 @@ pub struct ToolCall {
 /// A call that no model made, and its result.
 ///
 /// ```
-/// use ringer_core::{Agent, MessageId};
+/// use ringer_core::MessageId;
+/// use ringer_core::message::Agent;
 /// use ringer_turn::{Injection, InjectionSource, SyntheticPair};
 ///
 /// let id = MessageId::parse("m1")?;

@@ -1,6 +1,6 @@
 //! Claude Code: the inputs of its hooks, recorded from version 2.1.325, and what it takes back.
 
-use ringer_core::{AgentState, Authority, BlockedOn, SignalContent};
+use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
 
 use super::adapter::Adapter;
 use super::input::Input;
@@ -165,7 +165,7 @@ fn answer(event: &str, reply: &Reply) -> DecisionOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::Observation;
+    use ringer_core::toast::Observation;
     use serde_json::json;
 
     fn report(event: &str, input: &serde_json::Value) -> HookReport {

@@ -1,6 +1,6 @@
 //! Codex: the inputs of its hooks and of its `notify` program, recorded from version 0.166.0, and what it takes back.
 
-use ringer_core::AgentState;
+use ringer_core::agent::AgentState;
 
 use super::adapter::Adapter;
 use super::input::Input;
@@ -89,7 +89,7 @@ fn answer(event: &str, reply: &Reply) -> DecisionOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::{BlockedOn, SignalContent};
+    use ringer_core::agent::{BlockedOn, SignalContent};
     use serde_json::json;
 
     fn report(event: &str, input: &serde_json::Value) -> HookReport {

@@ -5,7 +5,7 @@
 //! `permissionRequest` comes before the rules decide whether the person is asked at all; the `notification` of the type
 //! `permission_prompt` comes when they are. An `agentStop` has no last message, so the end of a turn is told without one.
 
-use ringer_core::{AgentState, Authority, BlockedOn};
+use ringer_core::agent::{AgentState, Authority, BlockedOn};
 use serde::Serialize;
 
 use super::adapter::Adapter;
@@ -98,7 +98,7 @@ fn answer(event: &str, reply: &Reply) -> Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::SignalContent;
+    use ringer_core::agent::SignalContent;
     use serde_json::json;
 
     /// The fields that the documents show for every event, and those of one.

@@ -5,7 +5,7 @@
 //! has no last message, so the end of a turn is told without one. It does not say in which conversation the tools of a
 //! subagent run, so the hooks of subagents are not asked for.
 
-use ringer_core::{AgentState, Authority};
+use ringer_core::agent::{AgentState, Authority};
 use serde::Serialize;
 
 use super::adapter::Adapter;
@@ -109,7 +109,7 @@ fn answer(event: &str, reply: &Reply) -> Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::SignalContent;
+    use ringer_core::agent::SignalContent;
     use serde_json::json;
 
     /// The fields that the documents show for every event, and those of one.

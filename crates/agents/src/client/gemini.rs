@@ -1,6 +1,6 @@
 //! Gemini CLI: the inputs of its hooks, recorded from version 0.61.0, and what it takes back.
 
-use ringer_core::{AgentState, Authority, BlockedOn, SignalContent};
+use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
 
 use super::adapter::Adapter;
 use super::input::Input;

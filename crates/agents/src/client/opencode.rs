@@ -4,7 +4,7 @@
 //! with `cwd` beside it, `parentID` for the session of a subagent, `last_assistant_message` where it knows that, and
 //! `ends_with_turn` where the process does. Written after opencode 1.18's types, and run with 1.18.33.
 
-use ringer_core::{AgentState, Authority, BlockedOn};
+use ringer_core::agent::{AgentState, Authority, BlockedOn};
 use serde::Serialize;
 
 use super::adapter::Adapter;
@@ -162,7 +162,7 @@ fn answer(event: &str, reply: &Reply) -> Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::SignalContent;
+    use ringer_core::agent::SignalContent;
     use serde_json::json;
 
     fn report(event: &str, input: &serde_json::Value) -> HookReport {

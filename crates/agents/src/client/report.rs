@@ -1,8 +1,7 @@
 //! What a hook call says about an agent.
 
-use ringer_core::{
-    AgentState, Authority, BlockedOn, Observation, Signal, SignalContent, ends_with_waiting_marker,
-};
+use ringer_core::agent::{AgentState, Authority, BlockedOn, Signal, SignalContent, ends_with_waiting_marker};
+use ringer_core::toast::Observation;
 
 use super::input::Input;
 use super::request::{self, shorten};

@@ -1,7 +1,7 @@
 //! The status line of Claude Code: it tells its model and its limits with every redraw, and what changed since the last one is
 //! worth telling.
 
-use ringer_core::Observation;
+use ringer_core::toast::Observation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -153,7 +153,7 @@ mod tests {
         let told = all.since(Some(&before), "claude-1");
         assert_eq!(told.len(), 4);
         for one in told {
-            assert!(ringer_core::source_names().any(|name| name == one.source), "{}", one.source);
+            assert!(ringer_core::toast::source_names().any(|name| name == one.source), "{}", one.source);
         }
     }
 }

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use ringer_agents::client::{Client, HookPoint, HookReport, Reply, agent_id, answer, read_bytes};
-use ringer_core::{AgentMachine, AgentState, AgentTimeouts, Authority, Kind, Signal, SignalContent};
+use ringer_core::Kind;
+use ringer_core::agent::{AgentMachine, AgentState, AgentTimeouts, Authority, Signal, SignalContent};
 
 /// One row: the fixture, its signals as words, the moment, the text, and the answer to a context of `hello`.
 type Row = (&'static str, &'static str, HookPoint, Option<&'static str>, bool);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use ringer_agents::client::{Client, HookPoint, Input, MAX_LINE, Reply, agent_id, answer, read, read_bytes};
-use ringer_core::{Sources, source_names};
+use ringer_core::toast::{Sources, source_names};
 
 const EVENTS: [&str; 43] = [
     "SessionStart",

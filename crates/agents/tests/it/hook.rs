@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use ringer_agents::client::Client;
 use ringer_agents::hook::{HookContext, HookError, call};
-use ringer_core::{
-    Agent, AgentState, BlockedOn, Draft, Kind, Message, MessageId, MessageOrigin, Recipient, Scope, Sender,
-};
+use ringer_core::agent::{AgentState, BlockedOn};
+use ringer_core::message::{Agent, MessageOrigin};
+use ringer_core::{Draft, Kind, Message, MessageId, Recipient, Scope, Sender};
 use ringer_journal::{Home, IdSource, Journal};
 use serde_json::{Value, json};
 use tempfile::TempDir;

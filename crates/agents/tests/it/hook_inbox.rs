@@ -7,7 +7,9 @@ use std::thread;
 
 use ringer_agents::client::{CLAUDE_CONTEXT_LIMIT, Client};
 use ringer_agents::hook::MAX_BLOCKS;
-use ringer_core::{AgentState, Draft, Message, MessageId, Recipient, Scope, Sender, Tag};
+use ringer_core::agent::AgentState;
+use ringer_core::message::Tag;
+use ringer_core::{Draft, Message, MessageId, Recipient, Scope, Sender};
 use ringer_journal::{CONFIRM_WITHIN, Claim, IdSource, LEASE};
 use serde_json::{Value, json};
 
@@ -214,7 +216,7 @@ fn of_many_hooks_at_once_one_gets_it() {
                 let at = ringer_agents::hook::HookContext {
                     home,
                     clock: &|| std::time::Duration::from_secs(2000),
-                    origin: &ringer_core::MessageOrigin::default,
+                    origin: &ringer_core::message::MessageOrigin::default,
                     process: None,
                     manager: None,
                     name: None,
@@ -313,7 +315,7 @@ fn a_subagent_gets_nothing_of_its_agents_mail() {
 fn a_stop_that_nothing_keeps_is_an_end() {
     let world = working();
     let mut draft =
-        Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(ringer_core::Mark::Read), "m1");
+        Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(ringer_core::message::Mark::Read), "m1");
     draft.recipient = Recipient::Agent(agent());
     world.journal().append(&draft, &IdSource::now()).unwrap();
     assert_eq!(world.journal().pending_for(&agent(), IdSource::now().unix_ms).unwrap().len(), 1);

@@ -4,7 +4,8 @@
 
 use ringer_agents::bootstrap::instructions;
 use ringer_agents::client::{CLAUDE_CONTEXT_LIMIT, Client};
-use ringer_core::{Agent, MAX_BODY, Message, Recipient, Scope};
+use ringer_core::message::{Agent, MAX_BODY};
+use ringer_core::{Message, Recipient, Scope};
 use ringer_journal::{Consumer, Error, ListenOutcome, Listener, OnParentExit};
 use serde_json::json;
 use std::time::Instant;

@@ -1,6 +1,6 @@
 //! `ringer acknowledge`.
 
-use ringer_core::QuestionId;
+use ringer_core::message::QuestionId;
 use ringer_journal::IdSource;
 use serde::Serialize;
 

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use ringer_core::{Draft, Kind, MAX_BODY, validate_text};
+use ringer_core::message::{MAX_BODY, validate_text};
+use ringer_core::{Draft, Kind};
 use ringer_journal::{IdSource, Journal, OnParentExit, PendingQuestion};
 use serde::Serialize;
 

@@ -1,6 +1,7 @@
 //! `ringer list`.
 
-use ringer_core::{MarkTarget, Record, Tag, apply_mark};
+use ringer_core::attention::{MarkTarget, Record, apply_mark};
+use ringer_core::message::Tag;
 use ringer_hub::{Clock, view};
 use ringer_journal::{Filter, HubStore};
 use ringer_term::sanitise_line_before;

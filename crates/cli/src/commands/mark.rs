@@ -1,6 +1,8 @@
 //! `ringer read`, `ringer unread`, `ringer clear`: marks, which work with the hub down, too.
 
-use ringer_core::{Draft, Mark, MarkTarget, MessageId, Place, Scope, Sender, SurfaceId, Tag, WorkspaceId};
+use ringer_core::attention::MarkTarget;
+use ringer_core::message::{Mark, Place, SurfaceId, Tag, WorkspaceId};
+use ringer_core::{Draft, MessageId, Scope, Sender};
 use ringer_ipc::ClientError;
 use ringer_journal::{IdSource, Journal};
 use serde_json::{Value, json};

@@ -3,7 +3,8 @@
 use std::io::Read;
 use std::time::Duration;
 
-use ringer_core::{Draft, Kind, MAX_BODY, QuestionId, Recipient};
+use ringer_core::message::{MAX_BODY, QuestionId};
+use ringer_core::{Draft, Kind, Recipient};
 use ringer_journal::{IdSource, Journal};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! `ringer why`.
 
-use ringer_core::Agent;
+use ringer_core::message::Agent;
 use ringer_hub::{Clock, explain, monotonic};
 use ringer_ipc::Client;
 use ringer_journal::HubStore;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use ringer_core::Agent;
+use ringer_core::message::Agent;
 use ringer_journal::{Home, IdSource, Journal, LEASE};
 use serde_json::{Value, json};
 

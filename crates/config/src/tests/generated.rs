@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use ringer_core::{Kind, OnFailure, PopupMode, RateLimit};
+use ringer_core::Kind;
+use ringer_core::policy::{OnFailure, PopupMode, RateLimit};
 use ringer_term::Channel;
 
 use super::super::word::Word;

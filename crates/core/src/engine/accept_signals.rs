@@ -2,11 +2,11 @@
 
 use super::Engine;
 use super::terminal_signals::{BELL_CATEGORY, DelayedSignal};
-use crate::duplicate::{DuplicateVerdict, EventReport};
-use crate::now::Now;
-use crate::order::{Order, TerminalSignal};
-use crate::signal::{Authority, Signal, SignalContent};
-use crate::surface::{Place, SurfaceId};
+use crate::agent::{Authority, Signal, SignalContent};
+use crate::arrival::{DuplicateVerdict, EventReport};
+use crate::engine::{Order, TerminalSignal};
+use crate::message::{Place, SurfaceId};
+use crate::time::Now;
 
 /// The text of a notification that was only a bell.
 const BELL_TEXT: &str = "the terminal bell rang";

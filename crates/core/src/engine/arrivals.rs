@@ -5,14 +5,11 @@ use std::sync::Arc;
 
 use super::terminal_signals::BELL_CATEGORY;
 use super::{Candidate, Engine, MAX_HOOK_CHAINS};
-use crate::address::Recipient;
-use crate::arrival_queue::Displaced;
-use crate::duplicate::{DuplicateVerdict, EventReport};
-use crate::kind::{Mark, Tag};
-use crate::mark::MarkTarget;
-use crate::now::Now;
-use crate::order::{Event, IncomingMessage, Order};
-use crate::surface::Place;
+use crate::arrival::{Displaced, DuplicateVerdict, EventReport};
+use crate::attention::MarkTarget;
+use crate::engine::{Event, IncomingMessage, Order};
+use crate::message::{Mark, Place, Recipient, Tag};
+use crate::time::Now;
 
 impl Engine {
     pub(super) fn arrive(&mut self, now: Now, incoming: IncomingMessage, orders: &mut Vec<Order>) {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::{Candidate, Engine, RunningChain, kind_of};
-use crate::arrival_queue::Arrival;
-use crate::delivery::PlaceFocus;
-use crate::hooks::{HookChain, HookChainStep};
-use crate::now::Now;
-use crate::order::{Order, Ticket};
-use crate::policy::{AgentContext, Effects, Envelope, EnvelopeContext, EnvelopeText};
-use crate::rules::Subject;
-use crate::surface::Place;
+use crate::arrival::Arrival;
+use crate::engine::{Order, Ticket};
+use crate::message::Place;
+use crate::policy::{
+    AgentContext, Effects, Envelope, EnvelopeContext, EnvelopeText, HookChain, HookChainStep, PlaceFocus,
+    Subject,
+};
+use crate::time::Now;
 use crate::toast::{Priority, Toast};
 
 impl Engine {

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use super::Engine;
 use crate::attention::Badge;
-use crate::delivery::DeliveryChannel;
-use crate::id::MessageId;
-use crate::now::Now;
-use crate::order::{FocusState, Order};
-use crate::surface::{Place, WorkspaceId};
+use crate::engine::{FocusState, Order};
+use crate::message::{MessageId, Place, WorkspaceId};
+use crate::policy::DeliveryChannel;
+use crate::time::Now;
 
 impl Engine {
     pub(super) fn focus_changed(&mut self, now: Now, looking: FocusState, orders: &mut Vec<Order>) {

@@ -1,14 +1,12 @@
 //! What follows a decision: the notification is recorded, drawn and delivered.
 
 use super::{Candidate, Engine, MAX_IN_FLIGHT, kind_of};
-use crate::arrival_queue::Arrival;
-use crate::delivery::{DeliveryChannel, plan_delivery};
-use crate::id::MessageId;
-use crate::kind::Kind;
-use crate::now::Now;
-use crate::order::{Delivery, Order};
-use crate::policy::Envelope;
-use crate::record::Record;
+use crate::arrival::Arrival;
+use crate::attention::Record;
+use crate::engine::{Delivery, Order};
+use crate::message::{Kind, MessageId};
+use crate::policy::{DeliveryChannel, Envelope, plan_delivery};
+use crate::time::Now;
 use crate::toast::{Priority, Toast};
 
 fn is_popup(channel: DeliveryChannel) -> bool {

@@ -7,10 +7,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use crate::address::Agent;
-use crate::duplicate::DUPLICATE_WINDOW;
-use crate::order::TerminalSignal;
-use crate::surface::SurfaceId;
+use crate::arrival::DUPLICATE_WINDOW;
+use crate::engine::TerminalSignal;
+use crate::message::{Agent, SurfaceId};
 
 /// The category of a notification that was only a bell.
 pub(super) const BELL_CATEGORY: &str = "bell";

@@ -5,15 +5,11 @@ mod hooks;
 use std::time::Duration;
 
 use super::*;
-use crate::address::{Scope, Sender};
-use crate::hook::{HookIdentity, OnFailure};
-use crate::hooks::HookAnswer;
-use crate::message::{Draft, Message};
-use crate::now::TimeOfDay;
-use crate::order::TerminalSignal;
-use crate::resolve::Caller;
-use crate::signal::Signal;
-use crate::surface::SurfaceId;
+use crate::agent::Signal;
+use crate::engine::{Caller, TerminalSignal};
+use crate::message::{Draft, Message, Scope, Sender, SurfaceId};
+use crate::policy::{HookAnswer, HookIdentity, OnFailure};
+use crate::time::TimeOfDay;
 
 fn at(ms: u64) -> Now {
     let wall_ms = i64::try_from(ms).unwrap();
@@ -214,7 +210,7 @@ fn marks_are_applied_and_never_shown() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "a", "needs you"));
     let mut mark = incoming(2, "a", "x");
-    mark.message.draft.tag = Tag::Mark(crate::kind::Mark::Read);
+    mark.message.draft.tag = Tag::Mark(crate::message::Mark::Read);
     mark.message.draft.key = Some(id(1).to_string());
     let orders = words(&engine.handle(at(1), Event::Message(Box::new(mark))));
     assert_eq!(orders, ["withdraw 1", "ring a false", "badge 0"]);
@@ -225,7 +221,7 @@ fn marks_are_applied_and_never_shown() {
 fn an_answer_closes_its_question() {
     let mut engine = engine(&[]);
     let mut question = incoming(1, "a", "Deploy?");
-    let asked = crate::id::QuestionId::new(1, 1);
+    let asked = crate::message::QuestionId::new(1, 1);
     question.message.draft.tag = Tag::Notice(Kind::Question);
     question.message.draft.question_id = Some(asked.clone());
     engine.handle(at(0), Event::Message(Box::new(question)));
@@ -275,7 +271,7 @@ fn notified(body: &str) -> TerminalSignal {
 }
 
 fn agent_on(surface: &str, by_hooks: bool) -> Event {
-    let agent = crate::address::Agent::new("claude-1").unwrap();
+    let agent = crate::message::Agent::new("claude-1").unwrap();
     Event::AgentOnSurface { surface: SurfaceId::new(surface), agent: Some((agent, by_hooks)) }
 }
 
@@ -315,9 +311,9 @@ fn where_hooks_report_a_terminal_signal_is_delayed() {
 fn without_hooks_an_agents_title_counts_at_once() {
     let mut engine = engine(&[]);
     let title = || {
-        let content = crate::signal::SignalContent::TurnEnded;
+        let content = crate::agent::SignalContent::TurnEnded;
         TerminalSignal::Agent(Signal {
-            authority: crate::signal::Authority::Title,
+            authority: crate::agent::Authority::Title,
             content,
             text: None,
             pending: false,
@@ -349,9 +345,9 @@ fn a_flood_of_signals_is_bounded_and_none_is_lost() {
 
 #[test]
 fn marks_reach_one_a_place_or_everything() {
-    use crate::kind::Mark::{Clear, Read, Unread};
+    use crate::message::Mark::{Clear, Read, Unread};
 
-    let after = |mark: crate::kind::Mark, target: &str| {
+    let after = |mark: crate::message::Mark, target: &str| {
         let mut engine = engine(&[]);
         for (number, surface) in [(1, "a"), (2, "b")] {
             engine.handle(at(0), message(number, surface, "needs you"));
@@ -380,7 +376,7 @@ fn a_message_for_an_agent_or_the_lead_does_not_ring_for_the_person() {
         [("default", true), ("person", true), ("all", true), ("lead", false), ("agent:w1", false)]
     {
         let mut one = incoming(1, "a", "needs you");
-        one.message.draft.recipient = crate::address::Recipient::parse(to).unwrap();
+        one.message.draft.recipient = crate::message::Recipient::parse(to).unwrap();
         let orders = engine(&[]).handle(at(0), Event::Message(Box::new(one)));
         assert_eq!(orders.iter().any(|order| matches!(order, Order::Deliver(_))), rings, "{to}");
     }

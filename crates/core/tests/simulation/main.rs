@@ -11,12 +11,14 @@ mod settings;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use ringer_core::{
-    Agent, AgentState, Attention, Authority, Caller, DeliveryChannel, Draft, Engine, Event, FocusState,
-    HookAnswer, IncomingMessage, Kind, MAX_HOOK_CHAINS, Message, MessageId, Mute, Now, Observation, Order,
-    Place, Preferences, Priority, QuestionId, RateLimit, RuleSettings, Scope, Sender, Signal, SurfaceId, Tag,
-    TerminalSignal, Ticket, TimeOfDay, Toast, UnreadReason, WorkspaceId, source_names,
-};
+use ringer_core::agent::{AgentState, Authority, Signal};
+use ringer_core::attention::{Attention, UnreadReason};
+use ringer_core::engine::{Caller, FocusState, IncomingMessage, MAX_HOOK_CHAINS, TerminalSignal, Ticket};
+use ringer_core::message::{Agent, Place, QuestionId, SurfaceId, Tag, WorkspaceId};
+use ringer_core::policy::{DeliveryChannel, HookAnswer, Mute, RateLimit, RuleSettings};
+use ringer_core::time::TimeOfDay;
+use ringer_core::toast::{Observation, Priority, Toast, source_names};
+use ringer_core::{Draft, Engine, Event, Kind, Message, MessageId, Now, Order, Preferences, Scope, Sender};
 use test_support::Random;
 
 use settings::HookFiles;
@@ -196,7 +198,7 @@ impl Simulation {
             draft.ttl = Some(Duration::from_millis(self.random.below(1000)));
         }
         if self.random.below(20) == 0 {
-            draft.tag = Tag::Mark(ringer_core::Mark::Read);
+            draft.tag = Tag::Mark(ringer_core::message::Mark::Read);
             draft.key = Some(self.some_id().to_string());
         } else {
             self.ended.insert(id.clone(), false);

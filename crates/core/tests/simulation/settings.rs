@@ -4,7 +4,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ringer_core::{Envelope, Hook, HookIdentity, OnFailure, Preferences, Scope, Ticket};
+use ringer_core::engine::Ticket;
+use ringer_core::policy::{Envelope, Hook, HookIdentity, OnFailure};
+use ringer_core::{Preferences, Scope};
 
 use test_support::Random;
 

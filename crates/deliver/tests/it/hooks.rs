@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringer_core::{AgentContext, Envelope, EnvelopeContext, EnvelopeText, HookAnswer, HookPatch};
+use ringer_core::policy::{AgentContext, Envelope, EnvelopeContext, EnvelopeText, HookAnswer, HookPatch};
 use ringer_deliver::HookProgram;
 
 use crate::wait::{PATIENCE, soon};

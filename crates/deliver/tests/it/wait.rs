@@ -5,7 +5,8 @@ use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
-use ringer_core::{Kind, MessageId, Sender, SurfaceId, WorkspaceId};
+use ringer_core::message::{SurfaceId, WorkspaceId};
+use ringer_core::{Kind, MessageId, Sender};
 use ringer_deliver::Note;
 use tokio::time::{Instant, interval, timeout};
 

@@ -1,9 +1,9 @@
 //! Agents, as the hub learns of them: from their terminals, from their processes, and as time passes.
 
-use ringer_core::{
-    Agent, AgentState, Authority, Draft, Event, Kind, Now, Observation, Recipient, Scope, Sender, Signal,
-    SurfaceId, Tag,
-};
+use ringer_core::agent::{AgentState, Authority, Signal};
+use ringer_core::message::{Agent, SurfaceId, Tag};
+use ringer_core::toast::Observation;
+use ringer_core::{Draft, Event, Kind, Now, Recipient, Scope, Sender};
 use ringer_journal::{AgentInfo, AgentUpdate, Error};
 use serde_json::json;
 

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use ringer_core::{Agent, AgentState, AgentTimeouts};
+use ringer_core::agent::{AgentState, AgentTimeouts};
+use ringer_core::message::Agent;
 use ringer_journal::AgentInfo;
 
 use crate::host::AgentWaker;

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use ringer_core::{DeliveryChannel, MessageId};
+use ringer_core::MessageId;
+use ringer_core::policy::DeliveryChannel;
 
 /// With so many in flight no more messages are read; they wait in the journal.
 const MAX_IN_FLIGHT: usize = 1024;

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ringer_core::{
-    Draft, Event, FocusState, InvalidName, Kind, Mark, MarkTarget, MessageId, MessageOrigin, Now,
-    Observation, Place, Priority, Recipient, Record, Scope, Sender, SurfaceId, Tag, TerminalSignal, Toast,
-    WorkspaceId,
-};
+use ringer_core::attention::{MarkTarget, Record};
+use ringer_core::engine::{FocusState, TerminalSignal};
+use ringer_core::message::{InvalidName, Mark, MessageOrigin, Place, SurfaceId, Tag, WorkspaceId};
+use ringer_core::toast::{Observation, Priority, Toast};
+use ringer_core::{Draft, Event, Kind, MessageId, Now, Recipient, Scope, Sender};
 use ringer_ipc::ApiError;
 use serde_json::{Value, json};
 
@@ -255,9 +255,10 @@ impl HubState {
     }
 
     fn observe(&mut self, now: Now, observations: Vec<Observation>) -> Result<Value> {
-        let is_known = |wanted: &Observation| ringer_core::source_names().any(|name| name == wanted.source);
+        let is_known =
+            |wanted: &Observation| ringer_core::toast::source_names().any(|name| name == wanted.source);
         if let Some(unknown) = observations.iter().find(|observation| !is_known(observation)) {
-            let known: Vec<&str> = ringer_core::source_names().collect();
+            let known: Vec<&str> = ringer_core::toast::source_names().collect();
             let why = format!("unknown source {:?} (known: {})", unknown.source, known.join(", "));
             return Err(ApiError::params(why));
         }

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ringer_core::HookIdentity;
+use ringer_core::policy::HookIdentity;
 use ringer_deliver::HookProgram;
 
 use ringer_config::{Config, Trusted};

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use ringer_core::{Draft, MessageId, Signal, SurfaceId};
+use ringer_core::agent::Signal;
+use ringer_core::message::SurfaceId;
+use ringer_core::{Draft, MessageId};
 
 /// Writes that may wait. What comes while so many wait is refused: the lock has been held for minutes then.
 const MAX_WAITING: usize = 1024;
@@ -57,7 +59,8 @@ impl JournalBacklog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::{Kind, Scope, Sender, Tag};
+    use ringer_core::message::Tag;
+    use ringer_core::{Kind, Scope, Sender};
 
     #[test]
     fn writes_keep_their_order_and_there_is_a_limit() {

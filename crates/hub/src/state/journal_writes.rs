@@ -1,6 +1,9 @@
 //! What the hub writes into the journal of its own accord: at once, or when the write lock is free again.
 
-use ringer_core::{Draft, Mark, MarkTarget, MessageId, Now, Signal, SurfaceId};
+use ringer_core::agent::Signal;
+use ringer_core::attention::MarkTarget;
+use ringer_core::message::{Mark, SurfaceId};
+use ringer_core::{Draft, MessageId, Now};
 use ringer_journal::Error;
 
 use super::HubState;

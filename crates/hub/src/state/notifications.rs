@@ -5,10 +5,11 @@ mod pending_writes;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use ringer_core::{
-    Attention, Delivery, Engine, Event, MessageId, NotificationStore, Now, Order, Place, Preferences, Record,
-    Toast,
-};
+use ringer_core::attention::{Attention, NotificationStore, Record};
+use ringer_core::engine::Delivery;
+use ringer_core::message::Place;
+use ringer_core::toast::Toast;
+use ringer_core::{Engine, Event, MessageId, Now, Order, Preferences};
 use ringer_journal::{Error, HubStore, PlaceFlag, ReadPosition, StoredNotifications};
 
 pub(super) use pending_writes::PendingWrites;

@@ -1,6 +1,10 @@
 //! What the engine orders: written with the next commit, drawn by the hosts, published, or given to the executor.
 
-use ringer_core::{Delivery, DeliveryChannel, Event, MessageId, Now, Order, Place, Record};
+use ringer_core::attention::Record;
+use ringer_core::engine::Delivery;
+use ringer_core::message::Place;
+use ringer_core::policy::DeliveryChannel;
+use ringer_core::{Event, MessageId, Now, Order};
 use ringer_journal::{DeadLetter, PendingDelivery, ShownPopup};
 use serde_json::{Value, json};
 

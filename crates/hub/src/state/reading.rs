@@ -9,7 +9,10 @@
 
 use std::time::Duration;
 
-use ringer_core::{Caller, Event, IncomingMessage, Message, Now, Record, SurfaceId, WorkspaceId};
+use ringer_core::attention::Record;
+use ringer_core::engine::{Caller, IncomingMessage};
+use ringer_core::message::{SurfaceId, WorkspaceId};
+use ringer_core::{Event, Message, Now};
 use ringer_journal::{Age, Batch, Error, LockTimeout, RetentionLimits, Uptime};
 
 use super::maintenance::Due;

@@ -1,6 +1,7 @@
 //! Going on where the last hub ended: what it had stored, what it had not decided, and what it was delivering.
 
-use ringer_core::{DeliveryChannel, Event, Now, Order};
+use ringer_core::policy::DeliveryChannel;
+use ringer_core::{Event, Now, Order};
 use ringer_journal::{Error, StoredNotifications};
 
 use super::HubState;

@@ -1,6 +1,7 @@
 //! Repairs: whichever process found the damage, the hub tells the person of it, once.
 
-use ringer_core::{Draft, Kind, MessageId, Now, Recipient, Record, Scope, Sender};
+use ringer_core::attention::Record;
+use ringer_core::{Draft, Kind, MessageId, Now, Recipient, Scope, Sender};
 use ringer_journal::{Damage, Error, RepairRecord, UnreadableRecord};
 
 use super::HubState;

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringer_core::{HookIdentity, Observation, Preferences};
+use ringer_core::Preferences;
+use ringer_core::policy::HookIdentity;
+use ringer_core::toast::Observation;
 use ringer_deliver::HookProgram;
 use ringer_journal::Home;
 

@@ -15,10 +15,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ringer_config::{Environment, REPOSITORY_FILE, Trusted, load_repository};
-use ringer_core::{
-    DeliveryChannel, Draft, HookAnswer, Kind, MessageId, MessageOrigin, Now, Scope, Sender, SurfaceId,
-    Ticket, TimeOfDay,
-};
+use ringer_core::engine::Ticket;
+use ringer_core::message::{MessageOrigin, SurfaceId};
+use ringer_core::policy::{DeliveryChannel, HookAnswer};
+use ringer_core::time::TimeOfDay;
+use ringer_core::{Draft, Kind, MessageId, Now, Scope, Sender};
 use ringer_journal::{Home, HubStore, IdSource, Journal};
 use serde_json::json;
 use tempfile::TempDir;

@@ -1,6 +1,9 @@
 //! Surfaces and who owns them: the hosts that the program plugged in.
 
-use ringer_core::{Badge, Event, Message, Place, SurfaceId, Toast, WorkspaceId};
+use ringer_core::attention::Badge;
+use ringer_core::message::{Place, SurfaceId, WorkspaceId};
+use ringer_core::toast::Toast;
+use ringer_core::{Event, Message};
 
 use crate::host::{FocusResult, Host, SurfaceInfo};
 use crate::session_bus::Callers;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use ringer_core::{Place, SurfaceId};
+use ringer_core::message::{Place, SurfaceId};
 use ringer_journal::PlaceFlag;
 use ringer_term::Channel;
 
@@ -140,7 +140,7 @@ impl TitleMarks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::WorkspaceId;
+    use ringer_core::message::WorkspaceId;
 
     const PANE: &str = "tmux:/tmp/s:1:%0";
     const TTY: &str = "tty:/dev/pts/1@5";

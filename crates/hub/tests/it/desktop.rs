@@ -4,7 +4,8 @@ use std::fs;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use ringer_core::{Draft, Kind, MessageOrigin};
+use ringer_core::message::MessageOrigin;
+use ringer_core::{Draft, Kind};
 use ringer_journal::HubTransaction;
 use serde_json::json;
 
@@ -25,7 +26,7 @@ fn a_popup_says_what_the_message_says() {
     let (_bus, server, hub) = with_server(Manner::Well);
     let mut message = Draft { title: Some("Build".to_owned()), ..draft("<b>red</b> & late") };
     message.subtitle = Some("main".to_owned());
-    message.tag = ringer_core::Tag::Notice(Kind::Error);
+    message.tag = ringer_core::message::Tag::Notice(Kind::Error);
     let id = hub.append(&message);
     let told = server.popup();
     assert_eq!((told.app.as_str(), told.replaces, told.summary.as_str()), ("Ringer", 0, "Build"));

@@ -3,7 +3,8 @@
 use std::fs;
 
 use ringer_config::{Trusted, load_repository};
-use ringer_core::{Draft, MessageOrigin, Scope};
+use ringer_core::message::MessageOrigin;
+use ringer_core::{Draft, Scope};
 use ringer_hub::trust_file;
 use serde_json::{Value, json};
 

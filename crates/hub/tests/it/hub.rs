@@ -7,7 +7,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ringer_config::Environment;
-use ringer_core::{Draft, Kind, MessageId, MessageOrigin, Scope, Sender};
+use ringer_core::message::MessageOrigin;
+use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
 use ringer_hub::{Extensions, HubError, HubOptions, PlainHost, run};
 use ringer_ipc::{Client, Presence};
 use ringer_journal::{Home, HubStore, IdSource, Journal};

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use ringer_core::{Draft, Kind, Tag};
+use ringer_core::message::Tag;
+use ringer_core::{Draft, Kind};
 use serde_json::Value;
 
 use crate::http::serve;

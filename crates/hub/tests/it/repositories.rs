@@ -9,7 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_config::{Trusted, load_repository};
-use ringer_core::{Draft, Mark, MarkTarget, MessageId, MessageOrigin, Scope, Sender, Tag};
+use ringer_core::attention::MarkTarget;
+use ringer_core::message::{Mark, MessageOrigin, Tag};
+use ringer_core::{Draft, MessageId, Scope, Sender};
 use ringer_hub::trust_file;
 use serde_json::{Value, json};
 use test_support::HangingDirectory;

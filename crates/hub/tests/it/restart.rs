@@ -1,6 +1,7 @@
 //! What is there again when the next hub begins.
 
-use ringer_core::{Event, Place, SurfaceId};
+use ringer_core::Event;
+use ringer_core::message::{Place, SurfaceId};
 use ringer_hub::{Extensions, FocusResult, Host, SurfaceInfo};
 use ringer_journal::{Home, HubTransaction, Journal, PendingDelivery};
 use serde_json::json;

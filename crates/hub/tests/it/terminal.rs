@@ -7,7 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use ringer_core::{Draft, MessageOrigin};
+use ringer_core::Draft;
+use ringer_core::message::MessageOrigin;
 use rustix::termios::{Action, tcflow};
 
 use crate::hub::{PATIENCE, draft, until};

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use ringer_core::{Draft, MessageOrigin};
+use ringer_core::Draft;
+use ringer_core::message::MessageOrigin;
 use serde_json::json;
 
 use crate::bus::Bus;

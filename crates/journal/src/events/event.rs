@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use ringer_core::{AgentState, AgentTimeouts, Authority, Signal};
+use ringer_core::agent::{AgentState, AgentTimeouts, Authority, Signal};
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 

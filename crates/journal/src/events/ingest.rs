@@ -10,7 +10,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use ringer_core::{Agent, Draft, Kind, Scope, Sender};
+use ringer_core::message::Agent;
+use ringer_core::{Draft, Kind, Scope, Sender};
 use rusqlite::{OptionalExtension, Transaction};
 use serde::Deserialize;
 

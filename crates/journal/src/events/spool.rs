@@ -15,7 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ringer_core::Agent;
+use ringer_core::message::Agent;
 use rustix::fs::OFlags;
 
 use crate::home::Home;

@@ -3,7 +3,9 @@ use std::fs;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use ringer_core::{Agent, AgentState, Authority, BlockedOn, Message, Scope, Signal, Tag};
+use ringer_core::agent::{AgentState, Authority, BlockedOn, Signal};
+use ringer_core::message::{Agent, Tag};
+use ringer_core::{Message, Scope};
 
 use super::event::{AgentEvent, Confirms, EventOutcome, InboxRequest, SpooledEvent, VERSION, put};
 use super::ingest::{SpoolProgress, SpoolStatus};

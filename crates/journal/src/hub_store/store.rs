@@ -3,7 +3,8 @@
 //! A file beside the journal. Only the hub writes it, so it makes no writer of the journal wait; and a process that opens
 //! the journal need not read the definitions of these tables.
 
-use ringer_core::{MessageId, Record, Trail};
+use ringer_core::MessageId;
+use ringer_core::attention::{Record, Trail};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::db::database::Database;

@@ -1,6 +1,7 @@
 //! One atomic batch of hub state: cursor, decisions, deliveries.
 
-use ringer_core::{MAX_TRAIL_STEPS, MessageId, Record, Trail, TrailStep};
+use ringer_core::MessageId;
+use ringer_core::attention::{MAX_TRAIL_STEPS, Record, Trail, TrailStep};
 use rusqlite::{Transaction, params};
 
 use crate::position::ReadPosition;

@@ -1,6 +1,6 @@
 //! Notes about agents: values that a process stores about an agent for the next time. They are deleted with their agent.
 
-use ringer_core::Agent;
+use ringer_core::message::Agent;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::db::text::text;

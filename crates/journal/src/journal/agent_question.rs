@@ -1,7 +1,8 @@
 //! Questions that an agent asks in its own terminal: they are questions like others while they are open there, and closed
 //! when the agent goes on.
 
-use ringer_core::{Agent, Draft, Mark, QuestionId, Scope, Sender, Tag};
+use ringer_core::message::{Agent, Mark, QuestionId, Tag};
+use ringer_core::{Draft, Scope, Sender};
 use rusqlite::{Transaction, params};
 
 use crate::db::text::text;

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use ringer_core::{InvalidName, Message, MessageId, Recipient, Scope};
+use ringer_core::message::InvalidName;
+use ringer_core::{Message, MessageId, Recipient, Scope};
 use rusqlite::{OptionalExtension, ToSql, Transaction, ffi, params};
 
 use crate::error::Error;

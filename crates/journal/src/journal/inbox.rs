@@ -6,7 +6,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use ringer_core::{Agent, Message, MessageId};
+use ringer_core::message::Agent;
+use ringer_core::{Message, MessageId};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::db::text::text;

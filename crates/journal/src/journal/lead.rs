@@ -1,6 +1,7 @@
 //! The lead: the role of a scope, for which the person opted in, bound to one agent session at a time.
 
-use ringer_core::{Agent, Scope};
+use ringer_core::Scope;
+use ringer_core::message::Agent;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::db::text::optional_text;

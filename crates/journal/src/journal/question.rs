@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use ringer_core::{Draft, Kind, Mark, QuestionId, Recipient, Scope, Sender, Tag};
+use ringer_core::message::{Mark, QuestionId, Tag};
+use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::db::text::{optional_text, text};

@@ -6,7 +6,8 @@
 
 use std::time::Duration;
 
-use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender, Tag};
+use ringer_core::message::Tag;
+use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
 

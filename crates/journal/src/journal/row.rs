@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ringer_core::{Draft, Kind, Message, MessageId, QuestionId, Recipient, Scope, Sender, Tag};
+use ringer_core::message::{QuestionId, Tag};
+use ringer_core::{Draft, Kind, Message, MessageId, Recipient, Scope, Sender};
 use rusqlite::{Row, Transaction, params};
 
 use crate::db::text::{optional_text, text};

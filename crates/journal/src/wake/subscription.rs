@@ -1,6 +1,7 @@
 //! Subscriptions: which doorbell waits for which messages.
 
-use ringer_core::{Draft, Mark, QuestionId, Recipient, Scope, Tag};
+use ringer_core::message::{Mark, QuestionId, Tag};
+use ringer_core::{Draft, Recipient, Scope};
 use rusqlite::{Transaction, params};
 
 use crate::db::text::{optional_text, text};
@@ -113,7 +114,8 @@ pub(crate) fn registered(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::{Agent, Kind, Sender};
+    use ringer_core::message::Agent;
+    use ringer_core::{Kind, Sender};
 
     fn draft(sender: &str, recipient: Recipient) -> Draft {
         let mut draft = Draft::new(Scope::global(), Sender::new(sender).unwrap(), Kind::Status, "x").unwrap();

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use ringer_core::{
-    Agent, AgentState, AgentTimeouts, Authority, BlockedOn, Draft, Kind, Message, Recipient, Signal,
-    SignalContent, Tag,
-};
+use ringer_core::agent::{AgentState, AgentTimeouts, Authority, BlockedOn, Signal, SignalContent};
+use ringer_core::message::{Agent, Tag};
+use ringer_core::{Draft, Kind, Message, Recipient};
 use ringer_journal::{AgentChange, AgentInfo, AgentUpdate, Claim, HubLock, Journal};
 use rusqlite::Connection;
 

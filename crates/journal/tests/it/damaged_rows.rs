@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ringer_core::{Agent, AgentTimeouts, QuestionId};
+use ringer_core::agent::AgentTimeouts;
+use ringer_core::message::{Agent, QuestionId};
 use ringer_journal::{Damage, Error, HubStore, HubTransaction, IdSource, Journal, RetentionLimits};
 use rusqlite::Connection;
 

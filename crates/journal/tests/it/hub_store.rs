@@ -1,6 +1,8 @@
 //! The hub's store: what is written down in one transaction, and what comes back.
 
-use ringer_core::{Kind, MAX_TRAIL_STEPS, MessageId, Place, Record, TrailStep, WorkspaceId};
+use ringer_core::attention::{MAX_TRAIL_STEPS, Record, TrailStep};
+use ringer_core::message::{Place, WorkspaceId};
+use ringer_core::{Kind, MessageId};
 use ringer_journal::{
     CatchUp, Cursor, DeadLetter, HubStore, HubTransaction, PendingDelivery, PlaceFlag, ReadPosition,
     ShownPopup,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ringer_core::{Agent, Kind, Message, MessageId, Recipient, Scope, Sender, Tag};
+use ringer_core::message::{Agent, Tag};
+use ringer_core::{Kind, Message, MessageId, Recipient, Scope, Sender};
 use ringer_journal::{CONFIRM_WITHIN, Choose, Claim, Claimed, INTO_INBOX, Journal, LEASE};
 
 use crate::home::{TestHome, at, draft};

@@ -1,6 +1,7 @@
 //! The lead: a role that the person opts in to, and that one living agent of the scope has.
 
-use ringer_core::{Agent, AgentState};
+use ringer_core::agent::AgentState;
+use ringer_core::message::Agent;
 use ringer_journal::{Journal, Lead};
 
 use crate::agent::{Scene, agent_info};

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use ringer_core::{Agent, AgentState, Recipient, Scope, Sender};
+use ringer_core::agent::AgentState;
+use ringer_core::message::Agent;
+use ringer_core::{Recipient, Scope, Sender};
 use ringer_journal::{Consumer, Journal, Pruned, RetentionLimits, Uptime};
 
 use crate::agent::{Scene, agent_info};

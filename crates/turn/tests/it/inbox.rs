@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use ringer_core::{Agent, MessageId};
+use ringer_core::MessageId;
+use ringer_core::message::Agent;
 use ringer_turn::{
     Accepted, Activity, CallId, Carrier, EntryPoint, Inbox, InboxClaim, InboxSettings, Injection,
     InjectionBudget, InjectionSource, Rate, Stage, TurnEvent, TurnNumber,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ringer_core::{Agent, MessageId};
+use ringer_core::MessageId;
+use ringer_core::message::Agent;
 use ringer_turn::{
     Accepted, Activity, CallId, Carrier, EntryPoint, Error, Inbox, InboxClaim, InboxSettings, Injection,
     InjectionSource, LEASE, LeaseId, Receipt, Stage, TurnEvent, TurnNumber,

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use ringer_config::HookEntry;
-use ringer_core::{
-    AgentContext, Envelope, EnvelopeContext, EnvelopeText, HookAnswer, Kind, Sender, WorkspaceId,
-};
+use ringer_core::message::WorkspaceId;
+use ringer_core::policy::{AgentContext, Envelope, EnvelopeContext, EnvelopeText, HookAnswer};
+use ringer_core::{Kind, Sender};
 use ringer_deliver::{Desktop, Error, HookProgram, Note, PersonCommand, Popup, Webhook};
 use ringer_hub::delivery_setup::hook_program;
 use ringer_journal::IdSource;

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 
 use ringer_config::Config;
-use ringer_core::PopupMode;
+use ringer_core::policy::PopupMode;
 use ringer_term::{
     Detection, Method, MethodChoice, Multiplexer, OutgoingNotification, Passthrough, Urgency, choose_method,
 };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ringer_config::{Config, Sound, Webhook};
-use ringer_core::PopupMode;
+use ringer_core::policy::PopupMode;
 use ringer_deliver::{Error, PersonCommand, Request};
 use ringer_hub::delivery_setup;
 

@@ -6,7 +6,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use ringer_core::{Agent, Draft, Kind, MessageId, Recipient, Scope, Sender};
+use ringer_core::message::Agent;
+use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender};
 use ringer_journal::{Consumer, Home, IdSource, Journal};
 use test_support::Random;
 

@@ -5,7 +5,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ringer_core::{Delivery, DeliveryChannel, MessageId, Place, Record, TrailStep, UnreadReason};
+use ringer_core::MessageId;
+use ringer_core::attention::{Record, TrailStep, UnreadReason};
+use ringer_core::engine::Delivery;
+use ringer_core::message::Place;
+use ringer_core::policy::DeliveryChannel;
 use ringer_journal::{DeadLetter, HubTransaction, PendingDelivery, PlaceFlag, ReadPosition, ShownPopup};
 
 /// What is to be written next, and what the hub's store has already.
@@ -190,7 +194,8 @@ pub(super) fn unflag(flag: &PlaceFlag) -> Option<(UnreadReason, Place)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::{Kind, Place, WorkspaceId};
+    use ringer_core::Kind;
+    use ringer_core::message::{Place, WorkspaceId};
 
     fn id(number: u64) -> MessageId {
         MessageId::new(number, [0; 10])

@@ -1,6 +1,7 @@
 //! The host of a simulated hub.
 
-use ringer_core::{Event, Place, SurfaceId};
+use ringer_core::Event;
+use ringer_core::message::{Place, SurfaceId};
 
 use crate::host::{FocusResult, Host, SurfaceInfo};
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use ringer_core::{
-    Agent, AgentMachine, AgentNotice, AgentState, Authority, BlockedOn, Draft, Kind, Mark, MarkTarget,
-    MessageId, Scope, Sender, Signal, Tag,
-};
+use ringer_core::agent::{AgentMachine, AgentNotice, AgentState, Authority, BlockedOn, Signal};
+use ringer_core::attention::MarkTarget;
+use ringer_core::message::{Agent, Mark, Tag};
+use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::info::{AGENT_INFO, AgentInfo, AgentUpdate, agent_info};

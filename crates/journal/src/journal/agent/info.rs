@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use ringer_core::{Agent, AgentTimeouts, Scope, Signal};
+use ringer_core::Scope;
+use ringer_core::agent::{AgentTimeouts, Signal};
+use ringer_core::message::Agent;
 use rusqlite::Row;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,8 @@
 //! The messages for an agent's notice: their recipients and their text.
 
-use ringer_core::{Agent, AgentMessage, AgentNotice, Draft, Scope, Sender, Tag, Tier, agent_messages};
+use ringer_core::agent::{AgentMessage, AgentNotice, Tier, agent_messages};
+use ringer_core::message::{Agent, Tag};
+use ringer_core::{Draft, Scope, Sender};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::info::AgentInfo;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ringer_core::{Agent, AgentMachine, AgentState, AgentTimeouts};
+use ringer_core::agent::{AgentMachine, AgentState, AgentTimeouts};
+use ringer_core::message::Agent;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::db::text::text;

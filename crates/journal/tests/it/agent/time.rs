@@ -5,7 +5,7 @@ use crate::home::TestHome;
 
 use std::time::Duration;
 
-use ringer_core::{AgentState, AgentTimeouts, Authority, Signal, SignalContent};
+use ringer_core::agent::{AgentState, AgentTimeouts, Authority, Signal, SignalContent};
 use ringer_journal::Journal;
 
 fn deadline(journal: &mut Journal, now: u64) -> Option<u64> {
@@ -243,8 +243,8 @@ fn a_question_in_the_agents_terminal_has_an_id_and_closes_when_it_goes_on() {
     let test = TestHome::new();
     let mut journal = test.open();
     let of = agent_info("a");
-    let asks =
-        Signal::state(Authority::Hook, AgentState::Blocked(ringer_core::BlockedOn::Question)).text("A or B?");
+    let asks = Signal::state(Authority::Hook, AgentState::Blocked(ringer_core::agent::BlockedOn::Question))
+        .text("A or B?");
     Scene::at(&mut journal, 0).working(&of);
     Scene::at(&mut journal, 1).hear(&of, &[asks], None, true);
     let asked =

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use ringer_core::{Agent, MessageId, Recipient, Scope, TrailStep};
+use ringer_core::attention::TrailStep;
+use ringer_core::message::Agent;
+use ringer_core::{MessageId, Recipient, Scope};
 use ringer_journal::{Consumer, HubTransaction, Journal, ReadPosition, RetentionLimits};
 use rusqlite::Connection;
 

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{Attention, UnreadReason};
-use crate::record::Record;
-use crate::surface::{Place, WorkspaceId};
+use crate::attention::{Attention, Record, UnreadReason};
+use crate::message::{Place, WorkspaceId};
 
 /// The version that is written. Older ones are read; newer ones are refused.
 const VERSION: u32 = 1;
@@ -95,9 +94,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::MessageId;
-    use crate::kind::Kind;
-    use crate::surface::SurfaceId;
+    use crate::message::{Kind, MessageId, SurfaceId};
 
     fn attention(count: u64) -> Attention {
         let mut attention = Attention::default();

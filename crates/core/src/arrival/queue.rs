@@ -4,17 +4,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::fence::{Fence, Generation};
-use crate::surface::Place;
+use crate::arrival::{Fence, Generation};
+use crate::message::Place;
 
 /// How many items one drain takes, so that a burst does not block the hub's event loop.
-pub const MAX_DRAIN: usize = 16;
+pub(crate) const MAX_DRAIN: usize = 16;
 /// How many items may be queued. At the limit the oldest is dropped and not shown; it stays in the journal.
-pub const MAX_PENDING: usize = 4096;
+pub(crate) const MAX_PENDING: usize = 4096;
 
 /// Why an item was dropped from the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Displaced {
+pub(crate) enum Displaced {
     /// A newer one of the same surface replaced it.
     ByNewer,
     /// The queue was full.
@@ -23,7 +23,7 @@ pub enum Displaced {
 
 /// A queued item, with the generation in which it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Arrival<T> {
+pub(crate) struct Arrival<T> {
     /// Where it will ring.
     pub place: Place,
     /// The generation of the fence at its arrival.
@@ -34,7 +34,7 @@ pub struct Arrival<T> {
 
 /// The result of a drain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Drained<T> {
+pub(crate) struct Drained<T> {
     /// At most [`MAX_DRAIN`] of them, in the order of arrival.
     pub arrivals: Vec<Arrival<T>>,
     /// Whether more items are ready.
@@ -42,22 +42,8 @@ pub struct Drained<T> {
 }
 
 /// The queue.
-///
-/// ```
-/// use ringer_core::{ArrivalQueue, Fence, Place, SurfaceId, WorkspaceId};
-///
-/// let (mut queue, mut fence) = (ArrivalQueue::default(), Fence::default());
-/// let pane = Place::surface(WorkspaceId::new("w"), SurfaceId::new("s"));
-/// queue.push(pane.clone(), "first", &fence);
-/// queue.push(pane.clone(), "second", &fence);
-/// assert_eq!(queue.drain(|_| true).arrivals[0].item, "second");
-///
-/// queue.push(pane.clone(), "third", &fence);
-/// queue.discard(&pane, fence.raise(&pane));
-/// assert!(queue.drain(|_| true).arrivals.is_empty(), "a cleared notification never comes back");
-/// ```
 #[derive(Debug, Clone)]
-pub struct ArrivalQueue<T> {
+pub(crate) struct ArrivalQueue<T> {
     pending: BTreeMap<u64, Arrival<T>>,
     /// The pending entry of each surface in its generation.
     by_surface: HashMap<(Generation, Place), u64>,
@@ -73,7 +59,7 @@ impl<T> Default for ArrivalQueue<T> {
 impl<T> ArrivalQueue<T> {
     /// Adds an item at the back. An item of the same surface and generation is removed from the queue and returned. Without
     /// a surface nothing is replaced.
-    pub fn push(&mut self, place: Place, item: T, fence: &Fence) -> Option<(T, Displaced)> {
+    pub(crate) fn push(&mut self, place: Place, item: T, fence: &Fence) -> Option<(T, Displaced)> {
         let generation = fence.generation();
         let number = self.next;
         self.next += 1;
@@ -95,7 +81,7 @@ impl<T> ArrivalQueue<T> {
 
     /// Removes and returns the next items that are ready. The others stay, and a newer one of their surface may still
     /// replace them.
-    pub fn drain(&mut self, mut ready: impl FnMut(&Arrival<T>) -> bool) -> Drained<T> {
+    pub(crate) fn drain(&mut self, mut ready: impl FnMut(&Arrival<T>) -> bool) -> Drained<T> {
         let numbers: Vec<u64> = self
             .pending
             .iter()
@@ -113,17 +99,17 @@ impl<T> ArrivalQueue<T> {
     }
 
     /// The places of the queued items.
-    pub fn places(&self) -> impl Iterator<Item = &Place> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
         self.pending.values().map(|arrival| &arrival.place)
     }
 
     /// The queued items, in the order of arrival.
-    pub fn pending(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &T> {
         self.pending.values().map(|arrival| &arrival.item)
     }
 
     /// Removes the items of a place from before a generation. Returns them, for their trails.
-    pub fn discard(&mut self, place: &Place, before: Generation) -> Vec<T> {
+    pub(crate) fn discard(&mut self, place: &Place, before: Generation) -> Vec<T> {
         let numbers: Vec<u64> = self
             .pending
             .iter()
@@ -139,13 +125,8 @@ impl<T> ArrivalQueue<T> {
     }
 
     /// How many wait.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.pending.len()
-    }
-
-    /// Whether none waits.
-    pub fn is_empty(&self) -> bool {
-        self.pending.is_empty()
     }
 
     fn unindex(&mut self, number: u64, arrival: &Arrival<T>) {
@@ -159,7 +140,7 @@ impl<T> ArrivalQueue<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surface::{SurfaceId, WorkspaceId};
+    use crate::message::{SurfaceId, WorkspaceId};
     use proptest::prelude::*;
 
     fn pane(surface: &str) -> Place {
@@ -266,7 +247,7 @@ mod tests {
                             let before = last.insert(arrival.place.clone(), arrival.item);
                             prop_assert!(before.is_none_or(|before| before < arrival.item));
                         }
-                        if queue.is_empty() {
+                        if queue.len() == 0 {
                             for (place, number) in last {
                                 prop_assert_eq!(newest.remove(&place), Some(number));
                             }

@@ -2,21 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::address::Agent;
-use crate::attention::Badge;
-use crate::delivery::DeliveryChannel;
-use crate::hook::HookIdentity;
-use crate::hooks::HookAnswer;
-use crate::id::{MessageId, QuestionId};
-use crate::kind::Kind;
-use crate::message::Message;
-use crate::policy::Envelope;
-use crate::record::Record;
-use crate::resolve::Caller;
-use crate::signal::Signal;
-use crate::sources::Observation;
-use crate::surface::{Place, SurfaceId, WorkspaceId};
-use crate::toast::Toast;
+use crate::agent::Signal;
+use crate::attention::{Badge, Record};
+use crate::engine::Caller;
+use crate::message::{Agent, Kind, Message, MessageId, Place, QuestionId, SurfaceId, WorkspaceId};
+use crate::policy::{DeliveryChannel, Envelope, HookAnswer, HookIdentity};
+use crate::toast::{Observation, Toast};
 
 /// Identifies one notification while its hooks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,6 +39,7 @@ pub struct FocusState {
 
 /// What a terminal reported about a surface. It is not in the journal yet; as a duplicate it never will be.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TerminalSignal {
     /// The bell.
     Bell,
@@ -64,6 +56,7 @@ pub enum TerminalSignal {
 
 /// An input of the engine.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Event {
     /// A message was read from the journal.
     Message(Box<IncomingMessage>),

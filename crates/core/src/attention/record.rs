@@ -2,12 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::address::Recipient;
-use crate::id::{MessageId, QuestionId};
-use crate::kind::{Kind, Tag};
-use crate::message::Message;
-use crate::surface::Place;
-use crate::trail::Trail;
+use crate::attention::Trail;
+use crate::message::{Kind, Message, MessageId, Place, QuestionId, Recipient, Tag};
 
 /// A recorded notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,11 +5,11 @@
 
 use std::collections::HashSet;
 
-use crate::hook::Hook;
+use crate::policy::Hook;
 
 /// What the present settings say about hooks.
 #[derive(Debug, Clone, Default)]
-pub struct ActiveHooks {
+pub(crate) struct ActiveHooks {
     /// The digests of the hooks in these settings.
     named: HashSet<String>,
     /// The digests of repositories' hooks that the user trusts, whether or not these settings name them.
@@ -21,7 +21,7 @@ pub struct ActiveHooks {
 impl ActiveHooks {
     /// `trusted` are digests of repositories' hooks; hooks of the user's own settings need no trust. `read_files` are the
     /// files whose hooks are all among `hooks`.
-    pub fn new(hooks: &[Hook], trusted: HashSet<String>, read_files: HashSet<String>) -> Self {
+    pub(crate) fn new(hooks: &[Hook], trusted: HashSet<String>, read_files: HashSet<String>) -> Self {
         let named = hooks.iter().map(|hook| hook.identity.digest.clone()).collect();
         Self { named, trusted, read_files }
     }
@@ -30,7 +30,7 @@ impl ActiveHooks {
     ///
     /// The settings hold one worktree's file for each repository. A file that was not read for them says nothing about
     /// its hooks, so those only have to be trusted still.
-    pub fn refusal_reason(&self, hook: &Hook) -> Option<String> {
+    pub(crate) fn refusal_reason(&self, hook: &Hook) -> Option<String> {
         let is_own = hook.scope.is_none();
         let is_read = hook.config_path.as_ref().is_some_and(|path| self.read_files.contains(path));
         if !is_own && !self.trusted.contains(&hook.identity.digest) {
@@ -47,7 +47,7 @@ impl ActiveHooks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hook::{HookIdentity, OnFailure};
+    use crate::policy::{HookIdentity, OnFailure};
 
     fn hook(digest: &str, file: &str, scope: Option<&str>) -> Hook {
         Hook {

@@ -5,10 +5,9 @@
 
 use std::collections::HashMap;
 
-use crate::id::{MessageId, QuestionId};
-use crate::linked_list::{Arena, Link, Linked, LinkedList, Slot};
-use crate::record::Record;
-use crate::surface::{Place, WorkspaceId};
+use super::linked_list::{Arena, Link, Linked, LinkedList, Slot};
+use crate::attention::Record;
+use crate::message::{MessageId, Place, QuestionId, WorkspaceId};
 
 /// The lists that an entry may be in.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +69,9 @@ pub struct Added {
 /// Notifications with their indexes.
 ///
 /// ```
-/// use ringer_core::{Kind, MessageId, Place, Record, NotificationStore, SurfaceId, WorkspaceId};
+/// use ringer_core::{Kind, MessageId};
+/// use ringer_core::attention::{Record, NotificationStore};
+/// use ringer_core::message::{Place, SurfaceId, WorkspaceId};
 ///
 /// let mut store = NotificationStore::default();
 /// let pane = Place::surface(WorkspaceId::new("w"), SurfaceId::new("s"));

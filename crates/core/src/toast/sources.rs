@@ -137,6 +137,7 @@ impl Observation {
 
 /// What an observation changes.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum ToastChange {
     /// Show this toast.
     Add(Toast),
@@ -173,13 +174,13 @@ struct SourceState {
 /// The sources, with what each has shown.
 ///
 /// ```
-/// use ringer_core::{ToastChange, Observation, Sources};
+/// use ringer_core::toast::{ToastChange, Observation, Sources};
 ///
 /// let mut sources = Sources::new(false);
 /// let warning = Observation::new("rate-limit-warning", "80 % of this week's limit is used");
 /// assert!(matches!(&sources.observe(&warning)?[..], [ToastChange::Add(toast)] if toast.key == "rate-limit-warning"));
 /// assert!(sources.observe(&warning)?.is_empty(), "the same text again is not worth showing");
-/// # Ok::<(), ringer_core::UnknownSource>(())
+/// # Ok::<(), ringer_core::toast::UnknownSource>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Sources {

@@ -1,8 +1,7 @@
 //! The store's rules, and a recount of its indexes.
 
 use super::*;
-use crate::kind::Kind;
-use crate::surface::SurfaceId;
+use crate::message::{Kind, SurfaceId};
 use proptest::prelude::*;
 
 fn id(number: u64) -> MessageId {

@@ -1,7 +1,7 @@
 //! Names of senders, agents and keys. They are used in database columns, file names and lines of output.
 
 /// The longest name, in bytes.
-pub const MAX_NAME: usize = 256;
+const MAX_NAME: usize = 256;
 
 /// Why a text cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

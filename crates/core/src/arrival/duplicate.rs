@@ -5,20 +5,18 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::id::MessageId;
-use crate::kind::Kind;
-use crate::surface::Place;
+use crate::message::{Kind, MessageId, Place};
 
 /// How far apart two reports of one event may be. A choice, not a measurement: half a second is short enough that a person
 /// does not see two different events as one.
-pub const DUPLICATE_WINDOW: Duration = Duration::from_millis(500);
+pub(crate) const DUPLICATE_WINDOW: Duration = Duration::from_millis(500);
 /// How many surfaces are remembered. At the limit those whose window is over are removed, and if none is, all are: the
 /// worst effect is that one duplicate is shown.
 const MAX_REMEMBERED: usize = 4096;
 
 /// One report of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EventReport {
+pub(crate) struct EventReport {
     /// The id of its message; `None` for a report of a terminal that is not in the journal yet.
     pub id: Option<MessageId>,
     /// A heading.
@@ -43,7 +41,7 @@ impl EventReport {
 
 /// What a report is, compared with the one before it on the same surface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DuplicateVerdict {
+pub(crate) enum DuplicateVerdict {
     /// The first report of an event.
     New,
     /// An earlier report of the event says as much or more. This one is dropped.
@@ -68,29 +66,14 @@ struct LastReport {
 }
 
 /// Remembers the last report of each surface for [`DUPLICATE_WINDOW`].
-///
-/// ```
-/// use std::time::Duration;
-/// use ringer_core::{DuplicateWindow, MessageId, Place, SurfaceId, EventReport, DuplicateVerdict, WorkspaceId};
-///
-/// let mut window = DuplicateWindow::default();
-/// let pane = Place::surface(WorkspaceId::new("w"), SurfaceId::new("s"));
-/// let report = |number, body: &str| EventReport {
-///     id: Some(MessageId::new(number, [0; 10])), title: None, body: body.to_owned(), is_bell: body.is_empty(),
-///     kind: None, has_question: false,
-/// };
-/// assert_eq!(window.observe(Duration::ZERO, &pane, report(1, "done")), DuplicateVerdict::New);
-/// let bell = window.observe(Duration::from_millis(100), &pane, report(2, ""));
-/// assert_eq!(bell, DuplicateVerdict::Duplicate { of: Some(MessageId::new(1, [0; 10])) });
-/// ```
 #[derive(Debug, Clone, Default)]
-pub struct DuplicateWindow {
+pub(crate) struct DuplicateWindow {
     last: HashMap<Place, LastReport>,
 }
 
 impl DuplicateWindow {
     /// Compares a report with the last one of its surface, and remembers it. Without a surface every report is new.
-    pub fn observe(&mut self, now: Duration, place: &Place, report: EventReport) -> DuplicateVerdict {
+    pub(crate) fn observe(&mut self, now: Duration, place: &Place, report: EventReport) -> DuplicateVerdict {
         if place.surface.is_none() {
             return DuplicateVerdict::New;
         }
@@ -143,7 +126,7 @@ fn compare(before: &LastReport, report: &EventReport) -> DuplicateVerdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surface::{SurfaceId, WorkspaceId};
+    use crate::message::{SurfaceId, WorkspaceId};
 
     fn id(number: u64) -> MessageId {
         MessageId::new(number, [0; 10])

@@ -6,13 +6,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::active_hooks::ActiveHooks;
-use crate::hook::{Hook, HookIdentity, OnFailure};
-use crate::policy::{Effects, Envelope, HookPatch};
+use crate::policy::{ActiveHooks, Effects, Envelope, Hook, HookIdentity, HookPatch, OnFailure};
 
 /// How often a toast about one failing hook is shown. A hook fails with every notification, and one toast per five minutes
 /// is enough to see that it still does.
-pub const FAILURE_INTERVAL: Duration = Duration::from_mins(5);
+pub(crate) const FAILURE_INTERVAL: Duration = Duration::from_mins(5);
 
 /// The result of running a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +23,7 @@ pub enum HookAnswer {
 
 /// What to do next with a notification in a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HookChainStep {
+pub(crate) enum HookChainStep {
     /// Run this hook, with this on its standard input.
     Run {
         /// Which program.
@@ -47,7 +45,7 @@ pub enum HookChainStep {
 /// The run of all hooks for one notification. It keeps the hooks it began with; each is checked against the present
 /// settings before it is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookChain {
+pub(crate) struct HookChain {
     hooks: Arc<[Hook]>,
     scope: String,
     at: usize,
@@ -58,7 +56,7 @@ pub struct HookChain {
 
 impl HookChain {
     /// Starts with the first hook, for a notification of that scope.
-    pub fn begin(
+    pub(crate) fn begin(
         hooks: Arc<[Hook]>,
         scope: &str,
         envelope: Envelope,
@@ -71,12 +69,12 @@ impl HookChain {
     }
 
     /// The revision of the settings whose hooks it runs, if there are any.
-    pub fn revision(&self) -> Option<u64> {
+    pub(crate) fn revision(&self) -> Option<u64> {
         self.hooks.first().map(|hook| hook.identity.revision)
     }
 
     /// Takes the answer of the hook that was run.
-    pub fn answered(&mut self, answer: HookAnswer, active: &ActiveHooks) -> HookChainStep {
+    pub(crate) fn answered(&mut self, answer: HookAnswer, active: &ActiveHooks) -> HookChainStep {
         if let Some(hook) = self.hooks.get(self.at).cloned() {
             self.at += 1;
             match answer {
@@ -140,14 +138,14 @@ impl HookChain {
 
 /// Limits how often failing hooks are reported.
 #[derive(Debug, Clone, Default)]
-pub struct FailureNotices {
+pub(crate) struct FailureNotices {
     /// When each hook was last reported.
     last_reported: HashMap<String, Duration>,
 }
 
 impl FailureNotices {
     /// Whether a failure of this hook is reported now. If so, the time is noted.
-    pub fn is_due(&mut self, now: Duration, hook: &str) -> bool {
+    pub(crate) fn is_due(&mut self, now: Duration, hook: &str) -> bool {
         let due =
             self.last_reported.get(hook).is_none_or(|last| now.saturating_sub(*last) >= FAILURE_INTERVAL);
         if due {

@@ -8,7 +8,7 @@ use crate::policy::Effects;
 
 /// How the person's focus relates to one place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PlaceFocus {
+pub(crate) struct PlaceFocus {
     /// The application has the focus.
     pub app: bool,
     /// The place's workspace is selected.
@@ -19,7 +19,7 @@ pub struct PlaceFocus {
 
 impl PlaceFocus {
     /// Whether the person is looking at the very pane.
-    pub fn is_in_view(self) -> bool {
+    pub(crate) fn is_in_view(self) -> bool {
         self.app && self.workspace && self.surface
     }
 }
@@ -86,7 +86,7 @@ impl fmt::Display for DeliveryChannel {
 /// What to do with a notification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "a list of things to do or not to do")]
-pub struct DeliveryPlan {
+pub(crate) struct DeliveryPlan {
     /// Each group is one delivery: its channels are tried in order until one works.
     pub fallback_groups: Vec<Vec<DeliveryChannel>>,
     /// Whether it is recorded.
@@ -104,18 +104,7 @@ pub struct DeliveryPlan {
 }
 
 /// Plans how a notification is delivered.
-///
-/// ```
-/// use ringer_core::{plan_delivery, Effects, PlaceFocus, PopupMode, DeliveryChannel};
-///
-/// let away = plan_delivery(Effects::default(), PlaceFocus::default(), PopupMode::Auto, true);
-/// assert_eq!(away.fallback_groups[0], [DeliveryChannel::Desktop, DeliveryChannel::Terminal]);
-///
-/// let looking = plan_delivery(Effects::default(), PlaceFocus { app: true, workspace: true, surface: true }, PopupMode::Auto, true);
-/// assert_eq!(looking.fallback_groups, [[DeliveryChannel::Command]]);
-/// assert!(looking.brief_ring && looking.record && !looking.unread);
-/// ```
-pub fn plan_delivery(
+pub(crate) fn plan_delivery(
     effects: Effects,
     focus: PlaceFocus,
     popup: PopupMode,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::surface::{Place, SurfaceId, WorkspaceId};
+use crate::message::{Place, SurfaceId, WorkspaceId};
 
 /// Where a caller says it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Caller {
 
 /// The surfaces that hosts have registered.
 #[derive(Debug, Clone, Default)]
-pub struct SurfaceRegistry {
+pub(crate) struct SurfaceRegistry {
     places: HashMap<SurfaceId, WorkspaceId>,
     ttys: HashMap<String, SurfaceId>,
     selected: Option<WorkspaceId>,
@@ -27,7 +27,7 @@ pub struct SurfaceRegistry {
 
 /// The place of a message, and how it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResolvedPlace {
+pub(crate) struct ResolvedPlace {
     /// Where.
     pub place: Place,
     /// How.
@@ -36,7 +36,7 @@ pub struct ResolvedPlace {
 
 impl SurfaceRegistry {
     /// Adds a surface, or moves it to another workspace.
-    pub fn register(&mut self, surface: SurfaceId, workspace: WorkspaceId, tty: Option<String>) {
+    pub(crate) fn register(&mut self, surface: SurfaceId, workspace: WorkspaceId, tty: Option<String>) {
         self.ttys.retain(|_, own| *own != surface);
         if let Some(tty) = tty {
             self.ttys.insert(tty, surface.clone());
@@ -45,23 +45,23 @@ impl SurfaceRegistry {
     }
 
     /// Removes a surface.
-    pub fn remove(&mut self, surface: &SurfaceId) {
+    pub(crate) fn remove(&mut self, surface: &SurfaceId) {
         self.places.remove(surface);
         self.ttys.retain(|_, own| own != surface);
     }
 
     /// The person selected a workspace.
-    pub fn select(&mut self, workspace: Option<WorkspaceId>) {
+    pub(crate) fn select(&mut self, workspace: Option<WorkspaceId>) {
         self.selected = workspace;
     }
 
     /// The workspace of a live surface.
-    pub fn workspace_of(&self, surface: &SurfaceId) -> Option<&WorkspaceId> {
+    pub(crate) fn workspace_of(&self, surface: &SurfaceId) -> Option<&WorkspaceId> {
         self.places.get(surface)
     }
 
     /// Finds the place of a caller: by its ids, by its terminal, or else the selected workspace.
-    pub fn resolve(&self, caller: &Caller) -> Option<ResolvedPlace> {
+    pub(crate) fn resolve(&self, caller: &Caller) -> Option<ResolvedPlace> {
         let by_ids = || self.by_ids(caller);
         let by_tty = || self.by_tty(caller);
         let first = if caller.prefer_tty { by_tty().or_else(by_ids) } else { by_ids().or_else(by_tty) };

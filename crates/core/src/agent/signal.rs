@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What an agent is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "on")]
+#[non_exhaustive]
 pub enum AgentState {
     /// It was started and has not drawn itself yet.
     Starting,
@@ -16,7 +17,7 @@ pub enum AgentState {
     Blocked(BlockedOn),
     /// Its turn ended as it should.
     Done,
-    /// It is in a turn and has sent no signal for [`crate::STUCK_AFTER`].
+    /// It is in a turn and has sent no signal for the time of [`AgentTimeouts::stuck`](crate::agent::AgentTimeouts::stuck).
     Stuck,
     /// Its turn ended because something failed.
     Error,
@@ -31,6 +32,7 @@ pub enum AgentState {
 /// What a blocked agent needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum BlockedOn {
     /// A permission.
     Permission,
@@ -71,6 +73,7 @@ impl AgentState {
 /// Where a signal comes from, the most reliable source first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Authority {
     /// The client's own hooks.
     Hook,

@@ -2,12 +2,12 @@
 //!
 //! Three tiers: a worker has a manager, which is an agent; a scope has a lead, the session that the person talks to.
 
-use crate::address::{Agent, Recipient};
 use crate::agent::AgentNotice;
-use crate::kind::Kind;
+use crate::message::{Agent, Kind, Recipient};
 
 /// The role of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Tier {
     /// It works for another agent.
     Worker {
@@ -36,7 +36,8 @@ pub struct AgentMessage {
 ///
 /// ```
 /// use std::time::Duration;
-/// use ringer_core::{agent_messages, Agent, AgentMachine, AgentState, Authority, AgentTimeouts, Signal, Tier};
+/// use ringer_core::agent::{agent_messages, AgentMachine, AgentState, Authority, AgentTimeouts, Signal, Tier};
+/// use ringer_core::message::Agent;
 ///
 /// let mut machine = AgentMachine::new(Duration::ZERO, AgentTimeouts::default());
 /// machine.apply(Duration::ZERO, &Signal::state(Authority::Hook, AgentState::Working));
@@ -46,7 +47,7 @@ pub struct AgentMessage {
 /// let messages = agent_messages(&worker, &Tier::Worker { manager }, None, &notice);
 /// assert_eq!(messages[0].text, "Agent w1 completed (worker of m1)");
 /// assert_eq!(messages.len(), 2);
-/// # Ok::<(), ringer_core::InvalidName>(())
+/// # Ok::<(), ringer_core::message::InvalidName>(())
 /// ```
 pub fn agent_messages(
     agent: &Agent,

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::surface::Place;
+use crate::message::Place;
 
 /// The period between two clearings, as a number that counts up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Generation(u64);
+pub(crate) struct Generation(u64);
 
 /// How many cleared places are remembered. At the limit the list is emptied and everything that arrived earlier is dropped
 /// at every place: dropping a late notification is safer than showing a cleared one.
@@ -14,7 +14,7 @@ const MAX_FENCES: usize = 1024;
 
 /// Remembers when each place was cleared.
 #[derive(Debug, Clone, Default)]
-pub struct Fence {
+pub(crate) struct Fence {
     generation: Generation,
     /// The first generation that counts again, for each place that was cleared.
     raised: HashMap<Place, Generation>,
@@ -24,12 +24,12 @@ pub struct Fence {
 
 impl Fence {
     /// The generation of what arrives now.
-    pub fn generation(&self) -> Generation {
+    pub(crate) fn generation(&self) -> Generation {
         self.generation
     }
 
     /// Clears a place: items of an earlier generation no longer count there. Returns the new generation.
-    pub fn raise(&mut self, place: &Place) -> Generation {
+    pub(crate) fn raise(&mut self, place: &Place) -> Generation {
         self.generation.0 += 1;
         if self.raised.len() >= MAX_FENCES {
             self.raised.clear();
@@ -40,7 +40,7 @@ impl Fence {
     }
 
     /// Whether something of a generation still counts at a place.
-    pub fn admits(&self, place: &Place, generation: Generation) -> bool {
+    pub(crate) fn admits(&self, place: &Place, generation: Generation) -> bool {
         let whole = Place::workspace(place.workspace.clone());
         let fenced = |place: &Place| self.raised.get(place).is_some_and(|raised| generation < *raised);
         generation >= self.floor && !fenced(place) && !fenced(&whole)
@@ -50,7 +50,7 @@ impl Fence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surface::{SurfaceId, WorkspaceId};
+    use crate::message::{SurfaceId, WorkspaceId};
 
     fn pane(surface: &str) -> Place {
         Place::surface(WorkspaceId::new("w"), SurfaceId::new(surface))

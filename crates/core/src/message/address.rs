@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::names::{InvalidName, validate_name};
+use crate::message::{InvalidName, validate_name};
 
 /// The repository that a message belongs to, by its id; or `global`, outside any repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

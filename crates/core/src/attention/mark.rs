@@ -3,15 +3,14 @@
 
 use std::fmt;
 
-use crate::id::MessageId;
-use crate::kind::Mark;
-use crate::record::Record;
-use crate::surface::{Place, SurfaceId, WorkspaceId};
+use crate::attention::Record;
+use crate::message::{Mark, MessageId, Place, SurfaceId, WorkspaceId};
 
 /// What a mark is about. It is written as the key of the message that carries it.
 ///
 /// ```
-/// use ringer_core::{Place, MarkTarget, WorkspaceId};
+/// use ringer_core::attention::MarkTarget;
+/// use ringer_core::message::{Place, WorkspaceId};
 ///
 /// let target = MarkTarget::Place(Place::workspace(WorkspaceId::new("repo:0a1b2c3d")));
 /// assert_eq!(target.to_string(), "place:13:repo:0a1b2c3d");

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::names::{InvalidName, validate_name};
+use crate::message::{InvalidName, validate_name};
 
 /// The id of a message: a UUID of version 7, so ids sort by time. Appending the same id twice is one message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

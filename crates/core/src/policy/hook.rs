@@ -2,6 +2,7 @@
 
 /// What happens to the notification when a hook fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum OnFailure {
     /// It continues as if the hook had changed nothing.
     #[default]

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::kind::Kind;
-use crate::now::{DailySpan, Now};
+use crate::message::Kind;
 use crate::policy::Effects;
+use crate::time::{DailySpan, Now};
 
 /// How many senders are counted. At the limit those within their rate are forgotten.
 const MAX_SENDERS: usize = 1024;
 
 /// The properties of a notification that rules can match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Subject<'a> {
+pub(crate) struct Subject<'a> {
     /// Who sent it.
     pub sender: &'a str,
     /// Where it belongs.
@@ -88,38 +88,25 @@ struct SenderCount {
 }
 
 /// The built-in rules, with the counts for the rate limit.
-///
-/// ```
-/// use std::time::Duration;
-/// use ringer_core::{Effects, Kind, Mute, Now, Rules, RuleSettings, Subject, TimeOfDay};
-///
-/// let mute = Mute { agent: Some("noisy".into()), ..Mute::default() };
-/// let mut rules = Rules::new(RuleSettings { mute: vec![mute], ..RuleSettings::default() });
-/// let now = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
-/// let subject = Subject { sender: "noisy", scope: "global", kind: Kind::Status, is_subagent: false };
-/// let (effects, why) = rules.decide(now, &subject);
-/// assert!(effects.record && !effects.mark_unread && !effects.desktop);
-/// assert_eq!(why, ["muted: recorded as read, nothing else"]);
-/// ```
 #[derive(Debug, Clone, Default)]
-pub struct Rules {
+pub(crate) struct Rules {
     settings: RuleSettings,
     counts: HashMap<String, SenderCount>,
 }
 
 impl Rules {
     /// Rules with these settings.
-    pub fn new(settings: RuleSettings) -> Self {
+    pub(crate) fn new(settings: RuleSettings) -> Self {
         Self { settings, counts: HashMap::new() }
     }
 
     /// Replaces the settings. Counts are kept.
-    pub fn set(&mut self, settings: RuleSettings) {
+    pub(crate) fn set(&mut self, settings: RuleSettings) {
         self.settings = settings;
     }
 
     /// The effects that a notification may have, and why some are off.
-    pub fn decide(&mut self, now: Now, subject: &Subject<'_>) -> (Effects, Vec<String>) {
+    pub(crate) fn decide(&mut self, now: Now, subject: &Subject<'_>) -> (Effects, Vec<String>) {
         let mut effects = Effects::default();
         let mut why = Vec::new();
         if subject.is_subagent && !self.settings.subagents {
@@ -162,7 +149,7 @@ impl Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::now::TimeOfDay;
+    use crate::time::TimeOfDay;
 
     fn at(seconds: u64, local: &str) -> Now {
         Now { mono: Duration::from_secs(seconds), wall_ms: 0, local: TimeOfDay::parse(local).unwrap() }

@@ -1,0 +1,13 @@
+//! What happens to a message before anything is decided about it: its surface is found, duplicates are dropped, and it waits
+//! in a queue that a clearing empties.
+
+mod duplicate;
+mod fence;
+mod queue;
+mod surfaces;
+
+pub(crate) use duplicate::{DUPLICATE_WINDOW, DuplicateVerdict, DuplicateWindow, EventReport};
+pub(crate) use fence::{Fence, Generation};
+pub(crate) use queue::{Arrival, ArrivalQueue, Displaced};
+pub use surfaces::Caller;
+pub(crate) use surfaces::SurfaceRegistry;

@@ -1,0 +1,343 @@
+//! What asks for attention, as the person sees it: badges and rings.
+//!
+//! A workspace is unread because of its notifications, or for one of three other reasons ([`UnreadReason`]).
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::attention::{Added, NotificationStore, Record};
+use crate::message::{MessageId, Place, SurfaceId, WorkspaceId};
+
+/// How long a ring shows on the focused pane, where the notification is read at once. A choice, not a measurement.
+const BRIEF_RING: Duration = Duration::from_secs(2);
+
+/// Why a workspace is unread, besides its notifications.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum UnreadReason {
+    /// The person marked it unread. Ends when they mark it read, or when a notification arrives there.
+    Manual,
+    /// A surface reported activity. Ends when the person reads it.
+    Panel,
+    /// It was unread in the previous session, and its notifications were not saved. Ends when the person reads it.
+    Restored,
+}
+
+impl UnreadReason {
+    const ALL: [Self; 3] = [Self::Manual, Self::Panel, Self::Restored];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Manual => "manual",
+            Self::Panel => "panel",
+            Self::Restored => "restored",
+        }
+    }
+
+    /// The reason of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
+    }
+}
+
+/// The number on a workspace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Badge(pub usize);
+
+impl fmt::Display for Badge {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            number if number > 99 => formatter.write_str("99+"),
+            number => write!(formatter, "{number}"),
+        }
+    }
+}
+
+/// The surfaces of a workspace for which a reason holds; `None` stands for the workspace as a whole.
+type SurfaceSet = HashSet<Option<SurfaceId>>;
+
+/// The notification store, with the badges and rings that follow from it.
+///
+/// ```
+/// use std::time::Duration;
+/// use ringer_core::{Kind, MessageId};
+/// use ringer_core::attention::{Attention, UnreadReason, Record};
+/// use ringer_core::message::{Place, SurfaceId, WorkspaceId};
+///
+/// let mut attention = Attention::default();
+/// let (workspace, pane) = (WorkspaceId::new("w"), Place::surface(WorkspaceId::new("w"), SurfaceId::new("s")));
+/// attention.add(Record::new(MessageId::new(0, [0; 10]), pane.clone(), Kind::Complete, "done", 0), 0);
+/// attention.set(UnreadReason::Panel, pane.clone());
+/// assert_eq!(attention.badge(&workspace).to_string(), "2");
+/// assert!(attention.has_ring(&pane, Duration::ZERO));
+/// attention.read(&pane, 0, "the pane was focused");
+/// assert_eq!(attention.badge(&workspace).to_string(), "");
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Attention {
+    store: NotificationStore,
+    reasons: HashMap<UnreadReason, HashMap<WorkspaceId, SurfaceSet>>,
+    /// Focused panes on which a ring shows briefly, and until when.
+    brief_rings: HashMap<Place, Duration>,
+}
+
+impl Attention {
+    /// The notifications.
+    pub fn store(&self) -> &NotificationStore {
+        &self.store
+    }
+
+    /// The notifications, to add to their trails or trim them.
+    pub fn store_mut(&mut self) -> &mut NotificationStore {
+        &mut self.store
+    }
+
+    /// Adds a notification. It ends a manual mark on its place.
+    pub fn add(&mut self, record: Record, unix_ms: i64) -> Added {
+        let place = record.place.clone();
+        let added = self.store.add(record, unix_ms);
+        if added.is_new {
+            self.unset(UnreadReason::Manual, &place);
+            self.unset_whole(UnreadReason::Manual, &place.workspace);
+        }
+        added
+    }
+
+    /// Marks a place read: its notifications, and every other reason there. Returns the ids that were unread.
+    pub fn read(&mut self, place: &Place, unix_ms: i64, why: &str) -> Vec<MessageId> {
+        for reason in UnreadReason::ALL {
+            self.unset(reason, place);
+        }
+        self.store.mark_read(place, unix_ms, why)
+    }
+
+    /// Marks everything read. Returns the ids that were unread.
+    pub fn read_all(&mut self, unix_ms: i64, why: &str) -> Vec<MessageId> {
+        self.reasons.clear();
+        self.store.mark_all_read(unix_ms, why)
+    }
+
+    /// Removes everything at a place, with every other reason there. Returns the removed notifications.
+    pub fn clear(&mut self, place: &Place) -> Vec<Record> {
+        for reason in UnreadReason::ALL {
+            self.unset(reason, place);
+        }
+        self.brief_rings.retain(|ring, _| !place.covers(ring));
+        self.store.clear(place)
+    }
+
+    /// A reason begins to hold at a place.
+    pub fn set(&mut self, reason: UnreadReason, place: Place) {
+        self.reasons.entry(reason).or_default().entry(place.workspace).or_default().insert(place.surface);
+    }
+
+    /// A reason ends at a place; at a workspace, for all its surfaces.
+    pub fn unset(&mut self, reason: UnreadReason, place: &Place) {
+        let Some(workspaces) = self.reasons.get_mut(&reason) else { return };
+        let Some(surfaces) = workspaces.get_mut(&place.workspace) else { return };
+        match &place.surface {
+            None => surfaces.clear(),
+            Some(_) => _ = surfaces.remove(&place.surface),
+        }
+        if surfaces.is_empty() {
+            workspaces.remove(&place.workspace);
+        }
+    }
+
+    /// A reason ends for a workspace as a whole; what holds for single surfaces stays.
+    fn unset_whole(&mut self, reason: UnreadReason, workspace: &WorkspaceId) {
+        let Some(workspaces) = self.reasons.get_mut(&reason) else { return };
+        let Some(surfaces) = workspaces.get_mut(workspace) else { return };
+        surfaces.remove(&None);
+        if surfaces.is_empty() {
+            workspaces.remove(workspace);
+        }
+    }
+
+    /// Whether a reason holds anywhere in a workspace.
+    pub fn holds(&self, reason: UnreadReason, workspace: &WorkspaceId) -> bool {
+        self.reasons.get(&reason).is_some_and(|workspaces| workspaces.contains_key(workspace))
+    }
+
+    /// The number on a workspace: its unread notifications, and one for each other reason.
+    pub fn badge(&self, workspace: &WorkspaceId) -> Badge {
+        let others = UnreadReason::ALL.into_iter().filter(|reason| self.holds(*reason, workspace)).count();
+        Badge(self.store.unread_of(workspace) + others)
+    }
+
+    /// Shows the ring of a focused pane for two seconds.
+    pub fn start_brief_ring(&mut self, place: Place, now: Duration) {
+        self.brief_rings.insert(place, now + BRIEF_RING);
+    }
+
+    /// Whether a surface's ring is lit.
+    pub fn has_ring(&self, place: &Place, now: Duration) -> bool {
+        self.store.has_unread(place) || self.brief_rings.get(place).is_some_and(|until| *until > now)
+    }
+
+    /// When the next brief ring ends.
+    pub fn next_deadline(&self) -> Option<Duration> {
+        self.brief_rings.values().min().copied()
+    }
+
+    /// Ends the brief rings whose time is over. Returns their places.
+    pub fn tick(&mut self, now: Duration) -> Vec<Place> {
+        let over: Vec<Place> = self
+            .brief_rings
+            .iter()
+            .filter(|(_, until)| **until <= now)
+            .map(|(place, _)| place.clone())
+            .collect();
+        for place in &over {
+            self.brief_rings.remove(place);
+        }
+        over
+    }
+
+    /// Every place for which some reason holds.
+    pub(crate) fn places_with_reason(&self) -> impl Iterator<Item = Place> {
+        UnreadReason::ALL.into_iter().flat_map(|reason| self.places(reason))
+    }
+
+    /// Every place that is unread for another reason than a notification, with the reason.
+    pub fn reasons(&self) -> impl Iterator<Item = (UnreadReason, Place)> + '_ {
+        UnreadReason::ALL
+            .into_iter()
+            .flat_map(|reason| self.places(reason).into_iter().map(move |place| (reason, place)))
+    }
+
+    /// The places for which a reason holds, sorted, so that a saved session is the same for the same state.
+    pub(crate) fn places(&self, reason: UnreadReason) -> Vec<Place> {
+        let workspaces = self.reasons.get(&reason).into_iter().flatten();
+        let mut places: Vec<Place> = workspaces
+            .flat_map(|(workspace, surfaces)| {
+                surfaces
+                    .iter()
+                    .map(|surface| Place { workspace: workspace.clone(), surface: surface.clone() })
+            })
+            .collect();
+        places.sort();
+        places
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Kind;
+    use proptest::prelude::*;
+
+    fn pane(surface: &str) -> Place {
+        Place::surface(WorkspaceId::new("w"), SurfaceId::new(surface))
+    }
+
+    fn record(number: u64, place: Place) -> Record {
+        Record::new(MessageId::new(number, [0; 10]), place, Kind::Waiting, "x", 0)
+    }
+
+    fn badge(attention: &Attention) -> String {
+        attention.badge(&WorkspaceId::new("w")).to_string()
+    }
+
+    #[test]
+    fn a_badge_counts_notifications_and_one_for_each_reason() {
+        let mut attention = Attention::default();
+        assert_eq!(badge(&attention), "");
+        attention.add(record(1, pane("a")), 0);
+        for reason in UnreadReason::ALL {
+            attention.set(reason, pane("a"));
+            attention.set(reason, pane("b"));
+        }
+        assert_eq!(badge(&attention), "4");
+    }
+
+    #[test]
+    fn above_99_it_reads_99_plus() {
+        assert_eq!(Badge(99).to_string(), "99");
+        assert_eq!(Badge(100).to_string(), "99+");
+    }
+
+    #[test]
+    fn manual_ends_when_read_or_when_a_notification_arrives_there() {
+        let mut attention = Attention::default();
+        let workspace = WorkspaceId::new("w");
+        attention.set(UnreadReason::Manual, pane("a"));
+        attention.add(record(1, pane("b")), 0);
+        assert!(attention.holds(UnreadReason::Manual, &workspace), "another surface");
+        attention.add(record(2, pane("a")), 0);
+        assert!(!attention.holds(UnreadReason::Manual, &workspace));
+        attention.set(UnreadReason::Manual, Place::workspace(workspace.clone()));
+        attention.read(&Place::workspace(workspace.clone()), 0, "read");
+        assert!(!attention.holds(UnreadReason::Manual, &workspace));
+    }
+
+    #[test]
+    fn panel_and_restored_end_only_when_read() {
+        let mut attention = Attention::default();
+        let workspace = WorkspaceId::new("w");
+        attention.set(UnreadReason::Panel, pane("a"));
+        attention.set(UnreadReason::Restored, Place::workspace(workspace.clone()));
+        attention.add(record(1, pane("a")), 0);
+        assert!(
+            attention.holds(UnreadReason::Panel, &workspace)
+                && attention.holds(UnreadReason::Restored, &workspace)
+        );
+        attention.read(&pane("a"), 0, "focused");
+        assert!(
+            !attention.holds(UnreadReason::Panel, &workspace)
+                && attention.holds(UnreadReason::Restored, &workspace)
+        );
+        attention.read(&Place::workspace(workspace.clone()), 0, "opened");
+        assert_eq!(badge(&attention), "");
+    }
+
+    #[test]
+    fn the_ring_on_the_pane_in_view_goes_out_after_two_seconds() {
+        let mut attention = Attention::default();
+        let second = Duration::from_secs;
+        attention.start_brief_ring(pane("a"), second(10));
+        assert!(attention.has_ring(&pane("a"), second(11)) && !attention.has_ring(&pane("b"), second(11)));
+        assert_eq!(attention.next_deadline(), Some(second(12)));
+        assert_eq!(attention.tick(second(11)), []);
+        assert_eq!(attention.tick(second(12)), [pane("a")]);
+        assert!(!attention.has_ring(&pane("a"), second(12)));
+    }
+
+    #[test]
+    fn clearing_takes_everything_along() {
+        let mut attention = Attention::default();
+        attention.add(record(1, pane("a")), 0);
+        attention.set(UnreadReason::Panel, pane("a"));
+        attention.start_brief_ring(pane("a"), Duration::ZERO);
+        assert_eq!(attention.clear(&Place::workspace(WorkspaceId::new("w"))).len(), 1);
+        assert_eq!((badge(&attention).as_str(), attention.has_ring(&pane("a"), Duration::ZERO)), ("", false));
+    }
+
+    proptest! {
+        #[test]
+        fn badge_arithmetic(steps in prop::collection::vec((0u8..6, 0u64..6, 0usize..3), 0..60)) {
+            let places = [pane("a"), pane("b"), Place::workspace(WorkspaceId::new("w"))];
+            let mut attention = Attention::default();
+            for (step, number, place) in steps {
+                let place = &places[place];
+                match step {
+                    0 => drop(attention.add(record(number, place.clone()), 0)),
+                    1 => drop(attention.read(place, 0, "x")),
+                    2 => drop(attention.clear(place)),
+                    3..5 => attention.set(UnreadReason::ALL[usize::from(step) - 2], place.clone()),
+                    _ => attention.unset(UnreadReason::Manual, place),
+                }
+                let workspace = WorkspaceId::new("w");
+                let unread = attention.store().newest().filter(|record| !record.is_read).count();
+                let reasons = UnreadReason::ALL.into_iter().filter(|reason| !attention.places(*reason).is_empty()).count();
+                prop_assert_eq!(attention.badge(&workspace), Badge(unread + reasons));
+            }
+        }
+    }
+}
