@@ -1,4 +1,4 @@
-//! What the lead is told when its session begins.
+//! The instructions for a lead, given when its session begins.
 
 use ringer_core::message::Agent;
 

@@ -1,4 +1,4 @@
-//! Real clients: what their hooks say, and what they may be answered.
+//! The agent clients: how their hook input is read, and which output they accept.
 //!
 //! Everything here is pure: a hook's input comes in, a [`HookReport`] comes out; a [`Reply`] comes in, the bytes for the
 //! hook's standard output come out. No file, clock or process is touched, and no input makes it panic.
@@ -97,7 +97,7 @@ impl Client {
         self.adapter().programs
     }
 
-    /// Whether Ringer was ever run with it. The others are made from their documents alone, and people are told so.
+    /// Whether Ringer was ever run with it. The others follow their documentation only, which setup and doctor say.
     pub fn is_tested(self) -> bool {
         self.adapter().is_tested
     }
@@ -160,7 +160,7 @@ pub fn agent_id(client: Client, session_id: &str) -> Option<Agent> {
     Agent::new(&format!("{client}-{short}")).ok()
 }
 
-/// What an input says. An event that is not known says nothing.
+/// Reads an input. An unknown event gives an empty report.
 pub fn read(client: Client, event: &str, input: &Input) -> HookReport {
     (client.adapter().read)(event, input)
 }

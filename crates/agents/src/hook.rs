@@ -1,4 +1,4 @@
-//! One call of an agent's hook: what it says is written down, and what waits for the agent enters its turn.
+//! One call of an agent's hook: records what it reports, and answers with the messages that enter the agent's turn.
 //!
 //! It never makes the agent fail or wait, and loses no event: what cannot be written at once is spooled, and applied by
 //! the next hook of the session, the hub or a command.
@@ -22,7 +22,7 @@ use crate::client::{self, Client, HookPoint, HookReport, InputError, Reply, agen
 
 /// How often in a row a stop is blocked. More would be a loop.
 pub const MAX_BLOCKS: i64 = 3;
-/// What enters a turn at most where a client names no limit of its own.
+/// The most text, in characters, that enters a turn of a client that has no documented limit: Claude Code's.
 const CONTEXT_LIMIT: usize = 10_000;
 /// What the lead is given at once of what is for the lead.
 const MAX_FOR_LEAD: usize = 20;
@@ -53,11 +53,11 @@ pub struct HookContext<'a> {
 pub struct HookOutcome {
     /// What the client reported besides: limits, models.
     pub observations: Vec<Observation>,
-    /// Something was written, and no hub heard of it.
+    /// Something was written to the journal, and no hub was woken.
     pub hub_is_missing: bool,
 }
 
-/// Why a call came to nothing. The agent does not hear of it.
+/// Why a call failed. The agent does not get the error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HookError {
@@ -72,7 +72,7 @@ pub enum HookError {
     Output(std::io::Error),
 }
 
-/// Takes a hook call: reads what the client says, writes it down, and answers what may enter its turn.
+/// Handles a hook call: reads the client's input, records it, and writes the messages that may enter the agent's turn.
 pub fn call(
     client: Client,
     event: &str,
@@ -92,7 +92,7 @@ pub fn call(
             let outcome = call.run(&mut journal, out)?;
             (outcome.spooled || outcome.change.written) && !journal.hub_was_woken()
         }
-        // Not ours, or no place at all: nothing would ever take the event in.
+        // The home belongs to another user or cannot exist, so no process would ever ingest the event.
         Err(error @ (JournalError::WrongOwner { .. } | JournalError::NoHome { .. })) => {
             return Err(error.into());
         }
@@ -176,7 +176,7 @@ impl Call<'_> {
         let blocked =
             |signal: &Signal| matches!(signal.content, SignalContent::State(AgentState::Blocked(_)));
         let notify = !self.report.subagent || self.report.signals.iter().any(blocked);
-        // An event that names no call is one of its own: the next one confirms what it carried.
+        // An event without a call id counts as its own call: the next event confirms what it carried.
         let call_id = self.report.call_id.clone().unwrap_or_else(|| stamp.message_id().to_string());
         let confirms = Confirms {
             call_id: Some(call_id),
@@ -209,10 +209,10 @@ impl Call<'_> {
     }
 
     /// What was claimed, as it enters.
-    fn own(&self, claimed: Option<&Claimed>) -> Vec<Injection> {
+    fn claimed_injections(&self, claimed: Option<&Claimed>) -> Vec<Injection> {
         let injections: Vec<Injection> =
             claimed.into_iter().flat_map(|claimed| &claimed.messages).filter_map(Injection::of).collect();
-        // As they were chosen: what says the same says it once, and how often.
+        // In the order of the choice; repeated messages become one with a count.
         let chosen = self.budget().select(
             (self.at.clock)(),
             &injections.iter().collect::<Vec<_>>(),
@@ -279,7 +279,7 @@ impl Call<'_> {
             return Ok(false);
         }
         let blocks = journal.blocks(&self.agent)?;
-        // A client that says it was not blocked has begun anew since we counted.
+        // A client that reports no block has started a new turn since the count, so it starts again.
         if already_blocked && blocks >= MAX_BLOCKS {
             return Ok(false);
         }
@@ -304,7 +304,8 @@ impl Call<'_> {
         }
         let (client, event, agent) = (self.client, self.event, self.agent.clone());
         let name = self.at.name.clone();
-        let (moment, mine, budget) = (self.report.hook_point, self.own(claimed), self.budget().max_bytes);
+        let (moment, mine, budget) =
+            (self.report.hook_point, self.claimed_injections(claimed), self.budget().max_bytes);
         let deadline = Some(Instant::now() + LEAD_LOCK_TIMEOUT);
         let mut answered = false;
         journal.deliver_unread(
@@ -316,14 +317,14 @@ impl Call<'_> {
             |messages| {
                 let (mut all, mut taken) = (mine.clone(), 0);
                 for message in messages {
-                    // Under its other name it would be told of itself.
+                    // A message that the lead sent under its other name is not shown to the lead.
                     let is_own = name.as_deref() == Some(message.draft.sender.as_str());
-                    let theirs = as_lead(message, &agent).filter(|_| !is_own);
-                    let blocks = all.iter().chain(&theirs).map(|one| one.block().len() + 2);
+                    let injection = lead_injection(message, &agent).filter(|_| !is_own);
+                    let blocks = all.iter().chain(&injection).map(|one| one.block().len() + 2);
                     if !all.is_empty() && blocks.sum::<usize>() > budget {
                         break;
                     }
-                    all.extend(theirs);
+                    all.extend(injection);
                     taken += 1;
                 }
                 answered = true;
@@ -333,7 +334,7 @@ impl Call<'_> {
         if answered { Ok(()) } else { self.answer(out, claimed, true) }
     }
 
-    /// Answers with what was claimed, and tells a lead whose session begins what it has to know.
+    /// Answers with the claimed messages, and with the instructions if a lead's session begins.
     fn answer(
         &self,
         out: &mut impl Write,
@@ -342,7 +343,7 @@ impl Call<'_> {
     ) -> Result<(), HookError> {
         let begins = self.report.hook_point == HookPoint::SessionStarts && !self.report.subagent;
         let instructions = (begins && is_lead).then(|| bootstrap::instructions(&self.agent));
-        let reply = reply(self.report.hook_point, &self.own(claimed), instructions);
+        let reply = reply(self.report.hook_point, &self.claimed_injections(claimed), instructions);
         write(out, self.client, self.event, &reply)
     }
 }
@@ -356,7 +357,7 @@ fn reply(moment: HookPoint, injections: &[Injection], session_context: Option<St
 }
 
 /// A message for the lead, as the lead's agent gets it.
-fn as_lead(message: &Message, agent: &Agent) -> Option<Injection> {
+fn lead_injection(message: &Message, agent: &Agent) -> Option<Injection> {
     let sender = message.draft.sender.as_str();
     let source = match Agent::new(sender) {
         Ok(sender) if sender.as_str() != "system" => InjectionSource::Agent(sender),

@@ -1,10 +1,10 @@
-//! Agents: for each client what its hooks say and may be answered, how it is set up, and how it is reached when idle.
+//! Agents: for each client how its hooks are read and answered, how it is set up, and how it is reached when idle.
 //!
 //! - [`client`]: a hook's input in, a report out; a reply in, the bytes for its output out. Pure.
 //! - [`setup`]: a client's configuration in, a plan with a diff out; written atomically, undone exactly.
 //! - [`hook`]: one call of a hook, from its input to its answer, with the journal in between.
 //! - [`push`]: what reaches an agent that is idle.
-//! - [`bootstrap`]: what a lead is told when its session begins.
+//! - [`bootstrap`]: the instructions for a lead, given when its session begins.
 //!
 //! ```
 //! use ringer_agents::client::{Client, read_bytes};

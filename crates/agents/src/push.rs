@@ -46,7 +46,7 @@ pub struct ClientEndpoints {
 }
 
 /// Pushes what waits for an agent, if it is idle.
-pub fn push(home: &Home, reach: &ClientEndpoints, agent: &Agent) -> Result<PushResult, JournalError> {
+pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<PushResult, JournalError> {
     let mut journal = Journal::open(home)?;
     let Some(agent_info) = journal.agent_info(agent)? else {
         return Ok(PushResult::Nothing);
@@ -62,7 +62,7 @@ pub fn push(home: &Home, reach: &ClientEndpoints, agent: &Agent) -> Result<PushR
         )));
     };
     let stamp = IdSource::now();
-    // Claude Code drops messages when too many come; which ones arrived, its next prompts say.
+    // Claude Code drops messages when too many come; its next prompts name the ones that arrived.
     let way = if client == Client::Claude { INTO_INBOX } else { "push-" };
     let lease = format!("{way}{}", stamp.message_id());
     let everything = |pending: &[Message]| -> Vec<MessageId> {
@@ -70,7 +70,7 @@ pub fn push(home: &Home, reach: &ClientEndpoints, agent: &Agent) -> Result<PushR
     };
     let claim = Claim { call_id: Some(&lease), choose: Some(&everything), ..Claim::default() };
     let Some(claimed) = journal.claim_for(agent, &claim, &stamp)? else { return Ok(PushResult::Nothing) };
-    match send(client, &agent_info, reach, &claimed) {
+    match send(client, &agent_info, endpoints, &claimed) {
         Ok(()) => {
             journal.mark_delivered(agent, &claimed, IdSource::now().unix_ms)?;
             Ok(PushResult::Sent(claimed.messages.len()))
@@ -93,18 +93,18 @@ fn is_idle(state: AgentState) -> bool {
 fn send(
     client: Client,
     agent_info: &AgentInfo,
-    reach: &ClientEndpoints,
+    endpoints: &ClientEndpoints,
     claimed: &Claimed,
 ) -> Result<(), String> {
     let injections: Vec<Injection> = claimed.messages.iter().filter_map(Injection::of).collect();
     let text = render(&injections);
     match client {
         Client::Claude => {
-            let socket = claude_socket(&reach.claude, agent_info).ok_or("its session has no inbox")?;
+            let socket = claude_socket(&endpoints.claude, agent_info).ok_or("its session has no inbox")?;
             let ids: Vec<&str> = claimed.messages.iter().map(|message| message.id.as_str()).collect();
             write_to_claude(&socket, &ids.join(" "), &text).map_err(|error| format!("its inbox: {error}"))
         }
-        Client::Codex => queue_for_codex(reach, &agent_info.session_id, &text),
+        Client::Codex => queue_for_codex(endpoints, &agent_info.session_id, &text),
         other => Err(other.push_refusal().unwrap_or("it has no inbox").to_owned()),
     }
 }
@@ -142,9 +142,9 @@ fn write_to_claude(socket: &Path, ids: &str, text: &str) -> io::Result<()> {
     stream.write_all(line.as_bytes())
 }
 
-fn queue_for_codex(reach: &ClientEndpoints, session: &str, text: &str) -> Result<(), String> {
-    let program =
-        crate::setup::find_program("codex", &reach.search_path).ok_or("codex is not on the search path")?;
+fn queue_for_codex(endpoints: &ClientEndpoints, session: &str, text: &str) -> Result<(), String> {
+    let program = crate::setup::find_program("codex", &endpoints.search_path)
+        .ok_or("codex is not on the search path")?;
     let mut child = Command::new(program)
         .args(["queue", "--thread", session, "--message", text])
         .stdin(Stdio::null())
@@ -213,37 +213,37 @@ mod tests {
         let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, "look <here>").unwrap();
         draft.recipient = Recipient::Agent(agent_info.id.clone());
         journal.append(&draft, &IdSource::now()).unwrap();
-        let reach =
+        let endpoints =
             ClientEndpoints { claude: directory.path().join("claude"), search_path: "/nowhere".into() };
-        fs::create_dir_all(reach.claude.join("sessions")).unwrap();
-        (directory, home, reach)
+        fs::create_dir_all(endpoints.claude.join("sessions")).unwrap();
+        (directory, home, endpoints)
     }
 
     #[test]
     fn an_idle_session_of_claude_code_gets_it_through_its_inbox() {
-        let (directory, home, reach) = prepare(AgentState::Ready);
+        let (directory, home, endpoints) = prepare(AgentState::Ready);
         let agent = agent_info("claude").id;
         let socket = directory.path().join("inbox.sock");
         let listener = UnixListener::bind(&socket).unwrap();
         let session = json!({ "sessionId": "6be1e699-d2b2", "messagingSocketPath": socket });
-        fs::write(reach.claude.join("sessions/1.json"), "not json").unwrap();
-        fs::write(reach.claude.join("sessions/2.json"), session.to_string()).unwrap();
-        assert_eq!(push(&home, &reach, &agent).unwrap(), PushResult::Sent(1));
+        fs::write(endpoints.claude.join("sessions/1.json"), "not json").unwrap();
+        fs::write(endpoints.claude.join("sessions/2.json"), session.to_string()).unwrap();
+        assert_eq!(push(&home, &endpoints, &agent).unwrap(), PushResult::Sent(1));
         let mut line = String::new();
         BufReader::new(listener.accept().unwrap().0).read_line(&mut line).unwrap();
         let sent: serde_json::Value = serde_json::from_str(&line).unwrap();
         let content = sent["message"]["content"].as_str().unwrap();
         assert!(content.starts_with("<cross-session-message from=\"ringer\""), "{content}");
         assert!(content.contains("look &lt;here&gt;"), "{content}");
-        assert_eq!(push(&home, &reach, &agent).unwrap(), PushResult::Nothing, "once is enough");
+        assert_eq!(push(&home, &endpoints, &agent).unwrap(), PushResult::Nothing, "once is enough");
     }
 
     #[test]
     fn what_cannot_be_pushed_waits() {
-        let (_directory, home, reach) = prepare(AgentState::Ready);
+        let (_directory, home, endpoints) = prepare(AgentState::Ready);
         let agent = agent_info("claude").id;
         assert_eq!(
-            push(&home, &reach, &agent).unwrap(),
+            push(&home, &endpoints, &agent).unwrap(),
             PushResult::Unreachable("its session has no inbox".into())
         );
         let mut journal = Journal::open(&home).unwrap();
@@ -252,9 +252,9 @@ mod tests {
 
     #[test]
     fn an_agent_that_works_is_left_to_its_hooks() {
-        let (_directory, home, reach) = prepare(AgentState::Working);
-        assert_eq!(push(&home, &reach, &agent_info("claude").id).unwrap(), PushResult::Nothing);
+        let (_directory, home, endpoints) = prepare(AgentState::Working);
+        assert_eq!(push(&home, &endpoints, &agent_info("claude").id).unwrap(), PushResult::Nothing);
         let unknown = Agent::new("nobody").unwrap();
-        assert_eq!(push(&home, &reach, &unknown).unwrap(), PushResult::Nothing);
+        assert_eq!(push(&home, &endpoints, &unknown).unwrap(), PushResult::Nothing);
     }
 }

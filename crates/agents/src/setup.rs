@@ -3,7 +3,7 @@
 //! Four moves, so that the command can show and ask in between:
 //!
 //! 1. [`find()`] says which clients are here;
-//! 2. [`survey`] reads a client's files;
+//! 2. [`read_files`] reads a client's files;
 //! 3. [`plan()`] decides, without touching anything, what they should be: a [`Plan`] of [`FileChange`]s, each with a diff;
 //! 4. [`apply()`] carries it out: dated backup, record, atomic replacement.
 //!
@@ -11,13 +11,13 @@
 //!
 //! ```
 //! use std::path::Path;
-//! use ringer_agents::setup::{Action, BackupTime, Client, ClientPaths, Program, Scope, SetupRecords, apply, plan, survey};
+//! use ringer_agents::setup::{Action, BackupTime, Client, ClientPaths, Program, Scope, SetupRecords, apply, plan, read_files};
 //!
 //! # let home = tempfile::tempdir()?;
 //! # let (home, state) = (home.path(), home.path().join("state"));
 //! let places = ClientPaths::new(home);
 //! let action = Action::Setup(Program::new(Path::new("/usr/bin/ringer"))?);
-//! let files = survey(Client::Claude, Scope::User, &places, &SetupRecords::load(&state)?)?;
+//! let files = read_files(Client::Claude, Scope::User, &places, &SetupRecords::load(&state)?)?;
 //! let plan = plan(Client::Claude, &action, files)?;
 //! assert!(plan.changes[0].diff().contains("+        \"hooks\": ["));
 //! apply(&plan, &state, &BackupTime::new("20261115-060000")?)?;
@@ -49,7 +49,7 @@ mod splice;
 mod trust;
 
 pub use crate::client::Client;
-pub use apply::{Applied, BackupTime, MAX_BACKUPS, apply, apply_watched};
+pub use apply::{Applied, BackupTime, MAX_BACKUPS, apply, apply_with_observer};
 pub use disk::{Before, MAX_FILE};
 pub use entries::Program;
 pub use error::SetupError;
@@ -57,6 +57,6 @@ pub use find::{ClientPaths, DetectedClient, Format, Scope, Target, find, find_pr
 pub use jsonc::JsoncError;
 pub use note::{Obstacle, ObstacleKind, SetupNote};
 pub use obstacle::obstacles;
-pub use plan::{Action, FileChange, OnDisk, Past, Plan, plan, survey};
+pub use plan::{Action, CurrentFile, FileChange, FileHistory, Plan, plan, read_files};
 pub use record::SetupRecords;
 pub use replace::Step;

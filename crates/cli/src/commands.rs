@@ -38,7 +38,7 @@ use ringer_term::sanitise_text;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::say;
+use crate::output::eprint_line;
 
 /// Notifications for coding agents
 ///
@@ -86,11 +86,11 @@ enum Command {
 /// Runs the command line and gives the exit code.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.collect();
-    let command = match often(&arguments) {
+    let command = match parse_hot_command(&arguments) {
         Some(command) => Some(command),
         None => match parse(arguments) {
             Ok(ringer) => ringer.command,
-            Err(error) => return refuse(&error),
+            Err(error) => return print_clap_error(&error),
         },
     };
     let outcome = match command {
@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Completions(arguments)) => completions::run(&arguments, Ringer::command()),
         Some(Command::Man(arguments)) => man::run(&arguments, Ringer::command()),
     };
-    leave(outcome)
+    exit_with(outcome)
 }
 
 fn parse(arguments: Vec<OsString>) -> Result<Ringer, clap::Error> {
@@ -136,7 +136,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Ringer, clap::Error> {
 
 /// Parses the commands that agents run often without describing all the others, which would take as long as the rest of
 /// the command. Wrong arguments are reported by the whole command line.
-fn often(arguments: &[OsString]) -> Option<Command> {
+fn parse_hot_command(arguments: &[OsString]) -> Option<Command> {
     fn read<A: clap::Args>(arguments: &[OsString]) -> Option<A> {
         let command = A::augment_args(clap::Command::new("ringer"));
         A::from_arg_matches(&command.try_get_matches_from(arguments).ok()?).ok()
@@ -152,25 +152,25 @@ fn often(arguments: &[OsString]) -> Option<Command> {
     }
 }
 
-fn leave(outcome: Outcome) -> ExitCode {
+fn exit_with(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            say(&failure.to_string());
+            eprint_line(&failure.to_string());
             ExitCode::from(failure.exit as u8)
         }
     }
 }
 
 /// Help and version are no failures; anything else is wrong usage.
-fn refuse(error: &clap::Error) -> ExitCode {
+fn print_clap_error(error: &clap::Error) -> ExitCode {
     // The colours are clap's; the arguments that it repeats may hold anything.
     let plain = error.render().to_string();
     if sanitise_text(&plain) == plain {
         // A standard error that cannot be written is ignored.
         let _ = error.print();
     } else {
-        say(plain.trim_end());
+        eprint_line(plain.trim_end());
     }
     if error.use_stderr() { ExitCode::from(Exit::Usage as u8) } else { ExitCode::SUCCESS }
 }

@@ -7,7 +7,7 @@ pub(crate) enum Exit {
     Broken = 1,
     /// The command line is wrong.
     Usage = 64,
-    /// What was given cannot be used: too long, not text, an id that nobody knows.
+    /// The input cannot be used: too long, not text, an unknown id.
     Data = 65,
     /// A file that was to be read is not there or cannot be read.
     NoInput = 66,

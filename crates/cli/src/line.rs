@@ -56,7 +56,7 @@ pub(crate) fn json_line(message: &Message, clock: &Clock) -> Result<String, Fail
 }
 
 /// A message as one line for a person, safe to print.
-pub(crate) fn word_line(message: &Message, clock: &Clock) -> String {
+pub(crate) fn text_line(message: &Message, clock: &Clock) -> String {
     let draft = &message.draft;
     let title = draft.title.as_ref().map(|title| format!("{title}: ")).unwrap_or_default();
     let question = draft.question_id.as_ref().map(|id| format!(" [{id}]")).unwrap_or_default();

@@ -6,20 +6,20 @@
     reason = "doc comments of arguments are help texts, and people do not read Markdown there"
 )]
 
-mod caller;
 mod commands;
-mod consent;
+mod confirm;
+mod context;
 mod exit;
 mod failure;
+mod hub_client;
 mod line;
-mod link;
+mod origin;
 mod output;
-mod place;
 mod probe;
-mod pushes;
+mod push_thread;
 mod repairs;
-mod span;
 mod terminal;
+mod time_arguments;
 
 use std::process::ExitCode;
 

@@ -15,12 +15,11 @@ use crate::failure::{Failure, Outcome};
 /// that has gone (`ringer … | head`) is no failure.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Outcome {
     let mut out = io::stdout().lock();
-    settle(out.write_all(bytes).and_then(|()| out.flush()))
+    check_write(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
-/// Says a line to the person, on standard error. A standard error that cannot be written is ignored; a panic would be
-/// worse.
-pub(crate) fn say(line: &str) {
+/// Prints a line to standard error. An error is ignored: there is nowhere left to report it.
+pub(crate) fn eprint_line(line: &str) {
     let _ = writeln!(io::stderr(), "{}", sanitise_text(line));
 }
 
@@ -51,9 +50,9 @@ pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
         .map_err(|error| Failure::new(Exit::InputOutput, "cannot write JSON").because(error))
 }
 
-/// Whether standard output leads to nobody. A program that is started without one gets `/dev/null`, opened for reading
-/// and writing, in its place; nobody who wants to read what we print opens it like that.
-pub(crate) fn leads_nowhere() -> bool {
+/// Whether standard output is closed. A program that is started without one gets `/dev/null`, opened for reading and
+/// writing, in its place; a shell's `> /dev/null` opens it for writing only.
+pub(crate) fn stdout_is_closed() -> bool {
     let both_ways = rustix::fs::fcntl_getfl(io::stdout())
         .is_ok_and(|flags| flags & rustix::fs::OFlags::RWMODE == rustix::fs::OFlags::RDWR);
     both_ways && is_dev_null()
@@ -64,7 +63,7 @@ fn is_dev_null() -> bool {
     std::fs::read_link("/proc/self/fd/1").is_ok_and(|path| path.as_os_str() == "/dev/null")
 }
 
-/// macOS does not tell the path; the device is the same.
+/// macOS has no path of a file descriptor, so the device numbers are compared.
 #[cfg(target_os = "macos")]
 fn is_dev_null() -> bool {
     let device = rustix::fs::fstat(io::stdout()).map(|stat| stat.st_rdev);
@@ -72,7 +71,7 @@ fn is_dev_null() -> bool {
 }
 
 /// What a write to standard output means for the command.
-pub(crate) fn settle(written: io::Result<()>) -> Outcome {
+pub(crate) fn check_write(written: io::Result<()>) -> Outcome {
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::new(Exit::InputOutput, "cannot write to standard output").because(error))

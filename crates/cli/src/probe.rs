@@ -21,7 +21,7 @@ use rustix::termios::{
 };
 
 use crate::terminal::{detect_by_environment, random_id, write_before};
-use crate::{caller, place};
+use crate::{context, origin};
 
 /// How long an answer is waited for. Terminals answer within milliseconds, those at the end of a slow SSH connection within
 /// a second; one that came later would be taken for input by the shell.
@@ -31,28 +31,28 @@ const SIGNAL_KEYS: [(u8, Signal); 3] = [(0x03, Signal::INT), (0x1c, Signal::QUIT
 
 /// Detects the terminal, and asks it for its version if that may be done: for commands that write to it.
 pub(crate) fn detect_and_ask() -> Detection {
-    asked(detect_by_environment())
+    with_answer(detect_by_environment())
 }
 
 /// Detects the terminal, with what it said of itself when it was asked.
 pub(crate) fn detect_here() -> Detection {
-    remembered(detect_by_environment())
+    with_stored_answer(detect_by_environment())
 }
 
 /// The detection, corrected by what this terminal said when it was asked.
-fn remembered(detection: Detection) -> Detection {
-    match known(&detection) {
+fn with_stored_answer(detection: Detection) -> Detection {
+    match stored_answer(&detection) {
         Some(known) => known.correct(detection),
         None => detection,
     }
 }
 
 /// The same, and asks the terminal if that was never done and may be done now.
-fn asked(detection: Detection) -> Detection {
-    if !is_worth_asking(&detection) || known(&detection).is_some() {
-        return remembered(detection);
+fn with_answer(detection: Detection) -> Detection {
+    if !is_worth_asking(&detection) || stored_answer(&detection).is_some() {
+        return with_stored_answer(detection);
     }
-    let (Some((surface, parent)), Ok(home)) = (caller::plain_surface(), place::home()) else {
+    let (Some((surface, parent)), Ok(home)) = (origin::plain_surface(), context::home()) else {
         return detection;
     };
     let Ok(Some(probe)) = ask(&detection) else { return detection };
@@ -62,13 +62,13 @@ fn asked(detection: Detection) -> Detection {
     known.correct(detection)
 }
 
-fn known(detection: &Detection) -> Option<ProbedTerminal> {
-    // Inside a multiplexer it is the terminal around it that counts, and tmux tells.
+fn stored_answer(detection: &Detection) -> Option<ProbedTerminal> {
+    // Inside a multiplexer the terminal around it counts, and tmux names that one.
     if !detection.multiplexers.is_empty() {
         return None;
     }
-    let (surface, parent) = caller::plain_surface()?;
-    ProbedTerminal::find(&place::home().ok()?, &surface, &term(), Some(parent))
+    let (surface, parent) = origin::plain_surface()?;
+    ProbedTerminal::find(&context::home().ok()?, &surface, &term(), Some(parent))
 }
 
 fn term() -> String {
@@ -102,8 +102,8 @@ fn ask(detection: &Detection) -> io::Result<Option<Probe>> {
     if tcgetpgrp(&terminal)? != getpgrp() {
         return Ok(None);
     }
-    let quiet = Quiet::begin(&terminal)?;
-    // Somebody types ahead. Nothing of that is read, so nothing is lost.
+    let raw_mode = RawMode::enter(&terminal)?;
+    // Keys were typed ahead. They are not read, so the shell still gets them.
     if wait_readable(&terminal, Duration::ZERO)? {
         return Ok(None);
     }
@@ -112,8 +112,8 @@ fn ask(detection: &Detection) -> io::Result<Option<Probe>> {
     if write_before(&terminal, &probe.query_bytes(&detection.multiplexers), deadline).is_err() {
         return Ok(None);
     }
-    let key = listen(&terminal, &mut probe, deadline)?;
-    drop(quiet);
+    let key = read_answer(&terminal, &mut probe, deadline)?;
+    drop(raw_mode);
     if let Some(signal) = key {
         kill_process(getpid(), signal)?;
         return Ok(None);
@@ -122,7 +122,7 @@ fn ask(detection: &Detection) -> io::Result<Option<Probe>> {
 }
 
 /// Reads until the answer is there or the time is over. Gives the signal that was typed meanwhile, if one was.
-fn listen(mut terminal: &File, probe: &mut Probe, deadline: Instant) -> io::Result<Option<Signal>> {
+fn read_answer(mut terminal: &File, probe: &mut Probe, deadline: Instant) -> io::Result<Option<Signal>> {
     let mut bytes = [0; 1024];
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -147,9 +147,9 @@ fn listen(mut terminal: &File, probe: &mut Probe, deadline: Instant) -> io::Resu
 }
 
 fn wait_readable(terminal: &File, wait: Duration) -> io::Result<bool> {
-    let until = Instant::now() + wait;
+    let deadline = Instant::now() + wait;
     loop {
-        let left = until.saturating_duration_since(Instant::now());
+        let left = deadline.saturating_duration_since(Instant::now());
         let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
         match poll(&mut [PollFd::new(terminal, PollFlags::IN)], Some(&timeout)) {
             Ok(ready) => return Ok(ready > 0),
@@ -159,30 +159,28 @@ fn wait_readable(terminal: &File, wait: Duration) -> io::Result<bool> {
     }
 }
 
-/// A terminal that hands every byte on at once, shows none of them and makes no signals of them. Dropped, it is as it was.
-struct Quiet<'a> {
+/// A terminal without line buffering, echo and signal keys. Dropping it restores the terminal.
+struct RawMode<'a> {
     terminal: &'a File,
     before: Termios,
 }
 
-impl<'a> Quiet<'a> {
-    fn begin(terminal: &'a File) -> io::Result<Self> {
+impl<'a> RawMode<'a> {
+    fn enter(terminal: &'a File) -> io::Result<Self> {
         let before = tcgetattr(terminal)?;
-        let mut quiet = before.clone();
-        quiet
-            .local_modes
-            .remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN);
-        quiet.special_codes[SpecialCodeIndex::VMIN] = 0;
-        quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
+        let mut raw = before.clone();
+        raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN);
+        raw.special_codes[SpecialCodeIndex::VMIN] = 0;
+        raw.special_codes[SpecialCodeIndex::VTIME] = 0;
         let guard = Self { terminal, before };
-        tcsetattr(terminal, OptionalActions::Now, &quiet)?;
+        tcsetattr(terminal, OptionalActions::Now, &raw)?;
         Ok(guard)
     }
 }
 
-impl Drop for Quiet<'_> {
+impl Drop for RawMode<'_> {
     fn drop(&mut self) {
-        // A terminal that has gone needs nothing back.
+        // A closed terminal cannot be restored.
         let _ = tcsetattr(self.terminal, OptionalActions::Now, &self.before);
     }
 }

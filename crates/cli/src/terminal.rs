@@ -13,22 +13,23 @@ use ringer_term::outer::{apple_bell_query, tmux_query};
 use ringer_term::{AppleBell, Detection, Env, Multiplexer, NotificationId, OuterTerminal, detect};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::caller;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
+use crate::origin;
 
-/// How long a multiplexer may take to say what is around it; a hung one must not hang us.
+/// How long tmux or osascript may take to answer; one that hangs must not block the
+/// command.
 const ASK_DEADLINE: Duration = Duration::from_secs(1);
-/// How long a terminal may refuse output (Ctrl-S) before we give up.
+/// How long a terminal may refuse output (Ctrl-S) before the command fails.
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Detects the terminal, asking tmux about the one around it.
 pub(crate) fn detect_by_environment() -> Detection {
     let variables = std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
-    let env = caller::environment(Env::new(variables).tty(io::stdout().is_terminal()));
+    let env = origin::environment(Env::new(variables).tty(io::stdout().is_terminal()));
     let detection = detect(&env);
-    // Only the nearest layer can be asked: what it shows is what we are inside of.
+    // Only the innermost multiplexer can be asked, and it knows the terminal around it.
     if detection.multiplexers.first() != Some(&Multiplexer::Tmux) {
         return detection;
     }
@@ -62,7 +63,7 @@ fn ask(arguments: &[impl AsRef<str>]) -> Option<String> {
     thread::spawn(move || {
         let mut answer = String::new();
         let read = stdout.read_to_string(&mut answer).map(|_| answer);
-        // Nobody waits any more when the deadline has passed.
+        // After the deadline the receiver is gone.
         let _ = sender.send(read);
     });
     let answer = receiver.recv_timeout(ASK_DEADLINE).ok().and_then(Result::ok);
@@ -115,7 +116,7 @@ fn wait_writable(terminal: &File, deadline: Instant) -> Outcome {
     }
 }
 
-/// An id for a notification that nobody gave one.
+/// An id for a notification without one.
 pub(crate) fn random_id() -> NotificationId {
     NotificationId::four_digits(RandomState::new().hash_one(std::process::id()))
 }

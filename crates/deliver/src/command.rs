@@ -1,4 +1,4 @@
-//! The person's own command for every notification.
+//! The user's command for every notification.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::program::{Output, Program};
 /// How long the command may take.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A command of the person's. The text of a notification reaches it only through the environment and the standard
-/// input, never through its arguments: no text of a message becomes an option or reaches a shell.
+/// A command of the user. The text of a notification reaches it only through the environment and the standard input,
+/// never through its arguments: no text of a message becomes an option or reaches a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonCommand {
-    /// The program and its arguments, exactly as the person wrote them.
+    /// The program and its arguments, exactly as they are in the settings.
     pub argv: Vec<String>,
     /// Where it runs.
     pub directory: PathBuf,

@@ -68,10 +68,10 @@ impl Desktop {
         deadline: Duration,
     ) -> (Self, mpsc::Receiver<DesktopEvent>) {
         let (requests, queue) = mpsc::channel(MAX_QUEUED);
-        let (events, told) = mpsc::channel(MAX_EVENTS);
+        let (events, receiver) = mpsc::channel(MAX_EVENTS);
         let shown = Arc::new(AtomicUsize::new(known.len()));
         tokio::spawn(worker::run(address, known, deadline, queue, events, Arc::clone(&shown)));
-        (Self { requests, deadline, shown }, told)
+        (Self { requests, deadline, shown }, receiver)
     }
 
     /// How many popups may be on the screen, as far as the server reported. On macOS none are counted: it does not report clicks.

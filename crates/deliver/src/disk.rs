@@ -75,7 +75,7 @@ struct Caller {
 
 impl Drop for Caller {
     fn drop(&mut self) {
-        // After a short time that says nothing about the disk.
+        // A caller that goes away early is no evidence of a slow disk.
         self.call.give_up(self.begun.elapsed() >= SLOW);
     }
 }

@@ -82,7 +82,7 @@ pub enum Error {
     /// The address of a webhook cannot be used. It is not repeated here, because it may be a secret itself.
     #[error("the webhook's url is invalid: {0}")]
     Address(&'static str),
-    /// The secret of a webhook cannot be used. Its content is never told.
+    /// The secret of a webhook cannot be used. Its content is never printed.
     #[error("the secret in {}: {why}", path.display())]
     Secret {
         /// The file.

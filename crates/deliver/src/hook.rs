@@ -1,4 +1,4 @@
-//! A policy hook: a program of the person's that may change a notification before it is shown.
+//! A policy hook: a program of the user that may change a notification before it is shown.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::program::{Output, Program};
 /// The most a hook may write. One that writes more is ended, and its patch lost.
 pub const MAX_ANSWER: usize = 1024 * 1024;
 
-/// How long a hook may take unless its configuration says otherwise.
+/// How long a hook may take unless its configuration sets another time: long enough for a script that asks a service.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A hook program, ready to be run.

@@ -27,8 +27,8 @@
 //! # What it never does
 //!
 //! It decides nothing: what is delivered by which channel, and what comes next when one fails, is the engine's business. It
-//! puts no text of a message into an argument or through a shell. It writes into no terminal but our own. It follows no
-//! redirect, and no secret or webhook address appears in an error. It never blocks the runtime it runs in.
+//! puts no text of a message into an argument or through a shell. It writes only to terminals that this user owns. It
+//! follows no redirect, and no secret or webhook address appears in an error. It never blocks the runtime it runs in.
 //!
 //! # Its bounds
 //!

@@ -1,6 +1,6 @@
-//! A program run with bounds: on its time, on what it says, and on what it leaves behind.
+//! Runs a program with limits on its time, its output and the processes that it leaves behind.
 //!
-//! Hooks, the person's command and sound players all run here. No shell is ever put in between.
+//! Hooks, the user's command and sound players all run here, never through a shell.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ use crate::disk::{self, Call, Permit};
 
 /// The most that is kept of what a program complains about. The rest is read and dropped.
 pub const MAX_STDERR: usize = 64 * 1024;
-/// How long a program may go on after it was told to end.
+/// How long a program may run after SIGTERM before SIGKILL.
 pub const KILL_AFTER: Duration = Duration::from_millis(750);
 /// How long the output of a program that has ended is still read: a grandchild may hold it open for ever.
 pub const DRAIN_AFTER_EXIT: Duration = Duration::from_millis(500);
@@ -113,7 +113,7 @@ impl Program {
                 return pipes.exited(status);
             }
             tokio::select! {
-                // A program that is done is not reported as too slow, however late we are to look.
+                // A program that has exited is not reported as too slow, even if this task is scheduled late.
                 biased;
                 status = child.wait(), if exited.is_none() => match status {
                     Ok(status) => {
@@ -148,7 +148,7 @@ impl Program {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program is named"));
         };
         if !self.directory.is_dir() {
-            // Otherwise the system says "no such file", which reads as if the program were missing.
+            // Otherwise the system reports "no such file", as if the program were missing.
             let why = format!("its directory {} is not there", self.directory.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, why));
         }
@@ -172,15 +172,17 @@ impl Program {
         Ok((Group::of(&child), child))
     }
 
-    /// Reads the beginning of the program's file. If its disk hangs, this thread hangs; otherwise a process would that
-    /// has not become the program yet: it would hold every file of ours open, the locks among them, even after our end.
+    /// Reads the beginning of the program's file. If its disk hangs, this thread hangs; otherwise the forked child
+    /// would, before `exec`: it would hold every open file of this process, with its locks, even after this process has
+    /// ended.
     fn read_beginning(&self, program: &str) {
         let files = if program.contains('/') {
             vec![self.directory.join(program)]
         } else {
             search_path().into_iter().map(|directory| directory.join(program)).collect()
         };
-        // What is no file is never opened: a FIFO would hang by itself. Whatever is wrong, `exec` says it better.
+        // What is no file is never opened: a FIFO would hang by itself. Errors are left to `exec`, which reports them
+        // more exactly.
         if let Some(file) = files.into_iter().find(|file| file.is_file())
             && let Ok(mut file) = File::open(file)
         {
@@ -288,8 +290,8 @@ impl Pipes {
         }
     }
 
-    /// Takes what is there already, without waiting: on a busy machine our own time may have run out, not the
-    /// program's. Bounded, because a grandchild may go on writing.
+    /// Takes what is there already, without waiting: on a busy machine this task may be late, and not the program.
+    /// Bounded, because a grandchild may go on writing.
     async fn drain(&mut self) {
         for _ in 0..MAX_DRAIN_READS {
             if self.are_closed() || timeout(Duration::ZERO, self.step()).await.is_err() {
@@ -358,7 +360,7 @@ pub(crate) fn first_line(bytes: &[u8]) -> String {
 }
 
 /// What happened, with the first line of the complaint where there is one.
-pub(crate) fn in_words(what: String, stderr: &[u8]) -> String {
+pub(crate) fn with_stderr(what: String, stderr: &[u8]) -> String {
     match first_line(stderr) {
         line if line.is_empty() => what,
         line => format!("{what}: {line}"),
@@ -370,9 +372,9 @@ impl Ended {
     pub fn into_result(self, timeout: Duration) -> Result<Vec<u8>, String> {
         match self {
             Self::Exited { status, stdout, .. } if status.success() => Ok(stdout),
-            Self::Exited { status, stderr, .. } => Err(in_words(status.to_string(), &stderr)),
-            Self::TimedOut { stderr } => Err(in_words(format!("no end after {timeout:?}"), &stderr)),
-            Self::OutputTooLong { stderr } => Err(in_words("too much output".to_owned(), &stderr)),
+            Self::Exited { status, stderr, .. } => Err(with_stderr(status.to_string(), &stderr)),
+            Self::TimedOut { stderr } => Err(with_stderr(format!("no end after {timeout:?}"), &stderr)),
+            Self::OutputTooLong { stderr } => Err(with_stderr("too much output".to_owned(), &stderr)),
             Self::NotStarted(error) => Err(format!("cannot be started: {error}")),
         }
     }
@@ -387,6 +389,6 @@ mod tests {
         assert_eq!(first_line(b"\n  bad \x1b[31mthing\x07\nmore"), "bad [31mthing");
         assert_eq!(first_line(&[b'x'; 9000]).chars().count(), 201);
         assert_eq!(first_line(b"\xff\xfe"), "\u{fffd}\u{fffd}");
-        assert_eq!(in_words("exit status: 1".to_owned(), b" \n"), "exit status: 1");
+        assert_eq!(with_stderr("exit status: 1".to_owned(), b" \n"), "exit status: 1");
     }
 }

@@ -17,14 +17,14 @@ use crate::error::Error;
 /// How long a terminal may refuse output before the caller should give up.
 pub const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Writes a whole sequence to a terminal that belongs to us.
+/// Writes a whole sequence to a terminal that this user owns.
 ///
 /// Never blocks: a terminal that was stopped with Ctrl-S, or that no process reads, is an error after the deadline.
 /// A stopped terminal takes nothing at all, so nothing of the sequence is left in it. Only one whose buffer fills up
 /// in the middle keeps a part; the rest is abandoned, because waiting for a dead reader would be for ever. The terminal
 /// drops an unfinished sequence at the next escape that the program in it writes.
 ///
-/// Anything but a terminal of our own is refused before a byte is written.
+/// Anything but a terminal of this user is refused before a byte is written.
 pub async fn write(tty: &Path, bytes: &[u8], deadline: Duration) -> Result<(), Error> {
     write_if(tty, bytes, deadline, || true).await
 }

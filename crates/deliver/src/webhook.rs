@@ -72,7 +72,7 @@ impl Webhook {
         })
     }
 
-    /// Sends it, and tries again while that may help, at most so many times. Waits in between as long as the other
+    /// Sends it, and tries again while that may help, at most `attempts` times. Waits in between as long as the other
     /// side asks, else 1 s, 4 s, 16 s and so on, up to [`MAX_PAUSE`].
     pub async fn deliver(&self, note: &Note, attempts: u32) -> Result<(), Error> {
         let mut made = 0;
@@ -112,7 +112,7 @@ fn attempt(request: &Request, secret: Option<&SecretFile>, timeout: Duration) ->
         call = call.header("Authorization", secret.bearer());
     }
     match call.send(&request.body) {
-        Ok(response) => answer::judge(&request.host, response, secret.as_ref()),
+        Ok(response) => answer::check_response(&request.host, response, secret.as_ref()),
         Err(error) => Err(answer::unreachable(&request.host, &error)),
     }
 }

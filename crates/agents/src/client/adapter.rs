@@ -19,7 +19,7 @@ pub(super) struct Adapter {
     /// Whether the beginning of a session's id is random. Otherwise its end is: Codex and opencode begin it with the time,
     /// and two sessions of one minute would be one agent. Of the others the documents do not say how an id begins.
     pub(super) session_id_begins_randomly: bool,
-    /// What an input says. An event that is not known says nothing.
+    /// Reads an input. An unknown event gives an empty report.
     pub(super) read: fn(event: &str, input: &Input) -> HookReport,
     /// The bytes for the hook's standard output; `None` for not a single one.
     pub(super) answer: fn(event: &str, reply: &Reply) -> Option<String>,

@@ -5,7 +5,7 @@ use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
 use super::adapter::Adapter;
 use super::input::Input;
 use super::json::Value;
-use super::output::{DecisionOutput, written};
+use super::output::{DecisionOutput, to_json};
 use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
@@ -33,7 +33,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     context_limit: Some(CONTEXT_LIMIT),
     session_id_begins_randomly: true,
     read,
-    answer: |event, reply| written(&answer(event, reply)),
+    answer: |event, reply| to_json(&answer(event, reply)),
     push_refusal: None,
 };
 
@@ -87,7 +87,7 @@ fn read(event: &str, input: &Input) -> HookReport {
 /// How a message begins that Ringer put into a session's inbox; the ids of what it carries follow.
 pub const FROM_RINGER: &str = "<cross-session-message from=\"ringer\" from-name=\"Ringer\" id=\"";
 
-/// The ids of the messages that a prompt brings, if it is one of ours.
+/// The ids of the messages that a prompt carries, if Ringer sent the prompt.
 fn of_ringer(prompt: &str) -> Vec<String> {
     let ids = prompt.strip_prefix(FROM_RINGER).and_then(|rest| rest.split_once('"'));
     ids.map(|(ids, _)| ids.split(' ').map(str::to_owned).collect()).unwrap_or_default()

@@ -4,7 +4,7 @@ use ringer_core::agent::AgentState;
 
 use super::adapter::Adapter;
 use super::input::Input;
-use super::output::{DecisionOutput, written};
+use super::output::{DecisionOutput, to_json};
 use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 
@@ -23,7 +23,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     context_limit: None,
     session_id_begins_randomly: false,
     read,
-    answer: |event, reply| written(&answer(event, reply)),
+    answer: |event, reply| to_json(&answer(event, reply)),
     push_refusal: None,
 };
 

@@ -1,16 +1,17 @@
 //! GitHub Copilot CLI: from its documents, never run. The inputs of its hooks, in camel case, and what it takes back are
 //! those of the page "GitHub Copilot hooks reference" (docs.github.com, a copy of 2026).
 //!
-//! Two hooks are not asked for. `preToolUse` denies the tool when a hook of it fails, and nothing of ours may do that.
+//! Two hooks are not asked for. `preToolUse` denies the tool when a hook of it fails, and Ringer must never cause that.
 //! `permissionRequest` comes before the rules decide whether the person is asked at all; the `notification` of the type
-//! `permission_prompt` comes when they are. An `agentStop` has no last message, so the end of a turn is told without one.
+//! `permission_prompt` comes when they are. An `agentStop` has no last message, so the end of a turn is reported
+//! without one.
 
 use ringer_core::agent::{AgentState, Authority, BlockedOn};
 use serde::Serialize;
 
 use super::adapter::Adapter;
 use super::input::Input;
-use super::output::written;
+use super::output::to_json;
 use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
@@ -26,7 +27,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     context_limit: Some(CONTEXT_LIMIT),
     session_id_begins_randomly: false,
     read,
-    answer: |event, reply| written(&answer(event, reply)),
+    answer: |event, reply| to_json(&answer(event, reply)),
     push_refusal: Some("Copilot CLI takes messages only while it works"),
 };
 
@@ -117,7 +118,7 @@ mod tests {
 
     #[track_caller]
     fn check(event: &str, own: serde_json::Value, state: AgentState, moment: HookPoint, text: Option<&str>) {
-        report(event, own).assert_says_only(state, moment, text);
+        report(event, own).assert_only_signal(state, moment, text);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! of its page "Hooks" (cursor.com/docs/hooks, a copy of 2026).
 //!
 //! What the page leaves open is left out. No hook says that Cursor waits for a permission, so nothing here does. A `stop`
-//! has no last message, so the end of a turn is told without one. It does not say in which conversation the tools of a
-//! subagent run, so the hooks of subagents are not asked for.
+//! has no last message, so the end of a turn is reported without one. It does not say in which conversation the tools
+//! of a subagent run, so the hooks of subagents are not asked for.
 
 use ringer_core::agent::{AgentState, Authority};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::adapter::Adapter;
 use super::input::Input;
 use super::json::Value;
-use super::output::written;
+use super::output::to_json;
 use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
@@ -28,7 +28,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     context_limit: None,
     session_id_begins_randomly: false,
     read,
-    answer: |event, reply| written(&answer(event, reply)),
+    answer: |event, reply| to_json(&answer(event, reply)),
     push_refusal: Some("Cursor takes messages only while it works"),
 };
 
@@ -137,7 +137,7 @@ mod tests {
 
     #[track_caller]
     fn check(event: &str, own: serde_json::Value, state: AgentState, moment: HookPoint, text: Option<&str>) {
-        report(event, own).assert_says_only(state, moment, text);
+        report(event, own).assert_only_signal(state, moment, text);
     }
 
     #[test]

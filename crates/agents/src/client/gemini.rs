@@ -5,7 +5,7 @@ use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
 use super::adapter::Adapter;
 use super::input::Input;
 use super::json::Value;
-use super::output::{DecisionOutput, written};
+use super::output::{DecisionOutput, to_json};
 use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
@@ -18,7 +18,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     context_limit: None,
     session_id_begins_randomly: true,
     read,
-    answer: |event, reply| written(&answer(event, reply)),
+    answer: |event, reply| to_json(&answer(event, reply)),
     push_refusal: Some("Gemini CLI takes messages only while it works"),
 };
 

@@ -106,7 +106,7 @@ fn is_known(name: &str) -> bool {
     KNOWN.contains(&name)
 }
 
-/// What a hook was told: the known fields, each cut to a bound.
+/// A hook's input: the known fields, each cut to a limit.
 ///
 /// It takes less than half a megabyte, whatever it was read from. Unknown fields are skipped:
 /// clients add some with every version.

@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 127;
 /// The longest number that is kept, in bytes. A longer one is cut: nothing here counts.
 const MAX_NUMBER: usize = 64;
 /// What is read at once.
-const STEP: usize = 32 * 1024;
+const READ_CHUNK: usize = 32 * 1024;
 /// What a value costs besides its text: about what it takes in memory.
 const NODE_COST: usize = 128;
 
@@ -87,7 +87,7 @@ type Result<T> = std::result::Result<T, InputError>;
 pub(super) struct Reader<R> {
     source: R,
     limits: Limits,
-    room: usize,
+    budget: usize,
     buffer: Vec<u8>,
     at: usize,
     end: usize,
@@ -97,8 +97,8 @@ pub(super) struct Reader<R> {
 
 impl<R: Read> Reader<R> {
     pub(super) fn new(source: R, limits: Limits) -> Self {
-        let room = limits.total;
-        Self { source, limits, room, buffer: vec![0; STEP], at: 0, end: 0, offset: 0 }
+        let budget = limits.total;
+        Self { source, limits, budget, buffer: vec![0; READ_CHUNK], at: 0, end: 0, offset: 0 }
     }
 
     /// The whole document. `None` where its one value was too much to keep.
@@ -106,10 +106,10 @@ impl<R: Read> Reader<R> {
     /// An object or array that is complete is taken without waiting for the end of the input: a client may keep the pipe
     /// open. What was read together with it still has to be white space.
     pub(super) fn document(mut self) -> Result<Option<Value>> {
-        let mut room = self.room;
+        let mut budget = self.budget;
         self.skip_space()?;
         let ends_itself = matches!(self.need()?, b'{' | b'[');
-        let value = self.value(0, Some(&mut room))?;
+        let value = self.value(0, Some(&mut budget))?;
         let rest = &self.buffer[self.at..self.end];
         if ends_itself && rest.iter().all(|byte| b" \t\n\r".contains(byte)) {
             return Ok(value);
@@ -123,17 +123,17 @@ impl<R: Read> Reader<R> {
 
     fn value(&mut self, depth: usize, keep: Option<&mut usize>) -> Result<Option<Value>> {
         self.skip_space()?;
-        let keep = keep.filter(|room| **room >= NODE_COST).map(|room| {
-            *room -= NODE_COST;
-            room
+        let keep = keep.filter(|budget| **budget >= NODE_COST).map(|budget| {
+            *budget -= NODE_COST;
+            budget
         });
         match self.need()? {
             b'{' => self.object(depth + 1, keep),
             b'[' => self.array(depth + 1, keep),
             b'"' => {
-                let Some(room) = keep else { return self.text(None).map(|_| None) };
-                let text = self.text(Some((*room).min(self.limits.text)))?;
-                *room = room.saturating_sub(text.head.len() + text.tail.len());
+                let Some(budget) = keep else { return self.text(None).map(|_| None) };
+                let text = self.text(Some((*budget).min(self.limits.text)))?;
+                *budget = budget.saturating_sub(text.head.len() + text.tail.len());
                 Ok(Some(Value::Text(text)))
             }
             b't' => self.word(b"true", Value::Bool(true), keep.is_some()),
@@ -164,15 +164,15 @@ impl<R: Read> Reader<R> {
             let value = match keep.as_deref_mut().filter(|_| known) {
                 None => self.value(depth, None)?,
                 Some(_) if depth == 1 => {
-                    let share = self.room.min(self.limits.field);
+                    let share = self.budget.min(self.limits.field);
                     let mut left = share;
                     let value = self.value(depth, Some(&mut left))?;
-                    self.room -= share - left;
+                    self.budget -= share - left;
                     value
                 }
-                Some(room) => {
-                    *room = room.saturating_sub(name.head.len());
-                    self.value(depth, Some(room))?
+                Some(budget) => {
+                    *budget = budget.saturating_sub(name.head.len());
+                    self.value(depth, Some(budget))?
                 }
             };
             let Some(value) = value else { continue };
@@ -346,7 +346,7 @@ impl<R: Read> Reader<R> {
         loop {
             match self.source.read(&mut self.buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => return result.map(|length| length.min(STEP)),
+                result => return result.map(|length| length.min(READ_CHUNK)),
             }
         }
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::adapter::Adapter;
 use super::input::Input;
 use super::json::Value;
-use super::output::written;
+use super::output::to_json;
 use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
@@ -33,7 +33,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     context_limit: None,
     session_id_begins_randomly: false,
     read,
-    answer: |event, reply| written(&answer(event, reply)),
+    answer: |event, reply| to_json(&answer(event, reply)),
     push_refusal: Some("opencode takes messages only through its plugin"),
 };
 

@@ -4,7 +4,7 @@ use ringer_term::escape_json;
 use serde::Serialize;
 
 /// The bytes of an output; `None` for one without content, so that the hook writes nothing.
-pub(super) fn written<T: Serialize + Default + PartialEq>(output: &T) -> Option<String> {
+pub(super) fn to_json<T: Serialize + Default + PartialEq>(output: &T) -> Option<String> {
     if *output == T::default() {
         return None;
     }

@@ -1,7 +1,8 @@
 //! What Ringer answers to a client, before each client takes what it can.
 
-/// What Ringer wants to say back. Each client is told what it can take of it; the rest is left out, never refused, so
-/// nothing that does not fit may be counted as delivered: ask [`HookReport::hook_point`](super::HookReport::hook_point) first.
+/// Ringer's answer to a hook. Each client gets the parts that it accepts; the rest is left out, never refused, so
+/// nothing that does not fit may be counted as delivered: ask [`HookReport::hook_point`](super::HookReport::hook_point)
+/// first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
     /// What enters the turn, with a prompt or a tool's result. It is not cut: blocks must not lose their ends, and
@@ -28,24 +29,24 @@ impl Reply {
 
     /// The context of a prompt or a tool's result.
     pub(super) fn turn_context(&self) -> Option<String> {
-        said(self.context.as_deref()).map(str::to_owned)
+        non_empty(self.context.as_deref()).map(str::to_owned)
     }
 
     /// The context of a session that begins: the instructions, then what waits.
     pub(super) fn start_context(&self) -> Option<String> {
         let parts: Vec<&str> = [&self.session_context, &self.context]
             .into_iter()
-            .filter_map(|part| said(part.as_deref()))
+            .filter_map(|part| non_empty(part.as_deref()))
             .collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 
     /// The reason to go on. Codex refuses an empty one.
     pub(super) fn reason(&self) -> Option<String> {
-        said(self.stop_reason.as_deref()).map(str::to_owned)
+        non_empty(self.stop_reason.as_deref()).map(str::to_owned)
     }
 }
 
-fn said(text: Option<&str>) -> Option<&str> {
+fn non_empty(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.trim().is_empty())
 }

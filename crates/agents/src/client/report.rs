@@ -1,4 +1,4 @@
-//! What a hook call says about an agent.
+//! What a hook call reports about an agent.
 
 use ringer_core::agent::{AgentState, Authority, BlockedOn, Signal, SignalContent, ends_with_waiting_marker};
 use ringer_core::toast::Observation;
@@ -31,7 +31,7 @@ pub enum HookPoint {
     Other,
 }
 
-/// What a hook call says.
+/// What a hook call reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookReport {
     /// The session. `None` if the call is about none that is to be reported.
@@ -47,7 +47,7 @@ pub struct HookReport {
     pub turn_key: Option<String>,
     /// The tool call it is about.
     pub call_id: Option<String>,
-    /// Messages of ours that it brings, by their ids.
+    /// The ids of Ringer's messages that it carries.
     pub confirmed_ids: Vec<String>,
     /// What may be answered.
     pub hook_point: HookPoint,
@@ -104,22 +104,22 @@ impl HookReport {
         self.signals.push(signal);
     }
 
-    /// It is in this state, as its hook says.
+    /// The agent is in this state.
     pub(super) fn state(&mut self, state: AgentState) {
         self.signals.push(Signal::state(Authority::Hook, state));
     }
 
     /// It is in this state, with words.
     pub(super) fn state_with(&mut self, authority: Authority, state: AgentState, text: Option<String>) {
-        self.says_with(authority, SignalContent::State(state), text);
+        self.add_signal(authority, SignalContent::State(state), text);
     }
 
     /// It sent a notification of its own.
     pub(super) fn notified(&mut self, content: SignalContent, text: Option<String>) {
-        self.says_with(Authority::Notification, content, text);
+        self.add_signal(Authority::Notification, content, text);
     }
 
-    fn says_with(&mut self, authority: Authority, content: SignalContent, text: Option<String>) {
+    fn add_signal(&mut self, authority: Authority, content: SignalContent, text: Option<String>) {
         self.text.clone_from(&text);
         self.signals.push(Signal { authority, content, text, pending: false });
     }
@@ -178,7 +178,7 @@ impl HookReport {
 impl HookReport {
     /// It says that the agent is in this state, and nothing else.
     #[track_caller]
-    pub(super) fn assert_says_only(&self, state: AgentState, moment: HookPoint, text: Option<&str>) {
+    pub(super) fn assert_only_signal(&self, state: AgentState, moment: HookPoint, text: Option<&str>) {
         assert_eq!(
             (&self.signals[0].content, self.hook_point, self.text.as_deref()),
             (&SignalContent::State(state), moment, text)

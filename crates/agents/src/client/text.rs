@@ -35,7 +35,7 @@ impl TextBuilder {
         if bytes.is_empty() {
             return;
         }
-        self.settle_half();
+        self.flush_lone_surrogate();
         self.append(bytes);
     }
 
@@ -74,7 +74,7 @@ impl TextBuilder {
         self.append(character.encode_utf8(&mut [0; 4]).as_bytes());
     }
 
-    fn settle_half(&mut self) {
+    fn flush_lone_surrogate(&mut self) {
         if self.high.take().is_some() {
             self.append_character(0xFFFD);
         }
@@ -82,7 +82,7 @@ impl TextBuilder {
 
     /// The text, or what was kept of it.
     pub(super) fn finish(mut self) -> TruncatedText {
-        self.settle_half();
+        self.flush_lone_surrogate();
         if self.cut {
             // Between two characters, not inside one.
             if let Err(error) = std::str::from_utf8(&self.head)

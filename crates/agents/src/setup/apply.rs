@@ -13,7 +13,7 @@ use super::plan::{Action, FileChange, Plan};
 use super::record::{OriginalFile, SetupRecord, SetupRecords, fingerprint};
 use super::replace::{Step, Watch, ask, beside, replace, resolve, write_new};
 
-/// How many backups of a file are kept. The one that leads back to the file before us stays besides.
+/// How many backups of a file are kept. The backup of the file from before the setup is kept in addition.
 pub const MAX_BACKUPS: usize = 5;
 
 /// How many backups may bear the same second; the next one is refused.
@@ -44,13 +44,13 @@ pub struct Applied {
     pub backups: Vec<PathBuf>,
 }
 
-/// Carries out a plan. `state` is the directory of our record; it is made if need be.
+/// Applies a plan. `state` is the directory of the record; it is created if it does not exist.
 pub fn apply(plan: &Plan, state: &Path, time: &BackupTime) -> Result<Applied, SetupError> {
-    apply_watched(plan, state, time, &mut |_| Ok(()))
+    apply_with_observer(plan, state, time, &mut |_| Ok(()))
 }
 
 /// Carries out a plan, and asks before each [`Step`]. An error from `watch` stops there, as a full disk would.
-pub fn apply_watched(
+pub fn apply_with_observer(
     plan: &Plan,
     state: &Path,
     time: &BackupTime,
@@ -62,13 +62,13 @@ pub fn apply_watched(
     }
     fs::create_dir_all(state).map_err(SetupError::io("making", state))?;
     let _lock = lock(state)?;
-    let mut receipts = SetupRecords::load(state)?;
+    let mut records = SetupRecords::load(state)?;
     let mut empty = Vec::new();
     for change in plan.changes.iter().filter(|change| change.is_change()) {
         let mut desk = FileUpdate {
             state,
             time,
-            receipts: &mut receipts,
+            records: &mut records,
             applied: &mut applied,
             empty: &mut empty,
             watch,
@@ -91,9 +91,9 @@ pub fn apply_watched(
 struct FileUpdate<'a> {
     state: &'a Path,
     time: &'a BackupTime,
-    receipts: &'a mut SetupRecords,
+    records: &'a mut SetupRecords,
     applied: &'a mut Applied,
-    /// Directories that we once made and that may be empty now.
+    /// Directories that the setup made and that may be empty now.
     empty: &'a mut Vec<PathBuf>,
     watch: Watch<'a>,
 }
@@ -105,7 +105,7 @@ impl FileUpdate<'_> {
         let mut made = make_directory(&real)?;
         let backup = self.back_up(change)?;
 
-        let old = self.receipts.get(path).filter(|_| change.untouched).cloned();
+        let old = self.records.get(path).filter(|_| change.untouched).cloned();
         let original = match (old, backup, &change.before) {
             // A second setup over an untouched first one still leads back to what was there before the first.
             (Some(old), _, _) => {
@@ -118,8 +118,8 @@ impl FileUpdate<'_> {
         let left =
             [&change.after, &change.before].into_iter().flatten().map(|bytes| fingerprint(bytes)).collect();
         ask(self.watch, Step::WriteReceipt, path)?;
-        self.receipts.put(path, SetupRecord { left, original, made });
-        self.save_receipts()?;
+        self.records.put(path, SetupRecord { left, original, made });
+        self.save_records()?;
 
         replace(&real, change.before.as_deref(), change.after.as_deref(), self.watch)?;
         self.applied.written.push(path.to_path_buf());
@@ -137,14 +137,14 @@ impl FileUpdate<'_> {
         list.push(path.to_path_buf());
 
         ask(self.watch, Step::ForgetReceipt, path)?;
-        if let Some(receipt) = self.receipts.forget(path) {
-            self.save_receipts()?;
-            self.empty.extend(receipt.made);
+        if let Some(record) = self.records.remove(path) {
+            self.save_records()?;
+            self.empty.extend(record.made);
         }
         self.prune(path)
     }
 
-    /// Copies the old bytes to a backup beside the path that the person knows.
+    /// Copies the old bytes to a backup beside the path that the user knows.
     fn back_up(&mut self, change: &FileChange) -> Result<Option<PathBuf>, SetupError> {
         let Some(bytes) = &change.before else { return Ok(None) };
         ask(self.watch, Step::WriteBackup, change.path())?;
@@ -167,13 +167,13 @@ impl FileUpdate<'_> {
         Err(SetupError::io("making a backup of", change.path())(full))
     }
 
-    fn save_receipts(&self) -> Result<(), SetupError> {
-        let (path, bytes) = self.receipts.file(self.state)?;
+    fn save_records(&self) -> Result<(), SetupError> {
+        let (path, bytes) = self.records.file(self.state)?;
         let before = read(&path)?;
         replace(&path, before.as_deref(), Some(&bytes), &mut |_| Ok(()))
     }
 
-    /// Deletes our backups of a file beyond the newest [`MAX_BACKUPS`].
+    /// Deletes the backups of a file beyond the newest [`MAX_BACKUPS`].
     fn prune(&mut self, path: &Path) -> Result<(), SetupError> {
         ask(self.watch, Step::PruneBackups, path)?;
         let Some(directory) = path.parent() else { return Ok(()) };
@@ -187,7 +187,7 @@ impl FileUpdate<'_> {
             .collect();
         names.sort_unstable_by(|a, b| b.cmp(a));
         let old = names.iter().skip(MAX_BACKUPS).map(|name| directory.join(name));
-        for backup in old.filter(|backup| !self.receipts.needs(backup)) {
+        for backup in old.filter(|backup| !self.records.uses_backup(backup)) {
             // One that cannot be deleted is litter, not a failure of the setup.
             drop(fs::remove_file(backup));
         }
@@ -195,7 +195,7 @@ impl FileUpdate<'_> {
     }
 }
 
-/// Makes the directory of a file and says which levels were missing.
+/// Makes the directory of a file and gives the levels that were missing.
 fn make_directory(path: &Path) -> Result<Vec<PathBuf>, SetupError> {
     let directory = path.parent().unwrap_or(Path::new("/"));
     let missing = directory.ancestors().take_while(|level| !level.as_os_str().is_empty() && !level.exists());

@@ -1,4 +1,4 @@
-//! aider's `.aider.conf.yml`: two lines of ours at its top, each ending in [`MARKER`].
+//! aider's `.aider.conf.yml`: two lines of Ringer's at its top, each ending in [`MARKER`].
 //!
 //! From its documents, never run: its pages "Notifications" and "YAML config file" (aider.chat/docs, copies of 2026). With
 //! `notifications: true` it runs `notifications-command` when it has answered and waits for the person.
@@ -9,23 +9,23 @@
 use super::entries::{MARKER, Program};
 use super::splice::{newline_of, split_bom};
 
-/// What we set, in the order in which it is written.
+/// The settings that are written, in this order.
 const NAMES: [&str; 2] = ["notifications", "notifications-command"];
 
 /// Why nothing was put in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum ConfError {
     /// It does not begin as a plain mapping.
     Shape,
     /// The person has set this.
     Taken(&'static str),
 }
 
-/// The text with our two lines, unless the person has lines like them.
-pub(crate) fn install(program: &Program, text: &str) -> Result<String, Refused> {
+/// The text with Ringer's two lines, unless the user has set these keys.
+pub(crate) fn install(program: &Program, text: &str) -> Result<String, ConfError> {
     let (bom, body) = split_bom(text);
     if let Some(name) = body.lines().filter(|line| !is_ours(line)).find_map(setting) {
-        return Err(Refused::Taken(name));
+        return Err(ConfError::Taken(name));
     }
     let lines = [
         format!("{}: true {MARKER}", NAMES[0]),
@@ -41,7 +41,7 @@ pub(crate) fn install(program: &Program, text: &str) -> Result<String, Refused> 
     Ok(format!("{bom}{before}{}{newline}{}{newline}{after}", lines[0], lines[1]))
 }
 
-/// The text without our lines.
+/// The text without Ringer's lines.
 pub(crate) fn strip(text: &str) -> String {
     let (bom, body) = split_bom(text);
     format!("{bom}{}", without_ours(body))
@@ -52,7 +52,7 @@ fn without_ours(body: &str) -> String {
 }
 
 /// Where the first line of the mapping can stand: at the very beginning, or after the mark of a document's start.
-fn top(body: &str) -> Result<usize, Refused> {
+fn top(body: &str) -> Result<usize, ConfError> {
     let mut at = 0;
     let mut start = None;
     for line in body.split_inclusive('\n') {
@@ -66,7 +66,7 @@ fn top(body: &str) -> Result<usize, Refused> {
             start = Some(at);
             continue;
         }
-        return if is_member(line) { Ok(start.unwrap_or(0)) } else { Err(Refused::Shape) };
+        return if is_member(line) { Ok(start.unwrap_or(0)) } else { Err(ConfError::Shape) };
     }
     Ok(start.unwrap_or(0))
 }
@@ -86,7 +86,7 @@ fn is_ours(line: &str) -> bool {
         && NAMES.iter().any(|name| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(": ")))
 }
 
-/// The setting of ours that a line is about, however it is written: aider takes names in quotes and with dashes, too.
+/// The setting of Ringer's that a line sets, in any spelling: aider takes names in quotes and with dashes, too.
 fn setting(line: &str) -> Option<&'static str> {
     let (name, _) = line.split_once(':')?;
     let name = name.trim_end().trim_matches(['"', '\'']);
@@ -160,7 +160,7 @@ mod tests {
             ("--notifications-command: say done # not ringer-hook", NAMES[1]),
         ] {
             let text = format!("model: x\n{line}\n");
-            assert_eq!(install(&program("ringer"), &text), Err(Refused::Taken(name)), "{line}");
+            assert_eq!(install(&program("ringer"), &text), Err(ConfError::Taken(name)), "{line}");
             assert_eq!(strip(&text), text);
         }
         let commented = "#notifications: false\n#notifications-command: xxx\n";
@@ -179,7 +179,7 @@ mod tests {
             "word\n",
             "---\n---\n",
         ] {
-            assert_eq!(install(&program("ringer"), text), Err(Refused::Shape), "{text:?}");
+            assert_eq!(install(&program("ringer"), text), Err(ConfError::Shape), "{text:?}");
         }
     }
 }

@@ -8,10 +8,10 @@ use rustix::fs::{Mode, OFlags};
 
 use super::error::SetupError;
 
-/// The largest file that we take for a settings file; a larger one is refused.
+/// The largest file that is read as a settings file; a larger one is refused.
 pub const MAX_FILE: u64 = 4 * 1024 * 1024;
 
-/// What was at a path before us.
+/// What was at a path before the setup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Before {
     /// We do not know.

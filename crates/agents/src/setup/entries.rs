@@ -1,6 +1,6 @@
-//! What each client is told to run, and how we know our own entries again.
+//! The entry that each client runs, and how Ringer recognises its entries.
 //!
-//! A hook entry is one shell line. It ends in [`MARKER`], which is how an entry is known as ours whatever path or form it
+//! A hook entry is one shell line. It ends in [`MARKER`], by which an entry is recognised, whatever path or form it
 //! has; entries without it are not Ringer's and stay.
 
 use std::path::Path;
@@ -9,10 +9,10 @@ use super::error::SetupError;
 use super::splice::NewValue;
 use crate::client::Client;
 
-/// The name of our hooks in Gemini's settings, by which its person can switch them off.
+/// The name of Ringer's hooks in Gemini's settings, by which the user can switch them off.
 pub(crate) const GEMINI_NAME: &str = "ringer";
 
-/// The end of every shell line that we write.
+/// The end of every shell line that the setup writes.
 pub(crate) const MARKER: &str = "# ringer-hook";
 
 /// How long a hook may take before the client gives up on it, in seconds. Ours takes milliseconds; this is for a

@@ -39,7 +39,7 @@ pub enum SetupError {
     /// aider's settings are not plain lines, so that none can be put before them.
     #[error("{} does not begin with a line of the form `name: value`", .0.display())]
     Yaml(PathBuf),
-    /// The person has set what we would set. There is only one of it.
+    /// The user has set the key that the setup would set, and it can have one value only.
     #[error("{} already sets {name}, which is not changed", path.display())]
     Taken {
         /// The file.
@@ -55,7 +55,7 @@ pub enum SetupError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The most that we read.
+        /// The largest file that is read.
         limit: u64,
     },
     /// A file that is not Ringer's is in the place of Ringer's.
@@ -64,7 +64,7 @@ pub enum SetupError {
     /// The file is not what it was when the plan was made.
     #[error("{} was changed by another program; nothing was written", .0.display())]
     Changed(PathBuf),
-    /// The record of what we wrote cannot be read.
+    /// The record of what the setup wrote cannot be read.
     #[error("{} cannot be read: {message}", path.display())]
     SetupRecords {
         /// The record.

@@ -96,7 +96,7 @@ impl ClientPaths {
                 vec![target("hooks.json", Format::Hooks), target("config.toml", Format::CodexConfig)]
             }
             (Client::Opencode, _) => vec![target("plugins/ringer.js", Format::OpencodePlugin)],
-            // It reads every file of that directory; this one has our name.
+            // It reads every file of that directory; this one is named after Ringer.
             (Client::Copilot, _) => vec![target("hooks/ringer.json", Format::Hooks)],
             (Client::Aider, _) => {
                 let path = directory.with_file_name(".aider.conf.yml");
@@ -112,11 +112,11 @@ impl ClientPaths {
 pub enum Format {
     /// JSON with comments and a `hooks` object.
     Hooks,
-    /// Codex's `config.toml`, of which `notify` concerns us.
+    /// Codex's `config.toml`, of which only `notify` is changed.
     CodexConfig,
-    /// opencode's plugin, a file that is wholly ours.
+    /// opencode's plugin, a file that Ringer owns.
     OpencodePlugin,
-    /// aider's `.aider.conf.yml`, of which the notifications concern us.
+    /// aider's `.aider.conf.yml`, of which only the notifications are changed.
     AiderConf,
 }
 
@@ -153,7 +153,7 @@ impl DetectedClient {
     }
 }
 
-/// Every client that we know, with what is there of it. `search` is the value of `PATH`.
+/// Every supported client, with what is installed of it. `search` is the value of `PATH`.
 pub fn find(search: &OsStr, places: &ClientPaths) -> Vec<DetectedClient> {
     let found = Client::ALL.into_iter().filter_map(|client| {
         let directory = places.directory(client, Scope::User).ok()?;

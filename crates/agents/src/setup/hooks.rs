@@ -17,24 +17,24 @@ const MAX_STEPS: usize = 10_000;
 /// The version of a flat hook file, the only one there is.
 const VERSION: u32 = 1;
 
-/// Where one handler of ours stands: indices into the event members, its groups and their handlers. In a flat file the
-/// group is the handler.
+/// The position of one of Ringer's handlers: indices into the event members, its groups and their handlers. In a flat
+/// file the group is the handler.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct HandlerPosition {
     event: usize,
     group: usize,
     handler: Option<usize>,
 }
 
-/// The parts of a hook file that were there before us and therefore stay, even when they are empty.
+/// The parts of a hook file from before the setup; they stay, even when they are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct ExistingParts {
     hooks: bool,
     events: BTreeSet<String>,
 }
 
-impl Kept {
-    /// What a text had besides our entries; nothing if it cannot be read.
+impl ExistingParts {
+    /// The parts of a text besides Ringer's entries; none if it cannot be read.
     pub(crate) fn of(client: Client, text: &str) -> Self {
         let stripped = strip(client, text, &Self::default()).ok();
         let root = stripped.as_deref().and_then(|text| jsonc::parse(text).ok()?.root);
@@ -44,30 +44,30 @@ impl Kept {
     }
 }
 
-/// The text with exactly one entry of ours for each event.
+/// The text with exactly one Ringer entry for each event.
 pub(crate) fn install(client: Client, program: &Program, text: &str) -> Result<String, JsoncError> {
-    repeat(text, |text| install_step(client, program, text))
+    apply_until_stable(text, |text| install_step(client, program, text))
 }
 
-/// The text without any entry of ours; what becomes empty by that goes as well, unless it is `kept`.
-pub(crate) fn strip(client: Client, text: &str, kept: &Kept) -> Result<String, JsoncError> {
-    repeat(text, |text| {
+/// The text without any Ringer entry; what becomes empty by that goes as well, unless it is `existing`.
+pub(crate) fn strip(client: Client, text: &str, existing: &ExistingParts) -> Result<String, JsoncError> {
+    apply_until_stable(text, |text| {
         let document = jsonc::parse(text)?;
         let Some((_, hooks)) = document.root.as_ref().and_then(|root| root.member("hooks")) else {
             return Ok(None);
         };
-        let Some(place) = ours(client, hooks).first().copied() else { return Ok(None) };
-        Ok(without(text, &document, place, kept))
+        let Some(position) = ringer_handlers(client, hooks).first().copied() else { return Ok(None) };
+        Ok(remove_handler(text, &document, position, existing))
     })
 }
 
 /// Whether a text has nothing in it but an empty object, or one with a version, so that the file has no effect.
-pub(crate) fn is_bare(client: Client, text: &str) -> bool {
+pub(crate) fn has_no_hooks(client: Client, text: &str) -> bool {
     let solid: String = text.trim_start_matches('\u{feff}').split_whitespace().collect();
     solid == "{}" || (client.is_flat() && solid == format!("{{\"version\":{VERSION}}}"))
 }
 
-fn repeat(
+fn apply_until_stable(
     text: &str,
     step: impl Fn(&str) -> Result<Option<String>, JsoncError>,
 ) -> Result<String, JsoncError> {
@@ -84,7 +84,7 @@ fn repeat(
 /// The first thing that is missing, wrong or too much, put right.
 fn install_step(client: Client, program: &Program, text: &str) -> Result<Option<String>, JsoncError> {
     let document = jsonc::parse(text)?;
-    let manner = Formatting::of(text, document.root.as_ref());
+    let formatting = Formatting::of(text, document.root.as_ref());
     let all = || {
         let events = client.hook_events().iter();
         NewValue::Object(
@@ -96,7 +96,7 @@ fn install_step(client: Client, program: &Program, text: &str) -> Result<Option<
             if text.is_empty() || text.ends_with(['\n', '\u{feff}']) { "" } else { splice::newline_of(text) };
         let version = client.is_flat().then_some(("version", NewValue::Number(VERSION)));
         let members = version.into_iter().chain([("hooks", all())]).collect();
-        return Ok(Some(format!("{text}{gap}{}", splice::document(&NewValue::Object(members), &manner))));
+        return Ok(Some(format!("{text}{gap}{}", splice::document(&NewValue::Object(members), &formatting))));
     };
     if root.object().is_none() {
         return Err(JsoncError::at(text, root.span.start, "the document is not an object"));
@@ -107,19 +107,19 @@ fn install_step(client: Client, program: &Program, text: &str) -> Result<Option<
         return Err(JsoncError::at(text, version.span.start, "the version of this file is not known"));
     }
     let Some((_, hooks)) = root.member("hooks") else {
-        return Ok(splice::append(text, root, &manner, Some("hooks"), &all()));
+        return Ok(splice::append(text, root, &formatting, Some("hooks"), &all()));
     };
     if hooks.object().is_none() {
         return Err(JsoncError::at(text, hooks.span.start, "\"hooks\" is not an object"));
     }
 
     let mut seen = BTreeSet::new();
-    for place in ours(client, hooks) {
-        let (name, command) = entry(client, hooks, place).unwrap_or_default();
-        // Of an event named twice the client reads the last one only, so ours must be there.
-        let unread = hooks.member(name).is_none_or(|(last, _)| last != place.event);
+    for position in ringer_handlers(client, hooks) {
+        let (name, command) = entry(client, hooks, position).unwrap_or_default();
+        // Of an event named twice the client reads only the last one, so Ringer's entry must be there.
+        let unread = hooks.member(name).is_none_or(|(last, _)| last != position.event);
         if unread || !client.hook_events().contains(&name) || !seen.insert(name) {
-            return Ok(without(text, &document, place, &Kept::default()));
+            return Ok(remove_handler(text, &document, position, &ExistingParts::default()));
         }
         let line = program.shell_line(client, name);
         if let Some(command) = command.filter(|command| command.text() != Some(&line)) {
@@ -130,35 +130,39 @@ fn install_step(client: Client, program: &Program, text: &str) -> Result<Option<
     let Some(event) = missing else { return Ok(None) };
     let fresh = client.entry(program, event);
     let Some((_, array)) = hooks.member(event) else {
-        return Ok(splice::append(text, hooks, &manner, Some(event), &NewValue::Array(vec![fresh])));
+        return Ok(splice::append(text, hooks, &formatting, Some(event), &NewValue::Array(vec![fresh])));
     };
     if array.array().is_none() {
         return Err(JsoncError::at(text, array.span.start, "the hooks of this event are not an array"));
     }
-    Ok(splice::append(text, array, &manner, None, &fresh))
+    Ok(splice::append(text, array, &formatting, None, &fresh))
 }
 
-/// Every handler of ours, in the order of the file.
-fn ours(client: Client, hooks: &Node) -> Vec<Place> {
+/// Every Ringer handler, in the order of the file.
+fn ringer_handlers(client: Client, hooks: &Node) -> Vec<HandlerPosition> {
     let is_ours = |handler: &Node| {
         let line = handler.member(client.line_key()).and_then(|(_, line)| line.text());
         line.is_some_and(|line| client.owns(line))
     };
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     for (event, slot) in slots(hooks.object()).iter().enumerate() {
         for (group, slot) in slots(slot.value.array()).iter().enumerate() {
             if client.is_flat() {
-                places.extend(is_ours(&slot.value).then_some(Place { event, group, handler: None }));
+                positions.extend(is_ours(&slot.value).then_some(HandlerPosition {
+                    event,
+                    group,
+                    handler: None,
+                }));
                 continue;
             }
             let handlers = slot.value.member("hooks").and_then(|(_, handlers)| handlers.array());
             for (handler, slot) in slots(handlers).iter().enumerate() {
-                let place = Place { event, group, handler: Some(handler) };
-                places.extend(is_ours(&slot.value).then_some(place));
+                let position = HandlerPosition { event, group, handler: Some(handler) };
+                positions.extend(is_ours(&slot.value).then_some(position));
             }
         }
     }
-    places
+    positions
 }
 
 fn slots(body: Option<&Body>) -> &[Slot] {
@@ -166,10 +170,10 @@ fn slots(body: Option<&Body>) -> &[Slot] {
 }
 
 /// The event's name and the shell line of a handler.
-fn entry(client: Client, hooks: &Node, place: Place) -> Option<(&str, Option<&Node>)> {
-    let event = hooks.object()?.slots.get(place.event)?;
-    let group = &event.value.array()?.slots.get(place.group)?.value;
-    let handler = match place.handler {
+fn entry(client: Client, hooks: &Node, position: HandlerPosition) -> Option<(&str, Option<&Node>)> {
+    let event = hooks.object()?.slots.get(position.event)?;
+    let group = &event.value.array()?.slots.get(position.group)?.value;
+    let handler = match position.handler {
         Some(handler) => &group.member("hooks")?.1.array()?.slots.get(handler)?.value,
         None => group,
     };
@@ -177,32 +181,37 @@ fn entry(client: Client, hooks: &Node, place: Place) -> Option<(&str, Option<&No
 }
 
 /// Takes one handler out, and with it every level that held nothing else; a comment is something else.
-fn without(text: &str, document: &Document, place: Place, kept: &Kept) -> Option<String> {
+fn remove_handler(
+    text: &str,
+    document: &Document,
+    position: HandlerPosition,
+    existing: &ExistingParts,
+) -> Option<String> {
     let root = document.root.as_ref()?;
     let (index, hooks) = root.member("hooks")?;
     let root_body = root.object()?;
     let hooks = hooks.object()?;
-    let event = hooks.slots.get(place.event)?;
+    let event = hooks.slots.get(position.event)?;
     let groups = event.value.array()?;
-    let group = groups.slots.get(place.group)?;
+    let group = groups.slots.get(position.group)?;
     let handlers = group.value.member("hooks").and_then(|(_, handlers)| handlers.array());
-    let handler = match place.handler {
+    let handler = match position.handler {
         Some(handler) => handlers?.slots.get(handler)?.span(),
         None => group.span(),
     };
 
     let held_more = |slot: &Slot| document.has_comment_around(&slot.span(), &handler);
-    if let (Some(index), Some(handlers)) = (place.handler, handlers)
+    if let (Some(index), Some(handlers)) = (position.handler, handlers)
         && (handlers.slots.len() > 1 || held_more(group))
     {
         return splice::remove(text, handlers, index);
     }
-    let kept_event = event.key.as_ref().is_some_and(|name| kept.events.contains(name));
+    let kept_event = event.key.as_ref().is_some_and(|name| existing.events.contains(name));
     if groups.slots.len() > 1 || kept_event || held_more(event) {
-        return splice::remove(text, groups, place.group);
+        return splice::remove(text, groups, position.group);
     }
-    if hooks.slots.len() > 1 || kept.hooks || held_more(root_body.slots.get(index)?) {
-        return splice::remove(text, hooks, place.event);
+    if hooks.slots.len() > 1 || existing.hooks || held_more(root_body.slots.get(index)?) {
+        return splice::remove(text, hooks, position.event);
     }
     splice::remove(text, root_body, index)
 }
@@ -223,7 +232,7 @@ mod tests {
         let out = install(Client::Claude, &program(), text).unwrap();
         assert_eq!(out.matches(crate::setup::entries::MARKER).count(), Client::Claude.hook_events().len());
         assert_eq!(install(Client::Claude, &program(), &out).unwrap(), out);
-        assert_eq!(strip(Client::Claude, &out, &Kept::default()).unwrap(), text);
+        assert_eq!(strip(Client::Claude, &out, &ExistingParts::default()).unwrap(), text);
     }
 
     #[test]
@@ -253,10 +262,10 @@ mod tests {
                 assert_eq!(*own, expected);
             }
             assert_eq!(install(client, &program(), &out).unwrap(), out);
-            assert_eq!(strip(client, &out, &Kept::default()).unwrap(), text);
+            assert_eq!(strip(client, &out, &ExistingParts::default()).unwrap(), text);
             let new = install(client, &program(), "").unwrap();
             assert!(new.starts_with("{\n  \"version\": 1,\n  \"hooks\": {"), "{new}");
-            assert!(is_bare(client, &strip(client, &new, &Kept::default()).unwrap()));
+            assert!(has_no_hooks(client, &strip(client, &new, &ExistingParts::default()).unwrap()));
             assert!(install(client, &program(), "{\"version\": 2}").is_err());
         }
     }
@@ -272,9 +281,9 @@ mod tests {
     #[test]
     fn an_empty_part_that_was_there_before_stays() {
         let original = "{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}";
-        let kept = Kept::of(Client::Claude, original);
+        let existing = ExistingParts::of(Client::Claude, original);
         let out = install(Client::Claude, &program(), original).unwrap();
-        let out = strip(Client::Claude, &out, &kept).unwrap();
+        let out = strip(Client::Claude, &out, &existing).unwrap();
         assert_eq!(out.split_whitespace().collect::<String>(), r#"{"hooks":{"Stop":[]}}"#);
     }
 }

@@ -145,12 +145,12 @@ pub(crate) fn parse(text: &str) -> Result<Document, JsoncError> {
     if text.starts_with('\u{feff}') {
         reader.at = '\u{feff}'.len_utf8();
     }
-    reader.gap()?;
+    reader.skip_whitespace_and_comments()?;
     if reader.peek().is_none() {
         return Ok(Document { root: None, comments: reader.comments });
     }
     let root = reader.value(0)?;
-    reader.gap()?;
+    reader.skip_whitespace_and_comments()?;
     if reader.peek().is_some() {
         return Err(reader.error("something follows the end of the document"));
     }
@@ -184,7 +184,7 @@ impl Reader<'_> {
     }
 
     /// White space and comments.
-    fn gap(&mut self) -> Result<(), JsoncError> {
+    fn skip_whitespace_and_comments(&mut self) -> Result<(), JsoncError> {
         self.line_comment = false;
         while let Some(byte) = self.peek() {
             match byte {
@@ -239,7 +239,7 @@ impl Reader<'_> {
         self.bump();
         let mut slots: Vec<Slot> = Vec::new();
         loop {
-            self.gap()?;
+            self.skip_whitespace_and_comments()?;
             match self.peek() {
                 None => return Err(self.error("a bracket is never closed")),
                 Some(byte) if byte == close => {
@@ -272,12 +272,12 @@ impl Reader<'_> {
                 return Err(self.error("a name in quotes was expected"));
             }
             let key = self.string()?;
-            self.gap()?;
+            self.skip_whitespace_and_comments()?;
             if self.peek() != Some(b':') {
                 return Err(self.error("a colon was expected"));
             }
             self.bump();
-            self.gap()?;
+            self.skip_whitespace_and_comments()?;
             Some(key)
         } else {
             None
@@ -375,7 +375,7 @@ impl Reader<'_> {
             }
             self.at = back;
         }
-        // Half a surrogate pair is allowed by JSON; nothing of ours has one, so what it reads as does not matter.
+        // Half a surrogate pair is allowed by JSON. Ringer's entries have none, so its value does not matter.
         Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 

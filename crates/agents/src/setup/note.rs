@@ -9,7 +9,7 @@ pub struct SetupNote {
     pub hint: String,
 }
 
-/// Something because of which a client does not run our hooks.
+/// A reason why a client does not run Ringer's hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obstacle {
     /// Of what kind.

@@ -1,7 +1,7 @@
 //! Codex's `notify = [...]` in `config.toml`.
 //!
 //! The TOML library finds the place; the bytes are changed by hand, because printing its tree again would turn CRLF into
-//! LF. There is only one `notify`: one that is not ours stays, and the caller is told.
+//! LF. There is only one `notify`: one that is not Ringer's stays, and the caller learns of it.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub(crate) enum Outcome {
     Foreign(String),
 }
 
-/// The text with our `notify`, unless there is another one.
+/// The text with Ringer's `notify`, unless there is another one.
 pub(crate) fn install(program: &Program, text: &str) -> Result<Outcome, TomlError> {
     let (bom, body) = split_bom(text);
     let document = Document::parse(body)?;
@@ -53,7 +53,7 @@ pub(crate) fn install(program: &Program, text: &str) -> Result<Outcome, TomlErro
     Ok(Outcome::Text(new))
 }
 
-/// The text without our `notify`.
+/// The text without Ringer's `notify`.
 pub(crate) fn strip(text: &str) -> Result<String, TomlError> {
     let (bom, body) = split_bom(text);
     let document = Document::parse(body)?;
@@ -64,7 +64,7 @@ pub(crate) fn strip(text: &str) -> Result<String, TomlError> {
     if rest.trim().is_empty() {
         end += rest.len();
         if !rest.ends_with('\n') {
-            // Ours is the last line and has no line end: the one before it came with ours.
+            // Ringer's line is the last one and has no line end: the line end before it was added with it.
             let before = &body[..start];
             let before = before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n')).unwrap_or(before);
             start = before.len();

@@ -14,7 +14,8 @@ use super::trust;
 use crate::client::Client;
 
 /// Why a client does not run the hooks of this scope; nothing if all seems well. `repository` is the one that the client
-/// would run in, whose own settings count too. A file that cannot be read says nothing here: setup and doctor report it.
+/// would run in, whose own settings count too. A file that cannot be read is no obstacle here: setup and doctor report
+/// it.
 pub fn obstacles(
     client: Client,
     scope: Scope,

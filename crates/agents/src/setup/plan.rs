@@ -1,6 +1,6 @@
 //! What a setup or removal would change, decided without changing anything.
 //!
-//! [`plan`] is a pure function of the bytes on disk; [`survey`] is what reads them. A plan for a client is made whole or
+//! [`plan`] is a pure function of the bytes on disk; [`read_files`] is what reads them. A plan for a client is made whole or
 //! not at all: if one of its files cannot be understood, none is touched.
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::disk::{Before, read};
 use super::entries::Program;
 use super::error::SetupError;
 use super::find::{ClientPaths, Format, Scope, Target};
-use super::hooks::{self, Kept};
+use super::hooks::{self, ExistingParts};
 use super::jsonc::JsoncError;
 use super::note::SetupNote;
 use super::notify::{self, Outcome};
@@ -26,27 +26,27 @@ use crate::client::Client;
 pub enum Action {
     /// Make the client call this program.
     Setup(Program),
-    /// Take out whatever is ours.
+    /// Remove all of Ringer's entries.
     Remove,
 }
 
-/// A file as it is now, and what we know of it.
+/// A file as it is now, with its history.
 #[derive(Debug, Clone)]
-pub struct OnDisk {
+pub struct CurrentFile {
     /// Which file.
     pub target: Target,
     /// Its bytes, if it exists.
     pub bytes: Option<Vec<u8>>,
-    /// What was there before us.
-    pub past: Past,
+    /// What was there before the setup.
+    pub history: FileHistory,
 }
 
 /// What the record says of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Past {
+pub struct FileHistory {
     /// The file was not edited since Ringer wrote it.
     pub untouched: bool,
-    /// What was there before our first change.
+    /// What was there before the first change.
     pub original: Before,
 }
 
@@ -61,7 +61,7 @@ pub struct FileChange {
     pub after: Option<Vec<u8>>,
     /// What a person should know.
     pub notes: Vec<SetupNote>,
-    /// The file is as we left it, so what is lost by replacing it is ours.
+    /// The file is as the setup left it, so replacing it loses nothing of the user's.
     pub(crate) untouched: bool,
 }
 
@@ -121,23 +121,23 @@ impl Plan {
 }
 
 /// Reads a client's files and what the record says of them.
-pub fn survey(
+pub fn read_files(
     client: Client,
     scope: Scope,
     places: &ClientPaths,
-    receipts: &SetupRecords,
-) -> Result<Vec<OnDisk>, SetupError> {
+    records: &SetupRecords,
+) -> Result<Vec<CurrentFile>, SetupError> {
     let targets = places.targets(client, scope)?.into_iter();
     let files = targets.map(|target| {
         let bytes = read(&target.path)?;
-        let past = past(&target.path, bytes.as_deref(), receipts);
-        Ok(OnDisk { target, bytes, past })
+        let history = history(&target.path, bytes.as_deref(), records);
+        Ok(CurrentFile { target, bytes, history })
     });
     files.collect()
 }
 
-/// The plan for a client, from what [`survey`] found.
-pub fn plan(client: Client, action: &Action, files: Vec<OnDisk>) -> Result<Plan, SetupError> {
+/// The plan for a client, from what [`read_files`] found.
+pub fn plan(client: Client, action: &Action, files: Vec<CurrentFile>) -> Result<Plan, SetupError> {
     let changes = files.into_iter().map(|file| match action {
         Action::Setup(program) => setup(file, program),
         Action::Remove => remove(file),
@@ -145,9 +145,9 @@ pub fn plan(client: Client, action: &Action, files: Vec<OnDisk>) -> Result<Plan,
     Ok(Plan { client, action: action.clone(), changes: changes.collect::<Result<_, _>>()? })
 }
 
-fn past(path: &Path, bytes: Option<&[u8]>, receipts: &SetupRecords) -> Past {
-    let Some(receipt) = receipts.get(path) else { return Past::default() };
-    let original = match &receipt.original {
+fn history(path: &Path, bytes: Option<&[u8]>, records: &SetupRecords) -> FileHistory {
+    let Some(record) = records.get(path) else { return FileHistory::default() };
+    let original = match &record.original {
         OriginalFile::Absent => Before::Absent,
         // A backup that was deleted or changed is as good as none.
         OriginalFile::Backup { path, fingerprint: expected } => match read(path) {
@@ -155,11 +155,11 @@ fn past(path: &Path, bytes: Option<&[u8]>, receipts: &SetupRecords) -> Past {
             _ => Before::Unknown,
         },
     };
-    Past { untouched: bytes.is_some_and(|bytes| receipt.left.contains(&fingerprint(bytes))), original }
+    FileHistory { untouched: bytes.is_some_and(|bytes| record.left.contains(&fingerprint(bytes))), original }
 }
 
-fn setup(file: OnDisk, program: &Program) -> Result<FileChange, SetupError> {
-    let OnDisk { target, bytes: before, past } = file;
+fn setup(file: CurrentFile, program: &Program) -> Result<FileChange, SetupError> {
+    let CurrentFile { target, bytes: before, history } = file;
     let mut notes = Vec::new();
     let text = text(&target.path, before.as_deref())?;
     let after = match target.format {
@@ -193,20 +193,20 @@ fn setup(file: OnDisk, program: &Program) -> Result<FileChange, SetupError> {
             hint: "open codex and type /hooks".to_owned(),
         });
     }
-    Ok(FileChange { target, before, after, notes, untouched: past.untouched })
+    Ok(FileChange { target, before, after, notes, untouched: history.untouched })
 }
 
-fn remove(file: OnDisk) -> Result<FileChange, SetupError> {
-    let OnDisk { target, bytes: before, past } = file;
-    let after = match (&before, past.untouched, &past.original) {
+fn remove(file: CurrentFile) -> Result<FileChange, SetupError> {
+    let CurrentFile { target, bytes: before, history } = file;
+    let after = match (&before, history.untouched, &history.original) {
         (None, _, _) | (Some(_), true, Before::Absent) => None,
         (Some(_), true, Before::Bytes(original)) => stripped(&target, original, None)?,
         (Some(bytes), _, original) => stripped(&target, bytes, Some(original))?,
     };
-    Ok(FileChange { target, before, after, notes: Vec::new(), untouched: past.untouched })
+    Ok(FileChange { target, before, after, notes: Vec::new(), untouched: history.untouched })
 }
 
-/// A file without our entries; `None` if nothing is left in it.
+/// A file without Ringer's entries; `None` if nothing is left in it.
 fn stripped(target: &Target, bytes: &[u8], original: Option<&Before>) -> Result<Option<Vec<u8>>, SetupError> {
     let text = text(&target.path, Some(bytes))?;
     let created_by_us = original == Some(&Before::Absent);
@@ -221,8 +221,10 @@ fn stripped(target: &Target, bytes: &[u8], original: Option<&Before>) -> Result<
         }
         Format::Hooks => {
             let kept = match original {
-                Some(Before::Bytes(bytes)) => Kept::of(target.client, &String::from_utf8_lossy(bytes)),
-                _ => Kept::default(),
+                Some(Before::Bytes(bytes)) => {
+                    ExistingParts::of(target.client, &String::from_utf8_lossy(bytes))
+                }
+                _ => ExistingParts::default(),
             };
             let left = hooks::strip(target.client, text, &kept);
             let left = match original {
@@ -232,7 +234,7 @@ fn stripped(target: &Target, bytes: &[u8], original: Option<&Before>) -> Result<
                 _ => left,
             };
             let left = left.map_err(|source| jsonc_error(&target.path, source))?;
-            Some(left).filter(|left| !(created_by_us && hooks::is_bare(target.client, left)))
+            Some(left).filter(|left| !(created_by_us && hooks::has_no_hooks(target.client, left)))
         }
     };
     Ok(left.map(String::into_bytes))
@@ -250,11 +252,11 @@ fn toml_error(path: &Path, error: &toml_edit::TomlError) -> SetupError {
     SetupError::Toml { path: path.to_path_buf(), message: error.to_string().trim_end().to_owned() }
 }
 
-fn conf_error(path: &Path, error: conf::Refused) -> SetupError {
+fn conf_error(path: &Path, error: conf::ConfError) -> SetupError {
     let path = path.to_path_buf();
     match error {
-        conf::Refused::Shape => SetupError::Yaml(path),
-        conf::Refused::Taken(name) => SetupError::Taken { path, name },
+        conf::ConfError::Shape => SetupError::Yaml(path),
+        conf::ConfError::Taken(name) => SetupError::Taken { path, name },
     }
 }
 

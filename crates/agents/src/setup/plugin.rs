@@ -1,11 +1,11 @@
-//! opencode's plugin file. The whole file is ours, or it is none of our business.
+//! opencode's plugin file. Ringer owns the whole file, or does not touch it.
 
 use super::entries::Program;
 
 /// The file, with a place for the program.
 const TEMPLATE: &str = include_str!("opencode.js");
 
-/// The first words of every plugin file that we ever wrote.
+/// The first words of every plugin file that any version of Ringer wrote.
 const MARK: &str = "// ringer-hook:";
 
 /// The plugin file for a program.
@@ -14,7 +14,7 @@ pub(crate) fn source(program: &Program) -> String {
     TEMPLATE.replace("\"@PROGRAM@\"", &serde_json::Value::from(program.as_str()).to_string())
 }
 
-/// Whether a file at the plugin's place was written by us.
+/// Whether Ringer wrote the file at the plugin's path.
 pub(crate) fn is_ours(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with(MARK)
 }

@@ -20,13 +20,13 @@ pub(crate) fn turn_off(text: &str) -> Result<String, JsoncError> {
     let Some(root) = document.root.as_ref().filter(|root| root.member(KEY).is_none()) else {
         return Ok(text.to_owned());
     };
-    let manner = Formatting::of(text, Some(root));
-    let new = splice::append(text, root, &manner, Some(KEY), &NewValue::Text(OFF.to_owned()));
+    let formatting = Formatting::of(text, Some(root));
+    let new = splice::append(text, root, &formatting, Some(KEY), &NewValue::Text(OFF.to_owned()));
     Ok(new.unwrap_or_else(|| text.to_owned()))
 }
 
-/// The text without what [`turn_off`] wrote. It stays where it may be the person's own: they had set it before us, they
-/// have changed it since, or we do not know what was there before.
+/// The text without what [`turn_off`] wrote. It stays where it may be the user's: set before the setup, changed since,
+/// or not known to be Ringer's.
 pub(crate) fn strip(text: &str, original: &Before) -> Result<String, JsoncError> {
     let was_set = match original {
         Before::Unknown => true,

@@ -1,4 +1,4 @@
-//! The record of what we wrote, so that a removal can give back the very bytes that were there before.
+//! The record of what the setup wrote, so that a removal can restore the exact bytes from before.
 //!
 //! It is one file, `setup.json`, in a directory of the caller's. For each settings file it has a fingerprint of what we
 //! left and the way to what was there before: a backup, or nothing. It is written *before* the settings file is replaced
@@ -21,26 +21,26 @@ const VERSION: u32 = 1;
 /// The name of the file.
 const NAME: &str = "setup.json";
 
-/// Everything that we know to have written.
+/// Everything that the setup is known to have written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetupRecords {
     version: u32,
     files: BTreeMap<PathBuf, SetupRecord>,
 }
 
-/// What we did to one file.
+/// What the setup did to one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SetupRecord {
-    /// Fingerprints of the contents that stand for "not edited since": what we wrote, and what it replaced.
+    /// Fingerprints of the contents that stand for "not edited since": what the setup wrote, and what it replaced.
     pub(crate) left: Vec<String>,
-    /// What was there before us.
+    /// What was there before the setup.
     pub(crate) original: OriginalFile,
-    /// Directories that we made for it, deepest last.
+    /// Directories that the setup made for it, deepest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) made: Vec<PathBuf>,
 }
 
-/// What was at a path before our first change.
+/// What was at a path before the first change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OriginalFile {
@@ -93,7 +93,7 @@ impl SetupRecords {
     }
 
     /// Whether something is recorded of a path.
-    pub fn knows(&self, path: &Path) -> bool {
+    pub fn contains(&self, path: &Path) -> bool {
         self.files.contains_key(path)
     }
 
@@ -101,19 +101,19 @@ impl SetupRecords {
         self.files.get(path)
     }
 
-    pub(crate) fn put(&mut self, path: &Path, receipt: SetupRecord) {
-        self.files.insert(path.to_path_buf(), receipt);
+    pub(crate) fn put(&mut self, path: &Path, record: SetupRecord) {
+        self.files.insert(path.to_path_buf(), record);
     }
 
-    pub(crate) fn forget(&mut self, path: &Path) -> Option<SetupRecord> {
+    pub(crate) fn remove(&mut self, path: &Path) -> Option<SetupRecord> {
         self.files.remove(path)
     }
 
-    /// Whether a backup is the way back to what was there before us, and must therefore stay.
-    pub(crate) fn needs(&self, backup: &Path) -> bool {
+    /// Whether a backup holds the file from before the setup, and must therefore stay.
+    pub(crate) fn uses_backup(&self, backup: &Path) -> bool {
         self.files
             .values()
-            .any(|receipt| matches!(&receipt.original, OriginalFile::Backup { path, .. } if path == backup))
+            .any(|record| matches!(&record.original, OriginalFile::Backup { path, .. } if path == backup))
     }
 }
 
@@ -142,13 +142,12 @@ mod tests {
     fn a_record_comes_back_and_a_newer_one_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         assert!(SetupRecords::load(directory.path()).unwrap().files.is_empty());
-        let mut receipts = SetupRecords::default();
-        let receipt =
-            SetupRecord { left: vec!["x".into()], original: OriginalFile::Absent, made: Vec::new() };
-        receipts.put(Path::new("/a"), receipt.clone());
-        let (path, bytes) = receipts.file(directory.path()).unwrap();
+        let mut records = SetupRecords::default();
+        let record = SetupRecord { left: vec!["x".into()], original: OriginalFile::Absent, made: Vec::new() };
+        records.put(Path::new("/a"), record.clone());
+        let (path, bytes) = records.file(directory.path()).unwrap();
         fs::write(&path, bytes).unwrap();
-        assert_eq!(SetupRecords::load(directory.path()).unwrap().get(Path::new("/a")), Some(&receipt));
+        assert_eq!(SetupRecords::load(directory.path()).unwrap().get(Path::new("/a")), Some(&record));
         for bad in ["{\"version\": 2, \"files\": 7}", "{}", "nonsense"] {
             fs::write(&path, bad).unwrap();
             assert!(SetupRecords::load(directory.path()).is_err(), "{bad}");

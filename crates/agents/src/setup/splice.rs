@@ -27,7 +27,7 @@ pub(crate) struct Formatting {
 }
 
 impl Formatting {
-    /// The manner of a text; two spaces and `\n` where it does not show one.
+    /// The formatting of a text; two spaces and `\n` where it does not show one.
     pub(crate) fn of(text: &str, root: Option<&Node>) -> Self {
         let first = root.and_then(Node::body).and_then(|body| body.slots.first());
         let step = first.and_then(|slot| own_line_indent(text, slot.start)).filter(|step| !step.is_empty());
@@ -50,10 +50,10 @@ pub(crate) fn split_bom(text: &str) -> (&str, &str) {
 }
 
 /// A whole new document.
-pub(crate) fn document(fresh: &NewValue, manner: &Formatting) -> String {
+pub(crate) fn document(fresh: &NewValue, formatting: &Formatting) -> String {
     let mut out = String::new();
-    write(&mut out, fresh, manner, Some(""));
-    out.push_str(manner.newline);
+    write(&mut out, fresh, formatting, Some(""));
+    out.push_str(formatting.newline);
     out
 }
 
@@ -61,20 +61,20 @@ pub(crate) fn document(fresh: &NewValue, manner: &Formatting) -> String {
 pub(crate) fn append(
     text: &str,
     container: &Node,
-    manner: &Formatting,
+    formatting: &Formatting,
     key: Option<&str>,
     fresh: &NewValue,
 ) -> Option<String> {
     let body = container.body()?;
     let one_line =
-        manner.one_line || (!body.slots.is_empty() && !text[container.span.clone()].contains('\n'));
+        formatting.one_line || (!body.slots.is_empty() && !text[container.span.clone()].contains('\n'));
     let closing_indent = line_indent(text, container.span.start);
     let last_indent = body.slots.last().and_then(|slot| own_line_indent(text, slot.start));
-    let indent = last_indent.map_or_else(|| format!("{closing_indent}{}", manner.step), str::to_owned);
+    let indent = last_indent.map_or_else(|| format!("{closing_indent}{}", formatting.step), str::to_owned);
 
     let mut item = String::new();
     if !one_line {
-        item.push_str(manner.newline);
+        item.push_str(formatting.newline);
         item.push_str(&indent);
     } else if body.tail > container.span.start + 1 {
         item.push(' ');
@@ -83,7 +83,7 @@ pub(crate) fn append(
         item.push_str(&quoted(key));
         item.push_str(": ");
     }
-    write(&mut item, fresh, manner, (!one_line).then_some(indent.as_str()));
+    write(&mut item, fresh, formatting, (!one_line).then_some(indent.as_str()));
 
     let mut edits = Vec::new();
     match body.slots.last() {
@@ -92,7 +92,7 @@ pub(crate) fn append(
         None => {
             let closing = text.get(body.tail..container.span.end)?;
             if !one_line && !closing.contains('\n') {
-                item.push_str(manner.newline);
+                item.push_str(formatting.newline);
                 item.push_str(closing_indent);
             }
         }
@@ -178,17 +178,17 @@ fn quoted(text: &str) -> String {
 }
 
 /// Writes a value; `indent` is that of its own line, or `None` to stay on one line.
-fn write(out: &mut String, fresh: &NewValue, manner: &Formatting, indent: Option<&str>) {
+fn write(out: &mut String, fresh: &NewValue, formatting: &Formatting, indent: Option<&str>) {
     match fresh {
         NewValue::Text(text) => out.push_str(&quoted(text)),
         NewValue::Number(number) => out.push_str(&number.to_string()),
         NewValue::Array(items) => {
             let items: Vec<_> = items.iter().map(|item| (None, item)).collect();
-            write_body(out, ['[', ']'], &items, manner, indent);
+            write_body(out, ['[', ']'], &items, formatting, indent);
         }
         NewValue::Object(members) => {
             let items: Vec<_> = members.iter().map(|(key, value)| (Some(*key), value)).collect();
-            write_body(out, ['{', '}'], &items, manner, indent);
+            write_body(out, ['{', '}'], &items, formatting, indent);
         }
     }
 }
@@ -197,15 +197,15 @@ fn write_body(
     out: &mut String,
     [open, close]: [char; 2],
     items: &[(Option<&str>, &NewValue)],
-    manner: &Formatting,
+    formatting: &Formatting,
     indent: Option<&str>,
 ) {
     out.push(open);
-    let inner = indent.map(|indent| format!("{indent}{}", manner.step));
+    let inner = indent.map(|indent| format!("{indent}{}", formatting.step));
     for (index, (key, value)) in items.iter().enumerate() {
         if let Some(inner) = &inner {
             out.push_str(if index == 0 { "" } else { "," });
-            out.push_str(manner.newline);
+            out.push_str(formatting.newline);
             out.push_str(inner);
         } else if index > 0 {
             out.push_str(", ");
@@ -214,10 +214,10 @@ fn write_body(
             out.push_str(&quoted(key));
             out.push_str(": ");
         }
-        write(out, value, manner, inner.as_deref());
+        write(out, value, formatting, inner.as_deref());
     }
     if let (Some(indent), false) = (indent, items.is_empty()) {
-        out.push_str(manner.newline);
+        out.push_str(formatting.newline);
         out.push_str(indent);
     }
     out.push(close);
@@ -230,9 +230,9 @@ mod tests {
 
     fn appended(text: &str) -> String {
         let root = parse(text).unwrap().root.unwrap();
-        let manner = Formatting::of(text, Some(&root));
+        let formatting = Formatting::of(text, Some(&root));
         let key = root.object().map(|_| "new");
-        append(text, &root, &manner, key, &NewValue::Array(vec![NewValue::Number(1)])).unwrap()
+        append(text, &root, &formatting, key, &NewValue::Array(vec![NewValue::Number(1)])).unwrap()
     }
 
     fn without(text: &str, index: usize) -> String {

@@ -1,4 +1,4 @@
-//! Which of our hooks Codex runs: those that its person trusted, as they are now.
+//! Which of Ringer's hooks Codex runs: those that the user trusted, unchanged since.
 //!
 //! Codex writes into `config.toml`, for each handler by its place, a hash of what was trusted:
 //! `[hooks.state."/…/.codex/hooks.json:stop:0:0"] trusted_hash = "sha256:…"`. It skips the others without a word.
@@ -18,7 +18,7 @@ use crate::client::Client;
 /// The timeout that Codex gives to a handler without one, in seconds.
 const DEFAULT_TIMEOUT: u64 = 600;
 
-/// What Codex makes of a handler of ours.
+/// How Codex treats one of Ringer's handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Trusted,
@@ -29,7 +29,8 @@ enum State {
     SwitchedOff,
 }
 
-/// Why Codex does not run our hooks. A text that is not JSON or TOML says nothing: Codex does not start with such a
+/// Why Codex does not run Ringer's hooks. A text that is not JSON or TOML says nothing: Codex does not start with such
+/// a
 /// `config.toml`, and setup refuses the other.
 pub(super) fn of_codex(hooks: &str, path: &Path, config: &str, config_path: &Path) -> Option<Obstacle> {
     let config = Document::parse(split_bom(config).1.to_owned()).ok()?;
@@ -60,7 +61,7 @@ pub(super) fn of_codex(hooks: &str, path: &Path, config: &str, config_path: &Pat
     Some(Obstacle { kind, note: SetupNote { what, hint: "open codex and type /hooks".to_owned() } })
 }
 
-/// A handler of ours, and where it stands.
+/// One of Ringer's handlers, and its position.
 struct Handler<'a> {
     event: &'a str,
     group: usize,
@@ -69,7 +70,7 @@ struct Handler<'a> {
     object: &'a Map<String, Value>,
 }
 
-/// Every handler of ours in a hook file.
+/// Every Ringer handler in a hook file.
 fn handlers(hooks: &Value) -> impl Iterator<Item = Handler<'_>> {
     let events = hooks["hooks"].as_object().into_iter().flatten();
     events.flat_map(|(event, groups)| {
@@ -118,7 +119,7 @@ impl Handler<'_> {
     }
 
     /// The hash of this handler as it is now: SHA-256 of JSON without spaces, its keys in order. `None` for one that has
-    /// more in it than we know of.
+    /// more in it than Ringer knows of.
     fn hash(&self) -> Option<String> {
         let known = ["type", "command", "timeout", "async", "statusMessage"];
         if !self.object.keys().all(|key| known.contains(&key.as_str())) {
@@ -241,7 +242,7 @@ mod tests {
             let config = format!("[features]\n{feature} = false\n{}", state("1:1", &trusted));
             assert_eq!(kind(&hooks, &config).unwrap().0, ObstacleKind::SwitchedOff, "{feature}");
         }
-        // One that we cannot compute counts as what the person last said.
+        // A hash that cannot be computed is taken as unchanged since the user's decision.
         let more = json!({ "type": "command", "command": format!("{LINE}PreToolUse"), "new": true });
         assert_eq!(kind(&file(&more, ""), &state("1:1", &trusted)), None);
         assert_eq!(kind("{", ""), None);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
     Action, Applied, BackupTime, Client, ClientPaths, MAX_BACKUPS, Plan, Program, Scope, SetupError,
-    SetupRecords, Step, apply, apply_watched, find, plan, survey,
+    SetupRecords, Step, apply, apply_with_observer, find, plan, read_files,
 };
 
 /// A home in a temporary directory.
@@ -39,7 +39,11 @@ impl Home {
     }
 
     pub(crate) fn plan(&self, client: Client, action: &Action) -> Result<Plan, SetupError> {
-        plan(client, action, survey(client, Scope::User, &self.places, &SetupRecords::load(&self.state())?)?)
+        plan(
+            client,
+            action,
+            read_files(client, Scope::User, &self.places, &SetupRecords::load(&self.state())?)?,
+        )
     }
 
     pub(crate) fn run(&self, client: Client, action: &Action, time: &str) -> Result<Applied, SetupError> {
@@ -148,7 +152,7 @@ fn backups_are_few_and_the_first_one_stays() {
     assert!(backups[0].ends_with("-060000") && backups[1].ends_with("-060007"), "{backups:?}");
     home.run(Client::Claude, &Action::Remove, T2).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
-    assert!(!SetupRecords::load(&home.state()).unwrap().knows(&path));
+    assert!(!SetupRecords::load(&home.state()).unwrap().contains(&path));
 }
 
 #[test]
@@ -269,7 +273,7 @@ fn a_failing_step_leaves_the_old_file_or_the_new_one() {
 
         let plan = home.plan(Client::Claude, &setup("ringer")).unwrap();
         let new = String::from_utf8(plan.changes[0].after.clone().unwrap()).unwrap();
-        let failed = apply_watched(&plan, &home.state(), &time, &mut watch).is_err();
+        let failed = apply_with_observer(&plan, &home.state(), &time, &mut watch).is_err();
         assert_eq!(failed, step != Step::ForgetReceipt, "{step:?}");
         let now = fs::read_to_string(&path).unwrap();
         assert!(now == old || now == new, "{step:?}: {now}");
@@ -277,7 +281,7 @@ fn a_failing_step_leaves_the_old_file_or_the_new_one() {
         assert_eq!(fs::read_to_string(&path).unwrap(), new, "{step:?}");
 
         let plan = home.plan(Client::Claude, &Action::Remove).unwrap();
-        let failed = apply_watched(&plan, &home.state(), &time, &mut watch).is_err();
+        let failed = apply_with_observer(&plan, &home.state(), &time, &mut watch).is_err();
         assert_eq!(failed, !matches!(step, Step::MakeDirectory | Step::WriteReceipt), "{step:?}");
         let now = fs::read_to_string(&path).unwrap();
         assert!(now == old || now == new, "{step:?}: {now}");

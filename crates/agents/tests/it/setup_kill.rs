@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use ringer_agents::setup::{
-    Action, BackupTime, Client, ClientPaths, Scope, SetupRecords, Step, apply_watched, plan, survey,
+    Action, BackupTime, Client, ClientPaths, Scope, SetupRecords, Step, apply_with_observer, plan, read_files,
 };
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -25,7 +25,8 @@ fn child() {
     let [home, state, what, step] = order.split('\n').collect::<Vec<_>>()[..] else { panic!("{order}") };
     let (places, state) = (ClientPaths::new(home), PathBuf::from(state));
     let action = if what == "setup" { setup("ringer") } else { Action::Remove };
-    let files = survey(Client::Claude, Scope::User, &places, &SetupRecords::load(&state).unwrap()).unwrap();
+    let files =
+        read_files(Client::Claude, Scope::User, &places, &SetupRecords::load(&state).unwrap()).unwrap();
     let plan = plan(Client::Claude, &action, files).unwrap();
     let time = BackupTime::new("20261115-060000").unwrap();
     let mut watch = |at: Step| {
@@ -34,7 +35,7 @@ fn child() {
         }
         Ok(())
     };
-    apply_watched(&plan, &state, &time, &mut watch).unwrap();
+    apply_with_observer(&plan, &state, &time, &mut watch).unwrap();
 }
 
 /// Runs the child; says whether it was killed.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use ringer_agents::setup::{
-    Action, Before, Client, Format, OnDisk, Past, Program, Scope, SetupError, Target, plan,
+    Action, Before, Client, CurrentFile, FileHistory, Format, Program, Scope, SetupError, Target, plan,
 };
 use serde_json::Value;
 
@@ -18,19 +18,25 @@ fn target(client: Client, format: Format) -> Target {
     Target { client, scope: Scope::User, format, path: PathBuf::from("/nowhere/settings.json") }
 }
 
-fn planned(client: Client, action: &Action, bytes: &[u8], past: Past) -> Result<Option<Vec<u8>>, SetupError> {
-    let file = OnDisk { target: target(client, Format::Hooks), bytes: Some(bytes.to_vec()), past };
+fn planned(
+    client: Client,
+    action: &Action,
+    bytes: &[u8],
+    history: FileHistory,
+) -> Result<Option<Vec<u8>>, SetupError> {
+    let file = CurrentFile { target: target(client, Format::Hooks), bytes: Some(bytes.to_vec()), history };
     Ok(plan(client, action, vec![file])?.changes.remove(0).after)
 }
 
 fn set_up(client: Client, text: &str) -> String {
     let action = Action::Setup(Program::new(Path::new(PROGRAM)).unwrap());
-    String::from_utf8(planned(client, &action, text.as_bytes(), Past::default()).unwrap().unwrap()).unwrap()
+    String::from_utf8(planned(client, &action, text.as_bytes(), FileHistory::default()).unwrap().unwrap())
+        .unwrap()
 }
 
 fn removed(client: Client, text: &str, untouched: bool, original: Before) -> Option<String> {
-    let past = Past { untouched, original };
-    planned(client, &Action::Remove, text.as_bytes(), past)
+    let history = FileHistory { untouched, original };
+    planned(client, &Action::Remove, text.as_bytes(), history)
         .unwrap()
         .map(|bytes| String::from_utf8(bytes).unwrap())
 }
@@ -164,14 +170,14 @@ proptest! {
             at -= 1;
         }
         let action = Action::Setup(Program::new(Path::new(PROGRAM)).unwrap());
-        let torn = planned(config.client, &action, &bytes[..at], Past::default());
+        let torn = planned(config.client, &action, &bytes[..at], FileHistory::default());
         if let Ok(Some(after)) = torn {
             let after = String::from_utf8_lossy(&after).into_owned();
             prop_assert!(config.old_entries > 0 || is_left_of(&config.text[..at], &after));
         }
         bytes.insert(at, byte);
-        drop(planned(config.client, &action, &bytes, Past::default()));
-        drop(planned(config.client, &Action::Remove, &bytes, Past::default()));
+        drop(planned(config.client, &action, &bytes, FileHistory::default()));
+        drop(planned(config.client, &Action::Remove, &bytes, FileHistory::default()));
     }
 
     #[test]
@@ -190,7 +196,7 @@ proptest! {
             ] {
                 for action in [&action, &Action::Remove] {
                     let target = target(client, format);
-                    let file = OnDisk { target, bytes: Some(bytes.to_vec()), past: Past::default() };
+                    let file = CurrentFile { target, bytes: Some(bytes.to_vec()), history: FileHistory::default() };
                     drop(plan(client, action, vec![file]));
                 }
             }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::failure::Outcome;
 use crate::output::print_json;
-use crate::{link, place};
+use crate::{context, hub_client};
 
 /// Answer a question, or close it without an answer
 ///
@@ -41,15 +41,16 @@ struct Report<'a> {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let id = QuestionId::parse(&arguments.id)?;
-    let repository = place::repository();
-    let mut journal = place::journal()?;
-    // Whoever answers the agent of this worktree is not that agent.
+    let repository = context::repository();
+    let mut journal = context::journal()?;
+    // An answer to the agent of this worktree is not from that agent.
     let question = journal.question(&id)?;
     let asker = question.and_then(|question| question.asker.agent());
-    let sender = place::sender(arguments.from.as_deref(), asker.as_ref(), &mut journal, repository.as_ref())?;
+    let sender =
+        context::sender(arguments.from.as_deref(), asker.as_ref(), &mut journal, repository.as_ref())?;
     let question = journal.answer(&id, arguments.answer.as_deref(), &sender, &IdSource::now())?;
-    link::start_if_alone(&journal);
-    place::tell_of_repair(&journal);
+    hub_client::start_if_not_woken(&journal);
+    context::warn_if_repaired(&journal);
     if arguments.json {
         print_json(&Report {
             question_id: question.id.as_str(),

@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line};
-use crate::span::parse_span;
-use crate::{caller, link, place};
+use crate::time_arguments::parse_duration;
+use crate::{context, hub_client, origin};
 
 /// Ask you or the lead agent a question
 ///
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[arg(long)]
     wait: bool,
     /// Stop waiting after this long (e.g. 30s, 5m); the question stays open
-    #[arg(long, value_name = "SECONDS", requires = "wait", value_parser = parse_span)]
+    #[arg(long, value_name = "SECONDS", requires = "wait", value_parser = parse_duration)]
     timeout: Option<Duration>,
     /// Suggest an answer; repeat for more
     #[arg(long, value_name = "ANSWER")]
@@ -85,10 +85,10 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 
 /// Stores the question and rings.
 fn send(arguments: &Args) -> Result<(Journal, PendingQuestion), Failure> {
-    let repository = place::repository();
-    let scope = place::scope(repository.as_ref());
-    let mut journal = place::journal()?;
-    let sender = place::sender(arguments.from.as_deref(), None, &mut journal, repository.as_ref())?;
+    let repository = context::repository();
+    let scope = context::scope(repository.as_ref());
+    let mut journal = context::journal()?;
+    let sender = context::sender(arguments.from.as_deref(), None, &mut journal, repository.as_ref())?;
     let asks = match sender.agent() {
         Some(agent) => format!("Agent {} asks: {}", agent.as_str(), arguments.question),
         None => arguments.question.clone(),
@@ -96,10 +96,10 @@ fn send(arguments: &Args) -> Result<(Journal, PendingQuestion), Failure> {
     // The question by itself, so that an empty one is not hidden behind the words around it.
     validate_text("question", &arguments.question, MAX_BODY)?;
     let mut draft = Draft::new(scope, sender, Kind::Question, &asks)?;
-    draft.origin = caller::origin();
+    draft.origin = origin::message_origin();
     let wait = arguments.wait.then_some(OnParentExit::Stop);
     let asked = journal.ask(&draft, &arguments.question, &arguments.option, &IdSource::now(), wait)?;
-    link::start_if_alone(&journal);
-    place::tell_of_repair(&journal);
+    hub_client::start_if_not_woken(&journal);
+    context::warn_if_repaired(&journal);
     Ok((journal, asked))
 }

@@ -12,10 +12,10 @@ use ringer_term::sanitise_line;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print_json, print_line, print_text, say};
-use crate::place;
+use crate::output::{eprint_line, print_json, print_line, print_text};
 
 /// Check and show the configuration
 ///
@@ -79,12 +79,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 
 /// Where the settings are, as a hub started here would look for them.
 pub(super) fn environment() -> Environment {
-    // The home plays no part in it.
+    // The home is not used for this.
     HubOptions::of_process(Home::new("/"), false).environment
 }
 
-/// The person's file. `None` when nothing says where it could be: then all is at its default.
-pub(super) fn own(environment: &Environment) -> Option<(PathBuf, Result<Config, ConfigErrors>)> {
+/// The user's file. `None` if neither HOME nor XDG_CONFIG_HOME is set: then the defaults apply.
+pub(super) fn user_config(environment: &Environment) -> Option<(PathBuf, Result<Config, ConfigErrors>)> {
     let path = user_path(environment)?;
     let read = load(&path, environment.home.as_deref());
     Some((path, read))
@@ -134,15 +134,15 @@ fn check(file: Option<&Path>, as_json: bool) -> Outcome {
         print_json(&json!({ "ok": problems == 0, "files": files }))?;
     } else {
         for file in &files {
-            tell(file)?;
+            print_file(file)?;
         }
     }
-    settle(problems)
+    fail_if_any(problems)
 }
 
 fn check_one(file: &Path, environment: &Environment) -> Result<FileView, Failure> {
     let name = file.display().to_string();
-    // Settings that are not there are all defaults, but whoever names a file means one.
+    // A missing default file means default settings, but a file that was named must exist.
     std::fs::metadata(file).map_err(|error| Failure::open(&sanitise_line(&name), error))?;
     let home = environment.home.as_deref();
     if file.file_name().is_some_and(|name| name == REPOSITORY_FILE) {
@@ -153,21 +153,26 @@ fn check_one(file: &Path, environment: &Environment) -> Result<FileView, Failure
 }
 
 fn check_here(environment: &Environment) -> Vec<FileView> {
-    let own = own(environment).map(|(path, read)| FileView::of(&path, &read));
-    let repository = place::repository().map(|repository| {
+    let user = user_config(environment).map(|(path, read)| FileView::of(&path, &read));
+    let repository = context::repository().map(|repository| {
         let path = repository.worktree.join(REPOSITORY_FILE);
         FileView::of(&path, &load_repository(&repository.worktree, environment.home.as_deref()))
     });
-    // Most repositories have none, and that is nothing to speak of.
-    own.into_iter().chain(repository.filter(|file| file.exists)).collect()
+    // Most repositories have no such file, so a missing one is not listed.
+    user.into_iter().chain(repository.filter(|file| file.exists)).collect()
 }
 
-fn tell(file: &FileView) -> Outcome {
+fn print_file(file: &FileView) -> Outcome {
     let path = sanitise_line(&file.path);
     for problem in &file.problems {
-        say(&format!("{path}:{}:{}: {}", problem.line, problem.column, sanitise_line(&problem.message)));
+        eprint_line(&format!(
+            "{path}:{}:{}: {}",
+            problem.line,
+            problem.column,
+            sanitise_line(&problem.message)
+        ));
         if let Some(hint) = &problem.hint {
-            say(&format!("hint: {}", sanitise_line(hint)));
+            eprint_line(&format!("hint: {}", sanitise_line(hint)));
         }
     }
     match (file.problems.is_empty(), file.exists) {
@@ -177,7 +182,7 @@ fn tell(file: &FileView) -> Outcome {
     }
 }
 
-fn settle(problems: usize) -> Outcome {
+fn fail_if_any(problems: usize) -> Outcome {
     let what = match problems {
         0 => return Ok(()),
         1 => "1 problem in the configuration".to_owned(),
@@ -186,21 +191,21 @@ fn settle(problems: usize) -> Outcome {
     Err(Failure::new(Exit::Config, what).hint("ringer config show --default   # every key with its meaning"))
 }
 
-/// Tells what is wrong with a file, and fails for it.
-pub(super) fn refuse<T>(path: &Path, errors: ConfigErrors) -> Result<T, Failure> {
+/// Prints the problems of a file and gives the failure that names their number.
+pub(super) fn report_and_fail<T>(path: &Path, errors: ConfigErrors) -> Result<T, Failure> {
     let file = FileView::of::<()>(path, &Err(errors));
-    tell(&file)?;
-    settle(file.problems.len())?;
+    print_file(&file)?;
+    fail_if_any(file.problems.len())?;
     // There is always a problem in a list of problems.
     Err(Failure::new(Exit::Config, "the configuration is invalid"))
 }
 
 fn show(as_json: bool) -> Outcome {
     let environment = environment();
-    let config = match own(&environment) {
+    let config = match user_config(&environment) {
         None => Config::default(),
         Some((_, Ok(config))) => config,
-        Some((path, Err(errors))) => return refuse(&path, errors),
+        Some((path, Err(errors))) => return report_and_fail(&path, errors),
     };
     let config = with_repository(config, &environment)?;
     if as_json {
@@ -212,25 +217,25 @@ fn show(as_json: bool) -> Outcome {
     print_text(&text)
 }
 
-/// The settings with those of the repository around us: what it mutes, and what of its programs is trusted.
+/// The settings with those of the repository around the current directory: what it mutes, and its trusted programs.
 fn with_repository(config: Config, environment: &Environment) -> Result<Config, Failure> {
-    let Some(place) = place::repository() else { return Ok(config) };
-    let path = place.worktree.join(REPOSITORY_FILE);
-    let mut settings = match load_repository(&place.worktree, environment.home.as_deref()) {
+    let Some(repository) = context::repository() else { return Ok(config) };
+    let path = repository.worktree.join(REPOSITORY_FILE);
+    let mut settings = match load_repository(&repository.worktree, environment.home.as_deref()) {
         Ok(settings) => settings,
         Err(errors) => {
             // As in the hub: a broken file of a repository sets nothing.
-            tell(&FileView::of::<Repository>(&path, &Err(errors)))?;
+            print_file(&FileView::of::<Repository>(&path, &Err(errors)))?;
             return Ok(config);
         }
     };
-    let trusted = Trusted::load(&trust_file(&place::home()?)).unwrap_or_default();
+    let trusted = Trusted::load(&trust_file(&context::home()?)).unwrap_or_default();
     let all = settings.hooks.len() + settings.watches.len();
     settings.hooks.retain(|hook| trusted.is_trusted(hook));
     settings.watches.retain(|watch| trusted.is_trusted(watch));
     let left_out = all - settings.hooks.len() - settings.watches.len();
     if left_out > 0 {
-        say(&format!(
+        eprint_line(&format!(
             "warning: left out {left_out} programs in {}: not trusted\nhint: ringer trust",
             sanitise_line(&path.display().to_string())
         ));
@@ -238,5 +243,5 @@ fn with_repository(config: Config, environment: &Environment) -> Result<Config, 
     if settings.mute.is_empty() && settings.hooks.is_empty() && settings.watches.is_empty() {
         return Ok(config);
     }
-    Ok(config.with_repository(&settings, place::scope(Some(&place)).as_str()))
+    Ok(config.with_repository(&settings, context::scope(Some(&repository)).as_str()))
 }

@@ -16,10 +16,10 @@ use serde_json::json;
 
 use self::row::{Check, Row, Verdict, reason};
 use self::settings::Settings;
+use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line};
-use crate::place;
 use crate::probe::detect_and_ask;
 
 /// How long a look may take. Longer than the hub and the journal are waited for by everybody, so that what they say
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 
 fn begin(send: bool) -> Vec<Check> {
     let patience = if send { SEND } else { LOOK };
-    let home = place::home();
+    let home = context::home();
     let settings = Settings::read(home.as_ref().ok());
     let config = settings.config.clone();
     let mut checks = vec![Check::begin("terminal", LOOK, move || terminal::rows(&config, send))];
@@ -103,7 +103,7 @@ fn begin(send: bool) -> Vec<Check> {
 
 /// A row only where something is to be said.
 fn repository() -> Vec<Row> {
-    let Some(repository) = place::repository().filter(|repository| !repository.is_proven()) else {
+    let Some(repository) = context::repository().filter(|repository| !repository.is_proven()) else {
         return Vec::new();
     };
     let root = repository.worktree.display();

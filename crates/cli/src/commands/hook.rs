@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::leads_nowhere;
-use crate::{caller, link, place};
+use crate::output::stdout_is_closed;
+use crate::{context, hub_client, origin};
 
 /// Handle an agent's hook event (called by agents; reads JSON from standard input)
 ///
@@ -41,15 +41,15 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         (Ok(_), true) => Err(Failure::usage("no input: a hook reads JSON from standard input")
             .hint(format!("ringer hook {} {} < input.json", arguments.client, arguments.event))),
         (client, false) => {
-            // No place to write to, not even why.
-            let Ok(home) = place::home() else { return Ok(()) };
-            let done =
-                client.map_err(|error| error.to_string()).and_then(|client| take(client, arguments, &home));
-            // What another user owns is not written to, also not by root.
-            if let Err(why) = done
+            // Without a home there is no log to write the error to.
+            let Ok(home) = context::home() else { return Ok(()) };
+            let handled =
+                client.map_err(|error| error.to_string()).and_then(|client| handle(client, arguments, &home));
+            // A home that another user owns is not written to, not even by root.
+            if let Err(why) = handled
                 && home.check_owner().is_ok()
             {
-                // Nobody else is told: the agent must not stumble over us.
+                // Only logged: a message or an exit code would disturb the agent.
                 let log = Log::open(home.path().join("hooks.log"), false);
                 log.line(format!("{} {}: {why}", arguments.client, arguments.event));
             }
@@ -58,15 +58,15 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     }
 }
 
-fn take(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
+fn handle(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let at = HookContext {
+    let context = HookContext {
         home: home.clone(),
         clock: &monotonic,
-        origin: &caller::origin,
+        origin: &origin::message_origin,
         // The shell that the client started has become this process, so its parent is the client. Where that was never
         // seen, a process in between would end with the hook, and look like the end of the agent.
-        process: if client.is_tested() { caller::parent() } else { None },
+        process: if client.is_tested() { origin::parent() } else { None },
         manager: set("RINGER_MANAGER"),
         name: set("RINGER_AGENT"),
     };
@@ -74,49 +74,50 @@ fn take(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
         Some(input) if arguments.event == CODEX_NOTIFY => {
             Box::new(io::Cursor::new(input.clone().into_bytes()))
         }
-        _ => Box::new(PatientInput::default()),
+        _ => Box::new(StdinWithTimeout::default()),
     };
     let mut out: Box<dyn Write> =
-        if leads_nowhere() { Box::new(Nobody) } else { Box::new(io::stdout().lock()) };
-    let done = call(client, &arguments.event, input, &mut out, &at).map_err(|error| error.to_string())?;
+        if stdout_is_closed() { Box::new(ClosedStdout) } else { Box::new(io::stdout().lock()) };
+    let outcome =
+        call(client, &arguments.event, input, &mut out, &context).map_err(|error| error.to_string())?;
     out.flush().map_err(|error| error.to_string())?;
-    tell_hub(&done, home);
+    send_to_hub(&outcome, home);
     Ok(())
 }
 
-/// Standard input, which counts as ended when nothing comes for a while: a client that keeps the pipe open and writes
+/// Standard input that ends when nothing arrives for [`INPUT_TIMEOUT`]: a client that keeps the pipe open and writes
 /// nothing must not leave a process behind for every event.
 #[derive(Default)]
-struct PatientInput {
-    /// It was silent for too long. It is not waited for again, also if it is asked for more.
-    is_over: bool,
+struct StdinWithTimeout {
+    /// The timeout has passed; later reads return at once.
+    timed_out: bool,
 }
 
-impl Read for PatientInput {
+impl Read for StdinWithTimeout {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.is_over {
+        if self.timed_out {
             return Ok(0);
         }
         let stdin = io::stdin();
-        let readable = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&SILENCE));
+        let readable = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&INPUT_TIMEOUT));
         match readable {
             Ok(0) => {
-                self.is_over = true;
+                self.timed_out = true;
                 Ok(0)
             }
-            // Also when polling failed: reading says what is wrong.
+            // Also when polling failed: the read then returns the error.
             _ => stdin.lock().read(buffer),
         }
     }
 }
 
-/// How long a client may be silent in the middle of its input. Clients write it at once; a busy machine may take a while.
-const SILENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+/// How long a client may pause within its input. Clients write it at once; five seconds cover a heavily loaded machine.
+const INPUT_TIMEOUT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
-/// In place of a standard output that is not there: what nobody can read was not handed over.
-struct Nobody;
+/// Used when standard output is closed: writes fail, so that claimed messages are released.
+struct ClosedStdout;
 
-impl Write for Nobody {
+impl Write for ClosedStdout {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
         Err(io::ErrorKind::BrokenPipe.into())
     }
@@ -126,14 +127,15 @@ impl Write for Nobody {
     }
 }
 
-/// What the hub has to know besides the journal.
-fn tell_hub(done: &HookOutcome, home: &Home) {
-    if done.hub_is_missing {
-        link::start_unwatched();
+/// Sends the hub what is not in the journal, and starts one if the hook woke none.
+fn send_to_hub(outcome: &HookOutcome, home: &Home) {
+    if outcome.hub_is_missing {
+        hub_client::start_in_background();
     }
-    if done.observations.is_empty() {
+    if outcome.observations.is_empty() {
         return;
     }
-    // Only toasts: without a hub nobody would see them. The agent does not wait for a hub that is stopped or busy.
-    let _ = tell(home, "observe", &json!({ "observations": done.observations }));
+    // Observations become toasts, which only a running hub shows. The agent does not wait for a hub that is stopped or
+    // busy.
+    let _ = tell(home, "observe", &json!({ "observations": outcome.observations }));
 }

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print_json, print_line, say};
-use crate::pushes::Pushes;
-use crate::{link, place};
+use crate::output::{eprint_line, print_json, print_line};
+use crate::push_thread::PushThread;
+use crate::{context, hub_client};
 
 /// Manage the background service
 ///
@@ -70,13 +70,13 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 }
 
 fn serve(foreground: bool) -> Outcome {
-    let home = place::home()?;
+    let home = context::home()?;
     let options = HubOptions::of_process(home.clone(), foreground);
-    let plugs = Extensions {
+    let extensions = Extensions {
         hosts: vec![Box::new(PlainHost::default())],
-        wakers: vec![Box::new(Pushes::begin(home))],
+        wakers: vec![Box::new(PushThread::start(home))],
     };
-    ringer_hub::run(&options, plugs).map_err(failure)
+    ringer_hub::run(&options, extensions).map_err(failure)
 }
 
 fn failure(error: HubError) -> Failure {
@@ -89,33 +89,33 @@ fn failure(error: HubError) -> Failure {
 }
 
 fn start() -> Outcome {
-    let home = place::home()?;
+    let home = context::home()?;
     // That its socket takes a connection is not enough: one that was just killed may still have it open.
     match Client::connect(&home).and_then(|mut hub| hub.call("ping", &Value::Null)) {
         Ok(_) => print_line("the hub is already running"),
         Err(ClientError::NoHub) => {
-            link::start_one(&home)?;
+            hub_client::start_and_connect(&home)?;
             print_line("the hub is running")
         }
-        Err(error) => Err(link::failure(error)),
+        Err(error) => Err(hub_client::failure(error)),
     }
 }
 
-/// How long a hub may take from its last word to its end: a second for what hangs, and some time to write.
-const END_WITHIN: Duration = Duration::from_secs(5);
+/// How long a hub may take to exit after its answer: it waits 1 s for hung threads and then writes its state.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn stop() -> Outcome {
-    let home = place::home()?;
+    let home = context::home()?;
     let mut client = match Client::connect(&home) {
         Err(ClientError::NoHub) => return print_line("the hub is not running"),
-        connected => connected.map_err(link::failure)?,
+        connected => connected.map_err(hub_client::failure)?,
     };
     let before = HubLock::owner(&home).map(|hub| hub.pid);
-    client.call("hub.stop", &Value::Null).map_err(link::failure)?;
-    client.wait_for_ever().map_err(link::failure)?;
+    client.call("hub.stop", &Value::Null).map_err(hub_client::failure)?;
+    client.wait_for_ever().map_err(hub_client::failure)?;
     // The connection ends a moment before the hub does; its lock says when it is gone.
     while let Ok(Some(_)) = client.next_line() {}
-    let deadline = Instant::now() + END_WITHIN;
+    let deadline = Instant::now() + STOP_TIMEOUT;
     while let Some(hub) = HubLock::owner(&home) {
         // Two messages may each have started a hub: the other one has waited for this lock.
         if before.is_some_and(|before| before != hub.pid) {
@@ -135,27 +135,29 @@ fn stop() -> Outcome {
 }
 
 fn status(as_json: bool) -> Outcome {
-    let home = place::home()?;
+    let home = context::home()?;
     let found = match Client::connect(&home) {
         Ok(mut client) => match client.call("hub.status", &Value::Null) {
             Ok(status) => Some(status),
-            // It ended in this moment.
+            // It ended between the two calls.
             Err(ClientError::NoHub) => None,
-            Err(error) => return Err(link::failure(error)),
+            Err(error) => return Err(hub_client::failure(error)),
         },
         Err(ClientError::NoHub) => None,
-        Err(error) => return Err(link::failure(error)),
+        Err(error) => return Err(hub_client::failure(error)),
     };
     let Some(status) = found else {
         let holder = HubLock::owner(&home).map(|holder| holder.pid);
-        let failure = link::last_failure(&home).filter(|_| holder.is_none());
+        let failure = hub_client::last_failure(&home).filter(|_| holder.is_none());
         if as_json {
             let why = failure.map(|failure| failure.why);
             return print_json(&json!({ "running": false, "pid": holder, "could_not_start": why }));
         }
         return print_line(&match (holder, failure) {
             (Some(pid), _) => format!("the hub (pid {pid}) holds the lock but does not answer"),
-            (None, Some(failure)) => format!("the hub is not running: {}", link::failure_words(&failure)),
+            (None, Some(failure)) => {
+                format!("the hub is not running: {}", hub_client::failure_text(&failure))
+            }
             (None, None) => "the hub is not running; the next message starts it".to_owned(),
         });
     };
@@ -166,7 +168,7 @@ fn status(as_json: bool) -> Outcome {
     }
     let version = status["version"].as_str().unwrap_or_default();
     if version != env!("CARGO_PKG_VERSION") {
-        say(&format!(
+        eprint_line(&format!(
             "warning: the hub is version {version}, this is {}\nhint: ringer hub stop   # the next message starts the new version",
             env!("CARGO_PKG_VERSION")
         ));

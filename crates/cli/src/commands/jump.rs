@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::link;
+use crate::hub_client;
 use crate::output::{print_json, print_line};
 
 /// Jump to the session that needs you and mark its notification read
@@ -29,8 +29,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let answer = match &arguments.id {
-        Some(id) => link::call("notification.open", &json!({ "id": id }))?,
-        None => link::call("notification.jump_to_unread", &Value::Null)?,
+        Some(id) => hub_client::call("notification.open", &json!({ "id": id }))?,
+        None => hub_client::call("notification.jump_to_unread", &Value::Null)?,
     };
     if answer.is_null() {
         return if arguments.json { print_json(&answer) } else { print_line("No unread notifications.") };

@@ -3,9 +3,9 @@
 use ringer_journal::Journal;
 use serde_json::json;
 
+use crate::context;
 use crate::failure::Outcome;
 use crate::output::{print_json, print_line};
-use crate::place;
 
 /// Show or set this repository's lead agent
 ///
@@ -27,8 +27,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let scope = place::scope(place::repository().as_ref());
-    let mut journal = Journal::open(&place::home()?)?;
+    let scope = context::scope(context::repository().as_ref());
+    let mut journal = Journal::open(&context::home()?)?;
     if let Some(wanted) = &arguments.wanted {
         journal.want_lead(&scope, wanted == "on")?;
     }

@@ -8,9 +8,9 @@ use ringer_term::sanitise_line_before;
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
-use crate::line::word_line;
+use crate::line::text_line;
 use crate::output::{print_json, print_text};
-use crate::{link, place};
+use crate::{context, hub_client};
 
 /// List notifications, newest first
 ///
@@ -40,29 +40,29 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let scope = arguments.here.then(|| place::scope(place::repository().as_ref()));
+    let scope = arguments.here.then(|| context::scope(context::repository().as_ref()));
     if arguments.all {
         return every_message(arguments, scope);
     }
-    let rows = match link::connect()? {
+    let rows = match hub_client::connect()? {
         Some(mut client) => {
             let params = json!({
                 "unread": arguments.unread,
                 "limit": arguments.limit,
                 "scope": scope.as_ref().map(ringer_core::Scope::as_str),
             });
-            link::ask(&mut client, "notification.list", &params)?
+            hub_client::ask(&mut client, "notification.list", &params)?
         }
         None => without_hub(arguments, scope.as_ref())?,
     };
-    if arguments.json { print_json(&rows) } else { print_text(&words(&rows, arguments.unread)) }
+    if arguments.json { print_json(&rows) } else { print_text(&format_text(&rows, arguments.unread)) }
 }
 
 /// What the last hub wrote down, and what has come since.
 fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<Value, Failure> {
     let clock = Clock::local();
-    let home = place::home()?;
-    let Some(mut journal) = place::existing_journal()? else { return Ok(json!([])) };
+    let home = context::home()?;
+    let Some(mut journal) = context::existing_journal()? else { return Ok(json!([])) };
     let mut hub_store = HubStore::open_existing(&home)?;
     let mut records = match &mut hub_store {
         Some(hub_store) => hub_store.notifications(arguments.limit)?.records,
@@ -88,8 +88,8 @@ fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<V
 
 fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome {
     let clock = Clock::local();
-    let home = place::home()?;
-    let Some(mut journal) = place::existing_journal()? else {
+    let home = context::home()?;
+    let Some(mut journal) = context::existing_journal()? else {
         return if arguments.json { print_json(&json!([])) } else { Ok(()) };
     };
     let filter = Filter { scope, ..Filter::default() };
@@ -97,7 +97,7 @@ fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome
     messages.reverse();
     messages.truncate(arguments.limit);
     if !arguments.json {
-        let lines: String = messages.iter().map(|message| word_line(message, &clock) + "\n").collect();
+        let lines: String = messages.iter().map(|message| text_line(message, &clock) + "\n").collect();
         return print_text(&lines);
     }
     let mut hub_store = HubStore::open_existing(&home)?;
@@ -113,7 +113,7 @@ fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome
     print_json(&rows)
 }
 
-fn words(rows: &Value, unread: bool) -> String {
+fn format_text(rows: &Value, unread: bool) -> String {
     let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
     let lines = rows.as_array().into_iter().flatten().map(|row| {
         let dot = if row["is_read"].as_bool().unwrap_or(true) { ' ' } else { '*' };

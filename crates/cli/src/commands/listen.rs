@@ -7,12 +7,12 @@ use ringer_core::Message;
 use ringer_hub::Clock;
 use ringer_journal::{Consumer, IdSource, ListenOutcome, Listener, OnParentExit, Uptime};
 
+use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::line::json_line;
-use crate::output::leads_nowhere;
-use crate::place;
-use crate::span::parse_span;
+use crate::output::stdout_is_closed;
+use crate::time_arguments::parse_duration;
 
 /// Wait for messages, print them as JSON lines and exit
 ///
@@ -30,7 +30,7 @@ use crate::span::parse_span;
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// Stop waiting after this long (e.g. 30s, 5m) [default: never]
-    #[arg(long, value_name = "SECONDS", value_parser = parse_span)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_duration)]
     timeout: Option<Duration>,
     /// Listener name; each name has its own read position
     #[arg(long = "as", value_name = "NAME", default_value = Consumer::LEAD)]
@@ -53,17 +53,17 @@ pub(crate) struct Args {
 const MAX_CHARS: usize = 30_000;
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    if leads_nowhere() {
+    if stdout_is_closed() {
         return Err(Failure::new(Exit::InputOutput, "standard output is closed: the messages stay unread")
             .hint("ringer listen > messages.jsonl"));
     }
     let deadline = arguments.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let repository = place::repository();
-    let scope = place::scope(repository.as_ref());
+    let repository = context::repository();
+    let scope = context::scope(repository.as_ref());
     let consumer = Consumer::new(&arguments.consumer, scope)
         .map_err(|error| Failure::usage(error.to_string()).hint("ringer listen --as dashboard"))?;
-    let mut journal = place::journal()?;
-    let own = place::sender(None, None, &mut journal, repository.as_ref())?
+    let mut journal = context::journal()?;
+    let own = context::sender(None, None, &mut journal, repository.as_ref())?
         .agent()
         .map(|agent| agent.as_str().to_owned());
     journal.prune_if_due(&Uptime::now(), &IdSource::now())?;
@@ -71,12 +71,13 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let mut listener = Listener::begin(&mut journal, consumer, own, arguments.from_now, parent)?;
     let clock = Clock::local();
     loop {
-        let heard = listener.next(deadline, arguments.max as usize, |messages| print_batch(messages, &clock));
+        let outcome =
+            listener.next(deadline, arguments.max as usize, |messages| print_batch(messages, &clock));
         if let Some(repair) = listener.take_repair() {
-            place::tell_of(&repair);
+            context::warn_of_repair(&repair);
         }
-        let heard = heard?;
-        if !(arguments.follow && matches!(heard, ListenOutcome::Delivered(_))) {
+        let outcome = outcome?;
+        if !(arguments.follow && matches!(outcome, ListenOutcome::Delivered(_))) {
             return Ok(());
         }
     }

@@ -6,11 +6,11 @@ use ringer_core::{Kind, Message, Recipient};
 use ringer_hub::Clock;
 use ringer_journal::{Filter, IdSource, Journal, JournalFollower, OnParentExit};
 
+use crate::context;
 use crate::failure::{Failure, Outcome};
-use crate::line::{json_line, word_line};
-use crate::output::settle;
-use crate::place;
-use crate::span::parse_since;
+use crate::line::{json_line, text_line};
+use crate::output::check_write;
+use crate::time_arguments::parse_since;
 
 /// Print this repository's message history
 ///
@@ -52,7 +52,7 @@ const PAGE: usize = 500;
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let now = IdSource::now().unix_ms;
     let since = arguments.since.as_deref().map(|since| parse_since(since, now)).transpose();
-    let scope = place::scope(place::repository().as_ref());
+    let scope = context::scope(context::repository().as_ref());
     let filter = Filter {
         scope: (!arguments.everywhere).then_some(scope),
         sender: arguments.from.clone(),
@@ -63,15 +63,15 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     };
     let clock = Clock::local();
     let mut journal = if arguments.follow {
-        place::journal()?
+        context::journal()?
     } else {
-        match place::existing_journal()? {
+        match context::existing_journal()? {
             Some(journal) => journal,
             None => return Ok(()),
         }
     };
     let printed = print_all(&mut journal, &filter, arguments.json, &clock)?;
-    place::tell_of_repair(&journal);
+    context::warn_if_repaired(&journal);
     let Printed::All(last) = printed else { return Ok(()) };
     if !arguments.follow {
         return Ok(());
@@ -109,16 +109,16 @@ fn print_all(journal: &mut Journal, filter: &Filter, json: bool, clock: &Clock) 
     }
 }
 
-/// Gives whether there is still somebody who reads.
+/// Gives `false` if the reader of standard output has gone.
 fn print_page(messages: &[Message], json: bool, clock: &Clock) -> Result<bool, Failure> {
     let mut text = String::new();
     for message in messages {
-        text += &if json { json_line(message, clock)? } else { word_line(message, clock) };
+        text += &if json { json_line(message, clock)? } else { text_line(message, clock) };
         text.push('\n');
     }
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     let gone = matches!(&written, Err(error) if error.kind() == io::ErrorKind::BrokenPipe);
-    settle(written)?;
+    check_write(written)?;
     Ok(!gone)
 }

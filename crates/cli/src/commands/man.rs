@@ -7,7 +7,7 @@ use ringer_term::sanitise_line;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print_bytes, say};
+use crate::output::{eprint_line, print_bytes};
 
 /// Generate man pages
 ///
@@ -43,6 +43,6 @@ fn write_all(directory: &Path, command: clap::Command) -> Outcome {
         let name = sanitise_line(&directory.display().to_string());
         Failure::new(Exit::CannotCreate, format!("cannot write the man pages to {name}")).because(error)
     })?;
-    say(&format!("wrote the man pages to {}", sanitise_line(&directory.display().to_string())));
+    eprint_line(&format!("wrote the man pages to {}", sanitise_line(&directory.display().to_string())));
     Ok(())
 }

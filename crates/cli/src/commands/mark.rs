@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line};
-use crate::{link, place};
+use crate::{context, hub_client};
 
 /// Mark notifications read
 ///
@@ -20,7 +20,7 @@ use crate::{link, place};
 #[command(verbatim_doc_comment)]
 pub(crate) struct ReadArgs {
     #[command(flatten)]
-    about: About,
+    target: Target,
     /// Select all notifications
     #[arg(long, conflicts_with_all = ["ids", "workspace", "surface"])]
     all: bool,
@@ -38,7 +38,7 @@ pub(crate) struct ReadArgs {
 #[command(verbatim_doc_comment)]
 pub(crate) struct UnreadArgs {
     #[command(flatten)]
-    about: About,
+    target: Target,
     /// Print one JSON object with the count
     #[arg(long)]
     json: bool,
@@ -55,7 +55,7 @@ pub(crate) struct UnreadArgs {
 #[command(verbatim_doc_comment)]
 pub(crate) struct ClearArgs {
     #[command(flatten)]
-    about: About,
+    target: Target,
     /// Select all notifications
     #[arg(long, conflicts_with_all = ["ids", "workspace", "surface"])]
     all: bool,
@@ -68,7 +68,7 @@ pub(crate) struct ClearArgs {
 }
 
 #[derive(Debug, clap::Args)]
-struct About {
+struct Target {
     /// Notification ids; `ringer list` shows them
     #[arg(value_name = "ID")]
     ids: Vec<String>,
@@ -82,59 +82,60 @@ struct About {
 
 pub(crate) fn read(arguments: &ReadArgs) -> Outcome {
     let all = arguments.all.then_some(json!({ "all": true }));
-    let requests = requests(&arguments.about, all, "ringer read --all")?;
-    perform("notification.mark_read", Mark::Read, &requests, arguments.json, "read")
+    let requests = requests(&arguments.target, all, "ringer read --all")?;
+    mark_through_hub("notification.mark_read", Mark::Read, &requests, arguments.json, "read")
 }
 
 pub(crate) fn unread(arguments: &UnreadArgs) -> Outcome {
-    let requests = requests(&arguments.about, None, "ringer list")?;
-    perform("notification.mark_unread", Mark::Unread, &requests, arguments.json, "unread")
+    let requests = requests(&arguments.target, None, "ringer list")?;
+    mark_through_hub("notification.mark_unread", Mark::Unread, &requests, arguments.json, "unread")
 }
 
 pub(crate) fn clear(arguments: &ClearArgs) -> Outcome {
     if arguments.all_read {
         let request = json!({ "all_read": true });
-        return perform("notification.dismiss", Mark::Clear, &[request], arguments.json, "removed");
+        return mark_through_hub("notification.dismiss", Mark::Clear, &[request], arguments.json, "removed");
     }
     let all = arguments.all.then_some(json!({ "all": true }));
-    let requests = requests(&arguments.about, all, "ringer clear --all")?;
-    perform("notification.clear", Mark::Clear, &requests, arguments.json, "removed")
+    let requests = requests(&arguments.target, all, "ringer clear --all")?;
+    mark_through_hub("notification.clear", Mark::Clear, &requests, arguments.json, "removed")
 }
 
 /// What to ask the hub for: one request for each id, or one for a place.
-fn requests(about: &About, all: Option<Value>, hint: &str) -> Result<Vec<Value>, Failure> {
+fn requests(target: &Target, all: Option<Value>, hint: &str) -> Result<Vec<Value>, Failure> {
     if let Some(all) = all {
         return Ok(vec![all]);
     }
-    if !about.ids.is_empty() {
-        return Ok(about.ids.iter().map(|id| json!({ "id": id })).collect());
+    if !target.ids.is_empty() {
+        return Ok(target.ids.iter().map(|id| json!({ "id": id })).collect());
     }
-    if about.workspace.is_none() && about.surface.is_none() {
+    if target.workspace.is_none() && target.surface.is_none() {
         return Err(Failure::usage("no notification given").hint(hint));
     }
-    Ok(vec![json!({ "workspace_id": about.workspace, "surface_id": about.surface })])
+    Ok(vec![json!({ "workspace_id": target.workspace, "surface_id": target.surface })])
 }
 
-fn perform(method: &str, mark: Mark, requests: &[Value], as_json: bool, counted: &str) -> Outcome {
-    let Some(mut client) = link::connect()? else { return mark_alone(mark, requests) };
+fn mark_through_hub(method: &str, mark: Mark, requests: &[Value], as_json: bool, counted: &str) -> Outcome {
+    let Some(mut client) = hub_client::connect()? else { return mark_in_journal(mark, requests) };
     let mut count = 0;
     for (done, request) in requests.iter().enumerate() {
         match client.call(method, request) {
             Ok(answer) => count += answer[counted].as_i64().unwrap_or(0),
-            // It ended or stopped while it was asked. Whether it got to this one or not: to mark it again changes nothing.
+            // The hub ended or stopped during the request. It may have done this one already; marking twice changes
+            // nothing.
             Err(ClientError::NoHub | ClientError::Silent(_) | ClientError::Late { .. }) => {
-                return mark_alone(mark, &requests[done..]);
+                return mark_in_journal(mark, &requests[done..]);
             }
-            Err(error) => return Err(link::failure(error)),
+            Err(error) => return Err(hub_client::failure(error)),
         }
     }
-    link::tell_behind(&client);
+    hub_client::warn_if_behind(&client);
     if as_json { print_json(&json!({ counted: count })) } else { print_line(&format!("{count} {counted}")) }
 }
 
-/// Without a hub the mark waits in the journal, and counts when one comes.
-fn mark_alone(mark: Mark, requests: &[Value]) -> Outcome {
-    let mut journal = Journal::open(&place::home()?)?;
+/// Without a hub the mark is appended to the journal, and the next hub applies it.
+fn mark_in_journal(mark: Mark, requests: &[Value]) -> Outcome {
+    let mut journal = Journal::open(&context::home()?)?;
     for request in requests {
         let text = |name: &str| request[name].as_str();
         let target = match (text("id"), text("workspace_id"), text("surface_id")) {

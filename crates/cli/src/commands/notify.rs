@@ -11,8 +11,8 @@ use serde::Serialize;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::print_json;
-use crate::span::parse_span;
-use crate::{caller, link, place};
+use crate::time_arguments::parse_duration;
+use crate::{context, hub_client, origin};
 
 /// Send a notification
 ///
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long)]
     key: Option<String>,
     /// Do not show it if it cannot be delivered within this time (30s, 10m, 2h)
-    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    #[arg(long, value_name = "SPAN", value_parser = parse_duration)]
     ttl: Option<Duration>,
     /// Print one JSON object with the id
     #[arg(long)]
@@ -68,12 +68,12 @@ struct Report<'a> {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let body = body(&arguments.message)?;
-    let repository = place::repository();
-    let scope = place::scope(repository.as_ref());
-    let mut journal = place::journal()?;
+    let repository = context::repository();
+    let scope = context::scope(repository.as_ref());
+    let mut journal = context::journal()?;
     let recipient = recipient(arguments.to.as_deref(), &mut journal)?;
     let sender =
-        place::sender(arguments.from.as_deref(), recipient.agent(), &mut journal, repository.as_ref())?;
+        context::sender(arguments.from.as_deref(), recipient.agent(), &mut journal, repository.as_ref())?;
     let mut draft = Draft::new(scope, sender, arguments.kind, &body)?;
     draft.title.clone_from(&arguments.title);
     draft.subtitle.clone_from(&arguments.subtitle);
@@ -81,11 +81,11 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     draft.key.clone_from(&arguments.key);
     draft.ttl = arguments.ttl;
     draft.recipient = recipient;
-    draft.origin = caller::origin();
+    draft.origin = origin::message_origin();
     draft.check()?;
     let id = journal.append(&draft, &IdSource::now())?;
-    link::start_if_alone(&journal);
-    place::tell_of_repair(&journal);
+    hub_client::start_if_not_woken(&journal);
+    context::warn_if_repaired(&journal);
     if arguments.json {
         print_json(&Report { id: id.as_str(), scope: draft.scope.as_str() })?;
     }
@@ -113,7 +113,7 @@ fn body(message: &str) -> Result<String, Failure> {
         .take(MAX_BODY as u64 + 2)
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::new(Exit::NoInput, "cannot read standard input").because(error))?;
-    // What programs print ends in a newline that nobody means.
+    // The final newline of a program's output is not part of the message.
     if bytes.last() == Some(&b'\n') {
         bytes.pop();
     }

@@ -9,12 +9,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::consent::agrees;
+use crate::confirm::confirm;
+use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::line::word_line;
-use crate::output::{print_json, say};
-use crate::place;
+use crate::line::text_line;
+use crate::output::{eprint_line, print_json};
 
 /// Delete this repository's messages and stop its listeners
 ///
@@ -44,35 +44,35 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let Some(repository) = place::repository() else {
+    let Some(repository) = context::repository() else {
         return Err(Failure::usage("not a git repository, so there is nothing to delete")
             .hint("cd REPOSITORY && ringer nuke"));
     };
-    let scope = place::scope(Some(&repository));
-    let home = place::home()?;
+    let scope = context::scope(Some(&repository));
+    let home = context::home()?;
     let mut journal = Journal::open_existing(&home)?;
     let (unread, listeners) = match &mut journal {
         Some(journal) => (journal.never_read(&scope)?, journal.listeners(Some(&scope))),
         None => (Vec::new(), Vec::new()),
     };
     if let Some(journal) = &journal {
-        place::tell_of_repair(journal);
+        context::warn_if_repaired(journal);
     }
     show(&unread, listeners.len(), &sanitise_line(&repository.worktree.display().to_string()));
-    if !arguments.yes && !agrees("Delete?", "ringer nuke --yes")? {
-        say("Nothing was deleted.");
+    if !arguments.yes && !confirm("Delete?", "ringer nuke --yes")? {
+        eprint_line("Nothing was deleted.");
         return Ok(());
     }
-    let ended = listeners.iter().filter(|listening| end(listening)).count();
+    let ended = listeners.iter().filter(|listening| stop_listener(listening)).count();
     let removed = journal.map(|mut journal| journal.remove_scope(&scope)).transpose()?.unwrap_or_default();
-    forget(&home, &scope, &removed)?;
+    remove_notifications(&home, &scope, &removed)?;
     let removed = removed.len();
     let remains = repository.remove_files().map_err(|error| {
         let what = format!("cannot remove the repository's id in {}", repository.worktree.display());
         Failure::new(Exit::NoPermission, what).because(error).hint("ringer nuke --yes")
     })?;
     if let Leftover::Foreign(path) = remains {
-        say(&format!(
+        eprint_line(&format!(
             "note: {} stays, because it has files that Ringer did not create",
             sanitise_line(&path.display().to_string())
         ));
@@ -84,17 +84,17 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             listeners_ended: ended,
         });
     }
-    say(&format!("deleted {removed} messages, stopped {ended} listeners"));
+    eprint_line(&format!("deleted {removed} messages, stopped {ended} listeners"));
     Ok(())
 }
 
 /// Takes the messages off the list: off that of a hub that runs, and out of the file in which hubs keep theirs.
-fn forget(home: &Home, scope: &Scope, removed: &[MessageId]) -> Outcome {
-    let told = Client::connect(home)
+fn remove_notifications(home: &Home, scope: &Scope, removed: &[MessageId]) -> Outcome {
+    let response = Client::connect(home)
         .and_then(|mut hub| hub.call("notification.forget", &json!({ "scope": scope.as_str() })));
-    match told {
+    match response {
         Ok(_) | Err(ClientError::NoHub) => {}
-        Err(error) => say(&format!(
+        Err(error) => eprint_line(&format!(
             "warning: the hub did not get the request and may still list these messages: {error}\nhint: ringer hub stop"
         )),
     }
@@ -107,16 +107,16 @@ fn forget(home: &Home, scope: &Scope, removed: &[MessageId]) -> Outcome {
 fn show(unread: &[Message], listeners: usize, worktree: &str) {
     let clock = Clock::local();
     if !unread.is_empty() {
-        say("unread:");
+        eprint_line("unread:");
         for message in unread {
-            say(&format!("  {}", word_line(message, &clock)));
+            eprint_line(&format!("  {}", text_line(message, &clock)));
         }
     }
-    say(&format!("This deletes all messages of {worktree} and stops {listeners} listeners."));
+    eprint_line(&format!("This deletes all messages of {worktree} and stops {listeners} listeners."));
 }
 
 /// Ends a listener: the process that holds its lock, and no other that has its number by now.
-fn end(listening: &RunningListener) -> bool {
+fn stop_listener(listening: &RunningListener) -> bool {
     let pid = i32::try_from(listening.owner.pid).ok().and_then(Pid::from_raw);
     listening.owner.is_running() && pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok())
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::link;
+use crate::hub_client;
 
 /// Report a condition to a source: limits, deprecations, servers, plugins
 ///
@@ -32,5 +32,5 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         json!({ "text": text })
     };
     observation["source"] = json!(arguments.source);
-    link::call("observe", &observation).map(drop)
+    hub_client::call("observe", &observation).map(drop)
 }

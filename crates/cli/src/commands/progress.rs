@@ -6,7 +6,7 @@ use ringer_term::{
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{json, print_bytes, print_json, say};
+use crate::output::{eprint_line, json, print_bytes, print_json};
 use crate::probe::detect_and_ask;
 use crate::terminal::write_to_terminal;
 
@@ -58,10 +58,10 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.stdout {
         print_bytes(&sequence)?;
     } else if let Some(why) = &unseen {
-        // Nothing to send, but a missing terminal is told in any case.
+        // Nothing is sent, but a missing terminal is still an error.
         write_to_terminal(b"")?;
         let again = sanitise_line(&arguments.state);
-        say(&format!("warning: nothing sent: {why}\nhint: ringer progress --force {again}"));
+        eprint_line(&format!("warning: nothing sent: {why}\nhint: ringer progress --force {again}"));
     } else {
         write_to_terminal(&sequence)?;
     }
@@ -75,13 +75,13 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         terminal: detection.terminal.as_deref(),
     };
     if arguments.stdout {
-        say(&json(&report)?);
+        eprint_line(&json(&report)?);
         return Ok(());
     }
     print_json(&report)
 }
 
-/// Why nobody would see the progress, if so.
+/// Why the terminal would not show the progress; `None` if it would.
 fn unseen(detection: &Detection) -> Option<String> {
     if !shows_progress(&detection.identity) {
         let name = match detection.identity.program {

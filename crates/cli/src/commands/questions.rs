@@ -5,9 +5,9 @@ use ringer_journal::Question;
 use ringer_term::sanitise_line;
 use serde::Serialize;
 
+use crate::context;
 use crate::failure::Outcome;
-use crate::output::{print_json, print_text, say};
-use crate::place;
+use crate::output::{eprint_line, print_json, print_text};
 
 /// List open questions
 ///
@@ -42,12 +42,12 @@ struct View<'a> {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let scope = place::scope(place::repository().as_ref());
+    let scope = context::scope(context::repository().as_ref());
     let scope = (!arguments.everywhere).then_some(&scope);
-    let questions = match place::existing_journal()? {
+    let questions = match context::existing_journal()? {
         Some(mut journal) => {
             let questions = journal.questions(scope, arguments.all)?;
-            place::tell_of_repair(&journal);
+            context::warn_if_repaired(&journal);
             questions
         }
         None => Vec::new(),
@@ -58,10 +58,10 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return print_json(&views);
     }
     if questions.is_empty() {
-        say(if arguments.all { "No questions." } else { "No open questions." });
+        eprint_line(if arguments.all { "No questions." } else { "No open questions." });
         return Ok(());
     }
-    print_text(&questions.iter().map(|question| words(question, &clock)).collect::<String>())
+    print_text(&questions.iter().map(|question| format_text(question, &clock)).collect::<String>())
 }
 
 fn view<'a>(question: &'a Question, clock: &Clock) -> View<'a> {
@@ -78,7 +78,7 @@ fn view<'a>(question: &'a Question, clock: &Clock) -> View<'a> {
     }
 }
 
-fn words(question: &Question, clock: &Clock) -> String {
+fn format_text(question: &Question, clock: &Clock) -> String {
     let options = if question.options.is_empty() {
         String::new()
     } else {

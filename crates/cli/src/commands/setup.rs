@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
     Action, BackupTime, Client, ClientPaths, FileChange, ObstacleKind, Plan, Program, Scope, SetupError,
-    SetupNote, SetupRecords, apply, find, obstacles, plan, survey,
+    SetupNote, SetupRecords, apply, find, obstacles, plan, read_files,
 };
 use ringer_core::{Draft, Kind, Recipient, Scope as MessageScope, Sender};
 use ringer_hub::Clock;
@@ -13,12 +13,12 @@ use ringer_journal::{IdSource, Journal};
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
-use crate::consent::agrees;
+use crate::confirm::confirm;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print_json, print_line, print_text, say};
+use crate::output::{eprint_line, print_json, print_line, print_text};
 use crate::probe::detect_and_ask;
-use crate::{caller, link, place};
+use crate::{context, hub_client, origin};
 
 /// What can be done where the person has set aider's notifications themselves.
 pub(crate) const TAKEN: &str = "remove that line, or make your notifications-command run: \
@@ -61,15 +61,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let places = places(arguments.project)?;
+    let client_paths = client_paths(arguments.project)?;
     let scope = if arguments.project { Scope::Project } else { Scope::User };
-    let state = place::home()?.path().to_owned();
-    let clients = clients(arguments, &places)?;
+    let state = context::home()?.path().to_owned();
+    let clients = clients(arguments, &client_paths)?;
     let action = if arguments.remove { Action::Remove } else { Action::Setup(program(arguments.project)?) };
-    let receipts = SetupRecords::load(&state).map_err(|error| failure(&error))?;
+    let records = SetupRecords::load(&state).map_err(|error| failure(&error))?;
     let mut plans = Vec::new();
     for client in &clients {
-        let files = survey(*client, scope, &places, &receipts).map_err(|error| failure(&error))?;
+        let files = read_files(*client, scope, &client_paths, &records).map_err(|error| failure(&error))?;
         match plan(*client, &action, files) {
             Ok(mut plan) => {
                 if arguments.no_client_popups {
@@ -77,9 +77,9 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
                 }
                 plans.push(plan);
             }
-            // Nobody asked for this one by name, so it does not keep the others back.
+            // This client was not named on the command line, so its error does not stop the others.
             Err(error @ SetupError::Taken { .. }) if arguments.clients.is_empty() => {
-                say(&format!("note: {}\nhint: {TAKEN}", sanitise_line(&error.to_string())));
+                eprint_line(&format!("note: {}\nhint: {TAKEN}", sanitise_line(&error.to_string())));
             }
             Err(error) => return Err(failure(&error)),
         }
@@ -92,18 +92,19 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     }
     let written = if changes.is_empty() || arguments.dry_run {
         Vec::new()
-    } else if arguments.yes || agrees("Write these changes?", "ringer setup --yes")? {
-        carry_out(&plans, &state)?
+    } else if arguments.yes || confirm("Write these changes?", "ringer setup --yes")? {
+        apply_plans(&plans, &state)?
     } else {
-        say("Nothing was changed.");
+        eprint_line("Nothing was changed.");
         return Ok(());
     };
-    let in_the_way = if arguments.remove { Vec::new() } else { in_the_way(&plans, scope, &places, &written) };
+    let obstacles =
+        if arguments.remove { Vec::new() } else { obstacle_notes(&plans, scope, &client_paths, &written) };
     if arguments.json {
-        return print_json(&report(&clients, &plans, &written, &in_the_way));
+        return print_json(&report(&clients, &plans, &written, &obstacles));
     }
-    for note in &in_the_way {
-        say(&format!("note: {}\nhint: {}", sanitise_line(&note.what), sanitise_line(&note.hint)));
+    for note in &obstacles {
+        eprint_line(&format!("note: {}\nhint: {}", sanitise_line(&note.what), sanitise_line(&note.hint)));
     }
     if changes.is_empty() {
         print_line(if arguments.remove {
@@ -121,22 +122,27 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 }
 
 /// Why clients will not run what is set up.
-fn in_the_way(plans: &[Plan], scope: Scope, places: &ClientPaths, written: &[PathBuf]) -> Vec<SetupNote> {
+fn obstacle_notes(
+    plans: &[Plan],
+    scope: Scope,
+    client_paths: &ClientPaths,
+    written: &[PathBuf],
+) -> Vec<SetupNote> {
     let was_written =
         |plan: &Plan| plan.changes.iter().any(|change| written.iter().any(|path| path == change.path()));
     let found = plans.iter().flat_map(|plan| {
-        let found = obstacles(plan.client, scope, places, None).into_iter();
+        let found = obstacles(plan.client, scope, client_paths, None).into_iter();
         // That new hooks have to be trusted is in the notes of the plan already.
         found.filter(|obstacle| obstacle.kind != ObstacleKind::Untrusted || !was_written(plan))
     });
     found.map(|obstacle| obstacle.note).collect()
 }
 
-fn clients(arguments: &Args, places: &ClientPaths) -> Result<Vec<Client>, Failure> {
+fn clients(arguments: &Args, client_paths: &ClientPaths) -> Result<Vec<Client>, Failure> {
     if !arguments.clients.is_empty() {
         return arguments.clients.iter().map(|name| Ok(name.parse::<Client>()?)).collect();
     }
-    let found = find(&env::var_os("PATH").unwrap_or_default(), places);
+    let found = find(&env::var_os("PATH").unwrap_or_default(), client_paths);
     let here: Vec<Client> =
         found.iter().filter(|found| found.is_installed()).map(|found| found.client).collect();
     if here.is_empty() && !arguments.remove {
@@ -149,11 +155,11 @@ fn clients(arguments: &Args, places: &ClientPaths) -> Result<Vec<Client>, Failur
     Ok(if arguments.remove { Client::ALL.to_vec() } else { here })
 }
 
-pub(crate) fn places(project: bool) -> Result<ClientPaths, Failure> {
+pub(crate) fn client_paths(project: bool) -> Result<ClientPaths, Failure> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = set("HOME").ok_or_else(|| Failure::new(Exit::CannotCreate, "HOME is not set"))?;
     let root = if project {
-        let repository = place::repository().ok_or_else(|| {
+        let repository = context::repository().ok_or_else(|| {
             Failure::usage("not a git repository, so --project has no settings to write").hint("ringer setup")
         })?;
         Some(repository.worktree)
@@ -170,7 +176,7 @@ pub(crate) fn places(project: bool) -> Result<ClientPaths, Failure> {
     })
 }
 
-/// The program that hooks call. In a repository's own files a plain name: its path is nobody else's.
+/// The program that hooks call. In a repository's files a plain name: the path differs between users.
 pub(crate) fn program(project: bool) -> Result<Program, Failure> {
     let path = if project {
         PathBuf::from("ringer")
@@ -190,26 +196,26 @@ fn show(plans: &[Plan]) -> Outcome {
             print_text(&diff)?;
         }
         for note in &change.notes {
-            say(&format!("note: {}\nhint: {}", sanitise_line(&note.what), sanitise_line(&note.hint)));
+            eprint_line(&format!("note: {}\nhint: {}", sanitise_line(&note.what), sanitise_line(&note.hint)));
         }
     }
     Ok(())
 }
 
-fn carry_out(plans: &[Plan], state: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn apply_plans(plans: &[Plan], state: &Path) -> Result<Vec<PathBuf>, Failure> {
     let stamp = Clock::local().compact(IdSource::now().unix_ms);
     let time = BackupTime::new(&stamp).map_err(|error| failure(&error))?;
     let mut written = Vec::new();
     for plan in plans.iter().filter(|plan| !plan.is_empty()) {
         let applied = apply(plan, state, &time).map_err(|error| failure(&error))?;
         for path in &applied.written {
-            say(&format!("wrote {}", path.display()));
+            eprint_line(&format!("wrote {}", path.display()));
         }
         for path in &applied.deleted {
-            say(&format!("removed {}", path.display()));
+            eprint_line(&format!("removed {}", path.display()));
         }
         for path in &applied.backups {
-            say(&format!("backup: {}", path.display()));
+            eprint_line(&format!("backup: {}", path.display()));
         }
         written.extend(applied.written);
         written.extend(applied.deleted);
@@ -217,21 +223,21 @@ fn carry_out(plans: &[Plan], state: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(written)
 }
 
-/// The way that an agent's notification takes, so that the person sees that it works.
+/// Sends a notification the way an agent does, to show that it works.
 fn send_test(clients: &[Client]) -> Outcome {
     let names: Vec<&str> = clients.iter().map(|client| client.as_str()).collect();
     let text = format!("Ringer is connected to {}", names.join(", "));
     let mut draft = Draft::new(MessageScope::global(), Sender::system(), Kind::Status, &text)?;
     draft.recipient = Recipient::Person;
     draft.title = Some("Ringer".to_owned());
-    draft.origin = caller::origin();
-    let mut journal = Journal::open(&place::home()?)?;
+    draft.origin = origin::message_origin();
+    let mut journal = Journal::open(&context::home()?)?;
     let id = journal.append(&draft, &IdSource::now())?;
-    link::start_if_alone(&journal);
+    hub_client::start_if_not_woken(&journal);
     print_line(&format!("Sent a test notification. If you did not see it: ringer why {id}"))
 }
 
-fn report(clients: &[Client], plans: &[Plan], written: &[PathBuf], in_the_way: &[SetupNote]) -> Value {
+fn report(clients: &[Client], plans: &[Plan], written: &[PathBuf], obstacles: &[SetupNote]) -> Value {
     let changes = plans.iter().flat_map(|plan| &plan.changes).map(|change| {
         let notes: Vec<&str> = change.notes.iter().map(|note| note.what.as_str()).collect();
         json!({
@@ -243,8 +249,8 @@ fn report(clients: &[Client], plans: &[Plan], written: &[PathBuf], in_the_way: &
         })
     });
     let names: Vec<&str> = clients.iter().map(|client| client.as_str()).collect();
-    let in_the_way: Vec<&str> = in_the_way.iter().map(|note| note.what.as_str()).collect();
-    json!({ "clients": names, "files": changes.collect::<Vec<_>>(), "in_the_way": in_the_way })
+    let obstacles: Vec<&str> = obstacles.iter().map(|note| note.what.as_str()).collect();
+    json!({ "clients": names, "files": changes.collect::<Vec<_>>(), "in_the_way": obstacles })
 }
 
 fn failure(error: &SetupError) -> Failure {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_text};
 use crate::repairs::RepairView;
-use crate::{link, place, repairs};
+use crate::{context, hub_client, repairs};
 
 /// Show unread messages, listeners, agents and the hub
 ///
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// A hub reads so many messages at once: they are not worth a word.
+/// The hub reads a batch of 64 messages at once, so fewer are not reported as a backlog.
 const SOON_READ: i64 = 64;
 
 #[derive(Serialize)]
@@ -48,7 +48,7 @@ struct Report {
     hub_behind: i64,
     unread_notifications: i64,
     open_questions: i64,
-    /// What became of events that hooks could not write themselves; absent where there is nothing to say.
+    /// Hook events that are not in the journal yet or were lost; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     spool: Option<SpoolView>,
     /// What was damaged and repaired; absent where nothing was.
@@ -82,22 +82,22 @@ struct UnreadView {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let report = take(arguments.everywhere)?;
-    if arguments.json { print_json(&report) } else { print_text(&words(&report)) }
+    let report = collect(arguments.everywhere)?;
+    if arguments.json { print_json(&report) } else { print_text(&format_text(&report)) }
 }
 
 /// The lines about the journal that `ringer` alone shows, too. Empty when there is no journal yet.
 pub(crate) fn summary() -> Result<String, Failure> {
-    let has_journal = place::home().is_ok_and(|home| home.database().exists());
-    Ok(if has_journal { words(&take(false)?) } else { String::new() })
+    let has_journal = context::home().is_ok_and(|home| home.database().exists());
+    Ok(if has_journal { format_text(&collect(false)?) } else { String::new() })
 }
 
-fn take(everywhere: bool) -> Result<Report, Failure> {
-    let home = place::home()?;
-    let repository = place::repository();
-    let scope = place::scope(repository.as_ref());
+fn collect(everywhere: bool) -> Result<Report, Failure> {
+    let home = context::home()?;
+    let repository = context::repository();
+    let scope = context::scope(repository.as_ref());
     let now = IdSource::now().unix_ms;
-    let mut journal = place::existing_journal()?;
+    let mut journal = context::existing_journal()?;
     let mut hub_store = HubStore::open_existing(&home)?;
     let stats = journal.as_mut().map(|journal| journal.stats((!everywhere).then_some(&scope), now));
     let stats = stats.transpose()?;
@@ -112,7 +112,7 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
     };
     let repairs = repairs::of(journal.as_mut(), hub_store.as_mut(), &clock)?;
     if let Some(journal) = &journal {
-        place::tell_of_repair(journal);
+        context::warn_if_repaired(journal);
     }
     let hub = HubLock::owner(&home).map(|holder| holder.pid);
     Ok(Report {
@@ -125,7 +125,7 @@ fn take(everywhere: bool) -> Result<Report, Failure> {
         agents,
         open_questions,
         hub,
-        hub_failure: link::last_failure(&home).filter(|_| hub.is_none()),
+        hub_failure: hub_client::last_failure(&home).filter(|_| hub.is_none()),
         hub_behind,
         unread_notifications,
         spool: spool(&SpoolStatus::of(&home, now), &clock),
@@ -145,7 +145,7 @@ fn hub_numbers(
 }
 
 fn spool(status: &SpoolStatus, clock: &Clock) -> Option<SpoolView> {
-    let words = place::spool_words(status, clock)?;
+    let words = context::spool_text(status, clock)?;
     Some(SpoolView {
         waiting: status.waiting,
         unreadable: status.unreadable,
@@ -170,7 +170,7 @@ fn views(stats: JournalStats, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadVi
     (listeners.collect(), unread.collect())
 }
 
-fn words(report: &Report) -> String {
+fn format_text(report: &Report) -> String {
     let place = report.repository.as_deref().map(|path| format!(" ({path})")).unwrap_or_default();
     let listed = |items: Vec<String>| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
     let listeners =
@@ -186,7 +186,7 @@ fn words(report: &Report) -> String {
     });
     let hub = match report.hub {
         None => match &report.hub_failure {
-            Some(failure) => format!("not running: {}", link::failure_words(failure)),
+            Some(failure) => format!("not running: {}", hub_client::failure_text(failure)),
             None => "not running".to_owned(),
         },
         Some(pid) if report.hub_behind <= SOON_READ => format!("pid {pid}"),

@@ -8,9 +8,9 @@ use ringer_journal::{HubStore, IdSource, Journal, LockTimeout, StatusSummary};
 use ringer_term::tmux_text;
 use serde_json::{Value, json};
 
+use crate::context;
 use crate::failure::Outcome;
 use crate::output::{print_json, print_line};
-use crate::place;
 
 /// How much of a client's status is read.
 const MAX_INPUT: u64 = 256 * 1024;
@@ -33,11 +33,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let home = place::home()?;
+    let home = context::home()?;
     let summary = match Journal::open_existing_with(&home, LockTimeout::HOOK)? {
         Some(mut journal) => {
             if arguments.form == "claude" {
-                pass_on(&mut journal);
+                forward_status(&mut journal);
             }
             journal.status_summary(HubStore::open_existing(&home)?.as_mut(), IdSource::now().unix_ms)?
         }
@@ -46,14 +46,14 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.json {
         return print_json(&json!({ "unread": summary.unread, "agents": states(&summary) }));
     }
-    let line = words(&summary);
+    let line = format_text(&summary);
     match arguments.form.as_str() {
         "waybar" => print_json(&json!({
             "text": line,
             "tooltip": format!("{} unread notifications", summary.unread),
             "class": if summary.unread > 0 { "unread" } else { "quiet" },
         })),
-        // A prompt or a bar with nothing to say shows nothing.
+        // A prompt or a bar without unread messages and agents shows nothing.
         "tmux" | "starship" if line.is_empty() => Ok(()),
         "tmux" => print_line(&tmux_text(&line)),
         _ => print_line(&line),
@@ -69,34 +69,34 @@ fn states(summary: &StatusSummary) -> Value {
         .into()
 }
 
-fn words(summary: &StatusSummary) -> String {
+fn format_text(summary: &StatusSummary) -> String {
     let unread = (summary.unread > 0).then(|| format!("* {} unread", summary.unread));
-    let told = ["blocked", "stuck", "error", "working"];
-    let agents = told.iter().filter_map(|state| {
+    let shown = ["blocked", "stuck", "error", "working"];
+    let agents = shown.iter().filter_map(|state| {
         let (_, count) = summary.agents.iter().find(|(own, _)| own == state)?;
         Some(format!("{count} {state}"))
     });
     unread.into_iter().chain(agents).collect::<Vec<_>>().join("  ")
 }
 
-/// What Claude Code says of its model and its limits goes to the sources, where it changed and a hub is there to show it.
-fn pass_on(journal: &mut Journal) -> Option<()> {
+/// Sends changes of Claude Code's model and limits to a running hub, which shows them as observations.
+fn forward_status(journal: &mut Journal) -> Option<()> {
     if io::stdin().is_terminal() {
         return None;
     }
     let mut input = String::new();
     io::stdin().lock().take(MAX_INPUT).read_to_string(&mut input).ok()?;
-    let said: Value = serde_json::from_str(&input).ok()?;
-    let agent = agent_id(Client::Claude, said["session_id"].as_str()?)?;
+    let input: Value = serde_json::from_str(&input).ok()?;
+    let agent = agent_id(Client::Claude, input["session_id"].as_str()?)?;
     let before = journal.agent_note(&agent).ok()?.and_then(|note| serde_json::from_str(&note).ok());
-    let status = Status::read(&said);
+    let status = Status::read(&input);
     if before.as_ref() == Some(&status) {
         return None;
     }
-    let told = status.since(before.as_ref(), agent.as_str());
-    if !told.is_empty() {
-        tell(journal.home(), "observe", &json!({ "observations": told })).ok()?;
+    let changes = status.since(before.as_ref(), agent.as_str());
+    if !changes.is_empty() {
+        tell(journal.home(), "observe", &json!({ "observations": changes })).ok()?;
     }
-    // Only what was told, or was nothing to tell, is not worth telling again.
+    // Stored only after it was sent, so a status that was not sent is sent next time.
     journal.set_agent_note(&agent, &json!(status).to_string()).ok()
 }

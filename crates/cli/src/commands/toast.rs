@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::failure::Outcome;
-use crate::link;
-use crate::span::parse_span;
+use crate::hub_client;
+use crate::time_arguments::parse_duration;
 
 /// Show a short line in attached UIs; it is not stored
 ///
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "medium")]
     priority: String,
     /// Hide it after this long: 500ms, 8s
-    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    #[arg(long, value_name = "SPAN", value_parser = parse_duration)]
     timeout: Option<Duration>,
     /// Remove the line with this key
     #[arg(long, conflicts_with_all = ["key", "priority", "timeout"])]
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.remove {
-        return link::call("toast.remove", &json!({ "key": arguments.text })).map(drop);
+        return hub_client::call("toast.remove", &json!({ "key": arguments.text })).map(drop);
     }
     let params = json!({
         "text": arguments.text,
@@ -42,5 +42,5 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         "priority": arguments.priority,
         "timeout_ms": arguments.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
     });
-    link::call("toast.add", &params).map(drop)
+    hub_client::call("toast.add", &params).map(drop)
 }

@@ -14,11 +14,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::config;
-use crate::consent::agrees;
+use crate::confirm::confirm;
+use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print_json, print_line, say};
-use crate::place;
+use crate::output::{eprint_line, print_json, print_line};
 
 /// Allow a repository's .ringer.toml to run programs
 ///
@@ -53,7 +53,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let home = place::home()?;
+    let home = context::home()?;
     if arguments.list {
         return list(&home, arguments.json);
     }
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let path = root.join(REPOSITORY_FILE);
     let settings = match load_repository(&root, config::environment().home.as_deref()) {
         Ok(settings) => settings,
-        Err(errors) => return config::refuse(&path, errors),
+        Err(errors) => return config::report_and_fail(&path, errors),
     };
     trust(&home, &path, &settings, arguments)
 }
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 /// The root of the repository around a directory, by the very path under which a hub comes to know it.
 fn root(directory: Option<&Path>) -> Result<PathBuf, Failure> {
     let repository = match directory {
-        None => place::repository(),
+        None => context::repository(),
         Some(directory) => {
             let name = sanitise_line(&directory.display().to_string());
             let real = directory.canonicalize().map_err(|error| Failure::open(&name, error))?;
@@ -85,26 +85,26 @@ fn root(directory: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 fn trust(home: &Home, path: &Path, settings: &Settings, arguments: &Args) -> Outcome {
-    let place = trust_file(home);
-    let before = load(&place)?;
+    let trust_path = trust_file(home);
+    let before = load(&trust_path)?;
     let new = settings.hooks.iter().filter(|hook| !before.is_trusted(*hook)).count()
         + settings.watches.iter().filter(|watch| !before.is_trusted(*watch)).count();
     show(path, settings, &before);
     if new > 0 {
-        if !arguments.yes && !agrees("Allow these programs to run?", "ringer trust --yes")? {
-            say("Nothing was trusted.");
+        if !arguments.yes && !confirm("Allow these programs to run?", "ringer trust --yes")? {
+            eprint_line("Nothing was trusted.");
             return report(path, settings, &before, 0, arguments.json);
         }
         if !home.path().exists() {
-            // Nobody else may look into it, and the journal knows how to make it so.
+            // Opening the journal creates the home with permissions for this user only.
             Journal::open(home)?;
         }
-        // Somebody may have trusted something else while we waited for the answer.
-        let mut now = load(&place)?;
+        // Another process may have changed the file while this one waited for the answer.
+        let mut now = load(&trust_path)?;
         settings.hooks.iter().for_each(|hook| now.trust(hook));
         settings.watches.iter().for_each(|watch| now.trust(watch));
-        now.save(&place).map_err(|error| failure(&error))?;
-        say(&format!("trusted {new} more programs; undo with: ringer trust --remove"));
+        now.save(&trust_path).map_err(|error| failure(&error))?;
+        eprint_line(&format!("trusted {new} more programs; undo with: ringer trust --remove"));
         return report(path, settings, &now, new, arguments.json);
     }
     report(path, settings, &before, 0, arguments.json)
@@ -115,28 +115,28 @@ fn show(path: &Path, settings: &Settings, trusted: &Trusted) {
     let name = sanitise_line(&path.display().to_string());
     if settings.hooks.is_empty() && settings.watches.is_empty() {
         let why = if path.exists() { "names no programs" } else { "does not exist" };
-        say(&format!("nothing to trust: {name} {why}"));
+        eprint_line(&format!("nothing to trust: {name} {why}"));
         return;
     }
-    say(&format!("{name} names programs that run with your permissions:"));
+    eprint_line(&format!("{name} names programs that run with your permissions:"));
     let line = |is_trusted: bool, what: String| {
         let word = if is_trusted { "trusted" } else { "not trusted" };
-        say(&format!("  {word:<11}  {}", sanitise_line(&what)));
+        eprint_line(&format!("  {word:<11}  {}", sanitise_line(&what)));
     };
     for hook in &settings.hooks {
-        line(trusted.is_trusted(hook), hook_words(hook));
+        line(trusted.is_trusted(hook), hook_text(hook));
     }
     for watch in &settings.watches {
-        line(trusted.is_trusted(watch), watch_words(watch));
+        line(trusted.is_trusted(watch), watch_text(watch));
     }
 }
 
-fn hook_words(hook: &HookEntry) -> String {
+fn hook_text(hook: &HookEntry) -> String {
     format!("{}{}", hook.what(), if hook.enabled { "" } else { " (switched off)" })
 }
 
 /// A watch with all that its digest is made of: where it runs, and who reads what comes of it.
-fn watch_words(watch: &Watch) -> String {
+fn watch_text(watch: &Watch) -> String {
     let agent = watch.agent.as_ref().map(|agent| format!(", output goes to {agent:?}")).unwrap_or_default();
     format!("{} in {:?}{agent}", watch.what(), watch.working_directory().to_string_lossy())
 }
@@ -164,27 +164,27 @@ fn remove(home: &Home, arguments: &Args) -> Outcome {
             .join(REPOSITORY_FILE),
         (Err(failure), None) => return Err(failure),
     };
-    let place = trust_file(home);
-    let mut trusted = load(&place)?;
+    let trust_path = trust_file(home);
+    let mut trusted = load(&trust_path)?;
     let removed = trusted.distrust_file(&path);
     if removed > 0 {
-        trusted.save(&place).map_err(|error| failure(&error))?;
+        trusted.save(&trust_path).map_err(|error| failure(&error))?;
     }
     if arguments.json {
         return print_json(&json!({ "path": path.display().to_string(), "removed": removed }));
     }
     let name = sanitise_line(&path.display().to_string());
     if removed == 0 {
-        say(&format!("no program in {name} was trusted"));
+        eprint_line(&format!("no program in {name} was trusted"));
     } else {
-        say(&format!("removed trust from {removed} programs in {name}"));
+        eprint_line(&format!("removed trust from {removed} programs in {name}"));
     }
     Ok(())
 }
 
 /// One trusted program, as it is remembered.
 #[derive(Serialize)]
-struct Remembered<'a> {
+struct TrustedView<'a> {
     digest: &'a str,
     path: &'a str,
     what: &'a str,
@@ -192,20 +192,20 @@ struct Remembered<'a> {
 
 fn list(home: &Home, as_json: bool) -> Outcome {
     let trusted = load(&trust_file(home))?;
-    let mut rows: Vec<Remembered<'_>> =
-        trusted.entries().map(|(digest, what, path)| Remembered { digest, path, what }).collect();
+    let mut rows: Vec<TrustedView<'_>> =
+        trusted.entries().map(|(digest, what, path)| TrustedView { digest, path, what }).collect();
     rows.sort_by(|left, right| (left.path, left.what).cmp(&(right.path, right.what)));
     if as_json {
         return print_json(&rows);
     }
     if rows.is_empty() {
-        say("No trusted programs.");
+        eprint_line("No trusted programs.");
     }
     rows.iter().try_for_each(|row| print_line(&sanitise_line(&format!("{}  {}", row.path, row.what))))
 }
 
-fn load(place: &Path) -> Result<Trusted, Failure> {
-    Trusted::load(place).map_err(|error| failure(&error))
+fn load(path: &Path) -> Result<Trusted, Failure> {
+    Trusted::load(path).map_err(|error| failure(&error))
 }
 
 fn failure(error: &TrustError) -> Failure {

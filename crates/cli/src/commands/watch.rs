@@ -4,8 +4,8 @@ use ringer_ipc::ClientError;
 use serde_json::{Value, json};
 
 use crate::failure::Outcome;
-use crate::link;
-use crate::output::{print_json_text, say};
+use crate::hub_client;
+use crate::output::{eprint_line, print_json_text};
 
 /// Stream the hub's events as JSON lines
 ///
@@ -27,19 +27,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let mut client = link::hub()?;
+    let mut client = hub_client::hub()?;
     let params = json!({ "after_seq": arguments.after, "names": arguments.event });
-    let begun = client.call("events.subscribe", &params).map_err(link::failure)?;
+    let begun = client.call("events.subscribe", &params).map_err(hub_client::failure)?;
     if begun["gap"].as_bool() == Some(true) {
-        say("warning: some older events are no longer kept");
+        eprint_line("warning: some older events are no longer kept");
     }
-    client.wait_for_ever().map_err(link::failure)?;
+    client.wait_for_ever().map_err(hub_client::failure)?;
     let mut left = arguments.max.unwrap_or(usize::MAX);
     while left > 0
-        && let Some(line) = client.next_line().map_err(link::failure)?
+        && let Some(line) = client.next_line().map_err(hub_client::failure)?
     {
         let Ok(event) = serde_json::from_str::<Value>(&line) else {
-            return Err(link::failure(ClientError::Nonsense));
+            return Err(hub_client::failure(ClientError::Nonsense));
         };
         // Heartbeats only keep the connection alive.
         if event["event"] != "heartbeat" {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line, print_text};
-use crate::{link, place};
+use crate::{context, hub_client};
 
 /// Explain how a notification was delivered, or why it was not
 ///
@@ -45,7 +45,7 @@ fn explain_agent(name: &str, as_json: bool) -> Outcome {
         let what = format!("unknown agent {}", sanitise_line(name));
         Failure::new(Exit::Data, what).hint("ringer status")
     };
-    let mut journal = place::existing_journal()?.ok_or_else(unknown)?;
+    let mut journal = context::existing_journal()?.ok_or_else(unknown)?;
     let id = journal.agent_named(name)?.ok_or_else(unknown)?;
     let agent = Agent::new(&id)?;
     let machine = journal.agent_machine(&agent)?.ok_or_else(unknown)?;
@@ -59,11 +59,11 @@ fn explain_agent(name: &str, as_json: bool) -> Outcome {
 }
 
 fn explain_message(id: &str, as_json: bool) -> Outcome {
-    let home = place::home()?;
+    let home = context::home()?;
     // A hub that runs may know more than is written down yet; starting one would change nothing.
     let answer = match Client::connect(&home) {
-        Ok(mut client) => Some(link::ask(&mut client, "notification.why", &json!({ "id": id }))?),
-        Err(_) => match place::existing_journal()? {
+        Ok(mut client) => Some(hub_client::ask(&mut client, "notification.why", &json!({ "id": id }))?),
+        Err(_) => match context::existing_journal()? {
             Some(mut journal) => {
                 let mut hub_store = HubStore::open_existing(&home)?;
                 explain(&mut journal, hub_store.as_mut(), id, &Clock::local())?
@@ -75,10 +75,10 @@ fn explain_message(id: &str, as_json: bool) -> Outcome {
         let what = format!("unknown message {}", sanitise_line(id));
         return Err(Failure::new(Exit::Data, what).hint("ringer list --all"));
     };
-    if as_json { print_json(&answer) } else { print_text(&words(&answer)) }
+    if as_json { print_json(&answer) } else { print_text(&format_text(&answer)) }
 }
 
-fn words(answer: &Value) -> String {
+fn format_text(answer: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let mut lines = vec![format!(
         "{}  sent by {} to {}",

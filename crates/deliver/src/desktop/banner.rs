@@ -4,9 +4,9 @@ use ringer_term::{sanitise_block, sanitise_line};
 
 use super::popup::Popup;
 
-/// What Notification Center is told: plain text, of which it reads nothing as markup.
+/// What Notification Center gets: plain text, of which it reads nothing as markup.
 ///
-/// It has no urgency. The one thing that would do, a sound, is a way out of its own and may be muted.
+/// It has no urgency. A sound would stand for one, but sound is a separate channel that may be muted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Banner {
     /// The heading, never empty.
@@ -18,7 +18,7 @@ pub(super) struct Banner {
 }
 
 impl Popup {
-    /// How Notification Center is told.
+    /// The popup for Notification Center.
     pub(super) fn banner(&self) -> Banner {
         let subtitle = sanitise_line(self.subtitle.trim());
         Banner {

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use zbus::message::{Flags, Message, Sequence, Type};
 use zbus::{Connection, MessageStream, Variant};
 
-use super::content::{Abilities, PopupContent};
+use super::content::{PopupContent, ServerCapabilities};
 use super::request::PopupHandle;
 use crate::error::Error;
 
@@ -51,7 +51,7 @@ pub(super) struct BusConnection {
     /// The server's own name on the bus, while there is one.
     owner: Option<String>,
     /// What that server can do, once asked.
-    abilities: Option<Abilities>,
+    capabilities: Option<ServerCapabilities>,
 }
 
 impl Drop for BusConnection {
@@ -78,7 +78,7 @@ impl BusConnection {
         let bus = connection.server_guid().to_string();
         let (sender, signals) = mpsc::channel(MAX_SIGNALS);
         let listener = tokio::spawn(listen(MessageStream::from(&connection), bus, sender));
-        let mut connected = Self { connection, signals, listener, owner: None, abilities: None };
+        let mut connected = Self { connection, signals, listener, owner: None, capabilities: None };
         for rule in RULES {
             connected.bus("AddMatch", rule).await?;
         }
@@ -129,10 +129,10 @@ impl BusConnection {
     }
 
     /// Another server owns the name, or none does. Our own view may be ahead of the signal.
-    pub(super) fn owned_by(&mut self, owner: Option<String>) {
+    pub(super) fn set_owner(&mut self, owner: Option<String>) {
         if self.owner != owner {
             self.owner = owner;
-            self.abilities = None;
+            self.capabilities = None;
         }
     }
 
@@ -142,16 +142,16 @@ impl BusConnection {
     }
 
     /// What the server can do. The bus starts one if there is none.
-    pub(super) async fn abilities(&mut self) -> zbus::Result<Abilities> {
-        if let Some(abilities) = self.abilities.filter(|_| self.owner.is_some()) {
-            return Ok(abilities);
+    pub(super) async fn capabilities(&mut self) -> zbus::Result<ServerCapabilities> {
+        if let Some(capabilities) = self.capabilities.filter(|_| self.owner.is_some()) {
+            return Ok(capabilities);
         }
         let reply = self.connection.call_method(Some(NAME), PATH, Some(NAME), "GetCapabilities", &()).await?;
         let listed: Vec<String> = reply.body().deserialize()?;
-        let abilities = Abilities::of(&listed);
+        let capabilities = ServerCapabilities::of(&listed);
         self.owner = reply.header().sender().map(|sender| sender.as_str().to_owned());
-        self.abilities = Some(abilities);
-        Ok(abilities)
+        self.capabilities = Some(capabilities);
+        Ok(capabilities)
     }
 
     /// Shows a popup. Goes to the server that was asked what it can do, and not to one that just took its place: the

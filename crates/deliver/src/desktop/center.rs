@@ -1,4 +1,4 @@
-//! Showing banners by calls that block: each in a thread of its own, so that one that hangs delays no other.
+//! Shows banners by calls that block, each in its own thread, so that one that hangs delays no other.
 
 use std::sync::Arc;
 use std::thread;

@@ -6,17 +6,17 @@ use ringer_term::{sanitise_block, sanitise_line};
 use super::popup::Popup;
 
 impl Popup {
-    /// The content for a server with these abilities.
-    pub(super) fn content(&self, able: Abilities) -> PopupContent {
+    /// The content for a server with these capabilities.
+    pub(super) fn content(&self, server: ServerCapabilities) -> PopupContent {
         let mut summary = self.heading();
         let parts = [self.subtitle.trim(), self.body.trim()];
         let text: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let mut body = sanitise_block(&text.join("\n"));
-        if !able.body && !body.is_empty() {
+        if !server.body && !body.is_empty() {
             summary = sanitise_line(&format!("{summary}: {body}"));
             body.clear();
         } else {
-            body = able.markup.neutralise(body);
+            body = server.markup.neutralise(body);
         }
         PopupContent {
             summary,
@@ -28,7 +28,7 @@ impl Popup {
             },
             category: format!("x-ringer.{}", self.kind),
             tag: sanitise_line(&self.key),
-            actions: if able.actions { vec!["default", "Show"] } else { Vec::new() },
+            actions: if server.actions { vec!["default", "Show"] } else { Vec::new() },
             // A question stays until the person has seen it; all else as long as the server likes.
             expire: if self.kind == Kind::Question { 0 } else { -1 },
         }
@@ -37,7 +37,7 @@ impl Popup {
 
 /// What a notification server can do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Abilities {
+pub(super) struct ServerCapabilities {
     /// It can show a text below the heading.
     pub(super) body: bool,
     /// Whether it reads `<b>` and the like in that text.
@@ -46,7 +46,7 @@ pub(super) struct Abilities {
     pub(super) actions: bool,
 }
 
-impl Abilities {
+impl ServerCapabilities {
     /// From what the server lists.
     pub(super) fn of(listed: &[String]) -> Self {
         let has = |name: &str| listed.iter().any(|listed| listed == name);
@@ -95,9 +95,9 @@ pub(super) struct PopupContent {
     pub(super) body: String,
     /// 0 low, 1 normal, 2 critical.
     pub(super) urgency: u8,
-    /// Of our own making, as the standard asks of those it does not list.
+    /// `x-ringer…`: the standard asks for a vendor prefix where it lists no category.
     pub(super) category: String,
-    /// For servers that replace by a name: it works even if we have lost their number.
+    /// For servers that replace by a tag: it works also when the popup's number is not known any more.
     pub(super) tag: String,
     /// Names and labels, alternating.
     pub(super) actions: Vec<&'static str>,
@@ -111,7 +111,8 @@ mod tests {
     use crate::note::example;
     use proptest::prelude::*;
 
-    const ALL: Abilities = Abilities { body: true, markup: Markup::Rendered, actions: true };
+    const ALL: ServerCapabilities =
+        ServerCapabilities { body: true, markup: Markup::Rendered, actions: true };
 
     fn popup(title: &str, subtitle: &str, body: &str) -> Popup {
         let (title, subtitle, body) = (title.to_owned(), subtitle.to_owned(), body.to_owned());
@@ -123,23 +124,23 @@ mod tests {
         let content = popup("a\x1b[31m\nb & <c>", "sub", "<b>1 & 2</b>\x07\nnext").content(ALL);
         assert_eq!(content.summary, "a[31m b & <c>", "a heading is never markup");
         assert_eq!(content.body, "sub\n&lt;b&gt;1 &amp; 2&lt;/b&gt;\nnext");
-        let body = |markup| popup("t", "", "<b>&amp;").content(Abilities { markup, ..ALL }).body;
+        let body = |markup| popup("t", "", "<b>&amp;").content(ServerCapabilities { markup, ..ALL }).body;
         assert_eq!(body(Markup::Plain), "<b>&amp;");
         assert_eq!(body(Markup::Unclear), "‹b›＆amp;");
     }
 
     #[test]
     fn only_what_the_server_can_do() {
-        let able = Abilities::of(&["body".to_owned(), "persistence".to_owned()]);
-        assert_eq!(able, Abilities { body: true, markup: Markup::Plain, actions: false });
+        let able = ServerCapabilities::of(&["body".to_owned(), "persistence".to_owned()]);
+        assert_eq!(able, ServerCapabilities { body: true, markup: Markup::Plain, actions: false });
         let markup = |names: &[&str]| {
-            Abilities::of(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).markup
+            ServerCapabilities::of(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).markup
         };
         assert_eq!(markup(&["body", "body-hyperlinks", "actions"]), Markup::Unclear, "dunst");
         assert_eq!(markup(&["body", "body-images"]), Markup::Unclear);
         assert_eq!(markup(&["body", "body-hyperlinks", "body-markup"]), Markup::Rendered);
         assert!(popup("t", "", "b").content(able).actions.is_empty());
-        let headings_only = popup("t", "s", "b").content(Abilities::default());
+        let headings_only = popup("t", "s", "b").content(ServerCapabilities::default());
         assert_eq!((headings_only.summary.as_str(), headings_only.body.as_str()), ("t: s b", ""));
         assert_eq!(popup("\x07", "", "").content(ALL).summary, "Ringer");
     }
@@ -167,7 +168,7 @@ mod tests {
         ) {
             let markup = if unclear { Markup::Unclear } else { Markup::Rendered };
             let popup = Popup { key: text[3].clone(), ..popup(&text[0], &text[1], &text[2]) };
-            let content = popup.content(Abilities { markup, ..ALL });
+            let content = popup.content(ServerCapabilities { markup, ..ALL });
             for field in [&content.summary, &content.body, &content.tag, &content.category] {
                 prop_assert_eq!(&sanitise_block(field), field);
             }

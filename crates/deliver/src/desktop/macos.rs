@@ -32,7 +32,8 @@ pub(super) async fn run(
     center::run(post, "macos", deadline, requests).await;
 }
 
-/// Hands a banner over. Takes two seconds: the system's word that it came goes to a main loop, which we do not have.
+/// Hands a banner over. Takes two seconds, because the system confirms it to a main loop, which this process does not
+/// have.
 fn post(banner: &Banner) -> Result<(), String> {
     static NAMED: OnceLock<Result<(), String>> = OnceLock::new();
     NAMED.get_or_init(|| set_application(APPLICATION).map_err(|error| error.to_string())).clone()?;

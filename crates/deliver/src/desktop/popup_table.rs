@@ -27,7 +27,7 @@ struct Entry {
     before: Option<MessageId>,
     /// Told shortly before an action.
     token: Option<String>,
-    /// When the person wanted to be taken to it.
+    /// When the person clicked it.
     clicked: Option<Instant>,
 }
 
@@ -38,7 +38,7 @@ impl Entry {
     }
 }
 
-/// The popups that are shown, as far as we know. At most [`MAX_POPUPS`].
+/// The popups that are shown, as far as the server reported. At most [`MAX_POPUPS`].
 #[derive(Debug, Default)]
 pub(super) struct PopupTable(VecDeque<Entry>);
 

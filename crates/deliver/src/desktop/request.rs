@@ -1,4 +1,4 @@
-//! What the worker is asked for, and what it tells.
+//! The worker's requests and events.
 
 use ringer_core::MessageId;
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use tokio::time::Instant;
 use super::popup::Popup;
 use crate::error::Error;
 
-/// How many popups are remembered. The oldest is forgotten first: it can no longer be replaced or withdrawn by us.
+/// How many popups are remembered. The oldest is forgotten first: Ringer can no longer replace or withdraw it.
 pub const MAX_POPUPS: usize = 1024;
 
 /// Where a popup is shown: the server's number for it, and which server that is. A server that was restarted counts
 /// from the beginning, so a number alone could name another program's popup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PopupHandle {
-    /// The server's number. macOS gives none; there it is our own count.
+    /// The server's number. macOS gives none; there Ringer counts.
     pub number: u32,
     /// The bus and the name of the server on it, or macOS. Opaque.
     pub server: String,

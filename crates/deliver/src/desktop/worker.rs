@@ -20,7 +20,8 @@ use crate::error::Error;
 /// wakes up after that shows them for good.
 const MAX_UNANSWERED: usize = 16;
 
-/// How long a bus may take to say who shows popups on it. A popup that waits for it has 5 s in all.
+/// How long a bus may take to name its notification server. A popup that waits for it has 5 s in all, so most of that
+/// is left for showing it.
 const PROBE_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Works until the last handle is gone.
@@ -118,16 +119,16 @@ impl Worker {
 
     async fn try_show(&mut self, popup: &Popup) -> Result<PopupHandle, Attempt> {
         self.ensure_connected().await.map_err(Attempt::Failed)?;
-        let abilities = match &mut self.bus {
-            Some(bus) => bus.abilities().await,
+        let capabilities = match &mut self.bus {
+            Some(bus) => bus.capabilities().await,
             None => return Err(Attempt::Gone),
         };
-        let abilities = abilities.map_err(|error| self.failed(&error))?;
+        let capabilities = capabilities.map_err(|error| self.failed(&error))?;
         let server = self.bus.as_ref().and_then(BusConnection::server).ok_or(Attempt::Gone)?;
         self.table.keep_only(&server);
         let replaces = self.table.number(&popup.key, &server);
         let notifying = match &self.bus {
-            Some(bus) => bus.notify(popup.content(abilities), replaces),
+            Some(bus) => bus.notify(popup.content(capabilities), replaces),
             None => return Err(Attempt::Gone),
         };
         let notified = self.ask(notifying, server.clone()).await.map_err(|_| Attempt::Gone)?;
@@ -137,7 +138,7 @@ impl Worker {
         Ok(shown)
     }
 
-    /// Asks in a task of its own, which goes on when the asker has given up.
+    /// Sends the call in a separate task, which continues when the caller has given up.
     fn ask(
         &mut self,
         notifying: impl Future<Output = zbus::Result<(u32, Sequence)>> + Send + 'static,
@@ -236,7 +237,7 @@ impl Worker {
             }
             Signal::Owner(owner) => {
                 if let Some(bus) = &mut self.bus {
-                    bus.owned_by(owner);
+                    bus.set_owner(owner);
                 }
                 None
             }
@@ -258,7 +259,7 @@ impl Worker {
             && let Some(bus) = &mut self.bus
             && bus.server().is_some()
         {
-            bus.owned_by(None);
+            bus.set_owner(None);
             return Attempt::Gone;
         }
         Attempt::Failed(Error::Desktop(ringer_term::sanitise_line(&error.to_string())))

@@ -1,4 +1,4 @@
-//! What an answer means: taken, refused, or to be tried again.
+//! What a response means: accepted, refused, or to be tried again.
 
 use std::io::Read;
 use std::time::Duration;
@@ -16,43 +16,52 @@ pub const MAX_ANSWER_BODY: u64 = 64 * 1024;
 /// The longest pause between two attempts. Who asks for a longer one gets no further attempt.
 pub const MAX_PAUSE: Duration = Duration::from_mins(5);
 
-/// Judges an answer.
-pub(super) fn judge(host: &str, response: Response<Body>, secret: Option<&Secret>) -> Result<(), Error> {
+/// Turns a response into a result.
+pub(super) fn check_response(
+    host: &str,
+    response: Response<Body>,
+    secret: Option<&Secret>,
+) -> Result<(), Error> {
     let status = response.status();
     if status.is_success() {
         return Ok(());
     }
     let after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(seconds);
     let host = host.to_owned();
-    let why = match said(response) {
+    let why = match first_line_of_body(response) {
         line if line.is_empty() => status.to_string(),
         line => format!("{status}: {}", secret.map_or(line.clone(), |secret| secret.hidden_in(&line))),
     };
-    if may_pass(status) { Err(Error::Later { host, why, after }) } else { Err(Error::Refused { host, why }) }
+    if is_retryable(status) {
+        Err(Error::Later { host, why, after })
+    } else {
+        Err(Error::Refused { host, why })
+    }
 }
 
 /// Whether another attempt may succeed.
-fn may_pass(status: StatusCode) -> bool {
+fn is_retryable(status: StatusCode) -> bool {
     status.is_server_error()
         || status == StatusCode::TOO_MANY_REQUESTS
         || status == StatusCode::REQUEST_TIMEOUT
         || status == StatusCode::TOO_EARLY
 }
 
-/// Seconds, perhaps with a fraction. A date is not read: no service we know sends one, and the back-off serves.
+/// Seconds, perhaps with a fraction. A date is not read: ntfy, Slack and Discord send seconds, and otherwise the
+/// back-off applies.
 fn seconds(value: &str) -> Option<Duration> {
     value.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
 }
 
-/// The first line of what it said.
-fn said(response: Response<Body>) -> String {
+/// The first line of the body.
+fn first_line_of_body(response: Response<Body>) -> String {
     let mut bytes = Vec::new();
-    // What came before it broke off is good enough.
+    // A body that breaks off is used as far as it came.
     let _ = response.into_body().into_reader().take(MAX_ANSWER_BODY).read_to_end(&mut bytes);
     first_line(&bytes)
 }
 
-/// The network failed. In our own words, because the library's may repeat the address.
+/// The network failed. The library's text is not used, because it may repeat the address.
 pub(super) fn unreachable(host: &str, error: &ureq::Error) -> Error {
     let why = match error {
         ureq::Error::Timeout(_) => "no answer in time".to_owned(),
@@ -68,7 +77,7 @@ pub(super) fn unreachable(host: &str, error: &ureq::Error) -> Error {
     Error::Later { host: host.to_owned(), why, after: None }
 }
 
-/// How long to wait after so many failed attempts; `None` when it is not worth it.
+/// How long to wait after `made` failed attempts; `None` if there is to be no further one.
 pub(super) fn pause(made: u32, error: &Error) -> Option<Duration> {
     let Error::Later { after, .. } = error else { return None };
     let seconds = 4_u64.saturating_pow(made.saturating_sub(1));
@@ -106,8 +115,9 @@ mod tests {
 
     #[test]
     fn statuses() {
-        let check =
-            |code, expected| assert_eq!(may_pass(StatusCode::from_u16(code).unwrap()), expected, "{code}");
+        let check = |code, expected| {
+            assert_eq!(is_retryable(StatusCode::from_u16(code).unwrap()), expected, "{code}");
+        };
         for code in [429, 500, 502, 503, 504, 408] {
             check(code, true);
         }

@@ -23,7 +23,7 @@ const MAX_HEADING: usize = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Service {
-    /// ntfy.sh or one's own; the address is that of the topic.
+    /// ntfy.sh or a server of the user; the address is that of the topic.
     Ntfy,
     /// A Slack incoming webhook.
     Slack,
@@ -63,7 +63,7 @@ impl Request {
             Service::Discord => (uri.to_string(), discord(note)),
             Service::Json => (uri.to_string(), generic(note)),
         };
-        // A receiver that was reached twice can tell by this that it was one notification.
+        // Lets a receiver that got the request twice recognise the second as a repetition.
         let headers = vec![("X-Ringer-Id", header_safe(note.id.as_str()))];
         Ok(Self { url, host: host.to_owned(), headers, body: escape_json(&body.to_string()).into_owned() })
     }
@@ -148,7 +148,7 @@ fn clean(text: &str) -> String {
     text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
 }
 
-/// So many characters at most; the last one says that there was more.
+/// At most `most` characters; the last one is an ellipsis if the text was cut.
 fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

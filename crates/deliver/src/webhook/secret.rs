@@ -32,11 +32,11 @@ impl SecretFile {
         Self(path.into())
     }
 
-    /// Reads it, if the file is ours alone.
+    /// Reads it, if this user owns the file and no other user may read it.
     pub(super) fn read(&self) -> Result<Secret, Error> {
         let bad = |why: &str| Error::Secret { path: self.0.clone(), why: why.to_owned() };
         let failed = |error: std::io::Error| bad(&error.to_string());
-        // Without NONBLOCK, a pipe in its place would hold us for ever.
+        // Without NONBLOCK, opening a pipe in its place would block for ever.
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         let file = OpenOptions::new().read(true).custom_flags(flags).open(&self.0).map_err(failed)?;
         // The file that was opened is looked at, not its name: names can be moved in between.

@@ -1,18 +1,19 @@
 //! How agents are connected.
 
 use ringer_agents::setup::{
-    Action, Client, Obstacle, ObstacleKind, Scope, SetupError, SetupRecords, find, obstacles, plan, survey,
+    Action, Client, Obstacle, ObstacleKind, Scope, SetupError, SetupRecords, find, obstacles, plan,
+    read_files,
 };
 use ringer_hub::Clock;
 use ringer_journal::Journal;
 
 use super::row::Row;
-use crate::commands::setup::{TAKEN, places, program};
-use crate::place;
+use crate::commands::setup::{TAKEN, client_paths, program};
+use crate::context;
 
 /// One row for each agent that is installed: whether its hooks call us, and the `ringer setup` that makes them.
 pub(super) fn rows() -> Vec<Row> {
-    let Ok(places) = places(false) else { return Vec::new() };
+    let Ok(places) = client_paths(false) else { return Vec::new() };
     let found = find(&std::env::var_os("PATH").unwrap_or_default(), &places);
     let heard = heard();
     found
@@ -24,7 +25,7 @@ pub(super) fn rows() -> Vec<Row> {
 
 /// When each client last called, as far as the journal knows.
 fn heard() -> Vec<(String, i64)> {
-    let journal = place::home().ok().and_then(|home| Journal::open_existing(&home).ok().flatten());
+    let journal = context::home().ok().and_then(|home| Journal::open_existing(&home).ok().flatten());
     journal.and_then(|mut journal| journal.clients_last_seen().ok()).unwrap_or_default()
 }
 
@@ -71,11 +72,11 @@ enum Look {
 
 fn looked_at(client: Client) -> Result<Look, String> {
     let words = |failure: crate::failure::Failure| failure.to_string();
-    let places = places(false).map_err(words)?;
-    let home = place::home().map_err(words)?;
+    let places = client_paths(false).map_err(words)?;
+    let home = context::home().map_err(words)?;
     let action = Action::Setup(program(false).map_err(words)?);
-    let receipts = SetupRecords::load(home.path()).map_err(|error| error.to_string())?;
-    let files = survey(client, Scope::User, &places, &receipts).map_err(|error| error.to_string())?;
+    let records = SetupRecords::load(home.path()).map_err(|error| error.to_string())?;
+    let files = read_files(client, Scope::User, &places, &records).map_err(|error| error.to_string())?;
     let plan = match plan(client, &action, files) {
         Ok(plan) => plan,
         Err(error @ SetupError::Taken { .. }) => return Ok(Look::Taken(error.to_string())),
@@ -87,7 +88,7 @@ fn looked_at(client: Client) -> Result<Look, String> {
     let notes = plan.changes.iter().flat_map(|change| &change.notes);
     let notes = notes.map(|note| format!("; {}", note.what)).collect();
     // Of the repository in which doctor runs, because its settings count there.
-    let repository = place::repository().map(|repository| repository.worktree);
+    let repository = context::repository().map(|repository| repository.worktree);
     let obstacle = obstacles(client, Scope::User, &places, repository.as_deref()).into_iter().next();
     Ok(Look::SetUp { notes, obstacle })
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::row::Row;
 use crate::repairs::RepairView;
-use crate::{link, place, repairs};
+use crate::{context, hub_client, repairs};
 
 /// The dead letters that are shown; older ones say the same.
 const MAX_LETTERS: usize = 5;
@@ -49,8 +49,8 @@ fn no_hub(home: &Home) -> Row {
             Row::broken(part, format!("one has the lock (pid {}) but cannot be reached", holder.pid))
                 .fix(format!("kill {}", holder.pid))
         }
-        None if link::may_start() => match link::last_failure(home) {
-            Some(failure) => Row::broken(part, format!("none runs: {}", link::failure_words(&failure)))
+        None if hub_client::may_start() => match hub_client::last_failure(home) {
+            Some(failure) => Row::broken(part, format!("none runs: {}", hub_client::failure_text(&failure)))
                 .fix("ringer hub start --foreground"),
             None => Row::ok(part, "none runs; the next message starts one"),
         },
@@ -110,7 +110,7 @@ fn repaired(home: &Home, journal: &mut Journal) -> Vec<Row> {
 fn spool(home: &Home, journal: &mut Journal) -> Option<Row> {
     let taken = journal.ingest_spool(&monotonic, LockTimeout::HOOK);
     let status = SpoolStatus::of(home, IdSource::now().unix_ms);
-    let mut words = place::spool_words(&status, &Clock::local())?;
+    let mut words = context::spool_text(&status, &Clock::local())?;
     if let Err(error) = taken {
         words = format!("{words}: {error}");
     }

@@ -7,7 +7,7 @@ use ringer_ipc::{Client, ClientError};
 use ringer_journal::Home;
 use serde_json::{Value, json};
 
-use crate::place;
+use crate::context;
 
 /// What the hub answered.
 pub(super) struct HubView {
@@ -22,7 +22,7 @@ impl HubView {
     /// Asks the hub. `None` if none runs, or it is too old to be asked: the next one has what this process has. It is
     /// offered the session bus of this process, which it uses if its own does not work.
     pub(super) fn ask() -> Result<Option<Self>, ClientError> {
-        let Ok(home) = place::home() else { return Ok(None) };
+        let Ok(home) = context::home() else { return Ok(None) };
         let asked = Client::connect(&home)
             .and_then(|mut hub| hub.call("hub.environment", &json!({ "bus": own_bus() })));
         let answer = match asked {

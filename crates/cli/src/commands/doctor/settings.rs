@@ -8,7 +8,7 @@ use ringer_journal::Home;
 
 use super::row::Row;
 use crate::commands::config;
-use crate::place;
+use crate::context;
 
 /// A program that the settings name, and whether it may run.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Settings {
     pub(super) fn read(home: Option<&Home>) -> Self {
         let environment = config::environment();
         let mut rows = Vec::new();
-        let config = match config::own(&environment) {
+        let config = match config::user_config(&environment) {
             None => {
                 rows.push(Row::ok("config", "nothing says where it is, so all is at its default"));
                 Config::default()
@@ -49,7 +49,7 @@ impl Settings {
         let mut programs: Vec<Named> =
             config.hooks.iter().cloned().map(|entry| Named::Hook { entry, trusted: true }).collect();
         programs.extend(config.watches.iter().cloned().map(|entry| Named::Watch { entry, trusted: true }));
-        if let Some(root) = place::repository().map(|repository| repository.worktree) {
+        if let Some(root) = context::repository().map(|repository| repository.worktree) {
             match load_repository(&root, environment.home.as_deref()) {
                 Ok(settings) => {
                     if root.join(REPOSITORY_FILE).exists() {

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let choice = choose_method(Channel::Auto, &detection, bell);
     let compatible = choose_method(Channel::Compatible, &detection, bell);
     let report = report(&detection, &choice, &compatible);
-    if arguments.json { print_json(&report) } else { print_text(&words(&report)) }
+    if arguments.json { print_json(&report) } else { print_text(&format_text(&report)) }
 }
 
 fn report<'a>(detection: &'a Detection, choice: &'a MethodChoice, compatible: &MethodChoice) -> Report<'a> {
@@ -70,7 +70,7 @@ fn report<'a>(detection: &'a Detection, choice: &'a MethodChoice, compatible: &M
     }
 }
 
-fn words(report: &Report<'_>) -> String {
+fn format_text(report: &Report<'_>) -> String {
     let inside = match report.multiplexers.as_slice() {
         [] => "nothing".to_owned(),
         layers => layers.join(", inside "),

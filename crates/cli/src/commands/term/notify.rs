@@ -4,7 +4,7 @@ use ringer_term::{CHANNELS, Channel, Method, NotificationId, OutgoingNotificatio
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{json, print_bytes, print_line, say};
+use crate::output::{eprint_line, json, print_bytes, print_line};
 use crate::probe::detect_and_ask;
 use crate::terminal::{apple_bell, random_id, write_to_terminal};
 
@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         ringer_term::sanitise_line(&format!("{}: {}", choice.method.as_str(), choice.reason))
     };
     if arguments.stdout {
-        say(&report);
+        eprint_line(&report);
         Ok(())
     } else {
         print_line(&report)

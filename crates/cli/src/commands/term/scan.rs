@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use ringer_term::{Scanner, TerminalEvent, escape_json};
 
-use super::view::{EventView, words};
+use super::view::{EventView, format_text};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{say, settle};
+use crate::output::{check_write, eprint_line};
 
 /// Find notifications, titles, progress and bells in terminal output
 ///
@@ -37,7 +37,7 @@ const BUFFER: usize = 256 * 1024;
 pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.file == Path::new("-") {
         if io::stdin().is_terminal() {
-            say("note: reading from the terminal; press Ctrl-D to end");
+            eprint_line("note: reading from the terminal; press Ctrl-D to end");
         }
         return scan(io::stdin().lock(), "standard input", arguments.json);
     }
@@ -70,7 +70,7 @@ fn scan(mut input: impl Read, name: &str, json: bool) -> Outcome {
         // Flushed at every read, so that a growing pipe is followed; when the reader has gone, there is no more to do.
         match written.and_then(|()| out.flush()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
-            written => settle(written)?,
+            written => check_write(written)?,
         }
     }
 }
@@ -80,6 +80,6 @@ fn write_event(out: &mut impl Write, event: &TerminalEvent, json: bool) -> io::R
         let json = serde_json::to_string(&EventView::of(event))?;
         writeln!(out, "{}", escape_json(&json))
     } else {
-        writeln!(out, "{:>10}  {}", event.offset, words(&event.kind))
+        writeln!(out, "{:>10}  {}", event.offset, format_text(&event.kind))
     }
 }

@@ -138,7 +138,7 @@ fn describe_query(query: &Query) -> Detail<'_> {
 }
 
 /// An event as one safe line.
-pub(super) fn words(kind: &TerminalEventKind) -> String {
+pub(super) fn format_text(kind: &TerminalEventKind) -> String {
     let (name, detail) = describe(kind);
     let text = match detail {
         Detail::Notification(notification) => match notification.title {

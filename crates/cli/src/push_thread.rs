@@ -1,4 +1,4 @@
-//! Pushing to idle agents, as a service of the hub: one thread, because a client may take its time.
+//! Pushes messages to idle agents for the hub, on one thread, because a client may be slow.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -9,40 +9,41 @@ use ringer_core::message::Agent;
 use ringer_hub::{AgentWaker, Log};
 use ringer_journal::Home;
 
-/// Agents that may wait to be pushed to. Of more, what waits enters their next turn.
+/// Agents that may be queued. Beyond that, the messages enter the agent's next turn. 256 is more agents than run on one
+/// machine.
 const MAX_WAITING: usize = 256;
 
 /// Wakes agents that are idle.
-pub(crate) struct Pushes {
+pub(crate) struct PushThread {
     agents: SyncSender<Agent>,
 }
 
-impl Pushes {
+impl PushThread {
     /// Starts the thread. It ends with the hub.
-    pub(crate) fn begin(home: Home) -> Self {
+    pub(crate) fn start(home: Home) -> Self {
         let (agents, waiting) = sync_channel(MAX_WAITING);
         // Without the thread nothing is pushed, and everything enters the next turn.
-        let _ = thread::Builder::new().name("push".to_owned()).spawn(move || work(&home, &waiting));
+        let _ = thread::Builder::new().name("push".to_owned()).spawn(move || run(&home, &waiting));
         Self { agents }
     }
 }
 
-impl AgentWaker for Pushes {
+impl AgentWaker for PushThread {
     fn wake(&mut self, agent: &Agent) {
         let _ = self.agents.try_send(agent.clone());
     }
 }
 
-fn work(home: &Home, waiting: &Receiver<Agent>) {
+fn run(home: &Home, waiting: &Receiver<Agent>) {
     let log = Log::open(home.path().join("hub.log"), false);
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let user = set("HOME").map(PathBuf::from).unwrap_or_default();
-    let reach = ClientEndpoints {
+    let endpoints = ClientEndpoints {
         claude: set("CLAUDE_CONFIG_DIR").map_or_else(|| user.join(".claude"), PathBuf::from),
         search_path: set("PATH").unwrap_or_default(),
     };
     while let Ok(agent) = waiting.recv() {
-        match push(home, &reach, &agent) {
+        match push(home, &endpoints, &agent) {
             Ok(PushResult::Nothing) => {}
             Ok(PushResult::Sent(count)) => log.line(format!("pushed {count} to {}", agent.as_str())),
             Ok(PushResult::Unreachable(why)) => log.line(format!("cannot push to {}: {why}", agent.as_str())),

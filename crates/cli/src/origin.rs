@@ -10,15 +10,15 @@ use ringer_term::Env;
 const MAX_ANCESTORS: usize = 32;
 
 /// Where a message comes from. Only what costs next to nothing: this is the fast path.
-pub(crate) fn origin() -> MessageOrigin {
+pub(crate) fn message_origin() -> MessageOrigin {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let terminal = controlling_terminal();
-    let pane =
-        set("TMUX_PANE").filter(|_| judged(Env::new(tmux_variables()), terminal.as_ref()).is_in_tmux());
+    let pane = set("TMUX_PANE")
+        .filter(|_| with_session_leader(Env::new(tmux_variables()), terminal.as_ref()).is_in_tmux());
     let tmux = set("TMUX").zip(pane.as_ref()).and_then(|(server, pane)| tmux_surface(&server, pane));
     let plain = terminal.as_ref().map(Terminal::surface);
     MessageOrigin {
-        // The one who called us: we are gone before anybody can look.
+        // The process that called this one: this one ends before the message is read.
         pid: rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned()),
         tty: terminal.map(|terminal| terminal.tty).or_else(standard_stream),
         cwd: std::env::current_dir().ok().map(|path| path.to_string_lossy().into_owned()),
@@ -49,10 +49,10 @@ fn tmux_variables() -> impl Iterator<Item = (&'static str, String)> {
 
 /// The environment of this process for the terminal that it runs in: variables of tmux may be inherited from elsewhere.
 pub(crate) fn environment(variables: Env) -> Env {
-    judged(variables, controlling_terminal().as_ref())
+    with_session_leader(variables, controlling_terminal().as_ref())
 }
 
-fn judged(variables: Env, terminal: Option<&Terminal>) -> Env {
+fn with_session_leader(variables: Env, terminal: Option<&Terminal>) -> Env {
     match terminal {
         Some(terminal) => variables.led_by_child_of(terminal.leader_parent),
         None => variables,

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// Reads `90`, `1.5` (seconds), `500ms`, `30s`, `10m`, `2h`, `7d`.
-pub(crate) fn parse_span(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
         "ms" => 0.001,
@@ -25,7 +25,7 @@ pub(crate) fn parse_span(text: &str) -> Result<Duration, String> {
 
 /// The moment that `--since` names, in milliseconds since 1970: a span ago, a day, or a time.
 pub(crate) fn parse_since(text: &str, now_ms: i64) -> Result<i64, String> {
-    if let Ok(ago) = parse_span(text) {
+    if let Ok(ago) = parse_duration(text) {
         return Ok(now_ms.saturating_sub(i64::try_from(ago.as_millis()).unwrap_or(i64::MAX)));
     }
     let zone = TimeZone::system();
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn spans_as_people_type_them() {
-        let check = |text, ms: u64| assert_eq!(parse_span(text), Ok(Duration::from_millis(ms)), "{text}");
+        let check = |text, ms: u64| assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)), "{text}");
         check("300", 300_000);
         check("0.25", 250);
         check("500ms", 500);
@@ -56,7 +56,7 @@ mod tests {
         check("7d", 604_800_000);
         check("0", 0);
         for wrong in ["", "-1", "x", "10 m", "5y", "1e400", "nan", "inf"] {
-            assert!(parse_span(wrong).is_err(), "{wrong}");
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }
 

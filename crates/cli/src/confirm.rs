@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 
 /// Asks at the terminal. Without a terminal it fails with the command that skips the question.
-pub(crate) fn agrees(question: &str, without_asking: &str) -> Result<bool, Failure> {
+pub(crate) fn confirm(question: &str, without_asking: &str) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::usage("cannot ask for confirmation: standard input is not a terminal")
             .hint(without_asking));

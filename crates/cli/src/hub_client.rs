@@ -1,4 +1,4 @@
-//! The link to the hub: asking it, and starting it when there is none.
+//! The connection to the hub: sending it requests, and starting one when none runs.
 
 use std::path::Path;
 use std::thread;
@@ -9,46 +9,47 @@ use ringer_ipc::{Client, ClientError, StartError, StartFailure, start_and_wait, 
 use ringer_journal::{Home, HubLock, Journal};
 use serde_json::Value;
 
+use crate::context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::say;
-use crate::place;
+use crate::output::eprint_line;
 
-/// How long a hub may take to start.
-const START_PATIENCE: Duration = Duration::from_secs(5);
-/// How often is looked whether it is there.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How long a hub may take to start: about 30 ms on an idle machine, seconds on a loaded one or while it repairs a
+/// database.
+const START_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often the connection is tried. A hub takes about 30 ms to start, so 10 ms adds little to that.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Whether a hub may be started: `RINGER_HUB=off` forbids it.
 pub(crate) fn may_start() -> bool {
     std::env::var_os("RINGER_HUB").is_none_or(|value| value != "off")
 }
 
-/// Starts a hub if nobody heard of what was just appended. Does not wait for it, and no failure of it is ours: the
-/// message is in the journal.
-pub(crate) fn start_if_alone(journal: &Journal) {
+/// Starts a hub if the last append woke none. Does not wait for it. If it fails, the command does not: the message is
+/// in the journal.
+pub(crate) fn start_if_not_woken(journal: &Journal) {
     if !journal.hub_was_woken() {
         if may_start()
-            && let Some(failure) = place::home().ok().and_then(|home| last_failure(&home))
+            && let Some(failure) = context::home().ok().and_then(|home| last_failure(&home))
         {
-            let words = failure_words(&failure);
-            say(&format!(
+            let words = failure_text(&failure);
+            eprint_line(&format!(
                 "warning: stored, but not shown yet: {words}\n\
                  hint: ringer doctor   # the hub is being started again"
             ));
         }
-        start_unwatched();
+        start_in_background();
     }
 }
 
-/// Why the last hub could not start, if none has since.
+/// Why the last hub could not start, if none has started since.
 pub(crate) fn last_failure(home: &Home) -> Option<StartFailure> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty());
     StartFailure::read(home, runtime.as_deref().map(Path::new))
 }
 
-/// Starts a hub, if that is allowed, and looks no further.
-pub(crate) fn start_unwatched() {
+/// Starts a hub, if that is allowed. Does not wait for it.
+pub(crate) fn start_in_background() {
     if may_start()
         && let Ok(program) = std::env::current_exe()
     {
@@ -56,51 +57,51 @@ pub(crate) fn start_unwatched() {
     }
 }
 
-/// Says when and why the hub could not start.
-pub(crate) fn failure_words(failure: &StartFailure) -> String {
+/// When and why the hub could not start, as text.
+pub(crate) fn failure_text(failure: &StartFailure) -> String {
     format!("the hub could not start ({}): {}", Clock::local().short(failure.unix_ms), failure.why)
 }
 
-/// Connects to the hub, starting one if there is none and that is allowed. `None` if there is none: because that is not
-/// allowed, or because it cannot start, which the person is told.
+/// Connects to the hub, starting one if there is none and that is allowed. `None` if there is none because starting is
+/// not allowed, or because it cannot start; then a warning is printed.
 pub(crate) fn connect() -> Result<Option<Client>, Failure> {
     match find_or_start() {
         Ok(client) => Ok(Some(client)),
-        Err(NoClient::Forbidden) => Ok(None),
-        Err(NoClient::CannotStart(why)) => {
-            say(&format!("warning: the hub cannot start, continuing without it: {why}"));
+        Err(ConnectError::NotAllowed) => Ok(None),
+        Err(ConnectError::CannotStart(why)) => {
+            eprint_line(&format!("warning: the hub cannot start, continuing without it: {why}"));
             Ok(None)
         }
-        Err(NoClient::Failed(failure)) => Err(failure),
+        Err(ConnectError::Failed(failure)) => Err(failure),
     }
 }
 
 /// The hub, or a failure that says how to get one.
 pub(crate) fn hub() -> Result<Client, Failure> {
     find_or_start().map_err(|error| match error {
-        NoClient::Forbidden => {
+        ConnectError::NotAllowed => {
             Failure::new(Exit::Unavailable, "the hub is not running, and RINGER_HUB=off prevents starting it")
                 .hint("RINGER_HUB= ringer hub start")
         }
-        NoClient::CannotStart(why) => cannot_start(&why),
-        NoClient::Failed(failure) => failure,
+        ConnectError::CannotStart(why) => cannot_start(&why),
+        ConnectError::Failed(failure) => failure,
     })
 }
 
 /// Starts a hub and connects to it.
-pub(crate) fn start_one(home: &Home) -> Result<Client, Failure> {
+pub(crate) fn start_and_connect(home: &Home) -> Result<Client, Failure> {
     start(home).map_err(|error| match error {
-        NoClient::CannotStart(why) => cannot_start(&why),
-        NoClient::Forbidden => cannot_start("RINGER_HUB=off prevents it"),
-        NoClient::Failed(failure) => failure,
+        ConnectError::CannotStart(why) => cannot_start(&why),
+        ConnectError::NotAllowed => cannot_start("RINGER_HUB=off prevents it"),
+        ConnectError::Failed(failure) => failure,
     })
 }
 
 /// Why there is no connection to a hub.
-enum NoClient {
+enum ConnectError {
     /// None runs, and `RINGER_HUB=off` forbids to start one.
-    Forbidden,
-    /// It was started and said why it cannot run.
+    NotAllowed,
+    /// It was started and reported why it cannot run.
     CannotStart(String),
     /// Anything else.
     Failed(Failure),
@@ -110,63 +111,65 @@ fn cannot_start(why: &str) -> Failure {
     Failure::new(Exit::Unavailable, format!("the hub cannot start: {why}")).hint("ringer doctor")
 }
 
-fn find_or_start() -> Result<Client, NoClient> {
-    let home = place::home().map_err(NoClient::Failed)?;
+fn find_or_start() -> Result<Client, ConnectError> {
+    let home = context::home().map_err(ConnectError::Failed)?;
     match Client::connect(&home) {
         Err(ClientError::NoHub) if may_start() => start(&home),
-        Err(ClientError::NoHub) => Err(NoClient::Forbidden),
-        connected => connected.map_err(|error| NoClient::Failed(failure(error))),
+        Err(ClientError::NoHub) => Err(ConnectError::NotAllowed),
+        connected => connected.map_err(|error| ConnectError::Failed(failure(error))),
     }
 }
 
-fn start(home: &Home) -> Result<Client, NoClient> {
+fn start(home: &Home) -> Result<Client, ConnectError> {
     let program = std::env::current_exe().map_err(|error| {
         let failure =
             Failure::new(Exit::Unavailable, "cannot find the path of the ringer program").because(error);
-        NoClient::Failed(failure)
+        ConnectError::Failed(failure)
     })?;
-    start_and_wait(&program, START_PATIENCE).map_err(|error| match error {
-        StartError::Failed(why) => NoClient::CannotStart(why),
-        error => NoClient::Failed(
+    start_and_wait(&program, START_TIMEOUT).map_err(|error| match error {
+        StartError::Failed(why) => ConnectError::CannotStart(why),
+        error => ConnectError::Failed(
             Failure::new(Exit::Unavailable, "the hub did not start")
                 .because(error)
                 .hint("ringer hub start --foreground"),
         ),
     })?;
-    // If another one was faster, ours has ended, and that one may not have written yet where it is.
-    let end = Instant::now() + START_PATIENCE;
+    // If another hub took the lock first, this one has ended, and the other may not have published its socket yet.
+    let end = Instant::now() + START_TIMEOUT;
     loop {
         match Client::connect(home) {
-            Err(ClientError::NoHub) if Instant::now() < end => thread::sleep(LOOK_EVERY),
-            connected => return connected.map_err(|error| NoClient::Failed(failure(error))),
+            Err(ClientError::NoHub) if Instant::now() < end => thread::sleep(POLL_INTERVAL),
+            connected => return connected.map_err(|error| ConnectError::Failed(failure(error))),
         }
     }
 }
 
-/// Asks the hub for something, starting one if there is none.
+/// Sends the hub a request, starting one if there is none.
 pub(crate) fn call(method: &str, params: &Value) -> Result<Value, Failure> {
     ask(&mut hub()?, method, params)
 }
 
-/// Asks this hub for something. If it still reads older messages, the person is told that the answer lacks them.
+/// Sends this hub a request. If it still reads older messages, prints that the answer lacks them.
 pub(crate) fn ask(hub: &mut Client, method: &str, params: &Value) -> Result<Value, Failure> {
     let answer = hub.call(method, params).map_err(failure)?;
-    tell_behind(hub);
+    warn_if_behind(hub);
     Ok(answer)
 }
 
-/// Tells the person if the hub's last answer lacks messages that it has not read yet.
-pub(crate) fn tell_behind(hub: &Client) {
+/// Prints a note if the hub's last answer lacks messages that it has not read yet.
+pub(crate) fn warn_if_behind(hub: &Client) {
     match hub.behind() {
         0 => {}
-        1 => say("note: the hub is still processing 1 older message, which is missing here"),
+        1 => eprint_line("note: the hub is still processing 1 older message, which is missing here"),
         many => {
-            say(&format!("note: the hub is still processing {many} older messages, which are missing here"));
+            eprint_line(&format!(
+                "note: the hub is still processing {many} older messages, which are missing here"
+            ));
         }
     }
 }
 
-/// What a failed request means for the person.
+/// The exit code, message and hint for a failed request.
 pub(crate) fn failure(error: ClientError) -> Failure {
     match error {
         ClientError::Refused(refusal) => {
@@ -187,7 +190,7 @@ pub(crate) fn failure(error: ClientError) -> Failure {
         }
         ClientError::Late { .. } => {
             let failure = Failure::new(Exit::TryAgain, error.to_string());
-            match place::home().ok().and_then(|home| HubLock::owner(&home)) {
+            match context::home().ok().and_then(|home| HubLock::owner(&home)) {
                 Some(hub) => failure.hint(format!(
                     "run it again; if the hub never answers: kill -9 {}   # the next message starts a new one, nothing is lost",
                     hub.pid
@@ -197,7 +200,7 @@ pub(crate) fn failure(error: ClientError) -> Failure {
         }
         ClientError::Foreign { .. } | ClientError::UnsafePath(_) => {
             let failure = Failure::new(Exit::NoPermission, error.to_string());
-            match place::home().ok().and_then(|home| HubLock::owner(&home)) {
+            match context::home().ok().and_then(|home| HubLock::owner(&home)) {
                 Some(hub) => failure.hint(format!(
                     "kill {}   # the next message starts a new hub in a safe directory, nothing is lost",
                     hub.pid

@@ -1,4 +1,4 @@
-//! Where this process stands: the home, the repository around it, and who speaks.
+//! The context of this process: the home, the repository around it, and the sender.
 
 use std::env;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use ringer_journal::{Home, IdSource, Journal, LockTimeout, Repair, Repository, S
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::say;
+use crate::output::eprint_line;
 
 /// The home: `$RINGER_HOME`, else `$XDG_STATE_HOME/ringer`, else `~/.local/state/ringer`.
 pub(crate) fn home() -> Result<Home, Failure> {
@@ -30,10 +30,10 @@ pub(crate) fn home() -> Result<Home, Failure> {
     Ok(Home::new(path).with_runtime(set("XDG_RUNTIME_DIR")))
 }
 
-/// Opens the journal, and says so if a damaged one had to be set aside.
+/// Opens the journal, and warns if a damaged one was repaired.
 pub(crate) fn journal() -> Result<Journal, Failure> {
     let journal = Journal::open(&home()?)?;
-    tell_of_repair(&journal);
+    warn_if_repaired(&journal);
     Ok(journal)
 }
 
@@ -41,18 +41,18 @@ pub(crate) fn journal() -> Result<Journal, Failure> {
 pub(crate) fn existing_journal() -> Result<Option<Journal>, Failure> {
     let mut journal = Journal::open_existing(&home()?)?;
     if let Some(journal) = &mut journal {
-        take_in_spool(journal);
+        ingest_spool(journal);
     }
     Ok(journal)
 }
 
 /// Takes in what hooks spooled. What cannot be taken in now stays in the spool, and `ringer status` counts it.
-pub(crate) fn take_in_spool(journal: &mut Journal) {
+pub(crate) fn ingest_spool(journal: &mut Journal) {
     while journal.ingest_spool(&monotonic, LockTimeout::HOOK).is_ok_and(|taken| taken.more) {}
 }
 
-/// What there is to say of the spool, or nothing if all is well.
-pub(crate) fn spool_words(status: &SpoolStatus, clock: &Clock) -> Option<String> {
+/// The state of the spool as text; `None` if it is empty and nothing was lost.
+pub(crate) fn spool_text(status: &SpoolStatus, clock: &Clock) -> Option<String> {
     let mut words = Vec::new();
     if status.waiting > 0 {
         words.push(format!("{} waiting to be stored", status.waiting));
@@ -66,16 +66,16 @@ pub(crate) fn spool_words(status: &SpoolStatus, clock: &Clock) -> Option<String>
     (!words.is_empty()).then(|| words.join("; "))
 }
 
-/// Says what was done to a damaged database, if something was.
-pub(crate) fn tell_of_repair(journal: &Journal) {
+/// Warns if a damaged database was repaired.
+pub(crate) fn warn_if_repaired(journal: &Journal) {
     if let Some(repair) = journal.repair() {
-        tell_of(repair);
+        warn_of_repair(repair);
     }
 }
 
-/// Says what was done to a damaged database.
-pub(crate) fn tell_of(repair: &Repair) {
-    say(&format!(
+/// Warns that a damaged database was repaired.
+pub(crate) fn warn_of_repair(repair: &Repair) {
+    eprint_line(&format!(
         "warning: the journal was damaged; a new one was created with the {} readable messages, the damaged copy is {}",
         repair.rescued_rows,
         repair.damaged_copy.display()
@@ -92,8 +92,8 @@ pub(crate) fn scope(repository: Option<&Repository>) -> Scope {
     repository.map_or_else(Scope::global, |repository| repository.scope(IdSource::now().number()))
 }
 
-/// Who speaks: `--from`, `RINGER_AGENT`, the only live agent of this worktree, else `system`. Whoever tells the agent of
-/// this worktree something is not that agent.
+/// The sender: `--from`, `RINGER_AGENT`, the only live agent of this worktree, else `system`. A message to the agent of
+/// this worktree is not from that agent.
 pub(crate) fn sender(
     from: Option<&str>,
     to: Option<&Agent>,
