@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::message::{Place, SurfaceId, WorkspaceId};
 
 /// Where a caller says it is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Caller {
     /// The workspace it believes itself in.
     pub workspace: Option<WorkspaceId>,

@@ -46,7 +46,8 @@ impl UnreadReason {
 }
 
 /// The number on a workspace.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Badge(pub usize);
 
 impl fmt::Display for Badge {

@@ -63,7 +63,7 @@ impl Engine {
             };
             orders.push(Order::ApplySignal { surface, agent, signal });
         } else {
-            let category = is_bell.then_some(BELL_CATEGORY);
+            let category = is_bell.then(|| BELL_CATEGORY.to_owned());
             orders.push(Order::AppendToJournal { surface, title, body, category });
         }
     }

@@ -10,11 +10,12 @@ use crate::policy::{DeliveryChannel, Envelope, HookAnswer, HookIdentity};
 use crate::toast::{Observation, Toast};
 
 /// Identifies one notification while its hooks run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Ticket(pub(crate) u64);
 
 /// A message from the journal, with what is known about where it came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncomingMessage {
     /// The message.
     pub message: Message,
@@ -27,7 +28,7 @@ pub struct IncomingMessage {
 }
 
 /// Which surface has the person's focus.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FocusState {
     /// Whether the application has the focus at all.
     pub app: bool,
@@ -38,7 +39,8 @@ pub struct FocusState {
 }
 
 /// What a terminal reported about a surface. It is not in the journal yet; as a duplicate it never will be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TerminalSignal {
     /// The bell.
@@ -54,8 +56,9 @@ pub enum TerminalSignal {
     Agent(Signal),
 }
 
-/// An input of the engine.
-#[derive(Debug, Clone)]
+/// An input of the engine. As all its parts, it can be saved and read back: a run can be recorded and played again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
     /// A message was read from the journal.
@@ -146,7 +149,8 @@ pub enum Event {
 }
 
 /// What the caller of the engine has to do.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Run a hook, and answer with [`Event::HookAnswered`].
     RunHook {
@@ -182,7 +186,7 @@ pub enum Order {
         /// The text.
         body: String,
         /// `bell`, or nothing.
-        category: Option<&'static str>,
+        category: Option<String>,
     },
     /// Apply a signal to an agent's state machine, and append its notices to the journal.
     ApplySignal {
@@ -251,16 +255,4 @@ pub struct Delivery {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A delivery is saved, and a newer hub resumes it.
-    #[test]
-    fn a_saved_delivery_keeps_its_field_names() {
-        let saved = r#"{"id":"0190b6a0-0000-7000-8000-000000000000","place":{"workspace":"w"},"way":"desktop","title":"",
-            "subtitle":"","body":"done","kind":"complete","sender":"a1","replaces":null}"#;
-        let delivery: Delivery = serde_json::from_str(saved).unwrap();
-        assert_eq!(delivery.channel, DeliveryChannel::Desktop);
-        assert_eq!(serde_json::to_value(&delivery).unwrap()["way"], "desktop");
-    }
-}
+mod tests;

@@ -100,7 +100,8 @@ impl fmt::Display for Sender {
 }
 
 /// Whom a message is for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Recipient {
     /// The lead agent of the scope, and the person.
     #[default]
@@ -136,6 +137,20 @@ impl Recipient {
             Self::Agent(agent) => Some(agent),
             _ => None,
         }
+    }
+}
+
+impl From<Recipient> for String {
+    fn from(recipient: Recipient) -> Self {
+        recipient.to_string()
+    }
+}
+
+impl TryFrom<String> for Recipient {
+    type Error = InvalidName;
+
+    fn try_from(text: String) -> Result<Self, InvalidName> {
+        Self::parse(&text)
     }
 }
 

@@ -39,7 +39,7 @@ pub struct MessageOrigin {
 }
 
 /// A message that is not in the journal yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
     /// What it is.
     pub tag: Tag,
@@ -109,7 +109,7 @@ impl Draft {
 }
 
 /// A message in the journal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// Its place in the journal.
     pub seq: i64,

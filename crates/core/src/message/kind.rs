@@ -86,7 +86,8 @@ const MARKS: [(&str, Mark); 4] = [
 ];
 
 /// What a message is in the journal: a notification of some kind, or a mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "&'static str", try_from = "String")]
 pub enum Tag {
     /// To be shown.
     Notice(Kind),
@@ -106,6 +107,25 @@ impl Tag {
     /// Reads the word of the journal.
     pub fn named(word: &str) -> Option<Self> {
         value_of(&KINDS, word).map(Self::Notice).or_else(|| value_of(&MARKS, word).map(Self::Mark))
+    }
+}
+
+impl From<Tag> for &'static str {
+    fn from(tag: Tag) -> Self {
+        tag.as_str()
+    }
+}
+
+impl TryFrom<String> for Tag {
+    type Error = InvalidName;
+
+    fn try_from(word: String) -> Result<Self, InvalidName> {
+        let known = || KINDS.iter().map(|(name, _)| *name).chain(MARKS.iter().map(|(name, _)| *name));
+        Self::named(&word).ok_or_else(|| InvalidName::Unknown {
+            what: "tag",
+            known: known().collect::<Vec<_>>().join(", "),
+            word,
+        })
     }
 }
 

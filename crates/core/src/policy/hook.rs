@@ -1,5 +1,7 @@
 //! A hook program: which one it is, and what its failure means.
 
+use serde::{Deserialize, Serialize};
+
 /// What happens to the notification when a hook fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -13,7 +15,7 @@ pub enum OnFailure {
 
 /// Which program a hook is. An order names a hook by this and never by its position: the settings may have changed
 /// since the chain began, and another program may stand in the same position under the same id.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HookIdentity {
     /// Its name.
     pub id: String,

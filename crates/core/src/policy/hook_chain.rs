@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::policy::{ActiveHooks, Effects, Envelope, Hook, HookIdentity, HookPatch, OnFailure};
 
 /// How often a toast about one failing hook is shown. A hook fails with every notification, and one toast per five minutes
@@ -13,7 +15,8 @@ use crate::policy::{ActiveHooks, Effects, Envelope, Hook, HookIdentity, HookPatc
 pub(crate) const FAILURE_INTERVAL: Duration = Duration::from_mins(5);
 
 /// The result of running a hook.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HookAnswer {
     /// The changes it asks for; an empty patch changes nothing.
     Patched(HookPatch),

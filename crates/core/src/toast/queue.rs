@@ -3,13 +3,16 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// How long a toast stays unless it says otherwise.
 pub(crate) const DEFAULT_TOAST_TIMEOUT: Duration = Duration::from_secs(8);
 /// How many toasts may be queued. At the limit the newest of the least urgent is dropped.
 const MAX_QUEUED_TOASTS: usize = 64;
 
 /// How urgent a toast is. The order is the order in which they are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Priority {
     /// At once, in place of the shown one.
@@ -23,7 +26,8 @@ pub enum Priority {
 }
 
 /// The colour of a toast, by what it means; a theme says how that looks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Colour {
     /// As other text.
@@ -38,7 +42,7 @@ pub enum Colour {
 }
 
 /// A piece of a toast's text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToastSpan {
     /// What it says.
     pub text: String,
@@ -50,7 +54,7 @@ pub struct ToastSpan {
 pub type Fold = fn(accumulator: &Toast, incoming: &Toast) -> Toast;
 
 /// A toast.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Toast {
     /// What it is about. At most one toast of a key is shown or queued.
     pub key: String,
@@ -62,9 +66,21 @@ pub struct Toast {
     pub timeout: Duration,
     /// Keys of toasts that it removes.
     pub invalidates: Vec<String>,
-    /// How it is merged with a toast of the same key; without it, the newer one is dropped.
+    /// How it is merged with a toast of the same key; without it, the newer one is dropped. A function is no data: it is
+    /// neither saved nor compared.
+    #[serde(skip)]
     pub fold: Option<Fold>,
 }
+
+impl PartialEq for Toast {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { key, priority, spans, timeout, invalidates, fold: _ } = self;
+        (key, priority, spans, timeout, invalidates)
+            == (&other.key, &other.priority, &other.spans, &other.timeout, &other.invalidates)
+    }
+}
+
+impl Eq for Toast {}
 
 impl Toast {
     /// A plain toast with the usual timeout.

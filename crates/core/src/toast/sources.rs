@@ -136,7 +136,7 @@ impl Observation {
 }
 
 /// What an observation changes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToastChange {
     /// Show this toast.

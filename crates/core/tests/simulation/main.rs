@@ -19,6 +19,8 @@ use ringer_core::policy::{DeliveryChannel, HookAnswer, Mute, RateLimit, RuleSett
 use ringer_core::time::TimeOfDay;
 use ringer_core::toast::{Observation, Priority, Toast, source_names};
 use ringer_core::{Draft, Engine, Event, Kind, Message, MessageId, Now, Order, Preferences, Scope, Sender};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use test_support::Random;
 
 use settings::HookFiles;
@@ -180,7 +182,7 @@ impl Simulation {
             19 => Event::Toast(Toast::new(format!("k{}", self.random.below(4)), Priority::High, "hello")),
             _ => Event::Tick,
         };
-        self.handle(now, event);
+        self.handle(now, &event);
     }
 
     fn message(&mut self, place: &Place) -> Event {
@@ -298,12 +300,12 @@ impl Simulation {
         }
     }
 
-    fn handle(&mut self, now: Now, event: Event) {
-        let orders = self.engine.handle(now, event);
-        self.execute_orders(orders);
+    fn handle(&mut self, now: Now, event: &Event) {
+        let orders = self.engine.handle(now, after_round_trip(event));
+        self.execute_orders(after_round_trip(&orders));
         while let Some(message) = self.appended.pop() {
-            let orders = self.engine.handle(now, message);
-            self.execute_orders(orders);
+            let orders = self.engine.handle(now, after_round_trip(&message));
+            self.execute_orders(after_round_trip(&orders));
         }
         let undecided: HashSet<&MessageId> = self.engine.undecided_ids().collect();
         assert_eq!(undecided.len(), self.engine.undecided());
@@ -339,7 +341,7 @@ impl Simulation {
                 }
                 Order::AppendToJournal { surface, body, category, .. } => {
                     self.signals_used += 1;
-                    self.append(&surface, &body, category);
+                    self.append(&surface, &body, category.as_deref());
                 }
                 Order::ApplySignal { .. } => self.signals_used += 1,
                 Order::Flash(_) | Order::Reorder(_) | Order::ShowToast(_) | Order::Indicator { .. } => {}
@@ -385,7 +387,7 @@ impl Simulation {
         for _ in 0..10_000 {
             let now = self.now();
             let event = if self.running.is_empty() { Event::Tick } else { self.answer() };
-            self.handle(now, event);
+            self.handle(now, &event);
             if self.engine.undecided() == 0 {
                 break;
             }
@@ -400,6 +402,14 @@ impl Simulation {
 
 fn preferences(files: &mut HookFiles, rules: &RuleSettings) -> Preferences {
     Preferences { rules: rules.clone(), ..files.next_revision() }
+}
+
+/// An embedder may save events and orders, or send them to another process.
+fn after_round_trip<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T) -> T {
+    let text = serde_json::to_string(value).expect("JSON");
+    let read: T = serde_json::from_str(&text).expect("what was written can be read");
+    assert_eq!(*value, read);
+    read
 }
 
 /// What the person sees: each workspace's number, and the reasons behind it.

@@ -22,7 +22,7 @@ impl HubState {
         surface: &SurfaceId,
         title: Option<&String>,
         body: &str,
-        category: Option<&'static str>,
+        category: Option<String>,
     ) {
         let known = self.journal.agent_on(surface.as_str()).ok().flatten();
         let scope = known.map_or_else(Scope::global, |agent| agent.scope);
@@ -31,7 +31,7 @@ impl HubState {
             return self.log(format!("{surface} showed a text that cannot be stored"));
         };
         draft.title = title.filter(|title| *title != text).cloned();
-        draft.category = category.map(str::to_owned);
+        draft.category = category;
         draft.origin.surface = Some(surface.to_string());
         if draft.check().is_err() {
             draft.title = None;
