@@ -294,9 +294,9 @@ impl Engine {
             Event::AgentOnSurface { surface, agent } => self.terminal_signals.set_agent(&surface, agent),
             Event::TerminalSignal { surface, signal } => self.terminal_signal(now, surface, signal, orders),
             Event::FocusChanged(looking) => self.focus_changed(now, looking, orders),
-            Event::Read(place) => self.read(now, &place, "the person read it", orders),
+            Event::Read(place) => self.read(now, &place, "you read it", orders),
             Event::ReadAll => {
-                let ids = self.attention.read_all(now.wall_ms, "the person read everything");
+                let ids = self.attention.read_all(now.wall_ms, "you marked everything read");
                 self.changed(&ids, orders);
                 self.redraw_all(now.mono, orders);
             }

@@ -378,11 +378,11 @@ fn every_decision_is_appended_to_the_trail() {
     let steps = trail(&engine, 1);
     // Where it rings, the rule, the hook, the suppression, what was decided, the channel and its result.
     let expect = [
-        "the caller named its surface",
+        "its surface was given",
         "quiet hours",
         "hook triage",
-        "is looking at it",
-        "decided:",
+        "you are looking at it",
+        "effects:",
         "command: ran",
     ];
     let found = expect.map(|part| steps.iter().position(|step| step.contains(part)));
@@ -396,7 +396,7 @@ fn what_outlived_its_worth_before_it_arrived_is_not_shown() {
     let mut engine = engine(Preferences::default());
     let orders = engine.handle(at(10), Event::Message(Box::new(one.clone())));
     assert!(
-        matches!(&orders[..], [Order::AddTrailStep { text, .. }] if text.contains("out of date")),
+        matches!(&orders[..], [Order::AddTrailStep { text, .. }] if text.contains("expired")),
         "{orders:?}"
     );
     assert!(!ways(&engine.handle(at(9), Event::Message(Box::new(one)))).is_empty());

@@ -262,13 +262,13 @@ impl JobExecutor {
 
 async fn within(deadline: Duration, work: impl Future<Output = Executed>) -> Executed {
     let done = tokio::time::timeout(deadline, work).await;
-    done.unwrap_or_else(|_| Executed::of(Err(format!("it took longer than {deadline:?}"))))
+    done.unwrap_or_else(|_| Executed::of(Err(format!("no answer within {deadline:?}"))))
 }
 
 async fn show_on_desktop(desktop: &SessionDesktop, note: &Note, callers: Vec<u32>) -> Executed {
     match desktop.show(note, callers).await {
         Ok((shown, elsewhere)) => {
-            let how = format!("shown as number {}{elsewhere}", shown.number);
+            let how = format!("shown as popup {}{elsewhere}", shown.number);
             Executed {
                 report: DeliveryReport { popup: Some(shown), ..DeliveryReport::of(Ok(how)) },
                 in_terminal: None,
@@ -296,7 +296,7 @@ async fn show_in_terminal(terminals: Vec<Terminal>, note: &Note, channel: Channe
         }
     }
     let why = if whys.is_empty() {
-        "it did not come from a terminal, and none is known in its workspace".to_owned()
+        "no terminal to write to: the sender had none".to_owned()
     } else {
         whys.join("; ")
     };
@@ -320,8 +320,8 @@ async fn call_webhooks(setup: &DeliverySetup, note: &Note) -> Result<String, Str
     }
     match (told.is_empty(), failed.is_empty()) {
         (true, true) => Ok("no webhook wants this kind".to_owned()),
-        (_, true) => Ok(format!("told {}", told.join(", "))),
+        (_, true) => Ok(format!("sent to {}", told.join(", "))),
         (true, false) => Err(failed.join("; ")),
-        (false, false) => Err(format!("{}; but told {}", failed.join("; "), told.join(", "))),
+        (false, false) => Err(format!("{}; sent to {}", failed.join("; "), told.join(", "))),
     }
 }

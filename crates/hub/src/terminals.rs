@@ -146,9 +146,9 @@ fn environment(surface: &SurfaceId, tty: &str) -> Result<Env, NotShown> {
     let plain = surface.as_str().strip_prefix("tty:");
     let began =
         plain.and_then(|plain| plain.rsplit_once('@')).and_then(|(_, start)| start.parse::<u64>().ok());
-    let leader = Leader::of(device).ok_or_else(|| gone("is used by no process any more"))?;
+    let leader = Leader::of(device).ok_or_else(|| gone("is no longer used by any process"))?;
     if began.is_some_and(|began| began != leader.started) {
-        return Err(gone("is another terminal by now"));
+        return Err(gone("is now another terminal"));
     }
     let bytes = fs::read(format!("/proc/{}/environ", leader.pid))
         .map_err(|error| NotShown::Failed(error.to_string()))?;

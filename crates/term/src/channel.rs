@@ -143,7 +143,7 @@ pub fn choose_method(channel: Channel, detection: &Detection, apple_bell: AppleB
     };
     match detection.passthrough_problem() {
         Some(why) if choice.method.needs_passthrough() => {
-            MethodChoice::new(Method::TerminalBell, format!("{}, but {why}: a bell instead", choice.reason))
+            MethodChoice::new(Method::TerminalBell, format!("{}, but {why}: using the bell", choice.reason))
         }
         _ => choice,
     }
@@ -184,11 +184,9 @@ fn automatic(detection: &Detection) -> MethodChoice {
         (Some(OuterTerminal { name, .. }), _) if name.is_empty() => {
             "no terminal is attached to tmux".to_owned()
         }
-        (Some(OuterTerminal { name, .. }), _) => format!("tmux says the terminal around it is {name}"),
-        (None, Some(layer)) => format!("inside {}, which hides the terminal around it", layer.as_str()),
-        (None, None) if identity.program == TerminalProgram::Unknown => {
-            "nothing is known about this terminal".to_owned()
-        }
+        (Some(OuterTerminal { name, .. }), _) => format!("tmux reports the outer terminal {name}"),
+        (None, Some(layer)) => format!("inside {}, which hides the outer terminal", layer.as_str()),
+        (None, None) if identity.program == TerminalProgram::Unknown => "terminal not recognised".to_owned(),
         (None, None) => format!("the terminal is {identity}"),
     };
     MethodChoice::new(method, reason)

@@ -117,7 +117,7 @@ impl Answer {
     }
 
     fn unknown() -> Self {
-        Self { terminal: None, evidence: "nothing in the environment names a terminal".to_owned() }
+        Self { terminal: None, evidence: "no environment variable names a terminal".to_owned() }
     }
 }
 
@@ -157,7 +157,7 @@ const ROWS: [fn(&Env) -> Option<Answer>; 26] = [
         if env.stdout_is_tty() {
             None
         } else {
-            Answer::new("non-interactive", "standard output is no terminal")
+            Answer::new("non-interactive", "standard output is not a terminal")
         }
     },
 ];

@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn only_what_was_shown_may_be_read_by_the_patient() {
         fn check(is_patient: bool, step: &str, expect: Why) {
-            let steps = ["decided: desktop".to_owned(), step.to_owned()];
+            let steps = ["effects: desktop".to_owned(), step.to_owned()];
             let sent = Sent { body: String::new(), is_patient };
             assert_eq!(Why::of(&steps, &sent), expect, "{step}");
         }

@@ -19,7 +19,7 @@ use self::settings::Settings;
 use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print_json, print_line};
+use crate::output::{print_json, print_line, print_text};
 use crate::probe::detect_and_ask;
 
 /// How long a look may take. Longer than the hub and the journal are waited for by everybody, so that what they say
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     for check in checks {
         for row in check.rows() {
             if !arguments.json {
-                print_line(&row.line())?;
+                print_text(&row.lines())?;
             }
             rows.push(row);
         }
@@ -69,7 +69,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         print_json(&json!({ "broken": broken, "warnings": warnings, "rows": rows }))?;
     }
     match broken {
-        0 => Ok(()),
+        0 if arguments.json => Ok(()),
+        0 => print_line(&match warnings {
+            0 => "Everything works.".to_owned(),
+            1 => "1 warning. Everything else works.".to_owned(),
+            many => format!("{many} warnings. Everything else works."),
+        }),
         1 => Err(Failure::new(Exit::Broken, "1 check failed")),
         broken => Err(Failure::new(Exit::Broken, format!("{broken} checks failed"))),
     }
@@ -108,7 +113,7 @@ fn repository() -> Vec<Row> {
     };
     let root = repository.worktree.display();
     let what = format!(
-        "the git directory that {root}/.git names does not name this worktree, so it has a scope of its own"
+        "{root}/.git names a git directory that does not name this worktree, so the worktree has a separate scope"
     );
     vec![Row::warn("repository", what).fix("git worktree repair, or: git config core.worktree \"$PWD\"")]
 }

@@ -15,8 +15,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// The exit codes of all commands; [`crate::exit::Exit`] is the same list.
-const EXIT_CODES: &str = "\
-   0  success
+const EXIT_CODES: &str = "   0  success
    1  doctor found a problem
   64  wrong usage
   65  invalid data, such as an unknown id

@@ -190,7 +190,7 @@ fn format_text(report: &Report) -> String {
             None => "not running".to_owned(),
         },
         Some(pid) if report.hub_behind <= SOON_READ => format!("pid {pid}"),
-        Some(pid) => format!("pid {pid}, still reading {} older messages", report.hub_behind),
+        Some(pid) => format!("pid {pid}, still processing {} older messages", report.hub_behind),
     };
     [
         ("journal", format!("{} messages in {}", report.messages, report.home)),
@@ -198,7 +198,7 @@ fn format_text(report: &Report) -> String {
         ("hub", hub),
         ("notifications", format!("{} unread", report.unread_notifications)),
         ("listeners", listed(listeners)),
-        ("unread", listed(unread)),
+        ("listener backlog", listed(unread)),
         ("questions", format!("{} open", report.open_questions)),
         ("agents", listed(agents.collect())),
     ]

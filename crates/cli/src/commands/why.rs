@@ -55,7 +55,7 @@ fn explain_agent(name: &str, as_json: bool) -> Outcome {
         let seconds = since.as_secs();
         return print_json(&json!({ "agent": id, "state": state, "for_seconds": seconds, "decided_by": by }));
     }
-    print_line(&format!("{id} is {state} since {} s, because {by} said so", since.as_secs()))
+    print_line(&format!("{id}: {state} for {} s (decided by {by})", since.as_secs()))
 }
 
 fn explain_message(id: &str, as_json: bool) -> Outcome {
@@ -91,16 +91,16 @@ fn format_text(answer: &Value) -> String {
     let receipts = answer["receipts"].as_array().into_iter().flatten();
     lines.extend(receipts.map(|receipt| {
         format!(
-            "for {}: {}, queued {}, delivered {}, seen {}",
+            "to {}: {} (queued {}, delivered {}, seen {})",
             text(&receipt["agent"]),
             text(&receipt["state"]),
             text(&receipt["queued"]),
-            text(&receipt["delivered"]),
-            text(&receipt["seen"])
+            receipt["delivered"].as_str().unwrap_or("never"),
+            receipt["seen"].as_str().unwrap_or("never")
         )
     }));
     if answer["taken"].as_bool() == Some(false) {
-        lines.push("no hub has taken it yet: ringer hub start".to_owned());
+        lines.push("not processed by the hub yet; start it with: ringer hub start".to_owned());
     }
     lines.iter().map(|line| sanitise_line(line) + "\n").collect()
 }

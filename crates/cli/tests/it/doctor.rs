@@ -57,19 +57,19 @@ fn says(rows: &[Value], part: &str, verdict: &str, what: &str, fix: &str) {
 fn with_nothing_set_up_nothing_is_broken() {
     let environment = TestEnvironment::new();
     let rows = doctor(&environment, "", &[], 0);
-    says(&rows, "terminal", "warn", "none here", "in a terminal");
+    says(&rows, "terminal", "warn", "no terminal", "in a terminal");
     says(&rows, "multiplexer", "ok", "none", "");
     says(&rows, "hub", "warn", "RINGER_HUB=off", "unset RINGER_HUB");
     says(&rows, "journal", "ok", "none yet", "");
-    says(&rows, "config", "ok", "config.toml is fine", "");
+    says(&rows, "config", "ok", "config.toml: ok", "");
     says(&rows, "desktop", "warn", "no session bus", "notify.popup");
     says(&rows, "sound", "ok", "off", "");
-    says(&rows, "webhook", "ok", "none", "");
+    says(&rows, "webhook", "ok", "not configured", "");
     assert!(!environment.home().exists(), "it only looked");
     let (out, err) = check(&mut environment.ringer(&["doctor"]), 0);
     assert!(err.is_empty() && out.lines().count() >= 8, "{out}{err}");
-    assert!(out.contains("warn    hub           none runs, and"), "{out}");
-    assert!(out.contains("; fix: unset RINGER_HUB\n"), "{out}");
+    assert!(out.contains("  ! hub             not running, and"), "{out}");
+    assert!(out.contains("\n                    fix: unset RINGER_HUB\n"), "{out}");
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn a_journal_is_looked_into() {
     environment.notify("one");
     let listener = environment.listen(&["--as", "reader", "--from-now"]);
     let rows = doctor(&environment, "", &[], 0);
-    says(&rows, "journal", "ok", "holds 1 message", "");
-    says(&rows, "journal", "ok", "listening: reader", "");
+    says(&rows, "journal", "ok", "ringer.db: 1 message, ", "");
+    says(&rows, "journal", "ok", "listeners: reader", "");
     says(&rows, "dead letters", "ok", "none", "");
     drop(listener);
     // What is in the log would be read over it.
@@ -99,7 +99,7 @@ fn a_hub_that_does_not_answer_is_broken() {
     drop(UnixListener::bind(&socket).expect("a socket"));
     let presence = json!({ "socket": socket, "pid": 1, "version": "0.0.1" });
     fs::write(environment.home().join("hub.json"), presence.to_string()).expect("a file");
-    says(&doctor(&environment, "", &[], 0), "hub", "warn", "none runs", "");
+    says(&doctor(&environment, "", &[], 0), "hub", "warn", "not running", "");
     fs::remove_file(&socket).expect("it is there");
     let listener = UnixListener::bind(&socket).expect("a socket");
     let answering = thread::spawn(move || {
@@ -125,7 +125,7 @@ fn a_hub_that_runs_is_asked() {
     while !environment.run(&["hub", "status"]).contains("the hub is running") {
         assert!(start.elapsed() < DEADLINE, "it does not come up");
     }
-    says(&doctor(&environment, "", &[], 0), "hub", "ok", "runs and answers", "");
+    says(&doctor(&environment, "", &[], 0), "hub", "ok", "running, version", "");
     environment.run(&["hub", "stop"]);
     drop(hub);
 }
@@ -201,10 +201,10 @@ fn programs_that_are_not_there_or_not_trusted() {
                     [[hook]]\nid = \"mine\"\ncommand = [\"no-such-program\"]\n\
                     [[hook]]\nid = \"off\"\ncommand = [\"x\"]\nenabled = false\n";
     let rows = doctor(&environment, settings, &["--send"], 1);
-    says(&rows, "command", "broken", "\"/nowhere/lamp\" is not there", "notify.command");
+    says(&rows, "command", "broken", "\"/nowhere/lamp\" does not exist", "notify.command");
     says(&rows, "sound", "broken", "/nowhere/ping.wav", "notify.sound");
-    says(&rows, "hook mine", "broken", "not on the PATH", "install");
-    says(&rows, "hook off", "ok", "switched off", "");
+    says(&rows, "hook mine", "broken", "not on PATH", "install");
+    says(&rows, "hook off", "ok", "disabled", "");
     says(&rows, "hook theirs", "warn", "not trusted", "ringer trust ");
     says(&rows, "watch", "warn", "not trusted", "ringer trust ");
     assert!(!proof.exists(), "what is not trusted is not run");
@@ -228,7 +228,7 @@ fn hooks_and_the_command_are_really_run() {
     make_program(&path("lamp"), "printf %s \"$RINGER_NOTIFICATION_BODY\" > lit");
     let settings = "[notify]\ncommand = [\"./lamp\"]\n[[hook]]\nid = \"mute\"\ncommand = [\"./mute\"]\n";
     let rows = doctor(&environment, settings, &["--send"], 0);
-    says(&rows, "hook mute", "ok", "set title = \"new\\u001b\", desktop = false, and no hook after", "");
+    says(&rows, "hook mute", "ok", "set title = \"new\\u001b\", desktop = false, and skipped the hooks", "");
     says(&rows, "command", "ok", "lamp ran", "");
     assert!(fs::read_to_string(path("lit")).expect("it ran").contains("ringer doctor"));
     let rows = doctor(&environment, "[[hook]]\nid = \"x\"\ncommand = [\"./fails\"]\n", &["--send"], 1);
@@ -247,9 +247,9 @@ fn webhooks() {
     let settings =
         format!("[[webhook]]\nid = \"phone\"\nkind = \"json\"\nurl = \"http://127.0.0.1:{closed}/s3cret\"\n");
     let rows = doctor(&environment, &settings, &[], 0);
-    says(&rows, "webhook phone", "ok", "json at 127.0.0.1 is set up", "");
+    says(&rows, "webhook phone", "ok", "json at 127.0.0.1 is configured", "");
     let rows = doctor(&environment, &settings, &["--send"], 1);
-    says(&rows, "webhook phone", "broken", "127.0.0.1", "see whether");
+    says(&rows, "webhook phone", "broken", "127.0.0.1", "check that 127.0.0.1 is up");
     assert!(!format!("{rows:?}").contains("s3cret"), "an address is a password");
 
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -258,7 +258,7 @@ fn webhooks() {
         let (mut stream, _) = listener.accept().expect("a call");
         let mut heard = Vec::new();
         let mut piece = [0; 4096];
-        while !String::from_utf8_lossy(&heard).contains("this way works") {
+        while !String::from_utf8_lossy(&heard).contains("this channel works") {
             let read = stream.read(&mut piece).expect("a request");
             assert!(read > 0, "{}", String::from_utf8_lossy(&heard));
             heard.extend_from_slice(&piece[..read]);
@@ -276,7 +276,7 @@ fn webhooks() {
     let rows = doctor(&environment, &settings, &["--send"], 1);
     says(&rows, "webhook json", "broken", "read or written by others", "chmod 600 ");
     fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).expect("a mode");
-    says(&doctor(&environment, &settings, &["--send"], 0), "webhook json", "ok", "127.0.0.1 took it", "");
+    says(&doctor(&environment, &settings, &["--send"], 0), "webhook json", "ok", "127.0.0.1 accepted it", "");
     server.join().expect("it was called");
 }
 
@@ -290,7 +290,7 @@ fn the_desktop_counts_as_much_as_it_is_wanted() {
         json(&check(command.arg("--json").args(arguments), exit).0)["rows"].as_array().expect("rows").clone()
     };
     says(&asked("terminal", &["--send"], 0), "desktop", "ok", "not used", "");
-    says(&asked("auto", &["--send"], 0), "desktop", "warn", "the terminal is told instead", "notify.popup");
+    says(&asked("auto", &["--send"], 0), "desktop", "warn", "using the terminal instead", "notify.popup");
     says(&asked("desktop", &["--send"], 1), "desktop", "broken", "bus", "notify.popup");
     says(&asked("both", &[], 1), "desktop", "broken", "/nowhere/bus", "notify.popup");
 }
@@ -309,7 +309,7 @@ fn what_never_answers_is_given_up() {
     let report = json(&check(command.args(["--json", "--send"]), 1).0);
     let rows = report["rows"].as_array().expect("rows");
     says(rows, "hub", "broken", "took longer than 5 s to answer", "ringer hub");
-    says(rows, "desktop", "warn", "took longer than 5 s to answer, so it cannot say who shows", "");
+    says(rows, "desktop", "warn", "took longer than 5 s to answer, so its popups cannot be checked", "");
     // Without a hub the bus is asked, which does not answer either.
     fs::remove_file(environment.home().join("hub.json")).expect("it was there");
     let mut command = with_settings(&environment, "");
@@ -377,7 +377,7 @@ fn a_terminal_is_really_told() {
     let (written, _) = in_terminal(binary, &["doctor"], &variables);
     let text = String::from_utf8_lossy(&written);
     assert!(
-        !text.contains('\x1b') && text.contains("ok      terminal      kitty (TERM=xterm-kitty)"),
+        !text.contains('\x1b') && text.contains("  ✓ terminal        kitty (TERM=xterm-kitty)"),
         "{text}"
     );
 }

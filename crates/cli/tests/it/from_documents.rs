@@ -70,7 +70,7 @@ fn the_doctor_says_which_are_untested() {
         let row = row(&rows, &format!("agent {client}"));
         assert_eq!(row["verdict"], "ok");
         let what = row["what"].as_str().expect("a text");
-        assert!(what.starts_with("set up; untested, made from its documents"), "{what}");
+        assert!(what.starts_with("set up; experimental (written from its docs"), "{what}");
     }
 }
 

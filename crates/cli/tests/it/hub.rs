@@ -10,6 +10,7 @@ mod following;
 mod hostile_text;
 mod intruders;
 mod protocol;
+mod snapshots;
 mod spool;
 mod starting;
 mod stopped;

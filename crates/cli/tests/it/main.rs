@@ -7,6 +7,7 @@ mod half_printed;
 mod home;
 mod pty;
 mod ringer;
+mod snapshot;
 mod trace;
 
 mod ask;
@@ -27,6 +28,7 @@ mod progress;
 mod race_windows;
 mod setup;
 mod setup_truth;
+mod snapshots;
 mod term_detect;
 mod term_notify;
 mod term_probe;

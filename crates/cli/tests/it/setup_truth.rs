@@ -33,12 +33,12 @@ fn claude_code_does_not_read_a_file_with_comments() {
     person.write(".claude/settings.json", &plain);
     let (out, err) = check(&mut person.setup(&["--yes"]), 0);
     assert!(out.contains("Already set up") && !err.contains("does not read"), "{out}{err}");
-    check_row(&person, "agent claude", "ok", "set up; it has not called yet", "start claude once");
+    check_row(&person, "agent claude", "ok", "set up; no event received yet", "start claude once");
     let mut hook = person.environment.ringer(&["hook", "claude", "Stop"]);
     let stop =
         value!({ "hook_event_name": "Stop", "session_id": "0123456789", "cwd": person.environment.path() });
     check_with_input(&mut hook, stop.to_string().as_bytes());
-    check_row(&person, "agent claude", "ok", "set up; it last called ", "");
+    check_row(&person, "agent claude", "ok", "set up; last event ", "");
 
     let mut settings: Value = serde_json::from_str(&plain).expect("JSON");
     settings["disableAllHooks"] = true.into();

@@ -70,7 +70,10 @@ impl SurfaceRegistry {
         let first = if caller.prefer_tty { by_tty().or_else(by_ids) } else { by_ids().or_else(by_tty) };
         first.or_else(|| {
             let place = Place::workspace(self.selected.clone()?);
-            Some(ResolvedPlace { place, how: "nothing said where, so the selected workspace" })
+            Some(ResolvedPlace {
+                place,
+                how: "no terminal or workspace given, so it belongs to the selected workspace",
+            })
         })
     }
 
@@ -79,17 +82,17 @@ impl SurfaceRegistry {
         let live = caller.surface.as_ref().and_then(|surface| Some((surface, self.places.get(surface)?)));
         if let Some((surface, workspace)) = live {
             let place = Place::surface(workspace.clone(), surface.clone());
-            return Some(ResolvedPlace { place, how: "the caller named its surface" });
+            return Some(ResolvedPlace { place, how: "its surface was given" });
         }
         let known =
             caller.workspace.as_ref().filter(|id| self.places.values().any(|workspace| workspace == *id))?;
-        Some(ResolvedPlace { place: Place::workspace(known.clone()), how: "the caller named its workspace" })
+        Some(ResolvedPlace { place: Place::workspace(known.clone()), how: "its workspace was given" })
     }
 
     fn by_tty(&self, caller: &Caller) -> Option<ResolvedPlace> {
         let surface = self.ttys.get(caller.tty.as_ref()?)?;
         let place = Place::surface(self.places.get(surface)?.clone(), surface.clone());
-        Some(ResolvedPlace { place, how: "the caller's terminal is this surface's" })
+        Some(ResolvedPlace { place, how: "found by its terminal" })
     }
 }
 

@@ -17,21 +17,20 @@ impl Engine {
         let Tag::Notice(kind) = draft.tag else { return self.apply_mark(now, &incoming, orders) };
         let id = incoming.message.id.clone();
         if !incoming.message.is_current(now.wall_ms) {
-            return orders
-                .push(Order::AddTrailStep { id, text: "it was out of date when it arrived".to_owned() });
+            return orders.push(Order::AddTrailStep { id, text: "expired before it arrived".to_owned() });
         }
         if matches!(draft.recipient, Recipient::Lead | Recipient::Agent(_)) {
-            let text = format!("it is for {}, and not for the person", draft.recipient);
+            let text = format!("addressed to {}, so it is not shown to you", draft.recipient);
             return orders.push(Order::AddTrailStep { id, text });
         }
         let (place, how) = match self.surfaces.resolve(&incoming.caller) {
             Some(resolved) => (resolved.place, resolved.how),
             None => (
                 Place::own_workspace(draft.scope.as_str()),
-                "nothing said where, so its repository's workspace",
+                "no terminal or workspace given, so it belongs to its repository's workspace",
             ),
         };
-        let mut steps = vec![format!("arrived from {}; {how}", draft.sender)];
+        let mut steps = vec![format!("received from {}; {how}", draft.sender)];
         let report = EventReport {
             id: Some(id.clone()),
             title: draft.title.clone(),
@@ -43,14 +42,12 @@ impl Engine {
         let replaces = match self.window.observe(now.mono, &place, report) {
             DuplicateVerdict::New | DuplicateVerdict::Replaces { older: None } => None,
             DuplicateVerdict::Duplicate { of } => {
-                let of = of.map_or_else(|| "what its terminal told".to_owned(), |of| of.to_string());
-                return orders.push(Order::AddTrailStep {
-                    id,
-                    text: format!("the same event as {of}, which says as much"),
-                });
+                let of = of.map_or_else(|| "its terminal's notification".to_owned(), |of| of.to_string());
+                return orders
+                    .push(Order::AddTrailStep { id, text: format!("duplicate of {of}: not shown again") });
             }
             DuplicateVerdict::Replaces { older: Some(older) } => {
-                steps.push(format!("the same event as {older}, and says more: takes its place"));
+                steps.push(format!("same event as {older} with more detail: replaces it"));
                 Some(older)
             }
         };
@@ -59,9 +56,9 @@ impl Engine {
         if let Some((older, why)) = displaced {
             let text = match why {
                 Displaced::ByNewer => {
-                    format!("a newer one of the same surface, {id}, came before it was shown")
+                    format!("replaced by a newer notification of the same surface, {id}, before it was shown")
                 }
-                Displaced::QueueFull => "too many waited to be decided: it was not shown".to_owned(),
+                Displaced::QueueFull => "not shown: too many notifications were waiting".to_owned(),
             };
             orders.push(Order::AddTrailStep { id: older.incoming.message.id, text });
         }

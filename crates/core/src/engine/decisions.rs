@@ -64,7 +64,7 @@ impl Engine {
                     let id = running.arrival.item.incoming.message.id;
                     orders.push(Order::AddTrailStep {
                         id,
-                        text: "its place was cleared before it was decided".to_owned(),
+                        text: "cancelled: its workspace or surface was cleared first".to_owned(),
                     });
                 }
             }

@@ -18,7 +18,7 @@ impl Engine {
         else {
             return;
         };
-        self.read(now, &Place::surface(workspace, surface), "the person looked at the pane", orders);
+        self.read(now, &Place::surface(workspace, surface), "you looked at the pane", orders);
     }
 
     pub(super) fn read(&mut self, now: Now, place: &Place, why: &str, orders: &mut Vec<Order>) {
@@ -30,7 +30,7 @@ impl Engine {
     pub(super) fn clear(&mut self, now: Now, place: &Place, orders: &mut Vec<Order>) {
         let generation = self.fence.raise(place);
         for candidate in self.queue.discard(place, generation) {
-            let text = "its place was cleared before it was decided".to_owned();
+            let text = "cancelled: its workspace or surface was cleared first".to_owned();
             orders.push(Order::AddTrailStep { id: candidate.incoming.message.id, text });
         }
         for record in self.attention.clear(place) {

@@ -35,9 +35,7 @@ impl Engine {
         );
         if now.wall_ms.saturating_sub(message.unix_ms) > MAX_AGE_MS && !plan.fallback_groups.is_empty() {
             plan.fallback_groups.clear();
-            plan.why.push(
-                "it was sent long before anybody took it: remembered, and shown nowhere else".to_owned(),
-            );
+            plan.why.push("sent long before the hub processed it: listed, but not shown".to_owned());
         }
         let text = &envelope.notification;
         let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
@@ -51,7 +49,7 @@ impl Engine {
         record.open_question = message.draft.question_id.clone().filter(|_| kind == Kind::Question);
         record.is_read = !plan.unread;
         record.pane_flash = plan.flash;
-        let decided = format!("decided: {}", envelope.effects.names().join(", "));
+        let decided = format!("effects: {}", envelope.effects.names().join(", "));
         for step in steps.into_iter().chain(plan.why).chain([decided]) {
             record.trail.add(now.wall_ms, step);
         }

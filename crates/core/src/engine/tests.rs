@@ -142,7 +142,7 @@ fn a_duplicate_within_the_window_is_dropped_or_replaces_the_earlier_one() {
     let same = engine.handle(at(100), message(2, "a", "needs you"));
     assert!(
         words(&same).is_empty()
-            && matches!(&same[0], Order::AddTrailStep { text, .. } if text.contains("same event"))
+            && matches!(&same[0], Order::AddTrailStep { text, .. } if text.contains("duplicate of"))
     );
     let mut richer = incoming(3, "a", "needs you");
     richer.message.draft.title = Some("Claude Code".into());

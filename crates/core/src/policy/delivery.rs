@@ -120,8 +120,7 @@ pub(crate) fn plan_delivery(
         ..DeliveryPlan::default()
     };
     if seen {
-        plan.why
-            .push("the person is looking at it: recorded as read, no popup, no sound, no webhook".to_owned());
+        plan.why.push("you are looking at it: recorded as read, no popup, no sound, no webhook".to_owned());
     }
     if effects.desktop && !seen {
         plan.fallback_groups.extend(popups(popup).iter().map(|channels| channels.to_vec()));

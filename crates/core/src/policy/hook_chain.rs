@@ -94,7 +94,7 @@ impl HookChain {
         self.envelope.apply(patch);
         let did = if self.envelope == before { "changed nothing" } else { "changed it" };
         let switches = self.envelope.effects.names().join(", ");
-        self.steps.push(format!("hook {} {did}; on: {switches}", hook.identity.id));
+        self.steps.push(format!("hook {} {did}; effects now: {switches}", hook.identity.id));
         if stop {
             self.steps.push(format!("hook {} ended the chain", hook.identity.id));
             self.at = self.hooks.len();
@@ -119,8 +119,8 @@ impl HookChain {
             if hook.scope.as_ref().is_some_and(|scope| *scope != self.scope) {
                 // A hook of another repository.
             } else if !hook.trusted {
-                self.steps.push(format!("hook {id} is not trusted and was passed over"));
-                self.failures.push((id.clone(), "waits to be trusted: ringer trust".to_owned()));
+                self.steps.push(format!("hook {id} skipped: not trusted"));
+                self.failures.push((id.clone(), "not trusted; run: ringer trust".to_owned()));
             } else if let Some(why) = active.refusal_reason(hook) {
                 self.steps.push(format!("hook {id} was not run: {why}"));
             } else {

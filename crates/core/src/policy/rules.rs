@@ -110,7 +110,7 @@ impl Rules {
         let mut effects = Effects::default();
         let mut why = Vec::new();
         if subject.is_subagent && !self.settings.subagents {
-            return (Effects::NONE, vec!["an agent's agent: silent unless asked for".to_owned()]);
+            return (Effects::NONE, vec!["from a subagent: silent unless subagents = true".to_owned()]);
         }
         if self.settings.mute.iter().any(|mute| mute.matches(subject)) {
             effects = Effects { record: true, ..Effects::NONE };

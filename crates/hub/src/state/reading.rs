@@ -182,7 +182,7 @@ impl HubState {
     fn list_as_read(&mut self, now: Now, message: &Message) {
         let Some(record) = Record::of(message) else { return };
         let mut record = Record { is_read: true, open_question: None, ..record };
-        record.trail.add(now.wall_ms, "found in a journal that took the place of another: listed as read");
+        record.trail.add(now.wall_ms, "found in a journal that replaced another: listed as read");
         let orders = self.notifications.restore(now, vec![record.clone()], &[]);
         self.execute_orders(now, orders);
         self.save_record(now, record, true);

@@ -65,7 +65,7 @@ impl SlowHub {
     /// Lets the slow hook end. Gives the steps of a notification about the hook `format`, and what ran.
     fn go_on(&self, id: &MessageId) -> (Vec<String>, Vec<String>) {
         fs::write(self.hub.path("go"), "").expect("a file");
-        let trail = self.hub.wait_for_step(id, "decided: record");
+        let trail = self.hub.wait_for_step(id, "effects: record");
         let about = trail.into_iter().filter(|step| step.starts_with("hook format "));
         let ran = fs::read_to_string(&self.ran).unwrap_or_default();
         (about.collect(), ran.lines().map(str::to_owned).collect())
@@ -90,7 +90,7 @@ fn another_program_of_the_same_position_and_id_does_not_run() {
     assert!(trail[0].starts_with("hook format changed nothing"), "{trail:?}");
     assert_eq!(ran, ["trusted"]);
     let (trail, ran) = slow.go_on(&second);
-    assert_eq!(trail, ["hook format is not trusted and was passed over"]);
+    assert_eq!(trail, ["hook format skipped: not trusted"]);
     assert_eq!(ran, ["trusted"]);
 }
 
@@ -138,7 +138,7 @@ fn trust_that_is_withdrawn_before_a_message_comes_counts_for_it() {
     Trusted::default().save(&trust_file(slow.hub.home())).expect("it is written");
     let id = slow.send(&one, "s2");
     let (trail, ran) = slow.go_on(&id);
-    assert_eq!(trail, ["hook format is not trusted and was passed over"]);
+    assert_eq!(trail, ["hook format skipped: not trusted"]);
     assert_eq!(ran, ["trusted"]);
 }
 

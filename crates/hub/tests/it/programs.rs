@@ -59,7 +59,7 @@ fn a_webhook_is_called_and_called_again() {
         let body: Value = serde_json::from_str(&told.body).expect("JSON");
         assert!(body.to_string().contains("hello"), "{body}");
     }
-    hub.wait_for_step(&id, "webhook: told phone");
+    hub.wait_for_step(&id, "webhook: sent to phone");
     let status = hub.append(&Draft { tag: Tag::Notice(Kind::Status), ..draft("nobody asked") });
     hub.wait_for_step(&status, "webhook: no webhook wants this kind");
     assert!(sent.try_recv().is_err());

@@ -326,7 +326,7 @@ fn a_strangers_hub_is_not_believed() {
 fn requests_alone_do_not_touch_the_database() {
     let hub = TestHub::start("");
     let id = hub.send("hello");
-    hub.wait_for_step(&id, "decided: ");
+    hub.wait_for_step(&id, "effects: ");
     let database = || fs::read(hub.home().database()).expect("a database");
     let before = database();
     for _ in 0..100 {
@@ -334,7 +334,7 @@ fn requests_alone_do_not_touch_the_database() {
     }
     assert!(database() == before, "the log was copied into it");
     let rings: Vec<_> = (0..20).map(|number| hub.send(&number.to_string())).collect();
-    hub.wait_for_step(rings.last().expect("one"), "decided: ");
+    hub.wait_for_step(rings.last().expect("one"), "effects: ");
     until("the log is copied into it", || {
         hub.call("ping", &Value::Null);
         database() != before

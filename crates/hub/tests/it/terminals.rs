@@ -92,7 +92,7 @@ fn a_terminal_that_is_somebody_elses_by_now_is_left_alone() {
     message.origin.surface = Some(format!("tty:{}@1", terminal.tty));
     let id = hub.append(&message);
     let trail = hub.wait_for_step(&id, "terminal failed: ");
-    assert!(trail.iter().any(|step| step.contains("is another terminal by now")), "{trail:?}");
+    assert!(trail.iter().any(|step| step.contains("is now another terminal")), "{trail:?}");
     assert!(terminal.told().is_empty());
 }
 

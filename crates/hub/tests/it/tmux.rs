@@ -104,7 +104,7 @@ fn what_an_earlier_hub_heard_of_is_found_again() {
     let server = tmux.tell(&["display-message", "-p", "#{pid}"]);
     let pane = tmux.tell(&["new-window", "-d", "-P", "-F", "#{pane_id}", "sleep 1000"]);
     let id = hub.append(&tmux.says(&pane, &server));
-    hub.wait_for_step(&id, "decided: ");
+    hub.wait_for_step(&id, "effects: ");
     hub.end();
     hub.begin();
     assert_ne!(tmux.looked_at(), format!("one {pane}"));

@@ -56,7 +56,7 @@ pub(crate) fn quarantine<S: Schema>(
 /// Creates a database where there is none. The log of one whose file was removed is quarantined: SQLite would read it as the
 /// log of the new one.
 pub(crate) fn begin<S: Schema>(home: &Home, lock_timeout: LockTimeout) -> Result<Option<Repair>, Error> {
-    home.make_directories().map_err(|error| home.error("making the home", error))?;
+    home.make_directories().map_err(|error| home.error("cannot create the state directory", error))?;
     quarantine::<S>(home, lock_timeout, None)
 }
 

@@ -40,7 +40,7 @@ impl HubLock {
             consumer: CONSUMER.to_owned(),
             scope: EVERYWHERE.to_owned(),
         };
-        home.make_directories().map_err(|error| home.error("making the home", error))?;
+        home.make_directories().map_err(|error| home.error("cannot create the state directory", error))?;
         match Doorbell::create(home, doorbell::HUB, &owner, Some(Instant::now() + ACQUIRE_WITHIN)) {
             Ok(bell) => Ok(Some(Self(bell))),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(None),

@@ -67,7 +67,7 @@ impl Waiter {
         };
         // The directories may have been removed since the journal was opened.
         let made = journal.home.make_directories();
-        made.map_err(|error| journal.home.error("making the home", error))?;
+        made.map_err(|error| journal.home.error("cannot create the state directory", error))?;
         let bell = Doorbell::create(&journal.home, &IdSource::now().name(), &owner, None)
             .map_err(|error| journal.home.error("hanging a doorbell", error))?;
         let home = journal.home.clone();

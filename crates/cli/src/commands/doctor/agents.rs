@@ -32,9 +32,9 @@ fn heard() -> Vec<(String, i64)> {
 fn row(client: Client, heard: Option<&(String, i64)>) -> Row {
     let part = format!("agent {client}");
     let setup = format!("ringer setup {client}");
-    let called = heard.map(|(_, unix_ms)| format!("it last called {}", Clock::local().short(*unix_ms)));
+    let called = heard.map(|(_, unix_ms)| format!("last event {}", Clock::local().short(*unix_ms)));
     match looked_at(client) {
-        Ok(Look::Elsewhere) => Row::warn(part, "its hooks do not call this ringer").fix(setup),
+        Ok(Look::Elsewhere) => Row::warn(part, "hooks are missing or call another ringer binary").fix(setup),
         // Somebody wants it otherwise, and nothing is broken by that.
         Ok(Look::Taken(what)) => Row::warn(part, what).fix(TAKEN),
         Ok(Look::SetUp { notes, obstacle: Some(Obstacle { kind, note }) }) => {
@@ -47,12 +47,13 @@ fn row(client: Client, heard: Option<&(String, i64)>) -> Row {
             }
         }
         Ok(Look::SetUp { notes, obstacle: None }) => {
-            let untested = if client.is_tested() { "" } else { "; untested, made from its documents" };
+            let untested =
+                if client.is_tested() { "" } else { "; experimental (written from its docs, not tested)" };
             match called {
                 Some(called) => Row::ok(part, format!("set up{notes}{untested}; {called}")),
                 // aider sends messages and has no hooks, so it never calls.
                 None if client == Client::Aider => Row::ok(part, format!("set up{notes}{untested}")),
-                None => Row::ok(part, format!("set up{notes}{untested}; it has not called yet"))
+                None => Row::ok(part, format!("set up{notes}{untested}; no event received yet"))
                     .fix(format!("start {client} once, then run ringer doctor again")),
             }
         }

@@ -36,25 +36,27 @@ pub(super) fn hub(home: &Home) -> Row {
     };
     let (version, own) = (status["version"].as_str().unwrap_or_default(), env!("CARGO_PKG_VERSION"));
     if version != own {
-        return Row::warn(part, format!("runs and answers, but is version {version}, and this is {own}"))
+        return Row::warn(part, format!("running, but version {version}; this is {own}"))
             .fix("ringer hub stop   # the next message starts the new one");
     }
-    Row::ok(part, format!("runs and answers, version {version}"))
+    Row::ok(part, format!("running, version {version}"))
 }
 
 fn no_hub(home: &Home) -> Row {
     let part = "hub";
     match HubLock::owner(home) {
-        Some(holder) => {
-            Row::broken(part, format!("one has the lock (pid {}) but cannot be reached", holder.pid))
-                .fix(format!("kill {}", holder.pid))
-        }
+        Some(holder) => Row::broken(part, format!("pid {} holds the lock but cannot be reached", holder.pid))
+            .fix(format!("kill {}", holder.pid)),
         None if hub_client::may_start() => match hub_client::last_failure(home) {
-            Some(failure) => Row::broken(part, format!("none runs: {}", hub_client::failure_text(&failure)))
-                .fix("ringer hub start --foreground"),
-            None => Row::ok(part, "none runs; the next message starts one"),
+            Some(failure) => {
+                Row::broken(part, format!("not running: {}", hub_client::failure_text(&failure)))
+                    .fix("ringer hub start --foreground")
+            }
+            None => Row::ok(part, "not running; the next message starts it"),
         },
-        None => Row::warn(part, "none runs, and RINGER_HUB=off forbids to start one").fix("unset RINGER_HUB"),
+        None => {
+            Row::warn(part, "not running, and RINGER_HUB=off prevents starting it").fix("unset RINGER_HUB")
+        }
     }
 }
 
@@ -77,9 +79,10 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
     let row = Row::ok(
         part,
         format!(
-            "{} holds {} messages, schema {}; {}",
+            "{}: {} {}, schema {}; {}",
             home.database().display(),
             stats.messages,
+            if stats.messages == 1 { "message" } else { "messages" },
             stats.schema,
             listeners(&stats.listeners.iter().map(|own| own.owner.consumer.as_str()).collect::<Vec<_>>())
         ),
@@ -99,7 +102,7 @@ fn repaired(home: &Home, journal: &mut Journal) -> Vec<Row> {
     let row = |repair: RepairView| {
         let row = Row::warn("damage", repair.words);
         match repair.aside {
-            Some(aside) => row.fix(format!("rm {aside}*   # when you do not need it any more")),
+            Some(aside) => row.fix(format!("rm {aside}*   # when you no longer need it")),
             None => row,
         }
     };
@@ -119,11 +122,11 @@ fn spool(home: &Home, journal: &mut Journal) -> Option<Row> {
     } else {
         Row::warn("hook events", words)
     };
-    Some(row.fix("ringer status   # takes in what waits"))
+    Some(row.fix("ringer status   # stores the waiting events"))
 }
 
 fn listeners(names: &[&str]) -> String {
-    if names.is_empty() { "nobody listens".to_owned() } else { format!("listening: {}", names.join(", ")) }
+    if names.is_empty() { "no listeners".to_owned() } else { format!("listeners: {}", names.join(", ")) }
 }
 
 /// There is none, which is fine as long as one can be made.
@@ -131,10 +134,10 @@ fn not_yet(home: &Home) -> Row {
     let existing = home.path().ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
     match try_writing(existing) {
         Ok(()) => {
-            Row::ok("journal", format!("none yet; the first message makes it in {}", home.path().display()))
+            Row::ok("journal", format!("none yet; the first message creates it in {}", home.path().display()))
         }
         Err(error) => {
-            Row::broken("journal", format!("none yet, and {} cannot be written: {error}", existing.display()))
+            Row::broken("journal", format!("none yet, and {} is not writable: {error}", existing.display()))
                 .fix("RINGER_HOME=/some/directory ringer …")
         }
     }
@@ -154,8 +157,10 @@ fn try_writing(directory: &Path) -> io::Result<()> {
 
 fn cannot_write(home: &Path, error: &io::Error) -> Row {
     let fix = match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => format!("make room: df -h {}", home.display()),
-        _ => "ringer notify hello   # says what to allow".to_owned(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            format!("df -h {}   # free some space", home.display())
+        }
+        _ => "ringer notify hello   # shows what to allow".to_owned(),
     };
     Row::broken(
         "journal",
@@ -173,8 +178,10 @@ fn dead_letters(home: &Home) -> Vec<Row> {
         Ok(letters) if letters.is_empty() => return vec![Row::ok("dead letters", "none")],
         Ok(letters) => letters,
         Err(error) => {
-            let row = Row::broken("hub memory", format!("{error}; no hub can run with it"));
-            return vec![row.fix("upgrade ringer, or move it away: only what is on the list is in it")];
+            let row = Row::broken("hub memory", format!("{error}; the hub cannot start with it"));
+            return vec![
+                row.fix("upgrade ringer, or move the file away: it holds only the list of notifications"),
+            ];
         }
     };
     let clock = Clock::local();

@@ -28,7 +28,7 @@ pub(super) fn begin(programs: Vec<Named>, send: bool, patience: Duration) -> Vec
 
 fn hook(part: String, entry: &HookEntry, trusted: bool, send: bool) -> Row {
     if !entry.enabled {
-        return Row::ok(part, "is switched off");
+        return Row::ok(part, "disabled");
     }
     let row = look(part.clone(), &entry.command, trusted, entry.source.directory());
     if send && row.verdict == Verdict::Ok { send::hook(part, entry) } else { row }
@@ -38,11 +38,10 @@ fn watch(entry: &Watch, trusted: bool) -> Row {
     let row = look("watch".to_owned(), &entry.command, trusted, entry.source.directory());
     let lost = entry.paths.iter().find(|path| path.parent().is_none_or(|parent| !parent.is_dir()));
     match lost {
-        Some(path) if row.verdict == Verdict::Ok => Row::warn(
-            "watch",
-            format!("nothing can be seen of {}: its directory is not there", path.display()),
-        )
-        .fix("make the directory, then touch the settings"),
+        Some(path) if row.verdict == Verdict::Ok => {
+            Row::warn("watch", format!("cannot watch {}: its directory does not exist", path.display()))
+                .fix("create the directory, then save the config file again")
+        }
         _ => row,
     }
 }
@@ -64,12 +63,12 @@ pub(super) fn find(command: &[String]) -> Result<PathBuf, String> {
         return if is_program(&file) {
             Ok(file)
         } else if file.exists() {
-            Err(format!("{name:?} is there, but cannot be run"))
+            Err(format!("{name:?} cannot be executed"))
         } else {
-            Err(format!("{name:?} is not there"))
+            Err(format!("{name:?} does not exist"))
         };
     }
-    on_path(&search_path(), name).ok_or_else(|| format!("{name:?} is not on the PATH"))
+    on_path(&search_path(), name).ok_or_else(|| format!("{name:?} is not on PATH"))
 }
 
 /// The first program of that name on a search path.
@@ -92,8 +91,8 @@ mod tests {
     fn programs_are_found_as_they_would_be_run() {
         let words = |name: &str| find(&[name.to_owned()]);
         assert_eq!(words("/bin/sh"), Ok(PathBuf::from("/bin/sh")));
-        assert_eq!(words("/bin"), Err("\"/bin\" is there, but cannot be run".to_owned()));
-        assert_eq!(words("/nowhere/x"), Err("\"/nowhere/x\" is not there".to_owned()));
+        assert_eq!(words("/bin"), Err("\"/bin\" cannot be executed".to_owned()));
+        assert_eq!(words("/nowhere/x"), Err("\"/nowhere/x\" does not exist".to_owned()));
         assert!(words("no-such-program-anywhere").is_err() && find(&[]).is_err());
         assert_eq!(on_path(OsStr::new("/nowhere:/bin"), "sh"), Some(PathBuf::from("/bin/sh")));
         assert_eq!(on_path(OsStr::new("relative:"), "sh"), None);

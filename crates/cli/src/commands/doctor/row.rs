@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_term::sanitise_line_before;
+use ringer_term::sanitise_line;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -22,11 +22,11 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    fn word(self) -> &'static str {
+    fn sign(self) -> char {
         match self {
-            Self::Ok => "ok",
-            Self::Warn => "warn",
-            Self::Broken => "broken",
+            Self::Ok => '✓',
+            Self::Warn => '!',
+            Self::Broken => '✗',
         }
     }
 }
@@ -61,11 +61,11 @@ impl Row {
         Self { fix: Some(fix.into()), ..self }
     }
 
-    /// As one safe line: what is told may come from files, programs and servers.
-    pub(super) fn line(&self) -> String {
-        let fix = self.fix.as_ref().map(|fix| format!("; fix: {fix}")).unwrap_or_default();
-        let line = format!("{:<6}  {:<12}  {}", self.verdict.word(), self.part, self.what);
-        sanitise_line_before(&line, &fix)
+    /// One safe line, and a second one with the fix: the texts may come from files, programs and servers.
+    pub(super) fn lines(&self) -> String {
+        let line = sanitise_line(&format!("{} {:<14}  {}", self.verdict.sign(), self.part, self.what));
+        let fix = self.fix.as_ref().map(|fix| sanitise_line(&format!("{:18}fix: {fix}", "")));
+        [line].into_iter().chain(fix).map(|line| format!("  {line}\n")).collect()
     }
 }
 
@@ -101,7 +101,7 @@ impl Check {
                 vec![Row::broken(self.part, format!("no answer within {:?}", self.patience))]
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                vec![Row::broken(self.part, "the check broke off")]
+                vec![Row::broken(self.part, "the check crashed")]
             }
         }
     }
@@ -119,12 +119,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_one_safe_line() {
-        let row = Row::warn("hook x", "says \u{1b}[2K\nhello").fix("ringer trust");
-        let line = row.line();
-        assert!(line.starts_with("warn    hook x        says "), "{line:?}");
-        assert!(line.ends_with("hello; fix: ringer trust"), "{line:?}");
-        assert!(!line.contains('\u{1b}') && !line.contains('\n'), "{line:?}");
+    fn a_row_is_one_safe_line_and_one_for_its_fix() {
+        let row = Row::warn("hook x", "says \u{1b}[2K\nhello").fix("ringer \ntrust");
+        let text = row.lines();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("  ! hook x          says ") && lines[0].ends_with("hello"), "{text:?}");
+        assert_eq!(lines[1..], ["                    fix: ringer  trust"]);
+        assert!(!text.contains('\u{1b}'), "{text:?}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) fn note() -> Note {
         sender: Sender::system(),
         title: "Ringer".to_owned(),
         subtitle: String::new(),
-        body: "ringer doctor: this way works".to_owned(),
+        body: "ringer doctor: this channel works".to_owned(),
         workspace: WorkspaceId::new("doctor"),
         surface: None,
     }
@@ -44,7 +44,7 @@ pub(super) fn desktop(bus: Option<String>) -> Result<String, Error> {
     wait(async {
         let (desktop, _events) = Desktop::new(bus, Vec::new(), PATIENCE / 2);
         let shown = desktop.show(Popup::of(&note())).await?;
-        Ok(format!("a popup is shown, number {}", shown.number))
+        Ok(format!("showed popup {}", shown.number))
     })
 }
 
@@ -131,7 +131,7 @@ fn changes(before: &Envelope, after: &Envelope, stops: bool) -> String {
             other.map(|(name, value): (&String, &Value)| format!("{name} = {value}"))
         })
         .collect();
-    let stop = if stops { ", and no hook after it is asked" } else { "" };
+    let stop = if stops { ", and skipped the hooks after it" } else { "" };
     if changed.is_empty() {
         format!("changed nothing{stop}")
     } else {

@@ -34,7 +34,7 @@ impl Settings {
         let mut rows = Vec::new();
         let config = match config::user_config(&environment) {
             None => {
-                rows.push(Row::ok("config", "nothing says where it is, so all is at its default"));
+                rows.push(Row::ok("config", "no config directory is known; using defaults"));
                 Config::default()
             }
             Some((path, Ok(config))) => {
@@ -73,8 +73,8 @@ impl Settings {
 }
 
 fn fine(path: &Path) -> Row {
-    let there = if path.exists() { "is fine" } else { "is not there, so all is at its default" };
-    Row::ok("config", format!("{} {there}", path.display()))
+    let there = if path.exists() { "ok" } else { "no config file; using defaults" };
+    Row::ok("config", format!("{}: {there}", path.display()))
 }
 
 fn problems(errors: ConfigErrors) -> impl Iterator<Item = Row> {

@@ -28,17 +28,17 @@ pub(super) fn rows(config: &Config, send: bool) -> Vec<Row> {
 fn terminal(detection: &Detection, choice: &MethodChoice) -> Row {
     let name = detection.terminal.as_deref().unwrap_or("unknown");
     let what = format!(
-        "{name} ({}), told through {}: {}",
+        "{name} ({}), notified through {}: {}",
         detection.evidence,
         choice.method.as_str(),
         choice.reason
     );
     if OpenOptions::new().write(true).open("/dev/tty").is_err() {
-        let what = format!("none here to show anything in ({})", detection.evidence);
+        let what = format!("no terminal to show notifications in ({})", detection.evidence);
         return Row::warn("terminal", what).fix("run ringer doctor in a terminal");
     }
     match choice.method {
-        Method::Disabled => Row::ok("terminal", format!("{name}, told nothing: {}", choice.reason)),
+        Method::Disabled => Row::ok("terminal", format!("{name}, notifications off: {}", choice.reason)),
         Method::NoMethodAvailable => Row::warn("terminal", what).fix("set preferred_channel = \"auto\""),
         // A bell says nothing of what happened; tmux's part in it has a row of its own.
         Method::TerminalBell if detection.multiplexers.is_empty() => Row::warn("terminal", what).fix(
@@ -56,23 +56,24 @@ fn multiplexer(detection: &Detection, choice: &MethodChoice) -> Row {
     match (detection.multiplexers.first(), &detection.outer) {
         (None, _) => Row::ok(part, "none"),
         (Some(Multiplexer::Tmux), Some(outer)) => match outer.passthrough {
-            Passthrough::Off => {
-                Row::warn(part, format!("{names}, and allow-passthrough is off: only a bell gets out"))
-                    .fix("tmux set -g allow-passthrough on")
-            }
+            Passthrough::Off => Row::warn(
+                part,
+                format!("{names}, and allow-passthrough is off: only a bell reaches the terminal"),
+            )
+            .fix("tmux set -g allow-passthrough on"),
             Passthrough::Visible => Row::ok(
                 part,
-                format!("{names}, allow-passthrough on: what is in view gets out (all: every window does)"),
+                format!("{names}, allow-passthrough on: visible windows only (all: every window)"),
             ),
             Passthrough::All => Row::ok(part, format!("{names}, allow-passthrough all")),
         },
         (Some(Multiplexer::Tmux), None) => {
-            Row::warn(part, format!("{names}, but it does not answer; TMUX may be a stale one"))
+            Row::warn(part, format!("{names}, but tmux does not answer; TMUX may be stale"))
                 .fix("tmux display-message -p hello")
         }
         (Some(_), _) if choice.method == Method::TerminalBell => {
-            Row::warn(part, format!("{names}, which hides the terminal around it: only a bell gets out"))
-                .fix("set preferred_channel to what that terminal knows: kitty, iterm2, ghostty")
+            Row::warn(part, format!("{names}, which hides the outer terminal: only a bell reaches it"))
+                .fix("set preferred_channel to what that terminal supports: kitty, iterm2, ghostty")
         }
         (Some(_), _) => Row::ok(part, names),
     }

@@ -1,4 +1,4 @@
-//! The ways out: desktop, sound, command, webhooks.
+//! The channels: desktop, sound, command, webhooks.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(super) fn begin(config: &Config, send: bool, patience: Duration) -> Vec<Chec
         checks.push(Check::begin(part.clone(), patience, move || vec![webhook(part, &entry, send)]));
     }
     if config.webhooks.is_empty() {
-        checks.push(Check::begin("webhook", patience, || vec![Row::ok("webhook", "none is set up")]));
+        checks.push(Check::begin("webhook", patience, || vec![Row::ok("webhook", "not configured")]));
     }
     checks
 }
@@ -46,7 +46,7 @@ fn desktop(popup: PopupMode, send: bool) -> Row {
     // With `auto` the terminal takes its place, so nothing is lost.
     let bad = |what: String| {
         if popup == PopupMode::Auto {
-            Row::warn(part, what + "; the terminal is told instead")
+            Row::warn(part, what + "; using the terminal instead")
         } else {
             Row::broken(part, what)
         }
@@ -54,8 +54,8 @@ fn desktop(popup: PopupMode, send: bool) -> Row {
     let hub = match HubView::ask() {
         Ok(hub) => hub,
         Err(error) => {
-            let what = format!("{error}, so it cannot say who shows its popups");
-            return Row::warn(part, what).fix("mend the hub first");
+            let what = format!("{error}, so its popups cannot be checked");
+            return Row::warn(part, what).fix("ringer hub status");
         }
     };
     // What is sent goes where the hub's popups go.
@@ -69,16 +69,16 @@ fn desktop(popup: PopupMode, send: bool) -> Row {
     }
     if let Some(HubView { bus, server, .. }) = hub {
         return match server {
-            Ok(who) => Row::ok(part, format!("{who}, says the hub; ringer doctor --send shows one")),
-            Err(why) if bus.is_none() => bad(format!("{why}, says the hub")).fix(NO_BUS),
-            Err(why) => bad(format!("{why}, says the hub")).fix(NO_SERVER),
+            Ok(who) => Row::ok(part, format!("{who} (reported by the hub); test with: ringer doctor --send")),
+            Err(why) if bus.is_none() => bad(format!("{why} (reported by the hub)")).fix(NO_BUS),
+            Err(why) => bad(format!("{why} (reported by the hub)")).fix(NO_SERVER),
         };
     }
     let Some(bus) = bus.or_else(|| cfg!(target_os = "macos").then(String::new)) else {
         return bad("no session bus: DBUS_SESSION_BUS_ADDRESS is not set".to_owned()).fix(NO_BUS);
     };
     match send::describe_desktop(&bus) {
-        Ok(who) => Row::ok(part, format!("{who}; ringer doctor --send shows one")),
+        Ok(who) => Row::ok(part, format!("{who}; test with: ringer doctor --send")),
         Err(error @ Error::NoBus(_)) => bad(error.to_string()).fix(NO_BUS),
         Err(error) => bad(error.to_string()).fix(NO_SERVER),
     }
@@ -96,14 +96,14 @@ fn sound(wanted: &Sound, send: bool) -> Row {
     let row = match wanted {
         Sound::Off => return Row::ok(part, "off"),
         Sound::File(file) if !file.is_file() => {
-            return Row::broken(part, format!("{} is not there", file.display()))
+            return Row::broken(part, format!("{} does not exist", file.display()))
                 .fix("correct notify.sound, or set it to true");
         }
         Sound::File(file) => format!("{}, played", file.display()),
         Sound::Theme => "the theme's, played".to_owned(),
     };
     let Some(player) = delivery_setup::sound(wanted).player(&hub_view::search_path()) else {
-        return Row::broken(part, "there is no program that plays it")
+        return Row::broken(part, "no program found to play it")
             .fix("install pw-play, paplay or canberra-gtk-play, or set notify.sound = false");
     };
     if !send {
@@ -119,7 +119,7 @@ fn sound(wanted: &Sound, send: bool) -> Row {
 
 fn command(run: Option<PersonCommand>, send: bool) -> Row {
     let part = "command";
-    let Some(run) = run else { return Row::ok(part, "none is set up") };
+    let Some(run) = run else { return Row::ok(part, "not configured") };
     let program = match find(&run.argv) {
         Ok(program) => program,
         Err(why) => return Row::broken(part, why).fix("install it, chmod +x it, or correct notify.command"),
@@ -146,16 +146,16 @@ fn webhook(part: String, entry: &Webhook, send: bool) -> Row {
     if !send {
         return Row::ok(
             part,
-            format!("{} at {host} is set up; ringer doctor --send calls it", entry.kind.as_str()),
+            format!("{} at {host} is configured; test with: ringer doctor --send", entry.kind.as_str()),
         );
     }
     match send::webhook(webhook) {
-        Ok(()) => Row::ok(part, format!("{host} took it")),
+        Ok(()) => Row::ok(part, format!("{host} accepted it")),
         Err(error @ Error::Secret { .. }) => {
             Row::broken(part, error.to_string()).fix("correct the secret_file")
         }
         Err(error) => Row::broken(part, error.to_string())
-            .fix(format!("see whether {host} is up, and the url and token right")),
+            .fix(format!("check that {host} is up and that url and token are correct")),
     }
 }
 

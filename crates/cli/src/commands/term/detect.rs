@@ -78,15 +78,14 @@ fn format_text(report: &Report<'_>) -> String {
     let mut lines = vec![
         ("terminal", report.terminal.unwrap_or("unknown").to_owned()),
         ("version", report.version.clone().unwrap_or_else(|| "unknown".to_owned())),
-        ("evidence", format!("row {}: {}", report.row, report.evidence)),
+        ("detected by", report.evidence.to_owned()),
         ("inside", inside),
     ];
     if let Some(outer) = report.outer {
         let passthrough = report.outer_passthrough.unwrap_or("unknown");
-        lines.push(("around that", format!("{outer} (tmux allow-passthrough: {passthrough})")));
+        lines.push(("outer terminal", format!("{outer} (tmux allow-passthrough: {passthrough})")));
     }
     lines.push(("ssh", if report.ssh { "yes" } else { "no" }.to_owned()));
     lines.push(("channel", format!("{}: {}", report.channel, report.channel_reason)));
-    lines.push(("compatible", report.compatible_channel.to_owned()));
-    lines.into_iter().map(|(name, value)| format!("{name:<12} {}\n", sanitise_line(&value))).collect()
+    lines.into_iter().map(|(name, value)| format!("{name:<14} {}\n", sanitise_line(&value))).collect()
 }

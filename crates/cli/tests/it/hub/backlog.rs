@@ -66,7 +66,7 @@ fn requests_are_answered_and_the_hub_ends_while_it_reads_a_long_backlog() {
     let (_, told) = check(&mut world.ringer(&["list"]), 0);
     assert!(told.contains("the hub is still processing") && told.contains("older messages"), "{told}");
     let status = world.run(&["status"]);
-    assert!(status.contains(&format!("pid {first}, still reading")), "{status}");
+    assert!(status.contains(&format!("pid {first}, still processing")), "{status}");
     assert!(world.run(&["hub", "status"]).contains("messages not processed yet"));
 
     // Told to end by a signal, and by a request: each time in the middle.

@@ -62,7 +62,7 @@ fn the_list_without_a_hub_has_what_came_since() {
     let id = json(&waiting)["id"].as_str().expect("an id").to_owned();
     assert_eq!((&why(&id)["taken"], &why(&id)["notification"]), (&false.into(), &Value::Null));
     let (words, _) = check(&mut off(&world, &["why", &id]), 0);
-    assert!(words.contains("no hub has taken it yet: ringer hub start"), "{words}");
+    assert!(words.contains("not processed by the hub yet; start it with: ringer hub start"), "{words}");
     assert_eq!(why(&taken)["notification"]["is_read"], true, "what the last hub wrote down is there");
     assert!(why(&taken)["trail"].as_array().is_some_and(|trail| trail.len() >= 3));
 }

@@ -48,7 +48,7 @@ fn the_doctor_asks_the_hub_for_its_desktop() {
     command.env("DBUS_SESSION_BUS_ADDRESS", &address);
     let (verdict, what) = part(&mut command, "desktop");
     assert_eq!(verdict, "broken");
-    assert!(what.contains("no session bus") && what.ends_with("says the hub"), "{what}");
+    assert!(what.contains("no session bus") && what.ends_with("(reported by the hub)"), "{what}");
     world.run(&["hub", "stop"]);
     let mut command = world.ringer::<&str>(&[]);
     command.env("DBUS_SESSION_BUS_ADDRESS", &address).env("RINGER_HUB", "off");
@@ -68,5 +68,5 @@ fn the_doctor_looks_for_programs_where_the_hub_does() {
     let mut command = world.ringer::<&str>(&[]);
     command.env("PATH", format!("{}:{path}", directory.display()));
     let (verdict, what) = part(&mut command, "command");
-    assert_eq!((verdict.as_str(), what.as_str()), ("broken", "\"only-here\" is not on the PATH"));
+    assert_eq!((verdict.as_str(), what.as_str()), ("broken", "\"only-here\" is not on PATH"));
 }

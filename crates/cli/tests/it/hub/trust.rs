@@ -49,7 +49,7 @@ fn an_untrusted_program_of_another_worktree_never_takes_the_place_of_a_trusted_o
     let second = notify(&world, &two, "s2");
     until("the second is with the slow hook", || started() == 2);
     fs::write(place.join("go"), "").expect("a file");
-    let decided = |id: &str| trail(&world, id).iter().any(|step| step.starts_with("decided: "));
+    let decided = |id: &str| trail(&world, id).iter().any(|step| step.starts_with("effects: "));
     until("both are decided", || decided(&first) && decided(&second));
 
     assert_eq!(fs::read_to_string(&ran).expect("one ran"), "trusted\n");
@@ -58,5 +58,5 @@ fn an_untrusted_program_of_another_worktree_never_takes_the_place_of_a_trusted_o
         steps.collect::<Vec<_>>()
     };
     assert!(about(&first)[0].starts_with("hook format changed nothing"), "{:?}", about(&first));
-    assert_eq!(about(&second), ["hook format is not trusted and was passed over"]);
+    assert_eq!(about(&second), ["hook format skipped: not trusted"]);
 }
