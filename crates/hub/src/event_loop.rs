@@ -303,8 +303,8 @@ impl EventLoop {
                 Action::RetryProcessEnd(agent) => self.tell_of_end(agent, tokio::time::sleep(RETRY_AFTER)),
                 Action::SetWatches(watches) => {
                     self.watcher = match (self.watcher.take(), self.channels.inputs.upgrade()) {
-                        (Some(current), _) if !watches.is_empty() => current.set(watches),
-                        (None, Some(inputs)) if !watches.is_empty() => Watcher::begin(watches, inputs),
+                        (Some(current), _) if !watches.is_empty() => Some(current.set(watches)),
+                        (None, Some(inputs)) if !watches.is_empty() => Some(Watcher::begin(watches, inputs)),
                         _ => None,
                     };
                 }

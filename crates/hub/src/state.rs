@@ -42,7 +42,7 @@ use crate::repository_probe::ProbeResult;
 use crate::title_writer::TitleChange;
 use crate::tmux::Unreachable;
 use agents::AgentTracker;
-use deliveries::DeliveriesInFlight;
+use deliveries::Deliveries;
 use ingest::Ingest;
 pub(crate) use ingest::RETRY_AFTER;
 use journal_backlog::JournalBacklog;
@@ -60,7 +60,7 @@ pub(crate) struct HubState {
     notifications: Notifications,
     ingest: Ingest,
     journal_backlog: JournalBacklog,
-    deliveries: DeliveriesInFlight,
+    deliveries: Deliveries,
     surfaces: Surfaces,
     title_marks: TitleMarks,
     /// Changes of titles that are tried once the marks are written: a hub that ends in between would leave a mark for ever.
@@ -141,7 +141,7 @@ impl HubState {
             notifications: Notifications::new(store, settings.preferences(&config)),
             ingest: Ingest::new(position),
             journal_backlog: JournalBacklog::default(),
-            deliveries: DeliveriesInFlight::default(),
+            deliveries: Deliveries::default(),
             surfaces: Surfaces::new(extensions.hosts, config.notify.flash),
             title_marks,
             title_changes: Vec::new(),
@@ -283,6 +283,7 @@ impl HubState {
                 return self.ingest.pause(self.time.mono(now));
             }
         }
+        self.start_waiting_deliveries(now);
         for change in std::mem::take(&mut self.title_changes) {
             self.execute(Job::ChangeTitle(change));
         }

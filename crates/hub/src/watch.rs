@@ -9,7 +9,7 @@ mod poll;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ringer_deliver::{Output, Program};
@@ -32,10 +32,14 @@ const SETTLE: Duration = Duration::from_millis(200);
 /// What a command may print; more of it is not told.
 const MAX_OUTPUT: usize = 64 * 1024;
 
+/// How long the loop waits for a directory. One that hangs is watched when it answers; all others take microseconds.
+const START_WITHIN: Duration = Duration::from_millis(10);
+/// Threads that may hang at directories. With more, other watches do not begin until one of them answers.
+const MAX_HUNG: usize = 8;
+
 /// Watches files until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watcher {
-    watches: Vec<Watch>,
     next: Arc<Next>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -43,8 +47,27 @@ pub(crate) struct Watcher {
 /// Other watches, on their way to the task.
 #[derive(Debug, Default)]
 struct Next {
-    list: Mutex<Option<(Vec<Watch>, Changes)>>,
+    shared: Mutex<Shared>,
     is_there: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// What is to be watched, and how often that was set.
+    watches: Vec<Watch>,
+    revision: u64,
+    /// The revision for which the system was asked to tell of changes.
+    asked: u64,
+    /// What the system tells, for the task to take.
+    changes: Option<Changes>,
+    /// Threads that are asking.
+    asking: usize,
+}
+
+impl Next {
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Drop for Watcher {
@@ -54,25 +77,58 @@ impl Drop for Watcher {
 }
 
 impl Watcher {
-    /// Begins to watch: from here on no change is missed. Inside a tokio runtime. `None` where the system cannot.
-    pub(crate) fn begin(watches: Vec<Watch>, inputs: mpsc::Sender<Input>) -> Option<Self> {
-        let changes = Changes::begin(watches.iter().flat_map(|watch| &watch.paths))?;
+    /// Begins to watch. Inside a tokio runtime.
+    pub(crate) fn begin(watches: Vec<Watch>, inputs: mpsc::Sender<Input>) -> Self {
         let next = Arc::new(Next::default());
-        let files = Files { watches: watches.clone(), changes, due: HashMap::new(), running: None };
-        let task = tokio::spawn(files.watch(Arc::clone(&next), inputs));
-        Some(Self { watches, next, task })
+        let task = tokio::spawn(Files::default().watch(Arc::clone(&next), inputs));
+        Self { next, task }.set(watches)
     }
 
     /// Watches these instead. A watch that is among them as before goes on: its command is let run, and no change of its
-    /// files is missed. A command of any other is ended. `None` where the system cannot: then nothing is watched.
-    pub(crate) fn set(mut self, watches: Vec<Watch>) -> Option<Self> {
-        if watches != self.watches {
-            let changes = Changes::begin(watches.iter().flat_map(|watch| &watch.paths))?;
-            self.watches.clone_from(&watches);
-            *self.next.list.lock().unwrap_or_else(PoisonError::into_inner) = Some((watches, changes));
-            self.next.is_there.notify_one();
+    /// files is missed. A command of any other is ended. When this returns, no change is missed from then on, unless a
+    /// directory hangs.
+    pub(crate) fn set(self, watches: Vec<Watch>) -> Self {
+        let mut shared = self.next.lock();
+        if watches == shared.watches {
+            drop(shared);
+            return self;
         }
-        Some(self)
+        shared.watches = watches;
+        shared.revision += 1;
+        let may_ask = shared.asking < MAX_HUNG;
+        shared.asking += usize::from(may_ask);
+        drop(shared);
+        self.next.is_there.notify_one();
+        if may_ask {
+            let (next, (asked, answer)) = (Arc::clone(&self.next), std::sync::mpsc::channel());
+            // On a thread: a directory may be on a file system that hangs. The watches of before go on meanwhile.
+            tokio::task::spawn_blocking(move || {
+                next.ask();
+                let _ = asked.send(());
+            });
+            let _ = answer.recv_timeout(START_WITHIN);
+        }
+        self
+    }
+}
+
+impl Next {
+    /// Asks the system to tell of changes, until it was asked about what is to be watched by then.
+    fn ask(&self) {
+        let mut shared = self.lock();
+        while shared.asked != shared.revision {
+            let (watches, revision) = (shared.watches.clone(), shared.revision);
+            drop(shared);
+            let changes = Changes::begin(watches.iter().flat_map(|watch| &watch.paths));
+            shared = self.lock();
+            if shared.revision == revision {
+                shared.asked = revision;
+                shared.changes = changes;
+            }
+        }
+        shared.asking -= 1;
+        drop(shared);
+        self.is_there.notify_one();
     }
 }
 
@@ -80,9 +136,11 @@ impl Watcher {
 type Command = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// What is watched, and what has to run because of it.
+#[derive(Default)]
 struct Files {
     watches: Vec<Watch>,
-    changes: Changes,
+    /// `None` as long as the system has not been asked to tell of changes, or cannot.
+    changes: Option<Changes>,
     /// Which watch has to run, for which file, and when.
     due: HashMap<usize, (PathBuf, Instant)>,
     /// The command under way, and the watch it is of. They run one after the other.
@@ -105,19 +163,30 @@ impl Files {
                     None => std::future::pending().await,
                 }
             };
+            let told = async {
+                match &mut self.changes {
+                    Some(changes) => changes.next().await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 // Other watches come first: what is no longer trusted must not begin.
                 biased;
                 () = next.is_there.notified() => {
-                    let list = next.list.lock().unwrap_or_else(PoisonError::into_inner).take();
-                    if let Some((watches, changes)) = list {
-                        self.set(watches, changes);
+                    let mut shared = next.lock();
+                    let (watches, changes) = (shared.watches.clone(), shared.changes.take());
+                    drop(shared);
+                    if watches != self.watches {
+                        self.set(watches);
+                    }
+                    if let Some(changes) = changes {
+                        self.listen(changes);
                     }
                 }
-                paths = self.changes.next() => {
-                    let Some(paths) = paths else { return };
-                    self.changed(paths);
-                }
+                paths = told => match paths {
+                    Some(paths) => self.changed(paths),
+                    None => self.changes = None,
+                },
                 outcome = running => {
                     self.running = None;
                     if inputs.send(Input::Event(LoopEvent::WatchFinished(outcome))).await.is_err() {
@@ -129,15 +198,19 @@ impl Files {
         }
     }
 
-    fn set(&mut self, watches: Vec<Watch>, mut changes: Changes) {
-        std::mem::swap(&mut self.changes, &mut changes);
-        let last = self.changes.take_over(&changes);
+    fn set(&mut self, watches: Vec<Watch>) {
         let index = |own: &Watch| watches.iter().position(|watch| watch == own);
         let due = self.due.drain().filter_map(|(own, due)| Some((index(self.watches.get(own)?)?, due)));
         let due = due.collect();
         self.running = self.running.take().filter(|(watch, _)| index(watch).is_some());
         (self.watches, self.due) = (watches, due);
-        self.changed(last);
+    }
+
+    /// The system tells of changes of these watches' files from now on. What it had not told of the others is not missed.
+    fn listen(&mut self, mut changes: Changes) {
+        let last = self.changes.take().map(|before| changes.take_over(&before));
+        self.changes = Some(changes);
+        self.changed(last.unwrap_or_default());
     }
 
     /// Every watch of a file has to run.

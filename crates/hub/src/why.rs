@@ -1,6 +1,6 @@
 //! Explaining: what became of a message, out of what is written down alone. So it works with the hub down, too.
 
-use ringer_journal::{Age, Error, HubStore, Journal, JournalStats};
+use ringer_journal::{Age, Error, HubStore, Journal, KnownAgent};
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
@@ -54,8 +54,8 @@ pub fn explain(
 }
 
 /// Agents as `ringer status --json` lists them.
-pub fn agents(stats: &JournalStats, clock: &Clock) -> Vec<Value> {
-    let view = |agent: &ringer_journal::KnownAgent| {
+pub fn agents(agents: &[KnownAgent], clock: &Clock) -> Vec<Value> {
+    let view = |agent: &KnownAgent| {
         json!({
             "id": agent.id,
             "client": agent.client,
@@ -70,5 +70,5 @@ pub fn agents(stats: &JournalStats, clock: &Clock) -> Vec<Value> {
             "last_seen": clock.stamp(agent.seen_ms),
         })
     };
-    stats.agents.iter().map(view).collect()
+    agents.iter().map(view).collect()
 }

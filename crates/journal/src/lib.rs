@@ -57,6 +57,7 @@ pub use hub_store::store::{HubSchema, HubStore, StoredNotifications, UnreadableR
 pub use hub_store::transaction::{DeadLetter, HubTransaction, PendingDelivery, PlaceFlag, ShownPopup};
 pub use ids::{IdSource, Uptime, monotonic};
 pub use journal::agent::info::{AgentChange, AgentInfo, AgentUpdate};
+pub use journal::agent::update::LiveAgents;
 pub use journal::consumer::Consumer;
 pub use journal::hub_reader::HubLock;
 pub use journal::inbox::{CONFIRM_WITHIN, Choose, Claim, Claimed, INTO_INBOX, LEASE, ReceiptRow};

@@ -93,9 +93,7 @@ fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome
         return if arguments.json { print_json(&json!([])) } else { Ok(()) };
     };
     let filter = Filter { scope, ..Filter::default() };
-    let mut messages = journal.matching_after(&filter, 0, usize::MAX)?;
-    messages.reverse();
-    messages.truncate(arguments.limit);
+    let messages = journal.newest_matching(&filter, arguments.limit)?;
     if !arguments.json {
         let lines: String = messages.iter().map(|message| text_line(message, &clock) + "\n").collect();
         return print_text(&lines);

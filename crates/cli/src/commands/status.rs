@@ -104,7 +104,7 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
     let clock = Clock::local();
     let (messages, open_questions) =
         stats.as_ref().map_or((0, 0), |stats| (stats.messages, stats.open_questions));
-    let agents = stats.as_ref().map(|stats| agents(stats, &clock)).unwrap_or_default();
+    let agents = stats.as_ref().map(|stats| agents(&stats.agents, &clock)).unwrap_or_default();
     let (listeners, unread) = stats.map(|stats| views(stats, &clock)).unwrap_or_default();
     let (unread_notifications, hub_behind) = match &mut journal {
         Some(journal) => hub_numbers(journal, hub_store.as_mut(), now)?,

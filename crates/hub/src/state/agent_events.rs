@@ -67,6 +67,7 @@ impl HubState {
         let update =
             AgentUpdate { agent: info, signals: &signals, mono: now.mono, patience: timeouts, notify: true };
         let ids = self.ids(now);
+        self.agents.mark_stale();
         self.journal.update_agent(&update, None, &ids).map(|change| change.messages_sent)
     }
 
@@ -86,22 +87,23 @@ impl HubState {
         }
         let (timeouts, ids) = (self.agents.timeouts(), self.ids(now));
         let deadline = match self.journal.tick_agents(now.mono, timeouts, &ids) {
-            Ok(_) => self.journal.agents_deadline(now.mono, timeouts).ok().flatten(),
+            Ok(_) => self.journal.live_agents(now.mono, timeouts).ok().and_then(|live| live.deadline),
             Err(error) => {
                 self.log(format!("cannot look after the agents: {error}"));
                 Some(now.mono + RETRY_AFTER)
             }
         };
         self.agents.set_next_deadline(deadline);
+        self.agents.mark_stale();
         self.ingest.schedule();
     }
 
     /// Looks at the agents, which may have changed with what was read: publishes what changed, wakes those that became
     /// idle, and watches their processes.
     pub(super) fn refresh_agents(&mut self, now: Now) -> Result<(), Error> {
-        let deadline = self.journal.agents_deadline(now.mono, self.agents.timeouts())?;
-        self.agents.set_next_deadline(deadline);
-        let changes = self.agents.update(self.journal.live_agents()?);
+        let live = self.journal.live_agents(now.mono, self.agents.timeouts())?;
+        self.agents.set_next_deadline(live.deadline);
+        let changes = self.agents.update(live.agents);
         for agent in changes.unwatch {
             self.act(Action::UnwatchProcess(agent));
         }
@@ -173,12 +175,16 @@ impl HubState {
     }
 }
 
-/// An agent without hooks, of which only the terminal is known.
+/// An agent without hooks, of which only the terminal is known. Its name comes from the whole surface: those of two
+/// terminals often end alike.
 fn unknown_agent(surface: &SurfaceId) -> Option<AgentInfo> {
-    let name: String = surface.as_str().chars().filter(char::is_ascii_alphanumeric).collect();
-    let short: String = name.chars().rev().take(8).collect::<Vec<_>>().into_iter().rev().collect();
+    // FNV-1a: the same for ever, unlike the hashes of the standard library.
+    let hash = surface
+        .as_str()
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     Some(AgentInfo {
-        id: Agent::new(&format!("terminal-{short}")).ok()?,
+        id: Agent::new(&format!("terminal-{hash:08x}")).ok()?,
         client: "terminal".to_owned(),
         session_id: surface.to_string(),
         scope: Scope::global(),

@@ -1,6 +1,6 @@
 //! The agents that have not ended, as the hub last saw them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use ringer_core::agent::{AgentState, AgentTimeouts};
@@ -16,6 +16,8 @@ pub(super) struct AgentTracker {
     next_deadline: Option<Duration>,
     timeouts: AgentTimeouts,
     wakers: Vec<Box<dyn AgentWaker>>,
+    /// Whether the journal may say something else of an agent than what is tracked.
+    is_stale: bool,
 }
 
 #[derive(Debug)]
@@ -38,7 +40,7 @@ pub(super) struct AgentChanges {
 
 impl AgentTracker {
     pub(super) fn new(wakers: Vec<Box<dyn AgentWaker>>, timeouts: AgentTimeouts) -> Self {
-        Self { tracked: HashMap::new(), next_deadline: None, timeouts, wakers }
+        Self { tracked: HashMap::new(), next_deadline: None, timeouts, wakers, is_stale: true }
     }
 
     pub(super) fn timeouts(&self) -> AgentTimeouts {
@@ -47,6 +49,16 @@ impl AgentTracker {
 
     pub(super) fn set_timeouts(&mut self, timeouts: AgentTimeouts) {
         self.timeouts = timeouts;
+        self.is_stale = true;
+    }
+
+    /// An agent may have changed in the journal.
+    pub(super) fn mark_stale(&mut self) {
+        self.is_stale = true;
+    }
+
+    pub(super) fn is_stale(&self) -> bool {
+        self.is_stale
     }
 
     pub(super) fn next_deadline(&self) -> Option<Duration> {
@@ -74,8 +86,10 @@ impl AgentTracker {
     /// These agents live, and no others. Gives what changed since the last look.
     pub(super) fn update(&mut self, live: Vec<(AgentInfo, AgentState)>) -> AgentChanges {
         let mut changes = AgentChanges::default();
+        self.is_stale = false;
+        let ids: HashSet<&Agent> = live.iter().map(|(info, _)| &info.id).collect();
         self.tracked.retain(|agent, _| {
-            let lives = live.iter().any(|(info, _)| info.id == *agent);
+            let lives = ids.contains(agent);
             if !lives {
                 changes.unwatch.push(agent.clone());
             }

@@ -1,51 +1,94 @@
-//! Deliveries that were started and not reported yet.
+//! Deliveries that were started and not reported yet, and those that wait for their turn. Each channel has a limit of its
+//! own, so that a webhook that does not answer holds up nothing but webhooks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use ringer_core::MessageId;
 use ringer_core::policy::DeliveryChannel;
 
-/// With so many in flight no more messages are read; they wait in the journal.
-const MAX_IN_FLIGHT: usize = 1024;
+/// Deliveries of one channel that are in flight at once. Each is a task of the executor; four times the popups that the
+/// desktop is asked for at once.
+const MAX_IN_FLIGHT: usize = 256;
+/// With so many waiting no more messages are read; they stay in the journal. About 10 MB of ids.
+const MAX_WAITING: usize = 100_000;
 
-/// Which deliveries are in flight.
+/// Which deliveries are in flight, and which wait.
 #[derive(Debug, Default)]
-pub(super) struct DeliveriesInFlight {
-    channels: HashMap<MessageId, Vec<DeliveryChannel>>,
-    count: usize,
+pub(super) struct Deliveries {
+    in_flight: HashMap<MessageId, Vec<DeliveryChannel>>,
+    counts: HashMap<DeliveryChannel, usize>,
+    /// In the order in which they were decided. Only their ids: the hub's store has the rest.
+    queues: HashMap<DeliveryChannel, VecDeque<MessageId>>,
+    /// What is in a queue and not here was withdrawn.
+    waiting: HashSet<(MessageId, DeliveryChannel)>,
 }
 
-impl DeliveriesInFlight {
-    pub(super) fn start(&mut self, id: MessageId, channel: DeliveryChannel) {
-        self.channels.entry(id).or_default().push(channel);
-        self.count += 1;
+impl Deliveries {
+    /// A delivery is to start. If its channel has no room, it waits. Gives whether it starts now.
+    pub(super) fn start(&mut self, id: &MessageId, channel: DeliveryChannel) -> bool {
+        if self.has_room(channel) && self.queues.get(&channel).is_none_or(VecDeque::is_empty) {
+            self.add(id.clone(), channel);
+            return true;
+        }
+        if self.waiting.insert((id.clone(), channel)) {
+            self.queues.entry(channel).or_default().push_back(id.clone());
+        }
+        false
+    }
+
+    /// A delivery that waited and has room now. It counts as in flight from here on.
+    pub(super) fn take_next(&mut self) -> Option<(MessageId, DeliveryChannel)> {
+        for channel in DeliveryChannel::ALL {
+            while self.has_room(channel)
+                && let Some(id) = self.queues.get_mut(&channel).and_then(VecDeque::pop_front)
+            {
+                if self.waiting.remove(&(id.clone(), channel)) {
+                    self.add(id.clone(), channel);
+                    return Some((id, channel));
+                }
+            }
+        }
+        None
     }
 
     pub(super) fn finish(&mut self, id: &MessageId, channel: DeliveryChannel) {
         self.remove(id, |own| own == channel);
     }
 
-    /// A notification is withdrawn. The executor stops its deliveries and reports nothing, except for the person's command:
-    /// that may have side effects, so it runs to its end.
+    /// A notification is withdrawn: what waits never starts. The executor stops its deliveries and reports nothing, except
+    /// for the person's command: that may have side effects, so it runs to its end.
     pub(super) fn withdraw(&mut self, id: &MessageId) {
         self.remove(id, |own| own != DeliveryChannel::Command);
+        for channel in DeliveryChannel::ALL {
+            self.waiting.remove(&(id.clone(), channel));
+        }
     }
 
+    /// How many are in flight or wait.
     pub(super) fn count(&self) -> usize {
-        self.count
+        self.counts.values().sum::<usize>() + self.waiting.len()
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.count >= MAX_IN_FLIGHT
+        self.waiting.len() >= MAX_WAITING
+    }
+
+    fn has_room(&self, channel: DeliveryChannel) -> bool {
+        self.counts.get(&channel).is_none_or(|count| *count < MAX_IN_FLIGHT)
+    }
+
+    fn add(&mut self, id: MessageId, channel: DeliveryChannel) {
+        self.in_flight.entry(id).or_default().push(channel);
+        *self.counts.entry(channel).or_default() += 1;
     }
 
     fn remove(&mut self, id: &MessageId, is_over: impl Fn(DeliveryChannel) -> bool) {
-        let Some(channels) = self.channels.get_mut(id) else { return };
-        let before = channels.len();
-        channels.retain(|own| !is_over(*own));
-        self.count -= before - channels.len();
+        let Some(channels) = self.in_flight.get_mut(id) else { return };
+        for channel in channels.extract_if(.., |own| is_over(*own)) {
+            self.counts.entry(channel).and_modify(|count| *count -= 1);
+        }
         if channels.is_empty() {
-            self.channels.remove(id);
+            self.in_flight.remove(id);
         }
     }
 }
@@ -54,12 +97,16 @@ impl DeliveriesInFlight {
 mod tests {
     use super::*;
 
+    fn id(number: usize) -> MessageId {
+        MessageId::new(number as u64, [0; 10])
+    }
+
     #[test]
     fn a_report_that_comes_after_a_withdrawal_counts_once() {
-        let id = MessageId::new(1, [0; 10]);
-        let mut deliveries = DeliveriesInFlight::default();
+        let id = id(1);
+        let mut deliveries = Deliveries::default();
         for channel in [DeliveryChannel::Desktop, DeliveryChannel::Command] {
-            deliveries.start(id.clone(), channel);
+            assert!(deliveries.start(&id, channel));
         }
         deliveries.withdraw(&id);
         assert_eq!(deliveries.count(), 1, "the command runs on");
@@ -67,6 +114,25 @@ mod tests {
         assert_eq!(deliveries.count(), 1);
         deliveries.finish(&id, DeliveryChannel::Command);
         deliveries.finish(&id, DeliveryChannel::Command);
-        assert_eq!((deliveries.count(), deliveries.channels.len()), (0, 0));
+        assert_eq!((deliveries.count(), deliveries.in_flight.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_channel_that_is_full_holds_up_no_other() {
+        let mut deliveries = Deliveries::default();
+        for number in 0..MAX_IN_FLIGHT {
+            assert!(deliveries.start(&id(number), DeliveryChannel::Webhook));
+        }
+        for number in 0..3 {
+            assert!(!deliveries.start(&id(MAX_IN_FLIGHT + number), DeliveryChannel::Webhook));
+        }
+        assert!(deliveries.start(&id(MAX_IN_FLIGHT), DeliveryChannel::Desktop));
+        assert!(!deliveries.is_full() && deliveries.take_next().is_none());
+        deliveries.withdraw(&id(MAX_IN_FLIGHT));
+        deliveries.finish(&id(7), DeliveryChannel::Webhook);
+        assert!(!deliveries.start(&id(9999), DeliveryChannel::Webhook), "others came before");
+        assert_eq!(deliveries.take_next(), Some((id(MAX_IN_FLIGHT + 1), DeliveryChannel::Webhook)));
+        assert_eq!(deliveries.take_next(), None);
+        assert_eq!(deliveries.count(), MAX_IN_FLIGHT + 2, "two wait");
     }
 }

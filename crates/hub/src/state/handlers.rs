@@ -109,7 +109,7 @@ impl HubState {
                 })
             }
             Request::ListWorkspaces => value(self.workspaces()),
-            Request::ListAgents => value(self.agent_list(now)?),
+            Request::ListAgents => value(self.agent_list()?),
             Request::AddToast(params) => value(self.add_toast(now, params)?),
             Request::RemoveToast(key) => {
                 self.decide(now, Event::RemoveToast(key));
@@ -225,9 +225,9 @@ impl HubState {
         json!(ids.iter().map(|id| view::workspace(self.notifications.engine(), id)).collect::<Vec<_>>())
     }
 
-    fn agent_list(&mut self, now: Now) -> Result<Value> {
-        let stats = self.journal.stats(None, now.wall_ms).map_err(|error| unavailable(&error))?;
-        Ok(json!(crate::why::agents(&stats, &self.clock)))
+    fn agent_list(&mut self) -> Result<Value> {
+        let agents = self.journal.known_agents().map_err(|error| unavailable(&error))?;
+        Ok(json!(crate::why::agents(&agents, &self.clock)))
     }
 
     fn add_toast(&mut self, now: Now, params: ToastParams) -> Result<Value> {

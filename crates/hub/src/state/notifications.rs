@@ -17,6 +17,8 @@ use pending_writes::{flag, unflag};
 
 /// Notifications that may wait for hooks. The others stay in the journal until there is room.
 const MAX_UNDECIDED: usize = 256;
+/// Records that may wait to be written. While the hub's store cannot be written, the others stay in the journal.
+const MAX_UNWRITTEN: usize = 1024;
 /// Read notifications that are kept in memory; older ones are in the journal.
 const MAX_READ: usize = 10_000;
 /// Notifications that are added before the memory is trimmed again.
@@ -92,7 +94,7 @@ impl Notifications {
     }
 
     pub(super) fn has_room(&self) -> bool {
-        self.undecided() < MAX_UNDECIDED
+        self.undecided() < MAX_UNDECIDED && self.writes.len() < MAX_UNWRITTEN
     }
 
     pub(super) fn next_deadline(&self, now: Duration) -> Option<Duration> {

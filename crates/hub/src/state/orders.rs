@@ -81,8 +81,32 @@ impl HubState {
         self.notifications.save(record);
     }
 
-    /// Starts a delivery that is written.
+    /// Starts a delivery that is written, or lets it wait until its channel has room.
     pub(super) fn start_delivery(&mut self, delivery: Delivery) {
+        if self.deliveries.start(&delivery.id, delivery.channel) {
+            self.execute_delivery(delivery);
+        }
+    }
+
+    /// Starts the deliveries that waited and have room now.
+    pub(super) fn start_waiting_deliveries(&mut self, now: Now) {
+        while let Some((id, channel)) = self.deliveries.take_next() {
+            match self.notifications.store().pending_delivery(&id, channel.as_str()) {
+                Ok(row) => match self.readable_deliveries(now, row.into_iter().collect()).pop() {
+                    Some(delivery) => self.execute_delivery(delivery),
+                    None => self.deliveries.finish(&id, channel),
+                },
+                Err(error) => {
+                    self.log(format!("cannot read what is to be delivered: {error}"));
+                    self.deliveries.finish(&id, channel);
+                    self.deliveries.start(&id, channel);
+                    return self.ingest.pause(self.time.mono(now));
+                }
+            }
+        }
+    }
+
+    fn execute_delivery(&mut self, delivery: Delivery) {
         let terminals = match delivery.channel {
             DeliveryChannel::Terminal => self.surfaces.terminals_of(&delivery.place),
             _ => Vec::new(),
@@ -91,7 +115,6 @@ impl HubState {
             DeliveryChannel::Desktop => self.surfaces.callers(),
             _ => Vec::new(),
         };
-        self.deliveries.start(delivery.id.clone(), delivery.channel);
         self.execute(Job::Deliver { delivery: Box::new(delivery), terminals, callers });
     }
 

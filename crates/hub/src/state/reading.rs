@@ -32,8 +32,10 @@ impl HubState {
     /// `rang` says that the doorbell rang since the last time.
     pub(crate) fn read_journal(&mut self, now: Now, rang: bool) -> Vec<Action> {
         if rang {
-            // The doorbell was drained for this read: what it announced is read now, whatever woke the loop.
+            // The doorbell was drained for this read: what it announced is read now, whatever woke the loop. It may be a
+            // message, or a change of an agent's state.
             self.ingest.schedule();
+            self.agents.mark_stale();
         }
         self.check_settings(now);
         for turn in 0..BATCHES_A_TURN {
@@ -145,6 +147,7 @@ impl HubState {
         }
         // With nothing new the position stays, and nothing has to reach the disk before a request is answered.
         if !messages.is_empty() {
+            self.agents.mark_stale();
             // Trust that was withdrawn before a message came counts for it.
             self.reload_settings(now);
         }
@@ -154,7 +157,7 @@ impl HubState {
             self.notifications.writes().set_position(position);
             Ok(())
         });
-        let refreshed = self.refresh_agents(now);
+        let refreshed = if self.agents.is_stale() { self.refresh_agents(now) } else { Ok(()) };
         self.write_changes(now);
         ingested.and(refreshed)
     }
@@ -227,6 +230,7 @@ impl HubState {
         match self.journal.ingest_spool(&|| time.mono(now), LockTimeout::LOOP) {
             Ok(progress) => {
                 if progress.events > 0 {
+                    self.agents.mark_stale();
                     self.log(format!("took in {} spooled events of hooks", progress.events));
                 }
                 if progress.more {

@@ -2,15 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ringer_config::{Trusted, load_repository};
 use ringer_core::Draft;
 use ringer_hub::trust_file;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use test_support::HangingDirectory;
 
 use crate::hub::{TestHub, until};
-use crate::repositories::{from, set_hook, worktree};
+use crate::repositories::{end_promptly, from, set_hook, worktree};
 
 /// A directory with a file that is watched, and a hub that runs scripts when it changes.
 struct Watched {
@@ -200,4 +202,17 @@ fn trust_that_is_withdrawn_ends_the_command() {
     let stat = format!("/proc/{}/stat", pid());
     let runs = || fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
     until("it is ended", || !runs());
+}
+
+/// The watches of before go on, and the hub answers.
+#[test]
+fn a_watch_in_a_directory_that_hangs_stops_nothing_else() {
+    let mut watched = Watched::by(&[("one", "echo ran")]);
+    let Some(hanging) = HangingDirectory::new().map(Arc::new) else { return };
+    let before = fs::read_to_string(watched.hub.path("config.toml")).expect("the settings");
+    watched.hub.set(&(before + &watch(&hanging.path(), "two", "echo never")));
+    watched.hub.call("hub.reload", &Value::Null);
+    watched.write("flake.nix");
+    assert!(watched.messages(1)[0].body.contains("ran"));
+    end_promptly(&mut watched.hub, &hanging);
 }

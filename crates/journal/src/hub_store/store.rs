@@ -220,6 +220,18 @@ impl HubStore {
         })
     }
 
+    /// A delivery in progress.
+    pub fn pending_delivery(&mut self, id: &MessageId, way: &str) -> Result<Option<PendingDelivery>, Error> {
+        self.read(|connection| {
+            connection
+                .prepare_cached("SELECT delivery FROM outbox WHERE id = ?1 AND way = ?2")?
+                .query_row([id.as_str(), way], |row| {
+                    Ok(PendingDelivery { id: id.clone(), way: way.to_owned(), delivery: text(row, 0)? })
+                })
+                .optional()
+        })
+    }
+
     /// The deliveries that were given up, newest first.
     pub fn dead_letters(&mut self) -> Result<Vec<DeadLetter>, Error> {
         self.rows("SELECT id, target, why, ts FROM dead_letter ORDER BY number DESC", |row| {

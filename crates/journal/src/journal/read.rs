@@ -71,13 +71,28 @@ impl Journal {
 
     /// The messages after a place that match, without marks, in order; at most so many.
     pub fn matching_after(&mut self, filter: &Filter, seq: i64, most: usize) -> Result<Vec<Message>, Error> {
+        self.matching(filter, seq, "ASC", most)
+    }
+
+    /// The newest messages that match, without marks, the newest first; at most so many.
+    pub fn newest_matching(&mut self, filter: &Filter, most: usize) -> Result<Vec<Message>, Error> {
+        self.matching(filter, 0, "DESC", most)
+    }
+
+    fn matching(
+        &mut self,
+        filter: &Filter,
+        seq: i64,
+        order: &str,
+        most: usize,
+    ) -> Result<Vec<Message>, Error> {
         self.select(
             &format!(
                 "SELECT {COLUMNS} FROM message
                  WHERE seq > ?1 AND kind NOT LIKE 'mark-%'
                    AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR sender = ?3) AND (?4 IS NULL OR kind = ?4)
                    AND (?5 IS NULL OR recipient = ?5) AND (?6 IS NULL OR ts >= ?6)
-                 ORDER BY seq"
+                 ORDER BY seq {order}"
             ),
             params![
                 seq,

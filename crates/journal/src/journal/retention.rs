@@ -257,7 +257,8 @@ fn forget_receipts(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 }
 
 /// Forgets agents that have been gone for so many prunings, and what was noted about them. A note `gone:ID` holds the
-/// pruning that found an agent gone first.
+/// pruning that found an agent gone first, and when it was last seen. An agent of which only a terminal told never says
+/// that it ends: it counts as gone from when it was last seen.
 fn forget_agents(
     transaction: &Transaction<'_>,
     prunings: &Prunings,
@@ -265,19 +266,27 @@ fn forget_agents(
 ) -> rusqlite::Result<()> {
     let count = i64::try_from(prunings.count).unwrap_or(i64::MAX);
     let old = count.saturating_sub(i64::try_from(limits.prunings).unwrap_or(i64::MAX));
-    let gone = "SELECT id FROM agent WHERE state = 'exited'";
+    let gone = "(state = 'exited' OR (client = 'terminal' AND pid IS NULL AND NOT by_hooks))";
     transaction.execute(
-        &format!("DELETE FROM note WHERE name LIKE 'gone:%' AND substr(name, 6) NOT IN ({gone})"),
+        &format!(
+            "DELETE FROM note WHERE name LIKE 'gone:%' AND NOT EXISTS (
+                 SELECT 1 FROM agent WHERE id = substr(note.name, 6) AND {gone}
+                 AND (state = 'exited' OR note.value LIKE '% ' || seen))"
+        ),
         [],
     )?;
     transaction.execute(
-        "INSERT OR IGNORE INTO note (name, value)
-         SELECT 'gone:' || id, CAST(?1 AS TEXT) FROM agent WHERE state = 'exited'",
+        &format!(
+            "INSERT OR IGNORE INTO note (name, value)
+             SELECT 'gone:' || id, ?1 || ' ' || seen FROM agent WHERE {gone}"
+        ),
         [count],
     )?;
     transaction.execute(
-        "DELETE FROM agent WHERE state = 'exited' AND id IN (
-             SELECT substr(name, 6) FROM note WHERE name LIKE 'gone:%' AND CAST(value AS INTEGER) <= ?1)",
+        &format!(
+            "DELETE FROM agent WHERE {gone} AND id IN (
+                 SELECT substr(name, 6) FROM note WHERE name LIKE 'gone:%' AND CAST(value AS INTEGER) <= ?1)"
+        ),
         [old],
     )?;
     transaction.execute(&format!("DELETE FROM note WHERE {OF_GONE_AGENTS}"), []).map(drop)

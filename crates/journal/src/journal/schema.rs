@@ -26,11 +26,13 @@ impl Schema for JournalSchema {
     const TABLES: &'static [&'static str] = &[
         MESSAGE,
         MESSAGE_SCOPE,
+        MESSAGE_QUESTION,
         CURSOR,
         WAITER,
         QUESTION,
         AGENT,
         RECEIPT,
+        RECEIPT_SEQ,
         NOTE,
         LEAD,
         NEWEST_EVENT,
@@ -65,6 +67,8 @@ impl Schema for JournalSchema {
             REPAIR,
             GENERATION,
         ],
+        // An answer was looked for in all messages and all receipts, under the write lock: 21 ms with 100,000 of them.
+        &[MESSAGE_QUESTION, RECEIPT_SEQ],
     ];
     /// Without `waiter`: waiting processes register again.
     const RESCUED_TABLES: &'static [&'static str] =
@@ -155,6 +159,11 @@ const MESSAGE: &str = "CREATE TABLE message (
 ) STRICT";
 
 const MESSAGE_SCOPE: &str = "CREATE INDEX message_scope ON message (scope)";
+
+const MESSAGE_QUESTION: &str =
+    "CREATE INDEX message_question ON message (question_id) WHERE question_id IS NOT NULL";
+
+const RECEIPT_SEQ: &str = "CREATE INDEX receipt_seq ON receipt (seq)";
 
 /// `id` is that of the message `seq`. `touched` is for people; `idle` counts the prunings since, because clocks jump.
 const CURSOR: &str = "CREATE TABLE cursor (

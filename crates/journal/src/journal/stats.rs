@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ringer_core::{Message, MessageId, Recipient, Scope};
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::db::migrate;
 use crate::db::text::{optional_text, text};
@@ -79,6 +79,27 @@ pub struct JournalStats {
     pub open_questions: i64,
 }
 
+/// The names that sent messages and are no agents that a client told of.
+const SENDERS: &str = "UNION ALL
+    SELECT sender, NULL, NULL, NULL, scope, max(ts), NULL, NULL, NULL, NULL, 0 FROM message
+    WHERE sender <> 'system' AND (?1 IS NULL OR scope = ?1) AND sender NOT IN (SELECT id FROM agent)
+    GROUP BY sender, scope";
+
+fn known_agents(
+    connection: &Connection,
+    scope: Option<&str>,
+    others: &str,
+) -> rusqlite::Result<Vec<KnownAgent>> {
+    connection
+        .prepare(&format!(
+            "SELECT id, client, session_id, state, scope, seen, since, cwd, surface, name,
+                    id IS (SELECT lead.agent FROM lead WHERE lead.scope = agent.scope)
+             FROM agent WHERE (?1 IS NULL OR scope = ?1) {others} ORDER BY 6 DESC, 1"
+        ))?
+        .query_map([scope], agent)?
+        .collect()
+}
+
 impl Journal {
     /// When a hook of each client was last called, in milliseconds since 1970. A client without a call is left out.
     pub fn clients_last_seen(&mut self) -> Result<Vec<(String, i64)>, Error> {
@@ -113,19 +134,7 @@ impl Journal {
                     )?
                     .query_map(params![name, default, lead, all, unix_ms], unread)?
                     .collect::<rusqlite::Result<_>>()?,
-                agents: connection
-                    .prepare(
-                        "SELECT id, client, session_id, state, scope, seen, since, cwd, surface, name,
-                                id IS (SELECT lead.agent FROM lead WHERE lead.scope = agent.scope)
-                         FROM agent WHERE (?1 IS NULL OR scope = ?1)
-                         UNION ALL
-                         SELECT sender, NULL, NULL, NULL, scope, max(ts), NULL, NULL, NULL, NULL, 0 FROM message
-                         WHERE sender <> 'system' AND (?1 IS NULL OR scope = ?1)
-                           AND sender NOT IN (SELECT id FROM agent)
-                         GROUP BY sender, scope ORDER BY 6 DESC, 1",
-                    )?
-                    .query_map([name], agent)?
-                    .collect::<rusqlite::Result<_>>()?,
+                agents: known_agents(connection, name, SENDERS)?,
                 open_questions: connection.query_row(
                     "SELECT count(*) FROM question WHERE answered IS NULL AND (?1 IS NULL OR scope = ?1)",
                     [name],
@@ -133,6 +142,12 @@ impl Journal {
                 )?,
             })
         })
+    }
+
+    /// The agents that a client or a terminal told of, of all scopes, latest first. Names that only sent messages are left
+    /// out: finding them takes a look at every message.
+    pub fn known_agents(&mut self) -> Result<Vec<KnownAgent>, Error> {
+        self.read(|connection| known_agents(connection, None, ""))
     }
 
     /// The listeners that are alive: their locks are held.

@@ -57,11 +57,10 @@ fn look(journal: &mut Journal, store: &mut HubStore) -> Result<(), Error> {
     let now = IdSource::now().unix_ms;
     journal.batch_after(0, 100)?;
     journal.unread(&lead(), None, now, 100)?;
-    journal.agents_deadline(Duration::from_secs(1), AgentTimeouts::default())?;
     journal.agent_state(&agent)?;
     journal.agent_info(&agent)?;
     journal.agent_on("tmux:%1")?;
-    journal.live_agents()?;
+    journal.live_agents(Duration::from_secs(1), AgentTimeouts::default())?;
     journal.blocks(&agent)?;
     journal.pending_for(&worker, now)?;
     journal.receipts("x")?;

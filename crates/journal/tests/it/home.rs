@@ -148,7 +148,9 @@ pub(crate) fn place(journal: &mut Journal, seq: i64) -> Cursor {
 }
 
 /// Makes a journal of schema 3 out of today's.
-pub(crate) const TO_SCHEMA_3: &str = "DROP TABLE repair;
+pub(crate) const TO_SCHEMA_3: &str = "DROP INDEX message_question;
+    DROP INDEX receipt_seq;
+    DROP TABLE repair;
     DROP TABLE spooled;
     ALTER TABLE agent DROP COLUMN newest;
     ALTER TABLE cursor DROP COLUMN id;

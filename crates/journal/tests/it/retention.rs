@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use ringer_core::agent::AgentState;
+use ringer_core::agent::{AgentState, AgentTimeouts};
 use ringer_core::message::Agent;
 use ringer_core::{Recipient, Scope, Sender};
-use ringer_journal::{Consumer, Journal, Pruned, RetentionLimits, Uptime};
+use ringer_journal::{AgentInfo, Consumer, Journal, Pruned, RetentionLimits, Uptime};
 
 use crate::agent::{Scene, agent_info};
 use crate::home::{TestHome, at, bodies, draft, draft_in, lead, read_to, scope};
@@ -141,6 +141,24 @@ fn an_agent_that_ended_is_forgotten_after_as_many_prunings() {
     assert!(is_known(&mut journal));
     prune(&mut journal, 1);
     assert!(!is_known(&mut journal));
+}
+
+/// An agent of which only a terminal told never ends by itself.
+#[test]
+fn an_agent_of_a_terminal_is_forgotten_when_it_was_not_seen_for_as_many_prunings() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let of_terminal =
+        |id: &str| AgentInfo { client: "terminal".to_owned(), by_hooks: false, ..agent_info(id) };
+    let (quiet, seen) = (of_terminal("quiet"), of_terminal("seen"));
+    for agent in [&quiet, &seen, &agent_info("by-hooks")] {
+        Scene::at(&mut journal, 0).hook(agent, AgentState::Done);
+    }
+    prune(&mut journal, 2);
+    Scene::at(&mut journal, 1000).hook(&seen, AgentState::Working);
+    prune(&mut journal, 2);
+    let live = journal.live_agents(Duration::ZERO, AgentTimeouts::default()).unwrap().agents;
+    assert_eq!(live.iter().map(|(info, _)| info.id.as_str()).collect::<Vec<_>>(), ["by-hooks", "seen"]);
 }
 
 #[test]

@@ -74,6 +74,11 @@ impl PendingWrites {
         }
     }
 
+    /// How many notifications wait to be written.
+    pub(super) fn len(&self) -> usize {
+        self.next.records.len()
+    }
+
     /// A notification is off the list.
     pub(in crate::state) fn delete(&mut self, id: &MessageId) {
         if self.records.remove(id).is_some() {

@@ -19,6 +19,15 @@ use super::info::{AGENT_INFO, AgentChange, AgentInfo, AgentUpdate, agent_info};
 /// an agent counts as stuck.
 const ALIVE_EVERY: Duration = Duration::from_mins(1);
 
+/// The agents that have not gone.
+#[derive(Debug)]
+pub struct LiveAgents {
+    /// What was last seen of each, and what it does.
+    pub agents: Vec<(AgentInfo, AgentState)>,
+    /// The next deadline at which time alone may change one of them, on the monotonic clock.
+    pub deadline: Option<Duration>,
+}
+
 impl Journal {
     /// Applies signals to an agent's state machine. The row, the messages and the claim on the inbox are one transaction.
     /// Where nothing changes, nothing is written.
@@ -68,16 +77,6 @@ impl Journal {
         Ok(messages_sent)
     }
 
-    /// The next deadline at which time alone may change an agent, on the monotonic clock.
-    pub fn agents_deadline(
-        &mut self,
-        mono: Duration,
-        patience: AgentTimeouts,
-    ) -> Result<Option<Duration>, Error> {
-        let live = self.read(live)?;
-        Ok(live.into_iter().filter_map(|(_, machine)| machine.resume(mono, patience).next_deadline()).min())
-    }
-
     /// What an agent does.
     pub fn agent_state(&mut self, agent: &Agent) -> Result<Option<AgentState>, Error> {
         Ok(self.agent_machine(agent)?.map(|machine| machine.state()))
@@ -116,10 +115,16 @@ impl Journal {
         })
     }
 
-    /// Every agent that has not gone, with what was last seen of it and what it does.
-    pub fn live_agents(&mut self) -> Result<Vec<(AgentInfo, AgentState)>, Error> {
+    /// Every agent that has not gone, and when time alone may change one of them.
+    pub fn live_agents(&mut self, mono: Duration, timeouts: AgentTimeouts) -> Result<LiveAgents, Error> {
         let live = self.read(live)?;
-        Ok(live.into_iter().map(|(agent_info, machine)| (agent_info, machine.state())).collect())
+        let mut deadline = None;
+        let agents = live.into_iter().map(|(agent_info, machine)| {
+            let state = machine.state();
+            deadline = [deadline, machine.resume(mono, timeouts).next_deadline()].into_iter().flatten().min();
+            (agent_info, state)
+        });
+        Ok(LiveAgents { agents: agents.collect(), deadline })
     }
 
     /// Counts a stop that was blocked, or begins to count anew. Gives the number so far.

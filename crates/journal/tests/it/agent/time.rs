@@ -9,7 +9,8 @@ use ringer_core::agent::{AgentState, AgentTimeouts, Authority, Signal, SignalCon
 use ringer_journal::Journal;
 
 fn deadline(journal: &mut Journal, now: u64) -> Option<u64> {
-    let deadline = journal.agents_deadline(Duration::from_secs(now), AgentTimeouts::default());
+    let live = journal.live_agents(Duration::from_secs(now), AgentTimeouts::default());
+    let deadline = live.map(|live| live.deadline);
     deadline.expect("readable").map(|deadline| deadline.as_secs())
 }
 
@@ -112,7 +113,7 @@ fn whoever_looks_says_how_long_he_waits() {
     Scene::at(&mut journal, 0).working(&agent_info("a"));
     let patience = AgentTimeouts { stuck: Duration::from_secs(5), ..AgentTimeouts::default() };
     let now = Duration::from_secs(5);
-    assert_eq!(journal.agents_deadline(now, patience).unwrap(), Some(now));
+    assert_eq!(journal.live_agents(now, patience).unwrap().deadline, Some(now));
     assert_eq!(journal.tick_agents(now, patience, &crate::home::at(5000)).unwrap(), 1);
     assert_eq!(row(&test, "a").0, "stuck");
 }
@@ -151,7 +152,7 @@ fn those_who_have_gone_are_not_among_the_living() {
     }
     Scene::at(&mut journal, 2).hook(&agent_info("gone"), AgentState::Exited);
     Scene::at(&mut journal, 4).hook(&agent_info("a"), AgentState::Done);
-    let live = journal.live_agents().unwrap();
+    let live = journal.live_agents(Duration::ZERO, AgentTimeouts::default()).unwrap().agents;
     let found: Vec<(&str, AgentState)> = live.iter().map(|(of, state)| (of.id.as_str(), *state)).collect();
     let expect = [("c", AgentState::Working), ("b", AgentState::Working), ("a", AgentState::Done)];
     assert_eq!(found, expect);

@@ -1,7 +1,9 @@
 //! What the hub wrote down, when the journal forgets, is repaired, or loses a repository.
 
 use std::fs;
+use std::time::Duration;
 
+use ringer_core::agent::AgentTimeouts;
 use ringer_core::attention::TrailStep;
 use ringer_core::message::Agent;
 use ringer_core::{MessageId, Recipient, Scope};
@@ -255,7 +257,10 @@ fn a_scope_is_taken_out_with_everything_that_belongs_to_it_and_nothing_else() {
     assert!(
         journal.messages_after(0, 10).unwrap().iter().all(|message| message.draft.scope == scope("bbbbbbbb"))
     );
-    assert_eq!(journal.live_agents().unwrap()[0].0.id.as_str(), "claude-2");
+    assert_eq!(
+        journal.live_agents(Duration::ZERO, AgentTimeouts::default()).unwrap().agents[0].0.id.as_str(),
+        "claude-2"
+    );
     assert!(
         journal.lead(&scope("bbbbbbbb")).unwrap().wanted && !journal.lead(&scope("aaaaaaaa")).unwrap().wanted
     );
