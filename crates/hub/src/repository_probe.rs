@@ -361,16 +361,7 @@ mod tests {
         }
         assert!(pool.ready.as_ref().is_some_and(|prober| prober.alive.ptr_eq(&alive)));
         drop(pool);
-        until(|| alive.strong_count() == 0);
-    }
-
-    /// Waits for a condition that no event announces.
-    fn until(is_so: impl Fn() -> bool) {
-        let begun = std::time::Instant::now();
-        while !is_so() {
-            assert!(begun.elapsed() < Duration::from_secs(30), "it never happened");
-            thread::yield_now();
-        }
+        test_support::until("the thread ends", || alive.strong_count() == 0);
     }
 
     #[tokio::test]
@@ -397,7 +388,7 @@ mod tests {
         let alive = pool.hung[0].alive.clone();
         let path = hanging.path();
         hanging.release();
-        until(|| alive.strong_count() == 0);
+        test_support::until("the thread ends", || alive.strong_count() == 0);
         assert!(pool.send([around(&path, None)], NOW + RETRY_HUNG_AFTER / 2).is_none(), "not so soon");
         assert!(pool.send([around(&path, None)], later).is_some());
     }
@@ -416,7 +407,7 @@ mod tests {
         let root = repository(directory.path(), "one");
         assert!(pool.send([around(&root, None)], NOW).is_none());
         hanging.pop();
-        until(|| !pool.are_too_many_hung());
+        test_support::until("the thread ends", || !pool.are_too_many_hung());
         assert!(matches!(look_at(&mut pool, around(&root, None)).await, ProbeResult::NoSettings));
     }
 }

@@ -1,5 +1,5 @@
 //! What the tests of all crates share: a test that cannot run where it is says so, and never passes. And a directory that
-//! hangs, and numbers that can be had again.
+//! hangs, a session bus, a notification server, a web server, waiting with a deadline, and random numbers with a seed.
 //!
 //! Rust's test runner has no result for a test that finds out while it runs that something is missing: a right, a
 //! version, a program. Such a test asks here, and returns if the answer is no:
@@ -23,8 +23,13 @@
 
 #[cfg(target_os = "linux")]
 mod hanging;
+#[cfg(feature = "desktop")]
+mod notification_server;
 mod program;
 mod random;
+mod session_bus;
+mod wait;
+mod web_server;
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -34,8 +39,15 @@ use std::{env, thread};
 
 #[cfg(target_os = "linux")]
 pub use hanging::HangingDirectory;
+#[cfg(feature = "desktop")]
+pub use notification_server::{
+    BlockingNotificationServer, NotificationServer, NotifyCall, ServerBehaviour, ServerCall, in_time,
+};
 pub use program::{copy_program, make_program};
 pub use random::Random;
+pub use session_bus::{SessionBus, first_line};
+pub use wait::{DEADLINE, until, until_within};
+pub use web_server::{WebRequest, WebResponse, serve};
 
 /// Names the file in which `cargo xtask test` wants to find what was skipped: a line for each, name, tab, reason.
 pub const SKIPS: &str = "RINGER_SKIPS";

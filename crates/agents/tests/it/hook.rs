@@ -24,7 +24,7 @@ pub(crate) const AGENT: &str = "claude-6be1e699";
 pub(crate) const NOWHERE: &str = "/nowhere";
 
 /// A home, and a clock that the test moves.
-pub(crate) struct World {
+pub(crate) struct TestEnvironment {
     directory: TempDir,
     mono: Cell<Duration>,
     /// `RINGER_MANAGER`.
@@ -41,7 +41,7 @@ pub(crate) fn recorded(name: &str, session: &str) -> Value {
     input
 }
 
-impl World {
+impl TestEnvironment {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         Self { directory, mono: Cell::new(Duration::from_secs(1000)), manager: None }
@@ -173,7 +173,7 @@ impl Write for Closed {
 #[test]
 fn a_whole_session_of_claude_code() {
     use AgentState::{Blocked, Done, Exited, Ready, Working};
-    let world = World::new();
+    let environment = TestEnvironment::new();
     let permission = Blocked(BlockedOn::Permission);
     for (name, state, told) in [
         ("claude_SessionStart", Ready, 0),
@@ -191,11 +191,11 @@ fn a_whole_session_of_claude_code() {
         ("claude_Notification_idle_prompt", Done, 3),
         ("claude_SessionEnd", Exited, 3),
     ] {
-        assert_eq!(world.play(name), "", "{name}");
-        assert_eq!((world.state(), world.messages().len()), (state, told), "{name}");
+        assert_eq!(environment.play(name), "", "{name}");
+        assert_eq!((environment.state(), environment.messages().len()), (state, told), "{name}");
     }
     assert_eq!(
-        world.told(),
+        environment.told(),
         [
             "waiting: Agent claude-6be1e699 needs permission: Write: out.txt",
             "complete: Manager claude-6be1e699 completed its goal: All finished now, thanks for waiting.",
@@ -206,22 +206,26 @@ fn a_whole_session_of_claude_code() {
 
 #[test]
 fn a_permission_may_be_told_of_late_and_is_told_of_once() {
-    let world = World::new();
-    world.play_all(&["claude_UserPromptSubmit", "claude_PreToolUse_Write", "claude_PermissionRequest_Write"]);
-    world.pass(6);
-    world.play("claude_Notification_permission_prompt");
-    world.pass(60);
-    world.play("claude_Notification_permission_prompt");
-    assert_eq!(world.told().len(), 1, "{:?}", world.told());
+    let environment = TestEnvironment::new();
+    environment.play_all(&[
+        "claude_UserPromptSubmit",
+        "claude_PreToolUse_Write",
+        "claude_PermissionRequest_Write",
+    ]);
+    environment.pass(6);
+    environment.play("claude_Notification_permission_prompt");
+    environment.pass(60);
+    environment.play("claude_Notification_permission_prompt");
+    assert_eq!(environment.told().len(), 1, "{:?}", environment.told());
 }
 
 #[test]
 fn what_ends_a_turn_is_told_once() {
     let check = |inputs: &[&str], told: &[&str]| {
-        let world = World::new();
-        world.play_all(&["claude_SessionStart", "claude_UserPromptSubmit"]);
-        world.play_all(inputs);
-        assert_eq!(world.told(), told, "{inputs:?}");
+        let environment = TestEnvironment::new();
+        environment.play_all(&["claude_SessionStart", "claude_UserPromptSubmit"]);
+        environment.play_all(inputs);
+        assert_eq!(environment.told(), told, "{inputs:?}");
     };
     let asks = "question: Agent claude-6be1e699 asks: Which? (A / B)";
     check(&["claude_PreToolUse_AskUserQuestion", "claude_PermissionRequest_AskUserQuestion"], &[asks]);
@@ -233,9 +237,9 @@ fn what_ends_a_turn_is_told_once() {
 
 /// What is told of the recorded failure, in the words of the core.
 fn world_error() -> String {
-    let world = World::new();
-    world.play_all(&["claude_UserPromptSubmit", "claude_StopFailure"]);
-    let told = world.told();
+    let environment = TestEnvironment::new();
+    environment.play_all(&["claude_UserPromptSubmit", "claude_StopFailure"]);
+    let told = environment.told();
     assert_eq!(told.len(), 1);
     assert!(told[0].starts_with("error: ") && told[0].contains("API Error: 400 mock bad"), "{told:?}");
     told[0].clone()
@@ -243,21 +247,21 @@ fn world_error() -> String {
 
 #[test]
 fn a_turn_that_ends_without_a_word_ended_badly() {
-    let world = World::new();
-    world.play_all(&["claude_UserPromptSubmit", "claude_SessionEnd"]);
-    assert_eq!(world.messages().len(), 1);
-    assert_eq!(world.messages()[0].draft.category.as_deref(), Some("abnormal_stop"));
+    let environment = TestEnvironment::new();
+    environment.play_all(&["claude_UserPromptSubmit", "claude_SessionEnd"]);
+    assert_eq!(environment.messages().len(), 1);
+    assert_eq!(environment.messages()[0].draft.category.as_deref(), Some("abnormal_stop"));
 }
 
 #[test]
 fn work_that_runs_on_and_a_marker_are_no_completion() {
     let stop = |field: &str, value: Value| {
-        let world = World::new();
-        world.play("claude_UserPromptSubmit");
+        let environment = TestEnvironment::new();
+        environment.play("claude_UserPromptSubmit");
         let mut input = recorded("claude_Stop", SESSION);
         input[field] = value;
-        world.call(Client::Claude, "Stop", &input);
-        (world.told(), world.state())
+        environment.call(Client::Claude, "Stop", &input);
+        (environment.told(), environment.state())
     };
     let task = json!([{"id": "b1", "type": "shell", "status": "running", "command": "make"}]);
     assert_eq!(stop("background_tasks", task), (vec![], AgentState::Done));
@@ -272,13 +276,13 @@ fn work_that_runs_on_and_a_marker_are_no_completion() {
 
 #[test]
 fn a_subagent_neither_speaks_nor_ends_the_turn() {
-    let world = World::new();
-    world.play("claude_UserPromptSubmit");
+    let environment = TestEnvironment::new();
+    environment.play("claude_UserPromptSubmit");
     for event in ["PostToolUse", "Stop", "SubagentStop", "StopFailure"] {
         let input = json!({"session_id": SESSION, "cwd": NOWHERE, "agent_id": "a1", "tool_name": "Bash"});
-        assert_eq!(world.call(Client::Claude, event, &input), "", "{event}");
+        assert_eq!(environment.call(Client::Claude, event, &input), "", "{event}");
     }
-    assert_eq!((world.told(), world.state()), (vec![], AgentState::Working));
+    assert_eq!((environment.told(), environment.state()), (vec![], AgentState::Working));
 }
 
 #[test]
@@ -308,50 +312,50 @@ fn the_other_clients() {
             ["waiting", "complete"],
         ),
     ] {
-        let world = World::new();
-        world.play_all(names);
+        let environment = TestEnvironment::new();
+        environment.play_all(names);
         let kinds: Vec<String> =
-            world.messages().iter().map(|message| message.draft.tag.as_str().to_owned()).collect();
+            environment.messages().iter().map(|message| message.draft.tag.as_str().to_owned()).collect();
         assert_eq!(kinds, told, "{names:?}");
     }
 }
 
 #[test]
 fn a_worker_reports_to_its_manager_and_to_the_rest() {
-    let mut world = World::new();
-    world.manager = Some("boss");
-    world.play_all(&["claude_SessionStart", "claude_UserPromptSubmit", "claude_Stop"]);
+    let mut environment = TestEnvironment::new();
+    environment.manager = Some("boss");
+    environment.play_all(&["claude_SessionStart", "claude_UserPromptSubmit", "claude_Stop"]);
     let recipients: Vec<String> =
-        world.messages().iter().map(|message| message.draft.recipient.to_string()).collect();
+        environment.messages().iter().map(|message| message.draft.recipient.to_string()).collect();
     assert_eq!(recipients, ["agent:boss", "default"]);
 }
 
 #[test]
 fn what_changes_nothing_writes_nothing() {
-    let world = World::new();
-    world.play_all(&["claude_UserPromptSubmit", "claude_PostToolUse_Bash"]);
-    let size = |world: &World| {
-        let path = world.home().path().join("ringer.db-wal");
+    let environment = TestEnvironment::new();
+    environment.play_all(&["claude_UserPromptSubmit", "claude_PostToolUse_Bash"]);
+    let size = |environment: &TestEnvironment| {
+        let path = environment.home().path().join("ringer.db-wal");
         fs::metadata(path).map(|data| (data.len(), data.modified().unwrap())).unwrap()
     };
-    let before = size(&world);
-    world.play_all(&["claude_PreToolUse_Bash", "claude_PostToolUse_Bash", "claude_PostToolBatch"]);
-    assert_eq!(size(&world), before);
+    let before = size(&environment);
+    environment.play_all(&["claude_PreToolUse_Bash", "claude_PostToolUse_Bash", "claude_PostToolBatch"]);
+    assert_eq!(size(&environment), before);
 }
 
 #[test]
 fn input_that_says_nothing_touches_nothing() {
-    let world = World::new();
+    let environment = TestEnvironment::new();
     for (event, input) in [
         ("PostToolUse", json!({})),
         ("PostToolUse", json!({"session_id": ""})),
         ("PostToolUse", json!({"session_id": "///"})),
         ("PostToolUse", json!({"session_id": 7})),
     ] {
-        assert_eq!(world.call(Client::Claude, event, &input), "");
-        assert!(!world.home().database().exists(), "{input}");
+        assert_eq!(environment.call(Client::Claude, event, &input), "");
+        assert!(!environment.home().database().exists(), "{input}");
     }
     let title = json!({"session_id": "t", "prompt": "Generate a concise, single-line task title for this"});
-    assert_eq!(world.call(Client::Codex, "UserPromptSubmit", &title), "");
-    assert!(!world.home().database().exists());
+    assert_eq!(environment.call(Client::Codex, "UserPromptSubmit", &title), "");
+    assert!(!environment.home().database().exists());
 }

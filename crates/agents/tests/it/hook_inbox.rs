@@ -13,13 +13,13 @@ use ringer_core::{Draft, Message, MessageId, Recipient, Scope, Sender};
 use ringer_journal::{CONFIRM_WITHIN, Claim, IdSource, LEASE};
 use serde_json::{Value, json};
 
-use crate::hook::{AGENT, Closed, NOWHERE, SESSION, World, agent, block, entered, recorded};
+use crate::hook::{AGENT, Closed, NOWHERE, SESSION, TestEnvironment, agent, block, entered, recorded};
 
-/// A world in which the agent works.
-fn working() -> World {
-    let world = World::new();
-    world.play_all(&["claude_SessionStart", "claude_UserPromptSubmit"]);
-    world
+/// A environment in which the agent works.
+fn working() -> TestEnvironment {
+    let environment = TestEnvironment::new();
+    environment.play_all(&["claude_SessionStart", "claude_UserPromptSubmit"]);
+    environment
 }
 
 fn after_tool(call: &str) -> Value {
@@ -31,65 +31,65 @@ fn after_tool(call: &str) -> Value {
 #[test]
 fn it_enters_the_next_tool_result_once_and_in_order() {
     for name in ["claude_PostToolUse_Bash", "claude_PostToolUseFailure_Bash", "claude_PostToolBatch"] {
-        let world = working();
-        let ids = ["one", "two <b>", "three"].map(|text| world.send(AGENT, text));
-        world.play_all(&["claude_PreToolUse_Bash"]);
+        let environment = working();
+        let ids = ["one", "two <b>", "three"].map(|text| environment.send(AGENT, text));
+        environment.play_all(&["claude_PreToolUse_Bash"]);
         let expected = ["one", "two &lt;b&gt;", "three"].map(|text| block("agent:w1", text)).join("\n\n");
-        assert_eq!(entered(&world.play(name)), expected, "{name}");
-        assert!(ids.iter().all(|id| world.receipt(id) == "delivered"));
-        assert_eq!(world.play("claude_PostToolUse_Write"), "", "{name}: once");
-        assert!(ids.iter().all(|id| world.receipt(id) == "seen"), "the client went on");
+        assert_eq!(entered(&environment.play(name)), expected, "{name}");
+        assert!(ids.iter().all(|id| environment.receipt(id) == "delivered"));
+        assert_eq!(environment.play("claude_PostToolUse_Write"), "", "{name}: once");
+        assert!(ids.iter().all(|id| environment.receipt(id) == "seen"), "the client went on");
     }
 }
 
 #[test]
 fn it_enters_with_the_next_prompt() {
-    let world = World::new();
-    world.play("claude_SessionStart");
-    let id = world.send(AGENT, "before you begin");
-    assert_eq!(world.receipt(&id), "queued");
-    assert_eq!(entered(&world.play("claude_UserPromptSubmit")), block("agent:w1", "before you begin"));
-    assert_eq!(world.play("claude_PostToolUse_Bash"), "");
-    assert_eq!(world.receipt(&id), "seen");
+    let environment = TestEnvironment::new();
+    environment.play("claude_SessionStart");
+    let id = environment.send(AGENT, "before you begin");
+    assert_eq!(environment.receipt(&id), "queued");
+    assert_eq!(entered(&environment.play("claude_UserPromptSubmit")), block("agent:w1", "before you begin"));
+    assert_eq!(environment.play("claude_PostToolUse_Bash"), "");
+    assert_eq!(environment.receipt(&id), "seen");
 }
 
 /// Gemini names no tool calls, and a turn without tools has none.
 #[test]
 fn an_event_without_a_call_confirms_what_another_without_one_carried() {
-    let world = World::new();
-    world.play("claude_SessionStart");
-    let id = world.send(AGENT, "hello");
-    assert_ne!(world.play("claude_UserPromptSubmit"), "");
-    assert_eq!(world.play("claude_Stop"), "");
-    assert_eq!(world.receipt(&id), "seen");
-    let world = World::new();
-    world.play("gemini_BeforeAgent");
-    let id = world.send("gemini-6be1e699", "hello");
-    assert_ne!(world.play("gemini_AfterTool_run_shell_command"), "");
-    assert_eq!(world.play("gemini_AfterTool_run_shell_command"), "");
-    assert_eq!(world.receipt(&id), "seen");
+    let environment = TestEnvironment::new();
+    environment.play("claude_SessionStart");
+    let id = environment.send(AGENT, "hello");
+    assert_ne!(environment.play("claude_UserPromptSubmit"), "");
+    assert_eq!(environment.play("claude_Stop"), "");
+    assert_eq!(environment.receipt(&id), "seen");
+    let environment = TestEnvironment::new();
+    environment.play("gemini_BeforeAgent");
+    let id = environment.send("gemini-6be1e699", "hello");
+    assert_ne!(environment.play("gemini_AfterTool_run_shell_command"), "");
+    assert_eq!(environment.play("gemini_AfterTool_run_shell_command"), "");
+    assert_eq!(environment.receipt(&id), "seen");
 }
 
 #[test]
 fn the_same_call_confirms_nothing() {
-    let world = working();
-    let id = world.send(AGENT, "hello");
-    assert_ne!(world.play("claude_PostToolUse_Bash"), "");
+    let environment = working();
+    let id = environment.send(AGENT, "hello");
+    assert_ne!(environment.play("claude_PostToolUse_Bash"), "");
     // The same tool call again: the model has not gone on.
-    assert_eq!(world.play("claude_PostToolBatch"), "");
-    assert_eq!(world.receipt(&id), "delivered");
+    assert_eq!(environment.play("claude_PostToolBatch"), "");
+    assert_eq!(environment.receipt(&id), "delivered");
 }
 
 #[test]
 fn what_does_not_fit_goes_into_the_next_one() {
-    let world = working();
+    let environment = working();
     let texts: Vec<String> = (0..30).map(|number| format!("{number:02} {}", "&".repeat(200))).collect();
     for text in &texts {
-        world.send(AGENT, text);
+        environment.send(AGENT, text);
     }
     let mut got = Vec::new();
     for call in 0..texts.len() {
-        let answer = world.call(Client::Claude, "PostToolUse", &after_tool(&format!("t{call}")));
+        let answer = environment.call(Client::Claude, "PostToolUse", &after_tool(&format!("t{call}")));
         if answer.is_empty() {
             break;
         }
@@ -104,13 +104,13 @@ fn what_does_not_fit_goes_into_the_next_one() {
 
 #[test]
 fn a_storm_of_the_same_stays_in_bounds() {
-    let world = working();
+    let environment = working();
     for _ in 0..40 {
-        world.send(AGENT, &"x".repeat(900));
+        environment.send(AGENT, &"x".repeat(900));
     }
     let (mut calls, mut times) = (0, 0);
     loop {
-        let answer = world.call(Client::Claude, "PostToolUse", &after_tool(&format!("t{calls}")));
+        let answer = environment.call(Client::Claude, "PostToolUse", &after_tool(&format!("t{calls}")));
         if answer.is_empty() {
             break;
         }
@@ -125,36 +125,36 @@ fn a_storm_of_the_same_stays_in_bounds() {
 
 #[test]
 fn a_stop_is_blocked_three_times_and_a_prompt_begins_anew() {
-    let world = working();
+    let environment = working();
     for _turn in 0..2 {
         for number in 0..MAX_BLOCKS {
-            world.send(AGENT, "look");
+            environment.send(AGENT, "look");
             let mut stop = recorded("claude_Stop", SESSION);
             stop["stop_hook_active"] = json!(number > 0);
-            let answer = world.call(Client::Claude, "Stop", &stop);
+            let answer = environment.call(Client::Claude, "Stop", &stop);
             let expected = json!({"decision": "block", "reason": block("agent:w1", "look")});
             assert_eq!(serde_json::from_str::<Value>(&answer).unwrap(), expected);
-            assert_eq!(world.state(), AgentState::Working, "its turn goes on");
+            assert_eq!(environment.state(), AgentState::Working, "its turn goes on");
         }
-        let waits = world.send(AGENT, "once more");
+        let waits = environment.send(AGENT, "once more");
         let mut stop = recorded("claude_Stop", SESSION);
         stop["stop_hook_active"] = json!(true);
-        assert_eq!(world.call(Client::Claude, "Stop", &stop), "");
-        assert_eq!((world.state(), world.receipt(&waits).as_str()), (AgentState::Done, "queued"));
-        assert_eq!(entered(&world.play("claude_UserPromptSubmit")), block("agent:w1", "once more"));
+        assert_eq!(environment.call(Client::Claude, "Stop", &stop), "");
+        assert_eq!((environment.state(), environment.receipt(&waits).as_str()), (AgentState::Done, "queued"));
+        assert_eq!(entered(&environment.play("claude_UserPromptSubmit")), block("agent:w1", "once more"));
     }
-    let complete = world.told().iter().filter(|told| told.starts_with("complete")).count();
+    let complete = environment.told().iter().filter(|told| told.starts_with("complete")).count();
     assert_eq!(complete, 2, "one for each turn");
 }
 
 #[test]
 fn who_does_not_read_gets_it_later() {
-    let world = working();
-    let id = world.send(AGENT, "hello");
-    assert!(world.call_into(Client::Claude, "PostToolUse", &after_tool("t1"), &mut Closed).is_err());
-    assert_eq!(world.receipt(&id), "queued", "given back at once");
+    let environment = working();
+    let id = environment.send(AGENT, "hello");
+    assert!(environment.call_into(Client::Claude, "PostToolUse", &after_tool("t1"), &mut Closed).is_err());
+    assert_eq!(environment.receipt(&id), "queued", "given back at once");
     assert_eq!(
-        entered(&world.call(Client::Claude, "PostToolUse", &after_tool("t2"))),
+        entered(&environment.call(Client::Claude, "PostToolUse", &after_tool("t2"))),
         block("agent:w1", "hello")
     );
 }
@@ -168,47 +168,47 @@ fn millis(time: std::time::Duration) -> i64 {
 }
 
 /// A hook that died so many milliseconds ago, between its claim and its output.
-fn die_half_way(world: &World, milliseconds_ago: i64) {
+fn die_half_way(environment: &TestEnvironment, milliseconds_ago: i64) {
     let stamp = IdSource::now();
     let stamp = IdSource { unix_ms: stamp.unix_ms - milliseconds_ago, ..stamp };
     let all = |pending: &[Message]| ids(pending);
     let claim = Claim { call_id: Some("t0"), choose: Some(&all), ..Claim::default() };
-    assert!(world.journal().claim_for(&agent(), &claim, &stamp).unwrap().is_some());
+    assert!(environment.journal().claim_for(&agent(), &claim, &stamp).unwrap().is_some());
 }
 
 #[test]
 fn a_hook_that_was_killed_half_way_leaves_it_pending() {
-    let world = working();
-    let id = world.send(AGENT, "hello");
-    die_half_way(&world, 0);
-    assert_eq!(world.play("claude_PostToolUse_Bash"), "", "its lease holds");
-    assert_eq!(world.receipt(&id), "leased");
-    let world = working();
-    let id = world.send(AGENT, "hello");
-    die_half_way(&world, millis(LEASE) + 1000);
-    assert_eq!(entered(&world.play("claude_PostToolUse_Bash")), block("agent:w1", "hello"));
-    assert_eq!(world.messages().len(), 1, "one id");
-    assert_eq!(world.receipt(&id), "delivered");
+    let environment = working();
+    let id = environment.send(AGENT, "hello");
+    die_half_way(&environment, 0);
+    assert_eq!(environment.play("claude_PostToolUse_Bash"), "", "its lease holds");
+    assert_eq!(environment.receipt(&id), "leased");
+    let environment = working();
+    let id = environment.send(AGENT, "hello");
+    die_half_way(&environment, millis(LEASE) + 1000);
+    assert_eq!(entered(&environment.play("claude_PostToolUse_Bash")), block("agent:w1", "hello"));
+    assert_eq!(environment.messages().len(), 1, "one id");
+    assert_eq!(environment.receipt(&id), "delivered");
 }
 
 #[test]
 fn what_was_handed_over_and_never_confirmed_comes_again() {
-    let world = working();
-    let id = world.send(AGENT, "hello");
-    world.play("claude_PostToolUse_Bash");
+    let environment = working();
+    let id = environment.send(AGENT, "hello");
+    environment.play("claude_PostToolUse_Bash");
     let later = IdSource::now().unix_ms + millis(CONFIRM_WITHIN) + 1000;
-    assert_eq!(ids(&world.journal().pending_for(&agent(), later).unwrap()), [id]);
+    assert_eq!(ids(&environment.journal().pending_for(&agent(), later).unwrap()), [id]);
 }
 
 /// Claude Code runs the hooks of parallel tool calls at the same time.
 #[test]
 fn of_many_hooks_at_once_one_gets_it() {
-    let world = working();
+    let environment = working();
     let texts: Vec<String> = (0..6).map(|number| format!("number {number}")).collect();
     for text in &texts {
-        world.send(AGENT, text);
+        environment.send(AGENT, text);
     }
-    let home = world.home();
+    let home = environment.home();
     let answers: Vec<String> = thread::scope(|scope| {
         let call = |number: usize| {
             let home = home.clone();
@@ -233,7 +233,7 @@ fn of_many_hooks_at_once_one_gets_it() {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let all: String = answers.iter().map(|answer| entered(answer)).collect();
-    let all = all + &entered(&world.call(Client::Claude, "PostToolUse", &after_tool("t9")));
+    let all = all + &entered(&environment.call(Client::Claude, "PostToolUse", &after_tool("t9")));
     for text in &texts {
         assert_eq!(all.matches(text.as_str()).count(), 1, "{text}: {answers:?}");
     }
@@ -256,10 +256,10 @@ fn each_client_gets_what_it_takes_and_nothing_else() {
         ("opencode", "tool.execute.after", &["append"]),
         ("opencode", "session.idle", &["prompt"]),
     ] {
-        let world = World::new();
-        let id = world.send(&format!("{client}-12345678"), "hello");
+        let environment = TestEnvironment::new();
+        let id = environment.send(&format!("{client}-12345678"), "hello");
         let input = json!({"session_id": "12345678", "cwd": NOWHERE, "tool_use_id": "t1", "prompt": "go"});
-        let answer = world.call(client.parse().unwrap(), event, &input);
+        let answer = environment.call(client.parse().unwrap(), event, &input);
         let value: Value =
             serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{client} {event}: {answer:?}"));
         assert_eq!(fields(&value), expected(out), "{client} {event}");
@@ -268,7 +268,7 @@ fn each_client_gets_what_it_takes_and_nothing_else() {
             assert_eq!(inner["hookEventName"], *event);
         }
         assert_eq!(entered(&answer).trim(), block("agent:w1", "hello"), "{client} {event}");
-        assert_eq!(world.receipt(&id), "delivered");
+        assert_eq!(environment.receipt(&id), "delivered");
     }
 }
 
@@ -289,45 +289,45 @@ fn an_event_that_carries_nothing_takes_nothing() {
         ("opencode", "tool.execute.before"),
         ("opencode", "session.status"),
     ] {
-        let world = World::new();
-        let id = world.send(&format!("{client}-12345678"), "hello");
+        let environment = TestEnvironment::new();
+        let id = environment.send(&format!("{client}-12345678"), "hello");
         let input = json!({"session_id": "12345678", "thread-id": "12345678", "cwd": NOWHERE, "prompt": "go",
             "type": "agent-turn-complete"});
-        assert_eq!(world.call(client.parse().unwrap(), event, &input), "", "{client} {event}");
-        assert_eq!(world.receipt(&id), "queued", "{client} {event}");
+        assert_eq!(environment.call(client.parse().unwrap(), event, &input), "", "{client} {event}");
+        assert_eq!(environment.receipt(&id), "queued", "{client} {event}");
     }
 }
 
 #[test]
 fn a_subagent_gets_nothing_of_its_agents_mail() {
-    let world = working();
-    let id = world.send(AGENT, "hello");
+    let environment = working();
+    let id = environment.send(AGENT, "hello");
     let mut input = after_tool("t1");
     input["agent_id"] = json!("a1");
-    assert_eq!(world.call(Client::Claude, "PostToolUse", &input), "");
-    assert_eq!(world.receipt(&id), "queued");
-    world.send_to(Recipient::Person, "w1", "for somebody else");
-    assert_eq!(entered(&world.play("claude_PostToolUse_Bash")), block("agent:w1", "hello"));
+    assert_eq!(environment.call(Client::Claude, "PostToolUse", &input), "");
+    assert_eq!(environment.receipt(&id), "queued");
+    environment.send_to(Recipient::Person, "w1", "for somebody else");
+    assert_eq!(entered(&environment.play("claude_PostToolUse_Bash")), block("agent:w1", "hello"));
 }
 
 /// What waited when the hook looked may have gone another way when it claims: a mark waits, and never enters.
 #[test]
 fn a_stop_that_nothing_keeps_is_an_end() {
-    let world = working();
+    let environment = working();
     let mut draft =
         Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(ringer_core::message::Mark::Read), "m1");
     draft.recipient = Recipient::Agent(agent());
-    world.journal().append(&draft, &IdSource::now()).unwrap();
-    assert_eq!(world.journal().pending_for(&agent(), IdSource::now().unix_ms).unwrap().len(), 1);
-    assert_eq!(world.play("claude_Stop"), "");
-    assert_eq!(world.state(), AgentState::Done);
-    assert!(world.told().last().unwrap().starts_with("complete: "), "{:?}", world.told());
+    environment.journal().append(&draft, &IdSource::now()).unwrap();
+    assert_eq!(environment.journal().pending_for(&agent(), IdSource::now().unix_ms).unwrap().len(), 1);
+    assert_eq!(environment.play("claude_Stop"), "");
+    assert_eq!(environment.state(), AgentState::Done);
+    assert!(environment.told().last().unwrap().starts_with("complete: "), "{:?}", environment.told());
 }
 
 #[test]
 fn a_message_that_is_a_block_too_long_by_itself_still_goes() {
-    let world = working();
+    let environment = working();
     let long = "y".repeat(60_000);
-    world.send(AGENT, &long);
-    assert_eq!(entered(&world.play("claude_PostToolUse_Bash")), block("agent:w1", &long));
+    environment.send(AGENT, &long);
+    assert_eq!(entered(&environment.play("claude_PostToolUse_Bash")), block("agent:w1", &long));
 }

@@ -10,26 +10,26 @@ use ringer_journal::{Consumer, Error, ListenOutcome, Listener, OnParentExit};
 use serde_json::json;
 use std::time::Instant;
 
-use crate::hook::{AGENT, NOWHERE, SESSION, World, agent, block, entered, recorded};
+use crate::hook::{AGENT, NOWHERE, SESSION, TestEnvironment, agent, block, entered, recorded};
 
 const OTHER: &str = "77777777-d2b2-442c-995b-a5ac36193cd6";
 
-/// A world whose lead is the usual agent, at work.
-fn led() -> World {
-    let world = World::new();
-    world.journal().want_lead(&Scope::global(), true).unwrap();
-    assert_ne!(world.play("claude_SessionStart"), "");
-    world.play_all(&["claude_UserPromptSubmit"]);
-    world
+/// A environment whose lead is the usual agent, at work.
+fn led() -> TestEnvironment {
+    let environment = TestEnvironment::new();
+    environment.journal().want_lead(&Scope::global(), true).unwrap();
+    assert_ne!(environment.play("claude_SessionStart"), "");
+    environment.play_all(&["claude_UserPromptSubmit"]);
+    environment
 }
 
-fn lead_of(world: &World) -> Option<String> {
-    world.journal().lead(&Scope::global()).unwrap().agent
+fn lead_of(environment: &TestEnvironment) -> Option<String> {
+    environment.journal().lead(&Scope::global()).unwrap().agent
 }
 
 /// What a listener of the lead's name prints now.
-fn listen(world: &World) -> Vec<String> {
-    let mut journal = world.journal();
+fn listen(environment: &TestEnvironment) -> Vec<String> {
+    let mut journal = environment.journal();
     let consumer = Consumer::new(Consumer::LEAD, Scope::global()).unwrap();
     let mut listener =
         Listener::begin(&mut journal, consumer, Some(AGENT.to_owned()), false, OnParentExit::Continue)
@@ -45,114 +45,114 @@ fn listen(world: &World) -> Vec<String> {
 
 #[test]
 fn the_first_session_is_told_to_listen_and_the_second_is_not() {
-    let world = World::new();
-    assert_eq!(world.play("claude_SessionStart"), "", "nobody asked for a lead");
-    world.journal().want_lead(&Scope::global(), true).unwrap();
-    assert_eq!(entered(&world.play("claude_SessionStart")), instructions(&agent()));
-    assert_eq!(world.play_in(OTHER, "claude_SessionStart"), "");
-    assert_eq!(lead_of(&world).as_deref(), Some(AGENT));
+    let environment = TestEnvironment::new();
+    assert_eq!(environment.play("claude_SessionStart"), "", "nobody asked for a lead");
+    environment.journal().want_lead(&Scope::global(), true).unwrap();
+    assert_eq!(entered(&environment.play("claude_SessionStart")), instructions(&agent()));
+    assert_eq!(environment.play_in(OTHER, "claude_SessionStart"), "");
+    assert_eq!(lead_of(&environment).as_deref(), Some(AGENT));
     // After a compaction the model has forgotten.
     let mut compacted = recorded("claude_SessionStart", SESSION);
     compacted["source"] = json!("compact");
-    let answer = world.call(Client::Claude, "SessionStart", &compacted);
+    let answer = environment.call(Client::Claude, "SessionStart", &compacted);
     assert_eq!(entered(&answer), instructions(&agent()));
-    world.journal().want_lead(&Scope::global(), false).unwrap();
-    assert_eq!(world.play("claude_SessionStart"), "");
+    environment.journal().want_lead(&Scope::global(), false).unwrap();
+    assert_eq!(environment.play("claude_SessionStart"), "");
 }
 
 #[test]
 fn when_the_lead_has_gone_the_next_session_takes_its_place() {
-    let world = led();
-    world.play("claude_Stop");
-    world.play("claude_SessionEnd");
+    let environment = led();
+    environment.play("claude_Stop");
+    environment.play("claude_SessionEnd");
     let other = Agent::new("claude-77777777").unwrap();
-    assert_eq!(entered(&world.play_in(OTHER, "claude_SessionStart")), instructions(&other));
-    assert_eq!(lead_of(&world).as_deref(), Some(other.as_str()));
-    assert_eq!(world.play("claude_SessionStart"), "", "the old one comes back as one of many");
+    assert_eq!(entered(&environment.play_in(OTHER, "claude_SessionStart")), instructions(&other));
+    assert_eq!(lead_of(&environment).as_deref(), Some(other.as_str()));
+    assert_eq!(environment.play("claude_SessionStart"), "", "the old one comes back as one of many");
 }
 
 #[test]
 fn a_worker_never_becomes_the_lead() {
-    let mut world = World::new();
-    world.journal().want_lead(&Scope::global(), true).unwrap();
-    world.manager = Some("boss");
-    assert_eq!(world.play("claude_SessionStart"), "");
-    assert_eq!(lead_of(&world), None);
+    let mut environment = TestEnvironment::new();
+    environment.journal().want_lead(&Scope::global(), true).unwrap();
+    environment.manager = Some("boss");
+    assert_eq!(environment.play("claude_SessionStart"), "");
+    assert_eq!(lead_of(&environment), None);
 }
 
 #[test]
 fn clients_that_cannot_be_told_at_the_beginning_still_lead() {
-    let world = World::new();
-    world.journal().want_lead(&Scope::global(), true).unwrap();
+    let environment = TestEnvironment::new();
+    environment.journal().want_lead(&Scope::global(), true).unwrap();
     let input = json!({"session_id": "ses_12345678", "cwd": NOWHERE});
-    assert_eq!(world.call(Client::Opencode, "session.created", &input), "");
-    assert_eq!(lead_of(&world).as_deref(), Some("opencode-12345678"));
+    assert_eq!(environment.call(Client::Opencode, "session.created", &input), "");
+    assert_eq!(lead_of(&environment).as_deref(), Some("opencode-12345678"));
 }
 
 #[test]
 fn hooks_and_the_listener_share_one_place() {
-    let world = led();
-    world.send_to(Recipient::Default, "w1", "one");
-    world.send_to(Recipient::Lead, "w2", "two");
-    world.send_to(Recipient::Person, "w2", "for the person alone");
+    let environment = led();
+    environment.send_to(Recipient::Default, "w1", "one");
+    environment.send_to(Recipient::Lead, "w2", "two");
+    environment.send_to(Recipient::Person, "w2", "for the person alone");
     let expected = [block("agent:w1", "status: one"), block("agent:w2", "status: two")].join("\n\n");
-    assert_eq!(entered(&world.play("claude_PostToolUse_Bash")), expected);
-    assert_eq!(listen(&world), Vec::<String>::new(), "nothing twice");
-    world.send_to(Recipient::All, "w1", "three");
-    assert_eq!(listen(&world), ["three"]);
-    assert_eq!(world.play("claude_PostToolUse_Write"), "");
+    assert_eq!(entered(&environment.play("claude_PostToolUse_Bash")), expected);
+    assert_eq!(listen(&environment), Vec::<String>::new(), "nothing twice");
+    environment.send_to(Recipient::All, "w1", "three");
+    assert_eq!(listen(&environment), ["three"]);
+    assert_eq!(environment.play("claude_PostToolUse_Write"), "");
 }
 
 #[test]
 fn its_own_mail_and_the_leads_come_together() {
-    let world = led();
-    let id = world.send(AGENT, "for you");
-    world.send_to(Recipient::Default, "w1", "for the lead");
+    let environment = led();
+    let id = environment.send(AGENT, "for you");
+    environment.send_to(Recipient::Default, "w1", "for the lead");
     let expected = [block("agent:w1", "for you"), block("agent:w1", "status: for the lead")].join("\n\n");
-    assert_eq!(entered(&world.play("claude_PostToolUse_Bash")), expected);
-    assert_eq!(world.receipt(&id), "delivered");
+    assert_eq!(entered(&environment.play("claude_PostToolUse_Bash")), expected);
+    assert_eq!(environment.receipt(&id), "delivered");
 }
 
 #[test]
 fn nobody_is_told_of_himself() {
-    let world = led();
-    world.send_to(Recipient::Default, AGENT, "I said this");
-    world.play_all(&["claude_PostToolUse_Bash", "claude_Stop"]);
+    let environment = led();
+    environment.send_to(Recipient::Default, AGENT, "I said this");
+    environment.play_all(&["claude_PostToolUse_Bash", "claude_Stop"]);
     assert_eq!(
-        world.messages().last().unwrap().draft.recipient,
+        environment.messages().last().unwrap().draft.recipient,
         Recipient::Person,
         "its end is the person's"
     );
-    world.play_all(&["claude_UserPromptSubmit"]);
-    assert_eq!(listen(&world), Vec::<String>::new());
+    environment.play_all(&["claude_UserPromptSubmit"]);
+    assert_eq!(listen(&environment), Vec::<String>::new());
     // Another's end is the lead's business.
-    world.play_in(OTHER, "claude_UserPromptSubmit");
-    world.play_in(OTHER, "claude_Stop");
-    let told = entered(&world.play("claude_PostToolUse_Bash"));
+    environment.play_in(OTHER, "claude_UserPromptSubmit");
+    environment.play_in(OTHER, "claude_Stop");
+    let told = entered(&environment.play("claude_PostToolUse_Bash"));
     assert!(told.contains("complete: Agent claude-77777777 completed (worker of claude-6be1e699)"), "{told}");
 }
 
 #[test]
 fn only_the_lead_gets_what_is_for_the_lead() {
-    let world = led();
-    world.play_in(OTHER, "claude_UserPromptSubmit");
-    world.send_to(Recipient::Default, "w1", "hello");
-    assert_eq!(world.play_in(OTHER, "claude_PostToolUse_Bash"), "");
-    assert_ne!(world.play("claude_PostToolUse_Bash"), "");
+    let environment = led();
+    environment.play_in(OTHER, "claude_UserPromptSubmit");
+    environment.send_to(Recipient::Default, "w1", "hello");
+    assert_eq!(environment.play_in(OTHER, "claude_PostToolUse_Bash"), "");
+    assert_ne!(environment.play("claude_PostToolUse_Bash"), "");
 }
 
 #[test]
 fn what_is_for_the_lead_stays_in_bounds_and_in_order() {
-    let world = led();
+    let environment = led();
     let texts: Vec<String> = (0..12).map(|number| format!("{number:02} {}", "z".repeat(3_000))).collect();
     for text in &texts {
-        world.send_to(Recipient::Default, "w1", text);
+        environment.send_to(Recipient::Default, "w1", text);
     }
     let mut got = Vec::new();
     for call in 0..texts.len() {
         let mut input = recorded("claude_PostToolUse_Bash", SESSION);
         input["tool_use_id"] = json!(format!("t{call}"));
-        let context = entered(&world.call(Client::Claude, "PostToolUse", &input));
+        let context = entered(&environment.call(Client::Claude, "PostToolUse", &input));
         assert!(context.len() <= CLAUDE_CONTEXT_LIMIT, "{}", context.len());
         got.extend(context.split("\n\n").filter(|block| !block.is_empty()).map(str::to_owned));
     }
@@ -163,20 +163,23 @@ fn what_is_for_the_lead_stays_in_bounds_and_in_order() {
 
 #[test]
 fn the_longest_message_is_not_lost_on_the_lead() {
-    let world = led();
+    let environment = led();
     let text = "w".repeat(MAX_BODY);
-    world.send_to(Recipient::Default, "w1", &text);
-    let hooked = entered(&world.play("claude_PostToolUse_Bash"));
-    assert!(hooked.contains(&text) || listen(&world) == [text], "neither the hook nor the listener has it");
+    environment.send_to(Recipient::Default, "w1", &text);
+    let hooked = entered(&environment.play("claude_PostToolUse_Bash"));
+    assert!(
+        hooked.contains(&text) || listen(&environment) == [text],
+        "neither the hook nor the listener has it"
+    );
 }
 
 #[test]
 fn what_a_client_cannot_be_given_stays_for_the_listener() {
-    let world = World::new();
-    world.journal().want_lead(&Scope::global(), true).unwrap();
-    world.call(Client::Opencode, "session.created", &json!({"session_id": "12345678", "cwd": NOWHERE}));
-    world.send_to(Recipient::Default, "w1", "hello");
+    let environment = TestEnvironment::new();
+    environment.journal().want_lead(&Scope::global(), true).unwrap();
+    environment.call(Client::Opencode, "session.created", &json!({"session_id": "12345678", "cwd": NOWHERE}));
+    environment.send_to(Recipient::Default, "w1", "hello");
     let prompt = json!({"session_id": "12345678", "cwd": NOWHERE, "prompt": "go"});
-    assert_eq!(world.call(Client::Opencode, "chat.message", &prompt), "");
-    assert_eq!(listen(&world), ["hello"]);
+    assert_eq!(environment.call(Client::Opencode, "chat.message", &prompt), "");
+    assert_eq!(listen(&environment), ["hello"]);
 }

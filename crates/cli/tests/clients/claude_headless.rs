@@ -2,27 +2,27 @@
 
 use serde_json::json;
 
+use crate::environment::{ClientEnvironment, SENDER};
 use crate::messages::Messages;
 use crate::model::{Answer, Model};
-use crate::scenes::{BLOCK, TEXT, check_after_tool, notifying};
+use crate::scenarios::{BLOCK, TEXT, check_after_tool, notifying};
 use crate::session::Session;
-use crate::world::{SENDER, World};
 
 /// A session that has asked the model for its first step, and the agent in it.
-fn begin(world: &World, model: &Model) -> (Session, String) {
-    let session = world.start("claude", &["-p", "do it", "--allowedTools", "Bash"]);
+fn begin(environment: &ClientEnvironment, model: &Model) -> (Session, String) {
+    let session = environment.start("claude", &["-p", "do it", "--allowedTools", "Bash"]);
     assert_eq!(model.request().count_new("do it"), 1);
-    (session, world.agent())
+    (session, environment.agent())
 }
 
 /// The model calls a shell, which notifies the agent and then ends like that.
 fn check_tool(then: &str) {
     let model = Model::new(&Messages);
-    let world = World::for_claude(&model);
-    let (session, agent) = begin(&world, &model);
+    let environment = ClientEnvironment::for_claude(&model);
+    let (session, agent) = begin(&environment, &model);
     let command = format!("{}; {then}", notifying(&agent));
     model.answer(Answer::tool("Bash", json!({ "command": command, "description": "Notify" })));
-    check_after_tool(&world, &model, session, BLOCK);
+    check_after_tool(&environment, &model, session, BLOCK);
 }
 
 #[test]
@@ -41,18 +41,18 @@ fn a_tool_that_fails_brings_it_as_well() {
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn what_comes_too_late_for_a_tool_makes_it_go_on_and_is_still_one_complete() {
     let model = Model::new(&Messages);
-    let world = World::for_claude(&model);
-    let (session, agent) = begin(&world, &model);
-    world.ringer(&["notify", "--from", SENDER, "--to", &agent, TEXT]);
+    let environment = ClientEnvironment::for_claude(&model);
+    let (session, agent) = begin(&environment, &model);
+    environment.ringer(&["notify", "--from", SENDER, "--to", &agent, TEXT]);
     model.answer(Answer::Text("all done"));
     let next = model.request();
     // Claude Code also tells the model, in a second message, which hook it was.
     assert_eq!(next.count_new(&format!("Stop hook feedback:\n{BLOCK}")), 1, "{}", next.news());
     model.answer(Answer::Text("the docs are done too"));
     assert!(session.end().0.contains("the docs are done too"));
-    assert_eq!(world.kinds(), ["complete"]);
+    assert_eq!(environment.kinds(), ["complete"]);
     assert!(!model.has_request(), "it was told once");
-    assert_eq!(world.complaints(), "");
+    assert_eq!(environment.complaints(), "");
 }
 
 #[test]
@@ -60,16 +60,16 @@ fn what_comes_too_late_for_a_tool_makes_it_go_on_and_is_still_one_complete() {
 fn an_error_of_the_server_is_an_error() {
     for (status, kind) in [(400, "invalid_request_error"), (529, "overloaded_error")] {
         let model = Model::new(&Messages);
-        let world = World::for_claude(&model);
-        let (session, _) = begin(&world, &model);
+        let environment = ClientEnvironment::for_claude(&model);
+        let (session, _) = begin(&environment, &model);
         model.answer(Answer::Error { status, kind });
         // Without a terminal it does not wait for its hook StopFailure. Where it kills that, the end of the session in
         // the middle of a turn is what is told: in one notification either way.
-        world.notified("error");
+        environment.notified("error");
         let (printed, is_content) = session.end();
         assert!(!is_content, "{printed}");
-        assert_eq!(world.kinds(), ["error"], "{status}");
-        assert_eq!(world.complaints(), "");
+        assert_eq!(environment.kinds(), ["error"], "{status}");
+        assert_eq!(environment.complaints(), "");
     }
 }
 
@@ -77,24 +77,24 @@ fn an_error_of_the_server_is_an_error() {
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn an_answer_to_its_question_is_in_the_next_request_and_the_person_was_asked_once() {
     let model = Model::new(&Messages);
-    let world = World::for_claude(&model);
-    let (session, agent) = begin(&world, &model);
+    let environment = ClientEnvironment::for_claude(&model);
+    let (session, agent) = begin(&environment, &model);
     let command = "\"$RINGER\" ask --wait --timeout 60 'Which port?'";
     model.answer(Answer::tool("Bash", json!({ "command": command, "description": "Ask" })));
-    let question = world.notified("question");
+    let question = environment.notified("question");
     assert_eq!(question["msg"], format!("Agent {agent} asks: Which port?"));
     let id = question["question_id"].as_str().expect("an id");
-    world.ringer(&["acknowledge", id, "8080"]);
+    environment.ringer(&["acknowledge", id, "8080"]);
     let next = model.request();
     assert_eq!(next.count_new("8080"), 1, "{}", next.news());
     model.answer(Answer::Text("it is 8080"));
     let (printed, is_content) = session.end();
     assert!(is_content && printed.contains("it is 8080"), "{printed}");
     // The answer is in the log as well.
-    let kinds = world.kinds();
+    let kinds = environment.kinds();
     let count = |kind: &str| kinds.iter().filter(|own| *own == kind).count();
     assert_eq!((count("question"), count("complete")), (1, 1), "{kinds:?}");
     assert!(!model.has_request(), "it did not have to go on for the answer");
-    assert!(!world.ringer(&["questions"]).contains(id), "it is closed");
-    assert_eq!(world.complaints(), "");
+    assert!(!environment.ringer(&["questions"]).contains(id), "it is closed");
+    assert_eq!(environment.complaints(), "");
 }

@@ -3,50 +3,50 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use test_support::until_within;
 
+use crate::environment::{ClientEnvironment, DEADLINE};
 use crate::messages::Messages;
 use crate::model::{Answer, Model};
-use crate::processes::until;
-use crate::scenes::check_waking;
-use crate::world::World;
+use crate::scenarios::check_waking;
 
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn a_permission_prompt_is_one_waiting_however_often_the_client_tells_it() {
     let model = Model::new(&Messages);
-    let world = World::for_claude(&model);
-    let told = world.project().join("told");
-    world.add_hook("Notification", &format!("cat >> '{}'", told.display()));
+    let environment = ClientEnvironment::for_claude(&model);
+    let told = environment.project().join("told");
+    environment.add_hook("Notification", &format!("cat >> '{}'", told.display()));
     let mut terminal =
-        world.start_in_terminal("claude", &["--permission-mode", "default", "write a file, please"]);
+        environment.start_in_terminal("claude", &["--permission-mode", "default", "write a file, please"]);
     assert_eq!(model.request().count_new("write a file, please"), 1);
-    let file = world.project().join("hello.txt");
+    let file = environment.project().join("hello.txt");
     model.answer(Answer::tool("Write", json!({ "file_path": file, "content": "hi\n" })));
-    let waiting = world.notified("waiting");
+    let waiting = environment.notified("waiting");
     assert!(waiting["msg"].as_str().is_some_and(|text| text.contains("Write: hello.txt")), "{waiting}");
     // Seconds later the client says it once more, through another hook.
-    until("its notification comes", || {
+    until_within(DEADLINE, "its notification comes", || {
         fs::read_to_string(&told).is_ok_and(|told| told.contains("permission_prompt"))
     });
-    assert_eq!(world.kinds(), ["waiting"]);
+    assert_eq!(environment.kinds(), ["waiting"]);
     terminal.press("\r");
     assert_eq!(model.request().count_new("File created successfully"), 1);
     model.answer(Answer::Text("written"));
-    world.notified("complete");
-    assert_eq!(world.kinds(), ["waiting", "complete"]);
+    environment.notified("complete");
+    assert_eq!(environment.kinds(), ["waiting", "complete"]);
     assert_eq!(fs::read_to_string(file).expect("a file"), "hi\n");
-    assert_eq!(world.complaints(), "");
+    assert_eq!(environment.complaints(), "");
 }
 
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn an_idle_session_is_woken_through_its_inbox() {
     let model = Model::new(&Messages);
-    let world = World::for_claude(&model);
-    let _terminal = world.start_in_terminal("claude", &["hello"]);
-    check_waking(&world, &model, |sent| {
+    let environment = ClientEnvironment::for_claude(&model);
+    let _terminal = environment.start_in_terminal("claude", &["hello"]);
+    check_waking(&environment, &model, |sent| {
         let sent: Value = serde_json::from_str(sent).expect("JSON");
-        let why = world.ringer(&["why", "--json", sent["id"].as_str().expect("an id")]);
+        let why = environment.ringer(&["why", "--json", sent["id"].as_str().expect("an id")]);
         let why: Value = serde_json::from_str(&why).expect("JSON");
         assert_eq!(why["receipts"][0]["state"], "seen", "its prompt says that it arrived: {why}");
     });
@@ -56,12 +56,12 @@ fn an_idle_session_is_woken_through_its_inbox() {
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn an_error_of_the_server_is_one_error_that_says_which() {
     let model = Model::new(&Messages);
-    let world = World::for_claude(&model);
-    let _terminal = world.start_in_terminal("claude", &["hello"]);
+    let environment = ClientEnvironment::for_claude(&model);
+    let _terminal = environment.start_in_terminal("claude", &["hello"]);
     assert_eq!(model.request().count_new("hello"), 1);
     model.answer(Answer::Error { status: 529, kind: "overloaded_error" });
-    let error = world.notified("error");
+    let error = environment.notified("error");
     assert!(error["msg"].as_str().is_some_and(|text| text.contains("API Error: 529")), "{error}");
-    assert_eq!(world.kinds(), ["error"]);
-    assert_eq!(world.complaints(), "");
+    assert_eq!(environment.kinds(), ["error"]);
+    assert_eq!(environment.complaints(), "");
 }

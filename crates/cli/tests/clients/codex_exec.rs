@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
+use crate::environment::{ClientEnvironment, SENDER};
 use crate::model::{Answer, Model};
 use crate::responses::Responses;
-use crate::scenes::{BLOCK, TEXT, check_after_tool, escaped_block, notifying};
-use crate::world::{SENDER, World};
+use crate::scenarios::{BLOCK, TEXT, check_after_tool, escaped_block, notifying};
 
 /// Runs hooks that no person has looked at.
 const TRUST: &str = "--dangerously-bypass-hook-trust";
@@ -14,13 +14,13 @@ const TRUST: &str = "--dangerously-bypass-hook-trust";
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn a_notification_during_a_tool_call_is_in_the_next_request_and_a_stop_is_one_complete() {
     let model = Model::new(&Responses);
-    let world = World::for_codex(&model);
-    let session = world.start("codex", &["exec", "--skip-git-repo-check", TRUST, "do it"]);
+    let environment = ClientEnvironment::for_codex(&model);
+    let session = environment.start("codex", &["exec", "--skip-git-repo-check", TRUST, "do it"]);
     assert_eq!(model.request().count_new("do it"), 1);
-    let agent = world.agent();
+    let agent = environment.agent();
     model.answer(Answer::tool("exec_command", json!({ "cmd": notifying(&agent) })));
     // Its notify program says of the end what its hook has said.
-    let printed = check_after_tool(&world, &model, session, BLOCK);
+    let printed = check_after_tool(&environment, &model, session, BLOCK);
     assert!(printed.contains("hook: Stop Completed"), "{printed}");
 }
 
@@ -28,47 +28,47 @@ fn a_notification_during_a_tool_call_is_in_the_next_request_and_a_stop_is_one_co
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn what_comes_too_late_for_a_tool_makes_it_go_on_and_is_still_one_complete() {
     let model = Model::new(&Responses);
-    let world = World::for_codex(&model);
-    let session = world.start("codex", &["exec", "--skip-git-repo-check", TRUST, "do it"]);
+    let environment = ClientEnvironment::for_codex(&model);
+    let session = environment.start("codex", &["exec", "--skip-git-repo-check", TRUST, "do it"]);
     assert_eq!(model.request().count_new("do it"), 1);
-    world.ringer(&["notify", "--from", SENDER, "--to", &world.agent(), TEXT]);
+    environment.ringer(&["notify", "--from", SENDER, "--to", &environment.agent(), TEXT]);
     model.answer(Answer::Text("all done"));
     let next = model.request();
     // Codex puts a hook's reason into a block of its own, and escapes it for that.
     assert_eq!(next.count_new(&escaped_block()), 1, "{}", next.news());
     model.answer(Answer::Text("the docs are done too"));
     assert!(session.end().0.contains("the docs are done too"));
-    assert_eq!(world.kinds(), ["complete"]);
+    assert_eq!(environment.kinds(), ["complete"]);
     assert!(!model.has_request(), "it was told once");
-    assert_eq!(world.complaints(), "");
+    assert_eq!(environment.complaints(), "");
 }
 
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn before_its_hooks_are_trusted_its_notify_program_says_complete() {
     let model = Model::new(&Responses);
-    let world = World::for_codex(&model);
-    let session = world.start("codex", &["exec", "--skip-git-repo-check", "do it"]);
+    let environment = ClientEnvironment::for_codex(&model);
+    let session = environment.start("codex", &["exec", "--skip-git-repo-check", "do it"]);
     assert_eq!(model.request().count_new("do it"), 1);
     model.answer(Answer::Text("all done"));
-    world.notified("complete");
+    environment.notified("complete");
     let (printed, _) = session.end();
     assert!(!printed.contains("hook: Stop"), "{printed}");
-    assert_eq!(world.kinds(), ["complete"]);
-    assert_eq!(world.complaints(), "");
+    assert_eq!(environment.kinds(), ["complete"]);
+    assert_eq!(environment.complaints(), "");
 }
 
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn an_error_of_the_server_is_an_error() {
     let model = Model::new(&Responses);
-    let world = World::for_codex(&model);
-    let session = world.start("codex", &["exec", "--skip-git-repo-check", TRUST, "do it"]);
+    let environment = ClientEnvironment::for_codex(&model);
+    let session = environment.start("codex", &["exec", "--skip-git-repo-check", TRUST, "do it"]);
     assert_eq!(model.request().count_new("do it"), 1);
     model.answer(Answer::Error { status: 400, kind: "invalid_request_error" });
     let (printed, is_content) = session.end();
     assert!(!is_content, "{printed}");
-    world.notified("error");
-    assert_eq!(world.kinds(), ["error"]);
-    assert_eq!(world.complaints(), "");
+    environment.notified("error");
+    assert_eq!(environment.kinds(), ["error"]);
+    assert_eq!(environment.complaints(), "");
 }

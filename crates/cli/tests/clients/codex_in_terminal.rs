@@ -1,18 +1,18 @@
 //! Codex in a terminal.
 
+use crate::environment::ClientEnvironment;
 use crate::model::Model;
 use crate::responses::Responses;
-use crate::scenes;
+use crate::scenarios;
 use crate::terminal::Terminal;
-use crate::world::World;
 
 /// A session with nothing to do, and something for it to do.
 fn check_waking(arguments: &[&str], open: impl FnOnce(&mut Terminal)) {
     let model = Model::new(&Responses);
-    let world = World::for_codex(&model);
-    let mut terminal = world.start_in_terminal("codex", arguments);
+    let environment = ClientEnvironment::for_codex(&model);
+    let mut terminal = environment.start_in_terminal("codex", arguments);
     open(&mut terminal);
-    scenes::check_waking(&world, &model, |_| {});
+    scenarios::check_waking(&environment, &model, |_| {});
 }
 
 #[test]

@@ -6,21 +6,21 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::environment::ClientEnvironment;
 use crate::messages::Messages;
 use crate::model::{Answer, Model};
 use crate::responses::Responses;
-use crate::world::World;
 
 #[track_caller]
-fn check_row(world: &World, verdict: &str, what: &str) {
-    let row = world.doctor();
+fn check_row(environment: &ClientEnvironment, verdict: &str, what: &str) {
+    let row = environment.doctor();
     let has = row["what"].as_str().is_some_and(|text| text.contains(what));
     assert!(row["verdict"] == verdict && has, "{row}");
 }
 
 /// One turn of Claude Code.
-fn turn(world: &World, model: &Model) {
-    let session = world.start("claude", &["-p", "do it"]);
+fn turn(environment: &ClientEnvironment, model: &Model) {
+    let session = environment.start("claude", &["-p", "do it"]);
     model.request();
     model.answer(Answer::Text("done"));
     assert!(session.end().1);
@@ -30,28 +30,28 @@ fn turn(world: &World, model: &Model) {
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn claude_code_runs_no_hook_of_a_file_with_a_comment() {
     let model = Model::new(&Messages);
-    let world = World::for_claude(&model);
-    let path = world.home().join(".claude/settings.json");
+    let environment = ClientEnvironment::for_claude(&model);
+    let path = environment.home().join(".claude/settings.json");
     let plain = fs::read_to_string(&path).expect("settings");
-    check_row(&world, "ok", "no event received yet");
+    check_row(&environment, "ok", "no event received yet");
     for (change, verdict, what) in [
         (plain.replacen('{', "{ // mine\n", 1), "broken", "does not read"),
         (plain.replacen('{', "{ \"disableAllHooks\": true,", 1), "warn", "disableAllHooks is true"),
     ] {
         fs::write(&path, change).expect("a file");
-        turn(&world, &model);
-        assert!(world.kinds().is_empty(), "no hook ran");
-        check_row(&world, verdict, what);
+        turn(&environment, &model);
+        assert!(environment.kinds().is_empty(), "no hook ran");
+        check_row(&environment, verdict, what);
     }
     fs::write(&path, plain).expect("a file");
-    turn(&world, &model);
-    assert_eq!(world.kinds(), ["complete"]);
-    check_row(&world, "ok", "last event");
+    turn(&environment, &model);
+    assert_eq!(environment.kinds(), ["complete"]);
+    check_row(&environment, "ok", "last event");
 }
 
 /// What Codex says of each hook: its key and its hash.
-fn hooks(world: &World) -> Vec<(String, String, String)> {
-    let mut command = world.command("codex", &["app-server"]);
+fn hooks(environment: &ClientEnvironment) -> Vec<(String, String, String)> {
+    let mut command = environment.command("codex", &["app-server"]);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("codex");
     let mut input = child.stdin.take().expect("piped");
@@ -64,7 +64,7 @@ fn hooks(world: &World) -> Vec<(String, String, String)> {
         answers.find(|answer| answer["id"] == id).expect("an answer")["result"].clone()
     };
     ask(1, "initialize", json!({ "clientInfo": { "name": "test", "version": "1" } }));
-    let listed = ask(2, "hooks/list", json!({ "cwds": [world.project()] }));
+    let listed = ask(2, "hooks/list", json!({ "cwds": [environment.project()] }));
     child.kill().and_then(|()| child.wait()).expect("it ends");
     let text = |hook: &Value, name: &str| hook[name].as_str().expect("a text").to_owned();
     let hooks = listed["data"][0]["hooks"].as_array().expect("hooks").iter();
@@ -75,11 +75,11 @@ fn hooks(world: &World) -> Vec<(String, String, String)> {
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn codex_and_doctor_agree_on_what_is_trusted() {
     let model = Model::new(&Responses);
-    let world = World::for_codex(&model);
-    let found = hooks(&world);
+    let environment = ClientEnvironment::for_codex(&model);
+    let found = hooks(&environment);
     assert!(found.len() == 6 && found.iter().all(|(.., status)| status == "untrusted"), "{found:?}");
-    check_row(&world, "warn", "6 not trusted yet");
-    let path = world.home().join(".codex/config.toml");
+    check_row(&environment, "warn", "6 not trusted yet");
+    let path = environment.home().join(".codex/config.toml");
     let config = fs::read_to_string(&path).expect("a file");
     let trust = |hash: &dyn Fn(&str) -> String| {
         let states = found.iter().map(|(key, current, _)| {
@@ -88,9 +88,9 @@ fn codex_and_doctor_agree_on_what_is_trusted() {
         fs::write(&path, format!("{config}\n{}", states.collect::<String>())).expect("a file");
     };
     trust(&str::to_owned);
-    assert!(hooks(&world).iter().all(|(.., status)| status == "trusted"));
-    check_row(&world, "ok", "no event received yet");
+    assert!(hooks(&environment).iter().all(|(.., status)| status == "trusted"));
+    check_row(&environment, "ok", "no event received yet");
     trust(&|_| "sha256:00".to_owned());
-    assert!(hooks(&world).iter().all(|(.., status)| status == "modified"));
-    check_row(&world, "warn", "6 changed since they were trusted");
+    assert!(hooks(&environment).iter().all(|(.., status)| status == "modified"));
+    check_row(&environment, "warn", "6 changed since they were trusted");
 }

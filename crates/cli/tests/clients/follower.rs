@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::world::DEADLINE;
+use crate::environment::DEADLINE;
 
 /// A `ringer log --follow --json`. It ends with the test.
 pub(crate) struct Follower {

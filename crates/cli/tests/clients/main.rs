@@ -7,6 +7,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod chat_completions;
+mod environment;
 mod follower;
 mod generate_content;
 mod messages;
@@ -14,10 +15,9 @@ mod model;
 mod opencode_server;
 mod processes;
 mod responses;
-mod scenes;
+mod scenarios;
 mod session;
 mod terminal;
-mod world;
 
 mod claude_headless;
 mod claude_in_terminal;

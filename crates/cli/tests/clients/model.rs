@@ -10,7 +10,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::world::DEADLINE;
+use crate::environment::DEADLINE;
 
 /// The longest request that is read. A client's system prompt and tools have about 100 KiB.
 const MAX_REQUEST: u64 = 16 << 20;
@@ -90,10 +90,10 @@ impl Model {
         let (answers, given) = channel();
         let over = Arc::new(AtomicBool::new(false));
         let answered = Mutex::new(Answers { given, failing: None });
-        let desk = Desk { wire, requests: sender, answers: answered, answered: AtomicUsize::new(0) };
+        let state = ServerState { wire, requests: sender, answers: answered, answered: AtomicUsize::new(0) };
         thread::spawn({
             let over = Arc::clone(&over);
-            move || serve(&listener, &Arc::new(desk), &over)
+            move || serve(&listener, &Arc::new(state), &over)
         });
         Self { address, requests, answers, over }
     }
@@ -134,7 +134,7 @@ impl Drop for Model {
 }
 
 /// What the connections share.
-struct Desk {
+struct ServerState {
     wire: &'static dyn Wire,
     requests: Sender<Request>,
     answers: Mutex<Answers>,
@@ -147,18 +147,18 @@ struct Answers {
     failing: Option<Answer>,
 }
 
-fn serve(listener: &TcpListener, desk: &Arc<Desk>, over: &AtomicBool) {
+fn serve(listener: &TcpListener, state: &Arc<ServerState>, over: &AtomicBool) {
     for stream in listener.incoming().flatten() {
         if over.load(Ordering::Relaxed) {
             return;
         }
-        let desk = Arc::clone(desk);
+        let state = Arc::clone(state);
         // A client that hangs up has its reasons.
-        thread::spawn(move || desk.talk(stream));
+        thread::spawn(move || state.talk(stream));
     }
 }
 
-impl Desk {
+impl ServerState {
     /// One request, one answer: the connection is closed after it, which spares both sides the counting.
     fn talk(&self, mut stream: TcpStream) -> io::Result<()> {
         let (path, body) = read(&stream)?;

@@ -3,16 +3,16 @@
 use serde_json::json;
 
 use crate::chat_completions::ChatCompletions;
+use crate::environment::{ClientEnvironment, SENDER};
 use crate::model::{Answer, Model};
 use crate::opencode_server::Server;
-use crate::world::{SENDER, World};
 
 const TEXT: &str = "please also update the docs";
 const BLOCK: &str = "<notification source=\"agent:builder\">\nplease also update the docs\n</notification>";
 
 /// A session that has asked the model for its first step.
-fn begin(world: &World, model: &Model) -> (Server, String) {
-    let server = Server::start(world);
+fn begin(environment: &ClientEnvironment, model: &Model) -> (Server, String) {
+    let server = Server::start(environment);
     let session = server.begin();
     server.say(&session, "do it");
     let first = model.request();
@@ -24,51 +24,51 @@ fn begin(world: &World, model: &Model) -> (Server, String) {
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn a_permission_prompt_is_one_waiting() {
     let model = Model::new(&ChatCompletions);
-    let world = World::for_opencode(&model);
-    let (server, session) = begin(&world, &model);
+    let environment = ClientEnvironment::for_opencode(&model);
+    let (server, session) = begin(&environment, &model);
     model.answer(Answer::tool("bash", json!({ "command": "touch hello.txt", "description": "Touch" })));
-    let waiting = world.notified("waiting");
+    let waiting = environment.notified("waiting");
     assert!(waiting["msg"].as_str().is_some_and(|text| text.contains("touch hello.txt")), "{waiting}");
-    assert_eq!(world.kinds(), ["waiting"]);
-    assert!(!world.project().join("hello.txt").exists(), "it waits");
+    assert_eq!(environment.kinds(), ["waiting"]);
+    assert!(!environment.project().join("hello.txt").exists(), "it waits");
     server.allow();
     model.request();
     model.answer(Answer::Text("touched"));
-    world.notified("complete");
+    environment.notified("complete");
     server.settle(&session);
-    assert_eq!(world.kinds(), ["waiting", "complete"]);
-    assert!(world.project().join("hello.txt").exists());
-    assert_eq!(world.complaints(), "");
+    assert_eq!(environment.kinds(), ["waiting", "complete"]);
+    assert!(environment.project().join("hello.txt").exists());
+    assert_eq!(environment.complaints(), "");
 }
 
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn what_comes_too_late_for_a_tool_is_its_next_message_and_is_still_one_complete() {
     let model = Model::new(&ChatCompletions);
-    let world = World::for_opencode(&model);
-    let (server, session) = begin(&world, &model);
-    world.ringer(&["notify", "--from", SENDER, "--to", &world.agent(), TEXT]);
+    let environment = ClientEnvironment::for_opencode(&model);
+    let (server, session) = begin(&environment, &model);
+    environment.ringer(&["notify", "--from", SENDER, "--to", &environment.agent(), TEXT]);
     model.answer(Answer::Text("all done"));
     let next = model.request();
     assert_eq!(next.count_new(BLOCK), 1, "{}", next.news());
     model.answer(Answer::Text("the docs are done too"));
-    world.notified("complete");
+    environment.notified("complete");
     server.settle(&session);
-    assert_eq!(world.kinds(), ["complete"]);
+    assert_eq!(environment.kinds(), ["complete"]);
     assert!(!model.has_request(), "it was told once");
-    assert_eq!(world.complaints(), "");
+    assert_eq!(environment.complaints(), "");
 }
 
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn an_error_of_the_server_is_one_error_that_says_which() {
     let model = Model::new(&ChatCompletions);
-    let world = World::for_opencode(&model);
-    let (server, session) = begin(&world, &model);
+    let environment = ClientEnvironment::for_opencode(&model);
+    let (server, session) = begin(&environment, &model);
     model.answer(Answer::Error { status: 400, kind: "invalid_request_error" });
-    let error = world.notified("error");
+    let error = environment.notified("error");
     assert!(error["msg"].as_str().is_some_and(|text| text.contains("told to fail")), "{error}");
     server.settle(&session);
-    assert_eq!(world.kinds(), ["error"]);
-    assert_eq!(world.complaints(), "");
+    assert_eq!(environment.kinds(), ["error"]);
+    assert_eq!(environment.complaints(), "");
 }

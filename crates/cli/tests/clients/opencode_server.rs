@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
+use test_support::until_within;
 
-use crate::processes::until;
+use crate::environment::{ClientEnvironment, DEADLINE};
 use crate::session::Session;
-use crate::world::{DEADLINE, World};
 
 /// What it prints before its address.
 const LISTENING: &str = "listening on http://";
@@ -19,8 +19,8 @@ pub(crate) struct Server {
 
 impl Server {
     #[track_caller]
-    pub(crate) fn start(world: &World) -> Self {
-        let process = world.start("opencode", &["serve", "--hostname", "127.0.0.1", "--port", "0"]);
+    pub(crate) fn start(environment: &ClientEnvironment) -> Self {
+        let process = environment.start("opencode", &["serve", "--hostname", "127.0.0.1", "--port", "0"]);
         let line = process.line_with(LISTENING);
         let address = line.split(LISTENING).nth(1).expect("an address").trim().to_owned();
         Self { address, _process: process }
@@ -43,7 +43,7 @@ impl Server {
     /// other, and opencode waits for it only when it puts its plugins away.
     #[track_caller]
     pub(crate) fn settle(&self, session: &str) {
-        until("the session is idle", || {
+        until_within(DEADLINE, "the session is idle", || {
             self.call("GET", "/session/status", &Value::Null).get(session).is_none()
         });
         self.post("/instance/dispose", &json!({}));

@@ -1,4 +1,4 @@
-//! What runs in a world, according to the kernel: a client's hooks are nobody's children that a test could wait for.
+//! What runs in a environment, according to the kernel: a client's hooks are nobody's children that a test could wait for.
 
 use std::fs;
 use std::path::Path;
@@ -7,20 +7,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::world::DEADLINE;
+use crate::environment::DEADLINE;
 
 /// Between two looks at something that tells nobody when it changes.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-
-/// Waits until something is so that tells nobody when it becomes so.
-#[track_caller]
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < DEADLINE, "never happened: {what}");
-        thread::park_timeout(LOOK_EVERY);
-    }
-}
 
 /// The processes that have this home of Ringer's in their environment.
 pub(crate) fn with_home(home: &Path) -> Vec<u32> {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use crate::processes::until;
+use test_support::until_within;
+
+use crate::environment::DEADLINE;
 
 pub(crate) struct Session {
     child: Child,
@@ -26,7 +28,7 @@ impl Session {
     #[track_caller]
     pub(crate) fn end(mut self) -> (String, bool) {
         let mut ended = None;
-        until("the client ends", || {
+        until_within(DEADLINE, "the client ends", || {
             ended = self.child.try_wait().expect("a child");
             ended.is_some()
         });
@@ -37,7 +39,7 @@ impl Session {
     #[track_caller]
     pub(crate) fn line_with(&self, text: &str) -> String {
         let mut found = None;
-        until("the client prints it", || {
+        until_within(DEADLINE, "the client prints it", || {
             let printed = self.printed();
             let mut whole = printed.split_inclusive('\n').filter(|line| line.ends_with('\n'));
             found = whole.find(|line| line.contains(text)).map(str::to_owned);

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use test_support::until_within;
 
-use crate::processes::until;
+use crate::environment::DEADLINE;
 
 /// What is kept of what the client drew.
 const KEPT: usize = 4096;
@@ -47,13 +48,13 @@ impl Terminal {
     /// Waits until this text is in what the client drew last, in one go.
     #[track_caller]
     pub(crate) fn until_drawn(&self, text: &str) {
-        until("the client draws it", || self.has_drawn(text));
+        until_within(DEADLINE, "the client draws it", || self.has_drawn(text));
     }
 
     /// Presses keys that may be pressed more than once, until the client draws this text.
     #[track_caller]
     pub(crate) fn press_until_drawn(&mut self, keys: &str, text: &str) {
-        until("the client draws it", || {
+        until_within(DEADLINE, "the client draws it", || {
             self.press(keys);
             self.has_drawn(text)
         });

@@ -7,8 +7,8 @@ use std::thread;
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::Value;
+use test_support::DEADLINE;
 
-use crate::home::DEADLINE;
 use crate::ringer::json;
 
 pub(crate) struct Background {

@@ -11,10 +11,10 @@ use std::time::Instant;
 
 use ringer_journal::{DeadLetter, Home, HubStore, HubTransaction, IdSource};
 use serde_json::{Value, json};
-use test_support::make_program;
+use test_support::{DEADLINE, make_program};
 
 use crate::background::Background;
-use crate::home::{DEADLINE, TestEnvironment};
+use crate::home::TestEnvironment;
 use crate::pty::in_terminal;
 use crate::ringer::{check, json};
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::home::TestEnvironment;
 use crate::ringer::{check, json};
-use crate::setup::Person;
+use crate::setup::UserHome;
 
 const FILES: [(&str, &str); 3] = [
     ("cursor-agent", ".cursor/hooks.json"),
@@ -18,45 +18,45 @@ const FILES: [(&str, &str); 3] = [
 #[test]
 fn only_what_is_installed_is_offered_and_it_is_said_to_be_untested() {
     for (program, file) in FILES {
-        let person = Person::with(&["claude", program]);
-        let (out, err) = check(&mut person.setup(&["--dry-run"]), 0);
+        let user = UserHome::with_clients(&["claude", program]);
+        let (out, err) = check(&mut user.setup(&["--dry-run"]), 0);
         assert!(out.contains(file) && out.contains("ringer-hook"), "{out}");
         assert_eq!(err.matches("untested").count(), 1, "{err}");
         for (_, other) in FILES.iter().filter(|(other, _)| *other != program) {
             assert!(!out.contains(other), "{out}");
         }
-        check(&mut person.setup(&["--yes"]), 0);
-        assert!(person.read(file).contains("ringer-hook"));
-        let (out, err) = check(&mut person.setup(&["--yes"]), 0);
+        check(&mut user.setup(&["--yes"]), 0);
+        assert!(user.read(file).contains("ringer-hook"));
+        let (out, err) = check(&mut user.setup(&["--yes"]), 0);
         assert!(out.contains("Already set up") && !err.contains("untested"), "{out}{err}");
-        check(&mut person.setup(&["--remove", "--yes"]), 0);
-        assert!(!person.file(file).exists());
+        check(&mut user.setup(&["--remove", "--yes"]), 0);
+        assert!(!user.file(file).exists());
     }
-    let person = Person::with(&["claude"]);
-    let (out, err) = check(&mut person.setup(&["--dry-run"]), 0);
+    let user = UserHome::with_clients(&["claude"]);
+    let (out, err) = check(&mut user.setup(&["--dry-run"]), 0);
     assert!(!err.contains("untested") && FILES.iter().all(|(_, file)| !out.contains(file)), "{out}{err}");
 }
 
 #[test]
 fn a_notification_command_of_the_person_stays() {
-    let person = Person::with(&["claude", "aider"]);
+    let user = UserHome::with_clients(&["claude", "aider"]);
     let mine = "model: x\nnotifications-command: say done\n";
-    person.write(".aider.conf.yml", mine);
-    let (_, err) = check(&mut person.setup(&["aider", "--yes"]), 78);
+    user.write(".aider.conf.yml", mine);
+    let (_, err) = check(&mut user.setup(&["aider", "--yes"]), 78);
     assert!(err.contains("already sets notifications-command") && err.contains("ringer notify"), "{err}");
     // It does not keep the others back.
-    let (_, err) = check(&mut person.setup(&["--yes"]), 0);
+    let (_, err) = check(&mut user.setup(&["--yes"]), 0);
     assert!(err.contains("already sets notifications-command"), "{err}");
-    assert!(person.read(".claude/settings.json").contains("ringer-hook"));
-    assert_eq!(person.read(".aider.conf.yml"), mine);
-    let rows = doctor(&person);
+    assert!(user.read(".claude/settings.json").contains("ringer-hook"));
+    assert_eq!(user.read(".aider.conf.yml"), mine);
+    let rows = doctor(&user);
     assert_eq!(row(&rows, "agent aider")["verdict"], "warn", "{rows:?}");
 }
 
 #[test]
 fn the_doctor_says_which_are_untested() {
-    let person = Person::with(&["cursor", "copilot", "aider"]);
-    let rows = doctor(&person);
+    let user = UserHome::with_clients(&["cursor", "copilot", "aider"]);
+    let rows = doctor(&user);
     for client in ["cursor", "copilot", "aider"] {
         let row = row(&rows, &format!("agent {client}"));
         assert_eq!(
@@ -64,8 +64,8 @@ fn the_doctor_says_which_are_untested() {
             (&json!("warn"), &json!(format!("ringer setup {client}")))
         );
     }
-    check(&mut person.setup(&["--yes"]), 0);
-    let rows = doctor(&person);
+    check(&mut user.setup(&["--yes"]), 0);
+    let rows = doctor(&user);
     for client in ["cursor", "copilot", "aider"] {
         let row = row(&rows, &format!("agent {client}"));
         assert_eq!(row["verdict"], "ok");
@@ -75,9 +75,9 @@ fn the_doctor_says_which_are_untested() {
 }
 
 #[track_caller]
-pub(crate) fn doctor(person: &Person) -> Vec<Value> {
+pub(crate) fn doctor(user: &UserHome) -> Vec<Value> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ringer"));
-    command.args(["doctor", "--json"]).env_clear().envs(person.variables());
+    command.args(["doctor", "--json"]).env_clear().envs(user.variables());
     let output = command.stdin(Stdio::null()).output().expect("it runs");
     json(&String::from_utf8_lossy(&output.stdout))["rows"].as_array().expect("rows").clone()
 }

@@ -1,19 +1,17 @@
-//! A world of its own for each test: a home, a repository, and what runs in them.
+//! The environment of a test: a home, a repository, and what runs in them.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 use tempfile::TempDir;
+use test_support::DEADLINE;
 
 use crate::background::Background;
 use crate::ringer::{check, json, ringer};
-
-/// How long anything may take before the test has failed. Nothing is expected to come near it.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// A temporary home and a temporary repository; both go with it.
 pub(crate) struct TestEnvironment {

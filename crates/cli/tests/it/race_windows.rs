@@ -198,13 +198,13 @@ fn r6_r7_of_two_listeners_one_is_stopped() {
 }
 
 /// A process that would notice a signal: what one writes to it comes back as long as it lives.
-struct Bystander {
+struct OtherProcess {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
-impl Bystander {
+impl OtherProcess {
     fn start() -> Self {
         let mut command = std::process::Command::new("cat");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("cat starts");
@@ -227,7 +227,7 @@ impl Bystander {
     }
 }
 
-impl Drop for Bystander {
+impl Drop for OtherProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -238,12 +238,12 @@ impl Drop for Bystander {
 fn r8_a_lock_file_that_nobody_holds_is_no_listener() {
     let environment = TestEnvironment::new();
     environment.notify("hello");
-    let mut bystander = Bystander::start();
+    let mut other_process = OtherProcess::start();
     let lock = environment.home().join("bells/stale.lock");
-    fs::write(&lock, bystander.lock_text(&environment, 1)).unwrap();
+    fs::write(&lock, other_process.lock_text(&environment, 1)).unwrap();
     assert_eq!(environment.status()["listeners"], serde_json::json!([]), "no false alive");
     environment.run(&["nuke", "--yes"]);
-    assert!(bystander.is_alive(), "a process that has the number by now is left alone");
+    assert!(other_process.is_alive(), "a process that has the number by now is left alone");
     environment.run(&["listen", "--timeout", "0"]);
     assert!(!lock.exists(), "what the dead left is cleared away");
 }
@@ -252,13 +252,13 @@ fn r8_a_lock_file_that_nobody_holds_is_no_listener() {
 fn r8_a_held_lock_whose_number_is_somebody_elses_by_now() {
     let environment = TestEnvironment::new();
     environment.notify("hello");
-    let mut bystander = Bystander::start();
+    let mut other_process = OtherProcess::start();
     let lock = environment.home().join("bells/held.lock");
-    fs::write(&lock, bystander.lock_text(&environment, 1)).unwrap();
+    fs::write(&lock, other_process.lock_text(&environment, 1)).unwrap();
     let held = OpenOptions::new().append(true).open(&lock).unwrap();
     held.lock().unwrap();
     environment.run(&["nuke", "--yes"]);
-    assert!(bystander.is_alive(), "it started at another time than the listener did");
+    assert!(other_process.is_alive(), "it started at another time than the listener did");
 }
 
 #[test]

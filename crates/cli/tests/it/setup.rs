@@ -23,21 +23,21 @@ const SETTINGS: &str = r#"{
 "#;
 
 /// A person's home, in which some clients are installed.
-pub(crate) struct Person {
+pub(crate) struct UserHome {
     pub(crate) environment: TestEnvironment,
 }
 
-impl Person {
-    pub(crate) fn with(clients: &[&str]) -> Self {
-        let person = Self { environment: TestEnvironment::new() };
+impl UserHome {
+    pub(crate) fn with_clients(clients: &[&str]) -> Self {
+        let user = Self { environment: TestEnvironment::new() };
         for folder in ["user", "bin"] {
-            fs::create_dir(person.environment.path().join(folder)).expect("it is ours");
+            fs::create_dir(user.environment.path().join(folder)).expect("it is ours");
         }
         for client in clients {
-            let program = person.environment.path().join("bin").join(client);
+            let program = user.environment.path().join("bin").join(client);
             make_program(&program, "");
         }
-        person
+        user
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
@@ -92,97 +92,97 @@ impl Person {
 
 #[test]
 fn a_dry_run_shows_the_change_and_changes_nothing() {
-    let person = Person::with(&["claude"]);
-    person.write(".claude/settings.json", SETTINGS);
-    let (out, _) = check(&mut person.setup(&["--dry-run"]), 0);
+    let user = UserHome::with_clients(&["claude"]);
+    user.write(".claude/settings.json", SETTINGS);
+    let (out, _) = check(&mut user.setup(&["--dry-run"]), 0);
     assert!(out.contains("@@") && out.contains("hook claude PostToolUse"), "{out}");
-    assert_eq!(person.read(".claude/settings.json"), SETTINGS);
-    assert_eq!(person.claude_files(), ["settings.json"]);
-    assert!(!person.environment.home().exists());
-    check(&mut person.setup(&["--dry-run", "--yes"]), 64);
+    assert_eq!(user.read(".claude/settings.json"), SETTINGS);
+    assert_eq!(user.claude_files(), ["settings.json"]);
+    assert!(!user.environment.home().exists());
+    check(&mut user.setup(&["--dry-run", "--yes"]), 64);
 }
 
 #[test]
 fn it_writes_backs_up_tells_and_takes_everything_back() {
-    let person = Person::with(&["claude"]);
-    person.write(".claude/settings.json", SETTINGS);
-    let (out, err) = check(&mut person.setup(&["--yes"]), 0);
+    let user = UserHome::with_clients(&["claude"]);
+    user.write(".claude/settings.json", SETTINGS);
+    let (out, err) = check(&mut user.setup(&["--yes"]), 0);
     assert!(err.contains("wrote ") && err.contains("backup: "), "{err}");
     assert!(out.contains("Sent a test notification"), "{out}");
-    let written = person.read(".claude/settings.json");
+    let written = user.read(".claude/settings.json");
     assert!(written.contains("// my own") && written.contains("say done"), "{written}");
     for event in ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"] {
         assert_eq!(written.matches(&format!("hook claude {event} ")).count(), 1, "{event}: {written}");
     }
-    let backup = person.claude_files().into_iter().find(|name| name != "settings.json").expect("a backup");
-    assert_eq!(person.read(&format!(".claude/{backup}")), SETTINGS);
+    let backup = user.claude_files().into_iter().find(|name| name != "settings.json").expect("a backup");
+    assert_eq!(user.read(&format!(".claude/{backup}")), SETTINGS);
     let id = out.rsplit(' ').next().expect("an id").trim();
-    let again = check(&mut person.setup(&[]), 0).0;
+    let again = check(&mut user.setup(&[]), 0).0;
     assert!(again.contains("Already set up"), "100 runs are one: {again}");
-    assert_eq!(person.read(".claude/settings.json"), written);
-    assert!(person.environment.run(&["why", id]).contains("sent by system to person"));
+    assert_eq!(user.read(".claude/settings.json"), written);
+    assert!(user.environment.run(&["why", id]).contains("sent by system to person"));
 
-    let (_, err) = check(&mut person.setup(&["--remove", "--yes"]), 0);
+    let (_, err) = check(&mut user.setup(&["--remove", "--yes"]), 0);
     assert!(err.contains("wrote "), "{err}");
-    assert_eq!(person.read(".claude/settings.json"), SETTINGS, "to the byte");
-    assert!(check(&mut person.setup(&["--remove", "--yes"]), 0).0.contains("nothing to remove"));
+    assert_eq!(user.read(".claude/settings.json"), SETTINGS, "to the byte");
+    assert!(check(&mut user.setup(&["--remove", "--yes"]), 0).0.contains("nothing to remove"));
 }
 
 #[test]
 fn a_file_that_was_not_there_goes_again() {
-    let person = Person::with(&["claude", "codex", "gemini", "opencode"]);
-    check(&mut person.setup(&["--yes"]), 0);
+    let user = UserHome::with_clients(&["claude", "codex", "gemini", "opencode"]);
+    check(&mut user.setup(&["--yes"]), 0);
     let files = [".claude/settings.json", ".codex/hooks.json", ".codex/config.toml", ".gemini/settings.json"];
     for name in files.iter().chain(&[".config/opencode/plugins/ringer.js"]) {
-        assert!(person.read(name).contains("ringer"), "{name}");
+        assert!(user.read(name).contains("ringer"), "{name}");
     }
-    check(&mut person.setup(&["--remove", "--yes"]), 0);
+    check(&mut user.setup(&["--remove", "--yes"]), 0);
     for name in files.iter().chain(&[".config/opencode/plugins/ringer.js"]) {
-        assert!(!person.file(name).exists(), "{name}");
+        assert!(!user.file(name).exists(), "{name}");
     }
 }
 
 #[test]
 fn the_person_is_asked_and_the_answer_counts() {
-    let person = Person::with(&["claude"]);
+    let user = UserHome::with_clients(&["claude"]);
     for no in ["n\n", "\n", "maybe\n"] {
-        let (shown, exit) = person.typed(no);
+        let (shown, exit) = user.typed(no);
         assert!(
             shown.contains("Write these changes? [y/N]") && shown.contains("Nothing was changed."),
             "{shown}"
         );
         assert_eq!(exit, 0);
-        assert_eq!(person.claude_files(), Vec::<String>::new());
+        assert_eq!(user.claude_files(), Vec::<String>::new());
     }
-    let (shown, exit) = person.typed("y\n");
+    let (shown, exit) = user.typed("y\n");
     assert!(exit == 0 && shown.contains("Sent a test notification"), "{shown}");
-    assert_eq!(person.claude_files(), ["settings.json"]);
+    assert_eq!(user.claude_files(), ["settings.json"]);
 }
 
 #[test]
 fn where_there_is_nobody_to_ask_nothing_is_written() {
-    let person = Person::with(&["claude"]);
+    let user = UserHome::with_clients(&["claude"]);
     for arguments in [&[][..], &["--json"]] {
-        let (_, err) = check(&mut person.setup(arguments), 64);
+        let (_, err) = check(&mut user.setup(arguments), 64);
         assert!(
             err.contains("standard input is not a terminal") && err.contains("ringer setup --yes"),
             "{err}"
         );
     }
-    assert_eq!(person.claude_files(), Vec::<String>::new());
+    assert_eq!(user.claude_files(), Vec::<String>::new());
 }
 
 #[test]
 fn as_json() {
-    let person = Person::with(&["claude"]);
-    let report = |arguments: &[&str]| json(&check(&mut person.setup(arguments), 0).0);
+    let user = UserHome::with_clients(&["claude"]);
+    let report = |arguments: &[&str]| json(&check(&mut user.setup(arguments), 0).0);
     let file = |report: &Value| {
         let file = &report["files"][0];
         (file["changes"].as_bool().unwrap(), file["written"].as_bool().unwrap(), file["diff"] != "")
     };
     let dry = report(&["--dry-run", "--json"]);
     assert_eq!(dry["clients"], serde_json::json!(["claude"]));
-    assert_eq!(dry["files"][0]["path"], person.file(".claude/settings.json").display().to_string());
+    assert_eq!(dry["files"][0]["path"], user.file(".claude/settings.json").display().to_string());
     assert_eq!(file(&dry), (true, false, true));
     assert_eq!(file(&report(&["--yes", "--json"])), (true, true, true));
     assert_eq!(file(&report(&["--yes", "--json"])), (false, false, false));
@@ -191,17 +191,17 @@ fn as_json() {
 
 #[test]
 fn in_a_repository() {
-    let person = Person::with(&["claude"]);
-    check(&mut person.setup(&["--project", "--yes"]), 0);
-    let settings = person.environment.repository().join(".claude/settings.json");
+    let user = UserHome::with_clients(&["claude"]);
+    check(&mut user.setup(&["--project", "--yes"]), 0);
+    let settings = user.environment.repository().join(".claude/settings.json");
     let written = fs::read_to_string(&settings).unwrap();
     assert!(written.contains("ringer hook claude Stop"), "{written}");
     assert!(!written.contains(env!("CARGO_BIN_EXE_ringer")), "its path is nobody else's: {written}");
-    assert_eq!(person.claude_files(), Vec::<String>::new());
-    check(&mut person.setup(&["--project", "--remove", "--yes"]), 0);
+    assert_eq!(user.claude_files(), Vec::<String>::new());
+    check(&mut user.setup(&["--project", "--remove", "--yes"]), 0);
     assert!(!settings.exists());
-    let mut outside = person.setup(&["--project", "--yes"]);
-    let (_, err) = check(outside.current_dir(person.environment.path()), 64);
+    let mut outside = user.setup(&["--project", "--yes"]);
+    let (_, err) = check(outside.current_dir(user.environment.path()), 64);
     assert!(err.contains("not a git repository"), "{err}");
 }
 
@@ -213,42 +213,42 @@ fn a_broken_file_is_refused_and_left_alone() {
         ("gemini", ".gemini/settings.json", "[1, 2"),
         ("codex", ".codex/config.toml", "notify = [\n= 3"),
     ] {
-        let person = Person::with(&[]);
-        person.write(name, text);
+        let user = UserHome::with_clients(&[]);
+        user.write(name, text);
         for arguments in [&[client, "--yes"][..], &[client, "--dry-run"], &[client, "--yes", "--json"]] {
-            let (out, err) = check(&mut person.setup(arguments), 78);
+            let (out, err) = check(&mut user.setup(arguments), 78);
             assert!(err.contains(name) && err.contains("was not changed"), "{client}: {err}");
             assert!(!err.contains('\u{1b}') && !out.contains('\u{1b}'), "{err:?}");
         }
-        assert_eq!(person.read(name), text);
+        assert_eq!(user.read(name), text);
     }
 }
 
 #[test]
 fn names_that_are_wrong_and_machines_without_agents() {
-    let person = Person::with(&[]);
-    let (_, err) = check(&mut person.setup(&["emacs", "--yes"]), 64);
+    let user = UserHome::with_clients(&[]);
+    let (_, err) = check(&mut user.setup(&["emacs", "--yes"]), 64);
     assert!(err.contains("known: claude, codex, gemini, opencode, cursor, copilot, aider"), "{err}");
-    let (_, err) = check(&mut person.setup(&["--yes"]), 69);
+    let (_, err) = check(&mut user.setup(&["--yes"]), 69);
     assert!(err.contains("ringer setup claude"), "{err}");
-    check(&mut person.setup(&["claude", "--yes"]), 0);
-    assert_eq!(person.claude_files(), ["settings.json"]);
-    let (_, err) = check(person.setup(&["claude"]).env_remove("HOME"), 73);
+    check(&mut user.setup(&["claude", "--yes"]), 0);
+    assert_eq!(user.claude_files(), ["settings.json"]);
+    let (_, err) = check(user.setup(&["claude"]).env_remove("HOME"), 73);
     assert!(err.contains("HOME is not set"), "{err}");
 }
 
 #[test]
 fn a_reader_who_leaves_early_breaks_nothing() {
-    let person = Person::with(&["claude", "codex", "gemini"]);
-    let mut child = person.setup(&["--yes"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let user = UserHome::with_clients(&["claude", "codex", "gemini"]);
+    let mut child = user.setup(&["--yes"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut first = String::new();
     BufReader::with_capacity(1, child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert!(check(&mut person.setup(&[]), 0).0.contains("Already set up"));
+    assert!(check(&mut user.setup(&[]), 0).0.contains("Already set up"));
     // Nor one who is not there at all, on either stream.
-    let person = Person::with(&["claude"]);
-    let mut child = person.setup(&["--yes"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let user = UserHome::with_clients(&["claude"]);
+    let mut child = user.setup(&["--yes"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop((child.stdout.take(), child.stderr.take()));
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert_eq!(person.claude_files(), ["settings.json"]);
+    assert_eq!(user.claude_files(), ["settings.json"]);
 }

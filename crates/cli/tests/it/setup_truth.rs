@@ -7,11 +7,11 @@ use serde_json::{Value, json as value};
 
 use crate::from_documents::{doctor, row};
 use crate::ringer::{check, check_with_input, json};
-use crate::setup::Person;
+use crate::setup::UserHome;
 
 #[track_caller]
-fn check_row(person: &Person, part: &str, verdict: &str, what: &str, fix: &str) {
-    let rows = doctor(person);
+fn check_row(user: &UserHome, part: &str, verdict: &str, what: &str, fix: &str) {
+    let rows = doctor(user);
     let row = row(&rows, part);
     let has = |name: &str, text: &str| row[name].as_str().unwrap_or_default().contains(text);
     assert!(row["verdict"] == verdict && has("what", what) && has("fix", fix), "{row}");
@@ -19,46 +19,46 @@ fn check_row(person: &Person, part: &str, verdict: &str, what: &str, fix: &str) 
 
 #[test]
 fn claude_code_does_not_read_a_file_with_comments() {
-    let person = Person::with(&["claude"]);
-    person.write(".claude/settings.json", "{\n  // mine\n  \"model\": \"opus\"\n}\n");
-    let (_, err) = check(&mut person.setup(&["--yes"]), 0);
-    let path = person.file(".claude/settings.json").display().to_string();
+    let user = UserHome::with_clients(&["claude"]);
+    user.write(".claude/settings.json", "{\n  // mine\n  \"model\": \"opus\"\n}\n");
+    let (_, err) = check(&mut user.setup(&["--yes"]), 0);
+    let path = user.file(".claude/settings.json").display().to_string();
     let what = format!("Claude Code does not read {path}: line 2, column 3: a comment");
     assert!(err.contains(&what) && err.contains("wants plain JSON"), "{err}");
-    check_row(&person, "agent claude", "broken", &what, "take it out of");
-    let report = json(&check(&mut person.setup(&["--json"]), 0).0);
+    check_row(&user, "agent claude", "broken", &what, "take it out of");
+    let report = json(&check(&mut user.setup(&["--json"]), 0).0);
     assert_eq!(report["in_the_way"], value!([what]));
 
-    let plain = person.read(".claude/settings.json").replace("  // mine\n", "");
-    person.write(".claude/settings.json", &plain);
-    let (out, err) = check(&mut person.setup(&["--yes"]), 0);
+    let plain = user.read(".claude/settings.json").replace("  // mine\n", "");
+    user.write(".claude/settings.json", &plain);
+    let (out, err) = check(&mut user.setup(&["--yes"]), 0);
     assert!(out.contains("Already set up") && !err.contains("does not read"), "{out}{err}");
-    check_row(&person, "agent claude", "ok", "set up; no event received yet", "start claude once");
-    let mut hook = person.environment.ringer(&["hook", "claude", "Stop"]);
+    check_row(&user, "agent claude", "ok", "set up; no event received yet", "start claude once");
+    let mut hook = user.environment.ringer(&["hook", "claude", "Stop"]);
     let stop =
-        value!({ "hook_event_name": "Stop", "session_id": "0123456789", "cwd": person.environment.path() });
+        value!({ "hook_event_name": "Stop", "session_id": "0123456789", "cwd": user.environment.path() });
     check_with_input(&mut hook, stop.to_string().as_bytes());
-    check_row(&person, "agent claude", "ok", "set up; last event ", "");
+    check_row(&user, "agent claude", "ok", "set up; last event ", "");
 
     let mut settings: Value = serde_json::from_str(&plain).expect("JSON");
     settings["disableAllHooks"] = true.into();
-    person.write(".claude/settings.json", &settings.to_string());
-    let (_, err) = check(&mut person.setup(&["--yes"]), 0);
+    user.write(".claude/settings.json", &settings.to_string());
+    let (_, err) = check(&mut user.setup(&["--yes"]), 0);
     assert!(err.contains("disableAllHooks is true"), "{err}");
-    check_row(&person, "agent claude", "warn", "disableAllHooks is true", "set it to false");
+    check_row(&user, "agent claude", "warn", "disableAllHooks is true", "set it to false");
 }
 
 /// The settings of the repository in which doctor runs count there.
 #[test]
 fn a_repository_can_switch_hooks_off() {
-    let person = Person::with(&["claude"]);
-    check(&mut person.setup(&["--yes"]), 0);
-    let directory = person.environment.repository().join(".claude");
+    let user = UserHome::with_clients(&["claude"]);
+    check(&mut user.setup(&["--yes"]), 0);
+    let directory = user.environment.repository().join(".claude");
     fs::create_dir(&directory).expect("a directory");
     fs::write(directory.join("settings.local.json"), "{\"disableAllHooks\": true}").expect("a file");
     let mut command = Command::new(env!("CARGO_BIN_EXE_ringer"));
-    command.args(["doctor", "--json"]).env_clear().envs(person.variables());
-    command.current_dir(person.environment.repository()).stdin(Stdio::null());
+    command.args(["doctor", "--json"]).env_clear().envs(user.variables());
+    command.current_dir(user.environment.repository()).stdin(Stdio::null());
     let (out, _) = check(&mut command, 0);
     let rows = json(&out)["rows"].as_array().expect("rows").clone();
     let what = row(&rows, "agent claude")["what"].as_str().expect("a text").to_owned();
@@ -67,10 +67,10 @@ fn a_repository_can_switch_hooks_off() {
 
 #[test]
 fn codex_runs_only_what_is_trusted() {
-    let person = Person::with(&["codex"]);
-    let (_, err) = check(&mut person.setup(&["--yes"]), 0);
+    let user = UserHome::with_clients(&["codex"]);
+    let (_, err) = check(&mut user.setup(&["--yes"]), 0);
     assert_eq!(err.matches("trust").count(), 1, "once is enough: {err}");
-    check_row(&person, "agent codex", "warn", "6 not trusted yet", "type /hooks");
-    let (_, err) = check(&mut person.setup(&["--yes"]), 0);
+    check_row(&user, "agent codex", "warn", "6 not trusted yet", "type /hooks");
+    let (_, err) = check(&mut user.setup(&["--yes"]), 0);
     assert!(err.contains("Codex does not run all of its 6 hooks"), "{err}");
 }

@@ -4,30 +4,29 @@ use std::time::Duration;
 
 use ringer_core::Kind;
 use ringer_deliver::{Desktop, DesktopEvent, Error, MAX_QUEUED, Popup, PopupHandle, PreviousPopup};
+use test_support::{DEADLINE, NotificationServer, ServerBehaviour, ServerCall, SessionBus, in_time};
 use tokio::sync::mpsc::Receiver;
 
-use crate::bus::Bus;
-use crate::server::{Call, Manner, Server, id, popup};
-use crate::wait::{PATIENCE, soon, until};
+use crate::wait::{id, popup, until};
 
 const ABLE: &[&str] = &["body", "body-markup", "actions"];
 
-fn desktop(bus: &Bus) -> (Desktop, Receiver<DesktopEvent>) {
-    Desktop::new(Some(bus.address()), Vec::new(), PATIENCE)
+fn desktop(bus: &SessionBus) -> (Desktop, Receiver<DesktopEvent>) {
+    Desktop::new(Some(bus.address()), Vec::new(), DEADLINE)
 }
 
 async fn show(desktop: &Desktop, popup: Popup) -> PopupHandle {
-    soon("a popup", desktop.show(popup)).await.expect("a popup")
+    in_time("a popup", desktop.show(popup)).await.expect("a popup")
 }
 
 async fn next(events: &mut Receiver<DesktopEvent>) -> DesktopEvent {
-    soon("an event", events.recv()).await.expect("an event")
+    in_time("an event", events.recv()).await.expect("an event")
 }
 
 #[tokio::test]
 async fn every_field_as_the_standard_wants_it() {
-    let bus = Bus::start();
-    let mut server = Server::start(&bus.address(), Manner::Well, ABLE).await;
+    let bus = SessionBus::start();
+    let mut server = NotificationServer::start(&bus.address(), ServerBehaviour::Normal, ABLE).await;
     let (desktop, _events) = desktop(&bus);
     let hostile = Popup {
         title: "Claude\x1b[31m Code".to_owned(),
@@ -38,7 +37,7 @@ async fn every_field_as_the_standard_wants_it() {
     };
     let shown = show(&desktop, hostile).await;
     assert_eq!(shown.number, 1);
-    let told = server.popup().await;
+    let told = server.next_popup().await;
     assert_eq!((told.app.as_str(), told.replaces, told.expire), ("Ringer", 0, -1));
     assert_eq!((told.icon.as_str(), told.summary.as_str()), ("", "Claude[31m Code"));
     assert_eq!(told.body, "repo\n&lt;b&gt;rm&lt;/b&gt; &amp; more");
@@ -51,47 +50,50 @@ async fn every_field_as_the_standard_wants_it() {
     assert_eq!(told.hints.len(), 4);
 
     show(&desktop, popup("b", "ws:2")).await;
-    assert_eq!(server.popup().await.expire, 0, "a question stays");
+    assert_eq!(server.next_popup().await.expire, 0, "a question stays");
 }
 
 #[tokio::test]
 async fn a_simple_server_gets_no_actions_and_no_markup() {
-    let bus = Bus::start();
-    let mut server = Server::start(&bus.address(), Manner::Well, &["body"]).await;
+    let bus = SessionBus::start();
+    let mut server = NotificationServer::start(&bus.address(), ServerBehaviour::Normal, &["body"]).await;
     let (desktop, _events) = desktop(&bus);
     show(&desktop, Popup { body: "a < b".to_owned(), ..popup("a", "s") }).await;
-    let told = server.popup().await;
+    let told = server.next_popup().await;
     assert!(told.actions.is_empty());
     assert_eq!(told.body, "a < b");
 }
 
 #[tokio::test]
 async fn a_newer_popup_replaces_even_across_a_restart_of_the_hub() {
-    let bus = Bus::start();
-    let mut server = Server::start(&bus.address(), Manner::Well, ABLE).await;
+    let bus = SessionBus::start();
+    let mut server = NotificationServer::start(&bus.address(), ServerBehaviour::Normal, ABLE).await;
     let (first, _events) = desktop(&bus);
     let shown = show(&first, popup("a", "s1")).await;
     show(&first, popup("b", "s2")).await;
     assert_eq!(show(&first, popup("c", "s1")).await, shown);
     for expected in [0, 0, 1] {
-        assert_eq!(server.popup().await.replaces, expected);
+        assert_eq!(server.next_popup().await.replaces, expected);
     }
     drop(first);
 
     let known = vec![PreviousPopup { key: "s1".to_owned(), id: id("c"), shown: shown.clone() }];
-    let (second, _events) = Desktop::new(Some(bus.address()), known.clone(), PATIENCE);
+    let (second, _events) = Desktop::new(Some(bus.address()), known.clone(), DEADLINE);
     assert_eq!(show(&second, popup("d", "s1")).await, shown);
-    assert_eq!(server.popup().await.replaces, 1);
+    assert_eq!(server.next_popup().await.replaces, 1);
 
-    let (third, _events) = Desktop::new(Some(bus.address()), known, PATIENCE);
-    soon("an answer", third.withdraw(id("c"))).await.expect("the server was told");
-    assert!(matches!(server.told().await, Call::Close(1)), "known from before, never shown by this one");
+    let (third, _events) = Desktop::new(Some(bus.address()), known, DEADLINE);
+    in_time("an answer", third.withdraw(id("c"))).await.expect("the server was told");
+    assert!(
+        matches!(server.next_call().await, ServerCall::Close(1)),
+        "known from before, never shown by this one"
+    );
 }
 
 #[tokio::test]
 async fn withdrawing_comes_after_showing_and_only_once() {
-    let bus = Bus::start();
-    let mut server = Server::start(&bus.address(), Manner::Well, ABLE).await;
+    let bus = SessionBus::start();
+    let mut server = NotificationServer::start(&bus.address(), ServerBehaviour::Normal, ABLE).await;
     let (desktop, _events) = desktop(&bus);
     let other = desktop.clone();
     let showing = tokio::spawn(async move { show(&other, popup("a", "s1")).await });
@@ -102,180 +104,181 @@ async fn withdrawing_comes_after_showing_and_only_once() {
     drop(desktop.withdraw(id("never shown")));
     showing.await.expect("shown");
     show(&desktop, popup("b", "s2")).await;
-    assert_eq!(server.popup().await.summary, "Claude Code");
-    assert!(matches!(server.told().await, Call::Close(1)));
-    assert_eq!(server.popup().await.replaces, 0, "and nothing in between");
+    assert_eq!(server.next_popup().await.summary, "Claude Code");
+    assert!(matches!(server.next_call().await, ServerCall::Close(1)));
+    assert_eq!(server.next_popup().await.replaces, 0, "and nothing in between");
 }
 
 #[tokio::test]
 async fn what_the_person_does_is_told_and_what_time_does_is_not() {
-    let bus = Bus::start();
-    let server = Server::start(&bus.address(), Manner::Well, ABLE).await;
+    let bus = SessionBus::start();
+    let server = NotificationServer::start(&bus.address(), ServerBehaviour::Normal, ABLE).await;
     let (desktop, mut events) = desktop(&bus);
     for (name, key) in [("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")] {
         show(&desktop, popup(name, key)).await;
     }
-    server.closed(1, 1).await;
-    server.closed(2, 3).await;
-    server.closed(77, 2).await;
-    server.clicked(3, "other", None).await;
-    server.closed(3, 2).await;
+    server.report_closed(1, 1).await;
+    server.report_closed(2, 3).await;
+    server.report_closed(77, 2).await;
+    server.report_clicked(3, "other", None).await;
+    server.report_closed(3, 2).await;
     assert_eq!(next(&mut events).await, DesktopEvent::Dismissed(id("c")));
-    server.clicked(4, "default", Some("token")).await;
-    server.clicked(4, "show", None).await;
+    server.report_clicked(4, "default", Some("token")).await;
+    server.report_clicked(4, "show", None).await;
     assert_eq!(next(&mut events).await, DesktopEvent::Show(id("d"), Some("token".to_owned())));
     assert_eq!(next(&mut events).await, DesktopEvent::Show(id("d"), None));
     // Servers close what was clicked.
-    server.closed(4, 2).await;
+    server.report_closed(4, 2).await;
     show(&desktop, popup("e", "5")).await;
-    server.closed(5, 2).await;
+    server.report_closed(5, 2).await;
     assert_eq!(next(&mut events).await, DesktopEvent::Dismissed(id("e")), "and not d");
 }
 
 #[tokio::test]
 async fn closing_the_old_one_at_the_last_moment_does_not_read_the_new_one() {
-    let bus = Bus::start();
-    let server = Server::start(&bus.address(), Manner::ClosesBeforeReplacing, ABLE).await;
+    let bus = SessionBus::start();
+    let server =
+        NotificationServer::start(&bus.address(), ServerBehaviour::ClosesBeforeReplacing, ABLE).await;
     let (desktop, mut events) = desktop(&bus);
     show(&desktop, popup("old", "s")).await;
     show(&desktop, popup("new", "s")).await;
     assert_eq!(next(&mut events).await, DesktopEvent::Dismissed(id("old")));
-    server.closed(1, 2).await;
+    server.report_closed(1, 2).await;
     assert_eq!(next(&mut events).await, DesktopEvent::Dismissed(id("new")));
 }
 
 #[tokio::test]
 async fn another_server_has_other_numbers() {
-    let bus = Bus::start();
-    let first = Server::start(&bus.address(), Manner::Well, ABLE).await;
+    let bus = SessionBus::start();
+    let first = NotificationServer::start(&bus.address(), ServerBehaviour::Normal, ABLE).await;
     let (desktop, mut events) = desktop(&bus);
     let before = show(&desktop, popup("a", "s1")).await;
     first.stop().await;
     let gone = desktop.show(popup("b", "s1")).await;
     assert!(matches!(gone, Err(Error::Desktop(_))), "{gone:?}");
 
-    let mut second = Server::start(&bus.address(), Manner::Well, &["body"]).await;
-    second.closed(1, 2).await;
+    let mut second = NotificationServer::start(&bus.address(), ServerBehaviour::Normal, &["body"]).await;
+    second.report_closed(1, 2).await;
     drop(desktop.withdraw(id("a")));
     let after = show(&desktop, popup("c", "s1")).await;
     assert_ne!(before, after);
-    let told = second.popup().await;
+    let told = second.next_popup().await;
     assert_eq!(told.replaces, 0, "the first server's number is not this one's");
     assert!(told.actions.is_empty(), "it was asked anew what it can do");
-    second.closed(1, 2).await;
+    second.report_closed(1, 2).await;
     assert_eq!(next(&mut events).await, DesktopEvent::Dismissed(id("c")));
 
     // Nor is it for a hub that was restarted meanwhile.
     let known = vec![PreviousPopup { key: "s1".to_owned(), id: id("a"), shown: before }];
-    let (restarted, _events) = Desktop::new(Some(bus.address()), known, PATIENCE);
+    let (restarted, _events) = Desktop::new(Some(bus.address()), known, DEADLINE);
     drop(restarted.withdraw(id("a")));
     show(&restarted, popup("d", "s1")).await;
-    assert_eq!(second.popup().await.replaces, 0);
+    assert_eq!(second.next_popup().await.replaces, 0);
 }
 
 #[tokio::test]
 async fn a_bus_that_went_away_is_found_again() {
-    let mut bus = Bus::start();
-    let server = Server::start(&bus.address(), Manner::Well, ABLE).await;
+    let mut bus = SessionBus::start();
+    let server = NotificationServer::start(&bus.address(), ServerBehaviour::Normal, ABLE).await;
     let (desktop, _events) = desktop(&bus);
     show(&desktop, popup("a", "s1")).await;
     bus.stop();
     drop(server);
     until("the bus is missed", async || {
-        matches!(soon("an answer", desktop.show(popup("b", "s1"))).await, Err(Error::NoBus(_)))
+        matches!(in_time("an answer", desktop.show(popup("b", "s1"))).await, Err(Error::NoBus(_)))
     })
     .await;
     bus.restart();
-    let mut server = Server::start(&bus.address(), Manner::Well, ABLE).await;
+    let mut server = NotificationServer::start(&bus.address(), ServerBehaviour::Normal, ABLE).await;
     show(&desktop, popup("c", "s1")).await;
-    assert_eq!(server.popup().await.replaces, 0);
+    assert_eq!(server.next_popup().await.replaces, 0);
 }
 
 #[tokio::test]
 async fn no_bus_is_told_at_once() {
     for address in [None, Some("unix:path=/nowhere/bus".to_owned()), Some("nonsense".to_owned())] {
-        let (desktop, _events) = Desktop::new(address, Vec::new(), PATIENCE);
-        let error = soon("an answer", desktop.show(popup("a", "s"))).await.expect_err("no bus");
+        let (desktop, _events) = Desktop::new(address, Vec::new(), DEADLINE);
+        let error = in_time("an answer", desktop.show(popup("a", "s"))).await.expect_err("no bus");
         assert!(matches!(error, Error::NoBus(_)), "{error}");
-        soon("an answer", desktop.withdraw(id("a"))).await.expect("nothing to do");
+        in_time("an answer", desktop.withdraw(id("a"))).await.expect("nothing to do");
     }
-    let bus = Bus::start();
+    let bus = SessionBus::start();
     let (desktop, _events) = desktop(&bus);
-    let error = soon("an answer", desktop.show(popup("a", "s"))).await.expect_err("no server");
+    let error = in_time("an answer", desktop.show(popup("a", "s"))).await.expect_err("no server");
     assert!(matches!(error, Error::Desktop(_)), "{error}");
-    let error = Desktop::describe(&bus.address(), PATIENCE).await.expect_err("no server");
+    let error = Desktop::describe(&bus.address(), DEADLINE).await.expect_err("no server");
     assert!(matches!(error, Error::Desktop(_)), "{error}");
-    let error = Desktop::describe("unix:path=/nowhere/bus", PATIENCE).await.expect_err("no bus");
+    let error = Desktop::describe("unix:path=/nowhere/bus", DEADLINE).await.expect_err("no bus");
     assert!(matches!(error, Error::NoBus(_)), "{error}");
 }
 
 #[tokio::test]
 async fn a_list_of_addresses_is_tried_in_turn() {
-    let bus = Bus::start();
-    let _server = Server::start(&bus.address(), Manner::Well, ABLE).await;
+    let bus = SessionBus::start();
+    let _server = NotificationServer::start(&bus.address(), ServerBehaviour::Normal, ABLE).await;
     let addresses = format!("unix:path=/nowhere/bus;{}", bus.address());
-    let (desktop, _events) = Desktop::new(Some(addresses), Vec::new(), PATIENCE);
+    let (desktop, _events) = Desktop::new(Some(addresses), Vec::new(), DEADLINE);
     show(&desktop, popup("a", "s")).await;
 }
 
 #[tokio::test]
 async fn a_server_that_hangs_costs_each_caller_its_own_deadline() {
-    let bus = Bus::start();
-    let mut server = Server::start(&bus.address(), Manner::Hangs, ABLE).await;
+    let bus = SessionBus::start();
+    let mut server = NotificationServer::start(&bus.address(), ServerBehaviour::Hangs, ABLE).await;
     let (desktop, _events) = Desktop::new(Some(bus.address()), Vec::new(), Duration::from_secs(2));
     let all = [desktop.show(popup("a", "1")), desktop.show(popup("b", "2")), desktop.show(popup("c", "3"))];
     let [first, second, third] = all;
-    let (first, second, third) = soon("the deadline", async { tokio::join!(first, second, third) }).await;
+    let (first, second, third) = in_time("the deadline", async { tokio::join!(first, second, third) }).await;
     for result in [first, second, third] {
         assert!(matches!(result, Err(Error::NoAnswer(_))), "{result:?}");
     }
-    assert_eq!(server.popup().await.summary, "Claude Code");
+    assert_eq!(server.next_popup().await.summary, "Claude Code");
     // Those behind it gave up while they waited, and are not shown late.
     server.stop().await;
-    let mut well = Server::start(&bus.address(), Manner::Well, ABLE).await;
+    let mut well = NotificationServer::start(&bus.address(), ServerBehaviour::Normal, ABLE).await;
     let (patient, _events) = self::desktop(&bus);
     show(&patient, popup("d", "4")).await;
-    assert_eq!(well.popup().await.replaces, 0);
+    assert_eq!(well.next_popup().await.replaces, 0);
     assert_eq!(show(&patient, popup("e", "5")).await.number, 2);
 }
 
 #[tokio::test]
 async fn a_popup_that_comes_too_late_is_taken_back() {
-    let bus = Bus::start();
-    let mut server = Server::start(&bus.address(), Manner::Sleeps, ABLE).await;
+    let bus = SessionBus::start();
+    let mut server = NotificationServer::start(&bus.address(), ServerBehaviour::AnswersWhenWoken, ABLE).await;
     // A caller that gives up by itself, and one whose deadline passes.
     let (desktop, _events) = desktop(&bus);
     tokio::select! {
         result = desktop.show(popup("a", "1")) => panic!("{result:?}"),
-        told = server.popup() => assert_eq!(told.replaces, 0),
+        told = server.next_popup() => assert_eq!(told.replaces, 0),
     }
     server.wake();
-    assert!(matches!(server.told().await, Call::Close(1)));
+    assert!(matches!(server.next_call().await, ServerCall::Close(1)));
 
     let (hasty, _events) = Desktop::new(Some(bus.address()), Vec::new(), Duration::from_secs(2));
-    let result = soon("the deadline", hasty.show(popup("b", "2"))).await;
+    let result = in_time("the deadline", hasty.show(popup("b", "2"))).await;
     assert!(matches!(result, Err(Error::NoAnswer(_))), "{result:?}");
-    assert_eq!(server.popup().await.replaces, 0);
+    assert_eq!(server.next_popup().await.replaces, 0);
     server.wake();
-    assert!(matches!(server.told().await, Call::Close(2)));
+    assert!(matches!(server.next_call().await, ServerCall::Close(2)));
 }
 
 #[tokio::test]
 async fn a_full_queue_is_told_in_time_and_a_hanging_server_holds_up_nobody_else() {
-    let bus = Bus::start();
-    let mut server = Server::start(&bus.address(), Manner::Hangs, ABLE).await;
+    let bus = SessionBus::start();
+    let mut server = NotificationServer::start(&bus.address(), ServerBehaviour::Hangs, ABLE).await;
     let (stuck, _events) = Desktop::new(Some(bus.address()), Vec::new(), Duration::from_secs(4));
     let waiting = stuck.show(popup("a", "1"));
     tokio::pin!(waiting);
     tokio::select! {
         result = &mut waiting => panic!("{result:?}"),
-        told = server.popup() => assert_eq!(told.replaces, 0),
+        told = server.next_popup() => assert_eq!(told.replaces, 0),
     }
     for number in 0..MAX_QUEUED {
         drop(stuck.withdraw(id(&number.to_string())));
     }
-    let calm = Bus::start();
-    let _server = Server::start(&calm.address(), Manner::Well, ABLE).await;
+    let calm = SessionBus::start();
+    let _server = NotificationServer::start(&calm.address(), ServerBehaviour::Normal, ABLE).await;
     let (other, _events) = desktop(&calm);
     tokio::select! {
         biased;
@@ -283,6 +286,6 @@ async fn a_full_queue_is_told_in_time_and_a_hanging_server_holds_up_nobody_else(
         _ = show(&other, popup("c", "3")) => {}
     }
 
-    let refused = soon("a refusal", stuck.show(popup("b", "2"))).await;
+    let refused = in_time("a refusal", stuck.show(popup("b", "2"))).await;
     assert!(matches!(refused, Err(Error::Busy(_) | Error::NoAnswer(_))), "{refused:?}");
 }

@@ -3,11 +3,9 @@
 use std::process::{Child, Command, Stdio};
 
 use ringer_deliver::{Desktop, DesktopEvent, Error, Popup, PopupHandle, PreviousPopup};
-use test_support::started;
+use test_support::{DEADLINE, SessionBus, first_line, in_time, started};
 
-use crate::bus::{Bus, first_line};
-use crate::server::{id, popup};
-use crate::wait::{PATIENCE, soon, until};
+use crate::wait::{id, popup, until};
 
 /// A process that ends with the test.
 struct Running(Child);
@@ -26,7 +24,7 @@ fn start(command: &mut Command) -> Running {
     Running(started(&name, child))
 }
 
-fn dunstctl(bus: &Bus, arguments: &[&str]) -> String {
+fn dunstctl(bus: &SessionBus, arguments: &[&str]) -> String {
     let output =
         Command::new("dunstctl").args(arguments).env("DBUS_SESSION_BUS_ADDRESS", bus.address()).output();
     let output = started("dunstctl", output);
@@ -34,7 +32,7 @@ fn dunstctl(bus: &Bus, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-async fn displayed(bus: &Bus, expected: &str) {
+async fn displayed(bus: &SessionBus, expected: &str) {
     until(&format!("{expected} displayed"), async || {
         let counted = dunstctl(bus, &["count", "displayed"]) == expected;
         counted && dunstctl(bus, &["count", "waiting"]) == "0"
@@ -43,7 +41,7 @@ async fn displayed(bus: &Bus, expected: &str) {
 }
 
 /// Starts dunst on a screen of its own, with this in its `[global]` section.
-fn dunst(bus: &Bus, global: &str) -> [Running; 2] {
+fn dunst(bus: &SessionBus, global: &str) -> [Running; 2] {
     let mut screen = start(
         Command::new("Xvfb")
             .args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0", "640x480x24"])
@@ -68,7 +66,7 @@ fn dunst(bus: &Bus, global: &str) -> [Running; 2] {
 async fn show_first(desktop: &Desktop, popup: Popup) -> PopupHandle {
     let mut first = None;
     until("dunst is there", async || {
-        match soon("an answer", desktop.show(popup.clone())).await {
+        match in_time("an answer", desktop.show(popup.clone())).await {
             Ok(shown) => first = Some(shown),
             Err(Error::Desktop(_)) => {}
             Err(error) => panic!("{error}"),
@@ -80,7 +78,7 @@ async fn show_first(desktop: &Desktop, popup: Popup) -> PopupHandle {
 }
 
 /// What dunst hands to Pango to be drawn, and what of it Pango would show as text, for the newest popup.
-fn drawn(bus: &Bus) -> String {
+fn drawn(bus: &SessionBus) -> String {
     let history: serde_json::Value = serde_json::from_str(&dunstctl(bus, &["history"])).expect("JSON");
     history["data"][0][0]["message"]["data"].as_str().expect("a text").to_owned()
 }
@@ -92,9 +90,9 @@ async fn markup_is_text_whatever_dunst_is_told_to_make_of_it() {
         ("markup = no\n", "‹b›1 ＆ 2‹/b› ＆lt;"),
         ("", "‹b›1 ＆ 2‹/b› ＆lt;"),
     ] {
-        let bus = Bus::start();
+        let bus = SessionBus::start();
         let _running = dunst(&bus, global);
-        let (desktop, _events) = Desktop::new(Some(bus.address()), Vec::new(), PATIENCE);
+        let (desktop, _events) = Desktop::new(Some(bus.address()), Vec::new(), DEADLINE);
         show_first(&desktop, Popup { body: "<b>1 & 2</b> &lt;".to_owned(), ..popup("a", "s1") }).await;
         displayed(&bus, "1").await;
         dunstctl(&bus, &["close"]);
@@ -106,12 +104,12 @@ async fn markup_is_text_whatever_dunst_is_told_to_make_of_it() {
 
 #[tokio::test]
 async fn dunst_replaces_withdraws_and_tells() {
-    let bus = Bus::start();
+    let bus = SessionBus::start();
     let _running = dunst(&bus, "");
-    let (desktop, mut events) = Desktop::new(Some(bus.address()), Vec::new(), PATIENCE);
+    let (desktop, mut events) = Desktop::new(Some(bus.address()), Vec::new(), DEADLINE);
     let first = show_first(&desktop, popup("a", "s1")).await;
     displayed(&bus, "1").await;
-    let described = Desktop::describe(&bus.address(), PATIENCE).await.expect("somebody");
+    let described = Desktop::describe(&bus.address(), DEADLINE).await.expect("somebody");
     assert!(described.starts_with("dunst ") && described.ends_with(" shows popups"), "{described}");
 
     let second = desktop.show(popup("b", "s1")).await.expect("shown");
@@ -122,10 +120,10 @@ async fn dunst_replaces_withdraws_and_tells() {
 
     // A hub that was restarted and knows the number; and one that has lost it, but has the tag.
     let known = vec![PreviousPopup { key: "s1".to_owned(), id: id("b"), shown: first.clone() }];
-    let (restarted, _told) = Desktop::new(Some(bus.address()), known, PATIENCE);
+    let (restarted, _told) = Desktop::new(Some(bus.address()), known, DEADLINE);
     assert_eq!(restarted.show(popup("d", "s1")).await.expect("shown"), first);
     displayed(&bus, "2").await;
-    let (forgetful, mut told) = Desktop::new(Some(bus.address()), Vec::new(), PATIENCE);
+    let (forgetful, mut told) = Desktop::new(Some(bus.address()), Vec::new(), DEADLINE);
     forgetful.show(popup("e", "s1")).await.expect("shown");
     displayed(&bus, "2").await;
 
@@ -133,7 +131,7 @@ async fn dunst_replaces_withdraws_and_tells() {
     displayed(&bus, "1").await;
     // As if the person had closed it.
     dunstctl(&bus, &["close"]);
-    assert_eq!(soon("an event", events.recv()).await, Some(DesktopEvent::Dismissed(id("c"))));
+    assert_eq!(in_time("an event", events.recv()).await, Some(DesktopEvent::Dismissed(id("c"))));
     displayed(&bus, "0").await;
 
     forgetful.show(popup("f", "s3")).await.expect("shown");
@@ -141,6 +139,6 @@ async fn dunst_replaces_withdraws_and_tells() {
     // As if the person had clicked it.
     dunstctl(&bus, &["action"]);
     assert!(
-        matches!(soon("an event", told.recv()).await, Some(DesktopEvent::Show(shown, _)) if shown == id("f"))
+        matches!(in_time("an event", told.recv()).await, Some(DesktopEvent::Show(shown, _)) if shown == id("f"))
     );
 }

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use ringer_core::policy::{AgentContext, Envelope, EnvelopeContext, EnvelopeText, HookAnswer, HookPatch};
 use ringer_deliver::HookProgram;
-
-use crate::wait::{PATIENCE, soon};
+use test_support::{DEADLINE, in_time};
 
 fn hook(script: &str) -> HookProgram {
     HookProgram {
         id: "test".to_owned(),
         argv: vec!["sh".to_owned(), "-c".to_owned(), script.to_owned()],
         directory: PathBuf::from("/"),
-        timeout: PATIENCE,
+        timeout: DEADLINE,
     }
 }
 
@@ -31,7 +30,7 @@ fn envelope(body: &str) -> Envelope {
 /// What the envelope reads after the hook had its say.
 async fn patched(script: &str, body: &str) -> Envelope {
     let mut envelope = envelope(body);
-    match soon("an answer", hook(script).run(&envelope)).await {
+    match in_time("an answer", hook(script).run(&envelope)).await {
         HookAnswer::Patched(patch) => envelope.apply(patch),
         HookAnswer::Failed(why) => panic!("{why}"),
     }
@@ -39,7 +38,7 @@ async fn patched(script: &str, body: &str) -> Envelope {
 }
 
 async fn failure(hook: HookProgram) -> String {
-    match soon("an answer", hook.run(&envelope("b"))).await {
+    match in_time("an answer", hook.run(&envelope("b"))).await {
         HookAnswer::Failed(why) => why,
         HookAnswer::Patched(patch) => panic!("{patch:?}"),
     }
@@ -56,14 +55,14 @@ async fn a_hook_reads_both_ways_and_changes_what_it_names() {
 
     let echo = r#"test "$(cat)" = "$RINGER_NOTIFICATION_POLICY_JSON" && test "$CMUX_NOTIFICATION_BODY" = "b
 c" && echo '{"stop":true}'"#;
-    let answer = soon("an answer", hook(echo).run(&envelope("b\nc"))).await;
+    let answer = in_time("an answer", hook(echo).run(&envelope("b\nc"))).await;
     assert!(matches!(answer, HookAnswer::Patched(patch) if patch.stop));
 }
 
 #[tokio::test]
 async fn saying_nothing_changes_nothing() {
     for script in ["true", "echo", "printf ' \\n\\t'"] {
-        let answer = soon("an answer", hook(script).run(&envelope("b"))).await;
+        let answer = in_time("an answer", hook(script).run(&envelope("b"))).await;
         assert_eq!(answer, HookAnswer::Patched(HookPatch::default()), "{script}");
     }
 }

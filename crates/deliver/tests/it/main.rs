@@ -2,11 +2,6 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
-#[cfg(not(target_os = "macos"))]
-mod bus;
-mod http;
-#[cfg(not(target_os = "macos"))]
-mod server;
 mod wait;
 
 #[cfg(not(target_os = "macos"))]

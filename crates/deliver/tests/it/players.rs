@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use ringer_deliver::{Error, PersonCommand, Sound};
 use tempfile::{TempDir, tempdir};
-use test_support::{HangingDirectory, make_program};
+use test_support::{DEADLINE, HangingDirectory, in_time, make_program};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::wait::{PATIENCE, note, soon};
+use crate::wait::note;
 
 fn machine(players: &[(&str, &str)]) -> TempDir {
     let bin = tempdir().expect("a directory");
@@ -27,7 +27,7 @@ async fn the_first_player_that_works_plays() {
     let bin = machine(&[("pw-play", "echo no server >&2; exit 1"), ("paplay", heard), ("aplay", heard)]);
     let file = bin.path().join("-ding.wav");
     let sound = Sound::File(file.clone());
-    soon("the sound", sound.play(bin.path().as_os_str())).await.expect("a sound");
+    in_time("the sound", sound.play(bin.path().as_os_str())).await.expect("a sound");
     let heard = fs::read_to_string(bin.path().join("heard")).expect("something");
     assert_eq!(heard.trim(), format!("paplay {}", file.display()));
 }
@@ -35,7 +35,7 @@ async fn the_first_player_that_works_plays() {
 #[tokio::test]
 async fn the_theme_goes_by_its_name() {
     let bin = machine(&[("canberra-gtk-play", r#"echo "$*" > "$(dirname "$0")/heard""#)]);
-    soon("the sound", Sound::Theme.play(bin.path().as_os_str())).await.expect("a sound");
+    in_time("the sound", Sound::Theme.play(bin.path().as_os_str())).await.expect("a sound");
     let heard = fs::read_to_string(bin.path().join("heard")).expect("something");
     assert_eq!(heard.trim(), "-i message-new-instant");
 }
@@ -60,10 +60,10 @@ async fn the_command_gets_the_text_beside_its_arguments() {
     let command = PersonCommand {
         argv: ["sh", "-c", script].map(str::to_owned).to_vec(),
         directory: home.path().to_owned(),
-        timeout: PATIENCE,
+        timeout: DEADLINE,
     };
     let hostile = note("m1", "$(reboot); `reboot`");
-    soon("the command", command.run(&hostile)).await.expect("it succeeds");
+    in_time("the command", command.run(&hostile)).await.expect("it succeeds");
     let read = |name: &str| fs::read_to_string(home.path().join(name)).expect("a file");
     assert_eq!(read("environment"), "m1|question|claude-1a2b|$(reboot); `reboot`");
     assert_eq!(read("input"), serde_json::to_string(&hostile).expect("JSON"));
@@ -75,9 +75,9 @@ async fn a_command_that_fails_is_told_in_words() {
     let run = async |script: &str, timeout| {
         let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
         let command = PersonCommand { argv, directory: "/".into(), timeout };
-        soon("the command", command.run(&note("m1", "b"))).await.expect_err("it fails").to_string()
+        in_time("the command", command.run(&note("m1", "b"))).await.expect_err("it fails").to_string()
     };
-    assert_eq!(run("echo broken >&2; exit 2", PATIENCE).await, "sh: exit status: 2: broken");
+    assert_eq!(run("echo broken >&2; exit 2", DEADLINE).await, "sh: exit status: 2: broken");
     assert_eq!(run("exec sleep 600", Duration::from_millis(200)).await, "sh: no end after 200ms");
 }
 
@@ -87,8 +87,8 @@ async fn a_sound_and_its_player_on_a_disk_that_hangs_are_given_up_in_time() {
     let path = hanging.path();
     let file = Sound::File(path.join("ding.wav"));
     let (player, sound) = tokio::join!(
-        soon("an end", Sound::Theme.play(path.as_os_str())),
-        soon("an end", file.play("/usr/bin".as_ref())),
+        in_time("an end", Sound::Theme.play(path.as_os_str())),
+        in_time("an end", file.play("/usr/bin".as_ref())),
     );
     for error in [player.expect_err("it hangs"), sound.expect_err("it hangs")] {
         assert!(error.to_string().contains("no answer from the disk of "), "{error}");
@@ -101,7 +101,7 @@ async fn commands_that_hang_at_their_start_keep_no_turn_from_others() {
     let stuck = PersonCommand {
         argv: vec![hanging.path().join("command").to_str().expect("text").to_owned()],
         directory: "/".into(),
-        timeout: PATIENCE * 2,
+        timeout: DEADLINE * 2,
     };
     let turns = Arc::new(Semaphore::new(16));
     let mut hung = JoinSet::new();
@@ -111,13 +111,13 @@ async fn commands_that_hang_at_their_start_keep_no_turn_from_others() {
         hung.spawn(async move { stuck.run_with_permit(&note(&id(number), "x"), permit).await });
     }
     assert_eq!(turns.available_permits(), 0);
-    let permit = soon("a turn", turns.clone().acquire_owned()).await.ok();
+    let permit = in_time("a turn", turns.clone().acquire_owned()).await.ok();
     let works = PersonCommand { argv: vec!["true".to_owned()], ..stuck };
-    soon("its end", works.run_with_permit(&note(&id(16), "x"), permit)).await.expect("it runs");
-    drop(soon("all turns", turns.acquire_many(16)).await.expect("they are given back"));
+    in_time("its end", works.run_with_permit(&note(&id(16), "x"), permit)).await.expect("it runs");
+    drop(in_time("all turns", turns.acquire_many(16)).await.expect("they are given back"));
     assert!(hung.try_join_next().is_none(), "they still hang");
     hanging.release();
-    while let Some(ended) = soon("the end of those that hung", hung.join_next()).await {
+    while let Some(ended) = in_time("the end of those that hung", hung.join_next()).await {
         ended.expect("no panic").expect_err("there is no such disk any more");
     }
 }

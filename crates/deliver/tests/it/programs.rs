@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use ringer_deliver::{Ended, MAX_STDERR, Output, Program};
 use tempfile::tempdir;
-use test_support::HangingDirectory;
+use test_support::{DEADLINE, HangingDirectory, in_time};
 
-use crate::wait::{PATIENCE, pid_in, runs, soon, until};
+use crate::wait::{pid_in, runs, until};
 
 /// Long enough for a shell to start and say something, however busy the machine.
 const SHORT: Duration = Duration::from_millis(1500);
@@ -19,12 +19,12 @@ fn shell(script: &str, directory: &Path) -> Program {
         environment: Vec::new(),
         input: Vec::new(),
         output: Output::Kept { most: 1024 * 1024 },
-        timeout: PATIENCE,
+        timeout: DEADLINE,
     }
 }
 
 async fn run(program: Program) -> Ended {
-    soon("the end of a program", program.run()).await
+    in_time("the end of a program", program.run()).await
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn a_start_that_hangs_is_given_up_in_time_and_not_tried_again_while_it_doe
         assert!(first.starts_with("no answer from the disk of "), "{first}");
         // Without a thread that waits with it, however long it may take.
         let threads = threads();
-        let patient = Program { timeout: PATIENCE * 2, ..program };
+        let patient = Program { timeout: DEADLINE * 2, ..program };
         assert_eq!(why(run(patient).await), first);
         assert!(self::threads() <= threads);
     }

@@ -8,8 +8,7 @@ use std::time::Duration;
 use portable_pty::{PtyPair, PtySize, native_pty_system};
 use ringer_deliver::{Error, terminal};
 use rustix::termios::{Action, OptionalActions, tcflow, tcgetattr, tcsetattr};
-
-use crate::wait::{PATIENCE, soon};
+use test_support::{DEADLINE, in_time};
 
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -24,7 +23,7 @@ fn pty() -> (PtyPair, PathBuf) {
 }
 
 async fn write(path: &Path, bytes: &[u8], deadline: Duration) -> Result<(), Error> {
-    soon("the end of a write", terminal::write(path, bytes, deadline)).await
+    in_time("the end of a write", terminal::write(path, bytes, deadline)).await
 }
 
 #[tokio::test]
@@ -39,7 +38,7 @@ async fn every_byte_arrives() {
         reader.read_exact(&mut seen).expect("all of it");
         seen == expected
     });
-    write(&path, &bytes, PATIENCE).await.expect("written");
+    write(&path, &bytes, DEADLINE).await.expect("written");
     assert!(reading.join().expect("the reader"));
 }
 
@@ -56,10 +55,10 @@ async fn a_stopped_terminal_gives_up_empty_and_blocks_nobody() {
         ended = &mut writing => panic!("{ended:?}"),
         () = tokio::task::yield_now() => {}
     }
-    let error = soon("the deadline", writing).await.expect_err("it is stopped");
+    let error = in_time("the deadline", writing).await.expect_err("it is stopped");
     assert!(matches!(error, Error::TerminalStopped { written: 0, of: 1, .. }), "{error}");
     tcflow(&tty, Action::OOn).expect("started");
-    write(&path, b"\x07", PATIENCE).await.expect("it goes on");
+    write(&path, b"\x07", DEADLINE).await.expect("it goes on");
 }
 
 #[tokio::test]

@@ -1,32 +1,26 @@
-//! Waiting for something to be so, with a deadline that a slow machine keeps.
+//! Waiting for conditions and processes, and the notifications that the tests send.
 
 use std::fs;
-use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
 use ringer_core::message::{SurfaceId, WorkspaceId};
 use ringer_core::{Kind, MessageId, Sender};
 use ringer_deliver::Note;
-use tokio::time::{Instant, interval, timeout};
-
-/// Longer than anything here takes on the slowest machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+#[cfg(not(target_os = "macos"))]
+use ringer_deliver::Popup;
+use test_support::DEADLINE;
+use tokio::time::{Instant, interval};
 
 /// Waits until something is so.
 pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    // Looked at again and again: nobody tells of these things.
+    let end = Instant::now() + DEADLINE;
+    // Polled, because no event announces these things.
     let mut look = interval(Duration::from_millis(10));
     while !is_so().await {
         assert!(Instant::now() < end, "never happened: {what}");
         look.tick().await;
     }
-}
-
-/// The result of something that has to come.
-pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("never came: {what}"))
 }
 
 /// Waits until a process has written its number into a file.
@@ -40,7 +34,7 @@ pub(crate) async fn pid_in(file: &Path) -> i32 {
     pid.as_deref().map(str::trim).and_then(|text| text.parse().ok()).expect("a number")
 }
 
-/// Whether a process runs. A zombie does not: in a container, nobody may ever reap it.
+/// Whether a process runs. A zombie does not: in a container it may never be reaped.
 pub(crate) fn runs(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
@@ -58,4 +52,15 @@ pub(crate) fn note(id: &str, body: &str) -> Note {
         workspace: WorkspaceId::new("w1"),
         surface: Some(SurfaceId::new("s1")),
     }
+}
+
+/// A popup of this id for this surface. Each has its own text: dunst makes one of two that read the same.
+#[cfg(not(target_os = "macos"))]
+pub(crate) fn popup(id: &str, key: &str) -> Popup {
+    Popup { key: key.to_owned(), ..Popup::of(&note(id, &format!("May I do {id}?"))) }
+}
+
+#[cfg(not(target_os = "macos"))]
+pub(crate) fn id(text: &str) -> MessageId {
+    MessageId::parse(text).expect("an id")
 }

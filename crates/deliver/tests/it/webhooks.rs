@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use ringer_deliver::{Error, SecretFile, Service, Webhook};
 use serde_json::Value;
+use test_support::{DEADLINE, WebResponse, in_time, serve};
 
-use crate::http::{Reply, serve};
-use crate::wait::{PATIENCE, note, soon};
+use crate::wait::note;
 
-const OK: Reply = Reply::Head("200 OK\r\n");
+const OK: WebResponse = WebResponse::Status("200 OK\r\n");
 
 fn webhook(kind: Service, url: &str) -> Webhook {
-    Webhook { timeout: PATIENCE, ..Webhook::new(kind, url) }
+    Webhook { timeout: DEADLINE, ..Webhook::new(kind, url) }
 }
 
 async fn send(webhook: &Webhook) -> Result<(), Error> {
-    soon("an attempt", webhook.send(&note("m1", "May I?"))).await
+    in_time("an attempt", webhook.send(&note("m1", "May I?"))).await
 }
 
 async fn deliver(webhook: &Webhook, attempts: u32) -> Result<(), Error> {
-    soon("a delivery", webhook.deliver(&note("m1", "May I?"), attempts)).await
+    in_time("a delivery", webhook.deliver(&note("m1", "May I?"), attempts)).await
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn a_secret_that_others_can_read_is_not_used() {
 #[tokio::test]
 async fn a_refusal_and_a_redirect_are_not_tried_again() {
     for head in ["404 Not Found\r\n", "302 Found\r\nlocation: http://127.0.0.1:9/elsewhere\r\n"] {
-        let (address, sent) = serve(vec![Reply::Head(head), OK]);
+        let (address, sent) = serve(vec![WebResponse::Status(head), OK]);
         let error = deliver(&webhook(Service::Slack, &format!("{address}/T/secret")), 5).await;
         let Err(error @ Error::Refused { .. }) = error else { panic!("{error:?}") };
         let words = error.to_string();
@@ -75,9 +75,9 @@ async fn a_refusal_and_a_redirect_are_not_tried_again() {
 #[tokio::test]
 async fn what_may_pass_is_tried_again() {
     let (address, sent) = serve(vec![
-        Reply::Head("429 Too Many Requests\r\nretry-after: 0\r\n"),
-        Reply::Head("503 Service Unavailable\r\nretry-after: 0.1\r\n"),
-        Reply::Head("500 Internal Server Error\r\nretry-after: 0\r\n"),
+        WebResponse::Status("429 Too Many Requests\r\nretry-after: 0\r\n"),
+        WebResponse::Status("503 Service Unavailable\r\nretry-after: 0.1\r\n"),
+        WebResponse::Status("500 Internal Server Error\r\nretry-after: 0\r\n"),
         OK,
     ]);
     deliver(&webhook(Service::Discord, &address), 5).await.expect("taken at last");
@@ -86,7 +86,7 @@ async fn what_may_pass_is_tried_again() {
 
 #[tokio::test]
 async fn without_a_word_from_the_server_the_pause_is_our_own() {
-    let (address, sent) = serve(vec![Reply::Head("500 Internal Server Error\r\n"), OK]);
+    let (address, sent) = serve(vec![WebResponse::Status("500 Internal Server Error\r\n"), OK]);
     let begun = std::time::Instant::now();
     deliver(&webhook(Service::Json, &address), 2).await.expect("taken the second time");
     assert!(begun.elapsed() >= Duration::from_secs(1), "a second later");
@@ -95,14 +95,15 @@ async fn without_a_word_from_the_server_the_pause_is_our_own() {
 
 #[tokio::test]
 async fn it_gives_up_in_the_end() {
-    let busy = || Reply::Head("503 Service Unavailable\r\nretry-after: 0\r\n");
+    let busy = || WebResponse::Status("503 Service Unavailable\r\nretry-after: 0\r\n");
     let (address, _sent) = serve(vec![busy(), busy(), busy()]);
     let error = deliver(&webhook(Service::Json, &address), 3).await.expect_err("never taken");
     assert_eq!(
         error.to_string(),
         "gave up after 3 attempts: 127.0.0.1 did not accept it: 503 Service Unavailable: no"
     );
-    let (address, sent) = serve(vec![Reply::Head("429 Too Many Requests\r\nretry-after: 86400\r\n"), OK]);
+    let (address, sent) =
+        serve(vec![WebResponse::Status("429 Too Many Requests\r\nretry-after: 86400\r\n"), OK]);
     let error = deliver(&webhook(Service::Json, &address), 3).await.expect_err("not today");
     assert!(matches!(error, Error::GaveUp { attempts: 1, .. }), "{error}");
     assert_eq!(sent.try_iter().count(), 1);
@@ -110,7 +111,7 @@ async fn it_gives_up_in_the_end() {
 
 #[tokio::test]
 async fn a_server_that_never_answers_costs_one_timeout() {
-    let (address, _sent) = serve(vec![Reply::Tarpit]);
+    let (address, _sent) = serve(vec![WebResponse::Never]);
     let webhook = Webhook {
         timeout: Duration::from_millis(500),
         ..webhook(Service::Json, &format!("{address}/secret"))
@@ -131,7 +132,7 @@ async fn nobody_there_is_worth_another_attempt() {
 
 #[tokio::test]
 async fn an_endless_answer_is_cut() {
-    let (address, _sent) = serve(vec![Reply::Endless]);
+    let (address, _sent) = serve(vec![WebResponse::Endless]);
     let error = send(&webhook(Service::Json, &address)).await.expect_err("refused");
     assert_eq!(error.to_string(), "127.0.0.1 rejected it: 400 Bad Request: full");
 }

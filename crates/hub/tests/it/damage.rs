@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use rusqlite::Connection;
 use serde_json::json;
+use test_support::until;
 
-use crate::hub::{TestHub, until};
+use crate::hub::TestHub;
 
 /// The titles and texts of what is listed, newest first.
 fn listed(hub: &TestHub) -> Vec<(String, String)> {

@@ -8,27 +8,26 @@ use ringer_core::message::MessageOrigin;
 use ringer_core::{Draft, Kind};
 use ringer_journal::HubTransaction;
 use serde_json::json;
+use test_support::{BlockingNotificationServer, ServerBehaviour, ServerCall, SessionBus, until};
 
-use crate::bus::Bus;
-use crate::hub::{TestHub, draft, until};
-use crate::server::{Call, Manner, Server};
+use crate::hub::{TestHub, draft};
 use crate::terminal::Terminal;
 
-fn with_server(manner: Manner) -> (Bus, Server, TestHub) {
-    let bus = Bus::start();
-    let server = Server::start(&bus.address(), manner);
+fn with_server(behaviour: ServerBehaviour) -> (SessionBus, BlockingNotificationServer, TestHub) {
+    let bus = SessionBus::start();
+    let server = BlockingNotificationServer::start(&bus.address(), behaviour);
     let hub = TestHub::with_bus("", Some(bus.address()));
     (bus, server, hub)
 }
 
 #[test]
 fn a_popup_says_what_the_message_says() {
-    let (_bus, server, hub) = with_server(Manner::Well);
+    let (_bus, server, hub) = with_server(ServerBehaviour::Normal);
     let mut message = Draft { title: Some("Build".to_owned()), ..draft("<b>red</b> & late") };
     message.subtitle = Some("main".to_owned());
     message.tag = ringer_core::message::Tag::Notice(Kind::Error);
     let id = hub.append(&message);
-    let told = server.popup();
+    let told = server.next_popup();
     assert_eq!((told.app.as_str(), told.replaces, told.summary.as_str()), ("Ringer", 0, "Build"));
     assert_eq!(told.body, "main\n&lt;b&gt;red&lt;/b&gt; &amp; late");
     assert_eq!(told.actions, ["default", "Show"]);
@@ -40,57 +39,57 @@ fn a_popup_says_what_the_message_says() {
 
 #[test]
 fn the_next_of_the_same_surface_takes_its_place_even_in_another_hub() {
-    let (_bus, server, mut hub) = with_server(Manner::Well);
+    let (_bus, server, mut hub) = with_server(ServerBehaviour::Normal);
     let first = hub.send_from("tmux:s1", "first");
-    assert_eq!(server.popup().replaces, 0);
+    assert_eq!(server.next_popup().replaces, 0);
     hub.wait_for_step(&first, "desktop: ");
     let second = hub.send_from("tmux:s1", "second");
-    assert_eq!(server.popup().replaces, 1, "the same popup, with another text");
+    assert_eq!(server.next_popup().replaces, 1, "the same popup, with another text");
     hub.wait_for_step(&second, "desktop: ");
     hub.send_from("tmux:s2", "elsewhere");
-    let other = server.popup();
+    let other = server.next_popup();
     assert_eq!((other.replaces, other.body.as_str()), (0, "elsewhere"));
     assert!(hub.is_read(&first) && !hub.is_read(&second), "one unread for each surface");
 
     hub.end();
     hub.begin();
     hub.send_from("tmux:s1", "third");
-    assert_eq!(server.popup().replaces, 1, "what the last hub has shown is known");
+    assert_eq!(server.next_popup().replaces, 1, "what the last hub has shown is known");
 }
 
 #[test]
 fn what_is_read_is_withdrawn() {
-    let (_bus, server, hub) = with_server(Manner::Well);
+    let (_bus, server, hub) = with_server(ServerBehaviour::Normal);
     let id = hub.send("hello");
-    server.popup();
+    server.next_popup();
     hub.wait_for_step(&id, "desktop: ");
     hub.mark_read(&id);
-    assert!(matches!(server.told(), Call::Close(1)));
+    assert!(matches!(server.next_call(), ServerCall::Close(1)));
     let other = hub.send_from("tmux:s1", "again");
-    server.popup();
+    server.next_popup();
     hub.wait_for_step(&other, "desktop: ");
     hub.call("notification.clear", &json!({ "all": true }));
-    assert!(matches!(server.told(), Call::Close(2)), "cleared is withdrawn as well");
+    assert!(matches!(server.next_call(), ServerCall::Close(2)), "cleared is withdrawn as well");
 }
 
 #[test]
 fn a_popup_of_a_hub_that_is_gone_can_still_be_withdrawn() {
-    let (_bus, server, mut hub) = with_server(Manner::Well);
+    let (_bus, server, mut hub) = with_server(ServerBehaviour::Normal);
     let id = hub.send("hello");
-    server.popup();
+    server.next_popup();
     hub.wait_for_step(&id, "desktop: ");
     hub.end();
     hub.begin();
     hub.mark_read(&id);
-    assert!(matches!(server.told(), Call::Close(1)));
+    assert!(matches!(server.next_call(), ServerCall::Close(1)));
 }
 
 #[test]
 fn what_a_hub_did_not_come_to_close_the_next_one_closes() {
-    let (_bus, server, mut hub) = with_server(Manner::Well);
+    let (_bus, server, mut hub) = with_server(ServerBehaviour::Normal);
     let (read, unread) = (hub.send("hello"), hub.send("stays"));
     for id in [&read, &unread] {
-        server.popup();
+        server.next_popup();
         hub.wait_for_step(id, "desktop: ");
     }
     let popups = hub.memory().popups().expect("popups");
@@ -102,37 +101,37 @@ fn what_a_hub_did_not_come_to_close_the_next_one_closes() {
     let settlement = HubTransaction { records: vec![record], ..HubTransaction::default() };
     hub.memory().commit(&settlement).expect("settled");
     hub.begin();
-    assert!(matches!(server.told(), Call::Close(closed) if closed == number));
+    assert!(matches!(server.next_call(), ServerCall::Close(closed) if closed == number));
     until("it is written down", || hub.memory().popups().expect("popups").len() == 1);
 }
 
 #[test]
 fn many_at_once_are_all_shown() {
     const MANY: usize = 300;
-    let bus = Bus::start();
-    let server = Server::start(&bus.address(), Manner::Well);
+    let bus = SessionBus::start();
+    let server = BlockingNotificationServer::start(&bus.address(), ServerBehaviour::Normal);
     let mut hub = TestHub::with_bus("[notify]\nrate_limit = \"off\"\n", Some(bus.address()));
     hub.end();
     let sent: Vec<_> = (0..MANY).map(|number| hub.send_from(&format!("ws:{number}"), "hello")).collect();
     hub.begin();
     for _ in &sent {
-        server.popup();
+        server.next_popup();
     }
     for id in &sent {
         hub.wait_for_step(id, "desktop: ");
     }
     hub.call("notification.mark_read", &json!({ "all": true }));
     for _ in &sent {
-        assert!(matches!(server.told(), Call::Close(_)));
+        assert!(matches!(server.next_call(), ServerCall::Close(_)));
     }
 }
 
 #[test]
 fn closing_a_popup_by_hand_reads_it_and_running_out_of_time_does_not() {
-    let (_bus, server, hub) = with_server(Manner::Well);
+    let (_bus, server, hub) = with_server(ServerBehaviour::Normal);
     let (expired, dismissed) = (hub.send("expires"), hub.send("is closed"));
     for id in [&expired, &dismissed] {
-        server.popup();
+        server.next_popup();
         hub.wait_for_step(id, "desktop: ");
     }
     let number = |id| {
@@ -141,46 +140,46 @@ fn closing_a_popup_by_hand_reads_it_and_running_out_of_time_does_not() {
         step.and_then(|number| number.parse().ok()).expect("a number")
     };
     // In this order: when the second has an effect, the first would have had one.
-    server.close(number(&expired), 1);
-    server.close(number(&dismissed), 2);
+    server.report_closed(number(&expired), 1);
+    server.report_closed(number(&dismissed), 2);
     until("the one that was closed is read", || hub.is_read(&dismissed));
     assert!(!hub.is_read(&expired));
 }
 
 #[test]
 fn clicking_a_popup_opens_it() {
-    let (_bus, server, hub) = with_server(Manner::Well);
+    let (_bus, server, hub) = with_server(ServerBehaviour::Normal);
     let id = hub.send("hello");
-    server.popup();
+    server.next_popup();
     hub.wait_for_step(&id, "desktop: ");
-    server.click(1, "default");
+    server.report_clicked(1, "default");
     until("it is read", || hub.is_read(&id));
 }
 
 #[test]
 fn a_hub_with_a_popup_on_the_screen_stays_to_hear_the_click() {
     const SOON: Duration = Duration::from_millis(300);
-    let bus = Bus::start();
-    let server = Server::start(&bus.address(), Manner::Well);
+    let bus = SessionBus::start();
+    let server = BlockingNotificationServer::start(&bus.address(), ServerBehaviour::Normal);
     let hub = TestHub::ending("", Some(bus.address()), SOON);
     let id = hub.send("hello");
-    server.popup();
+    server.next_popup();
     hub.wait_for_step(&id, "desktop: ");
     // One that began later and has nothing on the screen ends first.
     TestHub::ending("", None, SOON).wait_for_end();
     TestHub::ending("", None, SOON).wait_for_end();
     assert!(!hub.has_ended(), "nobody would hear the click");
     // Out of time: it is not read, and cannot be clicked any more.
-    server.close(1, 1);
+    server.report_closed(1, 1);
     hub.wait_for_end();
 }
 
 #[test]
 fn a_desktop_that_hangs_lets_the_terminal_tell() {
-    let (_bus, server, hub) = with_server(Manner::Hangs);
+    let (_bus, server, hub) = with_server(ServerBehaviour::Hangs);
     let terminal = Terminal::kitty();
     let id = hub.append(&terminal.says("hello"));
-    server.popup();
+    server.next_popup();
     let begun = std::time::Instant::now();
     terminal.wait_for("hello");
     assert!(begun.elapsed().as_secs() < 15, "within five seconds, on a machine that has time");
@@ -190,7 +189,7 @@ fn a_desktop_that_hangs_lets_the_terminal_tell() {
 
 #[test]
 fn without_a_desktop_the_terminal_tells_at_once() {
-    let bus = Bus::start();
+    let bus = SessionBus::start();
     let hub = TestHub::with_bus("", Some(bus.address()));
     let terminal = Terminal::kitty();
     let id = hub.append(&terminal.says("nobody serves the bus"));
@@ -201,10 +200,10 @@ fn without_a_desktop_the_terminal_tells_at_once() {
 
 #[test]
 fn a_delivery_that_a_dead_hub_began_still_falls_through() {
-    let (_bus, server, mut hub) = with_server(Manner::Hangs);
+    let (_bus, server, mut hub) = with_server(ServerBehaviour::Hangs);
     let terminal = Terminal::kitty();
     let id = hub.append(&terminal.says("hello"));
-    server.popup();
+    server.next_popup();
     hub.end();
     hub.begin();
     terminal.wait_for("hello");
@@ -215,7 +214,7 @@ fn a_delivery_that_a_dead_hub_began_still_falls_through() {
 struct Process(Child);
 
 impl Process {
-    fn in_session_of(bus: &Bus) -> Self {
+    fn in_session_of(bus: &SessionBus) -> Self {
         let mut command = Command::new("sleep");
         let child = command.arg("1000").env("DBUS_SESSION_BUS_ADDRESS", bus.address()).spawn();
         let process = Self(child.expect("a process"));
@@ -245,33 +244,34 @@ fn a_hub_that_was_started_without_a_desktop_learns_of_one_by_its_callers() {
     let trail = hub.wait_for_step(&id, "desktop failed: ");
     assert!(trail.iter().any(|step| step.contains("no session bus")), "{trail:?}");
     // The person logs in.
-    let bus = Bus::start();
-    let server = Server::start(&bus.address(), Manner::Well);
+    let bus = SessionBus::start();
+    let server = BlockingNotificationServer::start(&bus.address(), ServerBehaviour::Normal);
     let process = Process::in_session_of(&bus);
     let id = hub.append(&process.says("at the desk"));
-    assert_eq!(server.popup().body, "at the desk");
+    assert_eq!(server.next_popup().body, "at the desk");
     let trail = hub.wait_for_step(&id, "desktop: ");
     let step = format!("desktop: shown as popup 1 on another session bus, {}", bus.address());
     assert!(trail.contains(&step), "{trail:?}");
     drop(process);
     hub.send("from anywhere");
-    assert_eq!(server.popup().body, "from anywhere", "it stays with that");
-    server.click(2, "default");
+    assert_eq!(server.next_popup().body, "from anywhere", "it stays with that");
+    server.report_clicked(2, "default");
     until("clicks there are heard", || hub.call("hub.status", &json!({}))["unread"] == 2);
 }
 
 #[test]
 fn a_bus_that_is_gone_gives_way_and_one_that_works_does_not() {
-    let (first, other) = (Bus::start(), Bus::start());
-    let [server, second] = [&first, &other].map(|bus| Server::start(&bus.address(), Manner::Well));
+    let (first, other) = (SessionBus::start(), SessionBus::start());
+    let [server, second] = [&first, &other]
+        .map(|bus| BlockingNotificationServer::start(&bus.address(), ServerBehaviour::Normal));
     let hub = TestHub::with_bus("", Some(first.address()));
     let process = Process::in_session_of(&other);
     let id = hub.append(&process.says("one"));
-    assert_eq!(server.popup().body, "one", "the hub's own works");
+    assert_eq!(server.next_popup().body, "one", "the hub's own works");
     hub.wait_for_step(&id, "desktop: shown as popup 1");
     drop(first);
     hub.append(&process.says("two"));
-    assert_eq!(second.popup().body, "two");
+    assert_eq!(second.next_popup().body, "two");
 }
 
 #[test]
@@ -282,19 +282,19 @@ fn the_hub_says_what_it_sees_and_takes_a_bus_that_is_offered() {
     assert_eq!((&desktop["bus"], &desktop["server"]), (&json!(null), &json!(null)), "{environment}");
     assert!(desktop["error"].as_str().is_some_and(|error| error.contains("no session bus")), "{environment}");
     assert!(environment["search_path"].is_string() && environment["terminals"].is_array(), "{environment}");
-    let bus = Bus::start();
+    let bus = SessionBus::start();
     let offered = json!({ "bus": bus.address() });
     assert_eq!(
         hub.call("hub.environment", &offered)["desktop"]["bus"],
         json!(null),
         "nobody shows popups there"
     );
-    let server = Server::start(&bus.address(), Manner::Well);
+    let server = BlockingNotificationServer::start(&bus.address(), ServerBehaviour::Normal);
     let desktop = hub.call("hub.environment", &offered)["desktop"].clone();
     assert_eq!(
         (&desktop["bus"], &desktop["server"]),
         (&json!(bus.address()), &json!("Recorder 1 shows popups"))
     );
     hub.send("hello");
-    assert_eq!(server.popup().body, "hello");
+    assert_eq!(server.next_popup().body, "hello");
 }

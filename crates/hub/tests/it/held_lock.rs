@@ -6,8 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use test_support::until;
 
-use crate::hub::{TestHub, until};
+use crate::hub::TestHub;
 
 const SETTINGS: &str = "[notify]\npopup = \"off\"\nrate_limit = \"off\"\n";
 /// How long a client waits for an answer here. The loop may wait for each of two locks for a tenth of a second.

@@ -7,8 +7,9 @@ use ringer_config::Trusted;
 use ringer_core::MessageId;
 use ringer_hub::trust_file;
 use serde_json::{Value, json};
+use test_support::until;
 
-use crate::hub::{TestHub, until};
+use crate::hub::TestHub;
 use crate::repositories::{from, set_hook, trust, worktree};
 
 /// A hub whose first hook, the person's own, begins and then waits until the test lets it end. Beside the settings stand the

@@ -14,16 +14,12 @@ use ringer_ipc::{Client, Presence};
 use ringer_journal::{Home, HubStore, IdSource, Journal};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-/// Longer than anything here takes on the slowest machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks at something that tells nobody when it changes.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+use test_support::{DEADLINE, until};
 
 /// A hub. It ends with the test.
 pub(crate) struct TestHub {
     directory: TempDir,
-    surroundings: HubOptions,
+    options: HubOptions,
     thread: Option<JoinHandle<Result<(), HubError>>>,
 }
 
@@ -42,7 +38,7 @@ impl TestHub {
         let directory = tempfile::tempdir().expect("a directory");
         let config = directory.path().join("config.toml");
         fs::write(&config, settings).expect("a file");
-        let surroundings = HubOptions {
+        let options = HubOptions {
             home: Home::new(directory.path().join("home")),
             runtime: None,
             bus,
@@ -51,19 +47,16 @@ impl TestHub {
             idle_after,
             foreground: false,
         };
-        let mut hub = Self { directory, surroundings, thread: None };
+        let mut hub = Self { directory, options, thread: None };
         hub.begin();
         hub
     }
 
     /// Begins, or begins again.
     pub(crate) fn begin(&mut self) {
-        let surroundings = self.surroundings.clone();
+        let options = self.options.clone();
         self.thread = Some(thread::spawn(move || {
-            run(
-                &surroundings,
-                Extensions { hosts: vec![Box::new(PlainHost::default())], ..Extensions::default() },
-            )
+            run(&options, Extensions { hosts: vec![Box::new(PlainHost::default())], ..Extensions::default() })
         }));
         until("the hub answers", || {
             let ended = self.thread.as_ref().is_some_and(JoinHandle::is_finished);
@@ -84,7 +77,7 @@ impl TestHub {
 
     /// Runs a hub with these on this thread, until it ends.
     pub(crate) fn run_here(&self, plugs: Extensions) -> Result<(), HubError> {
-        run(&self.surroundings, plugs)
+        run(&self.options, plugs)
     }
 
     /// Ends it, and waits for its end.
@@ -99,7 +92,7 @@ impl TestHub {
     }
 
     pub(crate) fn home(&self) -> &Home {
-        &self.surroundings.home
+        &self.options.home
     }
 
     /// A path in its directory.
@@ -181,7 +174,7 @@ impl TestHub {
     }
 
     /// Follows events whose names begin like this, from the first one on.
-    pub(crate) fn follow(&self, name: &str) -> Following {
+    pub(crate) fn follow(&self, name: &str) -> EventStream {
         let mut client = Client::connect(self.home()).expect("a hub");
         client.call("events.subscribe", &json!({ "after_seq": 0, "names": [name] })).expect("subscribed");
         client.wait_for_ever().expect("a socket");
@@ -195,7 +188,7 @@ impl TestHub {
                 }
             }
         });
-        Following(events)
+        EventStream(events)
     }
 }
 
@@ -211,13 +204,13 @@ pub(crate) fn draft(body: &str) -> Draft {
 }
 
 /// Events as they come.
-pub(crate) struct Following(Receiver<Value>);
+pub(crate) struct EventStream(Receiver<Value>);
 
-impl Following {
+impl EventStream {
     /// The next event for which this holds. Gives its data.
     #[track_caller]
     pub(crate) fn next(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + DEADLINE;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let event = self.0.recv_timeout(left).unwrap_or_else(|_| panic!("never came: {what}"));
@@ -230,16 +223,6 @@ impl Following {
     /// How many of those that have come so far are like this.
     pub(crate) fn count(&self, is_it: impl Fn(&Value) -> bool) -> usize {
         self.0.try_iter().filter(|event| is_it(&event["data"])).count()
-    }
-}
-
-/// Waits until something is so that tells nobody when it becomes so.
-#[track_caller]
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "never happened: {what}");
-        thread::park_timeout(LOOK_EVERY);
     }
 }
 

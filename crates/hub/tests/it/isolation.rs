@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use test_support::HangingDirectory;
+use test_support::{BlockingNotificationServer, HangingDirectory, ServerBehaviour, SessionBus, until};
 
-use crate::bus::Bus;
-use crate::hub::{Sink, TestHub, until};
+use crate::hub::{Sink, TestHub};
 use crate::repositories::end_promptly;
-use crate::server::{Manner, Server};
 use crate::terminal::Terminal;
 
 /// More than would fit one after the other into the time that is waited, were each of them held up.
@@ -31,12 +29,12 @@ fn all_arrive(hub: &TestHub, sink: &Sink) {
 fn a_desktop_that_never_answers() {
     let directory = tempfile::tempdir().expect("a directory");
     let sink = Sink::new(directory.path());
-    let bus = Bus::start();
-    let server = Server::start(&bus.address(), Manner::Hangs);
+    let bus = SessionBus::start();
+    let server = BlockingNotificationServer::start(&bus.address(), ServerBehaviour::Hangs);
     let settings = format!("[notify]\npopup = \"desktop\"\nrate_limit = \"off\"\n{}", sink.command());
     let hub = TestHub::with_bus(&settings, Some(bus.address()));
     hub.send_from("tmux:s1", "hangs");
-    server.popup();
+    server.next_popup();
     all_arrive(&hub, &sink);
     // What is read while its popup hangs is not waited for either.
     hub.call("notification.mark_read", &json!({ "all": true }));

@@ -2,10 +2,7 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
-mod bus;
-mod http;
 mod hub;
-mod server;
 mod terminal;
 
 mod damage;

@@ -5,9 +5,9 @@ use std::fs;
 use ringer_core::message::Tag;
 use ringer_core::{Draft, Kind};
 use serde_json::Value;
+use test_support::{DEADLINE, WebResponse, serve, until};
 
-use crate::http::serve;
-use crate::hub::{PATIENCE, Sink, TestHub, draft, until};
+use crate::hub::{Sink, TestHub, draft};
 
 #[test]
 fn the_command_gets_the_text_by_its_environment_and_input_only() {
@@ -47,14 +47,14 @@ fn a_command_that_fails_is_told_and_the_next_one_runs() {
 
 #[test]
 fn a_webhook_is_called_and_called_again() {
-    let (address, sent) = serve(&["503 Busy", "200 OK", "200 OK"]);
+    let (address, sent) = serve(["503 Busy", "200 OK", "200 OK"].map(WebResponse::Status).to_vec());
     let webhook = format!(
         "[[webhook]]\nid = \"phone\"\nkind = \"json\"\nurl = \"{address}/x\"\nkinds = [\"question\"]\n"
     );
     let hub = TestHub::start(&format!("[notify]\npopup = \"off\"\n{webhook}"));
     let id = hub.send("hello");
     for _ in 0..2 {
-        let told = sent.recv_timeout(PATIENCE).expect("a call");
+        let told = sent.recv_timeout(DEADLINE).expect("a call");
         assert_eq!(told.line, "POST /x HTTP/1.1");
         let body: Value = serde_json::from_str(&told.body).expect("JSON");
         assert!(body.to_string().contains("hello"), "{body}");
@@ -67,11 +67,11 @@ fn a_webhook_is_called_and_called_again() {
 
 #[test]
 fn a_webhook_that_is_given_up_is_a_dead_letter() {
-    let (address, sent) = serve(&["400 No"]);
+    let (address, sent) = serve(vec![WebResponse::Status("400 No")]);
     let webhook = format!("[[webhook]]\nid = \"phone\"\nkind = \"json\"\nurl = \"{address}/x\"\n");
     let hub = TestHub::start(&format!("[notify]\npopup = \"off\"\n{webhook}"));
     let id = hub.send("hello");
-    sent.recv_timeout(PATIENCE).expect("a call");
+    sent.recv_timeout(DEADLINE).expect("a call");
     hub.wait_for_step(&id, "webhook failed: ");
     let mut dead = Vec::new();
     until("it is a dead letter", || {

@@ -14,9 +14,9 @@ use ringer_core::message::{Mark, MessageOrigin, Tag};
 use ringer_core::{Draft, MessageId, Scope, Sender};
 use ringer_hub::trust_file;
 use serde_json::{Value, json};
-use test_support::HangingDirectory;
+use test_support::{HangingDirectory, until};
 
-use crate::hub::{Sink, TestHub, draft, until};
+use crate::hub::{Sink, TestHub, draft};
 
 /// Something that hangs would take for ever; this is far more than a hub needs.
 const PROMPTLY: Duration = Duration::from_secs(10);

@@ -5,8 +5,9 @@ use ringer_core::message::{Place, SurfaceId};
 use ringer_hub::{Extensions, FocusResult, Host, SurfaceInfo};
 use ringer_journal::{Home, HubTransaction, Journal, PendingDelivery};
 use serde_json::json;
+use test_support::until;
 
-use crate::hub::{TestHub, draft, until};
+use crate::hub::{TestHub, draft};
 
 /// The badge of a workspace.
 fn badge(hub: &TestHub, workspace: &str) -> u64 {

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::hub::{Following, Sink, TestHub};
+use crate::hub::{EventStream, Sink, TestHub};
 
 #[track_caller]
-fn told(toasts: &Following, says: &str) {
+fn told(toasts: &EventStream, says: &str) {
     toasts.next(says, |data| data["text"].as_str().is_some_and(|text| text.contains(says)));
 }
 

@@ -9,13 +9,14 @@ use std::time::Instant;
 
 use ringer_hub::MAX_CONNECTIONS;
 use serde_json::{Value, json};
+use test_support::{DEADLINE, until};
 
-use crate::hub::{PATIENCE, TestHub, until};
+use crate::hub::TestHub;
 
 fn connect(hub: &TestHub) -> UnixStream {
     let stream = UnixStream::connect(hub.socket()).expect("it listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
+    stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
     stream
 }
 
@@ -245,7 +246,7 @@ fn strangers_are_refused() {
         // Of this thread only.
         rustix::thread::set_thread_uid(rustix::thread::Uid::from_raw(65534)).expect("root may");
         let stream = UnixStream::connect(socket).expect("the way is open");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
         line(&mut BufReader::new(stream))
     });
     let answer = refused.join().expect("it asked").expect("an answer");
@@ -300,7 +301,7 @@ fn a_strangers_hub_is_not_believed() {
             let _ = heard.send(asked);
         }
     });
-    ready.recv_timeout(PATIENCE).expect("it listens");
+    ready.recv_timeout(DEADLINE).expect("it listens");
     let ask = || Client::connect(&home).and_then(|mut client| client.call("ping", &Value::Null));
     let error = ask().expect_err("the path is theirs");
     assert!(matches!(error, ClientError::UnsafePath(_)), "{error}");
@@ -311,7 +312,7 @@ fn a_strangers_hub_is_not_believed() {
     assert!(ringer_ipc::tell(&home, "ping", &Value::Null).is_err());
     for _ in 0..2 {
         assert_eq!(
-            requests.recv_timeout(PATIENCE).expect("it was connected to"),
+            requests.recv_timeout(DEADLINE).expect("it was connected to"),
             None,
             "it was asked nothing"
         );

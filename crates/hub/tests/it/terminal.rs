@@ -10,8 +10,9 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use ringer_core::Draft;
 use ringer_core::message::MessageOrigin;
 use rustix::termios::{Action, tcflow};
+use test_support::{DEADLINE, until};
 
-use crate::hub::{PATIENCE, draft, until};
+use crate::hub::draft;
 
 /// What a terminal was told, and a way to wait for more.
 type Screen = Arc<(Mutex<Vec<u8>>, Condvar)>;
@@ -81,7 +82,7 @@ impl Terminal {
         let (bytes, more) = &*self.screen;
         let bytes = bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let is_missing = |bytes: &mut Vec<u8>| !String::from_utf8_lossy(bytes).contains(text);
-        let waited = more.wait_timeout_while(bytes, PATIENCE, is_missing);
+        let waited = more.wait_timeout_while(bytes, DEADLINE, is_missing);
         let (bytes, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         let told = String::from_utf8_lossy(&bytes).into_owned();
         assert!(!waited.timed_out(), "it was never told {text:?}, only {told:?}");

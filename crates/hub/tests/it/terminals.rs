@@ -5,8 +5,9 @@ use ringer_term::NotificationId;
 use ringer_term::probe::Probe;
 
 use serde_json::Value;
+use test_support::until;
 
-use crate::hub::{TestHub, until};
+use crate::hub::TestHub;
 use crate::terminal::Terminal;
 
 #[test]

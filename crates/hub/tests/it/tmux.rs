@@ -7,10 +7,9 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use ringer_core::Draft;
 use ringer_core::message::MessageOrigin;
 use serde_json::json;
+use test_support::{BlockingNotificationServer, ServerBehaviour, SessionBus, until};
 
-use crate::bus::Bus;
-use crate::hub::{TestHub, draft, until};
-use crate::server::{Manner, Server};
+use crate::hub::{TestHub, draft};
 
 /// A tmux server with somebody who looks at it. Both end with the test.
 struct Tmux {
@@ -133,35 +132,35 @@ fn a_mark_of_an_earlier_hub_goes_when_it_is_read() {
 
 #[test]
 fn a_click_on_a_popup_of_an_earlier_hub_goes_there() {
-    let bus = Bus::start();
-    let desktop = Server::start(&bus.address(), Manner::Well);
+    let bus = SessionBus::start();
+    let desktop = BlockingNotificationServer::start(&bus.address(), ServerBehaviour::Normal);
     let mut hub = TestHub::with_bus("", Some(bus.address()));
     let tmux = Tmux::start();
     let server = tmux.tell(&["display-message", "-p", "#{pid}"]);
     let pane = tmux.tell(&["new-window", "-d", "-P", "-F", "#{pane_id}", "sleep 1000"]);
     let id = hub.append(&tmux.says(&pane, &server));
-    desktop.popup();
+    desktop.next_popup();
     hub.wait_for_step(&id, "desktop: ");
     hub.end();
     hub.begin();
     until("it is there and read", || {
         // Whether the hub listens to the bus by now shows only in what it does.
-        desktop.click(1, "default");
+        desktop.report_clicked(1, "default");
         tmux.looked_at() == format!("one {pane}") && hub.is_read(&id)
     });
 }
 
 #[test]
 fn where_nobody_is_attached_it_stays_unread_and_says_what_to_type() {
-    let bus = Bus::start();
-    let desktop = Server::start(&bus.address(), Manner::Well);
+    let bus = SessionBus::start();
+    let desktop = BlockingNotificationServer::start(&bus.address(), ServerBehaviour::Normal);
     let hub = TestHub::with_bus("", Some(bus.address()));
     let tmux = Tmux::start();
     let server = tmux.tell(&["display-message", "-p", "#{pid}"]);
     tmux.tell(&["new-session", "-d", "-s", "the other", "sleep 1000"]);
     let pane = tmux.tell(&["new-window", "-d", "-t", "the other", "-P", "-F", "#{pane_id}", "sleep 1000"]);
     let id = hub.append(&tmux.says(&pane, &server));
-    desktop.popup();
+    desktop.next_popup();
     hub.wait_for_step(&id, "desktop: ");
     tmux.tell(&["detach-client", "-s", "one"]);
     until("nobody looks at it", || tmux.tell(&["list-clients"]).is_empty());
@@ -174,8 +173,8 @@ fn where_nobody_is_attached_it_stays_unread_and_says_what_to_type() {
     assert_eq!(tmux.tell(&["display-message", "-p", "-t", "the other", "#{pane_id}"]), pane);
 
     // The same with a click; that the server closes the popup then does not make it read.
-    desktop.click(1, "default");
-    desktop.close(1, 2);
+    desktop.report_clicked(1, "default");
+    desktop.report_closed(1, 2);
     let trail = hub.wait_for_step(&id, "cannot be shown: ");
     assert!(trail.iter().any(|step| step.ends_with(&hint)), "{trail:?}");
     let toast = hub.call("hub.status", &json!({}))["toast"].clone();
@@ -185,9 +184,9 @@ fn where_nobody_is_attached_it_stays_unread_and_says_what_to_type() {
     );
     // What the server says comes in order: when this one is dismissed, the other has been.
     let other = hub.append(&draft("another"));
-    desktop.popup();
+    desktop.next_popup();
     hub.wait_for_step(&other, "desktop: ");
-    desktop.close(2, 2);
+    desktop.report_closed(2, 2);
     until("the other one is read", || hub.is_read(&other));
     assert!(!hub.is_read(&id), "nobody got there");
 }

@@ -9,9 +9,9 @@ use ringer_core::Draft;
 use ringer_hub::trust_file;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use test_support::HangingDirectory;
+use test_support::{HangingDirectory, until};
 
-use crate::hub::{TestHub, until};
+use crate::hub::TestHub;
 use crate::repositories::{end_promptly, from, set_hook, worktree};
 
 /// A directory with a file that is watched, and a hub that runs scripts when it changes.

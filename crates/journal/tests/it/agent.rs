@@ -35,12 +35,12 @@ fn agent(id: &str) -> Agent {
 }
 
 /// A moment at which a journal hears of agents: so many seconds after both clocks began.
-pub(crate) struct Scene<'a> {
+pub(crate) struct JournalAt<'a> {
     journal: &'a mut Journal,
     seconds: u64,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> JournalAt<'a> {
     pub(crate) fn at(journal: &'a mut Journal, seconds: u64) -> Self {
         Self { journal, seconds }
     }
@@ -113,12 +113,12 @@ fn a_new_agent_is_written_down_with_all_that_is_seen_of_it() {
         by_hooks: true,
         ..agent_info("a")
     };
-    let change = Scene::at(&mut journal, 5).working(&seen);
+    let change = JournalAt::at(&mut journal, 5).working(&seen);
     assert_eq!(change, AgentChange { written: true, messages_sent: 0, claimed: None });
     assert_eq!(row(&test, "a"), ("working".to_owned(), 5000, 5000));
     assert_eq!(format!("{:?}", journal.agent_info(&agent("a")).unwrap()), format!("{:?}", Some(&seen)));
     // A later look that sees less takes nothing away.
-    Scene::at(&mut journal, 6).hook(&agent_info("a"), AgentState::Blocked(BlockedOn::Auth));
+    JournalAt::at(&mut journal, 6).hook(&agent_info("a"), AgentState::Blocked(BlockedOn::Auth));
     assert_eq!(format!("{:?}", journal.agent_info(&agent("a")).unwrap()), format!("{:?}", Some(&seen)));
     // One that sees something else changes it.
     let moved = AgentInfo {
@@ -130,7 +130,7 @@ fn a_new_agent_is_written_down_with_all_that_is_seen_of_it() {
         process: Some((8, 100)),
         ..seen
     };
-    Scene::at(&mut journal, 7).working(&moved);
+    JournalAt::at(&mut journal, 7).working(&moved);
     assert_eq!(format!("{:?}", journal.agent_info(&agent("a")).unwrap()), format!("{:?}", Some(moved)));
     assert!(journal.agent_info(&agent("nobody")).unwrap().is_none());
 }
@@ -139,7 +139,7 @@ fn a_new_agent_is_written_down_with_all_that_is_seen_of_it() {
 fn every_state_has_one_word() {
     let check = |state, expect: &str| {
         let test = TestHome::new();
-        Scene::at(&mut test.open(), 0).hook(&agent_info("a"), state);
+        JournalAt::at(&mut test.open(), 0).hook(&agent_info("a"), state);
         assert_eq!(row(&test, "a").0, expect);
     };
     check(AgentState::Starting, "starting");
@@ -161,13 +161,17 @@ fn since_when_changes_only_with_the_state() {
     let test = TestHome::new();
     let mut journal = test.open();
     let of = agent_info("a");
-    Scene::at(&mut journal, 1).working(&of);
-    Scene::at(&mut journal, 90).working(&of);
+    JournalAt::at(&mut journal, 1).working(&of);
+    JournalAt::at(&mut journal, 90).working(&of);
     assert_eq!(row(&test, "a"), ("working".to_owned(), 1000, 90_000), "the same, seen again");
-    Scene::at(&mut journal, 91).hook(&of, AgentState::Done);
+    JournalAt::at(&mut journal, 91).hook(&of, AgentState::Done);
     assert_eq!(row(&test, "a"), ("done".to_owned(), 91_000, 91_000));
     let richer = Signal::state(Authority::Hook, AgentState::Done).text("all green");
-    assert_eq!(Scene::at(&mut journal, 92).hear(&of, &[richer], None, true).messages_sent, 1, "it says more");
+    assert_eq!(
+        JournalAt::at(&mut journal, 92).hear(&of, &[richer], None, true).messages_sent,
+        1,
+        "it says more"
+    );
     assert_eq!(row(&test, "a"), ("done".to_owned(), 91_000, 92_000));
 }
 
@@ -178,14 +182,14 @@ fn where_nothing_changes_nothing_is_written() {
     let watcher = test.connection();
     let mut of = agent_info("a");
     of.cwd = Some("/src".to_owned());
-    Scene::at(&mut journal, 0).working(&of);
+    JournalAt::at(&mut journal, 0).working(&of);
     let bell = HubLock::acquire(&test.home).unwrap().unwrap();
     let before = (version(&watcher), row(&test, "a"));
     for seconds in [1, 2, 4] {
-        assert_eq!(Scene::at(&mut journal, seconds).working(&of), AgentChange::default());
-        assert_eq!(Scene::at(&mut journal, seconds).alive(&of, None), AgentChange::default());
+        assert_eq!(JournalAt::at(&mut journal, seconds).working(&of), AgentChange::default());
+        assert_eq!(JournalAt::at(&mut journal, seconds).alive(&of, None), AgentChange::default());
         // Less is seen of it: it has not moved.
-        assert_eq!(Scene::at(&mut journal, seconds).working(&agent_info("a")), AgentChange::default());
+        assert_eq!(JournalAt::at(&mut journal, seconds).working(&agent_info("a")), AgentChange::default());
     }
     assert_eq!((version(&watcher), row(&test, "a")), before);
     assert!(!journal.hub_was_woken(), "and no process was woken");
@@ -198,11 +202,11 @@ fn an_agent_that_moved_is_written_at_once() {
         let test = TestHome::new();
         let mut journal = test.open();
         let mut of = agent_info("a");
-        Scene::at(&mut journal, 0).working(&of);
+        JournalAt::at(&mut journal, 0).working(&of);
         change(&mut of);
-        assert!(Scene::at(&mut journal, 1).working(&of).written);
+        assert!(JournalAt::at(&mut journal, 1).working(&of).written);
         assert_eq!(format!("{:?}", journal.agent_info(&of.id).unwrap()), format!("{:?}", Some(&of)));
-        assert!(!Scene::at(&mut journal, 2).working(&of).written, "and only once");
+        assert!(!JournalAt::at(&mut journal, 2).working(&of).written, "and only once");
     };
     check(|of| of.scope = scope("bbbbbbbb"));
     check(|of| of.surface = Some("tmux:2".to_owned()));
@@ -214,13 +218,13 @@ fn a_row_that_makes_no_sense_is_begun_anew() {
     let test = TestHome::new();
     let mut journal = test.open();
     let of = agent_info("a");
-    Scene::at(&mut journal, 0).hook(&of, AgentState::Done);
+    JournalAt::at(&mut journal, 0).hook(&of, AgentState::Done);
     test.connection().execute("UPDATE agent SET machine = 'dance'", []).unwrap();
     assert!(
         journal.live_agents(Duration::ZERO, AgentTimeouts::default()).unwrap().agents.is_empty(),
         "passed over"
     );
-    assert!(Scene::at(&mut journal, 1).working(&of).written);
+    assert!(JournalAt::at(&mut journal, 1).working(&of).written);
     assert_eq!(row(&test, "a"), ("working".to_owned(), 1000, 1000));
 }
 
@@ -229,7 +233,7 @@ fn what_is_told_is_written_with_the_state_or_not_at_all() {
     let test = TestHome::new();
     let mut journal = test.open();
     let of = agent_info("a");
-    Scene::at(&mut journal, 0).working(&of);
+    JournalAt::at(&mut journal, 0).working(&of);
     let refuse = "CREATE TRIGGER no BEFORE INSERT ON message BEGIN SELECT RAISE(ABORT, 'no'); END";
     test.connection().execute_batch(refuse).unwrap();
     let signals = [Signal::state(Authority::Hook, AgentState::Done)];
@@ -254,8 +258,11 @@ fn whom_it_is_told_depends_on_the_tier() {
             journal.want_lead(&of.scope, true).unwrap();
             assert!(journal.claim_lead(&of.scope, &agent(lead)).unwrap());
         }
-        Scene::at(&mut journal, 0).working(&of);
-        assert_eq!(Scene::at(&mut journal, 1).hook(&of, AgentState::Done).messages_sent, recipients.len());
+        JournalAt::at(&mut journal, 0).working(&of);
+        assert_eq!(
+            JournalAt::at(&mut journal, 1).hook(&of, AgentState::Done).messages_sent,
+            recipients.len()
+        );
         let told = messages(&mut journal);
         let to: Vec<String> = told.iter().map(|message| message.draft.recipient.to_string()).collect();
         assert_eq!(to, recipients, "{manager:?}, {lead:?}");
@@ -284,8 +291,8 @@ fn a_look_that_sees_less_tells_the_same_people_in_the_same_words() {
         surface: Some("tmux:1".to_owned()),
         ..agent_info("a")
     };
-    Scene::at(&mut journal, 0).working(&of);
-    Scene::at(&mut journal, 1).hook(&agent_info("a"), AgentState::Done);
+    JournalAt::at(&mut journal, 0).working(&of);
+    JournalAt::at(&mut journal, 1).hook(&agent_info("a"), AgentState::Done);
     let told = messages(&mut journal);
     let to: Vec<String> = told.iter().map(|message| message.draft.recipient.to_string()).collect();
     assert_eq!(to, ["agent:m", "default"]);
@@ -299,8 +306,8 @@ fn a_lead_of_another_scope_is_nobodys_manager_here() {
     let mut journal = test.open();
     journal.want_lead(&scope("bbbbbbbb"), true).unwrap();
     assert!(journal.claim_lead(&scope("bbbbbbbb"), &agent("l")).unwrap());
-    Scene::at(&mut journal, 0).working(&agent_info("a"));
-    Scene::at(&mut journal, 1).hook(&agent_info("a"), AgentState::Done);
+    JournalAt::at(&mut journal, 0).working(&agent_info("a"));
+    JournalAt::at(&mut journal, 1).hook(&agent_info("a"), AgentState::Done);
     assert_eq!(messages(&mut journal)[0].draft.body, "Manager a completed its goal");
 }
 
@@ -311,10 +318,10 @@ fn a_manager_is_done_when_its_workers_are() {
         let mut journal = test.open();
         let mut worker = agent_info("w");
         worker.manager = Some(agent(manager));
-        Scene::at(&mut journal, 0).hook(&worker, state);
-        Scene::at(&mut journal, 0).working(&agent_info("m"));
+        JournalAt::at(&mut journal, 0).hook(&worker, state);
+        JournalAt::at(&mut journal, 0).working(&agent_info("m"));
         assert_eq!(
-            Scene::at(&mut journal, 1).hook(&agent_info("m"), AgentState::Done).messages_sent,
+            JournalAt::at(&mut journal, 1).hook(&agent_info("m"), AgentState::Done).messages_sent,
             told,
             "{state:?}"
         );
@@ -339,9 +346,9 @@ fn a_notice_says_who_where_and_why() {
         tty: Some("/dev/pts/1".to_owned()),
         ..agent_info("a")
     };
-    Scene::at(&mut journal, 0).working(&of);
+    JournalAt::at(&mut journal, 0).working(&of);
     let blocked = Signal::state(Authority::Hook, AgentState::Blocked(BlockedOn::Permission)).text("rm -r x");
-    Scene::at(&mut journal, 1).hear(&of, &[blocked], None, true);
+    JournalAt::at(&mut journal, 1).hear(&of, &[blocked], None, true);
     let told = messages(&mut journal).remove(0);
     assert_eq!(
         (told.unix_ms, told.draft.sender.as_str(), told.draft.tag),
@@ -356,16 +363,16 @@ fn a_notice_says_who_where_and_why() {
     // The same stay under one key, the next under another; by its name, where it has one.
     let named = AgentInfo { name: Some("painter".to_owned()), worktree: None, ..of };
     let question = Signal::state(Authority::Hook, AgentState::Blocked(BlockedOn::Question)).text("why?");
-    Scene::at(&mut journal, 2).hear(&named, &[question], None, true);
-    Scene::at(&mut journal, 3).working(&named);
-    Scene::at(&mut journal, 4).hook(&named, AgentState::Error);
+    JournalAt::at(&mut journal, 2).hear(&named, &[question], None, true);
+    JournalAt::at(&mut journal, 3).working(&named);
+    JournalAt::at(&mut journal, 4).hook(&named, AgentState::Error);
     let told = messages(&mut journal);
     let keys: Vec<&str> = told.iter().filter_map(|message| message.draft.key.as_deref()).collect();
     assert!(keys.iter().all(|key| key.starts_with("a-")) && keys.first() != keys.last(), "{keys:?}");
     let last = told.last().expect("it failed");
     assert_eq!(last.draft.title.as_deref(), Some("painter in ringer"));
     let elsewhere = AgentInfo { cwd: Some("/src/other".to_owned()), ..agent_info("b") };
-    Scene::at(&mut journal, 5).hook(&elsewhere, AgentState::Error);
+    JournalAt::at(&mut journal, 5).hook(&elsewhere, AgentState::Error);
     assert_eq!(
         messages(&mut journal).pop().expect("it failed").draft.title.as_deref(),
         Some("claude in other")
@@ -379,7 +386,7 @@ fn a_subagent_is_silent() {
     let of = agent_info("a");
     for (seconds, state) in [(0, AgentState::Working), (1, AgentState::Done), (2, AgentState::Error)] {
         let signals = [Signal::state(Authority::Hook, state)];
-        let change = Scene::at(&mut journal, seconds).hear(&of, &signals, None, false);
+        let change = JournalAt::at(&mut journal, seconds).hear(&of, &signals, None, false);
         assert_eq!(change, AgentChange { written: true, messages_sent: 0, claimed: None });
     }
     assert!(messages(&mut journal).is_empty());
@@ -394,7 +401,7 @@ fn several_signals_of_one_moment_are_heard_in_order() {
     let signals = states.map(|state| Signal::state(Authority::Hook, state));
     let mut of = agent_info("a");
     of.manager = Some(agent("m"));
-    assert_eq!(Scene::at(&mut journal, 0).hear(&of, &signals, None, true).messages_sent, 4);
+    assert_eq!(JournalAt::at(&mut journal, 0).hear(&of, &signals, None, true).messages_sent, 4);
     let told = messages(&mut journal);
     let said: Vec<(&str, String)> = told
         .iter()
@@ -411,36 +418,36 @@ fn what_waits_for_an_agent_enters_its_turn_in_the_same_transaction() {
     let mut journal = test.open();
     let watcher = test.connection();
     let of = agent_info("a");
-    Scene::at(&mut journal, 0).working(&of);
+    JournalAt::at(&mut journal, 0).working(&of);
     let everything = |messages: &[Message]| messages.iter().map(|message| message.id.clone()).collect();
     let takes = |call_id| Claim { call_id, choose: Some(&everything), ..Claim::default() };
     let only_confirms = |call_id| Claim { call_id, ..Claim::default() };
     // Others have something; it has not.
     append(&mut journal, "for the lead");
     let before = version(&watcher);
-    assert!(!Scene::at(&mut journal, 1).alive(&of, Some(&takes(Some("1")))).written, "nothing waits");
+    assert!(!JournalAt::at(&mut journal, 1).alive(&of, Some(&takes(Some("1")))).written, "nothing waits");
     assert_eq!(version(&watcher), before);
     let mut for_agent = draft("look");
     for_agent.recipient = Recipient::Agent(of.id.clone());
     let expired = Draft { ttl: Some(Duration::from_millis(1)), ..for_agent.clone() };
     journal.append(&expired, &at(0)).unwrap();
-    assert!(!Scene::at(&mut journal, 1).alive(&of, Some(&takes(Some("1")))).written, "out of date");
+    assert!(!JournalAt::at(&mut journal, 1).alive(&of, Some(&takes(Some("1")))).written, "out of date");
     journal.append(&for_agent, &at(0)).unwrap();
-    assert!(!Scene::at(&mut journal, 2).alive(&of, None).written, "no question is open");
+    assert!(!JournalAt::at(&mut journal, 2).alive(&of, None).written, "no question is open");
     assert!(
-        !Scene::at(&mut journal, 2).alive(&of, Some(&only_confirms(Some("1")))).written,
+        !JournalAt::at(&mut journal, 2).alive(&of, Some(&only_confirms(Some("1")))).written,
         "nothing can enter"
     );
-    let change = Scene::at(&mut journal, 3).alive(&of, Some(&takes(Some("2"))));
+    let change = JournalAt::at(&mut journal, 3).alive(&of, Some(&takes(Some("2"))));
     let claimed = change.claimed.expect("it waits");
     assert!(change.written && claimed.messages.len() == 1);
-    assert!(!Scene::at(&mut journal, 4).alive(&of, Some(&takes(Some("3")))).written, "it is leased");
+    assert!(!JournalAt::at(&mut journal, 4).alive(&of, Some(&takes(Some("3")))).written, "it is leased");
     journal.mark_delivered(&of.id, &claimed, 4000).unwrap();
     let state =
         |journal: &mut Journal| journal.receipts(claimed.messages[0].id.as_str()).unwrap()[0].state.clone();
-    assert!(!Scene::at(&mut journal, 5).alive(&of, Some(&takes(Some("2")))).written, "the same event");
+    assert!(!JournalAt::at(&mut journal, 5).alive(&of, Some(&takes(Some("2")))).written, "the same event");
     assert_eq!(state(&mut journal), "delivered");
-    let change = Scene::at(&mut journal, 6).alive(&of, Some(&only_confirms(Some("4"))));
+    let change = JournalAt::at(&mut journal, 6).alive(&of, Some(&only_confirms(Some("4"))));
     assert_eq!(
         (change, state(&mut journal).as_str()),
         (AgentChange { written: true, messages_sent: 0, claimed: None }, "seen")

@@ -4,7 +4,7 @@ use ringer_core::agent::AgentState;
 use ringer_core::message::Agent;
 use ringer_journal::{Journal, Lead};
 
-use crate::agent::{Scene, agent_info};
+use crate::agent::{JournalAt, agent_info};
 use crate::home::{TestHome, scope};
 
 const SCOPE: &str = "aaaaaaaa";
@@ -13,7 +13,7 @@ const SCOPE: &str = "aaaaaaaa";
 fn put(journal: &mut Journal, id: &str, place: &str, state: AgentState) {
     let mut of = agent_info(id);
     of.scope = scope(place);
-    Scene::at(journal, 0).hook(&of, state);
+    JournalAt::at(journal, 0).hook(&of, state);
 }
 
 fn claims(journal: &mut Journal, id: &str) -> bool {

@@ -7,7 +7,7 @@ use ringer_core::message::Agent;
 use ringer_core::{Recipient, Scope, Sender};
 use ringer_journal::{AgentInfo, Consumer, Journal, Pruned, RetentionLimits, Uptime};
 
-use crate::agent::{Scene, agent_info};
+use crate::agent::{JournalAt, agent_info};
 use crate::home::{TestHome, at, bodies, draft, draft_in, lead, read_to, scope};
 
 const YEAR: i64 = 365 * 24 * 60 * 60 * 1000;
@@ -118,14 +118,14 @@ fn what_a_live_agent_has_not_seen_stays_and_goes_with_the_agent() {
     let test = TestHome::new();
     let mut journal = test.open();
     let of = agent_info("worker");
-    Scene::at(&mut journal, 1).working(&of);
+    JournalAt::at(&mut journal, 1).working(&of);
     let mut for_agent = draft("for the worker");
     for_agent.recipient = Recipient::Agent(Agent::new("worker").unwrap());
     journal.append(&for_agent, &at(0)).unwrap();
     send(&mut journal, &Scope::global(), 0..50);
     assert_eq!(prune(&mut journal, 4), [0, 0, 50, 0]);
     assert_eq!(bodies(&mut journal), ["for the worker"]);
-    Scene::at(&mut journal, 2).hook(&of, AgentState::Exited);
+    JournalAt::at(&mut journal, 2).hook(&of, AgentState::Exited);
     prune(&mut journal, 1);
     assert!(!bodies(&mut journal).contains(&"for the worker".to_owned()));
 }
@@ -134,7 +134,7 @@ fn what_a_live_agent_has_not_seen_stays_and_goes_with_the_agent() {
 fn an_agent_that_ended_is_forgotten_after_as_many_prunings() {
     let test = TestHome::new();
     let mut journal = test.open();
-    Scene::at(&mut journal, 1).hook(&agent_info("worker"), AgentState::Exited);
+    JournalAt::at(&mut journal, 1).hook(&agent_info("worker"), AgentState::Exited);
     let is_known =
         |journal: &mut Journal| journal.agent_info(&Agent::new("worker").unwrap()).unwrap().is_some();
     prune(&mut journal, 2);
@@ -152,10 +152,10 @@ fn an_agent_of_a_terminal_is_forgotten_when_it_was_not_seen_for_as_many_prunings
         |id: &str| AgentInfo { client: "terminal".to_owned(), by_hooks: false, ..agent_info(id) };
     let (quiet, seen) = (of_terminal("quiet"), of_terminal("seen"));
     for agent in [&quiet, &seen, &agent_info("by-hooks")] {
-        Scene::at(&mut journal, 0).hook(agent, AgentState::Done);
+        JournalAt::at(&mut journal, 0).hook(agent, AgentState::Done);
     }
     prune(&mut journal, 2);
-    Scene::at(&mut journal, 1000).hook(&seen, AgentState::Working);
+    JournalAt::at(&mut journal, 1000).hook(&seen, AgentState::Working);
     prune(&mut journal, 2);
     let live = journal.live_agents(Duration::ZERO, AgentTimeouts::default()).unwrap().agents;
     assert_eq!(live.iter().map(|(info, _)| info.id.as_str()).collect::<Vec<_>>(), ["by-hooks", "seen"]);

@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::process::Stdio;
-use std::time::Instant;
 
 use rustix::process::Signal;
 use serde_json::json;
+use test_support::until;
 
 use super::mounts::Mounts;
 use crate::background::Background;
-use crate::home::{DEADLINE, TestEnvironment, lines, texts};
+use crate::home::{TestEnvironment, lines, texts};
 use crate::ringer::{check, json as parsed};
 
 /// Sends until the disk is full, makes room, and checks that what was acknowledged is there, and nothing else.
@@ -115,15 +115,6 @@ fn a_disk_without_room_for_an_empty_journal() {
 fn a_disk_that_becomes_full() {
     for kilobytes in [100, 148, 241, 500] {
         check_full(kilobytes);
-    }
-}
-
-/// Looks until something is so. Each look is a process of its own, so this needs no pause.
-#[track_caller]
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < DEADLINE, "waited in vain until {what}");
     }
 }
 

@@ -7,15 +7,16 @@ use ringer_journal::{Home, HubStore, Journal};
 use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use test_support::until;
 
-use super::world::{HubWorld, kill, runs, until};
+use super::environment::{HubEnvironment, kill, runs};
 use crate::ringer::check;
 
 /// As many as took a hub six seconds to read, built for release.
 const MANY: u32 = 100_000;
 
 /// Writes so many messages at once; one by one would take minutes.
-fn fill(world: &HubWorld, count: u32) {
+fn fill(world: &HubEnvironment, count: u32) {
     let mut first = world.ringer(&["notify", "number 0"]);
     check(first.env("RINGER_HUB", "off"), 0);
     let journal = Connection::open(world.environment.database()).expect("a journal");
@@ -32,14 +33,14 @@ fn fill(world: &HubWorld, count: u32) {
 }
 
 /// Starts a hub, and does not wait until it has read the journal.
-fn begin(world: &HubWorld) -> u32 {
+fn begin(world: &HubEnvironment) -> u32 {
     check(&mut world.ringer(&["hub", "start"]), 0);
     let pid = world.presence().expect("a hub")["pid"].as_u64().expect("a number");
     u32::try_from(pid).expect("a pid")
 }
 
 /// How far hubs have come.
-fn cursor(world: &HubWorld) -> i64 {
+fn cursor(world: &HubEnvironment) -> i64 {
     let home = Home::new(world.environment.home());
     let taken = HubStore::open(&home).expect("a hub store").position().expect("it can be read");
     taken.map_or(0, |taken| taken.cursor.seq)
@@ -47,7 +48,7 @@ fn cursor(world: &HubWorld) -> i64 {
 
 #[test]
 fn requests_are_answered_and_the_hub_ends_while_it_reads_a_long_backlog() {
-    let world = HubWorld::in_memory();
+    let world = HubEnvironment::in_memory();
     fill(&world, MANY);
     let first = begin(&world);
     let mut socket = world.connect();
@@ -89,7 +90,7 @@ fn requests_are_answered_and_the_hub_ends_while_it_reads_a_long_backlog() {
 #[test]
 fn ends_in_the_middle_of_a_backlog_lose_and_double_nothing() {
     const COUNT: u32 = 3_000;
-    let world = HubWorld::in_memory();
+    let world = HubEnvironment::in_memory();
     fill(&world, COUNT);
     let last =
         Journal::open(&Home::new(world.environment.home())).expect("a journal").last_seq().expect("one");

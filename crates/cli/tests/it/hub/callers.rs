@@ -6,9 +6,9 @@ use std::process::Command;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use serde_json::Value;
-use test_support::started;
+use test_support::{started, until};
 
-use super::world::{HubWorld, until};
+use super::environment::HubEnvironment;
 use crate::ringer::check;
 
 /// A terminal with a shell in it, and what it has printed.
@@ -20,7 +20,7 @@ struct Terminal {
 
 impl Terminal {
     /// Runs a script in a terminal of its own, as its session's leader.
-    fn run(world: &HubWorld, script: &str, variables: &[(&str, &str)]) -> Self {
+    fn run(world: &HubEnvironment, script: &str, variables: &[(&str, &str)]) -> Self {
         let pty = native_pty_system().openpty(PtySize::default()).expect("a PTY");
         let tty = pty.master.tty_name().expect("a name").to_str().expect("a path").to_owned();
         let mut command = CommandBuilder::new("sh");
@@ -56,10 +56,10 @@ impl Terminal {
 }
 
 /// A tmux server in a world. It ends with the test.
-struct Tmux<'a>(&'a HubWorld);
+struct Tmux<'a>(&'a HubEnvironment);
 
 impl<'a> Tmux<'a> {
-    fn start(world: &'a HubWorld, configuration: &str) -> Self {
+    fn start(world: &'a HubEnvironment, configuration: &str) -> Self {
         fs::write(world.environment.path().join("tmux.conf"), configuration).expect("a file");
         let tmux = Self(world);
         tmux.tell(&["new-session", "-d", "sleep 1000"]);
@@ -89,13 +89,13 @@ impl Drop for Tmux<'_> {
     }
 }
 
-fn newest(world: &HubWorld) -> Value {
+fn newest(world: &HubEnvironment) -> Value {
     world.list(&["--limit", "1"]).into_iter().next().expect("a notification")
 }
 
 #[test]
 fn ids_in_the_environment_say_where() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let mut notify = world.ringer(&["notify", "hello"]);
     check(notify.env("RINGER_SURFACE", "ws:one"), 0);
     assert_eq!(newest(&world)["surface"], "ws:one");
@@ -106,7 +106,7 @@ fn ids_in_the_environment_say_where() {
 
 #[test]
 fn a_surface_that_nobody_owns_stays_in_the_workspace_that_was_given() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let mut notify = world.ringer(&["notify", "hello"]);
     check(notify.env("RINGER_SURFACE", "ws:one").env("RINGER_WORKSPACE", "w1"), 0);
     let row = newest(&world);
@@ -115,7 +115,7 @@ fn a_surface_that_nobody_owns_stays_in_the_workspace_that_was_given() {
 
 #[test]
 fn inside_tmux_it_is_the_pane() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let mut notify = world.ringer(&["notify", "hello"]);
     notify.env("TMUX", "/tmp/tmux-0/default,4242,0").env("TMUX_PANE", "%3").env("TERM", "tmux-256color");
     // Inherited from the terminal around tmux.
@@ -125,7 +125,7 @@ fn inside_tmux_it_is_the_pane() {
 
 #[test]
 fn in_a_pane_of_a_real_tmux_it_is_the_pane_and_in_a_terminal_started_from_there_it_is_that_terminal() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     // A TERM that tmux is told to set, but that does not name tmux: then its server is the only evidence.
     let tmux = Tmux::start(&world, "set -g default-terminal xterm-256color\n");
     let run = |script: &str| {
@@ -145,7 +145,7 @@ fn in_a_pane_of_a_real_tmux_it_is_the_pane_and_in_a_terminal_started_from_there_
 
 #[test]
 fn in_a_plain_terminal_it_is_the_device_and_whose_it_is() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["hub", "start"]);
     let mut terminal = Terminal::run(&world, "read line; \"$RINGER\" notify hello", &[]);
     let surface = format!("tty:{}@{}", terminal.tty, terminal.started());
@@ -163,7 +163,7 @@ fn in_a_plain_terminal_it_is_the_device_and_whose_it_is() {
 
 #[test]
 fn without_a_terminal_of_its_own_it_is_that_of_an_ancestor() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["hub", "start"]);
     // As an agent's hooks run: in a session of their own, with nothing but pipes.
     let script =
@@ -177,7 +177,7 @@ fn without_a_terminal_of_its_own_it_is_that_of_an_ancestor() {
 
 #[test]
 fn one_surface_has_one_unread_notification() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     for body in ["one", "two"] {
         check(world.ringer(&["notify", body]).env("RINGER_SURFACE", "s").env("RINGER_WORKSPACE", "w"), 0);
         world.run(&["list"]);

@@ -1,13 +1,14 @@
 //! The commands that ask the hub for something.
 
 use serde_json::{Value, json};
+use test_support::until;
 
-use super::world::{HubWorld, until};
+use super::environment::HubEnvironment;
 use crate::ringer::{check, check_with_input};
 
 #[test]
 fn the_list_has_every_field_and_is_newest_first() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.notify(&["first"]);
     let id = world.notify(&[
         "--type",
@@ -51,7 +52,7 @@ fn the_list_has_every_field_and_is_newest_first() {
 
 #[test]
 fn what_was_sent_is_shown_without_what_could_hurt() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.notify(&["--title", "a\x1b]0;x\x07b", "one\ntwo\x1b[2J"]);
     let words = world.run(&["list"]);
     assert!(!words.contains('\x1b') && !words.contains('\x07') && words.lines().count() == 1, "{words:?}");
@@ -59,7 +60,7 @@ fn what_was_sent_is_shown_without_what_could_hurt() {
 
 #[test]
 fn a_long_message_keeps_its_id_in_the_list() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let id = world.notify(&["--title", &"t".repeat(200), &"x".repeat(5000)]);
     let words = world.run(&["list"]);
     assert!(words.ends_with(&format!("x…  [{id}]\n")), "{words}");
@@ -72,7 +73,7 @@ fn a_long_message_keeps_its_id_in_the_list() {
 
 #[test]
 fn reading_unreading_and_clearing() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let ids: Vec<String> = ["a", "b", "c"].iter().map(|body| world.notify(&[body])).collect();
     assert_eq!(world.run(&["read", &ids[0]]), "1 read\n");
     assert_eq!(world.run(&["read", &ids[0]]), "0 read\n", "it was");
@@ -98,7 +99,7 @@ fn reading_unreading_and_clearing() {
 
 #[test]
 fn wrong_arguments_end_with_the_code_of_their_kind() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let nobody = "01997a3e-0a1b-7c2d-8e3f-0123456789ab";
     world.run(&["hub", "start"]);
     for command in ["read", "unread", "clear"] {
@@ -131,7 +132,7 @@ fn wrong_arguments_end_with_the_code_of_their_kind() {
 
 #[test]
 fn jumping_picks_the_newest_unread_and_leaves_it_so_where_it_cannot_go() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["hub", "start"]);
     assert_eq!(world.run(&["jump"]), "No unread notifications.\n");
     assert_eq!(world.json(&["jump", "--json"]), Value::Null);
@@ -149,7 +150,7 @@ fn jumping_picks_the_newest_unread_and_leaves_it_so_where_it_cannot_go() {
 
 #[test]
 fn why_tells_every_step() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let id = world.notify(&["--from", "worker-1", "hello"]);
     world.run(&["read", &id]);
     let steps = |answer: &Value| -> Vec<String> {
@@ -176,7 +177,7 @@ fn why_tells_every_step() {
 
 #[test]
 fn what_claude_code_says_of_its_model_is_told_when_it_changes() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let toast = || world.json(&["hub", "status", "--json"])["toast"].clone();
     let redraw = |session: &str, model: &str, fast: bool| {
         let status = json!({"session_id": session, "model": {"display_name": model}, "fast_mode": fast});
@@ -211,7 +212,7 @@ fn what_claude_code_says_of_its_model_is_told_when_it_changes() {
 
 #[test]
 fn toasts_and_observations_show_in_the_footer() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["hub", "start"]);
     let toast = || world.json(&["hub", "status", "--json"])["toast"].clone();
     world.run(&["toast", "--key", "build", "--timeout", "1h", "the build is red"]);
@@ -234,7 +235,7 @@ fn toasts_and_observations_show_in_the_footer() {
 
 #[test]
 fn what_was_nuked_is_off_the_list_of_a_hub_that_runs() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let other = world.environment.make_repository("other");
     check(world.ringer(&["notify", "elsewhere"]).current_dir(&other), 0);
     world.notify(&["one"]);
@@ -245,7 +246,7 @@ fn what_was_nuked_is_off_the_list_of_a_hub_that_runs() {
     assert_eq!(world.bodies(&[]), ["elsewhere"]);
     assert_eq!(world.json(&["hub", "status", "--json"])["unread"], 1);
     // Nor does the next hub know of it.
-    super::world::kill(world.hub());
+    super::environment::kill(world.hub());
     world.run(&["hub", "start"]);
     assert_eq!(world.bodies(&[]), ["elsewhere"]);
 }

@@ -4,16 +4,16 @@ use std::process::Command;
 
 use serde_json::{Value, json as value};
 
-use super::world::{HubWorld, kill};
+use super::environment::{HubEnvironment, kill};
 use crate::ringer::{check, json};
 
-fn off(world: &HubWorld, arguments: &[&str]) -> Command {
+fn off(world: &HubEnvironment, arguments: &[&str]) -> Command {
     let mut command = world.ringer(arguments);
     command.env("RINGER_HUB", "off");
     command
 }
 
-fn bodies(world: &HubWorld, arguments: &[&str]) -> Vec<String> {
+fn bodies(world: &HubEnvironment, arguments: &[&str]) -> Vec<String> {
     let (out, _) = check(&mut off(world, &[&["list", "--json"], arguments].concat()), 0);
     let rows = json(&out);
     rows.as_array()
@@ -25,7 +25,7 @@ fn bodies(world: &HubWorld, arguments: &[&str]) -> Vec<String> {
 
 #[test]
 fn marks_wait_for_the_next_hub() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let ids: Vec<String> = ["a", "b", "c"].iter().map(|body| world.notify(&[body])).collect();
     world.settled_hub();
     world.run(&["read", &ids[2]]);
@@ -47,7 +47,7 @@ fn marks_wait_for_the_next_hub() {
 
 #[test]
 fn the_list_without_a_hub_has_what_came_since() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     assert_eq!(bodies(&world, &[]), Vec::<String>::new());
     let taken = world.notify(&["taken"]);
     world.settled_hub();
@@ -69,7 +69,7 @@ fn the_list_without_a_hub_has_what_came_since() {
 
 #[test]
 fn a_mark_on_a_message_that_no_hub_has_seen_counts_when_one_comes() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let sent = check(&mut off(&world, &["notify", "--json", "early"]), 0).0;
     let id = json(&sent)["id"].as_str().expect("an id").to_owned();
     check(&mut off(&world, &["read", &id]), 0);
@@ -80,7 +80,7 @@ fn a_mark_on_a_message_that_no_hub_has_seen_counts_when_one_comes() {
 
 #[test]
 fn everything_is_cleared_without_a_hub() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     check(&mut off(&world, &["notify", "a"]), 0);
     check(&mut off(&world, &["clear", "--all"]), 0);
     check(&mut off(&world, &["notify", "b"]), 0);

@@ -4,7 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::world::{HubWorld, until};
+use test_support::until;
+
+use super::environment::HubEnvironment;
 
 /// What became of the journal. The paths are the database and a copy of it that was made earlier.
 type Exchange = fn(database: &Path, copy: &Path);
@@ -25,7 +27,7 @@ fn overwrite(database: &Path, byte: u8) {
 
 #[track_caller]
 fn check(what: &str, exchange: Exchange) {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let send = |name: &str, count: u32| -> Vec<String> {
         (1..=count).map(|number| world.notify(&[&format!("{name} {number}")])).collect()
     };
@@ -90,7 +92,7 @@ fn an_older_copy_was_put_back() {
 /// Only the messages were lost that the damaged file alone had: the hub's list is in another one.
 #[test]
 fn what_the_journal_lost_stays_on_the_list() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     for number in 1..=3 {
         world.notify(&[&format!("before {number}")]);
     }
@@ -113,7 +115,7 @@ fn what_the_journal_lost_stays_on_the_list() {
 #[test]
 fn a_hub_whose_file_is_damaged_is_found() {
     for damage in ["", "{", "\0\0\0\0", r#"{"socket":"/nowhere/hub.sock","pid":1,"version":"9.9.9"}"#] {
-        let world = HubWorld::new();
+        let world = HubEnvironment::new();
         world.notify(&["before"]);
         let pid = world.settled_hub();
         fs::write(world.environment.home().join("hub.json"), damage).expect("written");

@@ -3,8 +3,9 @@
 use std::fs;
 
 use serde_json::json;
+use test_support::until;
 
-use super::world::{HubWorld, until};
+use super::environment::HubEnvironment;
 use crate::ringer::check;
 
 /// What is in the way of the hub's doorbell, and what the system says about it.
@@ -12,8 +13,8 @@ const IN_THE_WAY: &str = "bells/hub.fifo";
 const WHY: &str = "hanging the hub's doorbell: ";
 
 /// A world in which no hub can start.
-fn broken() -> HubWorld {
-    let world = HubWorld::new();
+fn broken() -> HubEnvironment {
+    let world = HubEnvironment::new();
     let mut notify = world.ringer(&["notify", "hello"]);
     check(notify.env("RINGER_HUB", "off"), 0);
     fs::create_dir_all(world.environment.home().join(IN_THE_WAY).join("something")).expect("a directory");
@@ -56,7 +57,7 @@ fn the_reason_is_in_the_log_and_every_command_can_say_it() {
 
 #[test]
 fn a_file_in_place_of_its_doorbell_does_not_keep_it_from_starting() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let mut notify = world.ringer(&["notify", "one"]);
     check(notify.env("RINGER_HUB", "off"), 0);
     fs::write(world.environment.home().join(IN_THE_WAY), "").expect("a file");

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::world::{HubWorld, kill};
+use super::environment::{HubEnvironment, kill};
 use crate::ringer::check;
 
 #[test]
 fn what_happens_is_told_as_it_happens() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["hub", "start"]);
     let watch = world.watch(&["--after", "0", "--event", "notification"]);
     let id = world.notify(&["hello"]);
@@ -30,7 +30,7 @@ fn what_happens_is_told_as_it_happens() {
 
 #[test]
 fn a_notification_is_created_once_however_many_ways_out_it_takes() {
-    let world = HubWorld::with_settings("[notify]\ncommand = [\"true\"]\npopup = \"off\"\n");
+    let world = HubEnvironment::with_settings("[notify]\ncommand = [\"true\"]\npopup = \"off\"\n");
     world.run(&["hub", "start"]);
     let watch = world.watch(&["--after", "0", "--event", "notification"]);
     let id = world.notify(&["hello"]);
@@ -46,7 +46,7 @@ fn a_notification_is_created_once_however_many_ways_out_it_takes() {
 
 #[test]
 fn what_was_missed_is_replayed_and_the_watch_ends_after_so_many() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["hub", "start"]);
     for body in ["a", "b", "c"] {
         world.notify(&[body]);
@@ -67,7 +67,7 @@ fn what_was_missed_is_replayed_and_the_watch_ends_after_so_many() {
 
 #[test]
 fn a_gap_is_told() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["hub", "start"]);
     world.notify(&["hello"]);
     world.run(&["list"]);
@@ -98,7 +98,7 @@ fn a_gap_is_told() {
 
 #[test]
 fn a_watch_ends_with_its_hub() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["hub", "start"]);
     let watch = world.watch(&["--after", "0"]);
     world.notify(&["hello"]);

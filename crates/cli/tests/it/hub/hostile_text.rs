@@ -6,7 +6,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use super::world::HubWorld;
+use super::environment::HubEnvironment;
 use crate::background::Background;
 use crate::home::lines;
 use crate::ringer::json;
@@ -35,14 +35,14 @@ fn check_safe(what: &[&str], text: &str) {
 
 /// A world whose repository, settings, agent and terminal have hostile names.
 struct Hostile {
-    world: HubWorld,
+    world: HubEnvironment,
 }
 
 impl Hostile {
     fn new() -> Self {
         // JSON escapes a text for TOML as well, but for DEL.
         let quoted = serde_json::to_string(&TEXT.replace('\u{7f}', "")).expect("a text");
-        let world = HubWorld::with_settings(&format!(
+        let world = HubEnvironment::with_settings(&format!(
             "[notify]\nrate_limit = \"off\"\npopup = \"off\"\ncommand = [{quoted}]\n\
              [[notify.mute]]\nagent = {quoted}\n[[hook]]\nid = \"h\"\ncommand = [{quoted}]\n",
         ));

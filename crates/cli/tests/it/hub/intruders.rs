@@ -6,12 +6,13 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use serde_json::json;
+use test_support::DEADLINE;
 
-use super::world::HubWorld;
+use super::environment::HubEnvironment;
 use crate::ringer::check;
 
 /// Connections to the hub that never ask for anything.
-fn half_open(world: &HubWorld, many: usize) -> Vec<UnixStream> {
+fn half_open(world: &HubEnvironment, many: usize) -> Vec<UnixStream> {
     let presence = world.presence().expect("a hub");
     let socket = PathBuf::from(presence["socket"].as_str().expect("a path"));
     (0..many).map(|_| UnixStream::connect(&socket).expect("it listens")).collect()
@@ -19,7 +20,7 @@ fn half_open(world: &HubWorld, many: usize) -> Vec<UnixStream> {
 
 #[test]
 fn a_crowd_that_says_nothing_locks_no_command_out() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["hub", "start"]);
     let id = world.notify(&["hello"]);
     let crowd = half_open(&world, 500);
@@ -39,7 +40,7 @@ fn what_another_users_process_says_is_not_printed() {
     if !test_support::is_root() {
         return;
     }
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["hub", "start"]);
     world.notify(&["ours"]);
     let mut presence = world.presence().expect("a hub");
@@ -66,7 +67,7 @@ fn what_another_users_process_says_is_not_printed() {
             let _ = reader.get_mut().write_all(format!("{forged}\n").as_bytes());
         }
     });
-    ready.recv_timeout(crate::home::DEADLINE).expect("it listens");
+    ready.recv_timeout(DEADLINE).expect("it listens");
     let file = world.environment.home().join("hub.json");
     let believed = fs::read(&file).expect("a file");
     fs::write(&file, presence.to_string()).expect("a file");

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::world::HubWorld;
+use super::environment::HubEnvironment;
 
 #[test]
 fn a_request_is_a_line_and_so_is_the_answer() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["hub", "start"]);
     let mut socket = world.connect();
     assert_eq!(
@@ -46,7 +46,7 @@ fn a_request_is_a_line_and_so_is_the_answer() {
 
 #[test]
 fn notifications_are_made_over_the_socket_too() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["hub", "start"]);
     let mut socket = world.connect();
     let made = socket.call("notification.create", &json!({ "title": "only a title", "colour": "blue" }));
@@ -92,7 +92,7 @@ fn notifications_are_made_over_the_socket_too() {
 
 #[test]
 fn only_the_person_can_get_at_the_socket() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["hub", "start"]);
     let presence = world.presence().expect("a file");
     let socket = Path::new(presence["socket"].as_str().expect("a path"));

@@ -1,21 +1,23 @@
 //! Snapshots of reports that a hub has a part in.
 
-use super::world::{HubWorld, until};
+use test_support::until;
+
+use super::environment::HubEnvironment;
 use crate::ringer::check_with_input;
 use crate::snapshot::Transcript;
 
-fn run(transcript: &mut Transcript, world: &HubWorld, line: &str) {
+fn run(transcript: &mut Transcript, world: &HubEnvironment, line: &str) {
     let words: Vec<&str> = line.split_whitespace().collect();
     transcript.run(&format!("ringer {line}"), &mut world.ringer(&words));
 }
 
-fn why(transcript: &mut Transcript, world: &HubWorld, id: &str) {
+fn why(transcript: &mut Transcript, world: &HubEnvironment, id: &str) {
     transcript.run("ringer why <id>", &mut world.ringer(&["why", id]));
     transcript.run("ringer why <id> --json", &mut world.ringer(&["why", id, "--json"]));
 }
 
 /// Waits until nothing is queued or on its way.
-fn wait_until_delivered(world: &HubWorld) {
+fn wait_until_delivered(world: &HubEnvironment) {
     until("everything is delivered", || {
         let status = world.json(&["hub", "status", "--json"]);
         ["behind", "undecided", "under_way"].iter().all(|name| status[name] == 0)
@@ -25,7 +27,7 @@ fn wait_until_delivered(world: &HubWorld) {
 #[test]
 fn why_a_notification_was_shown() {
     let settings = "[notify]\nrate_limit = \"off\"\npopup = \"terminal\"\ncommand = [\"true\"]\nmute = [{ agent = \"noisy\" }]\n";
-    let world = HubWorld::with_settings(settings);
+    let world = HubEnvironment::with_settings(settings);
     let mut transcript = Transcript::new(world.environment.path());
     let shown = world.notify(&["--from", "worker-1", "--title", "Build", "it is green"]);
     wait_until_delivered(&world);
@@ -47,7 +49,7 @@ fn why_a_notification_was_shown() {
 
 #[test]
 fn why_an_agent_has_a_message_or_not() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let mut transcript = Transcript::new(world.environment.path());
     let unknown = world.notify(&["--from", "worker-1", "--to", "worker-9", "only for you"]);
     wait_until_delivered(&world);

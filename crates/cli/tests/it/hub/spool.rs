@@ -2,10 +2,12 @@
 
 use std::fs::OpenOptions;
 
-use super::world::{HubWorld, until};
+use test_support::until;
+
+use super::environment::HubEnvironment;
 use crate::hook::{AGENT, feed, recorded, settle};
 
-fn hook(world: &HubWorld, event: &str) -> String {
+fn hook(world: &HubEnvironment, event: &str) -> String {
     let input = recorded(&world.environment, &format!("claude_{event}")).to_string();
     settle(&feed(world.ringer(&["hook", "claude", event]), input.as_bytes()))
 }
@@ -13,7 +15,7 @@ fn hook(world: &HubWorld, event: &str) -> String {
 /// Looks at the hub's log alone: commands that show something would take the event in themselves.
 #[test]
 fn a_hub_takes_in_what_is_spooled_and_pushes_what_waits() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     hook(&world, "UserPromptSubmit");
     world.settled_hub();
     world.run(&["notify", "--from", "w1", "--to", AGENT, "look"]);

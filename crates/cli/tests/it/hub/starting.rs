@@ -8,10 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use test_support::{DEADLINE, until};
 
-use super::world::{HubWorld, kill, runs, until};
+use super::environment::{HubEnvironment, kill, runs};
 use crate::background::Background;
-use crate::home::DEADLINE;
 use crate::ringer::check;
 
 /// A field of `/proc/PID/stat`, counted as in proc(5).
@@ -23,7 +23,7 @@ fn stat(pid: u32, field: usize) -> String {
 
 #[test]
 fn a_message_without_a_hub_starts_exactly_one() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     thread::scope(|threads| {
         for number in 0..8 {
             let world = &world;
@@ -41,7 +41,7 @@ fn a_message_without_a_hub_starts_exactly_one() {
 
 #[test]
 fn commands_at_the_same_moment_all_reach_the_one_hub() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     thread::scope(|threads| {
         for _ in 0..6 {
             threads.spawn(|| assert_eq!(world.run(&["list"]), "No notifications.\n"));
@@ -52,7 +52,7 @@ fn commands_at_the_same_moment_all_reach_the_one_hub() {
 
 #[test]
 fn it_takes_nothing_of_its_first_caller_along() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let mut shell = world.program("sh");
     // The pipe at 7 ends when nobody has it any more: not the shell, not notify, and not the hub either.
     shell.args(["-c", "exec 7>&1; $RINGER notify hello >/dev/null"]);
@@ -89,7 +89,7 @@ fn it_takes_nothing_of_its_first_caller_along() {
 #[test]
 fn a_webhook_goes_through_the_proxy_of_its_first_caller() {
     let webhook = "[[webhook]]\nkind = \"json\"\nurl = \"http://hooks.invalid/x\"\n";
-    let world = HubWorld::with_settings(&format!("[notify]\npopup = \"off\"\n{webhook}"));
+    let world = HubEnvironment::with_settings(&format!("[notify]\npopup = \"off\"\n{webhook}"));
     let proxy = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("http://{}", proxy.local_addr().expect("an address"));
     let (tell, told) = std::sync::mpsc::channel();
@@ -106,7 +106,7 @@ fn a_webhook_goes_through_the_proxy_of_its_first_caller() {
 
 #[test]
 fn what_a_killed_hub_left_behind_is_taken_over() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["hub", "start"]);
     let first = world.hub();
     let socket = world.presence().expect("a file")["socket"].clone();
@@ -124,7 +124,7 @@ fn what_a_killed_hub_left_behind_is_taken_over() {
 
 #[test]
 fn it_is_started_stopped_and_asked_how_it_is() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     assert_eq!(world.run(&["hub", "status"]), "the hub is not running; the next message starts it\n");
     assert_eq!(world.json(&["hub", "status", "--json"])["running"], false);
     assert_eq!(world.run(&["hub", "stop"]), "the hub is not running\n");
@@ -150,7 +150,7 @@ fn it_is_started_stopped_and_asked_how_it_is() {
 
 #[test]
 fn in_the_foreground_it_tells_its_log_and_ends_when_it_is_told() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let mut command = world.program(env!("CARGO_BIN_EXE_ringer"));
     command.args(["hub", "start", "--foreground"]).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
@@ -168,7 +168,7 @@ fn in_the_foreground_it_tells_its_log_and_ends_when_it_is_told() {
 
 #[test]
 fn it_ends_when_it_has_nothing_to_do_and_nobody_is_connected() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let mut start = world.ringer(&["hub", "start"]);
     check(start.env("RINGER_HUB_IDLE_MS", "200"), 0);
     let socket = world.connect();
@@ -187,7 +187,7 @@ fn it_ends_when_it_has_nothing_to_do_and_nobody_is_connected() {
 
 #[test]
 fn nobody_starts_one_where_that_is_forbidden() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let off = |arguments: &[&str], exit| check(world.ringer(arguments).env("RINGER_HUB", "off"), exit);
     off(&["notify", "hello"], 0);
     off(&["list"], 0);

@@ -12,8 +12,9 @@ use ringer_journal::{Home, HubLock};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+use test_support::{DEADLINE, until};
 
-use super::world::{HubWorld, until};
+use super::environment::HubEnvironment;
 use crate::ringer::{check, check_with_input};
 
 /// A limit that ended a turn: the hook tells the hub of it, besides the journal.
@@ -26,7 +27,7 @@ fn hook(mut ringer: Command) {
 }
 
 /// Another model: the status line tells the hub of it.
-fn statusline(world: &HubWorld, model: &str) {
+fn statusline(world: &HubEnvironment, model: &str) {
     let status = json!({"session_id": "aaaaaaaa", "model": {"display_name": model}});
     check_with_input(&mut world.ringer(&["statusline", "claude"]), status.to_string().as_bytes());
 }
@@ -37,12 +38,12 @@ fn begin_session(mut ringer: Command) {
 }
 
 /// The binary, which starts no hub: that one would take its place again.
-fn alone(world: &HubWorld) -> Command {
+fn alone(world: &HubEnvironment) -> Command {
     world.environment.ringer::<&str>(&[])
 }
 
 /// Puts a socket of the test's own in the place of the hub's.
-fn pretend(world: &HubWorld) -> std::path::PathBuf {
+fn pretend(world: &HubEnvironment) -> std::path::PathBuf {
     let socket = world.environment.home().join("pretended.sock");
     let presence = json!({ "socket": socket, "pid": std::process::id(), "version": "0" });
     fs::write(world.environment.home().join("hub.json"), presence.to_string()).expect("a file");
@@ -66,7 +67,7 @@ fn stop(hub: u32) {
 
 #[test]
 fn hooks_end_while_the_hub_is_stopped_and_it_hears_of_them_later() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     begin_session(world.ringer::<&str>(&[]));
     let hub = world.settled_hub();
     statusline(&world, "Opus");
@@ -87,7 +88,7 @@ fn hooks_end_while_the_hub_is_stopped_and_it_hears_of_them_later() {
 
 #[test]
 fn hooks_do_not_wait_for_an_answer_that_never_ends() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     begin_session(alone(&world));
     let listener = UnixListener::bind(pretend(&world)).expect("a socket");
     let (tell, heard) = channel();
@@ -101,7 +102,7 @@ fn hooks_do_not_wait_for_an_answer_that_never_ends() {
         }
     });
     hook(alone(&world));
-    let request = heard.recv_timeout(crate::home::DEADLINE).expect("it was told");
+    let request = heard.recv_timeout(DEADLINE).expect("it was told");
     assert!(request.contains("try again at noon") && request.ends_with('\n'), "{request}");
 }
 
@@ -113,7 +114,7 @@ fn trickle(mut stream: &UnixStream) {
 
 #[test]
 fn hooks_do_not_wait_for_a_hub_that_takes_no_connection() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     begin_session(alone(&world));
     let socket = pretend(&world);
     let address = SocketAddrUnix::new(&socket).expect("an address");
@@ -128,7 +129,7 @@ fn hooks_do_not_wait_for_a_hub_that_takes_no_connection() {
 
 #[test]
 fn commands_that_need_a_stopped_hub_end_and_name_its_process() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     let id = world.notify(&["before"]);
     let hub = world.settled_hub();
     stop(hub);
@@ -157,7 +158,7 @@ fn commands_that_need_a_stopped_hub_end_and_name_its_process() {
 /// It says that it ends, closes the connection, and goes on.
 #[test]
 fn a_hub_that_does_not_end_is_not_said_to_have_ended() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.run(&["status"]);
     let running = HubLock::acquire(&Home::new(world.environment.home())).expect("a home").expect("no hub");
     let listener = UnixListener::bind(pretend(&world)).expect("a socket");
@@ -179,7 +180,7 @@ fn a_hub_that_does_not_end_is_not_said_to_have_ended() {
 /// A writer that was stopped holds the lock: what changes something is to be tried again, and everything else is answered.
 #[test]
 fn commands_say_try_again_while_the_write_lock_is_held_and_the_hub_goes_on() {
-    let world = HubWorld::new();
+    let world = HubEnvironment::new();
     world.notify(&["before"]);
     world.settled_hub();
     until("it is listed", || world.bodies(&["--unread"]) == ["before"]);

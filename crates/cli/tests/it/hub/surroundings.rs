@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::world::HubWorld;
+use super::environment::HubEnvironment;
 use crate::background::Background;
 use crate::ringer::{check, json};
 
 /// A session bus on which no program shows popups, nor is started to do so.
-fn bus(world: &HubWorld) -> (Background, String) {
+fn bus(world: &HubEnvironment) -> (Background, String) {
     let address = format!("unix:path={}", world.environment.path().join("bus").display());
     let config = world.environment.path().join("bus.conf");
     let text = format!(
@@ -41,7 +41,7 @@ fn part(command: &mut Command, name: &str) -> (String, String) {
 
 #[test]
 fn the_doctor_asks_the_hub_for_its_desktop() {
-    let world = HubWorld::with_settings("[notify]\npopup = \"desktop\"\n");
+    let world = HubEnvironment::with_settings("[notify]\npopup = \"desktop\"\n");
     world.run(&["hub", "start"]);
     let (_daemon, address) = bus(&world);
     let mut command = world.ringer::<&str>(&[]);
@@ -58,7 +58,7 @@ fn the_doctor_asks_the_hub_for_its_desktop() {
 
 #[test]
 fn the_doctor_looks_for_programs_where_the_hub_does() {
-    let world = HubWorld::with_settings("[notify]\npopup = \"off\"\ncommand = [\"only-here\"]\n");
+    let world = HubEnvironment::with_settings("[notify]\npopup = \"off\"\ncommand = [\"only-here\"]\n");
     let directory = world.environment.path().join("programs");
     fs::create_dir(&directory).expect("a directory");
     fs::write(directory.join("only-here"), "#!/bin/sh\n").expect("a file");

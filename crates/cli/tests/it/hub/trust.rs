@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
+use test_support::until;
 
-use super::world::{HubWorld, until};
+use super::environment::HubEnvironment;
 use crate::listen::repository::{committed, git};
 use crate::ringer::{check, json};
 
@@ -16,13 +17,13 @@ fn set_hook(root: &Path, content: &str, ran: &Path) {
 }
 
 /// Sends a message from a directory. Gives its id.
-fn notify(world: &HubWorld, directory: &Path, surface: &str) -> String {
+fn notify(world: &HubEnvironment, directory: &Path, surface: &str) -> String {
     let mut command = world.ringer(&["notify", "--json", "hello"]);
     command.current_dir(directory).env("RINGER_SURFACE", surface);
     json(&check(&mut command, 0).0)["id"].as_str().expect("an id").to_owned()
 }
 
-fn trail(world: &HubWorld, id: &str) -> Vec<String> {
+fn trail(world: &HubEnvironment, id: &str) -> Vec<String> {
     let why = world.json(&["why", "--json", id]);
     let steps = why["trail"].as_array().into_iter().flatten();
     steps.filter_map(|step| step["text"].as_str().map(str::to_owned)).collect()
@@ -34,7 +35,8 @@ fn an_untrusted_program_of_another_worktree_never_takes_the_place_of_a_trusted_o
     let script = "cat > /dev/null; echo >> started; while ! [ -e go ]; do sleep 0.02; done";
     let slow =
         format!("[[hook]]\nid = \"slow\"\ntimeout_ms = 60000\ncommand = {}\n", json!(["sh", "-c", script]));
-    let world = HubWorld::with_settings(&format!("[notify]\nrate_limit = \"off\"\npopup = \"off\"\n{slow}"));
+    let world =
+        HubEnvironment::with_settings(&format!("[notify]\nrate_limit = \"off\"\npopup = \"off\"\n{slow}"));
     let place = world.environment.path();
     let (one, two, ran) = (committed(&world.environment), place.join("two"), place.join("ran"));
     let (from, to) = (one.to_str().expect("text"), two.to_str().expect("text"));

@@ -11,7 +11,7 @@ use ringer_journal::{Consumer, HubTransaction, Journal, ReadPosition, RetentionL
 use rusqlite::Connection;
 
 use super::{dead, flag, outgoing, popup, record, settle};
-use crate::agent::{Scene, agent_info};
+use crate::agent::{JournalAt, agent_info};
 use crate::home::{TO_SCHEMA_3, TestHome, at, bodies, draft_in, place, read_to, scope};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
@@ -106,7 +106,7 @@ pub(crate) fn fill(test: &TestHome, scope: &Scope, agent: &str) -> MessageId {
     journal.want_lead(scope, true).expect("wanted");
     let mut of = agent_info(agent);
     of.scope = scope.clone();
-    Scene::at(&mut journal, 0).working(&of);
+    JournalAt::at(&mut journal, 0).working(&of);
     let transaction = HubTransaction {
         undecided: vec![id.clone()],
         records: vec![record(&id, false, 0..2)],

@@ -1,4 +1,4 @@
-//! A world in which commands may start a hub. Whatever runs in it ends with it.
+//! An environment in which commands may start a hub. All its processes end with it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -6,27 +6,23 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use test_support::{DEADLINE, until};
 
 use crate::background::Background;
-use crate::home::{DEADLINE, TestEnvironment};
+use crate::home::TestEnvironment;
 use crate::ringer::{check, json};
 
-/// Between two looks at something that tells nobody when it changes.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
-
 /// A home of its own, a runtime directory and settings.
-pub(super) struct HubWorld {
+pub(super) struct HubEnvironment {
     pub(super) environment: TestEnvironment,
     runtime: TempDir,
 }
 
-impl HubWorld {
+impl HubEnvironment {
     /// With no limits and no ways out: what happens then is what the test does.
     pub(super) fn new() -> Self {
         Self::with_settings("[notify]\nrate_limit = \"off\"\npopup = \"off\"\n")
@@ -175,7 +171,7 @@ impl HubWorld {
     }
 }
 
-impl Drop for HubWorld {
+impl Drop for HubEnvironment {
     fn drop(&mut self) {
         for pid in self.hubs() {
             kill(pid);
@@ -191,20 +187,10 @@ pub(super) fn kill(pid: u32) {
     until("it is gone", || !runs(pid));
 }
 
-/// Whether a process runs. A zombie does not: in a container, nobody may ever reap it.
+/// Whether a process runs. A zombie does not: in a container it may never be reaped.
 pub(super) fn runs(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
-}
-
-/// Waits until something is so that tells nobody when it becomes so.
-#[track_caller]
-pub(super) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < DEADLINE, "never happened: {what}");
-        thread::park_timeout(LOOK_EVERY);
-    }
 }
 
 /// A connection to a hub, line by line.

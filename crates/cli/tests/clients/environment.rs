@@ -1,4 +1,4 @@
-//! A world of its own for each test: a home in which a client opens without a dialog, a repository, Ringer set up.
+//! The environment of a test: a home in which a client opens without a dialog, a repository, Ringer set up.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,11 @@ use std::time::Duration;
 use portable_pty::CommandBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use test_support::until_within;
 
 use crate::follower::Follower;
 use crate::model::Model;
-use crate::processes::{self, until};
+use crate::processes;
 use crate::session::Session;
 use crate::terminal::Terminal;
 
@@ -30,7 +31,7 @@ pub(crate) const SENDER: &str = "builder";
 
 const RINGER: &str = env!("CARGO_BIN_EXE_ringer");
 
-/// What is the same in every world.
+/// What is the same in every environment.
 const FIXED: [(&str, &str); 18] = [
     ("RINGER", RINGER),
     ("TERM", "xterm-256color"),
@@ -54,14 +55,14 @@ const FIXED: [(&str, &str); 18] = [
 ];
 
 /// Ringer set up for one client in a home of its own. Whatever runs there ends with it.
-pub(crate) struct World {
+pub(crate) struct ClientEnvironment {
     client: &'static str,
     follower: Follower,
-    place: Place,
+    directories: Directories,
     _directory: TempDir,
 }
 
-impl World {
+impl ClientEnvironment {
     /// With Ringer set up for Claude Code, and this model behind it.
     pub(crate) fn for_claude(model: &Model) -> Self {
         Self::new("claude", model, |home, project| {
@@ -138,33 +139,33 @@ impl World {
         });
         let clients = fs::canonicalize(&clients).expect("the folder of the clients");
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let place = Place { root: directory.path().to_owned(), clients, model: model.url() };
+        let directories = Directories { root: directory.path().to_owned(), clients, model: model.url() };
         for folder in ["home", "run", "tmp", "project"] {
-            fs::create_dir(place.root.join(folder)).expect("a folder");
+            fs::create_dir(directories.root.join(folder)).expect("a folder");
         }
         // Else the terminal in which a developer runs this would be told.
-        write(&place.root.join("config.toml"), "[notify]\npopup = \"off\"\n");
-        run(place.command("git", &["init", "--quiet"]));
-        prepare(&place.root.join("home"), &place.project());
-        run(place.command(RINGER, &["setup", client, "--yes"]));
-        let follower = Follower::start(place.command(RINGER, &["log", "--follow", "--json"]));
-        Self { client, follower, place, _directory: directory }
+        write(&directories.root.join("config.toml"), "[notify]\npopup = \"off\"\n");
+        run(directories.command("git", &["init", "--quiet"]));
+        prepare(&directories.root.join("home"), &directories.project());
+        run(directories.command(RINGER, &["setup", client, "--yes"]));
+        let follower = Follower::start(directories.command(RINGER, &["log", "--follow", "--json"]));
+        Self { client, follower, directories, _directory: directory }
     }
 
     /// The home of the person who runs the client.
     pub(crate) fn home(&self) -> PathBuf {
-        self.place.root.join("home")
+        self.directories.root.join("home")
     }
 
     /// A client or another program, in the project.
     pub(crate) fn command(&self, program: &str, arguments: &[&str]) -> Command {
-        self.place.command(program, arguments)
+        self.directories.command(program, arguments)
     }
 
     /// What doctor says of the client. The exit code is doctor's own matter.
     #[track_caller]
     pub(crate) fn doctor(&self) -> Value {
-        let output = self.place.command(RINGER, &["doctor", "--json"]).output().expect("it runs");
+        let output = self.directories.command(RINGER, &["doctor", "--json"]).output().expect("it runs");
         let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let part = format!("agent {}", self.client);
         let rows = report["rows"].as_array().expect("rows");
@@ -173,7 +174,7 @@ impl World {
 
     /// The repository that clients work in.
     pub(crate) fn project(&self) -> PathBuf {
-        self.place.project()
+        self.directories.project()
     }
 
     /// Adds a hook of the project's own, which Claude Code starts after Ringer's.
@@ -185,7 +186,7 @@ impl World {
 
     /// Adds an MCP server to the project, which opencode starts.
     pub(crate) fn add_mcp_server(&self, name: &str, source: &str) {
-        let program = self.place.root.join("mcp_server.mjs");
+        let program = self.directories.root.join("mcp_server.mjs");
         write(&program, source);
         let server = json!({ "type": "local", "enabled": true, "command": ["node", program] });
         write(&self.project().join("opencode.json"), &json!({ "mcp": { name: server } }).to_string());
@@ -194,16 +195,16 @@ impl World {
     /// Starts a client without a terminal.
     #[track_caller]
     pub(crate) fn start(&self, client: &str, arguments: &[&str]) -> Session {
-        Session::start(self.place.command(client, arguments), self.place.root.join("printed"))
+        Session::start(self.directories.command(client, arguments), self.directories.root.join("printed"))
     }
 
     /// Starts a client in a terminal.
     #[track_caller]
     pub(crate) fn start_in_terminal(&self, client: &str, arguments: &[&str]) -> Terminal {
-        let mut command = CommandBuilder::new(self.place.clients.join(client));
+        let mut command = CommandBuilder::new(self.directories.clients.join(client));
         command.args(arguments);
         command.env_clear();
-        for (name, value) in self.place.variables() {
+        for (name, value) in self.directories.variables() {
             command.env(name, value);
         }
         command.cwd(self.project());
@@ -213,7 +214,7 @@ impl World {
     /// Runs Ringer as somebody in another terminal would. Gives what it printed.
     #[track_caller]
     pub(crate) fn ringer(&self, arguments: &[&str]) -> String {
-        run(self.place.command(RINGER, arguments))
+        run(self.directories.command(RINGER, arguments))
     }
 
     /// The one agent that Ringer knows here.
@@ -236,8 +237,10 @@ impl World {
     /// too many.
     #[track_caller]
     pub(crate) fn kinds(&self) -> Vec<String> {
-        let home = self.place.state();
-        until("no hook runs", || !processes::with_home(&home).into_iter().any(processes::is_hook));
+        let home = self.directories.state();
+        until_within(DEADLINE, "no hook runs", || {
+            !processes::with_home(&home).into_iter().any(processes::is_hook)
+        });
         let log = self.ringer(&["log", "--json"]);
         let messages = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
         let of_agent = messages.filter(|message| message["from"] != SENDER);
@@ -246,30 +249,31 @@ impl World {
 
     /// What Ringer could not do and told nobody.
     pub(crate) fn complaints(&self) -> String {
-        fs::read_to_string(self.place.state().join("hooks.log")).unwrap_or_default()
+        fs::read_to_string(self.directories.state().join("hooks.log")).unwrap_or_default()
     }
 }
 
-impl Drop for World {
+impl Drop for ClientEnvironment {
     fn drop(&mut self) {
         if thread::panicking() {
-            let log = |name: &str| fs::read_to_string(self.place.state().join(name)).unwrap_or_default();
+            let log =
+                |name: &str| fs::read_to_string(self.directories.state().join(name)).unwrap_or_default();
             eprintln!("hooks.log:\n{}hub.log:\n{}", log("hooks.log"), log("hub.log"));
             eprintln!("journal:\n{}", self.ringer(&["log", "--json", "--everywhere"]));
         }
-        let _ = self.place.command(RINGER, &["hub", "stop"]).stdout(Stdio::null()).status();
-        processes::end_all(&self.place.state());
+        let _ = self.directories.command(RINGER, &["hub", "stop"]).stdout(Stdio::null()).status();
+        processes::end_all(&self.directories.state());
     }
 }
 
 /// Where everything is.
-struct Place {
+struct Directories {
     root: PathBuf,
     clients: PathBuf,
     model: String,
 }
 
-impl Place {
+impl Directories {
     fn project(&self) -> PathBuf {
         self.root.join("project")
     }

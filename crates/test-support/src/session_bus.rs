@@ -1,0 +1,122 @@
+//! A D-Bus session bus for one test.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::started;
+
+/// A private bus that ends with the test. It starts no services: an installed notification server must not join in.
+#[derive(Debug)]
+pub struct SessionBus {
+    directory: TempDir,
+    daemon: Child,
+}
+
+impl SessionBus {
+    /// Starts it.
+    ///
+    /// # Panics
+    ///
+    /// If dbus-daemon does not start.
+    #[track_caller]
+    pub fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
+        let daemon = start_daemon(&directory);
+        Self { directory, daemon }
+    }
+
+    /// Its address, as in `DBUS_SESSION_BUS_ADDRESS`.
+    pub fn address(&self) -> String {
+        format!("unix:path={}", self.directory.path().join("bus").display())
+    }
+
+    /// Stops it; every connection breaks.
+    ///
+    /// # Panics
+    ///
+    /// If it has no socket to remove.
+    pub fn stop(&mut self) {
+        self.kill();
+        if let Err(error) = fs::remove_file(self.directory.path().join("bus")) {
+            panic!("the bus has no socket: {error}");
+        }
+    }
+
+    /// Starts it again, at the same address.
+    ///
+    /// # Panics
+    ///
+    /// If dbus-daemon does not start.
+    pub fn restart(&mut self) {
+        self.daemon = start_daemon(&self.directory);
+    }
+
+    /// Writes a file into the directory of the bus.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be written.
+    pub fn file(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.directory.path().join(name);
+        if let Err(error) = fs::write(&path, content) {
+            panic!("{}: {error}", path.display());
+        }
+        path
+    }
+
+    fn kill(&mut self) {
+        // It may have ended already.
+        let _ = self.daemon.kill();
+        let _ = self.daemon.wait();
+    }
+}
+
+impl Drop for SessionBus {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn start_daemon(directory: &TempDir) -> Child {
+    let (config, socket) = (directory.path().join("bus.conf"), directory.path().join("bus"));
+    let text = format!(
+        "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\" \
+         \"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">\
+         <busconfig><type>session</type><listen>unix:path={}</listen><policy context=\"default\">\
+         <allow send_destination=\"*\"/><allow receive_sender=\"*\"/><allow own=\"*\"/>\
+         </policy></busconfig>",
+        socket.display()
+    );
+    if let Err(error) = fs::write(&config, text) {
+        panic!("{}: {error}", config.display());
+    }
+    let daemon = Command::new("dbus-daemon")
+        .arg(format!("--config-file={}", config.display()))
+        .args(["--print-address=1", "--nofork"])
+        .stdout(Stdio::piped())
+        // It prints warnings about limits that no test reaches.
+        .stderr(Stdio::null())
+        .spawn();
+    let mut daemon = started("dbus-daemon", daemon);
+    // It prints its address when it listens.
+    first_line(&mut daemon, "dbus-daemon");
+    daemon
+}
+
+/// The first line that a process prints, for processes that print one when they are ready.
+///
+/// # Panics
+///
+/// If it prints none.
+#[track_caller]
+pub fn first_line(child: &mut Child, name: &str) -> String {
+    let mut line = String::new();
+    let read =
+        child.stdout.as_mut().is_some_and(|stdout| BufReader::new(stdout).read_line(&mut line).is_ok());
+    assert!(read && !line.is_empty(), "{name} ended at once");
+    line.trim().to_owned()
+}
