@@ -20,11 +20,11 @@ use options::Options;
 
 use crate::failure::Failure;
 use crate::step::Step;
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 struct Bench {
     name: &'static str,
-    run: fn(&Options, &mut Timetable) -> Result<(), Failure>,
+    run: fn(&Options, &mut StepTimes) -> Result<(), Failure>,
 }
 
 const BENCHES: &[Bench] = &[
@@ -39,7 +39,7 @@ const BENCHES: &[Bench] = &[
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let (options, names) = Options::parse(arguments)?;
     let chosen = choose(&names)?;
-    Timetable::around(|times| chosen.iter().try_for_each(|bench| (bench.run)(&options, times)))
+    StepTimes::around(|times| chosen.iter().try_for_each(|bench| (bench.run)(&options, times)))
 }
 
 /// All of them when none is named. A wrong name stops everything before the first minute is spent.
@@ -57,7 +57,7 @@ fn choose(names: &[String]) -> Result<Vec<&'static Bench>, Failure> {
 }
 
 /// Measures inside one process, so it is an ordinary bench target that prints its own ratios.
-fn scanner(_: &Options, times: &mut Timetable) -> Result<(), Failure> {
+fn scanner(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     Step::cargo("scanner", &["bench", "-p", "ringer-term", "--bench", "scanner"]).run(times)
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::failure::Failure;
 use crate::parts;
 use crate::step::Step;
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 /// How `ringer` is built for the occasion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +46,7 @@ impl Profile {
 }
 
 /// Builds `ringer` and gives its path.
-pub(crate) fn ringer(profile: Profile, times: &mut Timetable) -> Result<PathBuf, Failure> {
+pub(crate) fn ringer(profile: Profile, times: &mut StepTimes) -> Result<PathBuf, Failure> {
     let program = format!("ringer{EXE_SUFFIX}");
     if profile == Profile::Tested {
         return Ok(artifacts()?.join(profile.folder()).join(program));

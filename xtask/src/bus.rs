@@ -3,15 +3,15 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::background::BackgroundProcess;
+use crate::environment::failed;
 use crate::failure::Failure;
 use crate::parts::BUS;
-use crate::scene::failed;
-use crate::service::Service;
 
 /// A session bus of our own, which ends with this.
 pub(crate) struct Bus {
     address: String,
-    _daemon: Service,
+    _daemon: BackgroundProcess,
 }
 
 impl Bus {
@@ -27,7 +27,7 @@ impl Bus {
             .arg(file);
         let complaints = File::create(log).map_err(|error| failed(log, &error))?;
         daemon.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(complaints);
-        let mut daemon = Service::spawn(&mut daemon)?;
+        let mut daemon = BackgroundProcess::spawn(&mut daemon)?;
         // It says its address when it listens, and ends without a word when it cannot.
         let mut said = String::new();
         if let Some(stdout) = daemon.child().stdout.take() {

@@ -4,9 +4,9 @@ use crate::fresh;
 use crate::machine::is_ci;
 use crate::parts::Missing;
 use crate::step::Step;
+use crate::step_times::StepTimes;
 use crate::test;
 use crate::tidy;
-use crate::timetable::Timetable;
 
 /// Cheap steps first: a change that is not formatted should not wait for the tests to be told so.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             false
         }
     };
-    Timetable::around(|times| {
+    StepTimes::around(|times| {
         Step::cargo("fmt", &["fmt", "--all", "--check"]).run(times)?;
         Step::cargo(
             "clippy",
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 
 /// The tests run once: on a bare machine where one can be made, so that no program of this machine helps them. `--host` is
 /// for a developer who wants to know sooner, and leaves out the tests with real clients.
-fn tests(times: &mut Timetable) -> Result<(), Failure> {
+fn tests(times: &mut StepTimes) -> Result<(), Failure> {
     let bare = match why_not_bare()? {
         None => {
             fresh::BareMachine::make(false, Missing::Install, times).map_err(|failure| failure.to_string())

@@ -8,7 +8,7 @@ use crate::binary;
 use crate::failure::Failure;
 use crate::parts::{self, Missing, Part};
 use crate::step::{self, Step};
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 /// A client, pinned: the tests know what this version says.
 struct Client {
@@ -34,14 +34,14 @@ const LIMIT_MINUTES: u32 = 15;
 const NPM: &[Part] = &[Part::new("npm", "npm", "so the real clients can be installed for their tests")];
 
 /// Runs the tests with real clients. They talk to stand-in servers on loopback; only installing needs the network.
-pub(crate) fn test(missing: Missing, arguments: &[String], times: &mut Timetable) -> Result<(), Failure> {
+pub(crate) fn test(missing: Missing, arguments: &[String], times: &mut StepTimes) -> Result<(), Failure> {
     let folder = binary::artifacts()?.join("clients");
     install(missing, &folder, times)?;
     run(Step::new("clients", step::cargo()), &folder, arguments, times)
 }
 
 /// The same in CI: with a limit, and only where the clients can be had.
-pub(crate) fn test_in_ci(times: &mut Timetable) -> Result<(), Failure> {
+pub(crate) fn test_in_ci(times: &mut StepTimes) -> Result<(), Failure> {
     let folder = binary::artifacts()?.join("clients");
     if let Err(failure) = parts::ensure_these(NPM, Missing::Install, times) {
         eprintln!("the tests with real clients were skipped: {failure}");
@@ -69,7 +69,7 @@ pub(crate) fn test_in_ci(times: &mut Timetable) -> Result<(), Failure> {
     })
 }
 
-fn run(cargo: Step, folder: &Path, arguments: &[String], times: &mut Timetable) -> Result<(), Failure> {
+fn run(cargo: Step, folder: &Path, arguments: &[String], times: &mut StepTimes) -> Result<(), Failure> {
     cargo
         .args(["test", "-p", "ringer", "--test", "clients"])
         .args(with_ignored(arguments))
@@ -126,7 +126,7 @@ fn with_ignored(arguments: &[String]) -> Vec<String> {
     arguments
 }
 
-fn install(missing: Missing, folder: &Path, times: &mut Timetable) -> Result<(), Failure> {
+fn install(missing: Missing, folder: &Path, times: &mut StepTimes) -> Result<(), Failure> {
     let lacking: Vec<String> =
         CLIENTS.iter().filter(|client| !client.is_in(folder)).map(Client::spec).collect();
     if lacking.is_empty() {
@@ -170,7 +170,7 @@ impl Client {
 mod tests {
     use super::{CLIENTS, Client, install, why_not_here, with_ignored};
     use crate::parts::Missing;
-    use crate::timetable::Timetable;
+    use crate::step_times::StepTimes;
     use std::fs;
     use std::path::Path;
 
@@ -212,7 +212,7 @@ mod tests {
         let name = format!("ringer-xtask-clients-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         let complaint = |folder: &Path| {
-            let outcome = install(Missing::Report, folder, &mut Timetable::default());
+            let outcome = install(Missing::Report, folder, &mut StepTimes::default());
             outcome.err().map(|failure| failure.to_string()).unwrap_or_default()
         };
         let all = "@anthropic-ai/claude-code@2.1.325 @openai/codex@0.166.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33";

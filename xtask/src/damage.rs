@@ -17,8 +17,8 @@ use std::time::Instant;
 
 use crate::binary::{self, Profile};
 use crate::failure::Failure;
-use crate::flags::{Flags, Frame};
-use crate::timetable::Timetable;
+use crate::flags::{CommonOptions, Flags};
+use crate::step_times::StepTimes;
 use round::Outcome;
 use template::Template;
 
@@ -27,8 +27,8 @@ const FLAGS: &str = "--rounds N, --first N, --workers N";
 /// When no other is given.
 const SEED: u64 = 1;
 
-/// Of the complaints, so many are printed.
-const MOST_COMPLAINTS: usize = 10;
+/// At most this many problems are printed.
+const MAX_PROBLEMS: usize = 10;
 
 /// What the developer asked for.
 #[derive(PartialEq, Debug)]
@@ -37,7 +37,7 @@ struct Plan {
     /// The number of the first round: a round does the same each time.
     first: u64,
     workers: u64,
-    frame: Frame,
+    common: CommonOptions,
 }
 
 impl Plan {
@@ -46,19 +46,19 @@ impl Plan {
             rounds: 300,
             first: 0,
             workers: 2,
-            frame: Frame { profile: Profile::Tested, ..Frame::new(SEED) },
+            common: CommonOptions { profile: Profile::Tested, ..CommonOptions::new(SEED) },
         }
     }
 
     fn parse(arguments: &[String]) -> Result<Self, Failure> {
-        let mut plan = Self { rounds: 10_000, first: 0, workers: 2, frame: Frame::new(SEED) };
+        let mut plan = Self { rounds: 10_000, first: 0, workers: 2, common: CommonOptions::new(SEED) };
         let mut flags = Flags::of(arguments, FLAGS);
-        while let Some(name) = flags.another() {
+        while let Some(name) = flags.next_flag() {
             match name {
                 "--rounds" => plan.rounds = flags.number(1..=10_000_000)?,
                 "--first" => plan.first = flags.number(0..=10_000_000)?,
                 "--workers" => plan.workers = flags.number(1..=64)?,
-                _ => plan.frame.take(&mut flags)?,
+                _ => plan.common.parse_flag(&mut flags)?,
             }
         }
         Ok(plan)
@@ -67,21 +67,21 @@ impl Plan {
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let plan = Plan::parse(arguments)?;
-    Timetable::around(|times| carry_out(&plan, times))
+    StepTimes::around(|times| run_plan(&plan, times))
 }
 
 /// The form that is part of the tests.
-pub(crate) fn short(times: &mut Timetable) -> Result<(), Failure> {
-    carry_out(&Plan::short(), times)
+pub(crate) fn short(times: &mut StepTimes) -> Result<(), Failure> {
+    run_plan(&Plan::short(), times)
 }
 
-fn carry_out(plan: &Plan, times: &mut Timetable) -> Result<(), Failure> {
-    let ringer = binary::ringer(plan.frame.profile, times)?;
-    eprintln!("{} rounds of damage; --seed {}", plan.rounds, plan.frame.seed);
+fn run_plan(plan: &Plan, times: &mut StepTimes) -> Result<(), Failure> {
+    let ringer = binary::ringer(plan.common.profile, times)?;
+    eprintln!("{} rounds of damage; --seed {}", plan.rounds, plan.common.seed);
     times.time("damage", || {
         let figures = all(plan, &ringer)?;
         println!("{figures}");
-        figures.judge()
+        figures.check()
     })
 }
 
@@ -93,10 +93,10 @@ fn all(plan: &Plan, ringer: &Path) -> Result<Figures, Failure> {
         let template = Template::new(worker, ringer)?;
         loop {
             let round = next.fetch_add(1, Ordering::Relaxed);
-            if round >= plan.first + plan.rounds || begun.elapsed() >= plan.frame.limit {
+            if round >= plan.first + plan.rounds || begun.elapsed() >= plan.common.limit {
                 return Ok(());
             }
-            let outcome = round::play(&template, plan.frame.seed, round)?;
+            let outcome = round::run(&template, plan.common.seed, round)?;
             figures.lock().unwrap_or_else(PoisonError::into_inner).add(round, outcome);
         }
     };
@@ -133,11 +133,11 @@ impl Figures {
         }
     }
 
-    fn judge(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<(), Failure> {
         if self.complaints.is_empty() {
             return Ok(());
         }
-        let first: Vec<&str> = self.complaints.iter().take(MOST_COMPLAINTS).map(String::as_str).collect();
+        let first: Vec<&str> = self.complaints.iter().take(MAX_PROBLEMS).map(String::as_str).collect();
         let count = self.complaints.len();
         Err(Failure::complaints(format!("{count} rounds were not survived:\n{}", first.join("\n"))))
     }

@@ -1,11 +1,11 @@
 use crate::binary::{self, Profile};
 use crate::failure::Failure;
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 /// Builds the program as it is shipped, and says where it is.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     Failure::unless_empty(arguments)?;
-    Timetable::around(|times| {
+    StepTimes::around(|times| {
         let ringer = binary::ringer(Profile::Dist, times)?;
         println!("{}", ringer.display());
         Ok(())

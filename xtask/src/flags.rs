@@ -12,7 +12,7 @@ pub(crate) struct Flags<'a> {
     words: slice::Iter<'a, String>,
     /// The flag that is looked at.
     name: &'a str,
-    /// Those that the command has beside [`Frame`]'s.
+    /// Those that the command has beside [`CommonOptions`]'s.
     known: &'static str,
 }
 
@@ -22,7 +22,7 @@ impl<'a> Flags<'a> {
     }
 
     /// The next flag.
-    pub(crate) fn another(&mut self) -> Option<&'a str> {
+    pub(crate) fn next_flag(&mut self) -> Option<&'a str> {
         self.name = self.words.next()?;
         Some(self.name)
     }
@@ -36,9 +36,9 @@ impl<'a> Flags<'a> {
     }
 }
 
-/// What every run has that draws lots and takes its time.
+/// The options of every randomised run with a time limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Frame {
+pub(crate) struct CommonOptions {
     /// The same seed gives the same messages and the same victims.
     pub(crate) seed: u64,
     /// After this, nothing new is begun.
@@ -46,13 +46,13 @@ pub(crate) struct Frame {
     pub(crate) profile: Profile,
 }
 
-impl Frame {
+impl CommonOptions {
     pub(crate) fn new(seed: u64) -> Self {
         Self { seed, limit: Duration::from_mins(10), profile: Profile::Release }
     }
 
-    /// Takes a flag that is none of the command's own.
-    pub(crate) fn take(&mut self, flags: &mut Flags<'_>) -> Result<(), Failure> {
+    /// Parses a flag that the command does not know itself.
+    pub(crate) fn parse_flag(&mut self, flags: &mut Flags<'_>) -> Result<(), Failure> {
         match flags.name {
             "--seed" => self.seed = flags.number(0..=u64::MAX)?,
             "--seconds-limit" => self.limit = Duration::from_secs(flags.number(1..=86_400)?),
@@ -94,7 +94,7 @@ pub(crate) fn unknown(word: &str, known: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::{Flags, Frame, value};
+    use super::{CommonOptions, Flags, value};
     use crate::binary::Profile;
     use std::time::Duration;
 
@@ -112,18 +112,18 @@ mod tests {
     }
     #[test]
     fn the_frame_takes_what_is_left() {
-        fn check(line: &str, expect: Result<Frame, u8>) {
+        fn check(line: &str, expect: Result<CommonOptions, u8>) {
             let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
             let mut flags = Flags::of(&words, "--kill");
-            let mut frame = Frame::new(3);
+            let mut common = CommonOptions::new(3);
             let mut taken = Ok(());
-            while taken.is_ok() && flags.another().is_some() {
-                taken = frame.take(&mut flags);
+            while taken.is_ok() && flags.next_flag().is_some() {
+                taken = common.parse_flag(&mut flags);
             }
-            assert_eq!(taken.map(|()| frame).map_err(|failure| failure.code()), expect, "{line}");
+            assert_eq!(taken.map(|()| common).map_err(|failure| failure.code()), expect, "{line}");
         }
-        check("", Ok(Frame::new(3)));
-        let chosen = Frame { seed: 9, limit: Duration::from_secs(5), profile: Profile::Dev };
+        check("", Ok(CommonOptions::new(3)));
+        let chosen = CommonOptions { seed: 9, limit: Duration::from_secs(5), profile: Profile::Dev };
         check("--seed 9 --profile dev --seconds-limit 5", Ok(chosen));
         for wrong in
             ["--seed", "--seed x", "--seconds-limit 0", "--profile fast", "--profile", "--sed 9", "9"]

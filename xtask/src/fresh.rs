@@ -16,7 +16,7 @@ use crate::binary;
 use crate::failure::Failure;
 use crate::flags::unknown;
 use crate::parts::{self, Missing, Part};
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 use root::Root;
 
 const MAKER: &[Part] =
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }
     }
     possible().map_err(|why| Failure::unavailable(format!("no bare machine can be made here: {why}")))?;
-    Timetable::around(|times| all(keep, missing, times))
+    StepTimes::around(|times| all(keep, missing, times))
 }
 
 /// Whether a bare root can be made and entered here, and why not.
@@ -67,7 +67,7 @@ pub(crate) fn is_dirty() -> Result<bool, Failure> {
 }
 
 /// Makes the root and runs the README's commands in it, as they are written there.
-fn all(keep: bool, missing: Missing, times: &mut Timetable) -> Result<(), Failure> {
+fn all(keep: bool, missing: Missing, times: &mut StepTimes) -> Result<(), Failure> {
     let bare = BareMachine::make(keep, missing, times)?;
     let outcome = bare.run(times);
     if keep {
@@ -88,7 +88,7 @@ pub(crate) struct BareMachine {
 
 impl BareMachine {
     /// Makes one. It goes with this, unless it is to be kept.
-    pub(crate) fn make(keep: bool, missing: Missing, times: &mut Timetable) -> Result<Self, Failure> {
+    pub(crate) fn make(keep: bool, missing: Missing, times: &mut StepTimes) -> Result<Self, Failure> {
         let commands = readme::commands()?;
         if is_dirty()? {
             eprintln!("the work tree has changes: what is not committed is not tried");
@@ -99,12 +99,12 @@ impl BareMachine {
     }
 
     /// Runs the commands.
-    pub(crate) fn run(&self, times: &mut Timetable) -> Result<(), Failure> {
+    pub(crate) fn run(&self, times: &mut StepTimes) -> Result<(), Failure> {
         try_commands(&self.root, &self.commands, times)
     }
 }
 
-fn try_commands(root: &Root, commands: &[String; 2], times: &mut Timetable) -> Result<(), Failure> {
+fn try_commands(root: &Root, commands: &[String; 2], times: &mut StepTimes) -> Result<(), Failure> {
     let [opens, tests] = commands;
     // Without a terminal it says in words what it would show.
     let said = root.beside("said");

@@ -1,8 +1,10 @@
-//! The hubs of a home, as the kernel sees them: nobody here is their parent.
+//! The hubs of a home, as the kernel sees them: they are no children of this process.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+use serde_json::Value;
 
 use crate::failure::Failure;
 
@@ -31,4 +33,27 @@ pub(crate) fn kill(pid: u32) -> Result<bool, Failure> {
         .status()
         .map_err(|error| Failure::io("kill", &error))?;
     Ok(status.success())
+}
+
+/// Whether a hub runs and has nothing left to do, by the answer of `ringer hub status --json`.
+pub(crate) fn is_idle(status: &Value) -> bool {
+    status["running"] == true && status["undecided"] == 0 && status["under_way"] == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_idle;
+    use serde_json::json;
+
+    #[test]
+    fn an_idle_hub_runs_and_has_nothing_to_do() {
+        let check = |undecided, under_way, expect| {
+            let status = json!({ "running": true, "undecided": undecided, "under_way": under_way });
+            assert_eq!(is_idle(&status), expect, "{status}");
+        };
+        check(0, 0, true);
+        check(1, 0, false);
+        check(0, 1, false);
+        assert!(!is_idle(&json!({ "running": false })));
+    }
 }

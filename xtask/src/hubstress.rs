@@ -5,49 +5,49 @@
 //! Bounds: writers begin nothing new after `--seconds-limit`; of a message only its id and its text are kept, of a popup
 //! what happened to it.
 
-mod course;
 mod desktop;
 mod endings;
+mod environment;
 mod hooks;
+mod kills;
 mod plan;
 mod popups;
 mod races;
-mod stage;
-mod verdict;
+mod results;
 mod writer;
 
 use crate::binary;
 use crate::failure::Failure;
 use crate::parts::{self, Missing};
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 use plan::Plan;
-use verdict::Verdict;
+use results::HubStressResults;
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let plan = Plan::parse(arguments)?;
-    Timetable::around(|times| carry_out(&plan, times))
+    StepTimes::around(|times| run_plan(&plan, times))
 }
 
 /// The form that is part of the tests: seconds, with the binary that is there already.
-pub(crate) fn short(times: &mut Timetable) -> Result<(), Failure> {
-    carry_out(&Plan::short(), times)
+pub(crate) fn short(times: &mut StepTimes) -> Result<(), Failure> {
+    run_plan(&Plan::short(), times)
 }
 
-fn carry_out(plan: &Plan, times: &mut Timetable) -> Result<(), Failure> {
-    let ringer = binary::ringer(plan.frame.profile, times)?;
-    let mut verdict = Verdict::default();
+fn run_plan(plan: &Plan, times: &mut StepTimes) -> Result<(), Failure> {
+    let ringer = binary::ringer(plan.common.profile, times)?;
+    let mut results = HubStressResults::default();
     eprintln!("{plan}");
     if plan.kills > 0 {
         parts::ensure_these(&[parts::BUS], Missing::Report, times)?;
         let server = desktop::server(times)?;
-        times.time("hub, killed", || course::run(plan, &ringer, &server, &mut verdict))?;
+        times.time("hub, killed", || kills::run(plan, &ringer, &server, &mut results))?;
     }
     if plan.races > 0 {
-        times.time("hubs, racing", || races::run(plan, &ringer, &mut verdict))?;
+        times.time("hubs, racing", || races::run(plan, &ringer, &mut results))?;
     }
     if plan.endings > 0 {
-        times.time("hubs, ending", || endings::run(plan, &ringer, &mut verdict))?;
+        times.time("hubs, ending", || endings::run(plan, &ringer, &mut results))?;
     }
-    println!("{verdict}");
-    verdict.judge()
+    println!("{results}");
+    results.check()
 }

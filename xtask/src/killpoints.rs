@@ -4,8 +4,8 @@
 //! strace does the killing; a call that the traced run made and the killed one did not come to is counted as missed.
 
 mod boundary;
+mod environment;
 mod finding;
-mod stage;
 
 use std::path::Path;
 use std::thread;
@@ -13,30 +13,42 @@ use std::thread;
 use crate::binary::{self, Profile};
 use crate::failure::Failure;
 use crate::flags;
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
+use environment::{KillEnvironment, Operation, State};
 use finding::Finding;
-use stage::{Act, Stage, State};
 
 struct Scenario {
     name: &'static str,
-    act: Act,
+    operation: Operation,
     state: State,
 }
 
 const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "`notify`, the first ever", act: Act::Notify, state: State::New },
-    Scenario { name: "`notify`", act: Act::Notify, state: State::Used },
+    Scenario { name: "`notify`, the first ever", operation: Operation::Notify, state: State::New },
+    Scenario { name: "`notify`", operation: Operation::Notify, state: State::Used },
     Scenario {
         name: "`notify` that copies the log into the database",
-        act: Act::Notify,
+        operation: Operation::Notify,
         state: State::LogFull,
     },
-    Scenario { name: "`listen`, a message waits", act: Act::Listen, state: State::Used },
-    Scenario { name: "`listen`, woken from sleep", act: Act::ListenAsleep, state: State::Used },
-    Scenario { name: "`listen`, the first ever, woken", act: Act::ListenAsleep, state: State::New },
-    Scenario { name: "`hook` that spools its event", act: Act::HookSpools, state: State::Used },
-    Scenario { name: "`hook` that takes in its session's spool", act: Act::HookTakesIn, state: State::Used },
-    Scenario { name: "`listen` that takes in the spool", act: Act::ListenTakesIn, state: State::Used },
+    Scenario { name: "`listen`, a message waits", operation: Operation::Listen, state: State::Used },
+    Scenario { name: "`listen`, woken from sleep", operation: Operation::ListenAsleep, state: State::Used },
+    Scenario {
+        name: "`listen`, the first ever, woken",
+        operation: Operation::ListenAsleep,
+        state: State::New,
+    },
+    Scenario { name: "`hook` that spools its event", operation: Operation::HookSpools, state: State::Used },
+    Scenario {
+        name: "`hook` that takes in its session's spool",
+        operation: Operation::HookTakesIn,
+        state: State::Used,
+    },
+    Scenario {
+        name: "`listen` that takes in the spool",
+        operation: Operation::ListenTakesIn,
+        state: State::Used,
+    },
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -45,15 +57,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         [flag, rest @ ..] if flag == "--profile" && rest.len() <= 1 => flags::profile(rest.first())?,
         [word, ..] => return Err(flags::unknown(word, "--profile NAME")),
     };
-    Timetable::around(|times| carry_out(profile, times))
+    StepTimes::around(|times| run_plan(profile, times))
 }
 
 /// Every boundary, with the binary that the tests have built.
-pub(crate) fn with_dev_binary(times: &mut Timetable) -> Result<(), Failure> {
-    carry_out(Profile::Tested, times)
+pub(crate) fn with_dev_binary(times: &mut StepTimes) -> Result<(), Failure> {
+    run_plan(Profile::Tested, times)
 }
 
-fn carry_out(profile: Profile, times: &mut Timetable) -> Result<(), Failure> {
+fn run_plan(profile: Profile, times: &mut StepTimes) -> Result<(), Failure> {
     let ringer = binary::ringer(profile, times)?;
     times.time("killpoints", || {
         let rows = all(&ringer)?;
@@ -65,11 +77,11 @@ fn carry_out(profile: Profile, times: &mut Timetable) -> Result<(), Failure> {
         for (scenario, row) in SCENARIOS.iter().zip(&rows) {
             println!("{}", row.line(scenario.name));
         }
-        judge(&rows)
+        check_rows(&rows)
     })
 }
 
-/// Side by side: each has a stage of its own.
+/// Side by side: each has a scenario of its own.
 fn all(ringer: &Path) -> Result<Vec<Row>, Failure> {
     thread::scope(|scope| {
         let threads: Vec<_> =
@@ -87,7 +99,7 @@ fn all(ringer: &Path) -> Result<Vec<Row>, Failure> {
 
 /// Calls differ a little from run to run (a lock that was taken has to be tried again), but a strace that kills nobody
 /// proves nothing.
-fn judge(rows: &[Row]) -> Result<(), Failure> {
+fn check_rows(rows: &[Row]) -> Result<(), Failure> {
     const MOST_MISSED_PERCENT: usize = 5;
     let mut sum = Finding::default();
     for row in rows {
@@ -114,12 +126,12 @@ struct Row {
 
 impl Row {
     fn of(scenario: &Scenario, ringer: &Path) -> Result<Self, Failure> {
-        let stage = Stage::set(scenario.act, scenario.state, ringer)?;
-        let found = stage.boundaries()?;
+        let environment = KillEnvironment::new(scenario.operation, scenario.state, ringer)?;
+        let found = environment.boundaries()?;
         let mut row =
             Self { boundaries: found.points.len(), skipped: found.before, finding: Finding::default() };
         for point in &found.points {
-            let finding = stage.kill_at(point)?;
+            let finding = environment.kill_at(point)?;
             if !finding.is_clean() {
                 eprintln!("{}, {}: {finding}", scenario.name, point.injection());
             }
@@ -129,23 +141,23 @@ impl Row {
     }
 
     fn line(&self, name: &str) -> String {
-        let Finding { lost, torn, wedged, litter, again, stored, missed } = self.finding;
+        let Finding { lost, torn, wedged, leftovers, again, stored, missed } = self.finding;
         let Self { boundaries, skipped, .. } = self;
         format!(
             "| {name} | {boundaries} | {skipped} | {missed} | {stored} | {again} | {lost} | {torn} | {wedged} \
-             | {litter} |"
+             | {leftovers} |"
         )
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Finding, Row, judge, run};
+    use super::{Finding, Row, check_rows, run};
 
     #[test]
     fn kills_that_did_not_happen_prove_nothing() {
         fn check(finding: Finding, expect: Option<&str>) {
-            let found = judge(&[Row { boundaries: 200, skipped: 70, finding }]);
+            let found = check_rows(&[Row { boundaries: 200, skipped: 70, finding }]);
             assert_eq!(found.err().map(|failure| failure.to_string()).as_deref(), expect);
         }
         check(Finding { missed: 10, again: 9, ..Finding::default() }, None);

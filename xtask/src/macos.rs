@@ -12,7 +12,7 @@ use std::process::Command;
 use crate::binary;
 use crate::failure::Failure;
 use crate::step::Step;
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 const TARGET: &str = "aarch64-apple-darwin";
 
@@ -35,7 +35,7 @@ done
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     Failure::unless_empty(arguments)?;
     ensure_target()?;
-    Timetable::around(|times| {
+    StepTimes::around(|times| {
         let mut check = Step::cargo(
             "clippy",
             &["clippy", "--workspace", "--all-targets", "--locked", "--target", TARGET],
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     })
 }
 
-/// The standard library for macOS is a part of the toolchain that nobody has by chance.
+/// The standard library for macOS is a component of the toolchain that is not installed by default.
 fn ensure_target() -> Result<(), Failure> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let asked = Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).output();

@@ -5,42 +5,42 @@
 //! cargo xtask ci       # what a change has to pass before it lands
 //! ```
 //!
-//! One file per command; this one only chooses. It depends on nothing but std, because everybody who
-//! touches the repository compiles it first. It never commits, formats or rewrites a file of the
+//! One file per command; this one only chooses. It has few dependencies, because every developer
+//! compiles it first. It never commits, formats or rewrites a file of the
 //! repository; the one thing it changes on the machine is a missing system package, and it says which.
 //!
 //! Exit codes: 0, or 1 when tidy has complaints, 64 for a command line it does not understand, 69 when
 //! something the machine should have is missing, otherwise the code of the step that failed.
 
 mod asleep;
+mod background;
 mod bench;
 mod binary;
 mod bus;
-mod chance;
 mod ci;
 mod clients;
+mod codex;
 mod damage;
 mod dist;
-mod ending;
+mod environment;
 mod failure;
 mod flags;
 mod fresh;
 mod hubs;
 mod hubstress;
-mod json;
 mod killpoints;
 mod machine;
 mod macos;
 mod parts;
-mod scene;
-mod service;
+mod process_result;
+mod random;
 mod simulate;
 mod skips;
 mod step;
+mod step_times;
 mod stress;
 mod test;
 mod tidy;
-mod timetable;
 
 use std::env;
 use std::fmt::Write as _;

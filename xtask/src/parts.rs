@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
 use crate::step::Step;
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 /// A program of the system that tests or benchmarks run for real.
 pub(crate) struct Part {
@@ -73,12 +73,12 @@ pub(crate) enum Missing {
 
 /// Makes sure that every part of the tests is there. A missing one is an error and never a skipped test: a suite
 /// that is green because it tried nothing is worse than none.
-pub(crate) fn ensure(policy: Missing, times: &mut Timetable) -> Result<(), Failure> {
+pub(crate) fn ensure(policy: Missing, times: &mut StepTimes) -> Result<(), Failure> {
     ensure_these(PARTS, policy, times)
 }
 
 /// The same for other parts, such as those that a benchmark compares with.
-pub(crate) fn ensure_these(parts: &[Part], policy: Missing, times: &mut Timetable) -> Result<(), Failure> {
+pub(crate) fn ensure_these(parts: &[Part], policy: Missing, times: &mut StepTimes) -> Result<(), Failure> {
     let lacking = lacking(parts);
     if lacking.is_empty() {
         return Ok(());

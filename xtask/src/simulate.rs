@@ -1,21 +1,21 @@
 use crate::failure::Failure;
 use crate::flags;
 use crate::step::Step;
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 /// Plays the engine's simulation or the hub's with many seeds, or one of them again.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     if let Some(("--hub", arguments)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         let wanted = Wanted::of(arguments)?;
         let variable = if wanted.variable == "RINGER_SEED" { "RINGER_HUB_SEED" } else { "RINGER_HUB_SEEDS" };
-        return Timetable::around(|times| {
+        return StepTimes::around(|times| {
             Step::cargo("simulate", &["test", "--release", "-p", "ringer-hub", "--lib", "simulation"])
                 .env(variable, &wanted.number.to_string())
                 .run(times)
         });
     }
     let wanted = Wanted::of(arguments)?;
-    Timetable::around(|times| {
+    StepTimes::around(|times| {
         Step::cargo(
             "simulate",
             &["test", "--release", "-p", "ringer-core", "--test", "simulation", "--", "--nocapture"],

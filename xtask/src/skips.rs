@@ -13,13 +13,13 @@ use crate::binary;
 use crate::failure::Failure;
 use crate::machine::is_ci;
 use crate::step::Step;
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 const FILE: &str = "RINGER_SKIPS";
 const TESTS: &str = "RINGER_TESTS";
 
 /// Runs a step of tests, and lists what was skipped however the step ended.
-pub(crate) fn run_listing(step: Step, times: &mut Timetable) -> Result<(), Failure> {
+pub(crate) fn run_listing(step: Step, times: &mut StepTimes) -> Result<(), Failure> {
     let path = file()?;
     remove(&path)?;
     let step = step.env(FILE, &path.to_string_lossy());

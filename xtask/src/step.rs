@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus, Stdio};
 
 use crate::failure::Failure;
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 /// A program to run in front of the developer: shown before it runs, timed, and its failure is ours.
 pub(crate) struct Step {
@@ -38,7 +38,7 @@ impl Step {
         self
     }
 
-    pub(crate) fn run(mut self, times: &mut Timetable) -> Result<(), Failure> {
+    pub(crate) fn run(mut self, times: &mut StepTimes) -> Result<(), Failure> {
         let line = command_line(&self.command);
         times.time(self.name, || {
             eprintln!("$ {line}");
@@ -82,7 +82,7 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Step, command_line};
-    use crate::timetable::Timetable;
+    use crate::step_times::StepTimes;
 
     #[test]
     fn shows_what_one_would_type() {
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn passes_the_exit_code_on() {
         fn check(script: &str, expect: Option<u8>) {
-            let outcome = Step::new("sh", "sh").args(["-c", script]).run(&mut Timetable::default());
+            let outcome = Step::new("sh", "sh").args(["-c", script]).run(&mut StepTimes::default());
             assert_eq!(outcome.err().map(|failure| failure.code()), expect, "{script}");
         }
         check("exit 0", None);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_unavailable() {
-        let outcome = Step::new("gone", "ringer-no-such-program").run(&mut Timetable::default());
+        let outcome = Step::new("gone", "ringer-no-such-program").run(&mut StepTimes::default());
         assert_eq!(outcome.expect_err("it cannot run").code(), 69);
     }
 }

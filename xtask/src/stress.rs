@@ -4,75 +4,75 @@
 //! Bounds: every message is made again from the seed when it is checked, so only its number, its id and how often it
 //! came are kept; writers begin nothing new after `--seconds-limit`.
 
-mod course;
+mod delivery_record;
 mod hooks;
-mod ledger;
 mod listener;
 mod payload;
 mod plan;
-mod verdict;
+mod results;
+mod shared_state;
 mod writer;
 
 use std::thread;
 use std::time::Instant;
 
 use crate::binary;
+use crate::environment::TestEnvironment;
 use crate::failure::Failure;
-use crate::scene::Scene;
-use crate::timetable::Timetable;
-use course::Course;
-use ledger::Consumer;
+use crate::step_times::StepTimes;
+use delivery_record::Consumer;
 use plan::Plan;
-use verdict::Verdict;
+use results::StressResults;
+use shared_state::SharedState;
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let plan = Plan::parse(arguments)?;
-    Timetable::around(|times| carry_out(&plan, times))
+    StepTimes::around(|times| run_plan(&plan, times))
 }
 
 /// The form that is part of the tests: seconds, with the binary that is there already.
-pub(crate) fn short(times: &mut Timetable) -> Result<(), Failure> {
-    carry_out(&Plan::short(), times)
+pub(crate) fn short(times: &mut StepTimes) -> Result<(), Failure> {
+    run_plan(&Plan::short(), times)
 }
 
-fn carry_out(plan: &Plan, times: &mut Timetable) -> Result<(), Failure> {
-    let ringer = binary::ringer(plan.frame.profile, times)?;
+fn run_plan(plan: &Plan, times: &mut StepTimes) -> Result<(), Failure> {
+    let ringer = binary::ringer(plan.common.profile, times)?;
     times.time("stress", || {
         eprintln!("{plan}");
-        let course = Course::new(plan, Scene::new("stress", &ringer)?);
-        let verdict = run_course(&course)?;
-        println!("{verdict}");
-        verdict.judge(plan.writers, &course.scene.first_complaints())
+        let state = SharedState::new(plan, TestEnvironment::new("stress", &ringer)?);
+        let results = run_all(&state)?;
+        println!("{results}");
+        results.check(plan.writers, &state.environment.first_errors())
     })?;
     times.time("stress of hooks", || {
         let figures = hooks::run(plan, &ringer)?;
         println!("{figures}");
-        figures.judge()
+        figures.check()
     })
 }
 
-fn run_course(course: &Course<'_>) -> Result<Verdict, Failure> {
+fn run_all(state: &SharedState<'_>) -> Result<StressResults, Failure> {
     let start = Instant::now();
-    let over = start + course.plan.frame.limit;
+    let over = start + state.plan.common.limit;
     let wrote = thread::scope(|scope| {
-        let listeners: Vec<_> = course
+        let listeners: Vec<_> = state
             .plan
             .consumers()
-            .map(|(place, consumer)| scope.spawn(move || listener::run(course, place, consumer)))
+            .map(|(index, consumer)| scope.spawn(move || listener::run(state, index, consumer)))
             .collect();
-        let writers: Vec<_> = (0..course.plan.writers)
-            .map(|number| scope.spawn(move || writer::run(course, number, over)))
+        let writers: Vec<_> = (0..state.plan.writers)
+            .map(|number| scope.spawn(move || writer::run(state, number, over)))
             .collect();
         let wrote = join(writers);
         let took = start.elapsed();
-        course.end_writing();
+        state.end_writing();
         // Even when writing failed: the listeners end at the flag, and the scope waits for them anyway.
         join(listeners).and(wrote).map(|()| took)
     })?;
     for consumer in Consumer::ALL {
-        listener::drain(course, consumer)?;
+        listener::drain(state, consumer)?;
     }
-    Ok(Verdict::of(&course.ledger(), course.deaths(), wrote, start.elapsed()))
+    Ok(StressResults::of(&state.record(), state.process_failures(), wrote, start.elapsed()))
 }
 
 fn join(threads: Vec<thread::ScopedJoinHandle<'_, Result<(), Failure>>>) -> Result<(), Failure> {

@@ -6,8 +6,8 @@ use crate::killpoints;
 use crate::parts::{self, Missing};
 use crate::skips;
 use crate::step::{self, Step};
+use crate::step_times::StepTimes;
 use crate::stress;
-use crate::timetable::Timetable;
 
 /// Everything but benches: theirs are programs of their own, and running them as tests would measure
 /// for minutes and prove nothing.
@@ -15,7 +15,7 @@ const TARGETS: &[&str] = &["--lib", "--bins", "--tests", "--examples"];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let (missing, with_clients, arguments) = ours(arguments);
-    Timetable::around(|times| {
+    StepTimes::around(|times| {
         if with_clients { clients::test(missing, arguments, times) } else { all(missing, arguments, times) }
     })
 }
@@ -34,7 +34,7 @@ fn ours(mut arguments: &[String]) -> (Missing, bool, &[String]) {
     (missing, with_clients, arguments)
 }
 
-pub(crate) fn all(missing: Missing, arguments: &[String], times: &mut Timetable) -> Result<(), Failure> {
+pub(crate) fn all(missing: Missing, arguments: &[String], times: &mut StepTimes) -> Result<(), Failure> {
     parts::ensure(missing, times)?;
     let runner: &[&str] = if parts::succeeds(step::cargo(), &["nextest", "--version"]) {
         &["nextest", "run"]

@@ -1,15 +1,15 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::background::BackgroundProcess;
 use crate::failure::Failure;
-use crate::service::Service;
 
 /// Somebody who waits for a message, again before each that is sent: those who listen end with the first they get.
 pub(super) struct Audience {
     listen: Command,
     /// Where the FIFO is that it sleeps at.
     folder: PathBuf,
-    listener: Option<Service>,
+    listener: Option<BackgroundProcess>,
 }
 
 impl Audience {
@@ -23,8 +23,8 @@ impl Audience {
         if let Some(last) = self.listener.take() {
             last.finish();
         }
-        let listener = Service::spawn(&mut self.listen)?;
-        listener.settle(&self.folder)?;
+        let listener = BackgroundProcess::spawn(&mut self.listen)?;
+        listener.wait_until_asleep(&self.folder)?;
         self.listener = Some(listener);
         Ok(())
     }

@@ -6,13 +6,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::binary;
+use crate::environment::failed;
 use crate::failure::Failure;
-use crate::scene::failed;
 use crate::step::Step;
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 /// Compiles one of them, as hard as the shipped program is.
-pub(super) fn build(name: &str, times: &mut Timetable) -> Result<PathBuf, Failure> {
+pub(super) fn build(name: &str, times: &mut StepTimes) -> Result<PathBuf, Failure> {
     let folder = binary::artifacts()?.join("baseline");
     fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
     let program = folder.join(format!("{name}{EXE_SUFFIX}"));

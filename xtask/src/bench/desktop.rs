@@ -5,11 +5,11 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::background::{BackgroundProcess, START_TIMEOUT, until};
 use crate::bus::Bus;
+use crate::environment::{TestEnvironment, failed};
 use crate::failure::Failure;
 use crate::parts::{self, Part};
-use crate::scene::{Scene, failed};
-use crate::service::{PATIENCE, Service, until};
 
 const PURPOSE: &str = "a desktop to notify";
 
@@ -26,25 +26,25 @@ const DUNST: &str = "[global]\n[everything]\nsummary = *\nskip_display = true\nh
 /// Bus, screen and daemon in the order in which they have to end, and a command that notifies.
 pub(super) struct Desktop {
     pub(super) command: Command,
-    _daemon: Service,
-    _screen: Service,
+    _daemon: BackgroundProcess,
+    _screen: BackgroundProcess,
     _bus: Bus,
 }
 
-pub(super) fn start(scene: &Scene, text: &str) -> Result<Desktop, Failure> {
+pub(super) fn start(environment: &TestEnvironment, text: &str) -> Result<Desktop, Failure> {
     if let Some(part) = PARTS.iter().find(|part| !parts::is_here(part.program())) {
         return Err(Failure::unavailable(format!("{} is not here", part.program())));
     }
-    let folder = scene.path("desktop");
+    let folder = environment.path("desktop");
     fs::create_dir(&folder).map_err(|error| failed(&folder, &error))?;
-    let log = scene.path("desktop.log");
+    let log = environment.path("desktop.log");
     let bus = Bus::start(&folder, &log)?;
     let (screen, display) = start_screen()?;
     let settings = write(folder.join("dunstrc"), DUNST)?;
     let mut daemon = Command::new("dunst");
     daemon.arg("-conf").arg(settings).env("DISPLAY", display).env("DBUS_SESSION_BUS_ADDRESS", bus.address());
     daemon.env("HOME", &folder).env_remove("WAYLAND_DISPLAY");
-    let daemon = Service::start(&mut daemon, &log)?;
+    let daemon = BackgroundProcess::start(&mut daemon, &log)?;
     let mut command = Command::new("notify-send");
     command
         .arg("--app-name=worker-1")
@@ -54,7 +54,7 @@ pub(super) fn start(scene: &Scene, text: &str) -> Result<Desktop, Failure> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     };
-    if !until(PATIENCE, &mut greet) {
+    if !until(START_TIMEOUT, &mut greet) {
         let log = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
         return Err(Failure::unavailable(format!("no notification daemon came up: {}", log.trim())));
     }
@@ -62,11 +62,11 @@ pub(super) fn start(scene: &Scene, text: &str) -> Result<Desktop, Failure> {
 }
 
 /// It chooses a number that is free and says which.
-fn start_screen() -> Result<(Service, String), Failure> {
+fn start_screen() -> Result<(BackgroundProcess, String), Failure> {
     let mut screen = Command::new("Xvfb");
     screen.args(["-displayfd", "1", "-screen", "0", "640x480x24", "-nolisten", "tcp"]);
     let mut screen =
-        Service::spawn(screen.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()))?;
+        BackgroundProcess::spawn(screen.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()))?;
     let mut number = String::new();
     if let Some(stdout) = screen.child().stdout.take() {
         // It ends when it cannot start, and then there is no line.

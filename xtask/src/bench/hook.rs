@@ -7,9 +7,9 @@ use super::baseline;
 use super::measure::{Contender, Rounds, interleave, table};
 use super::options::Options;
 use crate::binary::{self, Profile};
+use crate::environment::{TestEnvironment, failed};
 use crate::failure::Failure;
-use crate::scene::{Scene, failed};
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 const ROUNDS: Rounds = Rounds { warm_ups: 20, measured: 400, pause: Duration::ZERO };
 
@@ -19,17 +19,18 @@ const INPUTS: &str = "crates/agents/tests/fixtures/hooks";
 /// What an agent pays for every tool call, and a status bar for every look, against a program that does nothing.
 ///
 /// The agent works already and nothing waits for it, as in all but a few calls of a day, so nothing is written.
-pub(crate) fn run(_: &Options, times: &mut Timetable) -> Result<(), Failure> {
+pub(crate) fn run(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     let ringer = binary::ringer(Profile::Dist, times)?;
     let empty = baseline::build("empty", times)?;
-    let scene = Scene::new("bench-hook", &ringer)?;
-    let prompt = recorded(&scene, "UserPromptSubmit", "claude_UserPromptSubmit")?;
-    let tool = recorded(&scene, "PostToolUse", "claude_PostToolUse_Bash")?;
+    let environment = TestEnvironment::new("bench-hook", &ringer)?;
+    let prompt = recorded(&environment, "UserPromptSubmit", "claude_UserPromptSubmit")?;
+    let tool = recorded(&environment, "PostToolUse", "claude_PostToolUse_Bash")?;
     times.time("hook", || {
-        begin_turn(&scene, &prompt)?;
+        begin_turn(&environment, &prompt)?;
         let contenders = vec![
-            Contender::new("`ringer hook claude PostToolUse`", hook(&scene, "PostToolUse")).reading(&tool),
-            Contender::new("`ringer statusline tmux`", scene.ringer(["statusline", "tmux"])),
+            Contender::new("`ringer hook claude PostToolUse`", hook(&environment, "PostToolUse"))
+                .reading(&tool),
+            Contender::new("`ringer statusline tmux`", environment.ringer(["statusline", "tmux"])),
             Contender::new("empty Rust program", Command::new(empty)).reading(&tool),
         ];
         let samples = interleave(contenders, ROUNDS)?;
@@ -39,32 +40,32 @@ pub(crate) fn run(_: &Options, times: &mut Timetable) -> Result<(), Failure> {
     })
 }
 
-fn hook(scene: &Scene, event: &str) -> Command {
-    scene.ringer(["hook", "claude", event])
+fn hook(environment: &TestEnvironment, event: &str) -> Command {
+    environment.ringer(["hook", "claude", event])
 }
 
 /// A recorded input, in the scene's repository.
-fn recorded(scene: &Scene, event: &str, name: &str) -> Result<std::path::PathBuf, Failure> {
+fn recorded(environment: &TestEnvironment, event: &str, name: &str) -> Result<std::path::PathBuf, Failure> {
     let from = Path::new(INPUTS).join(format!("{name}.json"));
     let text = fs::read_to_string(&from).map_err(|error| failed(&from, &error))?;
-    let here = scene.repository().display().to_string();
-    let to = scene.path(event);
+    let here = environment.repository().display().to_string();
+    let to = environment.path(event);
     fs::write(&to, text.replace(concat!("/home", "/user/project"), &here))
         .map_err(|error| failed(&to, &error))?;
     Ok(to)
 }
 
 /// Lets the agent be known, and at work.
-fn begin_turn(scene: &Scene, prompt: &Path) -> Result<(), Failure> {
+fn begin_turn(environment: &TestEnvironment, prompt: &Path) -> Result<(), Failure> {
     let input = File::open(prompt).map_err(|error| failed(prompt, &error))?;
-    let status = hook(scene, "UserPromptSubmit")
+    let status = hook(environment, "UserPromptSubmit")
         .stdin(input)
         .stdout(Stdio::null())
         .status()
         .map_err(|error| Failure::io("ringer hook", &error))?;
-    let log = scene.home().join("hooks.log");
+    let log = environment.home().join("hooks.log");
     // It ends well whatever happens; what happened is in its log.
-    if status.success() && scene.home().join("ringer.db").exists() && !log.exists() {
+    if status.success() && environment.home().join("ringer.db").exists() && !log.exists() {
         return Ok(());
     }
     let why = fs::read_to_string(&log).unwrap_or_default();

@@ -3,15 +3,15 @@ use std::thread;
 use std::time::Duration;
 
 use crate::asleep::Activity;
+use crate::background::BackgroundProcess;
+use crate::environment::TestEnvironment;
 use crate::failure::Failure;
-use crate::scene::Scene;
-use crate::service::Service;
 
 /// A listener that waits and has nothing to do: how often is it woken?
-pub(super) fn run(scene: &Scene, watched: Duration) -> Result<(), Failure> {
-    let mut command = scene.ringer(["listen", "--as", "idle", "--from-now"]);
-    let listener = Service::spawn(command.stdout(Stdio::null()).stderr(Stdio::null()))?;
-    listener.settle(&scene.home())?;
+pub(super) fn run(environment: &TestEnvironment, watched: Duration) -> Result<(), Failure> {
+    let mut command = environment.ringer(["listen", "--as", "idle", "--from-now"]);
+    let listener = BackgroundProcess::spawn(command.stdout(Stdio::null()).stderr(Stdio::null()))?;
+    listener.wait_until_asleep(&environment.home())?;
     let look = || {
         Activity::of(listener.pid()).ok_or_else(|| Failure::complaints("the waiting listener ended".into()))
     };

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::environment::failed;
 use crate::failure::Failure;
-use crate::scene::failed;
 
 /// A command line under its name in the table.
 pub(crate) struct Contender {

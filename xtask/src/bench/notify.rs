@@ -8,12 +8,12 @@ use super::measure::{Contender, Rounds, interleave, table};
 use super::options::Options;
 use super::shell::Shell;
 use super::{baseline, desktop, idle, redis, wake};
+use crate::background::{BackgroundProcess, START_TIMEOUT, until};
 use crate::binary::{self, Profile};
+use crate::environment::{TestEnvironment, failed};
 use crate::failure::Failure;
 use crate::parts;
-use crate::scene::{Scene, failed};
-use crate::service::{PATIENCE, Service, until};
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 /// What everybody sends.
 const TEXT: &str =
@@ -23,7 +23,7 @@ const TEXT: &str =
 const STALLS: Rounds = Rounds { warm_ups: 0, measured: 5, pause: Duration::from_millis(5) };
 
 /// Sending a message and being woken by one, whole processes, as shipped, against what else one could use.
-pub(crate) fn run(options: &Options, times: &mut Timetable) -> Result<(), Failure> {
+pub(crate) fn run(options: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     let rivals = redis::PARTS.into_iter().chain(desktop::PARTS);
     if let Err(failure) = parts::ensure_these(&rivals.collect::<Vec<_>>(), options.missing, times) {
         eprintln!("{failure}\ngoing on without them");
@@ -32,28 +32,30 @@ pub(crate) fn run(options: &Options, times: &mut Timetable) -> Result<(), Failur
     let empty = baseline::build("empty", times)?;
     let append = baseline::build("append", times)?;
     let fifo = baseline::build("fifo", times)?;
-    let scene = Scene::new("bench", &ringer)?;
-    println!("All on one file system ({}), in turn.\n", file_system(scene.root()));
-    times.time("notify", || send(&scene, &empty, &append, options.rounds()))?;
-    times.time("stalls", || send_to_the_dead(&scene, &append))?;
-    times.time("wake-up", || wake::run(&scene, &fifo, TEXT, options.measured))?;
-    times.time("idle", || idle::run(&scene, options.idle))
+    let environment = TestEnvironment::new("bench", &ringer)?;
+    println!("All on one file system ({}), in turn.\n", file_system(environment.root()));
+    times.time("notify", || send(&environment, &empty, &append, options.rounds()))?;
+    times.time("stalls", || send_to_the_dead(&environment, &append))?;
+    times.time("wake-up", || wake::run(&environment, &fifo, TEXT, options.measured))?;
+    times.time("idle", || idle::run(&environment, options.idle))
 }
 
-fn send(scene: &Scene, empty: &Path, append: &Path, rounds: Rounds) -> Result<(), Failure> {
+fn send(environment: &TestEnvironment, empty: &Path, append: &Path, rounds: Rounds) -> Result<(), Failure> {
     let mut contenders = vec![];
-    let hub_home = scene.path("home-hub");
-    let _hub = hub(scene, &hub_home)?;
-    contenders.push(Contender::new("`ringer notify`, a hub runs¹", notify(scene, &hub_home)));
-    contenders.push(Contender::new("`ringer notify`, alone", notify(scene, &scene.path("home-alone"))));
-    let heard = scene.path("home-heard");
-    let mut audience = Audience::new(scene.ringer_at(&heard, ["listen", "--timeout", "20"]), heard.clone());
+    let hub_home = environment.path("home-hub");
+    let _hub = hub(environment, &hub_home)?;
+    contenders.push(Contender::new("`ringer notify`, a hub runs¹", notify(environment, &hub_home)));
+    contenders
+        .push(Contender::new("`ringer notify`, alone", notify(environment, &environment.path("home-alone"))));
+    let heard = environment.path("home-heard");
+    let mut audience =
+        Audience::new(environment.ringer_at(&heard, ["listen", "--timeout", "20"]), heard.clone());
     contenders.push(
-        Contender::new("`ringer notify`, a listener waits", notify(scene, &heard))
+        Contender::new("`ringer notify`, a listener waits", notify(environment, &heard))
             .after(move || audience.assemble()),
     );
-    contenders.extend(shell_contenders(scene)?);
-    let _desktop = match desktop::start(scene, TEXT) {
+    contenders.extend(shell_contenders(environment)?);
+    let _desktop = match desktop::start(environment, TEXT) {
         Ok(mut desktop) => {
             let command = std::mem::replace(&mut desktop.command, Command::new("true"));
             contenders.push(Contender::new("`notify-send`, to dunst that shows nothing²", command));
@@ -61,7 +63,7 @@ fn send(scene: &Scene, empty: &Path, append: &Path, rounds: Rounds) -> Result<()
         }
         Err(failure) => left_out("notify-send", &failure),
     };
-    let _server = match redis::start(scene, TEXT) {
+    let _server = match redis::start(environment, TEXT) {
         Ok((server, command)) => {
             contenders.push(Contender::new("`redis-cli XADD`, appendfsync always", command));
             Some(server)
@@ -69,15 +71,16 @@ fn send(scene: &Scene, empty: &Path, append: &Path, rounds: Rounds) -> Result<()
         Err(failure) => left_out("redis-cli XADD", &failure),
     };
     contenders.push(Contender::new("empty Rust program²", Command::new(empty)));
-    contenders.push(Contender::new("append and fdatasync", append_to(append, &scene.path("appended"))));
+    contenders.push(Contender::new("append and fdatasync", append_to(append, &environment.path("appended"))));
     let samples = interleave(contenders, rounds)?;
     println!("{}", table(&format!("send ({} runs each, interleaved)", rounds.measured), &samples));
     println!("¹ It remembers them and shows nothing. ² Not durable.\n");
     Ok(())
 }
 
-fn shell_contenders(scene: &Scene) -> Result<Vec<Contender>, Failure> {
-    let (heard, unheard) = (Shell::new(scene, "shell-heard")?, Shell::new(scene, "shell-unheard")?);
+fn shell_contenders(environment: &TestEnvironment) -> Result<Vec<Contender>, Failure> {
+    let (heard, unheard) =
+        (Shell::new(environment, "shell-heard")?, Shell::new(environment, "shell-unheard")?);
     let mut audience = Audience::new(heard.listen(), heard.folder());
     Ok(vec![
         Contender::new("bash `notify.sh`, a listener waits²", heard.notify(TEXT))
@@ -87,19 +90,19 @@ fn shell_contenders(scene: &Scene) -> Result<Vec<Contender>, Failure> {
 }
 
 /// After a listener was killed: its doorbell hangs there, and nobody answers.
-fn send_to_the_dead(scene: &Scene, append: &Path) -> Result<(), Failure> {
-    let home = scene.path("home-dead");
-    let mut listen = scene.ringer_at(&home, ["listen"]);
-    let listener = Service::spawn(listen.stdout(Stdio::null()).stderr(Stdio::null()))?;
-    listener.settle(&home)?;
+fn send_to_the_dead(environment: &TestEnvironment, append: &Path) -> Result<(), Failure> {
+    let home = environment.path("home-dead");
+    let mut listen = environment.ringer_at(&home, ["listen"]);
+    let listener = BackgroundProcess::spawn(listen.stdout(Stdio::null()).stderr(Stdio::null()))?;
+    listener.wait_until_asleep(&home)?;
     // Dropping it kills it.
     drop(listener);
-    let shell = Shell::new(scene, "shell-dead")?;
+    let shell = Shell::new(environment, "shell-dead")?;
     shell.abandon()?;
     let contenders = vec![
-        Contender::new("`ringer notify`", notify(scene, &home)),
+        Contender::new("`ringer notify`", notify(environment, &home)),
         Contender::new("bash `notify.sh`", shell.notify(TEXT)),
-        Contender::new("append and fdatasync", append_to(append, &scene.path("appended"))),
+        Contender::new("append and fdatasync", append_to(append, &environment.path("appended"))),
     ];
     let samples = interleave(contenders, STALLS)?;
     println!(
@@ -110,21 +113,21 @@ fn send_to_the_dead(scene: &Scene, append: &Path) -> Result<(), Failure> {
 }
 
 /// A real hub, with nothing to show on.
-fn hub(scene: &Scene, home: &Path) -> Result<Service, Failure> {
-    let settings = scene.path("config.toml");
+fn hub(environment: &TestEnvironment, home: &Path) -> Result<BackgroundProcess, Failure> {
+    let settings = environment.path("config.toml");
     fs::write(&settings, "[notify]\npopup = \"off\"\n").map_err(|error| failed(&settings, &error))?;
-    let mut command = scene.ringer_at(home, ["hub", "start", "--foreground"]);
-    command.env("RINGER_CONFIG", &settings).env("XDG_RUNTIME_DIR", scene.root());
-    let hub = Service::start(&mut command, &scene.path("hub.log"))?;
+    let mut command = environment.ringer_at(home, ["hub", "start", "--foreground"]);
+    command.env("RINGER_CONFIG", &settings).env("XDG_RUNTIME_DIR", environment.root());
+    let hub = BackgroundProcess::start(&mut command, &environment.path("hub.log"))?;
     // It says where it is once it takes messages.
-    if until(PATIENCE, || home.join("hub.json").exists()) {
+    if until(START_TIMEOUT, || home.join("hub.json").exists()) {
         return Ok(hub);
     }
     Err(Failure::complaints("the hub did not come up".to_owned()))
 }
 
-fn notify(scene: &Scene, home: &Path) -> Command {
-    scene.ringer_at(home, ["notify", "--from", "worker-1", TEXT])
+fn notify(environment: &TestEnvironment, home: &Path) -> Command {
+    environment.ringer_at(home, ["notify", "--from", "worker-1", TEXT])
 }
 
 fn append_to(append: &Path, file: &Path) -> Command {

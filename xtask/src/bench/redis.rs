@@ -3,10 +3,10 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 
+use crate::background::{BackgroundProcess, START_TIMEOUT, until};
+use crate::environment::{TestEnvironment, failed};
 use crate::failure::Failure;
 use crate::parts::{self, Part};
-use crate::scene::{Scene, failed};
-use crate::service::{PATIENCE, Service, until};
 
 pub(super) const PARTS: [Part; 2] = [
     Part::new("redis-server", "redis-server", "a durable message of somebody else"),
@@ -14,18 +14,21 @@ pub(super) const PARTS: [Part; 2] = [
 ];
 
 /// The server, and a command that adds a message to it.
-pub(super) fn start(scene: &Scene, text: &str) -> Result<(Service, Command), Failure> {
+pub(super) fn start(
+    environment: &TestEnvironment,
+    text: &str,
+) -> Result<(BackgroundProcess, Command), Failure> {
     if let Some(part) = PARTS.iter().find(|part| !parts::is_here(part.program())) {
         return Err(Failure::unavailable(format!("{} is not here", part.program())));
     }
-    let folder = scene.path("redis");
+    let folder = environment.path("redis");
     std::fs::create_dir(&folder).map_err(|error| failed(&folder, &error))?;
     let port = free_port()?.to_string();
     let mut server = Command::new("redis-server");
     server.args(["--port", &port, "--bind", "127.0.0.1", "--save", ""]);
     server.args(["--appendonly", "yes", "--appendfsync", "always", "--dir"]).arg(&folder);
-    let service = Service::start(&mut server, &scene.path("redis.log"))?;
-    if !until(PATIENCE, || parts::succeeds("redis-cli", &["-p", &port, "-e", "ping"])) {
+    let service = BackgroundProcess::start(&mut server, &environment.path("redis.log"))?;
+    if !until(START_TIMEOUT, || parts::succeeds("redis-cli", &["-p", &port, "-e", "ping"])) {
         return Err(Failure::unavailable("redis-server does not answer".into()));
     }
     let mut command = Command::new("redis-cli");

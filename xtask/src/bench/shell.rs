@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::baseline;
+use crate::environment::{TestEnvironment, failed};
 use crate::failure::Failure;
-use crate::scene::{Scene, failed};
 
 /// Its queue and its FIFO are in a folder of their own.
 pub(super) struct Shell {
@@ -16,8 +16,8 @@ pub(super) struct Shell {
 }
 
 impl Shell {
-    pub(super) fn new(scene: &Scene, name: &str) -> Result<Self, Failure> {
-        let folder = scene.path(name);
+    pub(super) fn new(environment: &TestEnvironment, name: &str) -> Result<Self, Failure> {
+        let folder = environment.path(name);
         fs::create_dir(&folder).map_err(|error| failed(&folder, &error))?;
         Ok(Self { folder, notify: baseline::script("notify.sh")?, listen: baseline::script("listen.sh")? })
     }

@@ -6,12 +6,12 @@ use super::baseline;
 use super::measure::{Contender, Rounds, interleave, table};
 use crate::binary::{self, Profile};
 use crate::failure::Failure;
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 const ROUNDS: Rounds = Rounds { warm_ups: 20, measured: 1000, pause: Duration::ZERO };
 
 /// Whole-process start-up: `ringer --version` as it is shipped, against a program that does nothing.
-pub(crate) fn run(_: &Options, times: &mut Timetable) -> Result<(), Failure> {
+pub(crate) fn run(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     let ringer = binary::ringer(Profile::Dist, times)?;
     let empty = baseline::build("empty", times)?;
     let mut version = Command::new(ringer);

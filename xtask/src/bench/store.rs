@@ -8,7 +8,7 @@ use crate::binary;
 use crate::failure::Failure;
 use crate::parts::{Part, ensure_these};
 use crate::step::Step;
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 /// How many notifications are in the store.
 const STORED: [u64; 4] = [10, 1_000, 100_000, 1_000_000];
@@ -23,7 +23,7 @@ const VALGRIND: Part = Part::new("valgrind", "valgrind", "so the instructions of
 
 /// What an operation on the store costs, in instructions, the same on every machine: with the operations less without
 /// them. Never a failure; what is above the bar says so.
-pub(crate) fn run(options: &Options, times: &mut Timetable) -> Result<(), Failure> {
+pub(crate) fn run(options: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     ensure_these(&[VALGRIND], options.missing, times)?;
     let program = build(times)?;
     times.time("store", || {
@@ -40,7 +40,7 @@ pub(crate) fn run(options: &Options, times: &mut Timetable) -> Result<(), Failur
     })
 }
 
-fn build(times: &mut Timetable) -> Result<PathBuf, Failure> {
+fn build(times: &mut StepTimes) -> Result<PathBuf, Failure> {
     Step::cargo("build", &["build", "--release", "-p", "ringer-core", "--example", "store_cost"])
         .run(times)?;
     Ok(binary::artifacts()?.join("release").join("examples").join(format!("store_cost{EXE_SUFFIX}")))

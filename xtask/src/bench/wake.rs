@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::measure::{Samples, order, table};
 use super::shell::{Shell, make_fifo};
+use crate::background::BackgroundProcess;
+use crate::environment::TestEnvironment;
 use crate::failure::Failure;
-use crate::scene::Scene;
-use crate::service::Service;
 
 const WARM_UPS: usize = 5;
 
@@ -30,13 +30,13 @@ impl Pair {
 
     /// From before the start of the one to the other's line on its pipe.
     fn run(&mut self) -> Result<Duration, Failure> {
-        let mut waiter = Service::spawn(&mut self.wait)?;
+        let mut waiter = BackgroundProcess::spawn(&mut self.wait)?;
         let stdout = waiter.child().stdout.take();
         let mut stdout = BufReader::new(stdout.ok_or_else(|| Failure::complaints("no pipe".into()))?);
-        waiter.settle(&self.folder)?;
+        waiter.wait_until_asleep(&self.folder)?;
         let mut line = String::new();
         let start = Instant::now();
-        let waker = Service::spawn(&mut self.wake)?;
+        let waker = BackgroundProcess::spawn(&mut self.wake)?;
         let read = stdout.read_line(&mut line);
         let took = start.elapsed();
         waker.finish();
@@ -50,22 +50,27 @@ impl Pair {
 }
 
 /// Message sent → listener has printed it, against a byte through a FIFO between two processes.
-pub(super) fn run(scene: &Scene, fifo: &Path, text: &str, rounds: usize) -> Result<(), Failure> {
-    let shell = Shell::new(scene, "shell-wake")?;
-    let bell = scene.path("baseline.fifo");
+pub(super) fn run(
+    environment: &TestEnvironment,
+    fifo: &Path,
+    text: &str,
+    rounds: usize,
+) -> Result<(), Failure> {
+    let shell = Shell::new(environment, "shell-wake")?;
+    let bell = environment.path("baseline.fifo");
     make_fifo(&bell)?;
     let of_fifo = |verb: &str| {
         let mut command = Command::new(fifo);
         command.arg(verb).arg(&bell);
         command
     };
-    let home = scene.path("home-wake");
-    let listen = scene.ringer_at(&home, ["listen", "--timeout", "20"]);
-    let notify = scene.ringer_at(&home, ["notify", "--from", "worker-1", text]);
+    let home = environment.path("home-wake");
+    let listen = environment.ringer_at(&home, ["listen", "--timeout", "20"]);
+    let notify = environment.ringer_at(&home, ["notify", "--from", "worker-1", text]);
     let mut pairs = [
         Pair::new("`ringer notify` → `ringer listen`", listen, notify, home),
         Pair::new("bash `notify.sh` → `listen.sh`", shell.listen(), shell.notify(text), shell.folder()),
-        Pair::new("FIFO write → read", of_fifo("wait"), of_fifo("ring"), scene.root().to_owned()),
+        Pair::new("FIFO write → read", of_fifo("wait"), of_fifo("ring"), environment.root().to_owned()),
     ];
     let mut durations: Vec<Vec<Duration>> = pairs.iter().map(|_| Vec::with_capacity(rounds)).collect();
     for round in 0..WARM_UPS + rounds {

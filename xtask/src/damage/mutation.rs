@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::chance::Chance;
+use crate::random::Random;
 
 /// SQLite's.
 const PAGE: usize = 4096;
@@ -12,34 +12,34 @@ const NOISE: usize = 600;
 const FLIPS: usize = 8;
 
 /// Damages some bytes. Gives what was done, in words.
-pub(super) fn mutate(bytes: &mut Vec<u8>, chance: &mut Chance) -> String {
-    match chance.below(7) {
+pub(super) fn mutate(bytes: &mut Vec<u8>, random: &mut Random) -> String {
+    match random.below(7) {
         0 => {
-            let length = below(chance, bytes.len());
+            let length = below(random, bytes.len());
             bytes.truncate(length);
             format!("cut at {length}")
         }
         1 => {
-            let page = below(chance, bytes.len() / PAGE + 1) * PAGE;
+            let page = below(random, bytes.len() / PAGE + 1) * PAGE;
             let end = (page + PAGE).min(bytes.len());
             bytes[page..end].fill(0);
             format!("zeroed {page}..{end}")
         }
         2 => {
-            let start = below(chance, bytes.len());
-            let end = (start + 1 + below(chance, NOISE)).min(bytes.len());
-            bytes[start..end].fill_with(|| byte(chance));
+            let start = below(random, bytes.len());
+            let end = (start + 1 + below(random, NOISE)).min(bytes.len());
+            bytes[start..end].fill_with(|| byte(random));
             format!("noise in {start}..{end}")
         }
         3 => {
-            let length = 1 + below(chance, NOISE);
-            bytes.extend((0..length).map(|_| byte(chance)));
+            let length = 1 + below(random, NOISE);
+            bytes.extend((0..length).map(|_| byte(random)));
             format!("{length} bytes added")
         }
         _ => {
             let mut done = "flipped".to_owned();
-            for _ in 0..=below(chance, FLIPS) {
-                let (at, bit) = (below(chance, bytes.len()), 1_u8 << chance.below(8));
+            for _ in 0..=below(random, FLIPS) {
+                let (at, bit) = (below(random, bytes.len()), 1_u8 << random.below(8));
                 if let Some(byte) = bytes.get_mut(at) {
                     *byte ^= bit;
                     // A String takes everything.
@@ -51,24 +51,24 @@ pub(super) fn mutate(bytes: &mut Vec<u8>, chance: &mut Chance) -> String {
     }
 }
 
-fn below(chance: &mut Chance, end: usize) -> usize {
-    usize::try_from(chance.below(end as u64)).unwrap_or(0)
+fn below(random: &mut Random, end: usize) -> usize {
+    usize::try_from(random.below(end as u64)).unwrap_or(0)
 }
 
-fn byte(chance: &mut Chance) -> u8 {
-    chance.number().to_le_bytes()[0]
+fn byte(random: &mut Random) -> u8 {
+    random.number().to_le_bytes()[0]
 }
 
 #[cfg(test)]
 mod tests {
     use super::mutate;
-    use crate::chance::Chance;
+    use crate::random::Random;
 
     #[test]
     fn the_same_round_does_the_same_and_also_to_an_empty_file() {
         let damaged = |length: usize, round: u64| {
             let mut bytes = vec![b'x'; length];
-            let done = mutate(&mut bytes, &mut Chance::new(1, round));
+            let done = mutate(&mut bytes, &mut Random::new(1, round));
             (bytes, done)
         };
         let mut changed = 0;

@@ -5,14 +5,15 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::mutation::mutate;
-use super::template::{Answer, Hub, PATIENCE, Template};
-use crate::chance::Chance;
+use super::template::{Answer, COMMAND_TIMEOUT, Hub, Template};
+use crate::background::until;
+use crate::environment::failed;
 use crate::failure::Failure;
 use crate::hubs;
-use crate::json::Value;
-use crate::scene::failed;
-use crate::service::until;
+use crate::random::Random;
 
 /// The files that matter most; in two rounds of three it is one of them.
 const DATABASES: [&str; 4] = ["ringer.db", "ringer.db-wal", "hub.db", "hub.db-wal"];
@@ -20,7 +21,7 @@ const DATABASES: [&str; 4] = ["ringer.db", "ringer.db-wal", "hub.db", "hub.db-wa
 /// The commands of a round that may start a hub.
 const MAX_HUBS: usize = 6;
 /// For a process to go that has ended.
-const A_MOMENT: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What comes first after the damage.
 const FIRST: [&[&str]; 8] = [
@@ -41,25 +42,25 @@ pub(super) struct Outcome {
     pub(super) with_hub: bool,
     pub(super) was_told: bool,
     pub(super) has_lost_messages: bool,
-    /// What was not survived.
+    /// The problem, if there was one.
     pub(super) complaint: Option<String>,
 }
 
-pub(super) fn play(template: &Template, seed: u64, number: u64) -> Result<Outcome, Failure> {
-    let mut chance = Chance::new(seed, number);
+pub(super) fn run(template: &Template, seed: u64, number: u64) -> Result<Outcome, Failure> {
+    let mut random = Random::new(seed, number);
     template.restore()?;
-    let with_hub = chance.one_in(2);
+    let with_hub = random.one_in(2);
     if with_hub {
         template.ask(Hub::MayStart, &["notify", "--from", "tester", "before"])?;
-        if !template.settles() {
+        if !template.wait_until_idle() {
             return Err(Failure::complaints("the hub did not come to rest before any damage".into()));
         }
     }
-    let victim = victim(template, with_hub, &mut chance);
-    let what = damage(&victim, &mut chance)?;
+    let victim = choose_file(template, with_hub, &mut random);
+    let what = damage(&victim, &mut random)?;
     let mut round = Round { template, told: HashSet::new(), has_lost_messages: false };
-    let first = chance.pick(&FIRST).unwrap_or(FIRST[0]);
-    let complaint = round.survive(&victim, first)?;
+    let first = random.pick(&FIRST).unwrap_or(FIRST[0]);
+    let complaint = round.run_after_damage(&victim, first)?;
     template.end_hubs();
     let complaint = match complaint {
         Some(complaint) => Some(format!("{complaint}\n  its home: {}", template.keep(number)?.display())),
@@ -80,9 +81,9 @@ fn name(path: &Path) -> String {
 }
 
 /// Chooses a file.
-fn victim(template: &Template, with_hub: bool, chance: &mut Chance) -> PathBuf {
-    if !chance.one_in(3) {
-        let database = chance.pick(&DATABASES).unwrap_or(DATABASES[0]);
+fn choose_file(template: &Template, with_hub: bool, random: &mut Random) -> PathBuf {
+    if !random.one_in(3) {
+        let database = random.pick(&DATABASES).unwrap_or(DATABASES[0]);
         return template.home().join(database);
     }
     let mut files = Vec::new();
@@ -91,7 +92,7 @@ fn victim(template: &Template, with_hub: bool, chance: &mut Chance) -> PathBuf {
     // That index is memory of the processes that have the database open, and no file that lasts.
     files.retain(|path| !(with_hub && name(path).ends_with("-shm")));
     files.sort();
-    let place = usize::try_from(chance.below(files.len() as u64)).unwrap_or(0);
+    let place = usize::try_from(random.below(files.len() as u64)).unwrap_or(0);
     files.swap_remove(place)
 }
 
@@ -106,13 +107,13 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// Damages a file: the very one that a hub has open, or another one that takes its place. Gives what was done, in words.
-fn damage(path: &Path, chance: &mut Chance) -> Result<String, Failure> {
+fn damage(path: &Path, random: &mut Random) -> Result<String, Failure> {
     let mut bytes = fs::read(path).unwrap_or_default();
-    let done = mutate(&mut bytes, chance);
+    let done = mutate(&mut bytes, random);
     // Processes hold a lock by the file that they have open, and a log belongs to its index: where only these are exchanged
     // under them, they cannot know.
     let may_be_replaced = ![".lock", "-wal"].iter().any(|ending| name(path).ends_with(ending));
-    let is_replaced = chance.one_in(4) && may_be_replaced;
+    let is_replaced = random.one_in(4) && may_be_replaced;
     let write = || -> std::io::Result<()> {
         if is_replaced {
             let aside = path.with_extension("other");
@@ -129,7 +130,7 @@ fn damage(path: &Path, chance: &mut Chance) -> Result<String, Failure> {
 
 struct Round<'a> {
     template: &'a Template,
-    /// What Ringer told of itself.
+    /// Ringer's notifications about itself.
     told: HashSet<String>,
     has_lost_messages: bool,
 }
@@ -138,9 +139,9 @@ struct Round<'a> {
 type Complaint = Option<String>;
 
 impl Round<'_> {
-    fn survive(&mut self, victim: &Path, first: &[&str]) -> Result<Complaint, Failure> {
+    fn run_after_damage(&mut self, victim: &Path, first: &[&str]) -> Result<Complaint, Failure> {
         let answer = self.template.ask(Hub::MayStart, first)?;
-        if let Some(complaint) = is_decent(first, &answer) {
+        if let Some(complaint) = check_answer(first, &answer) {
             return Ok(Some(complaint));
         }
         for text in ["the one", "another one"] {
@@ -163,10 +164,10 @@ impl Round<'_> {
         let mut is_heard = false;
         for _ in 0..5 {
             let heard = self.template.ask(Hub::MayStart, &["listen", "--timeout", "0"])?;
-            if let Some(complaint) = is_decent(&["listen"], &heard) {
+            if let Some(complaint) = check_answer(&["listen"], &heard) {
                 return Ok(Some(complaint));
             }
-            is_heard |= heard.lines().iter().any(|line| line.text("msg") == Some(text));
+            is_heard |= heard.lines().iter().any(|line| line["msg"] == *text);
             if is_heard {
                 break;
             }
@@ -174,16 +175,16 @@ impl Round<'_> {
         if !is_heard {
             return Ok(Some(format!("{text}: acknowledged and not heard")));
         }
-        if !self.template.settles() {
+        if !self.template.wait_until_idle() {
             let status = self.template.ask(Hub::Stays, &["hub", "status"])?;
             let said = String::from_utf8_lossy(&status.ending.output).into_owned();
             return Ok(Some(format!("the hub does not come to rest: {said} {}", status.words)));
         }
         let mut last = String::new();
-        let is_listed = until(PATIENCE, || match self.list() {
+        let is_listed = until(COMMAND_TIMEOUT, || match self.list() {
             Ok(rows) => {
                 last = format!("{} rows", rows.len());
-                rows.iter().any(|row| row.text("body") == Some(text))
+                rows.iter().any(|row| row["body"] == *text)
             }
             Err(words) => {
                 last = words;
@@ -200,7 +201,7 @@ impl Round<'_> {
         let words = ["list", "--json", "--limit", "1000"];
         let answer = self.template.ask(Hub::MayStart, &words).map_err(|failure| failure.to_string())?;
         match answer.json() {
-            Some(Value::List(rows)) => Ok(rows),
+            Some(Value::Array(rows)) => Ok(rows),
             _ => Err(answer.words),
         }
     }
@@ -212,7 +213,7 @@ impl Round<'_> {
         };
         let mut here = HashSet::new();
         for row in &rows {
-            let (title, body) = (row.text("title").unwrap_or(""), row.text("body").unwrap_or(""));
+            let (title, body) = (row["title"].as_str().unwrap_or(""), row["body"].as_str().unwrap_or(""));
             if title.starts_with("Ringer: ") && !here.insert(format!("{title}: {body}")) {
                 return Some(format!("told twice: {title}: {body}"));
             }
@@ -228,7 +229,7 @@ impl Round<'_> {
             if !stopped.ending.is_success() {
                 return Ok(Some(format!("hub stop: {}: {}", stopped.ending.status(), stopped.words)));
             }
-            if until(A_MOMENT, || hubs::of(&self.template.home()).is_empty()) {
+            if until(EXIT_TIMEOUT, || hubs::of(&self.template.home()).is_empty()) {
                 return Ok(None);
             }
         }
@@ -242,7 +243,7 @@ impl Round<'_> {
             return Ok(Some(format!("log: {}: {}", log.ending.status(), log.words)));
         }
         let lines = log.lines();
-        let messages: HashSet<&str> = lines.iter().filter_map(|line| line.text("msg")).collect();
+        let messages: HashSet<&str> = lines.iter().filter_map(|line| line["msg"].as_str()).collect();
         let missing = |all: Vec<String>, found: &HashSet<&str>| {
             all.into_iter().filter(|text| !found.contains(text.as_str())).count()
         };
@@ -258,7 +259,7 @@ impl Round<'_> {
                 Ok(rows) => rows,
                 Err(words) => return Ok(Some(format!("list: {words}"))),
             };
-            let bodies = rows.iter().filter_map(|row| row.text("body")).collect();
+            let bodies = rows.iter().filter_map(|row| row["body"].as_str()).collect();
             let lost = missing(Template::listed(), &bodies);
             if lost > 0 {
                 return Ok(Some(format!("{lost} notifications are missing in the list")));
@@ -269,7 +270,7 @@ impl Round<'_> {
 }
 
 /// Whether a command ended by itself, in time, and said why where it failed.
-fn is_decent(arguments: &[&str], Answer { ending, words }: &Answer) -> Complaint {
+fn check_answer(arguments: &[&str], Answer { ending, words }: &Answer) -> Complaint {
     let name = arguments[0];
     if ending.overran {
         return Some(format!("{name} hangs"));

@@ -4,16 +4,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::background::until;
 use crate::binary;
-use crate::ending::Ending;
+use crate::codex::turn_ended;
+use crate::environment::{TestEnvironment, copy_folder, failed};
 use crate::failure::Failure;
 use crate::hubs;
-use crate::json::{self, Value};
-use crate::scene::{Scene, copy_folder, failed};
-use crate::service::until;
+use crate::process_result::ProcessResult;
 
 /// For every command. None of them waits for more than the write lock, which takes five seconds.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Messages that a hub has shown, and those after it had ended.
 const SHOWN: u32 = 40;
@@ -25,12 +27,12 @@ const SETTINGS: &str = "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n";
 
 /// A home with something in every file, and a copy of it from which each round starts.
 pub(super) struct Template {
-    scene: Scene,
+    environment: TestEnvironment,
 }
 
 /// What a command gave.
 pub(super) struct Answer {
-    pub(super) ending: Ending,
+    pub(super) ending: ProcessResult,
     /// What it said on standard error.
     pub(super) words: String,
 }
@@ -38,12 +40,13 @@ pub(super) struct Answer {
 impl Answer {
     /// One JSON value.
     pub(super) fn json(&self) -> Option<Value> {
-        json::parse(&String::from_utf8_lossy(&self.ending.output))
+        serde_json::from_slice(&self.ending.output).ok()
     }
 
     /// The JSON values, one in each line.
     pub(super) fn lines(&self) -> Vec<Value> {
-        String::from_utf8_lossy(&self.ending.output).lines().filter_map(json::parse).collect()
+        let lines = self.ending.output.split(|byte| *byte == b'\n');
+        lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }
 }
 
@@ -56,13 +59,13 @@ pub(super) enum Hub {
 
 impl Template {
     pub(super) fn new(worker: u64, ringer: &Path) -> Result<Self, Failure> {
-        let template = Self { scene: Scene::in_memory(&format!("damage-{worker}"), ringer)? };
+        let template = Self { environment: TestEnvironment::in_memory(&format!("damage-{worker}"), ringer)? };
         let (run, config) = (template.run(), template.config());
         DirBuilder::new().mode(0o700).create(&run).map_err(|error| failed(&run, &error))?;
         fs::write(&config, SETTINGS).map_err(|error| failed(&config, &error))?;
         template.fill()?;
-        copy_folder(&template.scene.home(), &template.scene.path("pristine-home"))?;
-        copy_folder(&run, &template.scene.path("pristine-run"))?;
+        copy_folder(&template.environment.home(), &template.environment.path("pristine-home"))?;
+        copy_folder(&run, &template.environment.path("pristine-run"))?;
         Ok(template)
     }
 
@@ -73,7 +76,7 @@ impl Template {
         self.must(Hub::MayStart, &["hook", "codex", "notify", &turn(0)])?;
         self.must(Hub::MayStart, &["ask", "really?"])?;
         self.must(Hub::MayStart, &["listen", "--timeout", "0", "--max", "7"])?;
-        self.settle()?;
+        self.must_become_idle()?;
         self.must(Hub::MayStart, &["read", "--all"])?;
         self.must(Hub::Stays, &["hub", "stop"])?;
         // Another one may have waited to take its place, and would live on in a home that every round removes.
@@ -81,7 +84,7 @@ impl Template {
         for number in SHOWN..SHOWN + UNSEEN {
             self.must(Hub::Stays, &["notify", "--from", "tester", &body(number)])?;
         }
-        let lock = self.scene.hold_write_lock()?;
+        let lock = self.environment.hold_write_lock()?;
         for number in 1..=SPOOLED {
             self.must(Hub::Stays, &["hook", "codex", "notify", &turn(number)])?;
         }
@@ -100,23 +103,23 @@ impl Template {
     }
 
     pub(super) fn home(&self) -> PathBuf {
-        self.scene.home()
+        self.environment.home()
     }
 
     /// The runtime directory.
     pub(super) fn run(&self) -> PathBuf {
-        self.scene.path("run")
+        self.environment.path("run")
     }
 
     fn config(&self) -> PathBuf {
-        self.scene.path("config.toml")
+        self.environment.path("config.toml")
     }
 
     /// Puts everything back as it was. No hub runs.
     pub(super) fn restore(&self) -> Result<(), Failure> {
         for (copy, place) in [("pristine-home", self.home()), ("pristine-run", self.run())] {
             fs::remove_dir_all(&place).map_err(|error| failed(&place, &error))?;
-            copy_folder(&self.scene.path(copy), &place)?;
+            copy_folder(&self.environment.path(copy), &place)?;
         }
         Ok(())
     }
@@ -133,15 +136,16 @@ impl Template {
     }
 
     pub(super) fn ask(&self, hub: Hub, arguments: &[&str]) -> Result<Answer, Failure> {
-        let words = self.scene.path("words");
+        let words = self.environment.path("words");
         let file = File::create(&words).map_err(|error| failed(&words, &error))?;
-        let ending = Ending::of(self.command(hub, arguments).stderr(Stdio::from(file)), PATIENCE)?;
+        let ending =
+            ProcessResult::of(self.command(hub, arguments).stderr(Stdio::from(file)), COMMAND_TIMEOUT)?;
         let words = String::from_utf8_lossy(&fs::read(&words).unwrap_or_default()).into_owned();
         Ok(Answer { ending, words })
     }
 
     fn command(&self, hub: Hub, arguments: &[&str]) -> Command {
-        let mut command = self.scene.ringer(arguments.iter().copied());
+        let mut command = self.environment.ringer(arguments.iter().copied());
         command
             .env("XDG_RUNTIME_DIR", self.run())
             .env("RINGER_CONFIG", self.config())
@@ -162,18 +166,19 @@ impl Template {
     }
 
     /// Waits until a hub has nothing left to do. `false` when it took too long.
-    pub(super) fn settles(&self) -> bool {
-        until(PATIENCE, || {
+    pub(super) fn wait_until_idle(&self) -> bool {
+        until(COMMAND_TIMEOUT, || {
             let status = self.ask(Hub::Stays, &["hub", "status", "--json"]).ok();
-            status.and_then(|answer| answer.json()).is_some_and(|status| {
-                let is = |name: &str, word: &str| status.word(name) == Some(word);
-                is("running", "true") && is("undecided", "0") && is("under_way", "0")
-            })
+            status.and_then(|answer| answer.json()).is_some_and(|status| hubs::is_idle(&status))
         })
     }
 
-    fn settle(&self) -> Result<(), Failure> {
-        if self.settles() { Ok(()) } else { Err(Failure::complaints("the hub did not come to rest".into())) }
+    fn must_become_idle(&self) -> Result<(), Failure> {
+        if self.wait_until_idle() {
+            Ok(())
+        } else {
+            Err(Failure::complaints("the hub did not come to rest".into()))
+        }
     }
 
     /// Kills what hubs there are.
@@ -182,7 +187,7 @@ impl Template {
             // It may be gone already.
             let _ = hubs::kill(pid);
         }
-        until(PATIENCE, || hubs::of(&self.home()).is_empty());
+        until(COMMAND_TIMEOUT, || hubs::of(&self.home()).is_empty());
     }
 }
 
@@ -196,9 +201,7 @@ fn body(number: u32) -> String {
     format!("message number {number}")
 }
 
-/// The end of a turn of a session of its own, as Codex reports it.
+/// The end of the first turn of a session.
 fn turn(session: u32) -> String {
-    format!(
-        r#"{{"type":"agent-turn-complete","thread-id":"00000000-0000-7000-8000-0000{session:08x}","turn-id":"1","input-messages":["go"],"last-assistant-message":"done {session}"}}"#
-    )
+    turn_ended(session.into(), 1, &format!("done {session}"))
 }

@@ -54,7 +54,7 @@ impl Drop for Cleaner {
 #[cfg(test)]
 mod tests {
     use super::Cleaner;
-    use crate::service::until;
+    use crate::background::until;
     use std::fs;
     use std::path::PathBuf;
     use std::time::Duration;

@@ -7,7 +7,7 @@ use super::folders::{absolute, cargo_home, make_folder, write};
 use super::host::{self, quoted};
 use crate::failure::Failure;
 use crate::step::{self, Step};
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 /// Debian 12: what most machines with a Debian run.
 const SUITE: &str = "bookworm";
@@ -28,7 +28,7 @@ pub(super) struct Root {
 impl Root {
     /// Makes one below a folder. What cargo builds in it stays in the folder, so that the next one need not build every
     /// dependency again.
-    pub(super) fn make(folder: &Path, keep: bool, times: &mut Timetable) -> Result<Self, Failure> {
+    pub(super) fn make(folder: &Path, keep: bool, times: &mut StepTimes) -> Result<Self, Failure> {
         let folder = absolute(folder)?;
         let own = folder.join(format!("root-{}", std::process::id()));
         make_folder(&own)?;
@@ -62,7 +62,7 @@ impl Root {
     }
 
     /// In namespaces of its own as well, so that nothing stays mounted when it is interrupted.
-    fn install(&self, times: &mut Timetable) -> Result<(), Failure> {
+    fn install(&self, times: &mut StepTimes) -> Result<(), Failure> {
         Step::new("fresh root", "setpriv")
             .args([
                 "--pdeathsig",
@@ -83,7 +83,7 @@ impl Root {
     }
 
     /// What is committed, as one who has just cloned it has it.
-    fn clone_repository(&self, times: &mut Timetable) -> Result<(), Failure> {
+    fn clone_repository(&self, times: &mut StepTimes) -> Result<(), Failure> {
         let here = absolute(Path::new("."))?;
         Step::new("clone", "git")
             .args(["clone", "--quiet", "--no-local", "--depth", "1"])

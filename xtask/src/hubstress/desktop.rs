@@ -1,4 +1,4 @@
-//! A desktop of our own: a private bus, and a notification server on it that writes down what it is told.
+//! A private session bus with a notification server that records its calls.
 
 use std::collections::HashSet;
 use std::env::consts::EXE_SUFFIX;
@@ -11,28 +11,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::background::{BackgroundProcess, START_TIMEOUT};
 use crate::binary;
 use crate::bus::Bus;
+use crate::environment::failed;
 use crate::failure::Failure;
-use crate::scene::failed;
-use crate::service::{PATIENCE, Service};
 use crate::step::Step;
-use crate::timetable::Timetable;
+use crate::step_times::StepTimes;
 
 /// Something that happened to a popup.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Event {
     /// Since the server began.
     pub(super) at: Duration,
-    /// Who wanted it, by its name on the bus: each hub has another one.
+    /// The caller's name on the bus: each hub has another one.
     pub(super) by: String,
     /// The server's number for the popup.
     pub(super) number: u32,
-    pub(super) deed: Deed,
+    pub(super) change: PopupChange,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Deed {
+pub(super) enum PopupChange {
     /// It shows this text, in the place of another popup (or of what it showed before) if that is not `None`.
     Shown {
         instead: Option<u32>,
@@ -49,20 +49,20 @@ impl Event {
         let what = next()?;
         let (at, by) = (Duration::from_micros(next()?.parse().ok()?), next()?.to_owned());
         let number = next()?.parse().ok()?;
-        let deed = match what {
+        let change = match what {
             "shown" => {
                 let instead = Some(next()?.parse().ok()?).filter(|number| *number > 0);
                 let _tag = next()?;
-                Deed::Shown { instead, body: next()?.to_owned() }
+                PopupChange::Shown { instead, body: next()?.to_owned() }
             }
-            "closed" => Deed::Closed,
+            "closed" => PopupChange::Closed,
             _ => return None,
         };
-        Some(Self { at, by, number, deed })
+        Some(Self { at, by, number, change })
     }
 }
 
-/// What the server has told.
+/// What the server has recorded.
 #[derive(Default)]
 struct Record {
     events: Vec<Event>,
@@ -72,7 +72,7 @@ struct Record {
 /// The desktop. The server ends before the bus.
 pub(super) struct Desktop {
     record: Arc<Mutex<Record>>,
-    _server: Service,
+    _server: BackgroundProcess,
     bus: Bus,
 }
 
@@ -84,14 +84,14 @@ impl Desktop {
         let mut command = Command::new(server);
         command.arg(bus.address()).args(by_tag.then_some("--tags"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut server = Service::spawn(&mut command)?;
+        let mut server = BackgroundProcess::spawn(&mut command)?;
         let record = Arc::new(Mutex::new(Record::default()));
         let (ready, is_ready) = mpsc::channel();
         if let Some(stdout) = server.child().stdout.take() {
             let record = Arc::clone(&record);
             thread::spawn(move || read(BufReader::new(stdout), &record, &ready));
         }
-        let started = is_ready.recv_timeout(PATIENCE);
+        let started = is_ready.recv_timeout(START_TIMEOUT);
         started.map_err(|_| Failure::unavailable("the notification server did not come up".into()))?;
         Ok(Self { record, _server: server, bus })
     }
@@ -113,7 +113,7 @@ impl Desktop {
 
 /// Builds the server and gives its path. It is an example of this crate: what it is made of is not needed to build the
 /// rest, and the tests have built it already.
-pub(super) fn server(times: &mut Timetable) -> Result<PathBuf, Failure> {
+pub(super) fn server(times: &mut StepTimes) -> Result<PathBuf, Failure> {
     Step::cargo("recorder", &["build", "--workspace", "--example", "recorder"]).run(times)?;
     Ok(binary::artifacts()?.join("debug/examples").join(format!("recorder{EXE_SUFFIX}")))
 }
@@ -123,12 +123,12 @@ fn read(lines: impl BufRead, record: &Mutex<Record>, ready: &Sender<()>) {
     for line in lines.lines().map_while(Result::ok) {
         if let Some(event) = Event::of(&line) {
             let mut record = lock(record);
-            if let Deed::Shown { body, .. } = &event.deed {
+            if let PopupChange::Shown { body, .. } = &event.change {
                 record.bodies.insert(body.clone());
             }
             record.events.push(event);
         } else {
-            // The first line is `ready`. Whoever waited for it may have given up.
+            // The first line is `ready`. The receiver may have given up.
             let _ = ready.send(());
         }
     }
@@ -141,17 +141,18 @@ fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Deed, Event};
+    use super::{Event, PopupChange};
     use std::time::Duration;
 
     #[test]
     fn lines_are_read_whole_or_not_at_all() {
-        let event =
-            |number, deed| Some(Event { at: Duration::from_micros(7), by: ":1.2".to_owned(), number, deed });
-        let shown = |instead| Deed::Shown { instead, body: "a b".to_owned() };
+        let event = |number, change| {
+            Some(Event { at: Duration::from_micros(7), by: ":1.2".to_owned(), number, change })
+        };
+        let shown = |instead| PopupChange::Shown { instead, body: "a b".to_owned() };
         assert_eq!(Event::of("shown\t7\t:1.2\t3\t0\ttag\ta b"), event(3, shown(None)));
         assert_eq!(Event::of("shown\t7\t:1.2\t3\t2\t\ta b"), event(3, shown(Some(2))));
-        assert_eq!(Event::of("closed\t7\t:1.2\t3"), event(3, Deed::Closed));
+        assert_eq!(Event::of("closed\t7\t:1.2\t3"), event(3, PopupChange::Closed));
         for line in ["ready", "", "shown\t7\t:1.2\t3", "closed\t7\t:1.2\tx", "moved\t7\t:1.2\t3"] {
             assert_eq!(Event::of(line), None, "{line}");
         }

@@ -3,22 +3,25 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::stage::{PATIENCE, Stage};
-use crate::ending::Ending;
-use crate::failure::Failure;
-use crate::json::Value;
+use serde_json::Value;
 
-/// The words in which the end of a turn is told, before its number.
+use super::environment::{COMMAND_TIMEOUT, HubEnvironment};
+use crate::codex::turn_ended;
+use crate::failure::Failure;
+use crate::process_result::ProcessResult;
+
+/// The text of a turn's message before its number.
 const WORDS: &str = "turn number ";
 
 /// Calls one hook after the other until it is over, each of a session of its own. Gives how many ended well.
-pub(super) fn run(stage: &Stage, over: &AtomicBool) -> Result<u64, Failure> {
+pub(super) fn run(environment: &HubEnvironment, over: &AtomicBool) -> Result<u64, Failure> {
     let mut ended = 0;
     while !over.load(Ordering::Relaxed) {
-        let event = format!(
-            r#"{{"type":"agent-turn-complete","thread-id":"00000000-0000-7000-8000-0000{ended:08x}","turn-id":"1","input-messages":["go"],"last-assistant-message":"{WORDS}{ended}"}}"#
-        );
-        let ending = Ending::of(&mut stage.ringer(["hook", "codex", "notify", &event])?, PATIENCE)?;
+        let event = turn_ended(ended, 1, &format!("{WORDS}{ended}"));
+        let ending = ProcessResult::of(
+            &mut environment.ringer(["hook", "codex", "notify", &event])?,
+            COMMAND_TIMEOUT,
+        )?;
         if !ending.is_success() {
             return Err(Failure::complaints(format!("a hook failed: {}", ending.status())));
         }
@@ -28,10 +31,10 @@ pub(super) fn run(stage: &Stage, over: &AtomicBool) -> Result<u64, Failure> {
 }
 
 /// How many of these are not on the list, and how many are there twice.
-pub(super) fn judge<'a>(ended: u64, rows: impl Iterator<Item = &'a Value>) -> (u64, u64) {
+pub(super) fn check<'a>(ended: u64, rows: impl Iterator<Item = &'a Value>) -> (u64, u64) {
     let mut times: HashMap<u64, u64> = HashMap::new();
     for row in rows {
-        let number = row.text("body").and_then(|body| body.rsplit_once(WORDS)?.1.parse().ok());
+        let number = row["body"].as_str().and_then(|body| body.rsplit_once(WORDS)?.1.parse().ok());
         if let Some(number) = number {
             *times.entry(number).or_default() += 1;
         }

@@ -2,11 +2,11 @@ use std::fmt;
 
 use crate::binary::Profile;
 use crate::failure::Failure;
-use crate::flags::{Flags, Frame};
+use crate::flags::{CommonOptions, Flags};
 
 const FLAGS: &str = "--kills N, --writers N, --races N, --endings N, --tags";
 
-/// When nobody says another.
+/// Unless another one is given.
 const SEED: u64 = 1;
 
 /// What the developer asked for.
@@ -22,26 +22,26 @@ pub(super) struct Plan {
     pub(super) endings: u32,
     /// Whether the notification server replaces by tags, too.
     pub(super) by_tag: bool,
-    pub(super) frame: Frame,
+    pub(super) common: CommonOptions,
 }
 
 impl Plan {
     pub(super) fn short() -> Self {
-        let frame = Frame { profile: Profile::Tested, ..Frame::new(SEED) };
-        Self { kills: 20, writers: 4, races: 4, endings: 10, by_tag: false, frame }
+        let common = CommonOptions { profile: Profile::Tested, ..CommonOptions::new(SEED) };
+        Self { kills: 20, writers: 4, races: 4, endings: 10, by_tag: false, common }
     }
 
     pub(super) fn parse(arguments: &[String]) -> Result<Self, Failure> {
         let mut plan = Self::default();
         let mut flags = Flags::of(arguments, FLAGS);
-        while let Some(name) = flags.another() {
+        while let Some(name) = flags.next_flag() {
             match name {
                 "--kills" => plan.kills = flags.number(0..=100_000)?,
                 "--writers" => plan.writers = flags.number(1..=256)?,
                 "--races" => plan.races = flags.number(0..=100_000)?,
                 "--endings" => plan.endings = flags.number(0..=100_000)?,
                 "--tags" => plan.by_tag = true,
-                _ => plan.frame.take(&mut flags)?,
+                _ => plan.common.parse_flag(&mut flags)?,
             }
         }
         Ok(plan)
@@ -50,13 +50,20 @@ impl Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { kills: 1000, writers: 8, races: 200, endings: 200, by_tag: false, frame: Frame::new(SEED) }
+        Self {
+            kills: 1000,
+            writers: 8,
+            races: 200,
+            endings: 200,
+            by_tag: false,
+            common: CommonOptions::new(SEED),
+        }
     }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kills, writers, races, endings, by_tag, frame: Frame { seed, .. } } = self;
+        let Self { kills, writers, races, endings, by_tag, common: CommonOptions { seed, .. } } = self;
         let server = if *by_tag { ", popups by tag" } else { "" };
         write!(
             f,
@@ -67,7 +74,7 @@ impl fmt::Display for Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::{Frame, Plan};
+    use super::{CommonOptions, Plan};
     use crate::binary::Profile;
     use std::time::Duration;
 
@@ -86,7 +93,7 @@ mod tests {
             races: 0,
             endings: 4,
             by_tag: true,
-            frame: Frame { seed: 9, limit: Duration::from_secs(5), profile: Profile::Dev },
+            common: CommonOptions { seed: 9, limit: Duration::from_secs(5), profile: Profile::Dev },
         };
         assert_eq!(parse(line), Ok(expect));
         assert_eq!(parse("").map(|plan| (plan.kills, plan.races)), Ok((1000, 200)));

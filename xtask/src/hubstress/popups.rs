@@ -1,4 +1,4 @@
-//! What the desktop's record says: each message one popup, each surface one popup, and none left that nobody needs.
+//! What the desktop's record says: each message one popup, each surface one popup, and no popup left over.
 //!
 //! A hub that dies between the server's answer and the end of its transaction does not know the number of that popup any
 //! more, and no hub ever will. What comes of that is counted by itself, as *unknown*; the trail, which is written in the
@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::desktop::{Deed, Event};
+use super::desktop::{Event, PopupChange};
 use crate::failure::Failure;
 
 /// A message, as far as popups go.
@@ -17,9 +17,9 @@ pub(super) struct Message {
     pub(super) surface: Option<String>,
 }
 
-/// Wrongs, by whether somebody could have known better.
+/// Faults, by whether the hub could have known the popup's number.
 #[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Wrong {
+pub(super) struct FaultCount {
     /// The number of the popup that should have been replaced or closed was never written down.
     pub(super) unknown: u64,
     /// It was.
@@ -36,21 +36,21 @@ pub(super) struct Popups {
     pub(super) again: u64,
     pub(super) closed: u64,
     /// Messages that were shown in a second popup.
-    pub(super) twice: Wrong,
+    pub(super) twice: FaultCount,
     /// Popups that were opened beside an open one of the same surface.
-    pub(super) beside: Wrong,
+    pub(super) beside: FaultCount,
     /// Popups that were still open at the end, when everything was read.
-    pub(super) left: Wrong,
+    pub(super) left: FaultCount,
     /// Popups that took the place of one that was not their surface's.
-    pub(super) usurped: u64,
-    /// Shown, and nobody sent them.
-    pub(super) strangers: u64,
-    /// What somebody could have known better, in words.
+    pub(super) replaced_foreign: u64,
+    /// Shown, though they were never sent.
+    pub(super) never_sent: u64,
+    /// The faults that the hub could have avoided, as text.
     pub(super) details: Vec<String>,
 }
 
 /// Reads a record.
-pub(super) struct Reading<'a> {
+pub(super) struct PopupAnalysis<'a> {
     messages: &'a HashMap<String, Message>,
     popups: Popups,
     /// What each open popup shows.
@@ -64,7 +64,7 @@ pub(super) struct Reading<'a> {
 /// Gives the steps of a message's trail, by its id.
 pub(super) type Trails<'a> = dyn FnMut(&str) -> Result<Vec<String>, Failure> + 'a;
 
-impl<'a> Reading<'a> {
+impl<'a> PopupAnalysis<'a> {
     /// The messages go by their texts, which are all different.
     pub(super) fn of(
         messages: &'a HashMap<String, Message>,
@@ -79,9 +79,9 @@ impl<'a> Reading<'a> {
             numbers: HashMap::new(),
         };
         for event in events {
-            match &event.deed {
-                Deed::Shown { instead, body } => reading.shown(event, *instead, body, trails)?,
-                Deed::Closed => {
+            match &event.change {
+                PopupChange::Shown { instead, body } => reading.shown(event, *instead, body, trails)?,
+                PopupChange::Closed => {
                     reading.popups.closed += 1;
                     reading.open.remove(&event.number);
                 }
@@ -105,14 +105,14 @@ impl<'a> Reading<'a> {
         trails: &mut Trails<'_>,
     ) -> Result<(), Failure> {
         if !self.messages.contains_key(body) {
-            self.popups.strangers += 1;
+            self.popups.never_sent += 1;
         }
         match instead.and_then(|number| self.open.remove(&number)) {
             Some(before) => {
                 self.popups.replaced += 1;
                 self.popups.again += u64::from(before == body);
                 if self.key(before) != self.key(body) {
-                    self.popups.usurped += 1;
+                    self.popups.replaced_foreign += 1;
                     self.tell(event, body, &format!("took the place of {before}"));
                 }
             }
@@ -172,7 +172,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-impl Wrong {
+impl FaultCount {
     fn count(&mut self, is_known: bool) {
         *(if is_known { &mut self.known } else { &mut self.unknown }) += 1;
     }
@@ -180,8 +180,8 @@ impl Wrong {
 
 #[cfg(test)]
 mod tests {
-    use super::{Message, Popups, Reading, Wrong};
-    use crate::hubstress::desktop::{Deed, Event};
+    use super::{FaultCount, Message, PopupAnalysis, Popups};
+    use crate::hubstress::desktop::{Event, PopupChange};
     use std::collections::HashMap;
     use std::time::Duration;
 
@@ -199,21 +199,21 @@ mod tests {
             let own = known.iter().filter(|(text, _)| id == format!("id-{text}"));
             Ok(own.map(|(_, number)| format!("desktop: shown as popup {number}")).collect())
         };
-        let popups = Reading::of(&messages, &events, &mut trails).expect("nothing can fail here");
+        let popups = PopupAnalysis::of(&messages, &events, &mut trails).expect("nothing can fail here");
         Popups { details: Vec::new(), ..popups }
     }
 
     fn event(word: &str) -> Event {
         let number = |text: &str| text.parse::<u32>().expect("a number");
-        let (number, deed) = match word.split_once(':') {
-            None => (number(word.trim_end_matches('x')), Deed::Closed),
+        let (number, change) = match word.split_once(':') {
+            None => (number(word.trim_end_matches('x')), PopupChange::Closed),
             Some((numbers, body)) => {
                 let (own, instead) = numbers.split_once('/').unzip();
-                let deed = Deed::Shown { instead: instead.map(number), body: body.to_owned() };
-                (number(own.unwrap_or(numbers)), deed)
+                let change = PopupChange::Shown { instead: instead.map(number), body: body.to_owned() };
+                (number(own.unwrap_or(numbers)), change)
             }
         };
-        Event { at: Duration::ZERO, by: ":1.1".to_owned(), number, deed }
+        Event { at: Duration::ZERO, by: ":1.1".to_owned(), number, change }
     }
 
     #[test]
@@ -225,33 +225,33 @@ mod tests {
     #[test]
     fn twice_is_told_apart_by_what_was_written_down() {
         let expect = Popups { opened: 2, closed: 2, ..Popups::default() };
-        let unknown = Wrong { unknown: 1, known: 0 };
+        let unknown = FaultCount { unknown: 1, known: 0 };
         assert_eq!(read("1:z1 2:z1 1x 2x", &[("z1", 2)]), Popups { twice: unknown, ..expect });
         let expect = Popups { opened: 2, closed: 2, ..Popups::default() };
-        let known = Wrong { unknown: 0, known: 1 };
+        let known = FaultCount { unknown: 0, known: 1 };
         assert_eq!(read("1:z1 1x 2:z1 2x", &[("z1", 1)]), Popups { twice: known, ..expect });
     }
 
     #[test]
     fn beside_another_of_its_surface_is_wrong() {
         let found = read("1:a1 2:a2 1x 2x", &[]);
-        assert_eq!((found.beside, found.twice), (Wrong { unknown: 1, known: 0 }, Wrong::default()));
+        assert_eq!((found.beside, found.twice), (FaultCount { unknown: 1, known: 0 }, FaultCount::default()));
         // The number was written down for the one before.
         let found = read("1:a1 1/1:a2 2:a3 1x 2x", &[("a1", 1)]);
-        assert_eq!(found.beside, Wrong { unknown: 0, known: 1 });
-        assert_eq!(read("1:a1 1x 2:a2 2x", &[]).beside, Wrong::default());
-        assert_eq!(read("1:z1 2:z2 1x 2x", &[]).beside, Wrong::default());
+        assert_eq!(found.beside, FaultCount { unknown: 0, known: 1 });
+        assert_eq!(read("1:a1 1x 2:a2 2x", &[]).beside, FaultCount::default());
+        assert_eq!(read("1:z1 2:z2 1x 2x", &[]).beside, FaultCount::default());
     }
 
     #[test]
     fn what_is_open_at_the_end_is_left_over() {
         let found = read("1:a1 2:b1 3:z1 3x", &[("b1", 2)]);
-        assert_eq!(found.left, Wrong { unknown: 1, known: 1 });
+        assert_eq!(found.left, FaultCount { unknown: 1, known: 1 });
     }
 
     #[test]
     fn nobody_takes_a_strangers_place() {
         let found = read("1:a1 1/1:b1 2:q 1x 2x", &[]);
-        assert_eq!((found.usurped, found.strangers), (1, 1));
+        assert_eq!((found.replaced_foreign, found.never_sent), (1, 1));
     }
 }

@@ -1,53 +1,53 @@
-//! Those who send messages all the while, each in a manner of its own.
+//! The threads that send messages during the run; they read and choose surfaces in different ways.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::stage::Stage;
+use super::environment::HubEnvironment;
+use crate::background::until;
 use crate::failure::Failure;
-use crate::service::until;
 
-/// So many are read together.
+/// At most this many are read with one command.
 const READ_AT_ONCE: usize = 4;
 
-/// So many popups of one writer may be open; it waits then. The hub remembers a thousand, and no more.
-const MOST_OPEN: usize = 64;
+/// At most this many popups of one writer are open; then it waits. The hub remembers 1,024 popups.
+const MAX_OPEN: usize = 64;
 
-/// Then it looks whether all of this is over.
-const A_MOMENT: Duration = Duration::from_millis(100);
+/// How long it waits for a popup before it checks whether the run has ended.
+const READ_WAIT: Duration = Duration::from_millis(100);
 
-/// How one speaks, and what becomes of what was said.
+/// How a writer chooses surfaces, and when it reads its messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Manner {
+enum WriterBehaviour {
     /// Each message from a surface of its own or from none, read when it was shown: every one of them has to be.
-    Patient,
+    ReadsWhenShown,
     /// All from one surface: what is shown may be the latest only.
-    Single,
+    OneSurface,
     /// From a few surfaces in turn, which others use as well.
-    Shared,
-    /// Like the patient, but read whether it was shown or not: it may be on its way just then.
-    Hasty,
+    SharedSurfaces,
+    /// Like `ReadsWhenShown`, but read whether it was shown or not: its delivery may be under way.
+    ReadsAtOnce,
 }
 
-impl Manner {
+impl WriterBehaviour {
     fn of(writer: u32) -> Self {
         match writer % 4 {
-            0 => Self::Patient,
-            1 => Self::Single,
-            2 => Self::Shared,
-            _ => Self::Hasty,
+            0 => Self::ReadsWhenShown,
+            1 => Self::OneSurface,
+            2 => Self::SharedSurfaces,
+            _ => Self::ReadsAtOnce,
         }
     }
 
     /// Where a message comes from; empty for nowhere.
     fn surface(self, writer: u32, number: u64) -> String {
         match self {
-            Self::Patient | Self::Hasty if number.is_multiple_of(2) => String::new(),
-            Self::Patient | Self::Hasty => format!("{writer}-{number}"),
-            Self::Single => format!("{writer}-all"),
-            Self::Shared => format!("shared-{}", number % 3),
+            Self::ReadsWhenShown | Self::ReadsAtOnce if number.is_multiple_of(2) => String::new(),
+            Self::ReadsWhenShown | Self::ReadsAtOnce => format!("{writer}-{number}"),
+            Self::OneSurface => format!("{writer}-all"),
+            Self::SharedSurfaces => format!("shared-{}", number % 3),
         }
     }
 }
@@ -56,7 +56,7 @@ impl Manner {
 pub(super) struct Sent {
     pub(super) body: String,
     /// Nothing but a newer one of its surface may keep it from being shown.
-    pub(super) is_patient: bool,
+    pub(super) must_be_shown: bool,
 }
 
 /// By their ids.
@@ -65,11 +65,11 @@ pub(super) type Acknowledged = Mutex<HashMap<String, Sent>>;
 /// Sends one message after the other until it is over. Gives how many were not acknowledged.
 pub(super) fn run(
     writer: u32,
-    stage: &Stage,
+    environment: &HubEnvironment,
     acknowledged: &Acknowledged,
     over: &AtomicBool,
 ) -> Result<u64, Failure> {
-    let manner = Manner::of(writer);
+    let behaviour = WriterBehaviour::of(writer);
     let mut missing = 0;
     let mut unread: Vec<(String, String)> = Vec::new();
     for number in 0_u64.. {
@@ -77,19 +77,19 @@ pub(super) fn run(
             break;
         }
         let body = format!("{writer}-{number}");
-        let Some(id) = stage.notify(&body, &manner.surface(writer, number))? else {
+        let Some(id) = environment.notify(&body, &behaviour.surface(writer, number))? else {
             missing += 1;
             continue;
         };
-        let sent = Sent { body: body.clone(), is_patient: manner == Manner::Patient };
+        let sent = Sent { body: body.clone(), must_be_shown: behaviour == WriterBehaviour::ReadsWhenShown };
         acknowledged.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), sent);
-        if matches!(manner, Manner::Patient | Manner::Hasty) {
+        if matches!(behaviour, WriterBehaviour::ReadsWhenShown | WriterBehaviour::ReadsAtOnce) {
             unread.push((id, body));
             if unread.len().is_multiple_of(READ_AT_ONCE) {
-                read(manner, stage, &mut unread)?;
+                read(behaviour, environment, &mut unread)?;
             }
-            while unread.len() >= MOST_OPEN && !over.load(Ordering::Relaxed) {
-                read(manner, stage, &mut unread)?;
+            while unread.len() >= MAX_OPEN && !over.load(Ordering::Relaxed) {
+                read(behaviour, environment, &mut unread)?;
             }
         }
     }
@@ -98,18 +98,23 @@ pub(super) fn run(
 
 /// Reads a few of what may be read, or waits a moment for the first of them. What could not be read, because the hub that
 /// was asked died, is tried again.
-fn read(manner: Manner, stage: &Stage, unread: &mut Vec<(String, String)>) -> Result<(), Failure> {
+fn read(
+    behaviour: WriterBehaviour,
+    environment: &HubEnvironment,
+    unread: &mut Vec<(String, String)>,
+) -> Result<(), Failure> {
     let mut ids: Vec<String> = Vec::new();
-    until(A_MOMENT, || {
-        let recorded = stage.recorded();
+    until(READ_WAIT, || {
+        let recorded = environment.recorded();
         let may_be_read = |(id, body): &&(String, String)| {
-            manner == Manner::Hasty || recorded.contains_key(id) && stage.has_shown(body)
+            behaviour == WriterBehaviour::ReadsAtOnce
+                || recorded.contains_key(id) && environment.has_shown(body)
         };
         ids = unread.iter().filter(may_be_read).take(READ_AT_ONCE).map(|(id, _)| id.clone()).collect();
-        !ids.is_empty() || unread.len() < MOST_OPEN
+        !ids.is_empty() || unread.len() < MAX_OPEN
     });
     let words: Vec<&str> = ids.iter().map(String::as_str).collect();
-    if !words.is_empty() && stage.read(&words)? {
+    if !words.is_empty() && environment.read(&words)? {
         unread.retain(|(id, _)| !ids.contains(id));
     }
     Ok(())

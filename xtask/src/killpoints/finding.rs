@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::json;
+use serde_json::Value;
 
 /// What one killed process led to.
 #[derive(Default, PartialEq, Eq, Debug)]
@@ -8,10 +8,10 @@ pub(super) struct Finding {
     pub(super) lost: u32,
     /// Lines that are no JSON, messages that are not what was sent, messages that came twice to one listener.
     pub(super) torn: u32,
-    /// Somebody afterwards failed, or took too long.
+    /// A later process failed, or took too long.
     pub(super) wedged: u32,
     /// Doorbells of the dead that the next listener left hanging, databases that were set aside as damaged.
-    pub(super) litter: u32,
+    pub(super) leftovers: u32,
     /// Delivered by the killed listener, and again by the next one: allowed.
     pub(super) again: u32,
     /// Of a killed notify: in the journal all the same: allowed.
@@ -22,14 +22,14 @@ pub(super) struct Finding {
 
 impl Finding {
     pub(super) fn is_clean(&self) -> bool {
-        self.lost + self.torn + self.wedged + self.litter == 0
+        self.lost + self.torn + self.wedged + self.leftovers == 0
     }
 
     pub(super) fn add(&mut self, other: &Self) {
         self.lost += other.lost;
         self.torn += other.torn;
         self.wedged += other.wedged;
-        self.litter += other.litter;
+        self.leftovers += other.leftovers;
         self.again += other.again;
         self.stored += other.stored;
         self.missed += other.missed;
@@ -38,8 +38,8 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lost, torn, wedged, litter, .. } = self;
-        write!(f, "{lost} lost, {torn} torn, {wedged} wedged, {litter} left behind")
+        let Self { lost, torn, wedged, leftovers, .. } = self;
+        write!(f, "{lost} lost, {torn} torn, {wedged} wedged, {leftovers} left behind")
     }
 }
 
@@ -49,8 +49,8 @@ pub(super) fn messages(printed: &[u8]) -> Result<Vec<String>, u32> {
     let mut torn = 0;
     let mut found = Vec::new();
     for line in printed[..whole].split_inclusive(|byte| *byte == b'\n') {
-        let value = std::str::from_utf8(line).ok().and_then(json::parse);
-        match value.as_ref().and_then(|value| value.text("msg")) {
+        let value = serde_json::from_slice::<Value>(line).ok();
+        match value.as_ref().and_then(|value| value["msg"].as_str()) {
             Some(text) => found.push(text.to_owned()),
             None => torn += 1,
         }
@@ -58,9 +58,9 @@ pub(super) fn messages(printed: &[u8]) -> Result<Vec<String>, u32> {
     if torn == 0 { Ok(found) } else { Err(torn) }
 }
 
-/// What a message had to do.
+/// Whether a message has to arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Duty {
+pub(super) enum Expectation {
     /// Acknowledged and unread: it comes, once.
     Come,
     /// Its notify was killed: it comes or not.
@@ -72,26 +72,26 @@ pub(super) enum Duty {
 }
 
 /// Compares what the listeners afterwards printed with what had to come.
-pub(super) fn compare(came: &[String], duties: &[(&str, Duty)]) -> Finding {
+pub(super) fn compare(came: &[String], expectations: &[(&str, Expectation)]) -> Finding {
     let mut finding = Finding::default();
-    for (text, duty) in duties {
+    for (text, expectation) in expectations {
         let times = u32::try_from(came.iter().filter(|came| came == text).count()).unwrap_or(u32::MAX);
-        match duty {
-            Duty::Come => finding.lost += u32::from(times == 0),
-            Duty::MayCome => finding.stored += u32::from(times > 0),
-            Duty::MayComeAgain => finding.again += u32::from(times > 0),
-            Duty::Stay => finding.torn += times.min(1),
+        match expectation {
+            Expectation::Come => finding.lost += u32::from(times == 0),
+            Expectation::MayCome => finding.stored += u32::from(times > 0),
+            Expectation::MayComeAgain => finding.again += u32::from(times > 0),
+            Expectation::Stay => finding.torn += times.min(1),
         }
         finding.torn += times.saturating_sub(1);
     }
-    let strangers = came.iter().filter(|came| !duties.iter().any(|(text, _)| came == text)).count();
+    let strangers = came.iter().filter(|came| !expectations.iter().any(|(text, _)| came == text)).count();
     finding.torn += u32::try_from(strangers).unwrap_or(u32::MAX);
     finding
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Duty, Finding, compare, messages};
+    use super::{Expectation, Finding, compare, messages};
 
     #[test]
     fn only_whole_lines_were_printed() {
@@ -107,20 +107,20 @@ mod tests {
     }
 
     #[test]
-    fn duties() {
-        fn check(came: &[&str], duties: &[(&str, Duty)], expect: &Finding) {
+    fn expectations() {
+        fn check(came: &[&str], expectations: &[(&str, Expectation)], expect: &Finding) {
             let came: Vec<String> = came.iter().map(ToString::to_string).collect();
-            assert_eq!(compare(&came, duties), *expect, "{came:?} {duties:?}");
+            assert_eq!(compare(&came, expectations), *expect, "{came:?} {expectations:?}");
         }
         let fine = Finding::default;
-        check(&["a"], &[("a", Duty::Come)], &fine());
-        check(&[], &[("a", Duty::Come)], &Finding { lost: 1, ..fine() });
-        check(&["a", "a"], &[("a", Duty::Come)], &Finding { torn: 1, ..fine() });
-        check(&[], &[("a", Duty::MayCome)], &fine());
-        check(&["a"], &[("a", Duty::MayCome)], &Finding { stored: 1, ..fine() });
-        check(&["a"], &[("a", Duty::MayComeAgain)], &Finding { again: 1, ..fine() });
-        check(&["a"], &[("a", Duty::Stay)], &Finding { torn: 1, ..fine() });
-        check(&["b"], &[("a", Duty::MayCome)], &Finding { torn: 1, ..fine() });
+        check(&["a"], &[("a", Expectation::Come)], &fine());
+        check(&[], &[("a", Expectation::Come)], &Finding { lost: 1, ..fine() });
+        check(&["a", "a"], &[("a", Expectation::Come)], &Finding { torn: 1, ..fine() });
+        check(&[], &[("a", Expectation::MayCome)], &fine());
+        check(&["a"], &[("a", Expectation::MayCome)], &Finding { stored: 1, ..fine() });
+        check(&["a"], &[("a", Expectation::MayComeAgain)], &Finding { again: 1, ..fine() });
+        check(&["a"], &[("a", Expectation::Stay)], &Finding { torn: 1, ..fine() });
+        check(&["b"], &[("a", Expectation::MayCome)], &Finding { torn: 1, ..fine() });
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Many agents whose turns end at the same moment: each calls a hook, and every hook that was not killed has to be heard,
-//! once, whether the journal could be written just then or not.
+//! Many agents whose turns end at the same moment: each calls a hook, and every hook that was not killed has to be in
+//! the journal once, whether the journal could be written at that moment or not.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,36 +10,39 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use super::course::PATIENCE;
-use super::plan::Plan;
-use super::writer::Fate;
-use crate::chance::Chance;
-use crate::ending::Ending;
-use crate::failure::Failure;
-use crate::json;
-use crate::scene::{Scene, failed};
+use serde_json::Value;
 
-/// In one round of so many another writer holds the lock all the while, as a stopped process does.
+use super::plan::Plan;
+use super::shared_state::COMMAND_TIMEOUT;
+use super::writer::KillTimer;
+use crate::codex::turn_ended;
+use crate::environment::{TestEnvironment, failed};
+use crate::failure::Failure;
+use crate::process_result::ProcessResult;
+use crate::random::Random;
+
+/// In one round of this many another writer holds the lock all the while, as a stopped process does.
 const LOCK_HELD_ONE_IN: u32 = 4;
-/// One hook in so many is killed with `--kill`.
+/// One hook in this many is killed with `--kill`.
 const KILLED_ONE_IN: u64 = 4;
 
-pub(super) fn run(plan: &Plan, ringer: &Path) -> Result<Figures, Failure> {
-    let scene = Scene::new("stress-hooks", ringer)?;
-    let runtime = scene.path("run");
+pub(super) fn run(plan: &Plan, ringer: &Path) -> Result<HookResults, Failure> {
+    let environment = TestEnvironment::new("stress-hooks", ringer)?;
+    let runtime = environment.path("run");
     DirBuilder::new().mode(0o700).create(&runtime).map_err(|error| failed(&runtime, &error))?;
-    let mut figures = Figures::default();
+    let mut figures = HookResults::default();
     // The journal is there before the first round: only the very first agent of a person finds none.
-    must(&scene, &["notify", "hello"])?;
+    must(&environment, &["notify", "hello"])?;
     let mut acknowledged = Vec::new();
     for round in 0..plan.rounds {
         let held = round % LOCK_HELD_ONE_IN == LOCK_HELD_ONE_IN - 1;
-        let lock = held.then(|| scene.hold_write_lock()).transpose()?;
+        let lock = held.then(|| environment.hold_write_lock()).transpose()?;
         let sessions: Vec<u32> = (0..plan.hooks).map(|number| round * plan.hooks + number).collect();
-        let endings = at_once(&sessions, |session| {
-            let mut chance = Chance::new(plan.frame.seed, u64::from(session));
-            let time = Fate::default().draw(plan.kill && chance.one_in(KILLED_ONE_IN), &mut chance);
-            Ending::of(hook(&scene, session).env("XDG_RUNTIME_DIR", &runtime), time)
+        let endings = run_at_once(&sessions, |session| {
+            let mut random = Random::new(plan.common.seed, u64::from(session));
+            let time =
+                KillTimer::default().time_limit(plan.kill && random.one_in(KILLED_ONE_IN), &mut random);
+            ProcessResult::of(hook(&environment, session).env("XDG_RUNTIME_DIR", &runtime), time)
         })?;
         drop(lock);
         for (session, ending) in sessions.iter().zip(&endings) {
@@ -52,29 +55,29 @@ pub(super) fn run(plan: &Plan, ringer: &Path) -> Result<Figures, Failure> {
                 figures.failed += 1;
             }
         }
-        let idle = at_once(&sessions, |_| Ending::of(&mut scene.ringer(["--version"]), PATIENCE))?;
+        let idle = run_at_once(&sessions, |_| {
+            ProcessResult::of(&mut environment.ringer(["--version"]), COMMAND_TIMEOUT)
+        })?;
         figures.baseline.extend(idle.iter().map(|ending| ending.took));
     }
-    let heard = heard(&scene, &runtime)?;
+    let completed = completed_turns(&environment, &runtime)?;
     figures.acknowledged = acknowledged.len();
-    figures.lost = acknowledged.iter().filter(|session| !heard.contains_key(*session)).count();
-    figures.doubled = heard.values().filter(|times| **times > 1).count();
+    figures.lost = acknowledged.iter().filter(|session| !completed.contains_key(*session)).count();
+    figures.doubled = completed.values().filter(|times| **times > 1).count();
     Ok(figures)
 }
 
 /// The end of a turn of a session, as Codex reports it: the event is an argument.
-fn hook(scene: &Scene, session: u32) -> std::process::Command {
-    let event = format!(
-        r#"{{"type":"agent-turn-complete","thread-id":"00000000-0000-7000-8000-0000{session:08x}","turn-id":"1","input-messages":["go"],"last-assistant-message":"done {session}"}}"#
-    );
-    scene.ringer(["hook", "codex", "notify", &event])
+fn hook(environment: &TestEnvironment, session: u32) -> std::process::Command {
+    let event = turn_ended(session.into(), 1, &format!("done {session}"));
+    environment.ringer(["hook", "codex", "notify", &event])
 }
 
 /// Runs one process for each, all at the same moment.
-fn at_once(
+fn run_at_once(
     sessions: &[u32],
-    run: impl Fn(u32) -> Result<Ending, Failure> + Sync,
-) -> Result<Vec<Ending>, Failure> {
+    run: impl Fn(u32) -> Result<ProcessResult, Failure> + Sync,
+) -> Result<Vec<ProcessResult>, Failure> {
     thread::scope(|scope| {
         let run = &run;
         let threads: Vec<_> = sessions.iter().map(|session| scope.spawn(move || run(*session))).collect();
@@ -84,10 +87,10 @@ fn at_once(
 }
 
 /// How often the end of each session's turn is in the journal, once everything that was spooled is in it.
-fn heard(scene: &Scene, runtime: &Path) -> Result<HashMap<u32, u32>, Failure> {
-    let path = scene.path("log");
+fn completed_turns(environment: &TestEnvironment, runtime: &Path) -> Result<HashMap<u32, u32>, Failure> {
+    let path = environment.path("log");
     let file = File::create(&path).map_err(|error| failed(&path, &error))?;
-    let status = scene
+    let status = environment
         .ringer(["log", "--everywhere", "--json"])
         .env("XDG_RUNTIME_DIR", runtime)
         .stdout(Stdio::from(file))
@@ -98,23 +101,24 @@ fn heard(scene: &Scene, runtime: &Path) -> Result<HashMap<u32, u32>, Failure> {
     }
     let mut heard = HashMap::new();
     for line in fs::read_to_string(&path).unwrap_or_default().lines() {
-        let session = json::parse(line)
-            .and_then(|line| line.text("msg")?.rsplit_once(": done ").map(|(_, number)| number.to_owned()));
-        if let Some(session) = session.and_then(|number| number.parse().ok()) {
+        let message = serde_json::from_str::<Value>(line).ok();
+        let number =
+            message.as_ref().and_then(|message| Some(message["msg"].as_str()?.rsplit_once(": done ")?.1));
+        if let Some(session) = number.and_then(|number| number.parse().ok()) {
             *heard.entry(session).or_default() += 1;
         }
     }
     Ok(heard)
 }
 
-fn must(scene: &Scene, arguments: &[&str]) -> Result<(), Failure> {
-    let ending = Ending::of(&mut scene.ringer(arguments.iter().copied()), PATIENCE)?;
+fn must(environment: &TestEnvironment, arguments: &[&str]) -> Result<(), Failure> {
+    let ending = ProcessResult::of(&mut environment.ringer(arguments.iter().copied()), COMMAND_TIMEOUT)?;
     if ending.is_success() { Ok(()) } else { Err(Failure::complaints("ringer failed".into())) }
 }
 
 /// What came of it.
 #[derive(Default)]
-pub(super) struct Figures {
+pub(super) struct HookResults {
     acknowledged: usize,
     kills: usize,
     failed: usize,
@@ -125,8 +129,8 @@ pub(super) struct Figures {
     baseline: Vec<Duration>,
 }
 
-impl Figures {
-    pub(super) fn judge(&self) -> Result<(), Failure> {
+impl HookResults {
+    pub(super) fn check(&self) -> Result<(), Failure> {
         let Self { lost, doubled, failed, .. } = self;
         if lost + doubled + failed == 0 {
             return Ok(());
@@ -135,13 +139,13 @@ impl Figures {
     }
 }
 
-impl fmt::Display for Figures {
+impl fmt::Display for HookResults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = |times: &[Duration], percent: usize| {
             let mut times = times.to_vec();
             times.sort();
-            let place = (times.len() * percent / 100).min(times.len().saturating_sub(1));
-            times.get(place).copied().unwrap_or_default().as_secs_f64() * 1000.0
+            let index = (times.len() * percent / 100).min(times.len().saturating_sub(1));
+            times.get(index).copied().unwrap_or_default().as_secs_f64() * 1000.0
         };
         let Self { acknowledged, kills, failed, lost, doubled, took, baseline } = self;
         writeln!(

@@ -1,38 +1,38 @@
-use super::course::{Course, PATIENCE};
-use super::ledger::{Consumer, Listener};
-use super::writer::Fate;
-use crate::chance::Chance;
-use crate::ending::Ending;
+use super::delivery_record::{Consumer, Listener};
+use super::shared_state::{COMMAND_TIMEOUT, SharedState};
+use super::writer::KillTimer;
 use crate::failure::Failure;
+use crate::process_result::ProcessResult;
+use crate::random::Random;
 
-const DOOMED_ONE_IN: u64 = 3;
+const KILLED_ONE_IN: u64 = 3;
 
 /// Seconds. Short, so that the end of the run is noticed soon, and so that time-outs happen beside messages.
 const TIMEOUT: &str = "0.5";
 
 /// Listens again and again under one name until the writers are done.
-pub(super) fn run(course: &Course<'_>, place: u32, consumer: Consumer) -> Result<(), Failure> {
-    let mut chance = Chance::new(course.plan.frame.seed, u64::from(place) | 1 << 62);
-    let mut fate = Fate::default();
-    while !course.is_over() {
-        let time = fate.draw(course.plan.kill && chance.one_in(DOOMED_ONE_IN), &mut chance);
-        let ending = listen(course, consumer, TIMEOUT, time)?;
+pub(super) fn run(state: &SharedState<'_>, index: u32, consumer: Consumer) -> Result<(), Failure> {
+    let mut random = Random::new(state.plan.common.seed, u64::from(index) | 1 << 62);
+    let mut kill_timer = KillTimer::default();
+    while !state.writing_has_ended() {
+        let time = kill_timer.time_limit(state.plan.kill && random.one_in(KILLED_ONE_IN), &mut random);
+        let ending = listen(state, consumer, TIMEOUT, time)?;
         if ending.is_success() && !ending.output.is_empty() {
-            fate.learn(ending.took);
+            kill_timer.record_duration(ending.took);
         }
     }
     Ok(())
 }
 
-/// Reads what is left, with nobody else about.
-pub(super) fn drain(course: &Course<'_>, consumer: Consumer) -> Result<(), Failure> {
+/// Reads what is left, when no other process runs.
+pub(super) fn drain(state: &SharedState<'_>, consumer: Consumer) -> Result<(), Failure> {
     // Each call that prints anything moves on by at least one message.
-    let most = u64::from(course.plan.writers) * u64::from(course.plan.messages) + 1;
+    let most = u64::from(state.plan.writers) * u64::from(state.plan.messages) + 1;
     for _ in 0..=most {
-        let ending = listen(course, consumer, "0", PATIENCE)?;
+        let ending = listen(state, consumer, "0", COMMAND_TIMEOUT)?;
         if !ending.is_success() {
             let status = ending.status();
-            let complaints = course.scene.first_complaints();
+            let complaints = state.environment.first_errors();
             return Err(Failure::complaints(format!("draining {}: {status}\n{complaints}", consumer.name())));
         }
         if ending.output.is_empty() {
@@ -43,17 +43,17 @@ pub(super) fn drain(course: &Course<'_>, consumer: Consumer) -> Result<(), Failu
 }
 
 fn listen(
-    course: &Course<'_>,
+    state: &SharedState<'_>,
     consumer: Consumer,
     timeout: &str,
     time: std::time::Duration,
-) -> Result<Ending, Failure> {
-    let mut command = course.scene.ringer(["listen", "--timeout", timeout, "--as", consumer.name()]);
-    let ending = Ending::of(command.stderr(course.scene.complaints()?), time)?;
+) -> Result<ProcessResult, Failure> {
+    let mut command = state.environment.ringer(["listen", "--timeout", timeout, "--as", consumer.name()]);
+    let ending = ProcessResult::of(command.stderr(state.environment.complaints()?), time)?;
     let listener = if ending.is_success() { Listener::Finished } else { Listener::Died };
-    course.ledger().arrive(consumer, listener, &ending.output);
+    state.record().arrive(consumer, listener, &ending.output);
     if !ending.is_success() {
-        course.count(&ending, time);
+        state.count(&ending, time);
     }
     Ok(ending)
 }

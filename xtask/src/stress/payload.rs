@@ -1,6 +1,6 @@
 //! What is sent: made from the seed, so that it can be made again to compare and need not be kept.
 
-use crate::chance::Chance;
+use crate::random::Random;
 
 /// The longest, in bytes: below the journal's 64 KiB, far above what a pipe or a page takes at once.
 const LONGEST: u64 = 60 * 1024;
@@ -63,17 +63,17 @@ impl Label {
     /// The whole message.
     pub(super) fn text(self, seed: u64) -> String {
         let Self { writer, number } = self;
-        let mut chance = Chance::new(seed, u64::from(writer) << 32 | u64::from(number));
-        let length = match chance.below(50) {
-            0 => chance.below(LONGEST),
+        let mut random = Random::new(seed, u64::from(writer) << 32 | u64::from(number));
+        let length = match random.below(50) {
+            0 => random.below(LONGEST),
             // Around 4096 bytes, where a write to a pipe stops being one.
-            1..=3 => 3_000 + chance.below(3_000),
-            _ => chance.below(200),
+            1..=3 => 3_000 + random.below(3_000),
+            _ => random.below(200),
         };
         let length = usize::try_from(length).unwrap_or_default();
         let mut text = format!("{writer}:{number}:");
         while text.len() < length {
-            text.push_str(chance.pick(PIECES).unwrap_or_default());
+            text.push_str(random.pick(PIECES).unwrap_or_default());
         }
         text
     }

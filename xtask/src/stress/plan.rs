@@ -1,10 +1,10 @@
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::ledger::Consumer;
+use super::delivery_record::Consumer;
 use crate::binary::Profile;
 use crate::failure::Failure;
-use crate::flags::{Flags, Frame};
+use crate::flags::{CommonOptions, Flags};
 
 const FLAGS: &str = "--writers N, --messages N, --listeners N, --hooks N, --rounds N, --kill";
 
@@ -22,19 +22,19 @@ pub(super) struct Plan {
     pub(super) rounds: u32,
     pub(super) kill: bool,
     /// Writers begin nothing new after its limit.
-    pub(super) frame: Frame,
+    pub(super) common: CommonOptions,
 }
 
 impl Plan {
     pub(super) fn short() -> Self {
-        let frame = Frame { profile: Profile::Tested, ..Frame::new(fresh_seed()) };
-        Self { writers: 16, messages: 10, listeners: 3, hooks: 40, rounds: 4, kill: true, frame }
+        let common = CommonOptions { profile: Profile::Tested, ..CommonOptions::new(fresh_seed()) };
+        Self { writers: 16, messages: 10, listeners: 3, hooks: 40, rounds: 4, kill: true, common }
     }
 
     pub(super) fn parse(arguments: &[String]) -> Result<Self, Failure> {
         let mut plan = Self::default();
         let mut flags = Flags::of(arguments, FLAGS);
-        while let Some(name) = flags.another() {
+        while let Some(name) = flags.next_flag() {
             match name {
                 "--writers" => plan.writers = flags.number(1..=4096)?,
                 "--messages" => plan.messages = flags.number(1..=100_000)?,
@@ -42,15 +42,15 @@ impl Plan {
                 "--hooks" => plan.hooks = flags.number(0..=1000)?,
                 "--rounds" => plan.rounds = flags.number(0..=1000)?,
                 "--kill" => plan.kill = true,
-                _ => plan.frame.take(&mut flags)?,
+                _ => plan.common.parse_flag(&mut flags)?,
             }
         }
         Ok(plan)
     }
 
-    /// Each listener's place and the name it reads under.
+    /// Each listener's index and the name it reads under.
     pub(super) fn consumers(&self) -> impl Iterator<Item = (u32, Consumer)> {
-        let shared = (0..self.listeners).map(|place| (place, Consumer::Lead));
+        let shared = (0..self.listeners).map(|index| (index, Consumer::Lead));
         shared.chain([(self.listeners, Consumer::Audit)])
     }
 }
@@ -64,7 +64,7 @@ impl Default for Plan {
             hooks: 100,
             rounds: 20,
             kill: false,
-            frame: Frame::new(fresh_seed()),
+            common: CommonOptions::new(fresh_seed()),
         }
     }
 }
@@ -77,7 +77,8 @@ fn fresh_seed() -> u64 {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { writers, messages, listeners, hooks, rounds, frame: Frame { seed, .. }, .. } = self;
+        let Self { writers, messages, listeners, hooks, rounds, common: CommonOptions { seed, .. }, .. } =
+            self;
         let kill = if self.kill { ", killed at random" } else { "" };
         write!(
             f,
@@ -88,7 +89,7 @@ impl fmt::Display for Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::{Frame, Plan};
+    use super::{CommonOptions, Plan};
     use crate::binary::Profile;
     use std::time::Duration;
 
@@ -107,11 +108,11 @@ mod tests {
             hooks: 4,
             rounds: 5,
             kill: true,
-            frame: Frame { seed: 9, limit: Duration::from_secs(5), profile: Profile::Dev },
+            common: CommonOptions { seed: 9, limit: Duration::from_secs(5), profile: Profile::Dev },
         };
         assert_eq!(parse(line), Ok(expect));
         assert_eq!(
-            parse("").map(|plan| (plan.writers, plan.kill, plan.frame.profile)),
+            parse("").map(|plan| (plan.writers, plan.kill, plan.common.profile)),
             Ok((64, false, Profile::Release))
         );
     }
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn the_audit_listens_beside_the_others() {
         let consumers: Vec<u32> =
-            Plan { listeners: 2, ..Plan::default() }.consumers().map(|(place, _)| place).collect();
+            Plan { listeners: 2, ..Plan::default() }.consumers().map(|(index, _)| index).collect();
         assert_eq!(consumers, [0, 1, 2]);
     }
 }

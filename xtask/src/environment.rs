@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
 
-/// A folder of our own, with a home for the journal and a repository to be in; gone when this is dropped.
-pub(crate) struct Scene {
+/// A temporary folder with a home for the journal and a repository; removed when this is dropped.
+pub(crate) struct TestEnvironment {
     root: PathBuf,
     ringer: PathBuf,
 }
 
-impl Scene {
+impl TestEnvironment {
     /// Under the system's folder for temporary files, so that TMPDIR chooses the file system.
     pub(crate) fn new(purpose: &str, ringer: &Path) -> Result<Self, Failure> {
         Self::in_folder(&env::temp_dir(), purpose, ringer)
@@ -28,16 +28,16 @@ impl Scene {
     fn in_folder(folder: &Path, purpose: &str, ringer: &Path) -> Result<Self, Failure> {
         let root = folder.join(format!("ringer-{purpose}-{}", std::process::id()));
         DirBuilder::new().mode(0o700).create(&root).map_err(|error| failed(&root, &error))?;
-        let scene = Self { root, ringer: ringer.to_owned() };
-        make_repository(&scene.repository())?;
-        Ok(scene)
+        let environment = Self { root, ringer: ringer.to_owned() };
+        make_repository(&environment.repository())?;
+        Ok(environment)
     }
 
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The home that [`Scene::ringer`] uses.
+    /// The home that [`TestEnvironment::ringer`] uses.
     pub(crate) fn home(&self) -> PathBuf {
         self.root.join("home")
     }
@@ -59,7 +59,7 @@ impl Scene {
     pub(crate) fn ringer_at<'a>(&self, home: &Path, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = Command::new(&self.ringer);
         command.args(arguments).stdin(Stdio::null());
-        self.settle(command, home)
+        self.configure(command, home)
     }
 
     /// The same around another program that then runs `ringer`.
@@ -69,10 +69,10 @@ impl Scene {
         arguments: impl IntoIterator<Item = &'a str>,
     ) -> Command {
         command.arg(&self.ringer).args(arguments).stdin(Stdio::null());
-        self.settle(command, &self.home())
+        self.configure(command, &self.home())
     }
 
-    fn settle(&self, mut command: Command, home: &Path) -> Command {
+    fn configure(&self, mut command: Command, home: &Path) -> Command {
         command
             .current_dir(self.repository())
             .env("RINGER_HOME", home)
@@ -95,21 +95,21 @@ impl Scene {
         Ok(lock)
     }
 
-    /// A file at its end, for what programs complain about.
+    /// The file that collects the standard error of programs.
     pub(crate) fn complaints(&self) -> Result<File, Failure> {
         let path = self.path("complaints");
         File::options().create(true).append(true).open(&path).map_err(|error| failed(&path, &error))
     }
 
-    /// The beginning of what they complained about.
-    pub(crate) fn first_complaints(&self) -> String {
+    /// The first lines of it.
+    pub(crate) fn first_errors(&self) -> String {
         const MOST: usize = 10;
         let text = fs::read(self.path("complaints")).unwrap_or_default();
         String::from_utf8_lossy(&text).lines().take(MOST).collect::<Vec<_>>().join("\n")
     }
 }
 
-impl Drop for Scene {
+impl Drop for TestEnvironment {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.root) {
             eprintln!("{} is left behind: {error}", self.root.display());
@@ -152,21 +152,22 @@ pub(crate) fn failed(path: &Path, error: &std::io::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::{Scene, copy_folder};
+    use super::{TestEnvironment, copy_folder};
     use std::fs;
     use std::path::Path;
 
     #[test]
     fn a_scene_leaves_nothing() {
-        let scene = Scene::new("scene-test", Path::new("true")).expect("the temporary folder is writable");
-        let root = scene.root().to_owned();
-        assert!(scene.repository().join(".git/HEAD").is_file());
-        fs::create_dir_all(scene.home().join("bells")).expect("it is ours");
-        fs::write(scene.home().join("bells/one"), "1").expect("it is ours");
-        copy_folder(&scene.home(), &scene.path("copy")).expect("there is room");
-        assert_eq!(fs::read_to_string(scene.path("copy/bells/one")).ok().as_deref(), Some("1"));
-        assert!(scene.ringer(["--version"]).status().is_ok_and(|status| status.success()));
-        drop(scene);
+        let environment =
+            TestEnvironment::new("scene-test", Path::new("true")).expect("the temporary folder is writable");
+        let root = environment.root().to_owned();
+        assert!(environment.repository().join(".git/HEAD").is_file());
+        fs::create_dir_all(environment.home().join("bells")).expect("it is ours");
+        fs::write(environment.home().join("bells/one"), "1").expect("it is ours");
+        copy_folder(&environment.home(), &environment.path("copy")).expect("there is room");
+        assert_eq!(fs::read_to_string(environment.path("copy/bells/one")).ok().as_deref(), Some("1"));
+        assert!(environment.ringer(["--version"]).status().is_ok_and(|status| status.success()));
+        drop(environment);
         assert!(!root.exists());
     }
 }

@@ -1,14 +1,14 @@
-/// Chance that can be had again: the same seed gives the same numbers (`SplitMix64`), so a run that went wrong can at
-/// least be asked for the same messages and the same victims.
-pub(crate) struct Chance(u64);
+/// Random numbers with a seed (`SplitMix64`): a run that failed can be repeated with the same messages and the same
+/// kills.
+pub(crate) struct Random(u64);
 
-impl Chance {
-    /// A stream of its own for each of many that run side by side.
+impl Random {
+    /// One stream for each of the threads that run side by side.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
-        let mut chance = Self(seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95));
+        let mut random = Self(seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95));
         // Neighbouring streams start out alike.
-        chance.number();
-        chance
+        random.number();
+        random
     }
 
     pub(crate) fn number(&mut self) -> u64 {
@@ -35,13 +35,13 @@ impl Chance {
 
 #[cfg(test)]
 mod tests {
-    use super::Chance;
+    use super::Random;
 
     #[test]
     fn the_same_seed_gives_the_same_numbers() {
         let numbers = |seed, stream| {
-            let mut chance = Chance::new(seed, stream);
-            [0; 4].map(|_: u8| chance.number())
+            let mut random = Random::new(seed, stream);
+            [0; 4].map(|_: u8| random.number())
         };
         assert_eq!(numbers(7, 1), numbers(7, 1));
         assert_ne!(numbers(7, 1), numbers(7, 2));
@@ -50,12 +50,12 @@ mod tests {
 
     #[test]
     fn every_side_comes_up_and_no_other() {
-        let mut chance = Chance::new(1, 0);
+        let mut random = Random::new(1, 0);
         let mut seen = [0; 6];
         for _ in 0..600 {
-            seen[usize::try_from(chance.below(6)).expect("less than six")] += 1;
+            seen[usize::try_from(random.below(6)).expect("less than six")] += 1;
         }
         assert!(seen.iter().all(|count| (50..150).contains(count)), "{seen:?}");
-        assert_eq!((chance.below(0), chance.pick::<u8>(&[])), (0, None));
+        assert_eq!((random.below(0), random.pick::<u8>(&[])), (0, None));
     }
 }

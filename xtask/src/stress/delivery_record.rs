@@ -1,7 +1,8 @@
 use std::collections::HashMap;
 
+use serde_json::Value;
+
 use super::payload::Label;
-use crate::json;
 
 /// The names that are read under. Each has to get everything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,15 +34,15 @@ pub(super) enum Listener {
 }
 
 /// What was sent, what was acknowledged, and what came. At most one entry per message sent.
-pub(super) struct Ledger {
+pub(super) struct DeliveryRecord {
     seed: u64,
-    letters: HashMap<Label, Letter>,
+    messages: HashMap<Label, MessageRecord>,
     owners: HashMap<String, Label>,
     pub(super) faults: Faults,
 }
 
 #[derive(Default)]
-struct Letter {
+struct MessageRecord {
     acknowledged: bool,
     arrivals: [Arrivals; 2],
 }
@@ -59,14 +60,14 @@ pub(super) struct Faults {
     /// Lines that are no JSON, and messages that are not what was sent.
     pub(super) torn: u64,
     /// Messages that nobody sent.
-    pub(super) strangers: u64,
+    pub(super) never_sent: u64,
     /// Two messages with one id, or one message with two.
     pub(super) clashes: u64,
 }
 
-/// The sums.
+/// The totals.
 #[derive(Default, PartialEq, Eq, Debug)]
-pub(super) struct Sums {
+pub(super) struct Totals {
     pub(super) sent: u64,
     pub(super) acknowledged: u64,
     /// Acknowledged, but a consumer did not get it; counted once per consumer.
@@ -79,25 +80,23 @@ pub(super) struct Sums {
     pub(super) unacknowledged_but_there: u64,
 }
 
-impl Ledger {
+impl DeliveryRecord {
     pub(super) fn new(seed: u64) -> Self {
-        Self { seed, letters: HashMap::new(), owners: HashMap::new(), faults: Faults::default() }
+        Self { seed, messages: HashMap::new(), owners: HashMap::new(), faults: Faults::default() }
     }
 
     /// To be called before it is sent: it may arrive before its writer is back.
     pub(super) fn send(&mut self, label: Label) {
-        self.letters.entry(label).or_default();
+        self.messages.entry(label).or_default();
     }
 
     /// `notify` exited 0 and printed this.
     pub(super) fn acknowledge(&mut self, label: Label, printed: &[u8]) {
-        self.letters.entry(label).or_default().acknowledged = true;
-        let id = std::str::from_utf8(printed)
-            .ok()
-            .and_then(|line| json::parse(line.trim_end_matches('\n')))
-            .and_then(|report| report.text("id").map(str::to_owned));
+        self.messages.entry(label).or_default().acknowledged = true;
+        let report = serde_json::from_slice::<Value>(printed).ok();
+        let id = report.and_then(|report| report["id"].as_str().map(str::to_owned));
         match id {
-            Some(id) => self.claim(label, id),
+            Some(id) => self.record_id(label, id),
             None => self.faults.torn += 1,
         }
     }
@@ -117,51 +116,52 @@ impl Ledger {
     }
 
     fn line(&mut self, consumer: Consumer, listener: Listener, line: &[u8]) {
-        let value = std::str::from_utf8(line).ok().and_then(json::parse);
+        let value = serde_json::from_slice::<Value>(line).ok();
         let fields = value.as_ref().and_then(|value| {
-            Some((value.text("msg")?, value.text("from")?, value.text("id")?, value.text("type")?))
+            let text = |name: &str| value[name].as_str();
+            Some((text("msg")?, text("from")?, text("id")?, text("type")?))
         });
         let Some((text, from, id, kind)) = fields else {
             self.faults.torn += 1;
             return;
         };
-        let Some(label) = Label::of(text).filter(|label| self.letters.contains_key(label)) else {
-            self.faults.strangers += 1;
+        let Some(label) = Label::of(text).filter(|label| self.messages.contains_key(label)) else {
+            self.faults.never_sent += 1;
             return;
         };
         if text != label.text(self.seed) || from != label.sender() || kind != "status" {
             self.faults.torn += 1;
             return;
         }
-        self.claim(label, id.to_owned());
-        let arrivals = &mut self.letters.entry(label).or_default().arrivals[consumer as usize];
+        self.record_id(label, id.to_owned());
+        let arrivals = &mut self.messages.entry(label).or_default().arrivals[consumer as usize];
         arrivals.times += 1;
         arrivals.finished += u64::from(listener == Listener::Finished);
     }
 
-    fn claim(&mut self, label: Label, id: String) {
+    fn record_id(&mut self, label: Label, id: String) {
         if *self.owners.entry(id).or_insert(label) != label {
             self.faults.clashes += 1;
         }
     }
 
-    pub(super) fn sums(&self) -> Sums {
-        let mut sums = Sums { sent: self.letters.len() as u64, ..Sums::default() };
-        for letter in self.letters.values() {
-            sums.acknowledged += u64::from(letter.acknowledged);
-            let arrived = letter.arrivals.iter().any(|arrivals| arrivals.times > 0);
-            sums.unacknowledged_but_there += u64::from(!letter.acknowledged && arrived);
-            for Arrivals { times, finished } in letter.arrivals {
+    pub(super) fn totals(&self) -> Totals {
+        let mut totals = Totals { sent: self.messages.len() as u64, ..Totals::default() };
+        for message in self.messages.values() {
+            totals.acknowledged += u64::from(message.acknowledged);
+            let arrived = message.arrivals.iter().any(|arrivals| arrivals.times > 0);
+            totals.unacknowledged_but_there += u64::from(!message.acknowledged && arrived);
+            for Arrivals { times, finished } in message.arrivals {
                 // One that came to one consumer has to come to the other too, acknowledged or not.
-                sums.lost += u64::from((letter.acknowledged || arrived) && times == 0);
-                sums.duplicates += times.saturating_sub(1);
-                sums.unexplained += finished.saturating_sub(1);
+                totals.lost += u64::from((message.acknowledged || arrived) && times == 0);
+                totals.duplicates += times.saturating_sub(1);
+                totals.unexplained += finished.saturating_sub(1);
             }
         }
-        sums
+        totals
     }
 
-    /// Two ids for one message, which [`Ledger::claim`] cannot see.
+    /// Two ids for one message, which [`DeliveryRecord::record_id`] cannot see.
     pub(super) fn ids_beyond_messages(&self) -> u64 {
         let mut labels: Vec<&Label> = self.owners.values().collect();
         labels.sort_unstable_by_key(|label| (label.writer, label.number));
@@ -172,95 +172,86 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
-    use super::{Consumer, Faults, Ledger, Listener, Sums};
+    use super::{Consumer, DeliveryRecord, Faults, Listener, Totals};
     use crate::stress::payload::Label;
+    use serde_json::json;
 
     const FIRST: Label = Label { writer: 1, number: 2 };
     const SECOND: Label = Label { writer: 1, number: 3 };
 
-    fn quoted(text: &str) -> String {
-        let escaped = |c: char| match c {
-            '"' | '\\' => format!("\\{c}"),
-            c if c < ' ' => format!("\\u{:04x}", u32::from(c)),
-            c => c.to_string(),
-        };
-        text.chars().map(escaped).collect()
-    }
-
     fn line(label: Label, id: &str) -> String {
-        let (from, text) = (label.sender(), quoted(&label.text(0)));
-        format!(
-            "{{\"ts\":\"t\",\"from\":\"{from}\",\"type\":\"status\",\"msg\":\"{text}\",\"id\":\"{id}\"}}\n"
-        )
+        let line =
+            json!({ "ts": "t", "from": label.sender(), "type": "status", "msg": label.text(0), "id": id });
+        format!("{line}\n")
     }
 
-    fn ledger() -> Ledger {
-        let mut ledger = Ledger::new(0);
-        ledger.send(FIRST);
-        ledger.send(SECOND);
-        ledger.acknowledge(FIRST, b"{\"id\":\"one\",\"scope\":\"s\"}\n");
-        ledger
+    fn record() -> DeliveryRecord {
+        let mut record = DeliveryRecord::new(0);
+        record.send(FIRST);
+        record.send(SECOND);
+        record.acknowledge(FIRST, b"{\"id\":\"one\",\"scope\":\"s\"}\n");
+        record
     }
 
-    fn arrive(ledger: &mut Ledger, printed: &str, listener: Listener) {
+    fn arrive(record: &mut DeliveryRecord, printed: &str, listener: Listener) {
         for consumer in Consumer::ALL {
-            ledger.arrive(consumer, listener, printed.as_bytes());
+            record.arrive(consumer, listener, printed.as_bytes());
         }
     }
 
     #[test]
     fn acknowledged_and_delivered_is_all_there_is_to_it() {
-        let mut ledger = ledger();
-        arrive(&mut ledger, &line(FIRST, "one"), Listener::Finished);
-        assert_eq!(ledger.sums(), Sums { sent: 2, acknowledged: 1, ..Sums::default() });
-        assert_eq!(ledger.faults, Faults::default());
+        let mut record = record();
+        arrive(&mut record, &line(FIRST, "one"), Listener::Finished);
+        assert_eq!(record.totals(), Totals { sent: 2, acknowledged: 1, ..Totals::default() });
+        assert_eq!(record.faults, Faults::default());
     }
 
     #[test]
     fn both_consumers_have_to_get_it() {
-        let mut ledger = ledger();
-        assert_eq!(ledger.sums().lost, 2);
-        ledger.arrive(Consumer::Lead, Listener::Finished, line(FIRST, "one").as_bytes());
-        assert_eq!(ledger.sums().lost, 1);
+        let mut record = record();
+        assert_eq!(record.totals().lost, 2);
+        record.arrive(Consumer::Lead, Listener::Finished, line(FIRST, "one").as_bytes());
+        assert_eq!(record.totals().lost, 1);
     }
 
     #[test]
     fn a_killed_writer_may_or_may_not_have_sent() {
-        let mut ledger = ledger();
-        arrive(&mut ledger, &(line(FIRST, "one") + &line(SECOND, "two")), Listener::Finished);
-        let expect = Sums { sent: 2, acknowledged: 1, unacknowledged_but_there: 1, ..Sums::default() };
-        assert_eq!(ledger.sums(), expect);
+        let mut record = record();
+        arrive(&mut record, &(line(FIRST, "one") + &line(SECOND, "two")), Listener::Finished);
+        let expect = Totals { sent: 2, acknowledged: 1, unacknowledged_but_there: 1, ..Totals::default() };
+        assert_eq!(record.totals(), expect);
     }
 
     #[test]
     fn a_dead_listener_explains_a_duplicate() {
-        let mut ledger = ledger();
-        arrive(&mut ledger, &line(FIRST, "one"), Listener::Died);
-        arrive(&mut ledger, &line(FIRST, "one"), Listener::Finished);
-        assert_eq!((ledger.sums().duplicates, ledger.sums().unexplained), (2, 0));
-        arrive(&mut ledger, &line(FIRST, "one"), Listener::Finished);
-        assert_eq!((ledger.sums().duplicates, ledger.sums().unexplained), (4, 2));
+        let mut record = record();
+        arrive(&mut record, &line(FIRST, "one"), Listener::Died);
+        arrive(&mut record, &line(FIRST, "one"), Listener::Finished);
+        assert_eq!((record.totals().duplicates, record.totals().unexplained), (2, 0));
+        arrive(&mut record, &line(FIRST, "one"), Listener::Finished);
+        assert_eq!((record.totals().duplicates, record.totals().unexplained), (4, 2));
     }
 
     #[test]
     fn a_line_without_its_end_was_not_delivered() {
         let whole = line(FIRST, "one");
-        let mut ledger = ledger();
-        arrive(&mut ledger, &whole[..whole.len() - 1], Listener::Died);
-        assert_eq!((ledger.sums().lost, ledger.faults.torn), (2, 0));
-        arrive(&mut ledger, &whole[..whole.len() - 1], Listener::Finished);
-        assert_eq!((ledger.sums().lost, ledger.faults.torn), (2, 2));
+        let mut record = record();
+        arrive(&mut record, &whole[..whole.len() - 1], Listener::Died);
+        assert_eq!((record.totals().lost, record.faults.torn), (2, 0));
+        arrive(&mut record, &whole[..whole.len() - 1], Listener::Finished);
+        assert_eq!((record.totals().lost, record.faults.torn), (2, 2));
     }
 
     #[test]
     fn what_is_not_what_was_sent_is_torn() {
         fn check(printed: &str, expect: &Faults) {
-            let mut ledger = ledger();
-            ledger.arrive(Consumer::Lead, Listener::Died, printed.as_bytes());
-            assert_eq!(ledger.faults, *expect, "{printed}");
+            let mut record = record();
+            record.arrive(Consumer::Lead, Listener::Died, printed.as_bytes());
+            assert_eq!(record.faults, *expect, "{printed}");
         }
         let torn = Faults { torn: 1, ..Faults::default() };
-        let stranger = Faults { strangers: 1, ..Faults::default() };
+        let stranger = Faults { never_sent: 1, ..Faults::default() };
         check(&line(FIRST, "one").replacen('{', "", 1), &torn);
         check(&line(FIRST, "one").replacen("1:2:", "1:2:x", 1), &torn);
         check(&line(FIRST, "one").replacen("\"w1\"", "\"w2\"", 1), &torn);
@@ -271,13 +262,13 @@ mod tests {
 
     #[test]
     fn an_id_is_one_messages_and_a_message_has_one() {
-        let mut ledger = ledger();
-        arrive(&mut ledger, &line(FIRST, "one"), Listener::Finished);
-        assert_eq!((ledger.faults.clashes, ledger.ids_beyond_messages()), (0, 0));
-        ledger.arrive(Consumer::Lead, Listener::Finished, line(SECOND, "one").as_bytes());
-        assert_eq!((ledger.faults.clashes, ledger.ids_beyond_messages()), (1, 0));
-        ledger.arrive(Consumer::Lead, Listener::Finished, line(SECOND, "two").as_bytes());
-        ledger.arrive(Consumer::Audit, Listener::Finished, line(SECOND, "three").as_bytes());
-        assert_eq!((ledger.faults.clashes, ledger.ids_beyond_messages()), (1, 1));
+        let mut record = record();
+        arrive(&mut record, &line(FIRST, "one"), Listener::Finished);
+        assert_eq!((record.faults.clashes, record.ids_beyond_messages()), (0, 0));
+        record.arrive(Consumer::Lead, Listener::Finished, line(SECOND, "one").as_bytes());
+        assert_eq!((record.faults.clashes, record.ids_beyond_messages()), (1, 0));
+        record.arrive(Consumer::Lead, Listener::Finished, line(SECOND, "two").as_bytes());
+        record.arrive(Consumer::Audit, Listener::Finished, line(SECOND, "three").as_bytes());
+        assert_eq!((record.faults.clashes, record.ids_beyond_messages()), (1, 1));
     }
 }

@@ -3,15 +3,15 @@ use std::fmt;
 use super::popups::Popups;
 use crate::failure::Failure;
 
-/// So many wrongs are told one by one.
-const MOST_DETAILS: usize = 20;
+/// At most this many problems are printed one by one.
+const MAX_DETAILS: usize = 20;
 
 /// The figures of a run.
 #[derive(Default)]
-pub(super) struct Verdict {
+pub(super) struct HubStressResults {
     pub(super) kills: u64,
     pub(super) acknowledged: u64,
-    /// Sent, and the sender was told that it could not be done.
+    /// Sent, and the sender failed.
     pub(super) unacknowledged: u64,
     /// Acknowledged, and not in the journal.
     pub(super) lost: u64,
@@ -23,8 +23,8 @@ pub(super) struct Verdict {
     pub(super) undelivered: u64,
     /// For which the command ran more than once: it may have, when the hub died before it could write that down.
     pub(super) ran_twice: u64,
-    /// For which the command ran, and nobody sent them.
-    pub(super) strangers: u64,
+    /// For which the command ran, though they were never sent.
+    pub(super) never_sent: u64,
     /// Notifications that are on the list twice.
     pub(super) doubled: u64,
     /// Acknowledged, and the desktop showed it.
@@ -52,47 +52,47 @@ pub(super) struct Verdict {
     pub(super) stranded: u64,
 }
 
-impl Verdict {
-    /// Fails when anything is wrong that no death explains.
-    pub(super) fn judge(&self) -> Result<(), Failure> {
+impl HubStressResults {
+    /// Fails if a problem is not explained by a kill.
+    pub(super) fn check(&self) -> Result<(), Failure> {
         let popups = &self.popups;
-        let wrongs = [
+        let problems = [
             (self.unacknowledged, "not acknowledged though nobody killed them"),
             (self.lost, "lost"),
             (self.turns_lost, "ends of turns lost"),
             (self.turns_doubled, "ends of turns told twice"),
             (self.undelivered, "acknowledged and never shown"),
-            (self.strangers, "shown but never sent"),
+            (self.never_sent, "shown but never sent"),
             (self.doubled, "twice on the list"),
             (self.refused, "not taken by the desktop"),
             (self.unshown, "without a popup"),
             (popups.twice.known, "in two popups though the first was known"),
             (popups.beside.known, "beside a popup of their surface that was known"),
             (popups.left.known, "popups left over that were known"),
-            (popups.usurped, "popups in a stranger's place"),
-            (popups.strangers, "popups of nobody"),
+            (popups.replaced_foreign, "popups in a stranger's place"),
+            (popups.never_sent, "popups of nobody"),
             (self.undecided, "races without exactly one winner"),
             (self.stranded, "left by a hub that ended"),
         ];
-        let wrongs: Vec<String> = wrongs
+        let problems: Vec<String> = problems
             .iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
-        if wrongs.is_empty() {
+        if problems.is_empty() {
             return Ok(());
         }
         let details = popups
             .details
             .iter()
             .chain(&self.details)
-            .take(MOST_DETAILS)
+            .take(MAX_DETAILS)
             .map(|detail| format!("\n  {detail}"));
-        Err(Failure::complaints(wrongs.join(", ") + &details.collect::<String>()))
+        Err(Failure::complaints(problems.join(", ") + &details.collect::<String>()))
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for HubStressResults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let popups = &self.popups;
         let rows = [
@@ -107,7 +107,7 @@ impl fmt::Display for Verdict {
             ("superseded or read first, with a trail", self.superseded),
             ("the command never ran", self.undelivered),
             ("the command ran twice", self.ran_twice),
-            ("the command ran, never sent", self.strangers),
+            ("the command ran, never sent", self.never_sent),
             ("twice on the list", self.doubled),
             ("shown on the desktop", self.shown),
             ("superseded or read before that, with a trail", self.unneeded),
@@ -123,7 +123,7 @@ impl fmt::Display for Verdict {
             ("two of one surface, killed before the number was written", popups.beside.unknown),
             ("left over, the number known", popups.left.known),
             ("left over, killed before the number was written", popups.left.unknown),
-            ("in a stranger's place, or nobody's", popups.usurped + popups.strangers),
+            ("in a stranger's place, or nobody's", popups.replaced_foreign + popups.never_sent),
             ("races", self.races),
             ("races without one winner", self.undecided),
             ("endings", self.endings),
@@ -136,13 +136,17 @@ impl fmt::Display for Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::Verdict;
+    use super::HubStressResults;
 
     #[test]
     fn twice_is_allowed_and_lost_is_not() {
-        assert!(Verdict { ran_twice: 3, kills: 9, superseded: 2, ..Verdict::default() }.judge().is_ok());
-        let wrong = Verdict { lost: 1, stranded: 2, ..Verdict::default() };
-        let failure = wrong.judge().expect_err("something is wrong");
+        assert!(
+            HubStressResults { ran_twice: 3, kills: 9, superseded: 2, ..HubStressResults::default() }
+                .check()
+                .is_ok()
+        );
+        let wrong = HubStressResults { lost: 1, stranded: 2, ..HubStressResults::default() };
+        let failure = wrong.check().expect_err("something is wrong");
         assert_eq!((failure.code(), failure.to_string().as_str()), (1, "1 lost, 2 left by a hub that ended"));
         assert!(wrong.to_string().contains("| lost | 1 |"), "{wrong}");
     }

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use crate::failure::Failure;
 
 /// More than a listener prints at once (one message of 64 KiB, each byte escaped); what is beyond is not read.
-const MOST_OUTPUT: u64 = 4 << 20;
+const MAX_OUTPUT: u64 = 4 << 20;
 
-/// For the output of a process that was killed: only what it started could still hold it.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long the output of a killed process is read: only its children could still hold it open.
+const OUTPUT_AFTER_KILL: Duration = Duration::from_secs(1);
 
 /// How a process ended, and what it printed until then.
-pub(crate) struct Ending {
+pub(crate) struct ProcessResult {
     pub(crate) output: Vec<u8>,
     pub(crate) took: Duration,
     /// Whether its time was over first.
@@ -22,8 +22,8 @@ pub(crate) struct Ending {
     status: ExitStatus,
 }
 
-impl Ending {
-    /// Starts a program and kills it when the time is over, be that a deadline or its fate.
+impl ProcessResult {
+    /// Starts a program and kills it when the time is over, a deadline or the moment at which the run wants it killed.
     pub(crate) fn of(command: &mut Command, time: Duration) -> Result<Self, Failure> {
         let name = command.get_program().to_string_lossy().into_owned();
         let failed = |error: std::io::Error| Failure::io(&name, &error);
@@ -34,8 +34,8 @@ impl Ending {
             thread::spawn(move || {
                 let mut output = Vec::new();
                 // What could be read before an error is what was printed.
-                let _ = stdout.take(MOST_OUTPUT).read_to_end(&mut output);
-                // Nobody waits any longer: then nobody wants it.
+                let _ = stdout.take(MAX_OUTPUT).read_to_end(&mut output);
+                // The receiver may have given up.
                 let _ = ended.send(output);
             });
         }
@@ -44,7 +44,7 @@ impl Ending {
         if overran {
             child.kill().map_err(failed)?;
         }
-        let output = printed.or_else(|_| end.recv_timeout(LAST_WORDS)).unwrap_or_default();
+        let output = printed.or_else(|_| end.recv_timeout(OUTPUT_AFTER_KILL)).unwrap_or_default();
         let status = child.wait().map_err(failed)?;
         Ok(Self { output, took: start.elapsed(), overran, status })
     }
@@ -53,7 +53,7 @@ impl Ending {
         self.status.success()
     }
 
-    /// Whether SIGKILL ended it: ours, or one that somebody was asked to send.
+    /// Whether SIGKILL ended it: sent here, or by strace.
     pub(crate) fn is_kill(&self) -> bool {
         const SIGKILL: i32 = 9;
         self.status.signal() == Some(SIGKILL)
@@ -66,20 +66,21 @@ impl Ending {
 
 #[cfg(test)]
 mod tests {
-    use super::Ending;
+    use super::ProcessResult;
     use std::process::Command;
     use std::time::Duration;
 
     #[test]
     fn a_program_in_time_says_what_it_has_to_say() {
-        let ending = Ending::of(Command::new("echo").arg("hi"), Duration::from_mins(1)).expect("echo");
+        let ending = ProcessResult::of(Command::new("echo").arg("hi"), Duration::from_mins(1)).expect("echo");
         assert!(ending.is_success() && !ending.is_kill() && !ending.overran);
         assert_eq!(ending.output, b"hi\n");
     }
 
     #[test]
     fn one_that_takes_too_long_is_killed() {
-        let ending = Ending::of(Command::new("sleep").arg("60"), Duration::from_millis(1)).expect("sleep");
+        let ending =
+            ProcessResult::of(Command::new("sleep").arg("60"), Duration::from_millis(1)).expect("sleep");
         assert!(ending.is_kill() && !ending.is_success() && ending.overran);
         assert!(ending.took < Duration::from_secs(30), "{:?}", ending.took);
     }

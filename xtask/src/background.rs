@@ -5,22 +5,22 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::asleep;
+use crate::environment::failed;
 use crate::failure::Failure;
-use crate::scene::failed;
 
-/// For something to come up on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a program may take to start on a busy machine.
+pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Between two looks at something that tells nobody when it changes.
-const PAUSE: Duration = Duration::from_millis(2);
+/// How often a condition is checked that no event announces.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A program that runs beside what is tried or measured, and ends when this is dropped.
-pub(crate) struct Service {
+pub(crate) struct BackgroundProcess {
     child: Child,
 }
 
-impl Service {
-    /// What it says goes to a file: it may say a lot, and nobody may have to wait for it to be read.
+impl BackgroundProcess {
+    /// Its output goes to a file: it may be long, and a full pipe would block the program.
     pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self, Failure> {
         let file =
             || File::options().create(true).append(true).open(log).map_err(|error| failed(log, &error));
@@ -45,8 +45,8 @@ impl Service {
     }
 
     /// Waits until it sleeps at a FIFO below a folder.
-    pub(crate) fn settle(&self, folder: &Path) -> Result<(), Failure> {
-        if asleep::at_fifo(self.pid(), folder, Instant::now() + PATIENCE) {
+    pub(crate) fn wait_until_asleep(&self, folder: &Path) -> Result<(), Failure> {
+        if asleep::at_fifo(self.pid(), folder, Instant::now() + START_TIMEOUT) {
             return Ok(());
         }
         Err(Failure::complaints(format!("a listener below {} did not come to rest", folder.display())))
@@ -55,11 +55,11 @@ impl Service {
     /// Waits until it has ended by itself; kills it when it does not.
     pub(crate) fn finish(mut self) {
         // The kill is in the drop.
-        until(PATIENCE, || !matches!(self.child.try_wait(), Ok(None)));
+        until(START_TIMEOUT, || !matches!(self.child.try_wait(), Ok(None)));
     }
 }
 
-impl Drop for Service {
+impl Drop for BackgroundProcess {
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.child.kill();
@@ -77,20 +77,20 @@ pub(crate) fn until(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
         if Instant::now() >= deadline {
             return false;
         }
-        thread::sleep(PAUSE);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Service, until};
+    use super::{BackgroundProcess, until};
     use crate::asleep::Activity;
     use std::process::Command;
     use std::time::Duration;
 
     #[test]
     fn a_service_ends_with_its_owner() {
-        let service = Service::spawn(Command::new("sleep").arg("60")).expect("sleep is everywhere");
+        let service = BackgroundProcess::spawn(Command::new("sleep").arg("60")).expect("sleep is everywhere");
         let pid = service.pid();
         assert!(Activity::of(pid).is_some());
         drop(service);

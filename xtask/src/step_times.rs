@@ -5,7 +5,7 @@ use crate::failure::Failure;
 
 /// How long each step took, printed when the last one is over: where the next slow minute went.
 #[derive(Default)]
-pub(crate) struct Timetable {
+pub(crate) struct StepTimes {
     rows: Vec<Row>,
 }
 
@@ -15,7 +15,7 @@ struct Row {
     failed: bool,
 }
 
-impl Timetable {
+impl StepTimes {
     pub(crate) fn time(
         &mut self,
         name: &'static str,
@@ -39,7 +39,7 @@ impl Timetable {
     }
 }
 
-impl fmt::Display for Timetable {
+impl fmt::Display for StepTimes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Row { name, took, failed } in &self.rows {
             let outcome = if *failed { "  failed" } else { "" };
@@ -52,13 +52,13 @@ impl fmt::Display for Timetable {
 
 #[cfg(test)]
 mod tests {
-    use super::{Row, Timetable};
+    use super::{Row, StepTimes};
     use std::time::Duration;
 
     #[test]
     fn names_the_step_that_failed() {
         let row = |name, millis, failed| Row { name, took: Duration::from_millis(millis), failed };
-        let times = Timetable { rows: vec![row("fmt", 800, false), row("clippy", 61_300, true)] };
+        let times = StepTimes { rows: vec![row("fmt", 800, false), row("clippy", 61_300, true)] };
         assert_eq!(
             times.to_string(),
             "fmt              0.8 s\nclippy          61.3 s  failed\ntotal           62.1 s\n"

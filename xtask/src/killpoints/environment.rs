@@ -5,13 +5,15 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::boundary::{Boundaries, Boundary};
-use super::finding::{Duty, Finding, compare, messages};
+use super::finding::{Expectation, Finding, compare, messages};
 use crate::asleep;
-use crate::ending::Ending;
+use crate::codex::turn_ended;
+use crate::environment::{TestEnvironment, copy_folder, failed};
 use crate::failure::Failure;
-use crate::json;
-use crate::scene::{Scene, copy_folder, failed};
+use crate::process_result::ProcessResult;
 
 /// More than anything here takes, and more than the five seconds after which the journal gives up by itself.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -19,20 +21,20 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// More listeners than it takes to read everything, so a cursor that does not move is noticed.
 const MOST_READS: usize = 20;
 
-/// The end of a turn, as Codex reports it: its hook takes the event as an argument.
-const SPOOLED_EVENT: &str = r#"{"type":"agent-turn-complete","thread-id":"00000000-0000-7000-8000-00000badcafe","turn-id":"1","input-messages":["go"],"last-assistant-message":"all done"}"#;
+/// A turn whose end is in the spool: its number and its last message.
+const SPOOLED_TURN: (u64, &str) = (1, "all done");
 /// The end of that session's next turn.
-const NEXT_EVENT: &str = r#"{"type":"agent-turn-complete","thread-id":"00000000-0000-7000-8000-00000badcafe","turn-id":"2","input-messages":["go"],"last-assistant-message":"still done"}"#;
-/// What is told of [`SPOOLED_EVENT`].
+const NEXT_TURN: (u64, &str) = (2, "still done");
+/// The message about [`SPOOLED_TURN`].
 const COMPLETED: &str = "Manager codex-0badcafe completed its goal: all done";
-/// What is told of [`NEXT_EVENT`].
+/// The message about [`NEXT_TURN`].
 const COMPLETED_AGAIN: &str = "Manager codex-0badcafe completed its goal: still done";
-/// Who reads where an agent's hooks run.
+/// The consumer that reads where an agent's hooks run.
 const READER: &str = "reader";
 
 /// Which process is killed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Act {
+pub(super) enum Operation {
     Notify,
     /// With a message there already.
     Listen,
@@ -46,7 +48,7 @@ pub(super) enum Act {
     ListenTakesIn,
 }
 
-impl Act {
+impl Operation {
     /// Whether an event is in the spool before it begins.
     fn finds_spooled(self) -> bool {
         matches!(self, Self::HookTakesIn | Self::ListenTakesIn)
@@ -67,10 +69,10 @@ pub(super) enum State {
     LogFull,
 }
 
-/// A place in which the same act can be done again and again from the same beginning.
-pub(super) struct Stage {
-    scene: Scene,
-    act: Act,
+/// An environment in which the same operation can be repeated from the same state.
+pub(super) struct KillEnvironment {
+    environment: TestEnvironment,
+    operation: Operation,
     state: State,
     texts: Texts,
 }
@@ -90,13 +92,13 @@ impl Texts {
     }
 }
 
-impl Stage {
+impl KillEnvironment {
     /// In memory: a killed process loses nothing that it had handed to the kernel, whatever is below.
-    pub(super) fn set(act: Act, state: State, ringer: &Path) -> Result<Self, Failure> {
-        let scene = Scene::in_memory(&format!("killpoints-{act:?}-{state:?}"), ringer)?;
-        let own = Self { scene, act, state, texts: Texts::new(state) };
+    pub(super) fn new(operation: Operation, state: State, ringer: &Path) -> Result<Self, Failure> {
+        let environment = TestEnvironment::in_memory(&format!("killpoints-{operation:?}-{state:?}"), ringer)?;
+        let own = Self { environment, operation, state, texts: Texts::new(state) };
         if state != State::New {
-            // Somebody has read before, so there is a cursor.
+            // A listener has read before, so there is a cursor.
             own.must(["notify", "--from", "first", "hello"])?;
             own.must(["listen", "--timeout", "0"])?;
         }
@@ -106,30 +108,31 @@ impl Stage {
         if own.has_unread() {
             own.must(["notify", "--from", "before", &own.texts.before])?;
         }
-        if act.finds_spooled() {
-            own.with_lock_held(|| own.must(["hook", "codex", "notify", SPOOLED_EVENT]))?;
+        if operation.finds_spooled() {
+            own.with_lock_held(|| own.must(["hook", "codex", "notify", &event(SPOOLED_TURN)]))?;
         }
         for part in ["home", "repository"] {
-            if own.scene.path(part).exists() {
-                copy_folder(&own.scene.path(part), &own.scene.path(&format!("{part}.kept")))?;
+            if own.environment.path(part).exists() {
+                copy_folder(&own.environment.path(part), &own.environment.path(&format!("{part}.kept")))?;
             }
         }
         Ok(own)
     }
 
-    /// Where the act can be interrupted.
+    /// Where the operation can be interrupted.
     pub(super) fn boundaries(&self) -> Result<Boundaries, Failure> {
         self.reset()?;
-        let trace = self.scene.path("trace");
-        let database = self.scene.home().join("ringer.db");
+        let trace = self.environment.path("trace");
+        let database = self.environment.home().join("ringer.db");
         let length = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
         let before = length(&database);
         let ending =
             self.perform([OsStr::new("-s"), OsStr::new("400"), OsStr::new("-o"), trace.as_os_str()])?;
         let text = fs::read(&trace).map_err(|error| failed(&trace, &error))?;
-        let found = Boundaries::read(&String::from_utf8_lossy(&text), &self.scene.root().to_string_lossy());
+        let found =
+            Boundaries::read(&String::from_utf8_lossy(&text), &self.environment.root().to_string_lossy());
         if !ending.is_success() || found.points.is_empty() {
-            let (status, complaints) = (ending.status(), self.scene.first_complaints());
+            let (status, complaints) = (ending.status(), self.environment.first_errors());
             return Err(Failure::unavailable(format!(
                 "strace could not follow ringer: {status}\n{complaints}"
             )));
@@ -160,96 +163,103 @@ impl Stage {
             finding.torn += torn;
             Vec::new()
         });
-        finding.add(&compare(&came, &self.duties(&ending, &printed)));
-        finding.litter += self.litter();
+        finding.add(&compare(&came, &self.expectations(&ending, &printed)));
+        finding.leftovers += self.count_leftovers();
         Ok(finding)
     }
 
-    fn duties(&self, ending: &Ending, printed: &[String]) -> Vec<(&str, Duty)> {
+    fn expectations(&self, ending: &ProcessResult, printed: &[String]) -> Vec<(&str, Expectation)> {
         let Texts { before, victim, after } = &self.texts;
         let of_listener = |text: &String| match (printed.contains(text), ending.is_success()) {
-            (false, _) => Duty::Come,
-            (true, false) => Duty::MayComeAgain,
-            (true, true) => Duty::Stay,
+            (false, _) => Expectation::Come,
+            (true, false) => Expectation::MayComeAgain,
+            (true, true) => Expectation::Stay,
         };
-        let mut duties = vec![(after.as_str(), Duty::Come)];
-        match self.act {
-            Act::Notify => {
-                let duty = if ending.is_success() { Duty::Come } else { Duty::MayCome };
-                duties.push((victim, duty));
+        let mut expectations = vec![(after.as_str(), Expectation::Come)];
+        match self.operation {
+            Operation::Notify => {
+                let expectation = if ending.is_success() { Expectation::Come } else { Expectation::MayCome };
+                expectations.push((victim, expectation));
                 if self.has_unread() {
-                    duties.push((before, Duty::Come));
+                    expectations.push((before, Expectation::Come));
                 }
             }
-            Act::Listen => duties.push((before, of_listener(before))),
-            Act::ListenAsleep => duties.push((victim, of_listener(victim))),
-            Act::HookSpools => {
-                let duty = if ending.is_success() { Duty::Come } else { Duty::MayCome };
-                duties.extend([(COMPLETED, duty), (before.as_str(), Duty::Come)]);
+            Operation::Listen => expectations.push((before, of_listener(before))),
+            Operation::ListenAsleep => expectations.push((victim, of_listener(victim))),
+            Operation::HookSpools => {
+                let expectation = if ending.is_success() { Expectation::Come } else { Expectation::MayCome };
+                expectations.extend([(COMPLETED, expectation), (before.as_str(), Expectation::Come)]);
             }
-            Act::HookTakesIn => {
-                let own = if ending.is_success() { Duty::Come } else { Duty::MayCome };
-                duties.extend([
-                    (COMPLETED, Duty::Come),
+            Operation::HookTakesIn => {
+                let own = if ending.is_success() { Expectation::Come } else { Expectation::MayCome };
+                expectations.extend([
+                    (COMPLETED, Expectation::Come),
                     (COMPLETED_AGAIN, own),
-                    (before.as_str(), Duty::Come),
+                    (before.as_str(), Expectation::Come),
                 ]);
             }
-            Act::ListenTakesIn => {
+            Operation::ListenTakesIn => {
                 let completed = COMPLETED.to_owned();
-                duties.extend([(COMPLETED, of_listener(&completed)), (before.as_str(), of_listener(before))]);
+                expectations
+                    .extend([(COMPLETED, of_listener(&completed)), (before.as_str(), of_listener(before))]);
             }
         }
-        duties
+        expectations
     }
 
-    /// Whether a message waits before the act begins.
+    /// Whether a message waits before the operation begins.
     fn has_unread(&self) -> bool {
-        self.state != State::New && self.act != Act::ListenAsleep
+        self.state != State::New && self.operation != Operation::ListenAsleep
     }
 
-    /// Does the act under strace.
-    fn perform<S: AsRef<OsStr>>(&self, strace: impl IntoIterator<Item = S>) -> Result<Ending, Failure> {
+    /// Does the operation under strace.
+    fn perform<S: AsRef<OsStr>>(
+        &self,
+        strace: impl IntoIterator<Item = S>,
+    ) -> Result<ProcessResult, Failure> {
         let mut command = Command::new("strace");
         command.arg("-f").arg("-qq").args(strace);
-        command.stderr(self.scene.complaints()?);
-        match self.act {
-            Act::Notify => {
+        command.stderr(self.environment.complaints()?);
+        match self.operation {
+            Operation::Notify => {
                 let arguments = ["notify", "--from", "victim", &self.texts.victim];
-                Ending::of(&mut self.scene.around(command, arguments), DEADLINE)
+                ProcessResult::of(&mut self.environment.around(command, arguments), DEADLINE)
             }
-            Act::Listen => {
-                Ending::of(&mut self.scene.around(command, ["listen", "--timeout", "0"]), DEADLINE)
-            }
-            Act::ListenAsleep => self.perform_asleep(command),
-            Act::HookSpools => self.with_lock_held(|| {
-                let mut hook = self.scene.around(command, ["hook", "codex", "notify", SPOOLED_EVENT]);
-                Ending::of(&mut hook, DEADLINE)
+            Operation::Listen => ProcessResult::of(
+                &mut self.environment.around(command, ["listen", "--timeout", "0"]),
+                DEADLINE,
+            ),
+            Operation::ListenAsleep => self.perform_asleep(command),
+            Operation::HookSpools => self.with_lock_held(|| {
+                let mut hook =
+                    self.environment.around(command, ["hook", "codex", "notify", &event(SPOOLED_TURN)]);
+                ProcessResult::of(&mut hook, DEADLINE)
             }),
-            Act::HookTakesIn => {
-                let mut hook = self.scene.around(command, ["hook", "codex", "notify", NEXT_EVENT]);
-                Ending::of(&mut hook, DEADLINE)
+            Operation::HookTakesIn => {
+                let mut hook =
+                    self.environment.around(command, ["hook", "codex", "notify", &event(NEXT_TURN)]);
+                ProcessResult::of(&mut hook, DEADLINE)
             }
-            Act::ListenTakesIn => {
-                let mut listen = self.scene.around(command, ["listen", "--timeout", "0"]);
-                Ending::of(listen.env("RINGER_AGENT", READER), DEADLINE)
+            Operation::ListenTakesIn => {
+                let mut listen = self.environment.around(command, ["listen", "--timeout", "0"]);
+                ProcessResult::of(listen.env("RINGER_AGENT", READER), DEADLINE)
             }
         }
     }
 
     /// Does something while another writer has the lock, as a stopped one would.
     fn with_lock_held<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-        let path = self.scene.home().join("write.lock");
+        let path = self.environment.home().join("write.lock");
         let lock = fs::File::options().append(true).create(true).open(&path);
         let lock = lock.map_err(|error| failed(&path, &error))?;
         lock.lock().map_err(|error| failed(&path, &error))?;
         work()
     }
 
-    fn perform_asleep(&self, strace: Command) -> Result<Ending, Failure> {
-        let mut command = self.scene.around(strace, ["listen", "--timeout", "8"]);
+    fn perform_asleep(&self, strace: Command) -> Result<ProcessResult, Failure> {
+        let mut command = self.environment.around(strace, ["listen", "--timeout", "8"]);
         thread::scope(|scope| {
-            let listener = scope.spawn(move || Ending::of(&mut command, DEADLINE));
+            let listener = scope.spawn(move || ProcessResult::of(&mut command, DEADLINE));
             self.wait_for_listener(|| listener.is_finished());
             let sent = self.must(["notify", "--from", "victim", &self.texts.victim]);
             let ending = listener
@@ -264,10 +274,10 @@ impl Stage {
         let deadline = Instant::now() + DEADLINE / 2;
         while !is_finished() && Instant::now() < deadline {
             // Not the doorbell itself: to read from it is to wait at it.
-            let pid = entries(&self.scene.home().join("bells"))
+            let pid = entries(&self.environment.home().join("bells"))
                 .filter(|entry| entry.extension().is_some_and(|extension| extension == "lock"))
                 .find_map(|entry| holder(&fs::read_to_string(entry).ok()?));
-            if pid.is_some_and(|pid| asleep::at_fifo(pid, self.scene.root(), deadline)) {
+            if pid.is_some_and(|pid| asleep::at_fifo(pid, self.environment.root(), deadline)) {
                 return;
             }
             thread::sleep(Duration::from_millis(1));
@@ -291,9 +301,9 @@ impl Stage {
         Ok(came)
     }
 
-    fn litter(&self) -> u32 {
-        let bells = entries(&self.scene.home().join("bells")).count();
-        let damaged = entries(&self.scene.home())
+    fn count_leftovers(&self) -> u32 {
+        let bells = entries(&self.environment.home().join("bells")).count();
+        let damaged = entries(&self.environment.home())
             .filter(|path| path.to_string_lossy().contains("ringer.db.damaged"))
             .count();
         u32::try_from(bells + damaged).unwrap_or(u32::MAX)
@@ -303,10 +313,10 @@ impl Stage {
     fn fill_log(&self) -> Result<(), Failure> {
         const FRAME: u64 = 4096 + 24;
         // The journal empties its log beyond 512 KiB, 127 frames. The message before takes some twenty and must not do
-        // it yet; the message of the act takes as many and must.
+        // it yet; the message of the operation takes as many and must.
         const ENOUGH: u64 = 95 * FRAME;
         const MOST_MESSAGES: usize = 200;
-        let log = self.scene.home().join("ringer.db-wal");
+        let log = self.environment.home().join("ringer.db-wal");
         for _ in 0..MOST_MESSAGES {
             if fs::metadata(&log).is_ok_and(|meta| meta.len() >= ENOUGH) {
                 break;
@@ -318,7 +328,7 @@ impl Stage {
 
     fn reset(&self) -> Result<(), Failure> {
         for part in ["home", "repository"] {
-            let (path, kept) = (self.scene.path(part), self.scene.path(&format!("{part}.kept")));
+            let (path, kept) = (self.environment.path(part), self.environment.path(&format!("{part}.kept")));
             if path.exists() {
                 fs::remove_dir_all(&path).map_err(|error| failed(&path, &error))?;
             }
@@ -329,13 +339,13 @@ impl Stage {
         Ok(())
     }
 
-    fn run<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<Ending, Failure> {
-        let mut command = self.scene.ringer(arguments);
+    fn run<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<ProcessResult, Failure> {
+        let mut command = self.environment.ringer(arguments);
         // The agent whose hooks run here must not count as the listener: it would not hear of itself.
-        if self.act.is_of_hooks() {
+        if self.operation.is_of_hooks() {
             command.env("RINGER_AGENT", READER);
         }
-        Ending::of(command.stderr(self.scene.complaints()?), DEADLINE)
+        ProcessResult::of(command.stderr(self.environment.complaints()?), DEADLINE)
     }
 
     fn must<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<(), Failure> {
@@ -343,7 +353,7 @@ impl Stage {
         if ending.is_success() {
             return Ok(());
         }
-        let (status, complaints) = (ending.status(), self.scene.first_complaints());
+        let (status, complaints) = (ending.status(), self.environment.first_errors());
         Err(Failure::complaints(format!("ringer failed and nobody had killed it: {status}\n{complaints}")))
     }
 }
@@ -352,9 +362,14 @@ fn entries(folder: &Path) -> impl Iterator<Item = std::path::PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
+/// The end of a turn of the session whose hooks are killed.
+fn event((turn, message): (u64, &str)) -> String {
+    turn_ended(0x0bad_cafe, turn, message)
+}
+
 /// The process that a doorbell's lock names.
 fn holder(text: &str) -> Option<u32> {
-    json::parse(text)?.word("pid")?.parse().ok()
+    u32::try_from(serde_json::from_str::<Value>(text).ok()?["pid"].as_u64()?).ok()
 }
 
 #[cfg(test)]

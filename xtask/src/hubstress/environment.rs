@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::desktop::{Desktop, Event};
-use crate::ending::Ending;
+use crate::background::until;
+use crate::environment::{self, TestEnvironment};
 use crate::failure::Failure;
 use crate::hubs;
-use crate::json::{self, Value};
-use crate::scene::{self, Scene};
-use crate::service::until;
+use crate::process_result::ProcessResult;
 
 /// A notification server to be started.
 #[derive(Clone, Copy)]
@@ -20,60 +21,60 @@ pub(super) struct Server<'a> {
     pub(super) by_tag: bool,
 }
 
-/// For a command that nobody kills.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+/// For a command that is not killed.
+pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A home whose hub runs a command that writes down the id of every notification, and perhaps has a desktop to show
 /// popups on.
-pub(super) struct Stage {
+pub(super) struct HubEnvironment {
     /// Ends before its folder goes.
     desktop: Option<Desktop>,
-    scene: Scene,
+    environment: TestEnvironment,
     /// How long its hubs stay without anything to do, where that is not as usual.
     idle_ms: Option<u64>,
 }
 
-impl Stage {
+impl HubEnvironment {
     pub(super) fn new(purpose: &str, ringer: &Path, server: Option<Server<'_>>) -> Result<Self, Failure> {
-        let scene = Scene::new(purpose, ringer)?;
+        let environment = TestEnvironment::new(purpose, ringer)?;
         let start =
-            |server: Server<'_>| Desktop::start(&scene.path("desktop"), server.program, server.by_tag);
+            |server: Server<'_>| Desktop::start(&environment.path("desktop"), server.program, server.by_tag);
         let desktop = server.map(start).transpose()?;
-        let stage = Self { desktop, scene, idle_ms: None };
-        let run = stage.scene.path("run");
-        fs::create_dir(&run).map_err(|error| scene::failed(&run, &error))?;
-        // One write of less than a page at the end of a file: nobody's line is ever torn.
+        let environment = Self { desktop, environment, idle_ms: None };
+        let run = environment.environment.path("run");
+        fs::create_dir(&run).map_err(|error| environment::failed(&run, &error))?;
+        // One write of less than a page at the end of a file, so lines of parallel writers are never mixed.
         let command = format!(
             "[\"sh\", \"-c\", 'echo \"$RINGER_NOTIFICATION_ID\" >> \"$0\"', \"{}\"]",
-            stage.sink().display()
+            environment.recorded_file().display()
         );
-        let popup = if stage.desktop.is_some() { "desktop" } else { "off" };
+        let popup = if environment.desktop.is_some() { "desktop" } else { "off" };
         let settings = format!("[notify]\nrate_limit = \"off\"\npopup = \"{popup}\"\ncommand = {command}\n");
-        let config = stage.config();
-        fs::write(&config, settings).map_err(|error| scene::failed(&config, &error))?;
-        Ok(stage)
+        let config = environment.config();
+        fs::write(&config, settings).map_err(|error| environment::failed(&config, &error))?;
+        Ok(environment)
     }
 
-    /// With hubs that stay only so long.
+    /// With hubs that exit after this time without work.
     pub(super) fn idle_after(mut self, milliseconds: u64) -> Self {
         self.idle_ms = Some(milliseconds);
         self
     }
 
-    fn sink(&self) -> PathBuf {
-        self.scene.path("sink")
+    fn recorded_file(&self) -> PathBuf {
+        self.environment.path("sink")
     }
 
     fn config(&self) -> PathBuf {
-        self.scene.path("config.toml")
+        self.environment.path("config.toml")
     }
 
     pub(super) fn home(&self) -> PathBuf {
-        self.scene.home()
+        self.environment.home()
     }
 
     pub(super) fn complaints(&self) -> String {
-        self.scene.first_complaints()
+        self.environment.first_errors()
     }
 
     /// `ringer`, which may start a hub.
@@ -81,21 +82,24 @@ impl Stage {
         &self,
         arguments: impl IntoIterator<Item = &'a str>,
     ) -> Result<Command, Failure> {
-        let mut command = self.alone(arguments)?;
+        let mut command = self.ringer_without_hub(arguments)?;
         command.env_remove("RINGER_HUB");
         Ok(command)
     }
 
     /// `ringer`, which may not.
-    pub(super) fn alone<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<Command, Failure> {
-        let mut command = self.scene.ringer(arguments);
+    pub(super) fn ringer_without_hub<'a>(
+        &self,
+        arguments: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Command, Failure> {
+        let mut command = self.environment.ringer(arguments);
         command
-            .env("XDG_RUNTIME_DIR", self.scene.path("run"))
+            .env("XDG_RUNTIME_DIR", self.environment.path("run"))
             .env("RINGER_CONFIG", self.config())
             .env_remove("DBUS_SESSION_BUS_ADDRESS")
             .env_remove("RINGER_WORKSPACE")
             .env_remove("TMUX")
-            .stderr(self.scene.complaints()?);
+            .stderr(self.environment.complaints()?);
         if let Some(desktop) = &self.desktop {
             command.env("DBUS_SESSION_BUS_ADDRESS", desktop.address());
         }
@@ -110,15 +114,15 @@ impl Stage {
     pub(super) fn notify(&self, body: &str, surface: &str) -> Result<Option<String>, Failure> {
         let mut command = self.ringer(["notify", "--json", body])?;
         command.env("RINGER_SURFACE", surface);
-        let ending = Ending::of(&mut command, PATIENCE)?;
-        let id = || json::parse(&String::from_utf8_lossy(&ending.output))?.text("id").map(str::to_owned);
+        let ending = ProcessResult::of(&mut command, COMMAND_TIMEOUT)?;
+        let id = || serde_json::from_slice::<Value>(&ending.output).ok()?["id"].as_str().map(str::to_owned);
         Ok(ending.is_success().then(id).flatten())
     }
 
     /// Reads notifications, or everything with `--all`. `false` when that failed: it may have asked a hub that was killed.
     pub(super) fn read(&self, which: &[&str]) -> Result<bool, Failure> {
         let mut command = self.ringer(["read"].iter().chain(which).copied())?;
-        Ok(Ending::of(&mut command, PATIENCE)?.is_success())
+        Ok(ProcessResult::of(&mut command, COMMAND_TIMEOUT)?.is_success())
     }
 
     /// Asks for something in JSON.
@@ -126,18 +130,18 @@ impl Stage {
         &self,
         arguments: impl IntoIterator<Item = &'a str>,
     ) -> Result<Option<Value>, Failure> {
-        let path = self.scene.path("answer");
-        let file = fs::File::create(&path).map_err(|error| scene::failed(&path, &error))?;
+        let path = self.environment.path("answer");
+        let file = fs::File::create(&path).map_err(|error| environment::failed(&path, &error))?;
         // A list may be long, so it goes to a file.
-        let status = self.alone(arguments)?.stdout(file).status();
+        let status = self.ringer_without_hub(arguments)?.stdout(file).status();
         status.map_err(|error| Failure::io("ringer", &error))?;
-        Ok(json::parse(&fs::read_to_string(&path).unwrap_or_default()))
+        Ok(serde_json::from_slice(&fs::read(&path).unwrap_or_default()).ok())
     }
 
     /// How often each id reached the command.
     pub(super) fn recorded(&self) -> HashMap<String, u64> {
         let mut times = HashMap::new();
-        for line in fs::read_to_string(self.sink()).unwrap_or_default().lines() {
+        for line in fs::read_to_string(self.recorded_file()).unwrap_or_default().lines() {
             *times.entry(line.to_owned()).or_default() += 1;
         }
         times
@@ -159,13 +163,10 @@ impl Stage {
     }
 
     /// Waits until a hub has nothing left to do. `false` when it took too long.
-    pub(super) fn settles(&self) -> Result<bool, Failure> {
+    pub(super) fn wait_until_idle(&self) -> Result<bool, Failure> {
         let mut failed = None;
-        let settled = until(PATIENCE, || match self.ask(["hub", "status", "--json"]) {
-            Ok(Some(status)) => {
-                let is = |name: &str, word: &str| status.word(name) == Some(word);
-                is("running", "true") && is("undecided", "0") && is("under_way", "0")
-            }
+        let settled = until(COMMAND_TIMEOUT, || match self.ask(["hub", "status", "--json"]) {
+            Ok(Some(status)) => hubs::is_idle(&status),
             Ok(None) => false,
             Err(failure) => {
                 failed = Some(failure);
@@ -178,17 +179,17 @@ impl Stage {
     /// The steps of a message's way.
     pub(super) fn trail(&self, id: &str) -> Result<Vec<String>, Failure> {
         let answer = self.ask(["why", id, "--json"])?;
-        let steps = answer.as_ref().map(|answer| answer.list("trail")).unwrap_or_default();
-        Ok(steps.iter().filter_map(|step| step.text("text")).map(str::to_owned).collect())
+        let steps = answer.iter().filter_map(|answer| answer["trail"].as_array()).flatten();
+        Ok(steps.filter_map(|step| step["text"].as_str()).map(str::to_owned).collect())
     }
 }
 
-impl Drop for Stage {
+impl Drop for HubEnvironment {
     fn drop(&mut self) {
         for pid in hubs::of(&self.home()) {
-            // It may be gone already; then so much the better.
+            // It may have ended already.
             let _ = hubs::kill(pid);
         }
-        until(PATIENCE, || hubs::of(&self.home()).is_empty());
+        until(COMMAND_TIMEOUT, || hubs::of(&self.home()).is_empty());
     }
 }
