@@ -6,7 +6,8 @@ use std::thread;
 
 use ringer_agents::push::{ClientEndpoints, PushResult, push};
 use ringer_core::message::Agent;
-use ringer_hub::{AgentWaker, Log};
+use ringer_hub::Log;
+use ringer_ipc::host::Extension;
 use ringer_journal::Home;
 
 /// Agents that may be queued. Beyond that, the messages enter the agent's next turn. 256 is more agents than run on one
@@ -28,7 +29,7 @@ impl PushThread {
     }
 }
 
-impl AgentWaker for PushThread {
+impl Extension for PushThread {
     fn wake(&mut self, agent: &Agent) {
         let _ = self.agents.try_send(agent.clone());
     }

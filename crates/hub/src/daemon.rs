@@ -22,7 +22,6 @@ use crate::delivery_setup::{DeliverySetup, search_path};
 use crate::error::HubError;
 use crate::event_loop::{EventLoop, LoopChannels, LoopExit, MAX_INPUTS};
 use crate::executor::JobExecutor;
-use crate::host::Extensions;
 use crate::input::Input;
 use crate::log::Log;
 use crate::message::LoopEvent;
@@ -30,6 +29,7 @@ use crate::repository_probe::ProberPool;
 use crate::server;
 use crate::session_bus::SessionDesktop;
 use crate::state::{HubState, RandomSource, Settings, TimeSource};
+use ringer_ipc::host::PlugIns;
 
 /// How long threads that wait for a disk are waited for at the end. One that hangs would hold the end up for ever; whatever
 /// it does ends with the process.
@@ -88,8 +88,8 @@ impl HubOptions {
 
 /// Runs a hub with these until it is told to end, or has nothing to do. If it cannot, the reason is in the log, in a
 /// [`StartFailure`], and with the process that waits for this one.
-pub fn run(options: &HubOptions, extensions: Extensions) -> Result<(), HubError> {
-    let ran = run_hub(options, extensions);
+pub fn run(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
+    let ran = run_hub(options, plug_ins);
     match &ran {
         Ok(()) | Err(HubError::Running { .. }) => {}
         Err(error) => report(options, error),
@@ -111,7 +111,7 @@ fn report(options: &HubOptions, error: &HubError) {
     }
 }
 
-fn run_hub(options: &HubOptions, extensions: Extensions) -> Result<(), HubError> {
+fn run_hub(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
     let home = &options.home;
     let journal = Journal::open(home)?;
     let Some(lock) = HubLock::acquire(home)? else {
@@ -127,7 +127,7 @@ fn run_hub(options: &HubOptions, extensions: Extensions) -> Result<(), HubError>
     log.line(format!("hub {} begins, pid {}", presence.version, presence.pid));
     log_panics(&log);
     let files = (journal, store);
-    let exit = runtime.block_on(serve(options, &presence, files, lock, extensions, &log));
+    let exit = runtime.block_on(serve(options, &presence, files, lock, plug_ins, &log));
     runtime.shutdown_timeout(SHUTDOWN_WITHIN);
     // Before the lock is dropped: from then on another hub may write its own.
     presence.remove(home);
@@ -171,7 +171,7 @@ async fn serve(
     presence: &Presence,
     (journal, mut store): (Journal, HubStore),
     lock: HubLock,
-    extensions: Extensions,
+    plug_ins: PlugIns,
     log: &Log,
 ) -> Result<LoopExit, HubError> {
     let listener = server::listen(&presence.socket).map_err(HubError::Socket)?;
@@ -204,7 +204,7 @@ async fn serve(
         log: log.clone(),
         idle_after: options.idle_after,
     };
-    let parts = LoopParts { files: (journal, store), lock, settings, extensions, channels };
+    let parts = LoopParts { files: (journal, store), lock, settings, plug_ins, channels };
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
     let loop_thread = thread::Builder::new().name("loop".to_owned()).spawn(move || {
         // Dropped when the loop ends, however that comes about.
@@ -234,18 +234,18 @@ struct LoopParts {
     files: (Journal, HubStore),
     lock: HubLock,
     settings: Settings,
-    extensions: Extensions,
+    plug_ins: PlugIns,
     channels: LoopChannels,
 }
 
 fn run_loop(parts: LoopParts, inputs: mpsc::Receiver<Input>) -> Result<LoopExit, HubError> {
-    let LoopParts { files, lock, settings, extensions, channels } = parts;
+    let LoopParts { files, lock, settings, plug_ins, channels } = parts;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(HubError::Runtime)?;
     let exit = runtime.block_on(async {
         let probers = ProberPool::new(settings.home(), channels.log.clone());
         let sources = (TimeSource::System, RandomSource::System);
-        let state = HubState::new(files, settings, extensions, Clock::local(), sources)?;
+        let state = HubState::new(files, settings, plug_ins, Clock::local(), sources)?;
         let event_loop = EventLoop::begin(state, lock, channels, probers).await?;
         Ok(event_loop.run(inputs).await)
     });

@@ -6,11 +6,12 @@
 //! there.
 //!
 //! ```no_run
-//! use ringer_hub::{Extensions, HubOptions, PlainHost, run};
+//! use ringer_hub::{HubOptions, PlainHost, run};
+//! use ringer_ipc::host::PlugIns;
 //! use ringer_journal::Home;
 //!
 //! let options = HubOptions::of_process(Home::new("/people/me/.local/state/ringer"), true);
-//! run(&options, Extensions { hosts: vec![Box::new(PlainHost::default())], ..Extensions::default() })?;
+//! run(&options, PlugIns { hosts: vec![Box::new(PlainHost::default())], ..PlugIns::default() })?;
 //! # Ok::<(), ringer_hub::HubError>(())
 //! ```
 //!
@@ -42,7 +43,6 @@ mod event_log;
 mod event_loop;
 mod executor;
 mod file_stamp;
-mod host;
 mod input;
 mod log;
 mod message;
@@ -66,7 +66,6 @@ pub use clock::{Clock, monotonic};
 pub use daemon::{HubOptions, run};
 pub use error::HubError;
 pub use event_log::HubEvent;
-pub use host::{AgentWaker, Extensions, FocusResult, Host, SurfaceInfo};
 pub use log::Log;
 pub use plain::PlainHost;
 pub use probed::ProbedTerminal;

@@ -7,8 +7,8 @@ use std::path::Path;
 use ringer_core::Event;
 use ringer_core::message::{Place, SurfaceId};
 
-use crate::host::{FocusResult, Host, SurfaceInfo};
 use crate::tmux::TmuxPane;
+use ringer_ipc::host::{FocusResult, Host, SurfaceInfo};
 
 /// Terminals that are remembered. With more, those whose device is gone are forgotten, and if there are none, all are:
 /// a terminal that speaks again is learned again.
@@ -91,8 +91,8 @@ impl Host for PlainHost {
         let Some(surface) = place.surface.as_ref().filter(|surface| self.owns(surface)) else {
             return FocusResult::NotOwned;
         };
-        if let Some(pane) = TmuxPane::of(surface) {
-            return FocusResult::Pane(pane);
+        if TmuxPane::of(surface).is_some() {
+            return FocusResult::AskTmux;
         }
         let named = surface.as_str().strip_prefix("tty:").and_then(|rest| Some(rest.rsplit_once('@')?.0));
         let tty = named.unwrap_or(surface.as_str());
@@ -138,8 +138,7 @@ mod tests {
         let mut host = PlainHost::default();
         let mut focus =
             |surface: &str| host.focus(&Place::surface(WorkspaceId::new("w"), SurfaceId::new(surface)));
-        let pane = TmuxPane::of(&SurfaceId::new("tmux:/tmp/s:77:%3")).unwrap();
-        assert_eq!(focus("tmux:/tmp/s:77:%3"), FocusResult::Pane(pane));
+        assert_eq!(focus("tmux:/tmp/s:77:%3"), FocusResult::AskTmux);
         assert!(matches!(focus("tty:/dev/pts/7@5"), FocusResult::Cannot(why) if why.contains("/dev/pts/7,")));
         assert!(matches!(focus("tmux:nonsense"), FocusResult::Cannot(_)));
         assert_eq!(focus("ws:1"), FocusResult::NotOwned);

@@ -36,7 +36,6 @@ use ringer_journal::{Error, HubStore, IdSource, Journal, ReadPosition};
 
 use crate::clock::{Clock, monotonic};
 use crate::delivery_setup::{DeliverySetup, search_path};
-use crate::host::Extensions;
 use crate::message::{Action, DeliveryReport, Job, LoopEvent};
 use crate::repository_probe::ProbeResult;
 use crate::title_writer::TitleChange;
@@ -49,6 +48,7 @@ use journal_backlog::JournalBacklog;
 use maintenance::Maintenance;
 use notifications::Notifications;
 use request_queue::RequestQueue;
+use ringer_ipc::host::PlugIns;
 pub(crate) use settings::Settings;
 pub use settings::trust_file;
 use surfaces::{FocusOutcome, Surfaces};
@@ -128,7 +128,7 @@ impl HubState {
     pub(crate) fn new(
         (mut journal, mut store): (Journal, HubStore),
         settings: Settings,
-        extensions: Extensions,
+        plug_ins: PlugIns,
         clock: Clock,
         (time, random): (TimeSource, RandomSource),
     ) -> Result<Self, Error> {
@@ -142,10 +142,10 @@ impl HubState {
             ingest: Ingest::new(position),
             journal_backlog: JournalBacklog::default(),
             deliveries: Deliveries::default(),
-            surfaces: Surfaces::new(extensions.hosts, config.notify.flash),
+            surfaces: Surfaces::new(plug_ins.hosts, config.notify.flash),
             title_marks,
             title_changes: Vec::new(),
-            agents: AgentTracker::new(extensions.wakers, config.agent_timeouts()),
+            agents: AgentTracker::new(plug_ins.extensions, config.agent_timeouts()),
             requests: RequestQueue::default(),
             maintenance: Maintenance::new(),
             journal,

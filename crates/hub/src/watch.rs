@@ -32,8 +32,9 @@ const SETTLE: Duration = Duration::from_millis(200);
 /// What a command may print; more of it is not told.
 const MAX_OUTPUT: usize = 64 * 1024;
 
-/// How long the loop waits for a directory. One that hangs is watched when it answers; all others take microseconds.
-const START_WITHIN: Duration = Duration::from_millis(10);
+/// How long the loop waits until files are watched, so that no change after that is missed. It takes microseconds, unless a
+/// directory hangs; that one is watched when it answers, and as long as it hangs the loop does not wait again.
+const START_WITHIN: Duration = Duration::from_millis(250);
 /// Threads that may hang at directories. With more, other watches do not begin until one of them answers.
 const MAX_HUNG: usize = 8;
 
@@ -95,7 +96,7 @@ impl Watcher {
         }
         shared.watches = watches;
         shared.revision += 1;
-        let may_ask = shared.asking < MAX_HUNG;
+        let (may_ask, hangs) = (shared.asking < MAX_HUNG, shared.asking > 0);
         shared.asking += usize::from(may_ask);
         drop(shared);
         self.next.is_there.notify_one();
@@ -106,7 +107,9 @@ impl Watcher {
                 next.ask();
                 let _ = asked.send(());
             });
-            let _ = answer.recv_timeout(START_WITHIN);
+            if !hangs {
+                let _ = answer.recv_timeout(START_WITHIN);
+            }
         }
         self
     }

@@ -22,6 +22,7 @@
 
 mod client;
 pub mod discovery;
+pub mod host;
 mod protocol;
 mod spawn;
 mod start_failure;

@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("deliver", &["core", "term"]),
     ("pty", &["term"]),
     ("config", &["core", "term"]),
-    ("ipc", &["journal", "term"]),
+    ("ipc", &["core", "journal", "term"]),
     ("hub", &["core", "term", "journal", "config", "ipc", "deliver"]),
     ("workspace", &["hub", "pty", "core", "term"]),
     ("agents", &["core", "turn", "term", "journal"]),

@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_hub::{Extensions, HubError, HubOptions, PlainHost};
+use ringer_hub::{HubError, HubOptions, PlainHost};
+use ringer_ipc::host::PlugIns;
 use ringer_ipc::{Client, ClientError, detach};
 use ringer_journal::HubLock;
 use serde_json::{Value, json};
@@ -72,11 +73,11 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 fn serve(foreground: bool) -> Outcome {
     let home = context::home()?;
     let options = HubOptions::of_process(home.clone(), foreground);
-    let extensions = Extensions {
+    let plug_ins = PlugIns {
         hosts: vec![Box::new(PlainHost::default())],
-        wakers: vec![Box::new(PushThread::start(home))],
+        extensions: vec![Box::new(PushThread::start(home))],
     };
-    ringer_hub::run(&options, extensions).map_err(failure)
+    ringer_hub::run(&options, plug_ins).map_err(failure)
 }
 
 fn failure(error: HubError) -> Failure {

@@ -7,15 +7,15 @@ use ringer_core::agent::{AgentState, AgentTimeouts};
 use ringer_core::message::Agent;
 use ringer_journal::AgentInfo;
 
-use crate::host::AgentWaker;
+use ringer_ipc::host::Extension;
 
-/// The live agents, and the parts that wake idle ones.
+/// The live agents, and the extensions that wake idle ones.
 pub(super) struct AgentTracker {
     tracked: HashMap<Agent, TrackedAgent>,
     /// When an agent may become stuck, or waits for too long.
     next_deadline: Option<Duration>,
     timeouts: AgentTimeouts,
-    wakers: Vec<Box<dyn AgentWaker>>,
+    extensions: Vec<Box<dyn Extension>>,
     /// Whether the journal may say something else of an agent than what is tracked.
     is_stale: bool,
 }
@@ -39,8 +39,8 @@ pub(super) struct AgentChanges {
 }
 
 impl AgentTracker {
-    pub(super) fn new(wakers: Vec<Box<dyn AgentWaker>>, timeouts: AgentTimeouts) -> Self {
-        Self { tracked: HashMap::new(), next_deadline: None, timeouts, wakers, is_stale: true }
+    pub(super) fn new(extensions: Vec<Box<dyn Extension>>, timeouts: AgentTimeouts) -> Self {
+        Self { tracked: HashMap::new(), next_deadline: None, timeouts, extensions, is_stale: true }
     }
 
     pub(super) fn timeouts(&self) -> AgentTimeouts {
@@ -75,7 +75,7 @@ impl AgentTracker {
 
     /// A message for an agent is in the journal, or the agent may have become idle with messages waiting.
     pub(super) fn wake(&mut self, agent: &Agent) {
-        self.wakers.iter_mut().for_each(|waker| waker.wake(agent));
+        self.extensions.iter_mut().for_each(|extension| extension.wake(agent));
     }
 
     /// Its process ended.

@@ -27,11 +27,11 @@ use test_support::Random;
 
 use super::{HubState, RandomSource, Settings, TimeSource, trust_file};
 use crate::clock::Clock;
-use crate::host::Extensions;
 use crate::message::{Action, DeliveryReport, Job, LoopEvent, RequestId};
 use crate::repository_probe::{ProbeResult, ProbeTarget, RepositorySettings};
 use crate::request::Request;
 use crate::title_writer::TitleOutcome;
+use ringer_ipc::host::PlugIns;
 use surroundings::{PANES, TitleHost};
 
 const STEPS: u64 = 60;
@@ -183,10 +183,10 @@ impl Simulation {
         let files = (Journal::open(&home).unwrap(), HubStore::open(&home).unwrap());
         let environment = Environment { ringer_config: Some(self.config()), ..Environment::default() };
         let settings = Settings::read(environment, &home);
-        let extensions = Extensions { hosts: vec![Box::new(TitleHost)], ..Extensions::default() };
+        let plug_ins = PlugIns { hosts: vec![Box::new(TitleHost)], ..PlugIns::default() };
         let random = RandomSource::Seeded(self.starts << 32);
         let sources = (TimeSource::Simulated, random);
-        let mut state = HubState::new(files, settings, extensions, Clock::local(), sources).unwrap();
+        let mut state = HubState::new(files, settings, plug_ins, Clock::local(), sources).unwrap();
         let probed = self.probe(state.recovery_targets().unwrap());
         let actions = state.recover(self.now(), &probed).unwrap();
         self.state = Some(state);

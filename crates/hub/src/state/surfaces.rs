@@ -5,10 +5,10 @@ use ringer_core::message::{Place, SurfaceId, WorkspaceId};
 use ringer_core::toast::Toast;
 use ringer_core::{Event, Message};
 
-use crate::host::{FocusResult, Host, SurfaceInfo};
 use crate::session_bus::Callers;
 use crate::terminals::Terminal;
 use crate::tmux::{TmuxPane, Unreachable};
+use ringer_ipc::host::{FocusResult, Host, SurfaceInfo};
 
 /// Terminals of a workspace that are tried for a message that came from none of them. The first is nearly always there; the
 /// others are tried when it was closed since it spoke.
@@ -115,7 +115,11 @@ impl Surfaces {
             match host.focus(place) {
                 FocusResult::Done => return FocusOutcome::Known(Ok(host.name())),
                 FocusResult::Cannot(why) => return FocusOutcome::Known(Err(Unreachable::new(why))),
-                FocusResult::Pane(pane) => return FocusOutcome::NeedsTmux(pane),
+                FocusResult::AskTmux => {
+                    let pane = place.surface.as_ref().and_then(TmuxPane::of);
+                    let no_pane = || FocusOutcome::Known(Err(Unreachable::new("it is no pane of tmux")));
+                    return pane.map_or_else(no_pane, FocusOutcome::NeedsTmux);
+                }
                 FocusResult::NotOwned => {}
             }
         }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use ringer_config::Environment;
 use ringer_core::message::MessageOrigin;
 use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
-use ringer_hub::{Extensions, HubError, HubOptions, PlainHost, run};
+use ringer_hub::{HubError, HubOptions, PlainHost, run};
+use ringer_ipc::host::PlugIns;
 use ringer_ipc::{Client, Presence};
 use ringer_journal::{Home, HubStore, IdSource, Journal};
 use serde_json::{Value, json};
@@ -56,7 +57,7 @@ impl TestHub {
     pub(crate) fn begin(&mut self) {
         let options = self.options.clone();
         self.thread = Some(thread::spawn(move || {
-            run(&options, Extensions { hosts: vec![Box::new(PlainHost::default())], ..Extensions::default() })
+            run(&options, PlugIns { hosts: vec![Box::new(PlainHost::default())], ..PlugIns::default() })
         }));
         until("the hub answers", || {
             let ended = self.thread.as_ref().is_some_and(JoinHandle::is_finished);
@@ -76,8 +77,8 @@ impl TestHub {
     }
 
     /// Runs a hub with these on this thread, until it ends.
-    pub(crate) fn run_here(&self, plugs: Extensions) -> Result<(), HubError> {
-        run(&self.options, plugs)
+    pub(crate) fn run_here(&self, plug_ins: PlugIns) -> Result<(), HubError> {
+        run(&self.options, plug_ins)
     }
 
     /// Ends it, and waits for its end.

@@ -2,7 +2,7 @@
 
 use ringer_core::Event;
 use ringer_core::message::{Place, SurfaceId};
-use ringer_hub::{Extensions, FocusResult, Host, SurfaceInfo};
+use ringer_ipc::host::{FocusResult, Host, PlugIns, SurfaceInfo};
 use ringer_journal::{Home, HubTransaction, Journal, PendingDelivery};
 use serde_json::json;
 use test_support::until;
@@ -124,8 +124,8 @@ fn a_loop_that_panics_is_an_error_and_the_next_hub_takes_its_messages() {
     let mut hub = TestHub::start("[notify]\npopup = \"off\"\n");
     hub.end();
     let id = hub.send_from("broken:1", "hello");
-    let plugs = Extensions { hosts: vec![Box::new(BrokenHost)], ..Extensions::default() };
-    let error = hub.run_here(plugs).expect_err("it panicked").to_string();
+    let plug_ins = PlugIns { hosts: vec![Box::new(BrokenHost)], ..PlugIns::default() };
+    let error = hub.run_here(plug_ins).expect_err("it panicked").to_string();
     assert_eq!(error, "the hub stopped because of an internal error: an error that the test made");
     let log = std::fs::read_to_string(hub.home().path().join("hub.log")).expect("a log");
     assert!(log.contains("an error in Ringer: ") && log.contains("an error that the test made"), "{log}");

@@ -3,7 +3,7 @@
 use ringer_core::Event;
 use ringer_core::message::{Place, SurfaceId};
 
-use crate::host::{FocusResult, Host, SurfaceInfo};
+use ringer_ipc::host::{FocusResult, Host, SurfaceInfo};
 
 /// Marks in these titles can be counted.
 pub(super) const PANES: [&str; 3] = ["tmux:/tmp/s:1:%0", "tmux:/tmp/s:1:%1", "tmux:/tmp/s:1:%2"];

@@ -1,11 +1,10 @@
-//! What the program plugs into a hub: hosts, which own surfaces and draw rings on them, and wakers, which wake idle agents.
+//! What a program plugs into a hub: hosts, which own surfaces and draw rings on them, and extensions, which act on what the
+//! hub reads. Here, so that neither has to know the hub, and the hub knows neither.
 
 use ringer_core::Event;
 use ringer_core::attention::Badge;
 use ringer_core::message::{Agent, Place, SurfaceId, WorkspaceId};
 use ringer_core::toast::Toast;
-
-use crate::tmux::TmuxPane;
 
 /// A surface, as its host knows it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -25,18 +24,18 @@ pub struct SurfaceInfo {
 pub enum FocusResult {
     /// The person is there.
     Done,
-    /// tmux brings them there, which takes time.
-    Pane(TmuxPane),
+    /// The surface is a pane of tmux, which has to be asked: that takes time, so the hub does it.
+    AskTmux,
     /// It is ours, but it cannot be brought to the front; in words.
     Cannot(String),
     /// It is not ours.
     NotOwned,
 }
 
-/// Wakes idle agents that have messages waiting. Every call returns at once.
-pub trait AgentWaker: Send {
+/// Acts on what the hub reads. Every call returns at once: what takes time happens on a thread of the extension's own.
+pub trait Extension: Send {
     /// A message for that agent is in the journal, or the agent has become idle with messages waiting.
-    fn wake(&mut self, agent: &Agent);
+    fn wake(&mut self, _agent: &Agent) {}
 }
 
 /// Owns surfaces. Every call returns at once: what takes time happens elsewhere, and is reported with an
@@ -88,11 +87,11 @@ pub trait Host: Send {
     }
 }
 
-/// What the program plugs into a hub.
+/// What a program plugs into a hub.
 #[derive(Default)]
-pub struct Extensions {
+pub struct PlugIns {
     /// The hosts.
     pub hosts: Vec<Box<dyn Host>>,
-    /// The wakers.
-    pub wakers: Vec<Box<dyn AgentWaker>>,
+    /// The extensions.
+    pub extensions: Vec<Box<dyn Extension>>,
 }
