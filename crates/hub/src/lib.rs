@@ -60,6 +60,7 @@ mod title_writer;
 mod tmux;
 pub mod view;
 mod watch;
+mod watch_outcome;
 mod why;
 
 pub use clock::{Clock, monotonic};

@@ -18,6 +18,7 @@ use crate::request::Request;
 use crate::terminals::Terminal;
 use crate::title_writer::{TitleChange, TitleOutcome};
 use crate::tmux::{TmuxPane, Unreachable};
+use crate::watch_outcome::WatchOutcome;
 
 /// Something the loop handles, in the order in which it came.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub(crate) enum LoopEvent {
     /// The person did something to a popup.
     Desktop(DesktopEvent),
     /// A watched file changed, and its command ran.
-    WatchFinished(crate::watch::Outcome),
+    WatchFinished(WatchOutcome),
     /// The process of an agent ended.
     ProcessEnded(Agent),
     /// tmux was asked to select the pane of a notification whose popup was clicked.

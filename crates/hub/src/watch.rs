@@ -2,7 +2,6 @@
 
 #[cfg(target_os = "linux")]
 mod inotify;
-mod outcome;
 #[cfg(any(not(target_os = "linux"), test))]
 mod poll;
 
@@ -19,11 +18,11 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::input::Input;
 use crate::message::LoopEvent;
+use crate::watch_outcome::WatchOutcome;
 use ringer_config::Watch;
 
 #[cfg(target_os = "linux")]
 use inotify::Changes;
-pub(crate) use outcome::Outcome;
 #[cfg(not(target_os = "linux"))]
 use poll::Changes;
 
@@ -136,7 +135,7 @@ impl Next {
 }
 
 /// A command that runs.
-type Command = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+type Command = Pin<Box<dyn Future<Output = WatchOutcome> + Send>>;
 
 /// What is watched, and what has to run because of it.
 #[derive(Default)]
@@ -240,7 +239,7 @@ impl Files {
     }
 }
 
-async fn run(watch: Watch, path: PathBuf) -> Outcome {
+async fn run(watch: Watch, path: PathBuf) -> WatchOutcome {
     let program = Program {
         argv: watch.command.clone(),
         directory: watch.working_directory().to_owned(),
@@ -250,7 +249,7 @@ async fn run(watch: Watch, path: PathBuf) -> Outcome {
         timeout: watch.timeout,
     };
     let result = program.run().await.into_result(watch.timeout);
-    Outcome {
+    WatchOutcome {
         command: sanitise_line(&watch.command.join(" ")),
         agent: watch.agent.clone(),
         result: result.map(|output| String::from_utf8_lossy(&output).trim().to_owned()),

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{HubState, RETRY_AFTER};
 use crate::message::Action;
-use crate::watch::Outcome;
+use crate::watch_outcome::WatchOutcome;
 
 /// What an agent is sent of the output of a watch's command: its context is dear, and the file is there to read.
 const MAX_OUTPUT_CHARS: usize = 8_000;
@@ -156,7 +156,7 @@ impl HubState {
     }
 
     /// A watched file changed and its command ran.
-    pub(super) fn watch_finished(&mut self, now: Now, outcome: &Outcome) {
+    pub(super) fn watch_finished(&mut self, now: Now, outcome: &WatchOutcome) {
         let mut observation = Observation::new("env-hook", outcome.words());
         observation.error = outcome.result.is_err();
         self.decide(now, Event::Observed(observation));

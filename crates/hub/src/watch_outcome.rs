@@ -6,7 +6,7 @@ use ringer_term::sanitise_line;
 
 /// What came of a watch.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct WatchOutcome {
     /// Which file changed.
     pub(crate) path: PathBuf,
     /// The command, as the person wrote it.
@@ -17,7 +17,7 @@ pub(crate) struct Outcome {
     pub(crate) result: Result<String, String>,
 }
 
-impl Outcome {
+impl WatchOutcome {
     /// What the footer says of it.
     pub(crate) fn words(&self) -> String {
         let name = self.path.file_name().unwrap_or_else(|| Path::new("?").as_os_str()).to_string_lossy();
