@@ -1,7 +1,6 @@
 //! What the person has not seen: the records of notifications, and the badges and rings that follow from them.
 
 mod badges;
-mod linked_list;
 mod mark;
 mod record;
 mod session;

@@ -101,7 +101,7 @@ fn removing_the_latest_brings_back_the_one_before() {
     assert_eq!(store.remove(&id(2)).unwrap().id, id(2));
     assert_eq!(store.latest(&workspace).unwrap().id, id(1));
     assert_eq!(store.clear(&whole("w")).len(), 1);
-    assert!(store.latest(&workspace).is_none() && store.is_empty() && store.workspaces.is_empty());
+    assert!(store.latest(&workspace).is_none() && store.is_empty() && store.index.workspaces.is_empty());
 }
 
 #[test]
@@ -117,13 +117,49 @@ fn trimming_keeps_what_is_unread() {
     assert_eq!((store.len(), store.total_unread()), (50, 50));
 }
 
+#[test]
+fn what_was_read_first_is_trimmed_first() {
+    let mut store = NotificationStore::default();
+    for number in 0..4 {
+        store.add(record(number, whole("w")), 0);
+    }
+    for number in [2, 0, 1] {
+        store.mark(&id(number), true, 0, "read");
+    }
+    assert_eq!(store.trim(2), 2);
+    let left: Vec<&MessageId> = store.newest().map(|record| &record.id).collect();
+    assert_eq!(left, [&id(3), &id(1)]);
+}
+
+/// The order of arrival, and the order in which the unread ones became unread, kept as plain lists.
+#[derive(Default)]
+struct Model {
+    arrived: Vec<MessageId>,
+    unread: Vec<MessageId>,
+}
+
+impl Model {
+    /// One step adds at most one notification, and makes at most one unread.
+    fn follow(&mut self, store: &NotificationStore) {
+        let newest: Vec<MessageId> = store.newest().map(|record| record.id.clone()).collect();
+        let unread: Vec<MessageId> = store.newest_unread().map(|record| record.id.clone()).collect();
+        for (known, now) in [(&mut self.arrived, newest), (&mut self.unread, unread)] {
+            known.retain(|id| now.contains(id));
+            let new: Vec<MessageId> = now.iter().filter(|id| !known.contains(id)).cloned().collect();
+            assert!(new.len() <= 1);
+            known.extend(new);
+            assert!(known.iter().rev().eq(&now));
+        }
+    }
+}
+
 /// The indexes, counted anew from the records alone.
 fn recount(store: &NotificationStore) {
     let all: Vec<&Record> = store.newest().collect();
     assert_eq!(all.len(), store.len());
     assert_eq!(all.iter().filter(|record| !record.is_read).count(), store.total_unread());
     assert_eq!(store.newest_unread().count(), store.total_unread());
-    assert_eq!(store.read.len() + store.unread.len(), store.len());
+    assert_eq!(store.index.read.len() + store.index.unread.len(), store.len());
     for workspace in ["w", "v"].map(WorkspaceId::new) {
         let of: Vec<&&Record> = all.iter().filter(|record| record.place.workspace == workspace).collect();
         assert_eq!(of.iter().filter(|record| !record.is_read).count(), store.unread_of(&workspace));
@@ -135,7 +171,7 @@ fn recount(store: &NotificationStore) {
             assert_eq!(here.len(), store.newest_of(&place).count());
             let current =
                 here.iter().filter(|record| !record.is_read && record.open_question.is_none()).count();
-            assert_eq!(current, store.surfaces.get(&place).map_or(0, |group| group.unread.len()));
+            assert_eq!(current, store.index.group(&place).map_or(0, |group| group.unread.len()));
         }
     }
 }
@@ -146,7 +182,7 @@ proptest! {
         steps in prop::collection::vec((0u8..8, 0u64..20, 0usize..5), 0..120)
     ) {
         let places = [pane("w", "a"), pane("w", "b"), whole("w"), pane("v", "a"), whole("v")];
-        let mut store = NotificationStore::default();
+        let (mut store, mut model) = (NotificationStore::default(), Model::default());
         for (step, number, place) in steps {
             let place = &places[place];
             match step {
@@ -160,6 +196,7 @@ proptest! {
                 _ => drop(store.trim(10)),
             }
             recount(&store);
+            model.follow(&store);
         }
     }
 }

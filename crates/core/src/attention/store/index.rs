@@ -1,0 +1,94 @@
+//! The indexes of the store: which records there are of a place, and which of them are unread, each in its order.
+
+use std::collections::HashMap;
+
+use super::ordered::Ordered;
+use crate::attention::Record;
+use crate::message::{Place, WorkspaceId};
+
+/// What there is of one workspace, or of one surface.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Group {
+    /// By arrival.
+    pub(super) all: Ordered,
+    /// By change. Of a surface, without the open questions.
+    pub(super) unread: Ordered,
+    /// The open questions of a surface, by change. A newer notification supersedes the others, so these are separate.
+    pub(super) questions: Ordered,
+}
+
+/// All indexes. Every change of a record is entered here before and after it, so none is ever rebuilt.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Index {
+    /// By arrival.
+    pub(super) everything: Ordered,
+    /// By change: the order in which records became read.
+    pub(super) read: Ordered,
+    /// By change: the order in which records became unread.
+    pub(super) unread: Ordered,
+    pub(super) workspaces: HashMap<WorkspaceId, Group>,
+    surfaces: HashMap<Place, Group>,
+}
+
+impl Index {
+    /// What there is of a place.
+    pub(super) fn group(&self, place: &Place) -> Option<&Group> {
+        if place.surface.is_some() { self.surfaces.get(place) } else { self.workspaces.get(&place.workspace) }
+    }
+
+    /// Enters a record that arrived, without its state.
+    pub(super) fn add(&mut self, record: &Record, arrival: u64) {
+        let (id, place) = (&record.id, &record.place);
+        self.everything.push(arrival, id.clone());
+        self.workspaces.entry(place.workspace.clone()).or_default().all.push(arrival, id.clone());
+        if place.surface.is_some() {
+            self.surfaces.entry(place.clone()).or_default().all.push(arrival, id.clone());
+        }
+    }
+
+    /// Removes it. A place with no records is removed.
+    pub(super) fn remove(&mut self, record: &Record, arrival: u64) {
+        let place = &record.place;
+        self.everything.remove(arrival);
+        if let Some(group) = self.workspaces.get_mut(&place.workspace) {
+            group.all.remove(arrival);
+            if group.all.is_empty() {
+                self.workspaces.remove(&place.workspace);
+            }
+        }
+        if let Some(group) = self.surfaces.get_mut(place) {
+            group.all.remove(arrival);
+            if group.all.is_empty() {
+                self.surfaces.remove(place);
+            }
+        }
+    }
+
+    /// Enters whether a record is read.
+    pub(super) fn add_state(&mut self, record: &Record, change: u64) {
+        self.each_of_state(record, |ordered| {
+            ordered.push(change, record.id.clone());
+        });
+    }
+
+    /// Removes that, before it changes.
+    pub(super) fn remove_state(&mut self, record: &Record, change: u64) {
+        self.each_of_state(record, |ordered| {
+            ordered.remove(change);
+        });
+    }
+
+    /// The indexes in which a record is because it is read, or because it is not.
+    fn each_of_state(&mut self, record: &Record, mut action: impl FnMut(&mut Ordered)) {
+        if record.is_read {
+            return action(&mut self.read);
+        }
+        action(&mut self.unread);
+        if let Some(group) = self.workspaces.get_mut(&record.place.workspace) {
+            action(&mut group.unread);
+        }
+        if let Some(group) = self.surfaces.get_mut(&record.place) {
+            action(if record.open_question.is_some() { &mut group.questions } else { &mut group.unread });
+        }
+    }
+}
