@@ -5,14 +5,10 @@
 //! ```
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use ringer_core::MessageId;
 use ringer_core::message::Agent;
-use ringer_turn::{
-    Activity, CallId, Carrier, Charset, EntryPoint, Error, Inbox, InboxSettings, Injection,
-    NotificationBlock, ToolOutcome, ToolResult, TurnEvent, TurnNumber, render,
-};
+use ringer_turn::{CallId, Charset, Error, Injection, NotificationBlock, ToolOutcome, ToolResult, render};
 
 /// What happens, second by second.
 enum Event {
@@ -36,60 +32,35 @@ const STORY: [Event; 7] = [
 
 fn main() -> Result<(), Error> {
     let agent = Agent::new("claude-1234abcd")?;
-    let mut inbox = Inbox::new(agent.clone(), InboxSettings::default());
-    let turn = TurnNumber(1);
-    inbox.set_activity(Duration::ZERO, Activity::Working);
-
+    // A real harness keeps this where a crash does not lose it, until the client's next event shows that it was read.
+    let mut pending: Vec<Injection> = Vec::new();
     for (second, event) in (1..).zip(&STORY) {
-        let now = Duration::from_secs(second);
         match event {
             Event::Outside(source, text) => {
                 // Its id is the message's in the journal; here, any will do.
                 let id = MessageId::new(second, [0; 10]);
-                inbox.accept(now, Injection::new(id, agent.clone(), source.parse()?, text)?)?;
+                pending.push(Injection::new(id, agent.clone(), source.parse()?, text)?);
             }
             Event::Tool(call, outcome, content) => {
-                let call = CallId::new(call)?;
-                // This call shows that the model went on: it has read what the result before it carried.
-                for id in inbox.observe(now, &TurnEvent::about(turn, call.clone())) {
-                    println!("    ({id} was read)\n");
-                }
-                let result = ToolResult { call, outcome: *outcome, content: Cow::Borrowed(*content) };
-                print_result(&with_pending(&mut inbox, now, turn, result)?);
+                let content = Cow::Borrowed(*content);
+                let result = ToolResult { call: CallId::new(call)?, outcome: *outcome, content };
+                print_result(&with_pending(&mut pending, result));
             }
-            Event::TurnEnds => {
-                inbox.observe(now, &TurnEvent::of(turn));
-                // Nothing more carries what is left: it becomes the next message, and the agent is woken.
-                if inbox.set_activity(now, Activity::Idle).is_some_and(EntryPoint::needs_wake) {
-                    let carrier = Carrier::Message { id: CallId::new("prompt_2")?, after: turn };
-                    if let Some(claim) = inbox.claim(now, &carrier) {
-                        println!("user: {}", render(&claim.injections));
-                        inbox.hand_over(now, claim.lease)?;
-                    }
-                }
-            }
+            // No tool result carries what is left: it becomes the next message, and the agent is woken.
+            Event::TurnEnds => println!("user: {}", render(&pending)),
         }
     }
     Ok(())
 }
 
 /// The one place where notifications enter: after a tool has finished, and before the model is asked again.
-fn with_pending<'a>(
-    inbox: &mut Inbox,
-    now: Duration,
-    turn: TurnNumber,
-    result: ToolResult<'a>,
-) -> Result<ToolResult<'a>, Error> {
-    let carrier = Carrier::ToolResult { call: result.call.clone(), turn };
-    let Some(claim) = inbox.claim(now, &carrier) else { return Ok(result) };
-    for injection in &claim.injections {
+fn with_pending<'a>(pending: &mut Vec<Injection>, result: ToolResult<'a>) -> ToolResult<'a> {
+    let injections = std::mem::take(pending);
+    for injection in &injections {
         // For the person; it is not part of the conversation.
         println!("{}\n", NotificationBlock::of(injection).draw(56, Charset::Unicode).join("\n"));
     }
-    let augmented = result.augmented(&claim.injections);
-    // A real harness appends the result to its saved conversation here, and only then says so.
-    inbox.hand_over(now, claim.lease)?;
-    Ok(augmented)
+    result.augmented(&injections)
 }
 
 fn print_result(result: &ToolResult<'_>) {

@@ -1,4 +1,6 @@
 //! The block that a person sees in the transcript when something entered a turn.
+//!
+//! To be used by the workspace UI (not built yet), which draws it in a pane's transcript.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 

@@ -1,4 +1,6 @@
-//! The ids of tool calls, the numbers of turns, and the events of a turn.
+//! The ids of tool calls.
+//!
+//! To be used by the MCP crate (not built yet): its proxy appends to the result of a call.
 
 use std::fmt;
 
@@ -51,39 +53,6 @@ impl TryFrom<String> for CallId {
 impl From<CallId> for String {
     fn from(id: CallId) -> Self {
         id.0
-    }
-}
-
-/// The number of a turn in a conversation. The caller counts; a later turn has a greater number.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct TurnNumber(pub u64);
-
-impl fmt::Display for TurnNumber {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "turn {}", self.0)
-    }
-}
-
-/// An event that the client reports in a turn: a tool call, a result, an end. It proves that the model has read everything
-/// before it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TurnEvent {
-    /// The turn it belongs to.
-    pub turn: TurnNumber,
-    /// The tool call it is about, if it is about one.
-    pub call: Option<CallId>,
-}
-
-impl TurnEvent {
-    /// An event that is about no tool call, such as the end of the turn.
-    pub fn of(turn: TurnNumber) -> Self {
-        Self { turn, call: None }
-    }
-
-    /// An event about a tool call.
-    pub fn about(turn: TurnNumber, call: CallId) -> Self {
-        Self { turn, call: Some(call) }
     }
 }
 

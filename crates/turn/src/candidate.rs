@@ -1,4 +1,6 @@
 //! An MCP server that asks to push messages into a conversation, and the policy it is checked against.
+//!
+//! To be used by the MCP crate (not built yet) before it registers a server.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -11,27 +11,6 @@ pub enum Error {
     /// A name or a text that cannot be used.
     #[error(transparent)]
     Word(#[from] InvalidName),
-    /// An injection was offered to the inbox of another agent.
-    #[error("{id} is for {to}, and this is the inbox of {inbox}")]
-    WrongInbox {
-        /// The injection.
-        id: String,
-        /// Whom it is for.
-        to: String,
-        /// Whose inbox it is.
-        inbox: String,
-    },
-    /// The inbox is full. The injection was not accepted: offer it again later.
-    #[error("the inbox of {agent} is full: {most} are waiting")]
-    InboxFull {
-        /// Whose inbox it is.
-        agent: String,
-        /// The limit.
-        most: usize,
-    },
-    /// A lease that expired and was claimed again, or that never existed.
-    #[error("lease {0} holds nothing any more")]
-    LeaseExpired(u64),
     /// Too many senders wait for their pairing.
     #[error("{most} senders are waiting to be paired; the next place is free in {} s", free_in.as_secs())]
     PairingsFull {

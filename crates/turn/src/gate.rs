@@ -2,6 +2,8 @@
 //!
 //! All are made in order before the server's handler is registered, and the first refusal counts. They are made again
 //! whenever the policy changes, and a server that is refused then is unregistered at once.
+//!
+//! To be used by the MCP crate (not built yet) before it registers a server.
 
 use crate::candidate::{Account, Auth, ChannelCandidate, ChannelPolicy, Plugin};
 use crate::source::McpServer;

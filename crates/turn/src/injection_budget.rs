@@ -100,14 +100,6 @@ impl InjectionBudget {
         }
         selected
     }
-
-    /// When the rates allow one of these.
-    pub fn free_at(&self, pending: &[&Injection], rates: &RateTracker) -> Option<Duration> {
-        if !self.is_exceeded(pending) {
-            return pending.first().map(|_| Duration::ZERO);
-        }
-        pending.iter().map(|one| rates.free_at(&one.source, self.rate)).min()
-    }
 }
 
 /// The bytes that a block adds to a tool result.
@@ -244,9 +236,6 @@ mod tests {
         let left = [all[2], all[4]];
         assert_eq!(texts(59, &left), [""; 0]);
         assert_eq!(texts(60, &left), ["c", "d"], "waited, not lost");
-        assert_eq!(limits.free_at(&left, &rates), Some(at(120)));
-        assert_eq!(limits.free_at(&left[..1], &rates), Some(at(0)), "one alone is within the limits");
-        assert_eq!(limits.free_at(&[], &rates), None);
     }
 
     #[test]

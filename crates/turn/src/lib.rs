@@ -29,33 +29,9 @@
 //! [`SYSTEM_PROMPT`] tells the model what that is. Harnesses that want events of their own use a [`SyntheticPair`] and its
 //! [`ToolDefinition`]; the transcript shows a [`NotificationBlock`].
 //!
-//! # Keep pending notifications until the model has read them
-//!
-//! ```
-//! use std::time::Duration;
-//! use ringer_core::MessageId;
-//! use ringer_core::message::Agent;
-//! use ringer_turn::{Activity, CallId, Carrier, Inbox, Injection, InboxSettings, InjectionSource, TurnNumber, TurnEvent};
-//!
-//! let at = Duration::from_secs;
-//! let mut inbox = Inbox::new(Agent::new("a1")?, InboxSettings::default());
-//! inbox.set_activity(at(0), Activity::Working);
-//! inbox.accept(at(1), Injection::new(MessageId::parse("m1")?, Agent::new("a1")?, InjectionSource::User, "use port 8080")?)?;
-//!
-//! // A tool has finished: claim, write, flush, and only then say so.
-//! let carrier = Carrier::ToolResult { call: CallId::new("edit_1")?, turn: TurnNumber(1) };
-//! if let Some(claim) = inbox.claim(at(2), &carrier) {
-//!     println!("{}", ringer_turn::augment("File updated", &claim.injections));
-//!     inbox.hand_over(at(2), claim.lease)?;
-//! }
-//! // The next thing that the client does in that turn proves that the model has read it.
-//! let confirmed = inbox.observe(at(9), &TurnEvent::of(TurnNumber(1)));
-//! assert_eq!(confirmed.len(), 1);
-//! # Ok::<(), ringer_turn::Error>(())
-//! ```
-//!
-//! If the process ends between two of these steps, the injection stays pending and comes again with the same id. If there is
-//! too much for one tool result, the [`InjectionBudget`] merges identical neighbours and lets the rest wait.
+//! What is pending is kept by `ringer-journal`, with a receipt for each agent: a claim leases it, and a later event of the
+//! client confirms it. If there is too much for one tool result, the [`InjectionBudget`] merges identical neighbours and
+//! lets the rest wait.
 //!
 //! # Collapse repeated lines of a transcript
 //!
@@ -99,13 +75,12 @@
 //! # What it never does
 //!
 //! It lets no text close its block, open another, forge an attribute, or hide something from a person that the model
-//! reads. It changes no byte of a tool's own result. It drops nothing that it accepted, and hands over nothing that was
-//! confirmed. It gives no sender access because of a text. It panics on no input.
+//! reads. It changes no byte of a tool's own result. It gives no sender access because of a text. It panics on no input.
 //!
 //! # Bounds
 //!
-//! An injection has at most 64 KiB ([`ringer_core::message::MAX_BODY`]). An inbox holds [`MAX_UNCONFIRMED`] and refuses more; it
-//! remembers [`MAX_CONFIRMED_IDS`] confirmed ids, and the rates of [`MAX_SOURCES`] sources up to [`MAX_RATE`]. A block draws
+//! An injection has at most 64 KiB ([`ringer_core::message::MAX_BODY`]). The rates of [`MAX_SOURCES`] sources are remembered, up
+//! to [`MAX_RATE`]. A block draws
 //! [`MAX_LINES`]. A channel message has [`MAX_META`] keys of [`MAX_META_TEXT`] bytes; [`MAX_PAIRINGS`] senders wait to be
 //! paired, [`MAX_ALLOWED`] are on the list, [`MAX_OPEN_REQUESTS`] permission requests are open.
 
@@ -117,18 +92,15 @@ mod call;
 mod candidate;
 mod channel;
 mod collapse;
-mod entry_point;
 mod error;
 mod escape;
 mod gate;
-mod inbox;
 mod injection;
 mod injection_budget;
 mod operator;
 mod pairing;
 mod permission;
 mod rate;
-mod receipt;
 mod sender;
 mod source;
 mod synthetic_pair;
@@ -136,18 +108,16 @@ mod wrap;
 
 pub use augment::{ReadBlock, ToolOutcome, ToolResult, augment, blocks, render};
 pub use block::{Charset, MAX_LINES, MIN_FRAME, NotificationBlock};
-pub use call::{CallId, TurnEvent, TurnNumber};
+pub use call::CallId;
 pub use candidate::{Account, Auth, ChannelCandidate, ChannelPolicy, Plugin};
 pub use channel::{ChannelMessage, MAX_META, MAX_META_TEXT, Meta};
 pub use collapse::{
     ConversationMessage, PlainMessage, Role, TaskKind, TaskNotification, TaskStatus, TranscriptView,
     collapse, read_task,
 };
-pub use entry_point::{Activity, EntryPoint};
 pub use error::Error;
 pub use escape::{escape_attribute, escape_text};
 pub use gate::{Gate, GateRefusal, check_gates, servers_to_unregister};
-pub use inbox::{Accepted, Inbox, InboxClaim, InboxSettings, MAX_CONFIRMED_IDS, MAX_UNCONFIRMED};
 pub use injection::Injection;
 pub use injection_budget::{CLAUDE_CODE_MAX_BYTES, DEFAULT_MAX_PENDING, InjectionBudget, SelectedBlock};
 pub use operator::Operator;
@@ -156,7 +126,6 @@ pub use permission::{
     MAX_OPEN_REQUESTS, PermissionRelay, PermissionVerdict, RelayedMessage, RequestId, parse_answer,
 };
 pub use rate::{MAX_RATE, MAX_SOURCES, Rate, RateTracker};
-pub use receipt::{CONFIRM_WITHIN, Carrier, LEASE, LeaseId, Receipt, Stage};
 pub use sender::ChannelSender;
 pub use source::{InjectionSource, McpServer};
 pub use synthetic_pair::{

@@ -2,6 +2,8 @@
 //!
 //! An unknown sender gets a code and gives it to the person at the keyboard, who types it in. The sender's message itself
 //! changes nothing: only a caller with an [`Operator`] token can change access.
+//!
+//! To be used by the MCP crate (not built yet) for the senders of a channel.
 
 use std::collections::BTreeSet;
 use std::fmt;

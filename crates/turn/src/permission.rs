@@ -1,4 +1,6 @@
 //! Permission relay: a request that waits at the keyboard can be answered from a chat as well.
+//!
+//! To be used by the MCP crate (not built yet) for the permission requests that it relays.
 
 use std::fmt;
 

@@ -1,4 +1,6 @@
 //! The sender of a message over an MCP channel.
+//!
+//! To be used by the MCP crate (not built yet) for the senders of a channel.
 
 use std::fmt;
 

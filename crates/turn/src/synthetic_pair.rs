@@ -1,5 +1,7 @@
 //! The synthetic pair, for harnesses in which a notification is a separate event of the conversation and not part of a
 //! tool result; and the system prompt that explains notifications to the model.
+//!
+//! To be used by the MCP crate (not built yet) for harnesses that embed it.
 
 use serde::Serialize;
 

@@ -14,6 +14,7 @@ mod hostile;
 mod hub;
 mod hub_store;
 mod inbox;
+mod inbox_property;
 mod lead;
 mod locks;
 mod migration;
