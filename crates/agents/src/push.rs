@@ -180,18 +180,8 @@ mod tests {
 
     fn agent_info(client: &str) -> AgentInfo {
         AgentInfo {
-            id: Agent::new("claude-6be1e699").unwrap(),
-            client: client.to_owned(),
-            session_id: "6be1e699-d2b2".to_owned(),
-            scope: Scope::global(),
-            worktree: None,
-            cwd: None,
-            surface: None,
-            tty: None,
-            manager: None,
-            name: None,
-            process: None,
             by_hooks: true,
+            ..AgentInfo::new(Agent::new("claude-6be1e699").unwrap(), client, "6be1e699-d2b2", Scope::global())
         }
     }
 
@@ -206,7 +196,7 @@ mod tests {
             agent: &agent_info,
             signals: &signals,
             mono: Duration::from_secs(1),
-            patience: ringer_core::agent::AgentTimeouts::default(),
+            timeouts: ringer_core::agent::AgentTimeouts::default(),
             notify: true,
         };
         journal.update_agent(&heard, None, &IdSource::now()).unwrap();

@@ -64,8 +64,7 @@ impl HubState {
     fn update_agent(&mut self, now: Now, info: &AgentInfo, signal: Signal) -> Result<usize, Error> {
         let signals = [signal];
         let timeouts = self.agents.timeouts();
-        let update =
-            AgentUpdate { agent: info, signals: &signals, mono: now.mono, patience: timeouts, notify: true };
+        let update = AgentUpdate { agent: info, signals: &signals, mono: now.mono, timeouts, notify: true };
         let ids = self.ids(now);
         self.agents.mark_stale();
         self.journal.update_agent(&update, None, &ids).map(|change| change.messages_sent)
@@ -184,17 +183,12 @@ fn unknown_agent(surface: &SurfaceId) -> Option<AgentInfo> {
         .bytes()
         .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     Some(AgentInfo {
-        id: Agent::new(&format!("terminal-{hash:08x}")).ok()?,
-        client: "terminal".to_owned(),
-        session_id: surface.to_string(),
-        scope: Scope::global(),
-        worktree: None,
-        cwd: None,
         surface: Some(surface.to_string()),
-        tty: None,
-        manager: None,
-        name: None,
-        process: None,
-        by_hooks: false,
+        ..AgentInfo::new(
+            Agent::new(&format!("terminal-{hash:08x}")).ok()?,
+            "terminal",
+            surface.to_string(),
+            Scope::global(),
+        )
     })
 }

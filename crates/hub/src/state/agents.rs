@@ -120,18 +120,9 @@ mod tests {
 
     fn info(id: &str, process: Option<(u32, u64)>) -> AgentInfo {
         AgentInfo {
-            id: Agent::new(id).unwrap(),
-            client: "claude".to_owned(),
-            session_id: id.to_owned(),
-            scope: Scope::global(),
-            worktree: None,
-            cwd: None,
-            surface: None,
-            tty: None,
-            manager: None,
-            name: None,
             process,
             by_hooks: true,
+            ..AgentInfo::new(Agent::new(id).unwrap(), "claude", id, Scope::global())
         }
     }
 

@@ -88,8 +88,8 @@ pub(super) fn put(spool: &Spool, event: &AgentEvent) -> io::Result<String> {
 
 impl AgentEvent {
     pub(super) fn signals_at(&self, mono: Duration) -> AgentUpdate<'_> {
-        let patience = AgentTimeouts::default();
-        AgentUpdate { agent: &self.agent, signals: &self.signals, mono, patience, notify: self.notify }
+        let timeouts = AgentTimeouts::default();
+        AgentUpdate { agent: &self.agent, signals: &self.signals, mono, timeouts, notify: self.notify }
     }
 
     pub(super) fn claim<'a>(&'a self, choose: Option<Choose<'a>>) -> Option<Claim<'a>> {

@@ -100,20 +100,7 @@ impl World {
 }
 
 fn agent_info(id: &str) -> AgentInfo {
-    AgentInfo {
-        id: Agent::new(id).unwrap(),
-        client: "claude".into(),
-        session_id: "s".into(),
-        scope: Scope::global(),
-        worktree: None,
-        cwd: None,
-        surface: None,
-        tty: None,
-        manager: None,
-        name: None,
-        process: None,
-        by_hooks: true,
-    }
+    AgentInfo { by_hooks: true, ..AgentInfo::new(Agent::new(id).unwrap(), "claude", "s", Scope::global()) }
 }
 
 #[test]

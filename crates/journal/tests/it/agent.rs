@@ -14,20 +14,7 @@ mod time;
 
 /// An agent of which nothing is known but its id.
 pub(crate) fn agent_info(id: &str) -> AgentInfo {
-    AgentInfo {
-        id: agent(id),
-        client: "claude".to_owned(),
-        session_id: format!("session of {id}"),
-        scope: scope("aaaaaaaa"),
-        worktree: None,
-        cwd: None,
-        surface: None,
-        tty: None,
-        manager: None,
-        name: None,
-        process: None,
-        by_hooks: false,
-    }
+    AgentInfo::new(agent(id), "claude", format!("session of {id}"), scope("aaaaaaaa"))
 }
 
 fn agent(id: &str) -> Agent {
@@ -57,7 +44,7 @@ impl<'a> JournalAt<'a> {
         notify: bool,
     ) -> AgentChange {
         let mono = Duration::from_secs(self.seconds);
-        let heard = AgentUpdate { agent: of, signals, mono, patience: AgentTimeouts::default(), notify };
+        let heard = AgentUpdate { agent: of, signals, mono, timeouts: AgentTimeouts::default(), notify };
         let stamp = at(self.unix_ms());
         self.journal.update_agent(&heard, claim, &stamp).expect("heard")
     }
@@ -239,7 +226,7 @@ fn what_is_told_is_written_with_the_state_or_not_at_all() {
     let signals = [Signal::state(Authority::Hook, AgentState::Done)];
     let mono = Duration::from_secs(1);
     let heard =
-        AgentUpdate { agent: &of, signals: &signals, mono, patience: AgentTimeouts::default(), notify: true };
+        AgentUpdate { agent: &of, signals: &signals, mono, timeouts: AgentTimeouts::default(), notify: true };
     assert!(journal.update_agent(&heard, None, &at(1000)).is_err());
     assert_eq!(row(&test, "a").0, "working");
     test.connection().execute_batch("DROP TRIGGER no").unwrap();

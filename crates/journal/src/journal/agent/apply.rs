@@ -63,7 +63,7 @@ pub(super) fn row(connection: &Connection, update: &AgentUpdate<'_>) -> rusqlite
         .optional()?;
     Ok(found.and_then(|(machine, since_ms, seen_ms, newest, moved)| {
         let machine: AgentMachine = serde_json::from_str(&machine).ok()?;
-        let machine = machine.resume(update.mono, update.patience);
+        let machine = machine.resume(update.mono, update.timeouts);
         Some(KnownState { machine, since_ms, seen_ms, newest, moved })
     }))
 }
@@ -93,7 +93,7 @@ pub(crate) fn apply_signals(
     }
     let (mut machine, since_ms) = match known {
         Some(known) => (known.machine, known.since_ms),
-        None => (AgentMachine::new(update.mono, update.patience), stamp.unix_ms),
+        None => (AgentMachine::new(update.mono, update.timeouts), stamp.unix_ms),
     };
     let before = machine.state();
     // Timeouts belong to the parent agent even when a subagent's event triggers the check.
@@ -121,7 +121,7 @@ fn apply_late_signals(
     now: AgentState,
     stamp: &mut IdSource,
 ) -> rusqlite::Result<(usize, Vec<String>)> {
-    let mut machine = AgentMachine::new(update.mono, update.patience);
+    let mut machine = AgentMachine::new(update.mono, update.timeouts);
     let notices: Vec<AgentNotice> = update
         .signals
         .iter()

@@ -44,6 +44,26 @@ pub struct AgentInfo {
     pub by_hooks: bool,
 }
 
+impl AgentInfo {
+    /// An agent of which nothing else is known, and which does not report by hooks.
+    pub fn new(id: Agent, client: impl Into<String>, session_id: impl Into<String>, scope: Scope) -> Self {
+        Self {
+            id,
+            client: client.into(),
+            session_id: session_id.into(),
+            scope,
+            worktree: None,
+            cwd: None,
+            surface: None,
+            tty: None,
+            manager: None,
+            name: None,
+            process: None,
+            by_hooks: false,
+        }
+    }
+}
+
 /// Signals of one agent, applied together at one moment.
 #[derive(Debug)]
 pub struct AgentUpdate<'a> {
@@ -54,7 +74,7 @@ pub struct AgentUpdate<'a> {
     /// When, on the monotonic clock.
     pub mono: Duration,
     /// After which times without a signal the agent counts as stuck or idle.
-    pub patience: AgentTimeouts,
+    pub timeouts: AgentTimeouts,
     /// Whether messages are sent about it. Subagents send none.
     pub notify: bool,
 }

@@ -55,18 +55,18 @@ impl Journal {
     pub fn tick_agents(
         &mut self,
         mono: Duration,
-        patience: AgentTimeouts,
+        timeouts: AgentTimeouts,
         stamp: &IdSource,
     ) -> Result<usize, Error> {
         let (messages_sent, bells) = self.write(|transaction| {
             let (mut messages_sent, mut bells) = (0, Vec::new());
             let due = live(transaction)?.into_iter().filter(|(_, machine)| {
-                let machine = machine.clone().resume(mono, patience);
+                let machine = machine.clone().resume(mono, timeouts);
                 machine.next_deadline().is_some_and(|deadline| deadline <= mono)
             });
             let mut stamp = *stamp;
             for (of, _) in due {
-                let update = AgentUpdate { agent: &of, signals: &[], mono, patience, notify: true };
+                let update = AgentUpdate { agent: &of, signals: &[], mono, timeouts, notify: true };
                 let (more, rung) = apply_signals(transaction, &update, &mut stamp, None)?;
                 messages_sent += more;
                 bells.extend(rung);

@@ -111,10 +111,10 @@ fn whoever_looks_says_how_long_he_waits() {
     let test = TestHome::new();
     let mut journal = test.open();
     JournalAt::at(&mut journal, 0).working(&agent_info("a"));
-    let patience = AgentTimeouts { stuck: Duration::from_secs(5), ..AgentTimeouts::default() };
+    let timeouts = AgentTimeouts { stuck: Duration::from_secs(5), ..AgentTimeouts::default() };
     let now = Duration::from_secs(5);
-    assert_eq!(journal.live_agents(now, patience).unwrap().deadline, Some(now));
-    assert_eq!(journal.tick_agents(now, patience, &crate::home::at(5000)).unwrap(), 1);
+    assert_eq!(journal.live_agents(now, timeouts).unwrap().deadline, Some(now));
+    assert_eq!(journal.tick_agents(now, timeouts, &crate::home::at(5000)).unwrap(), 1);
     assert_eq!(row(&test, "a").0, "stuck");
 }
 
