@@ -143,7 +143,7 @@ fn write_to_claude(socket: &Path, ids: &str, text: &str) -> io::Result<()> {
 }
 
 fn queue_for_codex(endpoints: &ClientEndpoints, session: &str, text: &str) -> Result<(), String> {
-    let program = crate::setup::find_program("codex", &endpoints.search_path)
+    let program = ringer_platform::find_program(&endpoints.search_path, "codex")
         .ok_or("codex is not on the search path")?;
     let mut child = Command::new(program)
         .args(["queue", "--thread", session, "--message", text])

@@ -53,7 +53,7 @@ pub use apply::{Applied, BackupTime, MAX_BACKUPS, apply, apply_with_observer};
 pub use disk::{Before, MAX_FILE};
 pub use entries::Program;
 pub use error::SetupError;
-pub use find::{ClientPaths, DetectedClient, Format, Scope, Target, find, find_program};
+pub use find::{ClientPaths, DetectedClient, Format, Scope, Target, find};
 pub use jsonc::JsoncError;
 pub use note::{Obstacle, ObstacleKind, SetupNote};
 pub use obstacle::obstacles;

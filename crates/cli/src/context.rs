@@ -1,12 +1,12 @@
 //! The context of this process: the home, the repository around it, and the sender.
 
 use std::env;
-use std::path::PathBuf;
 
 use ringer_core::message::Agent;
 use ringer_core::{Scope, Sender};
 use ringer_hub::Clock;
 use ringer_journal::{Home, IdSource, Journal, LockTimeout, Repair, Repository, SpoolStatus, monotonic};
+use ringer_platform::path_variable;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -14,11 +14,12 @@ use crate::output::eprint_line;
 
 /// The home: `$RINGER_HOME`, else `$XDG_STATE_HOME/ringer`, else `~/.local/state/ringer`.
 pub(crate) fn home() -> Result<Home, Failure> {
-    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let path = set("RINGER_HOME")
+    let path = path_variable("RINGER_HOME")
         // The specification says that a relative path is to be ignored.
-        .or_else(|| set("XDG_STATE_HOME").filter(|path| path.is_absolute()).map(|path| path.join("ringer")))
-        .or_else(|| set("HOME").map(|path| path.join(".local/state/ringer")))
+        .or_else(|| {
+            path_variable("XDG_STATE_HOME").filter(|path| path.is_absolute()).map(|path| path.join("ringer"))
+        })
+        .or_else(|| path_variable("HOME").map(|path| path.join(".local/state/ringer")))
         .ok_or_else(|| {
             Failure::new(Exit::CannotCreate, "no directory for the journal: HOME is not set")
                 .hint("RINGER_HOME=/some/directory ringer …")
@@ -27,7 +28,7 @@ pub(crate) fn home() -> Result<Home, Failure> {
     let path = std::path::absolute(&path).map_err(|error| {
         Failure::new(Exit::CannotCreate, "the state directory has no absolute path").because(error)
     })?;
-    Ok(Home::new(path).with_runtime(set("XDG_RUNTIME_DIR")))
+    Ok(Home::new(path).with_runtime(path_variable("XDG_RUNTIME_DIR")))
 }
 
 /// Opens the journal, and warns if a damaged one was repaired.

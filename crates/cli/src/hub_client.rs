@@ -1,12 +1,12 @@
 //! The connection to the hub: sending it requests, and starting one when none runs.
 
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_hub::Clock;
 use ringer_ipc::{Client, ClientError, StartError, StartFailure, start_and_wait, start_detached};
 use ringer_journal::{Home, HubLock, Journal};
+use ringer_platform::path_variable;
 use serde_json::Value;
 
 use crate::context;
@@ -44,8 +44,7 @@ pub(crate) fn start_if_not_woken(journal: &Journal) {
 
 /// Why the last hub could not start, if none has started since.
 pub(crate) fn last_failure(home: &Home) -> Option<StartFailure> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty());
-    StartFailure::read(home, runtime.as_deref().map(Path::new))
+    StartFailure::read(home, path_variable("XDG_RUNTIME_DIR").as_deref())
 }
 
 /// Starts a hub, if that is allowed. Does not wait for it.

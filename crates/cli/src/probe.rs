@@ -150,8 +150,8 @@ fn wait_readable(terminal: &File, wait: Duration) -> io::Result<bool> {
     let deadline = Instant::now() + wait;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
-        match poll(&mut [PollFd::new(terminal, PollFlags::IN)], Some(&timeout)) {
+        let timeout = Timespec::try_from(left).ok();
+        match poll(&mut [PollFd::new(terminal, PollFlags::IN)], timeout.as_ref()) {
             Ok(ready) => return Ok(ready > 0),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),

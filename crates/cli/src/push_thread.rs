@@ -1,6 +1,5 @@
 //! Pushes messages to idle agents for the hub, on one thread, because a client may be slow.
 
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -9,6 +8,7 @@ use ringer_core::message::Agent;
 use ringer_hub::Log;
 use ringer_ipc::host::Extension;
 use ringer_journal::Home;
+use ringer_platform::{path_variable, variable};
 
 /// Agents that may be queued. Beyond that, the messages enter the agent's next turn. 256 is more agents than run on one
 /// machine.
@@ -37,11 +37,10 @@ impl Extension for PushThread {
 
 fn run(home: &Home, waiting: &Receiver<Agent>) {
     let log = Log::open(home.path().join("hub.log"), false);
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let user = set("HOME").map(PathBuf::from).unwrap_or_default();
+    let user = path_variable("HOME").unwrap_or_default();
     let endpoints = ClientEndpoints {
-        claude: set("CLAUDE_CONFIG_DIR").map_or_else(|| user.join(".claude"), PathBuf::from),
-        search_path: set("PATH").unwrap_or_default(),
+        claude: path_variable("CLAUDE_CONFIG_DIR").unwrap_or_else(|| user.join(".claude")),
+        search_path: variable("PATH").unwrap_or_default(),
     };
     while let Ok(agent) = waiting.recv() {
         match push(home, &endpoints, &agent) {

@@ -107,8 +107,8 @@ pub(crate) fn write_before(mut terminal: &File, bytes: &[u8], deadline: Instant)
 
 fn wait_writable(terminal: &File, deadline: Instant) -> Outcome {
     let left = deadline.saturating_duration_since(Instant::now());
-    let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
-    match poll(&mut [PollFd::new(terminal, PollFlags::OUT)], Some(&timeout)) {
+    let timeout = Timespec::try_from(left).ok();
+    match poll(&mut [PollFd::new(terminal, PollFlags::OUT)], timeout.as_ref()) {
         Ok(0) => Err(Failure::new(Exit::TryAgain, "the terminal accepts no output")
             .hint("press Ctrl-Q in the terminal if output was stopped with Ctrl-S, then run it again")),
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),

@@ -40,7 +40,7 @@ mod tests;
 pub use entry::{HookEntry, Origin, Source, Watch, Webhook, WebhookKind};
 pub use file::{Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, user_path};
 pub use last_good::{Change, LastGood};
-pub use notify::{Matcher, Notify, QuietHours, Sound, TitleMark};
+pub use notify::{Matcher, Notify, QuietHours, SoundSetting, TitleMark};
 pub use parse::{parse, parse_repository};
 pub use problem::{ConfigError, ConfigErrors, MAX_PROBLEMS};
 pub use schema::{schema, schema_text};

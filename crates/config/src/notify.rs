@@ -22,7 +22,7 @@ pub struct Notify {
     pub popup: PopupMode,
     /// `true` is the sound of the desktop's theme; a text is a file to play.
     #[schemars(schema_with = "sound_schema")]
-    pub sound: Sound,
+    pub sound: SoundSetting,
     /// A program to run for every notification, and its arguments.
     pub command: Vec<String>,
     /// Whether a pane with something unread has a ring.
@@ -53,7 +53,7 @@ impl Default for Notify {
     fn default() -> Self {
         Self {
             popup: PopupMode::Auto,
-            sound: Sound::Off,
+            sound: SoundSetting::Off,
             command: Vec::new(),
             ring: true,
             title_mark: TitleMark::Auto,
@@ -87,7 +87,7 @@ impl word::Word for TitleMark {
 
 /// What is heard.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Sound {
+pub enum SoundSetting {
     /// Nothing.
     #[default]
     Off,
@@ -97,7 +97,7 @@ pub enum Sound {
     File(PathBuf),
 }
 
-impl Serialize for Sound {
+impl Serialize for SoundSetting {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Off => serializer.serialize_bool(false),

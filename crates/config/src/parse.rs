@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::entry::{DEFAULT_TIMEOUT, HookEntry, Origin, Source, Watch, Webhook};
-use crate::notify::{Matcher, NotARate, Notify, QuietHours, Sound, read_rate};
+use crate::notify::{Matcher, NotARate, Notify, QuietHours, SoundSetting, read_rate};
 use crate::page::{Item, Page, Section};
 use crate::problem::ConfigErrors;
 use crate::settings::{Config, Repository};
@@ -135,11 +135,11 @@ fn notify(item: &Item<'_, '_>) -> Option<Notify> {
     })
 }
 
-fn sound(item: &Item<'_, '_>) -> Option<Sound> {
+fn sound(item: &Item<'_, '_>) -> Option<SoundSetting> {
     match item.value() {
-        DeValue::Boolean(false) => Some(Sound::Off),
-        DeValue::Boolean(true) => Some(Sound::Theme),
-        DeValue::String(_) => item.path().map(Sound::File),
+        DeValue::Boolean(false) => Some(SoundSetting::Off),
+        DeValue::Boolean(true) => Some(SoundSetting::Theme),
+        DeValue::String(_) => item.path().map(SoundSetting::File),
         _ => item.expected("true, false or a file to play"),
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use strsim::osa_distance;
+
 /// Problems of one file that are told. A file with more is broken enough to be looked at as a whole.
 pub const MAX_PROBLEMS: usize = 100;
 /// Longer words are not compared: no key is that long.
@@ -69,33 +71,11 @@ pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     }
     // A third may be wrong, and of a short word two letters: they change places easily.
     let most = (word.chars().count() / 3).max(2);
-    let with_distance = known.iter().map(|own| (distance(word, own), *own));
+    let with_distance = known.iter().map(|own| (osa_distance(word, own), *own));
     with_distance
         .filter(|(distance, own)| *distance <= most && *distance < own.len())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, own)| own)
-}
-
-/// Letters to add, drop, change or swap with their neighbour.
-fn distance(left: &str, right: &str) -> usize {
-    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
-    let mut rows = vec![vec![0; right.len() + 1]; left.len() + 1];
-    for i in 0..=left.len() {
-        for j in 0..=right.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let changed = rows[i - 1][j - 1] + usize::from(left[i - 1] != right[j - 1]);
-                let mut best = changed.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                let swapped = i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1];
-                if swapped {
-                    best = best.min(rows[i - 2][j - 2] + 1);
-                }
-                best
-            };
-        }
-    }
-    rows[left.len()][right.len()]
 }
 
 /// `a, b or c`.

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::entry::{HookEntry, Watch, Webhook};
-use crate::notify::{Matcher, Notify, QuietHours, Sound};
+use crate::notify::{Matcher, Notify, QuietHours, SoundSetting};
 use crate::trust::Trusted;
 use crate::{milliseconds, word};
 
@@ -132,7 +132,7 @@ impl Config {
     /// The ways out for which nothing is set up, so that nothing is sent there and no trail speaks of them.
     fn closed_ways(&self) -> Vec<DeliveryChannel> {
         let nothing = [
-            (DeliveryChannel::Sound, self.notify.sound == Sound::Off),
+            (DeliveryChannel::Sound, self.notify.sound == SoundSetting::Off),
             (DeliveryChannel::Command, self.notify.command.is_empty()),
             (DeliveryChannel::Webhook, self.webhooks.is_empty()),
         ];

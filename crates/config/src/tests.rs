@@ -242,7 +242,7 @@ fn paths_begin_at_the_home_or_beside_the_file() {
                 [[watch]]\npaths = [\"a.nix\", \"./b\", \"/abs\", \"~/h\"]\ncommand = [\"bin/run\"]\n\
                 directory = \"sub\"\n[[webhook]]\nkind = \"slack\"\nurl = \"https://h\"\nsecret_file = \"token\"";
     let config = read(text).unwrap();
-    assert_eq!(config.notify.sound, Sound::File("/people/ada/ring.ogg".into()));
+    assert_eq!(config.notify.sound, SoundSetting::File("/people/ada/ring.ogg".into()));
     assert_eq!(
         config.notify.command,
         ["/people/ada/bin/x", "/people/ada/y", "a/~/b", "/people/ada", "~bob/z"]

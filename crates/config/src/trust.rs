@@ -4,13 +4,11 @@
 //! remembered is a digest of what would be run, so any change asks again.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicU32, Ordering};
 
+use ringer_platform::{Durability, replace_file};
 use serde::{Deserialize, Serialize};
 
 use crate::entry::Origin;
@@ -95,9 +93,11 @@ impl Trusted {
     /// Writes the file, whole or not at all.
     pub fn save(&self, path: &Path) -> Result<(), TrustError> {
         let stored = Stored { version: VERSION, trusted: self.entries.clone() };
-        let text = serde_json::to_vec_pretty(&stored)
+        let mut text = serde_json::to_vec_pretty(&stored)
             .map_err(|source| TrustError::Broken { path: path.to_owned(), source })?;
-        replace(path, &text).map_err(|source| TrustError::Io { path: path.to_owned(), source })
+        text.push(b'\n');
+        replace_file(path, &text, Durability::Synced)
+            .map_err(|source| TrustError::Io { path: path.to_owned(), source })
     }
 
     /// Whether it may run: it stands in the person's own file, or they trusted exactly this.
@@ -133,28 +133,6 @@ impl Trusted {
         self.entries.retain(|_, note| note.path != path);
         before - self.entries.len()
     }
-}
-
-/// Puts a text in the place of a file. Others see the old one or the new one.
-fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.{}.new", process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-    let fresh = directory.join(name);
-    // One of a process that died with our number.
-    let _ = fs::remove_file(&fresh);
-    let write = || {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
-        file.write_all(text)?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        fs::rename(&fresh, path)?;
-        File::open(directory)?.sync_all()
-    };
-    write().inspect_err(|_| {
-        let _ = fs::remove_file(&fresh);
-    })
 }
 
 #[cfg(test)]

@@ -101,6 +101,6 @@ impl Parts {
     }
 
     fn finish(self) -> String {
-        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        ringer_platform::hex(&self.0.finalize())
     }
 }

@@ -1,10 +1,10 @@
 //! A sound, by whatever plays sounds on this machine.
 
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ringer_platform::find_program;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
@@ -135,22 +135,16 @@ fn file_players(path: &OsStr, file: &Path) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The first program of that name on the search path.
+/// The path of a player, if it is on the search path.
 fn find(path: &OsStr, name: &str) -> Option<String> {
-    std::env::split_paths(path)
-        // An empty entry means the current directory, and the hub has no business there.
-        .filter(|directory| directory.is_absolute())
-        .map(|directory| directory.join(name))
-        .find(|file| {
-            file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-        })
-        .and_then(|file| file.to_str().map(str::to_owned))
+    find_program(path, name)?.to_str().map(str::to_owned)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     fn with_players(names: &[&str]) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();

@@ -86,8 +86,8 @@ fn wait_writable(terminal: &File, until: Instant) -> io::Result<bool> {
     if left.is_zero() {
         return Ok(false);
     }
-    let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
-    match poll(&mut [PollFd::new(terminal, PollFlags::OUT)], Some(&timeout)) {
+    let timeout = Timespec::try_from(left).ok();
+    match poll(&mut [PollFd::new(terminal, PollFlags::OUT)], timeout.as_ref()) {
         Ok(0) => Ok(false),
         Ok(_) | Err(Errno::INTR) => Ok(true),
         Err(error) => Err(error.into()),

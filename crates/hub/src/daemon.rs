@@ -15,6 +15,7 @@ use ringer_ipc::{Presence, StartFailure};
 use ringer_journal::{
     Error as JournalError, Home, HubLock, HubStore, IdSource, Journal, ReadPosition, SpoolStatus,
 };
+use ringer_platform::{path_variable, variable};
 use tokio::sync::mpsc;
 
 use crate::clock::Clock;
@@ -65,20 +66,18 @@ pub struct HubOptions {
 impl HubOptions {
     /// Those of this process.
     pub fn of_process(home: Home, foreground: bool) -> Self {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let path = |name: &str| set(name).map(PathBuf::from);
-        let runtime = path("XDG_RUNTIME_DIR");
-        let bus = set("DBUS_SESSION_BUS_ADDRESS").map(|address| address.to_string_lossy().into_owned());
+        let runtime = path_variable("XDG_RUNTIME_DIR");
+        let bus = variable("DBUS_SESSION_BUS_ADDRESS").map(|address| address.to_string_lossy().into_owned());
         let bus = bus.or_else(|| {
             let socket = runtime.as_ref()?.join("bus");
             socket.exists().then(|| format!("unix:path={}", socket.display()))
         });
         let environment = Environment {
-            ringer_config: path("RINGER_CONFIG"),
-            xdg_config_home: path("XDG_CONFIG_HOME"),
-            home: path("HOME"),
+            ringer_config: path_variable("RINGER_CONFIG"),
+            xdg_config_home: path_variable("XDG_CONFIG_HOME"),
+            home: path_variable("HOME"),
         };
-        let idle = set("RINGER_HUB_IDLE_MS").and_then(|ms| ms.to_str()?.parse().ok());
+        let idle = variable("RINGER_HUB_IDLE_MS").and_then(|ms| ms.to_str()?.parse().ok());
         let idle_after = idle.map_or(IDLE_AFTER, Duration::from_millis);
         let own = rustix::process::geteuid().as_raw();
         let usual_bus = runtime.clone().unwrap_or_else(|| format!("/run/user/{own}").into()).join("bus");

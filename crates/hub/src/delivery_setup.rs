@@ -50,11 +50,11 @@ pub fn command(config: &Config) -> Option<PersonCommand> {
 }
 
 /// A sound, ready to be played.
-pub fn sound(sound: &ringer_config::Sound) -> Sound {
+pub fn sound(sound: &ringer_config::SoundSetting) -> Sound {
     match sound {
-        ringer_config::Sound::Off => Sound::Off,
-        ringer_config::Sound::Theme => Sound::Theme,
-        ringer_config::Sound::File(path) => Sound::File(path.clone()),
+        ringer_config::SoundSetting::Off => Sound::Off,
+        ringer_config::SoundSetting::Theme => Sound::Theme,
+        ringer_config::SoundSetting::File(path) => Sound::File(path.clone()),
     }
 }
 

@@ -21,11 +21,14 @@ use crate::session_bus::SessionDesktop;
 use crate::terminals::{NotShown, ShownInTerminal, Terminal};
 use crate::title_writer::{RETRY_AFTER, TitleChange, TitleOutcome};
 
-/// Programs of one kind that may run at once. The others wait for their turn.
+/// Programs of one kind that may run at once; the others wait. Enough for a burst, and few enough for a laptop when
+/// each is a shell script.
 const MAX_AT_ONCE: usize = 16;
-/// Popups that may be asked for at once. The others wait for their turn, and the queue keeps room for withdrawals.
+/// Popups that may be asked for at once; the others wait. Half of the desktop's queue, so that the other half is free
+/// for withdrawals.
 const MAX_POPUPS_AT_ONCE: usize = MAX_QUEUED / 2;
-/// How long a popup or a terminal may take before the next channel is tried.
+/// How long a popup or a terminal may take before the next channel is tried: just below the 5 s after which the desktop
+/// gives up by itself, so that this side decides and the popup is withdrawn.
 const POPUP_DEADLINE: Duration = Duration::from_millis(4500);
 /// Notifications in terminals that can still be taken back; the oldest are forgotten.
 const MAX_IN_TERMINALS: usize = 256;

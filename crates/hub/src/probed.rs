@@ -4,13 +4,14 @@
 //! One small file per terminal, `terminals/<surface>.json`, replaced as a whole. What a terminal program answered is true of
 //! every window of that program, so its file is kept too, under the program's own: see [`emulator`].
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ringer_journal::{Home, IdSource};
+use ringer_platform::{Durability, replace_file};
 use ringer_term::probe::Probe;
 use ringer_term::{Detection, TerminalIdentity, sanitise_line};
 use serde::{Deserialize, Serialize};
@@ -97,12 +98,7 @@ impl ProbedTerminal {
         let directory = directory(home);
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         forget_the_gone(&directory, &self.surface);
-        let place = file(home, &self.surface);
-        // Of two that write at once one wins, whole.
-        let aside = directory.join(format!(".{}", std::process::id()));
-        let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-        out.write_all(&serde_json::to_vec(self)?)?;
-        fs::rename(&aside, place)
+        replace_file(&file(home, &self.surface), &serde_json::to_vec(self)?, Durability::Unsynced)
     }
 
     /// The detection, corrected by what the terminal said.

@@ -22,7 +22,8 @@ use ringer_config::{REPOSITORY_FILE, load_repository};
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a directory that hung is left alone, at least; and for as long as its thread hangs.
 const RETRY_HUNG_AFTER: Duration = Duration::from_mins(1);
-/// Threads that may hang. With so many, no repository is probed until one of them is back.
+/// Threads that may hang. With this many, no repository is probed until one of them returns. Eight, because each holds
+/// a stack, and one dead network share usually hangs one or two.
 const MAX_HUNG: usize = 8;
 
 /// A repository's own settings, as they were found.

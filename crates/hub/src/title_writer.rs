@@ -1,8 +1,8 @@
 //! Setting a mark in a title and taking it away: one try, which ends within a few seconds whatever the terminal does.
 //!
-//! A tmux pane: tmux itself puts the mark in front of the title and restores it, so no text of ours is in it, nothing is
-//! written to the program's terminal, and a title that the program has set meanwhile stays. Any other terminal: the title is
-//! pushed on the terminal's own stack and popped again (`title_mark = "always"`).
+//! A tmux pane: tmux itself puts the mark in front of the title and restores it, so no text of Ringer's is in it,
+//! nothing is written to the program's terminal, and a title that the program has set meanwhile stays. Any other
+//! terminal: the title is pushed on the terminal's own stack and popped again (`title_mark = "always"`).
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ async fn pop(terminal: &Terminal) -> TitleOutcome {
     let Some(tty) = &terminal.tty else { return TitleOutcome::Gone };
     match write(&terminal.surface, tty, TITLE_RESTORE.as_bytes()).await {
         Err(Error::TerminalStopped { written: 0, .. }) => TitleOutcome::NotYet,
-        // A terminal that has gone, or is another session's, has no mark of ours.
+        // A terminal that has gone, or belongs to another session, has no mark of Ringer's.
         _ => TitleOutcome::Gone,
     }
 }

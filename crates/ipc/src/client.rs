@@ -33,9 +33,9 @@ pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), ClientError
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 let rest = end.saturating_duration_since(Instant::now());
-                let rest = Timespec { tv_sec: 0, tv_nsec: rest.subsec_nanos().into() };
+                let rest = Timespec::try_from(rest).ok();
                 // Its buffer is full of what it has not read.
-                let ready = poll(&mut [PollFd::new(&stream, PollFlags::OUT)], Some(&rest));
+                let ready = poll(&mut [PollFd::new(&stream, PollFlags::OUT)], rest.as_ref());
                 if ready.is_ok_and(|ready| ready == 0) {
                     return Err(ClientError::Late { waited: TELL_WITHIN });
                 }
@@ -63,7 +63,7 @@ fn reach(
     usual.iter().find_map(|socket| try_socket(home, socket, &connect).ok()).ok_or(ClientError::NoHub)
 }
 
-/// Connects to a socket, if no other user could have put it there and the process behind it is ours.
+/// Connects to a socket, if no other user could have put it there and this user owns the process behind it.
 fn try_socket(
     home: &Home,
     socket: &Path,
@@ -80,13 +80,13 @@ fn try_socket(
     Ok(stream)
 }
 
-/// Checks that the process behind the socket is ours, before anything is sent to it or believed.
+/// Checks that this user owns the process behind the socket, before anything is sent to it or believed.
 fn check_peer(stream: &UnixStream) -> Result<(), ClientError> {
     let uid = peer_uid(stream).map_err(ClientError::Silent)?;
     if uid == rustix::process::geteuid().as_raw() { Ok(()) } else { Err(ClientError::Foreign { uid }) }
 }
 
-/// Where no hub of ours runs, `hub.json` is left from an earlier one, and a new hub takes a safe place.
+/// Where no hub of this user runs, `hub.json` is left from an earlier one, and a new hub takes a safe place.
 fn suspicious(home: &Home, error: ClientError) -> ClientError {
     let is_suspicious = matches!(error, ClientError::Foreign { .. } | ClientError::UnsafePath(_));
     if is_suspicious && HubLock::owner(home).is_none() { ClientError::NoHub } else { error }

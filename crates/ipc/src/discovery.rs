@@ -1,11 +1,12 @@
 //! Where the hub is found: its socket, and the file that names it.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ringer_journal::Home;
+use ringer_platform::{Durability, hex, replace_file};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -36,13 +37,9 @@ impl Presence {
         serde_json::from_slice(&read_own(&file(home), MAX_FILE)?).ok()
     }
 
-    /// Writes it aside and renames it: a reader never sees half of it.
+    /// Writes it. A reader never sees half of it.
     pub fn write(&self, home: &Home) -> io::Result<()> {
-        let (path, building) = (file(home), home.path().join("hub.json.building"));
-        let mut out = File::create(&building)?;
-        out.set_permissions(fs::Permissions::from_mode(0o600))?;
-        out.write_all(&serde_json::to_vec(self)?)?;
-        fs::rename(building, path)
+        replace_file(&file(home), &serde_json::to_vec(self)?, Durability::Unsynced)
     }
 
     /// Takes it away, unless it is another hub's by now.
@@ -54,7 +51,7 @@ impl Presence {
     }
 }
 
-/// Checks that no other user could have put a socket there: the directories that a hub makes for it are ours.
+/// Checks that no other user could have put a socket there: this user owns the directories that a hub makes for it.
 pub(crate) fn check_path(home: &Home, socket: &Path) -> io::Result<()> {
     let Some(directory) = socket.parent() else { return Err(ErrorKind::InvalidInput.into()) };
     if directory == home.path() {
@@ -72,7 +69,7 @@ fn file(home: &Home) -> PathBuf {
     home.path().join("hub.json")
 }
 
-/// Reads a file of ours, of at most so many bytes. One that another user wrote, or could write, is not read.
+/// Reads a file of this user, of at most `most` bytes. One that another user wrote, or could write, is not read.
 pub(crate) fn read_own(path: &Path, most: u64) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
@@ -90,7 +87,7 @@ pub(crate) fn read_own(path: &Path, most: u64) -> Option<Vec<u8>> {
 pub(crate) struct SocketPlace {
     /// What is there already.
     base: PathBuf,
-    /// The folders below it that are ours, one in the other.
+    /// The folders below it that the hub makes, one in the other.
     folders: Vec<String>,
 }
 
@@ -108,7 +105,7 @@ pub(crate) fn places(home: &Home, runtime: Option<&Path>) -> Vec<SocketPlace> {
 
 fn places_with(home: &Home, runtime: Option<&Path>, temporary: &Path) -> Vec<SocketPlace> {
     let digest = Sha256::digest(home.path().as_os_str().as_encoded_bytes());
-    let name: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let name = hex(&digest[..4]);
     let place = |base: &Path, folders: &[&str]| SocketPlace {
         base: base.to_owned(),
         folders: folders.iter().map(|&folder| folder.to_owned()).collect(),
@@ -169,7 +166,7 @@ fn make_folder(path: &Path) -> io::Result<()> {
     check_directory(path)
 }
 
-/// Takes away what others may do in a directory of ours.
+/// Removes the permissions of other users from a directory of this user.
 fn close(path: &Path, metadata: &fs::Metadata) -> io::Result<()> {
     if metadata.uid() == own_uid() && metadata.is_dir() && metadata.mode() & 0o077 != 0 {
         fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
@@ -177,7 +174,7 @@ fn close(path: &Path, metadata: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses what is not a directory of ours; a link too.
+/// Refuses what is not a directory of this user; a link too.
 fn check_directory(path: &Path) -> io::Result<()> {
     check_owner(path, &fs::symlink_metadata(path)?)
 }

@@ -26,9 +26,9 @@ pub enum FocusResult {
     Done,
     /// The surface is a pane of tmux, which has to be asked: that takes time, so the hub does it.
     AskTmux,
-    /// It is ours, but it cannot be brought to the front; in words.
+    /// This host owns it, but cannot bring it to the front; the text says why.
     Cannot(String),
-    /// It is not ours.
+    /// This host does not own it.
     NotOwned,
 }
 

@@ -80,7 +80,7 @@ impl Response {
         Self { id, ok, result, error, behind: 0 }
     }
 
-    /// The same, without so many messages.
+    /// The same, without this many messages.
     pub fn without(self, behind: u64) -> Self {
         Self { behind, ..self }
     }

@@ -94,11 +94,8 @@ pub fn start_and_wait(program: &Path, patience: Duration) -> Result<(), StartErr
     // It says in one line that it is ready or why it is not, or it ends because another one is there.
     while !line.contains(&b'\n') {
         let left = end.saturating_duration_since(Instant::now());
-        let timeout = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        if poll(&mut [PollFd::new(&said, PollFlags::IN)], Some(&timeout)).map_err(io::Error::from)? == 0 {
+        let timeout = Timespec::try_from(left).ok();
+        if poll(&mut [PollFd::new(&said, PollFlags::IN)], timeout.as_ref()).map_err(io::Error::from)? == 0 {
             return Err(io::Error::from(io::ErrorKind::TimedOut).into());
         }
         let mut piece = [0; 1024];

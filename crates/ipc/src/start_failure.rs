@@ -1,12 +1,12 @@
 //! Why the last hub could not run: kept until one does, so that commands and `ringer doctor` can say it. A hub starts in
 //! the background, where its own words reach no one.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ringer_journal::Home;
+use ringer_platform::{Durability, replace_file};
 use serde::{Deserialize, Serialize};
 
 use crate::discovery::{make_directory, places, read_own};
@@ -40,7 +40,9 @@ impl StartFailure {
         let text = serde_json::to_vec(&self)?;
         let mut failed = io::ErrorKind::NotFound.into();
         for place in places(home, runtime) {
-            match make_directory(&place).and_then(|directory| replace(&directory.join(FILE), &text)) {
+            match make_directory(&place)
+                .and_then(|directory| replace_file(&directory.join(FILE), &text, Durability::Unsynced))
+            {
                 Ok(()) => return Ok(()),
                 Err(error) => failed = error,
             }
@@ -58,17 +60,6 @@ impl StartFailure {
 
 fn files(home: &Home, runtime: Option<&Path>) -> Vec<PathBuf> {
     places(home, runtime).iter().map(|place| place.directory().join(FILE)).collect()
-}
-
-/// Writes a file so that half of it is never read.
-fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
-    let building = path.with_extension(format!("failed.{}", std::process::id()));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&building)?;
-    let written = file.write_all(text).and_then(|()| fs::rename(&building, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&building);
-    }
-    written
 }
 
 #[cfg(test)]

@@ -150,7 +150,7 @@ impl Error {
             },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { waited },
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt { path },
-            // Our statements do not change: one that makes no sense to SQLite met tables that are not ours any more.
+            // Ringer's statements do not change: one that SQLite refuses met tables that Ringer did not make.
             Some(ErrorCode::Unknown) if extended == Some(ffi::SQLITE_ERROR) => Self::Corrupt { path },
             None if matches!(&source, rusqlite::Error::SqlInputError { error, .. } if error.extended_code == ffi::SQLITE_ERROR) => {
                 Self::Corrupt { path }

@@ -135,15 +135,15 @@ fn path_in(text: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(&text[..end]))
 }
 
-/// A regular file of at most so many bytes. Never waits: a FIFO or a device is opened without blocking, seen for what it
-/// is, and closed. A link is not followed.
+/// Reads a regular file of at most `most` bytes. Never waits: a FIFO or a device is opened without blocking, seen for
+/// what it is, and closed. A link is not followed.
 pub(crate) fn read_bounded(directory: impl AsFd, path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(directory, path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)).ok()?;
     (bytes.len() as u64 <= most).then_some(bytes)
 }
 
-/// The first so many bytes of a regular file.
+/// The first `most` bytes of a regular file.
 fn read_start(path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(CWD, path).and_then(|file| file.take(most).read_to_end(&mut bytes)).ok()?;

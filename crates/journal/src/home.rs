@@ -1,9 +1,11 @@
 //! The home: the directory that holds the database, the doorbells and the locks.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+use ringer_platform::sync_directory;
 
 use crate::error::Error;
 
@@ -89,11 +91,6 @@ impl Home {
     pub(crate) fn error(&self, what: &str, source: io::Error) -> Error {
         Error::io(&self.path, what, source)
     }
-}
-
-/// Syncs a directory: a file that was synced is still lost if its name was not.
-pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
 }
 
 /// What SQLite keeps beside a database: the same name with an ending.

@@ -7,16 +7,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ringer_core::Scope;
+use ringer_platform::sync_directory;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, linkat, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 
 use crate::git::{GitDirectory, of_worktree, read_bounded};
-use crate::home::sync_directory;
 
 /// The directory that Ringer makes in a git directory, and the file in it that holds the repository's id.
 const FOLDER: &str = "ringer";
 const ID: &str = "id";
-/// An id has 8 characters and the end of a line; a longer file is not one of ours.
+/// An id has 8 characters and the end of a line; a longer file is not Ringer's.
 const MAX_ID: u64 = 64;
 
 /// A place in a repository.
@@ -78,7 +78,7 @@ impl Repository {
             let is_ours = entry.file_name().to_str().is_ok_and(|name| name == ID || is_draft(name));
             if is_ours && matches!(entry.file_type(), FileType::RegularFile | FileType::Unknown) {
                 match unlinkat(&folder, entry.file_name(), AtFlags::empty()) {
-                    // A directory, on a file system that does not tell: not ours.
+                    // A directory, on a file system that does not report types: not Ringer's.
                     Ok(()) | Err(Errno::NOENT | Errno::ISDIR) => {}
                     Err(error) => return Err(error.into()),
                 }

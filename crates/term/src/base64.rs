@@ -1,4 +1,6 @@
 //! Base64 as the notification protocols use it: standard alphabet, padding written, and optional when read.
+//!
+//! Written here because `ringer-term` is published and has three small dependencies: 60 lines do not justify a fourth.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

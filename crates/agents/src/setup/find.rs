@@ -1,9 +1,9 @@
 //! Where the clients keep their settings, and which of them are installed.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use ringer_platform::find_program;
 
 use super::error::SetupError;
 use crate::client::Client;
@@ -158,19 +158,8 @@ pub fn find(search: &OsStr, places: &ClientPaths) -> Vec<DetectedClient> {
     let found = Client::ALL.into_iter().filter_map(|client| {
         let directory = places.directory(client, Scope::User).ok()?;
         let has_directory = directory.is_dir();
-        let program = client.programs().iter().find_map(|name| find_program(name, search));
+        let program = client.programs().iter().find_map(|name| find_program(search, name));
         Some(DetectedClient { client, program, directory, has_directory })
     });
     found.collect()
-}
-
-/// The first executable file of a name on a search path. Relative entries are passed over: they mean another file in
-/// every directory.
-pub fn find_program(name: &str, search: &OsStr) -> Option<PathBuf> {
-    let mut directories = std::env::split_paths(search).filter(|directory| directory.is_absolute());
-    directories.find_map(|directory| Some(directory.join(name)).filter(|path| is_executable(path)))
-}
-
-fn is_executable(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }

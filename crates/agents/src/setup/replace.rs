@@ -167,6 +167,5 @@ fn compare(path: &Path, before: Option<&[u8]>) -> Result<(), SetupError> {
 
 fn sync_directory(path: &Path) -> Result<(), SetupError> {
     let directory = path.parent().unwrap_or(Path::new("/"));
-    let synced = File::open(directory).and_then(|directory| directory.sync_all());
-    synced.map_err(SetupError::io("writing", directory))
+    ringer_platform::sync_directory(directory).map_err(SetupError::io("writing", directory))
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use ringer_platform::hex;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use toml_edit::{Document, Item, TableLike};
@@ -147,8 +148,7 @@ impl Handler<'_> {
             identity.insert("matcher", matcher.into());
         }
         let digest = Sha256::digest(serde_json::to_vec(&identity).ok()?);
-        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        Some(format!("sha256:{hex}"))
+        Some(format!("sha256:{}", hex(&digest)))
     }
 }
 

@@ -10,6 +10,7 @@ use ringer_agents::setup::{
 use ringer_core::{Draft, Kind, Recipient, Scope as MessageScope, Sender};
 use ringer_hub::Clock;
 use ringer_journal::{IdSource, Journal};
+use ringer_platform::path_variable;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
@@ -156,8 +157,7 @@ fn clients(arguments: &Args, client_paths: &ClientPaths) -> Result<Vec<Client>, 
 }
 
 pub(crate) fn client_paths(project: bool) -> Result<ClientPaths, Failure> {
-    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = set("HOME").ok_or_else(|| Failure::new(Exit::CannotCreate, "HOME is not set"))?;
+    let home = path_variable("HOME").ok_or_else(|| Failure::new(Exit::CannotCreate, "HOME is not set"))?;
     let root = if project {
         let repository = context::repository().ok_or_else(|| {
             Failure::usage("not a git repository, so --project has no settings to write").hint("ringer setup")
@@ -167,10 +167,10 @@ pub(crate) fn client_paths(project: bool) -> Result<ClientPaths, Failure> {
         None
     };
     Ok(ClientPaths {
-        config_home: set("XDG_CONFIG_HOME"),
-        claude_dir: set("CLAUDE_CONFIG_DIR"),
-        codex_home: set("CODEX_HOME"),
-        copilot_home: set("COPILOT_HOME"),
+        config_home: path_variable("XDG_CONFIG_HOME"),
+        claude_dir: path_variable("CLAUDE_CONFIG_DIR"),
+        codex_home: path_variable("CODEX_HOME"),
+        copilot_home: path_variable("COPILOT_HOME"),
         project: root,
         ..ClientPaths::new(home)
     })

@@ -27,9 +27,9 @@ fn matchers() -> impl Strategy<Value = Matcher> {
 
 fn notifies() -> impl Strategy<Value = Notify> {
     let sounds = prop_oneof![
-        Just(Sound::Off),
-        Just(Sound::Theme),
-        "/[a-z ]{1,9}".prop_map(|path| Sound::File(path.into()))
+        Just(SoundSetting::Off),
+        Just(SoundSetting::Theme),
+        "/[a-z ]{1,9}".prop_map(|path| SoundSetting::File(path.into()))
     ];
     let rates = prop::sample::select(vec![
         None,

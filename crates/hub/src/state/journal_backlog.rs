@@ -7,7 +7,7 @@ use ringer_core::agent::Signal;
 use ringer_core::message::SurfaceId;
 use ringer_core::{Draft, MessageId};
 
-/// Writes that may wait. What comes while so many wait is refused: the lock has been held for minutes then.
+/// Writes that may wait. More are refused: at the usual rate, the lock has been held for minutes then.
 const MAX_WAITING: usize = 1024;
 
 /// Something that the hub writes into the journal of its own accord. What a client asks for is answered with `busy` instead.

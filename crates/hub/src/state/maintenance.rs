@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-/// Changes of the journal after which its log is worth copying into the database. A writer would do it by itself at four
-/// times as many, and its sender would wait for it.
+/// Changes of the journal after which the hub copies its log into the database. A message takes some twenty pages, and
+/// a writer copies the log at 512 KiB (127 pages) while its sender waits, so the hub does it earlier than most writers
+/// would.
 const CHECKPOINT_AFTER: usize = 16;
 /// How often old messages are looked for.
 const PRUNE_EVERY: Duration = Duration::from_hours(4);
@@ -42,7 +43,7 @@ impl Maintenance {
         Self { repairs_may_be_untold: true, ..Self::default() }
     }
 
-    /// The journal was found changed so many times.
+    /// The journal was found changed this many times.
     pub(super) fn add_changes(&mut self, changes: usize) {
         self.changes += changes;
         self.messages += changes;

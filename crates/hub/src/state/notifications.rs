@@ -15,7 +15,8 @@ use ringer_journal::{Error, HubStore, PlaceFlag, ReadPosition, StoredNotificatio
 pub(super) use pending_writes::PendingWrites;
 use pending_writes::{flag, unflag};
 
-/// Notifications that may wait for hooks. The others stay in the journal until there is room.
+/// Notifications that may wait for hooks. The others stay in the journal until there is room. Sixteen hooks run at
+/// once, so 256 keep them busy and fit into memory even with bodies of 64 KiB (16 MiB).
 const MAX_UNDECIDED: usize = 256;
 /// Records that may wait to be written. While the hub's store cannot be written, the others stay in the journal.
 const MAX_UNWRITTEN: usize = 1024;

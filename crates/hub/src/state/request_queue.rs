@@ -27,9 +27,9 @@ pub(super) enum RequestStep {
 pub(super) enum Continuation {
     /// A message was appended.
     Created { id: MessageId },
-    /// A mark was appended; before, so many were unread and so many listed.
+    /// A mark was appended; these numbers were unread and listed before it.
     Marked { unread: usize, listed: usize },
-    /// Read notifications were removed; before, so many were listed.
+    /// Read notifications were removed; this number was listed before.
     Dismissed { listed: usize },
     /// The settings were read again; before, they had this revision.
     Reloaded { revision: u64 },

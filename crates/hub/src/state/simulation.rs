@@ -388,7 +388,7 @@ fn play(seed: u64) {
     simulation.finish();
 }
 
-/// Plays so many seeds, of which the tests here play a quarter each.
+/// Plays this many seeds, of which the tests here play a quarter each.
 fn play_quarter(quarter: u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     if let Some(seed) = number("RINGER_HUB_SEED") {

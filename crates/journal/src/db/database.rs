@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ringer_platform::sync_directory;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
@@ -13,7 +14,7 @@ use crate::db::repair_record::{self, Damage, RepairRecord};
 use crate::db::schema::Schema;
 use crate::db::write_lock::{self, LockTimeout, LockWaits};
 use crate::error::Error;
-use crate::home::{Home, beside, sync_directory};
+use crate::home::{Home, beside};
 use crate::lock::FileId;
 
 /// An open database file of one schema.

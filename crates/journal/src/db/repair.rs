@@ -5,6 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ringer_platform::sync_directory;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
@@ -15,7 +16,7 @@ use crate::db::repair_record;
 use crate::db::schema::Schema;
 use crate::db::write_lock::{self, LockTimeout};
 use crate::error::Error;
-use crate::home::{Home, beside, sync_directory};
+use crate::home::{Home, beside};
 use crate::lock::FileId;
 
 /// The bytes of the smallest row in SQLite's format: a pointer of two bytes and a cell of two.

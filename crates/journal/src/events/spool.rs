@@ -212,7 +212,7 @@ impl Entry {
     }
 }
 
-/// Reads a regular file of at most so many bytes. Never waits: a FIFO or a device in its place is refused.
+/// Reads a regular file of at most `most` bytes. Never waits: a FIFO or a device in its place is refused.
 pub(super) fn read_plain(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
     let is_plain = |metadata: &Metadata| metadata.is_file() && metadata.len() <= most;
@@ -269,7 +269,7 @@ fn make_private(directory: &Path) -> io::Result<()> {
     if is_private(directory) { Ok(()) } else { Err(ErrorKind::PermissionDenied.into()) }
 }
 
-/// Whether it is a directory of ours in which no other user can put anything.
+/// Whether this user owns the directory and no other user can write into it.
 fn is_private(directory: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
     fs::symlink_metadata(directory)

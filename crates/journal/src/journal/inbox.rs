@@ -16,11 +16,13 @@ use crate::ids::IdSource;
 use crate::journal::row::{COLUMNS, read};
 use crate::journal::schema::Journal;
 
-/// How long a claim holds until its output was written: a hook that was killed half-way leaves it pending.
+/// How long a claim holds until its output is written. A hook takes milliseconds, so after ten seconds it was killed
+/// and the messages are free again.
 pub const LEASE: Duration = Duration::from_secs(10);
-/// How long the client may take to show that it goes on. A model may think for minutes.
+/// How long after the hand-over the client may take to send its next event. A model may think for minutes; fifteen is a
+/// choice, not a measurement.
 pub const CONFIRM_WITHIN: Duration = Duration::from_mins(15);
-/// Messages that one claim may look at. More wait for the next.
+/// Messages that one claim may look at. More wait for the next. Far more than fit into a turn (10,000 characters).
 const MAX_LOOKED_AT: i64 = 512;
 
 /// Selects which of the pending messages enter a turn now.

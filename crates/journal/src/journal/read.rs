@@ -39,7 +39,7 @@ pub struct Batch {
 }
 
 impl Journal {
-    /// Every message after a place, in order, and what cannot be read among them; at most so many messages.
+    /// Every message after a sequence number, in order, and what cannot be read among them; at most `most` messages.
     pub fn batch_after(&mut self, seq: i64, most: usize) -> Result<Batch, Error> {
         let query = format!("SELECT {COLUMNS} FROM message WHERE seq > ?1 ORDER BY seq");
         self.read(|connection| {
@@ -64,12 +64,12 @@ impl Journal {
         self.write(|transaction| quarantine_rows(transaction, ("message", "seq"), numbers, *stamp))
     }
 
-    /// Every message after a place, in order, marks included; at most so many.
+    /// Every message after a sequence number, in order, marks included; at most `most`.
     pub fn messages_after(&mut self, seq: i64, most: usize) -> Result<Vec<Message>, Error> {
         self.select(&format!("SELECT {COLUMNS} FROM message WHERE seq > ?1 ORDER BY seq"), &[&seq], most)
     }
 
-    /// The messages after a place that match, without marks, in order; at most so many.
+    /// The messages after a sequence number that match, without marks, in order; at most `most`.
     pub fn matching_after(&mut self, filter: &Filter, seq: i64, most: usize) -> Result<Vec<Message>, Error> {
         self.matching(filter, seq, "ASC", most)
     }
@@ -130,7 +130,7 @@ impl Journal {
 
     /// All rows of a query, read before anything else happens: no read transaction stays open.
     ///
-    /// At most so many are given; counted here and not by SQL, because a row that makes no sense does not count.
+    /// At most `most` are given; counted here and not by SQL, because an invalid row does not count.
     pub(crate) fn select(
         &mut self,
         query: &str,

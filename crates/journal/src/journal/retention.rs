@@ -22,8 +22,8 @@ use crate::journal::sequence::{self, POSITION};
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionLimits {
-    /// Messages from so many prunings ago are deleted, unless a cursor, an inbox or an open question still needs them. A
-    /// cursor that was not used for as long keeps nothing.
+    /// Messages from this many prunings ago are deleted, unless a cursor, an inbox or an open question still needs
+    /// them. A cursor that was not used for as long keeps nothing.
     pub prunings: usize,
     /// More messages than this are not kept, oldest first, read or not.
     pub messages: u32,
@@ -52,7 +52,8 @@ pub struct Pruned {
 const INTERVAL: Duration = Duration::from_hours(20);
 /// How much of that may pass before it is written down, so that a machine that is started anew each day prunes as well.
 const NOTE_AFTER: Duration = Duration::from_hours(1);
-/// Messages that are taken away at once while there are too many bytes.
+/// Messages that are deleted in one step while there are too many bytes: a few milliseconds for which other writers
+/// wait.
 const DELETE_CHUNK: i64 = 1_000;
 
 /// The note that holds the prunings.
@@ -256,7 +257,7 @@ fn forget_receipts(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute("DELETE FROM receipt WHERE seq NOT IN (SELECT seq FROM message)", []).map(drop)
 }
 
-/// Forgets agents that have been gone for so many prunings, and what was noted about them. A note `gone:ID` holds the
+/// Deletes agents that have been gone for this many prunings, and the notes about them. A note `gone:ID` holds the
 /// pruning that found an agent gone first, and when it was last seen. An agent of which only a terminal told never says
 /// that it ends: it counts as gone from when it was last seen.
 fn forget_agents(

@@ -126,10 +126,8 @@ impl Waiter {
             if left == Some(Duration::ZERO) {
                 return Ok(WakeReason::TimedOut);
             }
-            let timeout = left.map(|left| Timespec {
-                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: left.subsec_nanos().into(),
-            });
+            // A time that is too long for the kernel is as good as none.
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
             let mut waits = vec![PollFd::new(&self.bell, PollFlags::IN)];
             if let Some(end) = self.parent.as_ref().and_then(|parent| parent.end.as_ref()) {
                 waits.push(PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN));

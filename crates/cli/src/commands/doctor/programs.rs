@@ -1,11 +1,10 @@
 //! The programs that the settings name: hooks and watches.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringer_config::{HookEntry, Watch};
-use rustix::fs::{Access, access};
+use ringer_platform::{find_program, is_program};
 
 use super::hub_view::search_path;
 use super::row::{Check, Row, Verdict};
@@ -68,19 +67,7 @@ pub(super) fn find(command: &[String]) -> Result<PathBuf, String> {
             Err(format!("{name:?} does not exist"))
         };
     }
-    on_path(&search_path(), name).ok_or_else(|| format!("{name:?} is not on PATH"))
-}
-
-/// The first program of that name on a search path.
-pub(super) fn on_path(path: &OsStr, name: &str) -> Option<PathBuf> {
-    std::env::split_paths(path)
-        .filter(|directory| directory.is_absolute())
-        .map(|directory| directory.join(name))
-        .find(|file| is_program(file))
-}
-
-fn is_program(file: &Path) -> bool {
-    file.is_file() && access(file, Access::EXEC_OK).is_ok()
+    find_program(&search_path(), name).ok_or_else(|| format!("{name:?} is not on PATH"))
 }
 
 #[cfg(test)]
@@ -94,7 +81,5 @@ mod tests {
         assert_eq!(words("/bin"), Err("\"/bin\" cannot be executed".to_owned()));
         assert_eq!(words("/nowhere/x"), Err("\"/nowhere/x\" does not exist".to_owned()));
         assert!(words("no-such-program-anywhere").is_err() && find(&[]).is_err());
-        assert_eq!(on_path(OsStr::new("/nowhere:/bin"), "sh"), Some(PathBuf::from("/bin/sh")));
-        assert_eq!(on_path(OsStr::new("relative:"), "sh"), None);
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn describe_desktop(bus: &str) -> Result<String, Error> {
 }
 
 /// Plays it.
-pub(super) fn sound(wanted: &ringer_config::Sound) -> Result<(), Error> {
+pub(super) fn sound(wanted: &ringer_config::SoundSetting) -> Result<(), Error> {
     wait(async {
         ringer_hub::delivery_setup::sound(wanted).play(&std::env::var_os("PATH").unwrap_or_default()).await
     })

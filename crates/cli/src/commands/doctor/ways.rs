@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use ringer_config::{Config, Sound, Webhook};
+use ringer_config::{Config, SoundSetting, Webhook};
 use ringer_core::policy::PopupMode;
 use ringer_deliver::{Error, PersonCommand, Request};
 use ringer_hub::delivery_setup;
@@ -91,16 +91,16 @@ const NO_SERVER: &str = if cfg!(target_os = "macos") {
     "start a notification server (mako, dunst, …), or set notify.popup = \"terminal\""
 };
 
-fn sound(wanted: &Sound, send: bool) -> Row {
+fn sound(wanted: &SoundSetting, send: bool) -> Row {
     let part = "sound";
     let row = match wanted {
-        Sound::Off => return Row::ok(part, "off"),
-        Sound::File(file) if !file.is_file() => {
+        SoundSetting::Off => return Row::ok(part, "off"),
+        SoundSetting::File(file) if !file.is_file() => {
             return Row::broken(part, format!("{} does not exist", file.display()))
                 .fix("correct notify.sound, or set it to true");
         }
-        Sound::File(file) => format!("{}, played", file.display()),
-        Sound::Theme => "the theme's, played".to_owned(),
+        SoundSetting::File(file) => format!("{}, played", file.display()),
+        SoundSetting::Theme => "the theme's, played".to_owned(),
     };
     let Some(player) = delivery_setup::sound(wanted).player(&hub_view::search_path()) else {
         return Row::broken(part, "no program found to play it")

@@ -1,0 +1,25 @@
+//! What several crates need of the operating system, written once: replacing a file so that no reader sees half of it,
+//! finding a program on a search path, variables of the environment, and bytes as hex digits.
+//!
+//! ```
+//! let directory = std::env::temp_dir();
+//! let path = directory.join(format!("ringer-platform-example-{}", std::process::id()));
+//! ringer_platform::replace_file(&path, b"{}\n", ringer_platform::Durability::Unsynced)?;
+//! assert_eq!(std::fs::read(&path)?, b"{}\n");
+//! # std::fs::remove_file(&path)?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! It knows nothing of Ringer, starts no process and no thread, and keeps nothing.
+
+#![forbid(unsafe_code)]
+
+mod environment;
+mod files;
+mod hex;
+mod program;
+
+pub use environment::{path_variable, variable};
+pub use files::{Durability, replace_file, sync_directory};
+pub use hex::hex;
+pub use program::{find_program, is_program};
