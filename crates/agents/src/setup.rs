@@ -11,13 +11,13 @@
 //!
 //! ```
 //! use std::path::Path;
-//! use ringer_agents::setup::{Action, BackupTime, Client, ClientPaths, Program, Scope, SetupRecords, apply, plan, read_files};
+//! use ringer_agents::setup::{Action, BackupTime, Client, ClientPaths, RingerProgram, SetupScope, SetupRecords, apply, plan, read_files};
 //!
 //! # let home = tempfile::tempdir()?;
 //! # let (home, state) = (home.path(), home.path().join("state"));
 //! let places = ClientPaths::new(home);
-//! let action = Action::Setup(Program::new(Path::new("/usr/bin/ringer"))?);
-//! let files = read_files(Client::Claude, Scope::User, &places, &SetupRecords::load(&state)?)?;
+//! let action = Action::Setup(RingerProgram::new(Path::new("/usr/bin/ringer"))?);
+//! let files = read_files(Client::Claude, SetupScope::User, &places, &SetupRecords::load(&state)?)?;
 //! let plan = plan(Client::Claude, &action, files)?;
 //! assert!(plan.changes[0].diff().contains("+        \"hooks\": ["));
 //! apply(&plan, &state, &BackupTime::new("20261115-060000")?)?;
@@ -51,9 +51,9 @@ mod trust;
 pub use crate::client::Client;
 pub use apply::{Applied, BackupTime, MAX_BACKUPS, apply, apply_with_observer};
 pub use disk::{Before, MAX_FILE};
-pub use entries::Program;
+pub use entries::RingerProgram;
 pub use error::SetupError;
-pub use find::{ClientPaths, DetectedClient, Format, Scope, Target, find};
+pub use find::{ClientPaths, DetectedClient, Format, SetupScope, Target, find};
 pub use jsonc::JsoncError;
 pub use note::{Obstacle, ObstacleKind, SetupNote};
 pub use obstacle::obstacles;

@@ -62,5 +62,5 @@ pub use note::Note;
 pub use program::{DRAIN_AFTER_EXIT, Ended, KILL_AFTER, MAX_STDERR, Output, Program};
 pub use sound::{SOUND_TIMEOUT, Sound};
 pub use webhook::{
-    ATTEMPT_TIMEOUT, MAX_ANSWER_BODY, MAX_PAUSE, MAX_SECRET, Request, SecretFile, Service, Webhook,
+    ATTEMPT_TIMEOUT, MAX_ANSWER_BODY, MAX_PAUSE, MAX_SECRET, SecretFile, Service, Webhook, WebhookRequest,
 };

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::note::Note;
 
 pub use answer::{MAX_ANSWER_BODY, MAX_PAUSE};
-pub use request::{Request, Service};
+pub use request::{Service, WebhookRequest};
 pub use secret::{MAX_SECRET, SecretFile};
 
 /// How long one attempt may take, from the name lookup to the last byte of the answer.
@@ -61,7 +61,7 @@ impl Webhook {
 
     /// Makes one attempt. [`Error::Later`] means that another may succeed.
     pub async fn send(&self, note: &Note) -> Result<(), Error> {
-        let request = Request::build(self.kind, &self.url, note)?;
+        let request = WebhookRequest::build(self.kind, &self.url, note)?;
         let (secret, timeout) = (self.secret.clone(), self.timeout);
         let host = request.host.clone();
         // Both the file and the network may hang, and neither may hang the caller. A thread that outlives a dropped
@@ -91,7 +91,7 @@ impl Webhook {
 }
 
 /// One attempt, on a thread that may block.
-fn attempt(request: &Request, secret: Option<&SecretFile>, timeout: Duration) -> Result<(), Error> {
+fn attempt(request: &WebhookRequest, secret: Option<&SecretFile>, timeout: Duration) -> Result<(), Error> {
     let secret = secret.map(SecretFile::read).transpose()?;
     let mut config = ureq::Agent::config_builder()
         .max_redirects(0)

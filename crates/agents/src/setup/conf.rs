@@ -6,7 +6,7 @@
 //! There is no YAML reader here, and none is needed: at the top of a mapping two more lines are two more members, whatever
 //! comes after them. So a file must begin as a plain mapping; one that does not is refused.
 
-use super::entries::{MARKER, Program};
+use super::entries::{MARKER, RingerProgram};
 use super::splice::{newline_of, split_bom};
 
 /// The settings that are written, in this order.
@@ -22,7 +22,7 @@ pub(crate) enum ConfError {
 }
 
 /// The text with Ringer's two lines, unless the user has set these keys.
-pub(crate) fn install(program: &Program, text: &str) -> Result<String, ConfError> {
+pub(crate) fn install(program: &RingerProgram, text: &str) -> Result<String, ConfError> {
     let (bom, body) = split_bom(text);
     if let Some(name) = body.lines().filter(|line| !is_ours(line)).find_map(setting) {
         return Err(ConfError::Taken(name));
@@ -112,8 +112,8 @@ mod tests {
 
     use super::*;
 
-    fn program(path: &str) -> Program {
-        Program::new(Path::new(path)).unwrap()
+    fn program(path: &str) -> RingerProgram {
+        RingerProgram::new(Path::new(path)).unwrap()
     }
 
     #[test]

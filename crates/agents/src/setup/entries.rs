@@ -88,7 +88,7 @@ impl Client {
     }
 
     /// The entry that an event's array gets: one handler, for every tool, in a group where the client has them.
-    pub(crate) fn entry(self, program: &Program, event: &str) -> NewValue {
+    pub(crate) fn entry(self, program: &RingerProgram, event: &str) -> NewValue {
         let line = NewValue::Text(program.shell_line(self, event));
         let timeout = NewValue::Number(TIMEOUT_SECONDS);
         match self {
@@ -145,9 +145,9 @@ impl Client {
 
 /// The `ringer` that the entries call: a bare name, looked up at every call, or an absolute path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program(String);
+pub struct RingerProgram(String);
 
-impl Program {
+impl RingerProgram {
     /// A program to call. A relative path is refused, because an agent runs its hooks in any directory; so is a name
     /// that does not begin with `ringer`, because a removal could not know it again.
     pub fn new(path: &Path) -> Result<Self, SetupError> {
@@ -233,13 +233,13 @@ mod tests {
                 r"[ -x '/a b/it'\''s/ringer' ] && exec '/a b/it'\''s/ringer' hook claude Stop || exit 0 # ringer-hook",
             ),
         ] {
-            let line = Program::new(Path::new(path)).unwrap().shell_line(Client::Claude, "Stop");
+            let line = RingerProgram::new(Path::new(path)).unwrap().shell_line(Client::Claude, "Stop");
             assert_eq!(line, expect);
             assert!(Client::Claude.owns(&line));
             assert!(!Client::Codex.owns(&line));
         }
         for refused in ["", "./ringer", "bin/ringer", "/bin/true", "/", "ringer; true", "-ringer"] {
-            assert!(Program::new(Path::new(refused)).is_err(), "{refused}");
+            assert!(RingerProgram::new(Path::new(refused)).is_err(), "{refused}");
         }
     }
 

@@ -10,7 +10,7 @@ use crate::client::Client;
 
 /// For whom a setup is: the person everywhere, or one repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum SetupScope {
     /// The person's own settings.
     User,
     /// The settings in the project directory only.
@@ -30,7 +30,7 @@ pub struct ClientPaths {
     pub codex_home: Option<PathBuf>,
     /// `$COPILOT_HOME`; else `.copilot` in the home.
     pub copilot_home: Option<PathBuf>,
-    /// The root of the repository, for [`Scope::Project`].
+    /// The root of the repository, for [`SetupScope::Project`].
     pub project: Option<PathBuf>,
     /// What an administrator sets for Claude Code on this machine.
     pub claude_managed: PathBuf,
@@ -59,8 +59,8 @@ impl ClientPaths {
     }
 
     /// The directory of a client's settings.
-    pub fn directory(&self, client: Client, scope: Scope) -> Result<PathBuf, SetupError> {
-        if scope == Scope::Project {
+    pub fn directory(&self, client: Client, scope: SetupScope) -> Result<PathBuf, SetupError> {
+        if scope == SetupScope::Project {
             let project = self.project.as_ref().ok_or(SetupError::NoProject)?;
             return Ok(match client {
                 Client::Copilot => project.join(".github"),
@@ -83,16 +83,16 @@ impl ClientPaths {
     }
 
     /// The files that a setup of a client concerns.
-    pub fn targets(&self, client: Client, scope: Scope) -> Result<Vec<Target>, SetupError> {
+    pub fn targets(&self, client: Client, scope: SetupScope) -> Result<Vec<Target>, SetupError> {
         let directory = self.directory(client, scope)?;
         let target = |name: &str, format| Target { client, scope, format, path: directory.join(name) };
         Ok(match (client, scope) {
             (Client::Claude | Client::Gemini, _) => vec![target("settings.json", Format::Hooks)],
             // Codex reads `notify` from the person's own file only.
-            (Client::Codex, Scope::Project) | (Client::Cursor, _) => {
+            (Client::Codex, SetupScope::Project) | (Client::Cursor, _) => {
                 vec![target("hooks.json", Format::Hooks)]
             }
-            (Client::Codex, Scope::User) => {
+            (Client::Codex, SetupScope::User) => {
                 vec![target("hooks.json", Format::Hooks), target("config.toml", Format::CodexConfig)]
             }
             (Client::Opencode, _) => vec![target("plugins/ringer.js", Format::OpencodePlugin)],
@@ -126,7 +126,7 @@ pub struct Target {
     /// Whose file it is.
     pub client: Client,
     /// For whom.
-    pub scope: Scope,
+    pub scope: SetupScope,
     /// How it is written.
     pub format: Format,
     /// Where it is, or will be.
@@ -156,7 +156,7 @@ impl DetectedClient {
 /// Every supported client, with what is installed of it. `search` is the value of `PATH`.
 pub fn find(search: &OsStr, places: &ClientPaths) -> Vec<DetectedClient> {
     let found = Client::ALL.into_iter().filter_map(|client| {
-        let directory = places.directory(client, Scope::User).ok()?;
+        let directory = places.directory(client, SetupScope::User).ok()?;
         let has_directory = directory.is_dir();
         let program = client.programs().iter().find_map(|name| find_program(search, name));
         Some(DetectedClient { client, program, directory, has_directory })

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::entries::Program;
+use super::entries::RingerProgram;
 use super::jsonc::{self, Body, Document, JsoncError, Node, Slot};
 use super::splice::{self, Formatting, NewValue};
 use crate::client::Client;
@@ -45,7 +45,7 @@ impl ExistingParts {
 }
 
 /// The text with exactly one Ringer entry for each event.
-pub(crate) fn install(client: Client, program: &Program, text: &str) -> Result<String, JsoncError> {
+pub(crate) fn install(client: Client, program: &RingerProgram, text: &str) -> Result<String, JsoncError> {
     apply_until_stable(text, |text| install_step(client, program, text))
 }
 
@@ -82,7 +82,7 @@ fn apply_until_stable(
 }
 
 /// The first thing that is missing, wrong or too much, put right.
-fn install_step(client: Client, program: &Program, text: &str) -> Result<Option<String>, JsoncError> {
+fn install_step(client: Client, program: &RingerProgram, text: &str) -> Result<Option<String>, JsoncError> {
     let document = jsonc::parse(text)?;
     let formatting = Formatting::of(text, document.root.as_ref());
     let all = || {
@@ -222,8 +222,8 @@ mod tests {
 
     use super::*;
 
-    fn program() -> Program {
-        Program::new(Path::new("/bin/ringer")).unwrap()
+    fn program() -> RingerProgram {
+        RingerProgram::new(Path::new("/bin/ringer")).unwrap()
     }
 
     #[test]

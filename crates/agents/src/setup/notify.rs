@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use toml_edit::{Document, Item, Table, TomlError};
 
-use super::entries::{Program, is_ringer};
+use super::entries::{RingerProgram, is_ringer};
 use super::splice::{newline_of, split_bom};
 
 /// The name of the key.
@@ -23,7 +23,7 @@ pub(crate) enum Outcome {
 }
 
 /// The text with Ringer's `notify`, unless there is another one.
-pub(crate) fn install(program: &Program, text: &str) -> Result<Outcome, TomlError> {
+pub(crate) fn install(program: &RingerProgram, text: &str) -> Result<Outcome, TomlError> {
     let (bom, body) = split_bom(text);
     let document = Document::parse(body)?;
     let words = [program.as_str(), "hook", "codex", KEY].map(basic_string);
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     fn installed(text: &str, program: &str) -> String {
-        match install(&Program::new(Path::new(program)).unwrap(), text).unwrap() {
+        match install(&RingerProgram::new(Path::new(program)).unwrap(), text).unwrap() {
             Outcome::Text(text) => text,
             Outcome::Foreign(value) => panic!("foreign: {value}"),
         }
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn somebody_elses_stays_and_so_does_a_comment() {
         let text = "notify = [\"mine\"]\n";
-        let program = Program::new(Path::new("ringer")).unwrap();
+        let program = RingerProgram::new(Path::new("ringer")).unwrap();
         assert_eq!(install(&program, text).unwrap(), Outcome::Foreign("[\"mine\"]".to_owned()));
         assert_eq!(strip(text).unwrap(), text);
         let text = "notify = [\"ringer\", \"hook\", \"codex\", \"notify\"] # mine\n";

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::disk::read;
 use super::entries::GEMINI_NAME;
-use super::find::{ClientPaths, Scope};
+use super::find::{ClientPaths, SetupScope};
 use super::jsonc::{self, Document, JsoncError, Kind, Node};
 use super::note::{Obstacle, ObstacleKind, SetupNote};
 use super::trust;
@@ -18,7 +18,7 @@ use crate::client::Client;
 /// it.
 pub fn obstacles(
     client: Client,
-    scope: Scope,
+    scope: SetupScope,
     places: &ClientPaths,
     repository: Option<&Path>,
 ) -> Vec<Obstacle> {
@@ -36,14 +36,15 @@ pub fn obstacles(
     }
     match client {
         Client::Claude => {
-            let repository = if scope == Scope::Project { places.project.as_deref() } else { repository };
+            let repository =
+                if scope == SetupScope::Project { places.project.as_deref() } else { repository };
             claude(places, repository).into_iter().collect()
         }
         Client::Codex => {
             let config = match scope {
-                Scope::User => others.first().map(|target| target.path.clone()),
-                Scope::Project => {
-                    places.directory(client, Scope::User).ok().map(|path| path.join("config.toml"))
+                SetupScope::User => others.first().map(|target| target.path.clone()),
+                SetupScope::Project => {
+                    places.directory(client, SetupScope::User).ok().map(|path| path.join("config.toml"))
                 }
             };
             let config = config.map(|path| (read_text(&path).unwrap_or_default(), path));
@@ -122,8 +123,10 @@ fn claude(places: &ClientPaths, repository: Option<&Path>) -> Option<Obstacle> {
     let of_repository = local
         .iter()
         .flat_map(|directory| [directory.join("settings.local.json"), directory.join("settings.json")]);
-    let user =
-        places.directory(Client::Claude, Scope::User).ok().map(|directory| directory.join("settings.json"));
+    let user = places
+        .directory(Client::Claude, SetupScope::User)
+        .ok()
+        .map(|directory| directory.join("settings.json"));
     let files: Vec<PathBuf> = [managed.clone()].into_iter().chain(of_repository).chain(user).collect();
     let (disabled, path) = files.iter().find_map(|path| Some((is_true(path, "disableAllHooks")?, path)))?;
     disabled.then(|| {

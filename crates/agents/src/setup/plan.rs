@@ -9,9 +9,9 @@ use similar::TextDiff;
 
 use super::conf;
 use super::disk::{Before, read};
-use super::entries::Program;
+use super::entries::RingerProgram;
 use super::error::SetupError;
-use super::find::{ClientPaths, Format, Scope, Target};
+use super::find::{ClientPaths, Format, SetupScope, Target};
 use super::hooks::{self, ExistingParts};
 use super::jsonc::JsoncError;
 use super::note::SetupNote;
@@ -25,7 +25,7 @@ use crate::client::Client;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Make the client call this program.
-    Setup(Program),
+    Setup(RingerProgram),
     /// Remove all of Ringer's entries.
     Remove,
 }
@@ -123,7 +123,7 @@ impl Plan {
 /// Reads a client's files and what the record says of them.
 pub fn read_files(
     client: Client,
-    scope: Scope,
+    scope: SetupScope,
     places: &ClientPaths,
     records: &SetupRecords,
 ) -> Result<Vec<CurrentFile>, SetupError> {
@@ -158,7 +158,7 @@ fn history(path: &Path, bytes: Option<&[u8]>, records: &SetupRecords) -> FileHis
     FileHistory { untouched: bytes.is_some_and(|bytes| record.left.contains(&fingerprint(bytes))), original }
 }
 
-fn setup(file: CurrentFile, program: &Program) -> Result<FileChange, SetupError> {
+fn setup(file: CurrentFile, program: &RingerProgram) -> Result<FileChange, SetupError> {
     let CurrentFile { target, bytes: before, history } = file;
     let mut notes = Vec::new();
     let text = text(&target.path, before.as_deref())?;

@@ -1,6 +1,6 @@
 //! opencode's plugin file. Ringer owns the whole file, or does not touch it.
 
-use super::entries::Program;
+use super::entries::RingerProgram;
 
 /// The file, with a place for the program.
 const TEMPLATE: &str = include_str!("opencode.js");
@@ -9,7 +9,7 @@ const TEMPLATE: &str = include_str!("opencode.js");
 const MARK: &str = "// ringer-hook:";
 
 /// The plugin file for a program.
-pub(crate) fn source(program: &Program) -> String {
+pub(crate) fn source(program: &RingerProgram) -> String {
     // A JSON string is a JavaScript string.
     TEMPLATE.replace("\"@PROGRAM@\"", &serde_json::Value::from(program.as_str()).to_string())
 }
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn the_program_is_written_as_a_string() {
-        let program = Program::new(Path::new("/a \"b\"\\/ringer")).unwrap();
+        let program = RingerProgram::new(Path::new("/a \"b\"\\/ringer")).unwrap();
         let source = source(&program);
         assert!(source.contains(r#"const PROGRAM = "/a \"b\"\\/ringer""#));
         assert!(is_ours(&source) && !source.contains("@PROGRAM@"));

@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use ringer_agents::setup::{
-    Action, Before, Client, CurrentFile, FileHistory, Format, Program, Scope, SetupError, Target, plan,
+    Action, Before, Client, CurrentFile, FileHistory, Format, RingerProgram, SetupError, SetupScope, Target,
+    plan,
 };
 use test_support::{make_program, started};
 
@@ -16,14 +17,14 @@ const PROGRAM: &str = "/opt/ringer é \"1\"/it's\\/ringer";
 
 fn planned(action: &Action, text: &str, history: FileHistory) -> Result<Option<String>, SetupError> {
     let path = PathBuf::from("/nowhere/.aider.conf.yml");
-    let target = Target { client: Client::Aider, scope: Scope::User, format: Format::AiderConf, path };
+    let target = Target { client: Client::Aider, scope: SetupScope::User, format: Format::AiderConf, path };
     let file = CurrentFile { target, bytes: Some(text.as_bytes().to_vec()), history };
     let after = plan(Client::Aider, action, vec![file])?.changes.remove(0).after;
     Ok(after.map(|bytes| String::from_utf8(bytes).unwrap()))
 }
 
 fn set_up(program: &str, text: &str) -> Result<String, SetupError> {
-    let action = Action::Setup(Program::new(Path::new(program)).unwrap());
+    let action = Action::Setup(RingerProgram::new(Path::new(program)).unwrap());
     planned(&action, text, FileHistory::default()).map(Option::unwrap)
 }
 

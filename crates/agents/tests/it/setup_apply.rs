@@ -9,8 +9,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    Action, Applied, BackupTime, Client, ClientPaths, MAX_BACKUPS, Plan, Program, Scope, SetupError,
-    SetupRecords, Step, apply, apply_with_observer, find, plan, read_files,
+    Action, Applied, BackupTime, Client, ClientPaths, MAX_BACKUPS, Plan, RingerProgram, SetupError,
+    SetupRecords, SetupScope, Step, apply, apply_with_observer, find, plan, read_files,
 };
 
 /// A home in a temporary directory.
@@ -42,7 +42,7 @@ impl Home {
         plan(
             client,
             action,
-            read_files(client, Scope::User, &self.places, &SetupRecords::load(&self.state())?)?,
+            read_files(client, SetupScope::User, &self.places, &SetupRecords::load(&self.state())?)?,
         )
     }
 
@@ -70,7 +70,7 @@ impl Home {
 }
 
 pub(crate) fn setup(program: &str) -> Action {
-    Action::Setup(Program::new(Path::new(program)).unwrap())
+    Action::Setup(RingerProgram::new(Path::new(program)).unwrap())
 }
 
 const T1: &str = "20261115-060000";
@@ -294,7 +294,7 @@ fn a_failing_step_leaves_the_old_file_or_the_new_one() {
 #[test]
 fn a_project_has_its_own_files() {
     let mut home = Home::new();
-    assert!(matches!(home.places.targets(Client::Claude, Scope::Project), Err(SetupError::NoProject)));
+    assert!(matches!(home.places.targets(Client::Claude, SetupScope::Project), Err(SetupError::NoProject)));
     home.places.project = Some(PathBuf::from("/p"));
     for (client, expect) in [
         (Client::Claude, "/p/.claude/settings.json"),
@@ -305,7 +305,7 @@ fn a_project_has_its_own_files() {
         (Client::Copilot, "/p/.github/hooks/ringer.json"),
         (Client::Aider, "/p/.aider.conf.yml"),
     ] {
-        let targets = home.places.targets(client, Scope::Project).unwrap();
+        let targets = home.places.targets(client, SetupScope::Project).unwrap();
         assert_eq!(
             targets.iter().map(|target| target.path.as_path()).collect::<Vec<_>>(),
             [Path::new(expect)]
@@ -343,7 +343,7 @@ fn what_is_installed_is_found() {
 
 #[test]
 fn popups_of_the_client_are_turned_off_and_on_again() {
-    let action = Action::Setup(Program::new(Path::new("/usr/bin/ringer")).unwrap());
+    let action = Action::Setup(RingerProgram::new(Path::new("/usr/bin/ringer")).unwrap());
     let set_up = |home: &Home| {
         let mut plan = home.plan(Client::Claude, &action).unwrap();
         plan.turn_off_client_popups().unwrap();

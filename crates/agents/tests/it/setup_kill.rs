@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use ringer_agents::setup::{
-    Action, BackupTime, Client, ClientPaths, Scope, SetupRecords, Step, apply_with_observer, plan, read_files,
+    Action, BackupTime, Client, ClientPaths, SetupRecords, SetupScope, Step, apply_with_observer, plan,
+    read_files,
 };
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -26,7 +27,7 @@ fn child() {
     let (places, state) = (ClientPaths::new(home), PathBuf::from(state));
     let action = if what == "setup" { setup("ringer") } else { Action::Remove };
     let files =
-        read_files(Client::Claude, Scope::User, &places, &SetupRecords::load(&state).unwrap()).unwrap();
+        read_files(Client::Claude, SetupScope::User, &places, &SetupRecords::load(&state).unwrap()).unwrap();
     let plan = plan(Client::Claude, &action, files).unwrap();
     let time = BackupTime::new("20261115-060000").unwrap();
     let mut watch = |at: Step| {

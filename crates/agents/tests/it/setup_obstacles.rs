@@ -5,12 +5,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ringer_agents::setup::{Action, Client, ObstacleKind, Program, Scope, obstacles};
+use ringer_agents::setup::{Action, Client, ObstacleKind, RingerProgram, SetupScope, obstacles};
 
 use crate::setup_apply::Home;
 
 fn set_up(home: &Home, client: Client) {
-    let action = Action::Setup(Program::new(Path::new("/usr/bin/ringer")).unwrap());
+    let action = Action::Setup(RingerProgram::new(Path::new("/usr/bin/ringer")).unwrap());
     home.run(client, &action, "20261115-060000").unwrap();
 }
 
@@ -18,7 +18,7 @@ fn set_up(home: &Home, client: Client) {
 fn with_text(client: Client, text: &str) -> (Home, PathBuf) {
     let mut home = Home::new();
     home.places.claude_managed = home.places.home.join("managed-settings.json");
-    let path = home.places.targets(client, Scope::User).unwrap()[0].path.clone();
+    let path = home.places.targets(client, SetupScope::User).unwrap()[0].path.clone();
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, text).unwrap();
     set_up(&home, client);
@@ -27,7 +27,7 @@ fn with_text(client: Client, text: &str) -> (Home, PathBuf) {
 
 #[track_caller]
 fn check(home: &Home, client: Client, repository: Option<&Path>, expected: Option<(ObstacleKind, &str)>) {
-    let found = obstacles(client, Scope::User, &home.places, repository);
+    let found = obstacles(client, SetupScope::User, &home.places, repository);
     let is_expected = match (found.as_slice(), expected) {
         ([found], Some((kind, what))) => found.kind == kind && found.note.what.contains(what),
         (found, expected) => found.is_empty() && expected.is_none(),
@@ -136,7 +136,7 @@ fn codex_has_to_trust_each_of_them() {
     check(&home, Codex, None, Some((SwitchedOff, "hooks are off in [features]")));
     // Another program makes others of them.
     fs::write(&config, &trusted).unwrap();
-    let action = Action::Setup(Program::new(Path::new("/opt/ringer")).unwrap());
+    let action = Action::Setup(RingerProgram::new(Path::new("/opt/ringer")).unwrap());
     home.run(Codex, &action, "20261115-060001").unwrap();
     check(&home, Codex, None, Some((Untrusted, "6 changed since they were trusted")));
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use ringer_agents::setup::{
-    Action, Before, Client, CurrentFile, FileHistory, Format, Program, Scope, SetupError, Target, plan,
+    Action, Before, Client, CurrentFile, FileHistory, Format, RingerProgram, SetupError, SetupScope, Target,
+    plan,
 };
 use serde_json::Value;
 
@@ -15,7 +16,7 @@ use crate::setup_configs::{Config, any_config, plain_json};
 const PROGRAM: &str = "/opt/ringer 1/ringer";
 
 fn target(client: Client, format: Format) -> Target {
-    Target { client, scope: Scope::User, format, path: PathBuf::from("/nowhere/settings.json") }
+    Target { client, scope: SetupScope::User, format, path: PathBuf::from("/nowhere/settings.json") }
 }
 
 fn planned(
@@ -29,7 +30,7 @@ fn planned(
 }
 
 fn set_up(client: Client, text: &str) -> String {
-    let action = Action::Setup(Program::new(Path::new(PROGRAM)).unwrap());
+    let action = Action::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap());
     String::from_utf8(planned(client, &action, text.as_bytes(), FileHistory::default()).unwrap().unwrap())
         .unwrap()
 }
@@ -169,7 +170,7 @@ proptest! {
         while !config.text.is_char_boundary(at) {
             at -= 1;
         }
-        let action = Action::Setup(Program::new(Path::new(PROGRAM)).unwrap());
+        let action = Action::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap());
         let torn = planned(config.client, &action, &bytes[..at], FileHistory::default());
         if let Ok(Some(after)) = torn {
             let after = String::from_utf8_lossy(&after).into_owned();
@@ -185,7 +186,7 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..200),
         text in "[\\[\\]{}\",:/*\\\\ \n\r\t0-9a-e\u{feff}-]{0,60}",
     ) {
-        let action = Action::Setup(Program::new(Path::new(PROGRAM)).unwrap());
+        let action = Action::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap());
         for bytes in [bytes.as_slice(), text.as_bytes()] {
             for (client, format) in [
                 (Client::Codex, Format::Hooks),

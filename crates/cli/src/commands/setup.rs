@@ -4,10 +4,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    Action, BackupTime, Client, ClientPaths, FileChange, ObstacleKind, Plan, Program, Scope, SetupError,
-    SetupNote, SetupRecords, apply, find, obstacles, plan, read_files,
+    Action, BackupTime, Client, ClientPaths, FileChange, ObstacleKind, Plan, RingerProgram, SetupError,
+    SetupNote, SetupRecords, SetupScope, apply, find, obstacles, plan, read_files,
 };
-use ringer_core::{Draft, Kind, Recipient, Scope as MessageScope, Sender};
+use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
 use ringer_hub::Clock;
 use ringer_journal::{IdSource, Journal};
 use ringer_platform::path_variable;
@@ -63,7 +63,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let client_paths = client_paths(arguments.project)?;
-    let scope = if arguments.project { Scope::Project } else { Scope::User };
+    let scope = if arguments.project { SetupScope::Project } else { SetupScope::User };
     let state = context::home()?.path().to_owned();
     let clients = clients(arguments, &client_paths)?;
     let action = if arguments.remove { Action::Remove } else { Action::Setup(program(arguments.project)?) };
@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 /// Why clients will not run what is set up.
 fn obstacle_notes(
     plans: &[Plan],
-    scope: Scope,
+    scope: SetupScope,
     client_paths: &ClientPaths,
     written: &[PathBuf],
 ) -> Vec<SetupNote> {
@@ -177,7 +177,7 @@ pub(crate) fn client_paths(project: bool) -> Result<ClientPaths, Failure> {
 }
 
 /// The program that hooks call. In a repository's files a plain name: the path differs between users.
-pub(crate) fn program(project: bool) -> Result<Program, Failure> {
+pub(crate) fn program(project: bool) -> Result<RingerProgram, Failure> {
     let path = if project {
         PathBuf::from("ringer")
     } else {
@@ -185,7 +185,7 @@ pub(crate) fn program(project: bool) -> Result<Program, Failure> {
             Failure::new(Exit::Unavailable, "cannot find the path of the ringer program").because(error)
         })?
     };
-    Program::new(&path).map_err(|error| failure(&error))
+    RingerProgram::new(&path).map_err(|error| failure(&error))
 }
 
 fn show(plans: &[Plan]) -> Outcome {
@@ -227,7 +227,7 @@ fn apply_plans(plans: &[Plan], state: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn send_test(clients: &[Client]) -> Outcome {
     let names: Vec<&str> = clients.iter().map(|client| client.as_str()).collect();
     let text = format!("Ringer is connected to {}", names.join(", "));
-    let mut draft = Draft::new(MessageScope::global(), Sender::system(), Kind::Status, &text)?;
+    let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, &text)?;
     draft.recipient = Recipient::Person;
     draft.title = Some("Ringer".to_owned());
     draft.origin = origin::message_origin();

@@ -35,7 +35,7 @@ pub enum Service {
 
 /// A request, ready to be sent. Not to be printed: the address may be a secret.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct WebhookRequest {
     /// Where it goes.
     pub url: String,
     /// Who that is, for errors: the address itself may be a secret.
@@ -46,7 +46,7 @@ pub struct Request {
     pub body: String,
 }
 
-impl Request {
+impl WebhookRequest {
     /// Builds the request for a note.
     pub fn build(service: Service, url: &str, note: &Note) -> Result<Self, Error> {
         let uri: Uri = url.trim().parse().map_err(|_| Error::Address("it is not a URL"))?;
@@ -161,8 +161,8 @@ mod tests {
     use super::*;
     use crate::note::example;
 
-    fn built(service: Service, url: &str, note: &Note) -> (Request, Value) {
-        let Ok(request) = Request::build(service, url, note) else { panic!("{url}") };
+    fn built(service: Service, url: &str, note: &Note) -> (WebhookRequest, Value) {
+        let Ok(request) = WebhookRequest::build(service, url, note) else { panic!("{url}") };
         let body = serde_json::from_str(&request.body).unwrap();
         (request, body)
     }
@@ -216,7 +216,7 @@ mod tests {
         for url in
             ["", "ftp://h/x", "https://", "/hook", "not an address", "file:///secret", "https://ntfy.sh/"]
         {
-            let Err(error) = Request::build(Service::Ntfy, url, &example()) else { panic!("{url}") };
+            let Err(error) = WebhookRequest::build(Service::Ntfy, url, &example()) else { panic!("{url}") };
             let error = error.to_string();
             assert!(
                 error.starts_with("the webhook's url is invalid") && !error.contains("secret"),

@@ -1,7 +1,7 @@
 //! How agents are connected.
 
 use ringer_agents::setup::{
-    Action, Client, Obstacle, ObstacleKind, Scope, SetupError, SetupRecords, find, obstacles, plan,
+    Action, Client, Obstacle, ObstacleKind, SetupError, SetupRecords, SetupScope, find, obstacles, plan,
     read_files,
 };
 use ringer_hub::Clock;
@@ -77,7 +77,7 @@ fn looked_at(client: Client) -> Result<Look, String> {
     let home = context::home().map_err(words)?;
     let action = Action::Setup(program(false).map_err(words)?);
     let records = SetupRecords::load(home.path()).map_err(|error| error.to_string())?;
-    let files = read_files(client, Scope::User, &places, &records).map_err(|error| error.to_string())?;
+    let files = read_files(client, SetupScope::User, &places, &records).map_err(|error| error.to_string())?;
     let plan = match plan(client, &action, files) {
         Ok(plan) => plan,
         Err(error @ SetupError::Taken { .. }) => return Ok(Look::Taken(error.to_string())),
@@ -90,6 +90,6 @@ fn looked_at(client: Client) -> Result<Look, String> {
     let notes = notes.map(|note| format!("; {}", note.what)).collect();
     // Of the repository in which doctor runs, because its settings count there.
     let repository = context::repository().map(|repository| repository.worktree);
-    let obstacle = obstacles(client, Scope::User, &places, repository.as_deref()).into_iter().next();
+    let obstacle = obstacles(client, SetupScope::User, &places, repository.as_deref()).into_iter().next();
     Ok(Look::SetUp { notes, obstacle })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringer_config::{Config, SoundSetting, Webhook};
 use ringer_core::policy::PopupMode;
-use ringer_deliver::{Error, PersonCommand, Request};
+use ringer_deliver::{Error, PersonCommand, WebhookRequest};
 use ringer_hub::delivery_setup;
 
 use super::hub_view::{self, HubView};
@@ -136,7 +136,7 @@ fn command(run: Option<PersonCommand>, send: bool) -> Row {
 /// The address is never told: those of Slack and Discord are passwords. Its host is.
 fn webhook(part: String, entry: &Webhook, send: bool) -> Row {
     let webhook = delivery_setup::webhook(entry);
-    let host = match Request::build(webhook.kind, &webhook.url, &send::note()) {
+    let host = match WebhookRequest::build(webhook.kind, &webhook.url, &send::note()) {
         Ok(request) => request.host,
         Err(error) => return Row::broken(part, error.to_string()).fix("correct its url"),
     };
