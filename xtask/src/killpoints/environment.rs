@@ -29,6 +29,8 @@ const NEXT_TURN: (u64, &str) = (2, "still done");
 const COMPLETED: &str = "Manager codex-0badcafe completed its goal: all done";
 /// The message about [`NEXT_TURN`].
 const COMPLETED_AGAIN: &str = "Manager codex-0badcafe completed its goal: still done";
+/// The message about an agent whose last turn ended a minute ago: a run may take that long on a busy machine.
+const WAITING: &str = "Manager codex-0badcafe is waiting";
 /// The consumer that reads where an agent's hooks run.
 const READER: &str = "reader";
 
@@ -203,6 +205,9 @@ impl KillEnvironment {
                 expectations
                     .extend([(COMPLETED, of_listener(&completed)), (before.as_str(), of_listener(before))]);
             }
+        }
+        if self.operation.is_of_hooks() {
+            expectations.push((WAITING, Expectation::MayCome));
         }
         expectations
     }
