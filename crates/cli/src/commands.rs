@@ -1,6 +1,6 @@
 //! The command line: every command, and how errors are reported.
 
-mod acknowledge;
+mod answer;
 mod ask;
 mod completions;
 mod config;
@@ -56,7 +56,8 @@ enum Command {
     Listen(listen::Args),
     Ask(ask::Args),
     Questions(questions::Args),
-    Acknowledge(acknowledge::Args),
+    #[command(visible_alias = "acknowledge", alias = "ack")]
+    Answer(answer::Args),
     List(list::Args),
     Read(mark::ReadArgs),
     Unread(mark::UnreadArgs),
@@ -99,7 +100,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Listen(arguments)) => listen::run(&arguments),
         Some(Command::Ask(arguments)) => ask::run(&arguments),
         Some(Command::Questions(arguments)) => questions::run(&arguments),
-        Some(Command::Acknowledge(arguments)) => acknowledge::run(&arguments).map_err(Failure::while_sending),
+        Some(Command::Answer(arguments)) => answer::run(&arguments).map_err(Failure::while_sending),
         Some(Command::Status(arguments)) => status::run(&arguments),
         Some(Command::Log(arguments)) => log::run(&arguments),
         Some(Command::Nuke(arguments)) => nuke::run(&arguments),

@@ -67,6 +67,6 @@ pub(crate) fn text_line(message: &Message, clock: &Clock) -> String {
         draft.sender,
         draft.body
     );
-    // The id is what `ringer acknowledge` takes, so a long text gives way to it.
+    // The id is what `ringer answer` takes, so a long text gives way to it.
     sanitise_line_before(&line, &question)
 }

@@ -3,6 +3,7 @@
 //! Both may be a terminal, so nothing that Ringer did not write itself leaves here as it came: JSON is escaped, text is
 //! sanitised, also into pipes, because a pipe often ends at a terminal too.
 
+use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
 use ringer_term::{escape_json, sanitise_text};
@@ -78,4 +79,9 @@ pub(crate) fn check_write(written: io::Result<()>) -> Outcome {
         }
         _ => Ok(()),
     }
+}
+
+/// `1 message`, `3 messages`: a count with its noun.
+pub(crate) fn count<N: Copy + Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    if number == N::from(1) { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }

@@ -47,25 +47,25 @@ impl Source {
     }
 }
 
-/// A program that sees every notification before it is shown, and may change it.
+/// A program that reads every notification before it is shown and may change it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Hook", deny_unknown_fields)]
 pub struct HookEntry {
-    /// Its name, of which there is one in a file.
+    /// Unique name.
     #[schemars(length(min = 1))]
     pub id: String,
-    /// The program and its arguments. There is no shell; `~/` at the start of one is the home directory.
+    /// The program and its arguments. No shell is used; a leading `~/` is the home directory.
     #[schemars(length(min = 1))]
     pub command: Vec<String>,
     /// How long it may take, in milliseconds.
     #[serde(rename = "timeout_ms", serialize_with = "milliseconds::serialize")]
     #[schemars(schema_with = "milliseconds::schema", default = "default_timeout")]
     pub timeout: Duration,
-    /// What its failure means: `keep` shows the notification as if it had said nothing, `suppress` fails closed.
+    /// When it fails: `keep` shows the notification unchanged, `suppress` does not show it.
     #[serde(serialize_with = "word::serialize")]
     #[schemars(schema_with = "word::schema::<OnFailure>", default)]
     pub on_failure: OnFailure,
-    /// Whether it runs at all.
+    /// Whether it runs.
     #[schemars(default = "enabled")]
     pub enabled: bool,
     /// Where it stands.
@@ -109,26 +109,26 @@ impl word::Word for WebhookKind {
     }
 }
 
-/// An address that is told over HTTP.
+/// An HTTP endpoint that receives notifications.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Webhook {
-    /// Its name in what is told of it; the kind, if there is none.
+    /// Name used in reports [default: the kind].
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
     pub id: Option<String>,
-    /// What is spoken there.
+    /// Payload format.
     #[serde(serialize_with = "word::serialize")]
     #[schemars(schema_with = "word::schema::<WebhookKind>")]
     pub kind: WebhookKind,
     /// The address.
     #[schemars(regex(pattern = r"^[hH][tT][tT][pP][sS]?://[^\s/?#]\S*$"))]
     pub url: String,
-    /// A file with a token in it, so that none has to stand here.
+    /// File containing the access token (must be mode 0600).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
     pub secret_file: Option<PathBuf>,
-    /// What is told there; everything, if none is named.
+    /// Kinds to send [default: all].
     #[schemars(schema_with = "word::list_schema::<Kind>", default)]
     pub kinds: Vec<Kind>,
 }
@@ -139,7 +139,7 @@ impl Webhook {
         self.id.as_deref().unwrap_or(self.kind.as_str())
     }
 
-    /// Whether a notification of this kind is told there.
+    /// Whether a notification of this kind is sent there.
     pub fn takes(&self, kind: Kind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
@@ -149,17 +149,17 @@ impl Webhook {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Watch {
-    /// The files; relative ones begin at the directory of this file.
+    /// Files to watch; relative paths start at the directory of this file.
     #[schemars(with = "Vec<String>", length(min = 1))]
     pub paths: Vec<PathBuf>,
     /// The program and its arguments.
     #[schemars(length(min = 1))]
     pub command: Vec<String>,
-    /// Where it runs; the directory of this file, if none is named.
+    /// Working directory [default: the directory of this file].
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
     pub directory: Option<PathBuf>,
-    /// An agent that is given what came of it.
+    /// Agent that receives the command's output.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
     pub agent: Option<String>,

@@ -1,6 +1,6 @@
 //! What the person has set: one TOML file of their own, and a small one in each repository.
 //!
-//! A broken file never takes the hub down and never half applies: every problem is told with its line and column, and
+//! A broken file never takes the hub down and never half applies: every problem is reported with its line and column, and
 //! the last good settings stay ([`LastGood`]). Nothing here asks the process for its environment or its clock; paths and
 //! texts are arguments, and [`load`] and [`load_repository`] are the only functions that read a file of settings.
 //!
@@ -18,7 +18,7 @@
 //! # Ok::<(), config::ConfigErrors>(())
 //! ```
 //!
-//! Bounds: a file is at most [`MAX_FILE`] bytes, and at most [`MAX_PROBLEMS`] problems of it are told.
+//! Bounds: a file is at most [`MAX_FILE`] bytes, and at most [`MAX_PROBLEMS`] problems of it are reported.
 
 mod entry;
 mod file;

@@ -11,41 +11,41 @@ use serde::{Serialize, Serializer};
 
 use crate::word;
 
-/// How a notification shows.
+/// How notifications are shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the file")]
 pub struct Notify {
-    /// What pops up: `auto` is the desktop, and where that does not answer the terminal.
+    /// Where popups are shown: `auto` is the desktop, or the terminal if the desktop does not answer.
     #[serde(serialize_with = "word::serialize")]
     #[schemars(schema_with = "word::schema::<PopupMode>")]
     pub popup: PopupMode,
-    /// `true` is the sound of the desktop's theme; a text is a file to play.
+    /// `true` plays the desktop theme's sound; a string is a file to play.
     #[schemars(schema_with = "sound_schema")]
     pub sound: SoundSetting,
     /// A program to run for every notification, and its arguments.
     pub command: Vec<String>,
-    /// Whether a pane with something unread has a ring.
+    /// Whether a pane with an unread notification has a ring.
     pub ring: bool,
-    /// Which terminals have a mark in their title while something is unread: `auto` are tmux panes, whose title can be read
+    /// Which terminals have a mark in their title while a notification is unread: `auto` are tmux panes, whose title can be read
     /// and restored; `always` are others too.
     #[serde(serialize_with = "word::serialize")]
     #[schemars(schema_with = "word::schema::<TitleMark>")]
     pub title_mark: TitleMark,
-    /// Whether a pane flashes once when something comes.
+    /// Whether a pane flashes once when it gets a notification.
     pub flash: bool,
-    /// Whether a workspace moves up when something comes.
+    /// Whether a workspace moves up when it gets a notification.
     pub reorder: bool,
-    /// Spans of every day in which nothing pops up, sounds, runs or is sent, like `22:00-07:00`.
+    /// Daily time spans without popups, sounds, commands and webhooks, like `22:00-07:00`.
     #[schemars(schema_with = "quiet_hours_schema")]
     pub quiet_hours: Vec<QuietHours>,
-    /// What is kept silent.
+    /// What to mute.
     pub mute: Vec<Matcher>,
-    /// How much one sender may say, like `30/min` (`s`, `min`, `h`) or `off`. The rest is counted, not lost.
+    /// Maximum rate per sender, like `30/min` (`s`, `min`, `h`) or `off`. The rest is listed, but makes no popup or sound.
     #[serde(serialize_with = "write_rate")]
     #[schemars(schema_with = "rate_schema")]
     pub rate_limit: Option<RateLimit>,
-    /// Whether agents' agents are told.
+    /// Also notify about subagents.
     pub subagents: bool,
 }
 
@@ -144,7 +144,7 @@ fn quiet_hours_schema(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Whom or what to keep silent. Everything that is given has to match.
+/// What to mute. All given fields must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(default, deny_unknown_fields, extend("minProperties" = 1))]
 pub struct Matcher {
@@ -156,7 +156,7 @@ pub struct Matcher {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub scope: Option<String>,
-    /// What it is about.
+    /// The kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "word::schema::<Kind>")]
     pub kind: Option<Kind>,

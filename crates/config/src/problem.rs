@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use strsim::osa_distance;
 
-/// Problems of one file that are told. A file with more is broken enough to be looked at as a whole.
+/// Problems of one file that are reported. A file with more is broken enough to be looked at as a whole.
 pub const MAX_PROBLEMS: usize = 100;
 /// Longer words are not compared: no key is that long.
 const MAX_COMPARED: usize = 64;

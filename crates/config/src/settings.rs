@@ -16,38 +16,38 @@ use crate::notify::{Matcher, Notify, QuietHours, SoundSetting};
 use crate::trust::Trusted;
 use crate::{milliseconds, word};
 
-/// The person's settings. All keys may be left out.
+/// The user's settings. All keys are optional.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "Ringer's config.toml", default, deny_unknown_fields)]
 pub struct Config {
-    /// How the terminal is told: `auto` takes the best way it is known to have.
+    /// Terminal notification method; `auto` uses the best one that the terminal supports.
     #[serde(serialize_with = "word::serialize")]
     #[schemars(schema_with = "word::schema::<Channel>")]
     pub preferred_channel: Channel,
-    /// How long after a turn the person is told that the agent waits, in milliseconds.
+    /// How long after a turn ends to remind you that the agent is waiting, in milliseconds.
     #[serde(rename = "idle_threshold_ms", serialize_with = "milliseconds::serialize")]
     #[schemars(schema_with = "milliseconds::schema")]
     pub idle_threshold: Duration,
-    /// How long an agent may work without a sign of life before it counts as stuck, in milliseconds.
+    /// How long an agent may work without any event before it counts as stuck, in milliseconds.
     #[serde(rename = "stuck_threshold_ms", serialize_with = "milliseconds::serialize")]
     #[schemars(schema_with = "milliseconds::schema")]
     pub stuck_threshold: Duration,
-    /// How a notification shows.
+    /// How notifications are shown.
     pub notify: Notify,
-    /// Programs that see every notification before it is shown, and may change it. In order.
+    /// Programs that read every notification before it is shown and may change it. They run in this order.
     #[serde(rename = "hook")]
     pub hooks: Vec<HookEntry>,
-    /// Addresses that are told over HTTP.
+    /// HTTP endpoints that receive notifications.
     #[serde(rename = "webhook")]
     pub webhooks: Vec<Webhook>,
     /// Files to watch, and what to run when one changes.
     #[serde(rename = "watch")]
     pub watches: Vec<Watch>,
-    /// Keys of the workspace. Reserved: any names with texts are taken and not used yet.
+    /// Keys of the workspace. Reserved; string values are accepted and ignored.
     pub keys: BTreeMap<String, String>,
-    /// Colours of the workspace. Reserved: any names with texts are taken and not used yet.
+    /// Colours of the workspace. Reserved; string values are accepted and ignored.
     pub theme: BTreeMap<String, String>,
-    /// Other machines. Reserved: any names with texts are taken and not used yet.
+    /// Other machines. Reserved; string values are accepted and ignored.
     pub relay: BTreeMap<String, String>,
     /// The file all this is from.
     #[serde(skip)]
@@ -76,7 +76,7 @@ impl Default for Config {
 /// The settings of a repository (`.ringer.toml`): the few that concern only its own agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repository {
-    /// What is kept silent, in this repository only.
+    /// What is muted, in this repository only.
     pub mute: Vec<Matcher>,
     /// Hooks, which run only when they are trusted.
     pub hooks: Vec<HookEntry>,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringer_core::attention::{Attention, Record, UnreadReason};
+use ringer_core::attention::{Attention, ReadReason, Record, UnreadReason};
 use ringer_core::message::{Place, SurfaceId, WorkspaceId};
 use ringer_core::{Kind, MessageId};
 
@@ -21,7 +21,7 @@ fn main() {
     for name in ["claude", "codex", "shell"] {
         println!("ring on {name}: {}", attention.has_ring(&pane(name), Duration::ZERO));
     }
-    attention.read(&pane("claude"), 0, "the person looked at it");
+    attention.read(&pane("claude"), 0, &ReadReason::Looked);
     println!("after looking at claude: {}", attention.badge(&api));
     for record in attention.store().newest() {
         println!("{} {}", if record.is_read { ' ' } else { '●' }, record.body);

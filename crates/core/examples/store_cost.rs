@@ -3,7 +3,7 @@
 //! `store_cost STORED OPERATION COUNT` fills a store and does the operation so often; `cargo xtask bench store` runs it with
 //! and without operations and counts instructions, so that only the operations remain.
 
-use ringer_core::attention::{NotificationStore, Record};
+use ringer_core::attention::{NotificationStore, ReadReason, Record};
 use ringer_core::message::{Place, SurfaceId, WorkspaceId};
 use ringer_core::{Kind, MessageId};
 
@@ -22,7 +22,10 @@ fn main() {
         let (new, old) = (stored + turn, turn % stored.max(1));
         match operation {
             "add" => found += usize::from(store.add(record(new), 0).is_new),
-            "read" => found += usize::from(store.mark(&id(old), turn / stored.max(1) % 2 == 0, 0, "read")),
+            "read" => {
+                found +=
+                    usize::from(store.mark(&id(old), turn / stored.max(1) % 2 == 0, 0, &ReadReason::Person));
+            }
             "clear" => {
                 store.add(record(new), 0);
                 found += store.clear(&place(new)).len();

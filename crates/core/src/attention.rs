@@ -1,6 +1,7 @@
 //! What the person has not seen: the records of notifications, and the badges and rings that follow from them.
 
 mod badges;
+mod cause;
 mod mark;
 mod record;
 mod session;
@@ -8,6 +9,7 @@ mod store;
 mod trail;
 
 pub use badges::{Attention, Badge, UnreadReason};
+pub use cause::{Cause, PlaceReason, ReadReason};
 pub use mark::{MarkTarget, apply_mark};
 pub use record::Record;
 pub use session::{NewerSession, Session};

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, SurfaceRegistry};
-use crate::attention::{Attention, Badge, NewerSession, Record, Session, UnreadReason};
+use crate::attention::{Attention, Badge, Cause, NewerSession, ReadReason, Record, Session, UnreadReason};
 use crate::message::{Kind, MessageId, Place, Tag, WorkspaceId};
 use crate::policy::{
     ActiveHooks, DeliveryChannel, FailureNotices, Hook, HookChain, PopupMode, RuleSettings, Rules,
@@ -67,7 +67,7 @@ impl Preferences {
 struct Candidate {
     incoming: IncomingMessage,
     replaces: Option<MessageId>,
-    steps: Vec<String>,
+    steps: Vec<Cause>,
     /// The hooks of the settings that were active when it arrived. They may include those of its own worktree, which later
     /// settings no longer have.
     hooks: Arc<[Hook]>,
@@ -294,14 +294,14 @@ impl Engine {
             Event::AgentOnSurface { surface, agent } => self.terminal_signals.set_agent(&surface, agent),
             Event::TerminalSignal { surface, signal } => self.terminal_signal(now, surface, signal, orders),
             Event::FocusChanged(looking) => self.focus_changed(now, looking, orders),
-            Event::Read(place) => self.read(now, &place, "you read it", orders),
+            Event::Read(place) => self.read(now, &place, &ReadReason::Place, orders),
             Event::ReadAll => {
-                let ids = self.attention.read_all(now.wall_ms, "you marked everything read");
+                let ids = self.attention.read_all(now.wall_ms, &ReadReason::All);
                 self.changed(&ids, orders);
                 self.redraw_all(now.mono, orders);
             }
             Event::Mark { id, read } => {
-                if self.attention.store_mut().mark(&id, read, now.wall_ms, "by hand") {
+                if self.attention.store_mut().mark(&id, read, now.wall_ms, &ReadReason::Person) {
                     self.changed_at(now, &id, orders);
                 }
             }
@@ -324,14 +324,16 @@ impl Engine {
             Event::Clear(place) => self.clear(now, &place, orders),
             Event::ClearAll => self.clear_all(now, orders),
             Event::Answered(question) => {
-                let why = "the question was answered";
-                if let Some(id) = self.attention.store_mut().close_question(&question, now.wall_ms, why) {
+                let by = &ReadReason::Answered;
+                if let Some(id) = self.attention.store_mut().close_question(&question, now.wall_ms, by) {
                     self.changed_at(now, &id, orders);
                 }
             }
-            Event::Delivered { id, channel, result } => self.delivered(now, &id, channel, &result, orders),
-            Event::AddTrailStep { id, text } => {
-                self.attention.store_mut().add_trail_step(&id, now.wall_ms, text);
+            Event::Delivered { id, channel, result, popup } => {
+                self.delivered(now, &id, channel, result, popup, orders);
+            }
+            Event::AddTrailStep { id, cause } => {
+                self.attention.store_mut().add_trail_step(&id, now.wall_ms, cause);
                 self.changed_without_withdrawing(&id, orders);
             }
             Event::Observed(observation) => match self.sources.observe(&observation) {

@@ -1,6 +1,7 @@
 //! What is decided about a notification: the built-in rules, the hook programs, and the channels it is delivered through.
 
 mod active_hooks;
+mod channel;
 mod delivery;
 mod envelope;
 mod hook;
@@ -8,7 +9,8 @@ mod hook_chain;
 mod rules;
 
 pub(crate) use active_hooks::ActiveHooks;
-pub use delivery::{DeliveryChannel, PopupMode};
+pub use channel::DeliveryChannel;
+pub use delivery::PopupMode;
 pub(crate) use delivery::{PlaceFocus, plan_delivery};
 pub use envelope::{AgentContext, Effects, Envelope, EnvelopeContext, EnvelopeText, HookPatch};
 pub use hook::{Hook, HookIdentity, OnFailure};

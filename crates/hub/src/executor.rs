@@ -271,7 +271,7 @@ async fn within(deadline: Duration, work: impl Future<Output = Executed>) -> Exe
 async fn show_on_desktop(desktop: &SessionDesktop, note: &Note, callers: Vec<u32>) -> Executed {
     match desktop.show(note, callers).await {
         Ok((shown, elsewhere)) => {
-            let how = format!("shown as popup {}{elsewhere}", shown.number);
+            let how = format!("shown{elsewhere}");
             Executed {
                 report: DeliveryReport { popup: Some(shown), ..DeliveryReport::of(Ok(how)) },
                 in_terminal: None,

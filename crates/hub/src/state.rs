@@ -29,6 +29,7 @@ mod title_marks;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringer_core::attention::Cause;
 use ringer_core::toast::{Priority, Toast};
 use ringer_core::{Event, MessageId, Now};
 use ringer_deliver::DesktopEvent;
@@ -406,7 +407,10 @@ impl HubState {
             Err(unreachable) => unreachable.to_string(),
         };
         self.log(format!("cannot show {id}: {why}"));
-        self.decide(now, Event::AddTrailStep { id: id.clone(), text: format!("cannot be shown: {why}") });
+        self.decide(
+            now,
+            Event::AddTrailStep { id: id.clone(), cause: Cause::CannotShow { why: why.clone() } },
+        );
         // At once: it is the answer to a click.
         let toast = Toast::new(format!("show-{id}"), Priority::Immediate, format!("cannot show it: {why}"));
         self.decide(now, Event::Toast(toast));

@@ -47,7 +47,7 @@ pub fn notification(record: &Record, clock: &Clock) -> Value {
 
 /// A step of a trail.
 pub fn step(step: &TrailStep, clock: &Clock) -> Value {
-    json!({ "ts": clock.stamp(step.unix_ms), "text": step.text })
+    json!({ "ts": clock.stamp(step.unix_ms), "text": step.cause.to_string(), "cause": step.cause })
 }
 
 /// A workspace, with its number and its latest line.

@@ -20,19 +20,17 @@ pub fn explain(
     }
     let trail = memory.as_mut().map(|memory| memory.trail(id)).transpose()?.unwrap_or_default();
     let trail: Vec<Value> = trail.steps().map(|step| view::step(step, clock)).collect();
-    let receipts: Vec<Value> = journal
-        .receipts(id)?
-        .into_iter()
-        .map(|receipt| {
-            json!({
-                "agent": receipt.agent,
-                "state": receipt.state,
-                "queued": clock.stamp(receipt.queued_ms),
-                "delivered": receipt.delivered_ms.map(|ms| clock.stamp(ms)),
-                "seen": receipt.seen_ms.map(|ms| clock.stamp(ms)),
-            })
-        })
-        .collect();
+    let mut receipts = Vec::new();
+    for receipt in journal.receipts(id)? {
+        receipts.push(json!({
+            "agent": receipt.agent,
+            "known": journal.agent_named(&receipt.agent)?.is_some(),
+            "state": receipt.state,
+            "queued": clock.stamp(receipt.queued_ms),
+            "delivered": receipt.delivered_ms.map(|ms| clock.stamp(ms)),
+            "seen": receipt.seen_ms.map(|ms| clock.stamp(ms)),
+        }));
+    }
     let taken = match &message {
         Some(message) if record.is_none() && trail.is_empty() => {
             let taken = journal.hub_position(memory)?;
@@ -46,6 +44,8 @@ pub fn explain(
         "sent": message.as_ref().map(|message| clock.stamp(message.unix_ms)),
         "from": message.as_ref().map(|message| message.draft.sender.to_string()),
         "to": message.as_ref().map(|message| message.draft.recipient.to_string()),
+        "title": message.as_ref().and_then(|message| message.draft.title.clone()),
+        "body": message.as_ref().map(|message| message.draft.body.clone()),
         "taken": taken,
         "notification": record.map(|record| view::notification(&record, clock)),
         "trail": trail,

@@ -1,4 +1,5 @@
 //! The file that the hub alone writes.
 
 pub(crate) mod store;
+mod stored_cause;
 pub(crate) mod transaction;

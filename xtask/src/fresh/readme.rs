@@ -5,7 +5,7 @@ use std::fs;
 use crate::failure::Failure;
 
 const README: &str = "README.md";
-const HEADING: &str = "## Two commands";
+const HEADING: &str = "## Install";
 
 /// The commands as one would type them: what opens Ringer, and what runs the tests.
 pub(super) fn commands() -> Result<[String; 2], Failure> {
@@ -37,12 +37,12 @@ mod tests {
         fn check(text: &str, expect: &[&str]) {
             assert_eq!(commands_in(text), expect, "{text}");
         }
-        let page = "# Ringer\n\n```\nnot this\n```\n\n## Two commands\n\nOn a machine:\n\n```\n\
+        let page = "# Ringer\n\n```\nnot this\n```\n\n## Install\n\nOn a machine:\n\n```\n\
                     cargo run --release      # opens\n# a note\n\ncargo xtask test\n```\n\n```\nnor this\n```\n";
         check(page, &["cargo run --release", "cargo xtask test"]);
-        check("## Two commands\n\n## Next\n\n```\nelsewhere\n```\n", &[]);
+        check("## Install\n\n## Next\n\n```\nelsewhere\n```\n", &[]);
         check("## Another\n\n```\nelsewhere\n```\n", &[]);
-        check("## Two commands\n```sh\na \"#b\"\n```\n", &["a \"#b\""]);
+        check("## Install\n```sh\na \"#b\"\n```\n", &["a \"#b\""]);
     }
 
     #[test]

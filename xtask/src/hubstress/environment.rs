@@ -180,7 +180,14 @@ impl HubEnvironment {
     pub(super) fn trail(&self, id: &str) -> Result<Vec<String>, Failure> {
         let answer = self.ask(["why", id, "--json"])?;
         let steps = answer.iter().filter_map(|answer| answer["trail"].as_array()).flatten();
-        Ok(steps.filter_map(|step| step["text"].as_str()).map(str::to_owned).collect())
+        let line = |step: &Value| {
+            let text = step["text"].as_str()?;
+            Some(match step["cause"]["popup"].as_u64() {
+                Some(number) => format!("{text} (popup {number})"),
+                None => text.to_owned(),
+            })
+        };
+        Ok(steps.filter_map(line).collect())
     }
 }
 

@@ -196,7 +196,7 @@ enum NotShownReason {
 impl NotShownReason {
     fn of(steps: &[String], sent: &Sent) -> Self {
         let has = |word: &str| steps.iter().any(|step| step.starts_with(word));
-        let is_superseded = has("marked read: superseded by ") || has("a newer one of the same surface");
+        let is_superseded = has("marked read: superseded by ") || has("not shown: a newer one of its pane, ");
         // Writers that read only what was shown cannot have read it.
         if is_superseded || !sent.must_be_shown && has("marked read: ") {
             Self::Unneeded
@@ -215,13 +215,13 @@ mod tests {
     #[test]
     fn only_what_was_shown_may_be_read_by_the_patient() {
         fn check(must_be_shown: bool, step: &str, expect: NotShownReason) {
-            let steps = ["effects: desktop".to_owned(), step.to_owned()];
+            let steps = ["channels: desktop (listed as unread)".to_owned(), step.to_owned()];
             let sent = Sent { body: String::new(), must_be_shown };
             assert_eq!(NotShownReason::of(&steps, &sent), expect, "{step}");
         }
         check(true, "marked read: superseded by x", NotShownReason::Unneeded);
-        check(false, "marked read: by hand", NotShownReason::Unneeded);
-        check(true, "marked read: by hand", NotShownReason::Unexplained);
+        check(false, "marked read: by you", NotShownReason::Unneeded);
+        check(true, "marked read: by you", NotShownReason::Unexplained);
         check(true, "desktop failed: busy", NotShownReason::Refused);
         check(false, "command: ran", NotShownReason::Unexplained);
     }

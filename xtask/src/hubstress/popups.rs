@@ -154,7 +154,7 @@ impl<'a> PopupAnalysis<'a> {
 
     /// Whether a number was ever written down.
     fn is_known(&self, number: u32, trails: &mut Trails<'_>) -> Result<bool, Failure> {
-        let step = format!("desktop: shown as popup {number}");
+        let step = format!("desktop: shown (popup {number})");
         for body in self.under.get(&number).into_iter().flatten() {
             let Some(message) = self.messages.get(*body) else { continue };
             if trails(&message.id)?.contains(&step) {
@@ -197,7 +197,7 @@ mod tests {
         let messages: HashMap<String, Message> = texts.iter().map(message).collect();
         let mut trails = |id: &str| {
             let own = known.iter().filter(|(text, _)| id == format!("id-{text}"));
-            Ok(own.map(|(_, number)| format!("desktop: shown as popup {number}")).collect())
+            Ok(own.map(|(_, number)| format!("desktop: shown (popup {number})")).collect())
         };
         let popups = PopupAnalysis::of(&messages, &events, &mut trails).expect("nothing can fail here");
         Popups { details: Vec::new(), ..popups }

@@ -262,8 +262,8 @@ fn conf_error(path: &Path, error: conf::ConfError) -> SetupError {
 
 fn untested(client: Client) -> SetupNote {
     SetupNote {
-        what: format!("{client} is untested: this is made from its documents, and was never run"),
-        hint: format!("if it does no good: ringer setup {client} --remove"),
+        what: format!("{client} support is experimental: written from its docs, not tested"),
+        hint: format!("ringer setup {client} --remove   # to undo it"),
     }
 }
 

@@ -240,7 +240,7 @@ fn what_was_never_run_says_so() {
         let home = Home::new();
         let says = |plan: &Plan| {
             let mut notes = plan.changes.iter().flat_map(|change| &change.notes);
-            notes.any(|note| note.what.contains("untested"))
+            notes.any(|note| note.what.contains("experimental"))
         };
         assert_eq!(says(&home.plan(client, &setup("ringer")).unwrap()), !client.is_tested(), "{client}");
         home.run(client, &setup("ringer"), T1).unwrap();

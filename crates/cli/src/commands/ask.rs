@@ -16,7 +16,7 @@ use crate::{context, hub_client, origin};
 /// Ask you or the lead agent a question
 ///
 /// Stores the question and sends a notification. Answer it with `ringer
-/// acknowledge ID ANSWER`. With --wait, the command prints the answer. Without
+/// answer ID ANSWER`. With --wait, the command prints the answer. Without
 /// it, the question id is printed, and an agent that asked receives the answer
 /// in its inbox.
 ///
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             Exit::TryAgain,
             format!("no answer to {id} in time; the question stays open"),
         )
-        .hint(format!("ringer acknowledge {id} \"the answer\"")));
+        .hint(format!("ringer answer {id} \"the answer\"")));
     }
     // If that cannot be written, the answer comes once more, into the agent's turn.
     let _ = journal.mark_answer_read(&asked.id, IdSource::now().unix_ms);

@@ -1,6 +1,7 @@
 //! `ringer lead`.
 
 use ringer_journal::Journal;
+use ringer_term::sanitise_line;
 use serde_json::json;
 
 use crate::context;
@@ -27,7 +28,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let scope = context::scope(context::repository().as_ref());
+    let repository = context::repository();
+    let scope = context::scope(repository.as_ref());
+    let name = repository
+        .and_then(|repository| repository.worktree.file_name().map(|name| name.display().to_string()));
+    let name = sanitise_line(&name.unwrap_or_else(|| scope.to_string()));
     let mut journal = Journal::open(&context::home()?)?;
     if let Some(wanted) = &arguments.wanted {
         journal.want_lead(&scope, wanted == "on")?;
@@ -37,8 +42,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return print_json(&json!({ "scope": scope.as_str(), "wanted": lead.wanted, "agent": lead.agent }));
     }
     print_line(&match (lead.wanted, lead.agent) {
-        (false, _) => format!("No lead agent in {scope}. Turn one on with: ringer lead on"),
-        (true, None) => format!("The next agent session in {scope} becomes its lead."),
-        (true, Some(agent)) => format!("{agent} is the lead of {scope}."),
+        (false, _) => format!("No lead agent in {name}. Turn one on with: ringer lead on"),
+        (true, None) => format!("The next agent session in {name} becomes its lead."),
+        (true, Some(agent)) => format!("{agent} is the lead of {name}."),
     })
 }

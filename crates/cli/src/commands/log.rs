@@ -18,7 +18,7 @@ use crate::time_arguments::parse_since;
 ///
 /// Examples:
 ///   ringer log --since 2h
-///   ringer log --follow --type question --everywhere
+///   ringer log --follow --kind question --everywhere
 ///   ringer log --from worker-1 --json | jq -r .msg
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     from: Option<String>,
     /// Show only this kind: complete, waiting, question, stuck, error or status
-    #[arg(long = "type", value_name = "KIND")]
+    #[arg(long, alias = "type", value_name = "KIND")]
     kind: Option<Kind>,
     /// Show only messages to lead, person, all, or an agent
     #[arg(long, value_name = "WHO")]

@@ -23,7 +23,7 @@ use crate::{context, hub_client, origin};
 ///
 /// Examples:
 ///   ringer notify "the build is green"
-///   ringer notify --type complete --from worker-1 "Agent worker-1 completed its goal"
+///   ringer notify --kind complete --from worker-1 "Agent worker-1 completed its goal"
 ///   ringer notify --to worker-1 "the schema changed, pull first"
 ///   git log -1 | ringer notify --title "just merged" -
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     from: Option<String>,
     /// Kind: complete, waiting, question, stuck, error or status
-    #[arg(long = "type", value_name = "KIND", default_value = "status")]
+    #[arg(long, alias = "type", value_name = "KIND", default_value = "status")]
     kind: Kind,
     /// Id of the question that this message is about
     #[arg(long, value_name = "ID")]

@@ -14,7 +14,7 @@ use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::line::text_line;
-use crate::output::{eprint_line, print_json};
+use crate::output::{count, eprint_line, print_json};
 
 /// Delete this repository's messages and stop its listeners
 ///
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             listeners_ended: ended,
         });
     }
-    eprint_line(&format!("deleted {removed} messages, stopped {ended} listeners"));
+    eprint_line(&format!("deleted {}, stopped {}", count(removed, "message"), count(ended, "listener")));
     Ok(())
 }
 
@@ -112,7 +112,10 @@ fn show(unread: &[Message], listeners: usize, worktree: &str) {
             eprint_line(&format!("  {}", text_line(message, &clock)));
         }
     }
-    eprint_line(&format!("This deletes all messages of {worktree} and stops {listeners} listeners."));
+    eprint_line(&format!(
+        "This deletes all messages of {worktree} and stops {}.",
+        count(listeners, "listener")
+    ));
 }
 
 /// Ends a listener: the process that holds its lock, and no other that has its number by now.

@@ -23,7 +23,7 @@ use crate::{context, hub_client, origin};
 
 /// What can be done where the person has set aider's notifications themselves.
 pub(crate) const TAKEN: &str = "remove that line, or make your notifications-command run: \
-     ringer notify --from aider --type waiting \"aider waits for you\"";
+     ringer notify --from aider --kind waiting \"aider waits for you\"";
 
 /// Connect your agents: add Ringer's hooks to their settings
 ///

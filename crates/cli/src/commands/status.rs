@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{print_json, print_text};
+use crate::output::{count, print_json, print_text};
 use crate::repairs::RepairView;
 use crate::{context, hub_client, repairs};
 
@@ -171,7 +171,7 @@ fn views(stats: JournalStats, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadVi
 }
 
 fn format_text(report: &Report) -> String {
-    let place = report.repository.as_deref().map(|path| format!(" ({path})")).unwrap_or_default();
+    let repository = report.repository.as_deref().unwrap_or("none");
     let listed = |items: Vec<String>| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
     let listeners =
         report.listeners.iter().map(|one| format!("{} (pid {})", one.consumer, one.pid)).collect();
@@ -193,8 +193,8 @@ fn format_text(report: &Report) -> String {
         Some(pid) => format!("pid {pid}, still processing {} older messages", report.hub_behind),
     };
     [
-        ("journal", format!("{} messages in {}", report.messages, report.home)),
-        ("scope", format!("{}{place}", report.scope)),
+        ("journal", format!("{} in {}", count(report.messages, "message"), report.home)),
+        ("repository", format!("{repository} (scope {})", report.scope)),
         ("hub", hub),
         ("notifications", format!("{} unread", report.unread_notifications)),
         ("listeners", listed(listeners)),

@@ -18,7 +18,7 @@ use crate::confirm::confirm;
 use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{eprint_line, print_json, print_line};
+use crate::output::{count, eprint_line, print_json, print_line};
 
 /// Allow a repository's .ringer.toml to run programs
 ///
@@ -104,7 +104,7 @@ fn trust(home: &Home, path: &Path, settings: &Settings, arguments: &Args) -> Out
         settings.hooks.iter().for_each(|hook| now.trust(hook));
         settings.watches.iter().for_each(|watch| now.trust(watch));
         now.save(&trust_path).map_err(|error| failure(&error))?;
-        eprint_line(&format!("trusted {new} more programs; undo with: ringer trust --remove"));
+        eprint_line(&format!("trusted {}; undo with: ringer trust --remove", count(new, "program")));
         return report(path, settings, &now, new, arguments.json);
     }
     report(path, settings, &before, 0, arguments.json)
@@ -177,7 +177,7 @@ fn remove(home: &Home, arguments: &Args) -> Outcome {
     if removed == 0 {
         eprint_line(&format!("no program in {name} was trusted"));
     } else {
-        eprint_line(&format!("removed trust from {removed} programs in {name}"));
+        eprint_line(&format!("removed trust from {} in {name}", count(removed, "program")));
     }
     Ok(())
 }

@@ -55,7 +55,8 @@ fn explain_agent(name: &str, as_json: bool) -> Outcome {
         let seconds = since.as_secs();
         return print_json(&json!({ "agent": id, "state": state, "for_seconds": seconds, "decided_by": by }));
     }
-    print_line(&format!("{id}: {state} for {} s (decided by {by})", since.as_secs()))
+    let state = state.replace("blocked on a ", "waiting for a ");
+    print_line(&format!("{id}: {state} for {} s (reported by {by})", since.as_secs()))
 }
 
 fn explain_message(id: &str, as_json: bool) -> Outcome {
@@ -79,28 +80,61 @@ fn explain_message(id: &str, as_json: bool) -> Outcome {
 }
 
 fn format_text(answer: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-    let mut lines = vec![format!(
-        "{}  sent by {} to {}",
-        text(&answer["sent"]),
-        text(&answer["from"]),
-        text(&answer["to"])
-    )];
-    let steps = answer["trail"].as_array().into_iter().flatten();
-    lines.extend(steps.map(|step| format!("{}  {}", text(&step["ts"]), text(&step["text"]))));
-    let receipts = answer["receipts"].as_array().into_iter().flatten();
-    lines.extend(receipts.map(|receipt| {
-        format!(
-            "to {}: {} (queued {}, delivered {}, seen {})",
-            text(&receipt["agent"]),
-            text(&receipt["state"]),
-            text(&receipt["queued"]),
-            receipt["delivered"].as_str().unwrap_or("never"),
-            receipt["seen"].as_str().unwrap_or("never")
-        )
-    }));
-    if answer["taken"].as_bool() == Some(false) {
-        lines.push("not processed by the hub yet; start it with: ringer hub start".to_owned());
+    let sent = answer["sent"].as_str().unwrap_or_default();
+    // A time of the day on which it was sent needs no date.
+    let time = |stamp: &Value| {
+        let stamp = stamp.as_str().unwrap_or_default();
+        let from = if stamp.get(..10) == sent.get(..10) { 11 } else { 0 };
+        stamp.get(from..19).unwrap_or(stamp).replace('T', " ")
+    };
+    let mut lines = vec![heading(answer)];
+    if let (Some(from), Some(to)) = (answer["from"].as_str(), answer["to"].as_str()) {
+        let sent = sent.get(..19).unwrap_or(sent).replace('T', " ");
+        lines.push(format!("  sent {sent} by {from} to {}", recipient(to)));
     }
+    let steps = answer["trail"].as_array().into_iter().flatten();
+    lines.extend(
+        steps.map(|step| format!("  {}  {}", time(&step["ts"]), step["text"].as_str().unwrap_or_default())),
+    );
+    for receipt in answer["receipts"].as_array().into_iter().flatten() {
+        let agent = receipt["agent"].as_str().unwrap_or_default();
+        lines.push(match (receipt["seen"].is_string(), receipt["delivered"].is_string()) {
+            (true, _) => format!("  {}  seen by {agent}", time(&receipt["seen"])),
+            (false, true) => format!("  {}  delivered to {agent}, not seen yet", time(&receipt["delivered"])),
+            (false, false) => {
+                format!("  {}  queued for {agent}, not delivered yet", time(&receipt["queued"]))
+            }
+        });
+        if receipt["known"].as_bool() == Some(false) {
+            lines.push(format!("  no agent named {agent} is known"));
+        }
+    }
+    if answer["taken"].as_bool() == Some(false) {
+        lines.push("  not processed by the hub yet; start it with: ringer hub start".to_owned());
+    }
+    lines.extend(answer["notification"]["is_read"].as_bool().map(|is_read| {
+        let state = if is_read { "read" } else { "unread" };
+        format!("  {state}")
+    }));
     lines.iter().map(|line| sanitise_line(line) + "\n").collect()
+}
+
+/// The notification as it is shown: hooks may have changed it since it was sent.
+fn heading(answer: &Value) -> String {
+    let shown = if answer["notification"].is_null() { answer } else { &answer["notification"] };
+    let body = shown["body"].as_str().unwrap_or_default();
+    match shown["title"].as_str() {
+        Some(title) => format!("{title}: {body}"),
+        None => body.to_owned(),
+    }
+}
+
+fn recipient(to: &str) -> String {
+    match to {
+        "default" => "you and the lead agent".to_owned(),
+        "lead" => "the lead agent".to_owned(),
+        "person" => "you".to_owned(),
+        "all" => "you and all agents".to_owned(),
+        other => other.strip_prefix("agent:").unwrap_or(other).to_owned(),
+    }
 }

@@ -69,7 +69,7 @@ fn a_question_is_stored_and_told() {
 fn an_answer_closes_it() {
     let environment = TestEnvironment::new();
     let id = ask(&environment, &["Deploy now?"]);
-    environment.run(&["acknowledge", &id, "yes", "--from", "ada"]);
+    environment.run(&["answer", &id, "yes", "--from", "ada"]);
     assert!(questions(&environment, &[]).is_empty());
     let closed = &questions(&environment, &["--all"])[0];
     assert_eq!((&closed["answer"], &closed["answered_by"]), (&json!("yes"), &json!("ada")));
@@ -81,7 +81,7 @@ fn an_answer_closes_it() {
 fn it_can_be_closed_without_an_answer() {
     let environment = TestEnvironment::new();
     let id = ask(&environment, &["--from", "worker-1", "Still needed?"]);
-    environment.run(&["acknowledge", &id]);
+    environment.run(&["ack", &id]);
     let closed = &questions(&environment, &["--all"])[0];
     assert!(closed["answered"].is_string() && closed["answer"].is_null(), "{closed}");
     assert_eq!(environment.run(&["log", "--to", "worker-1"]), "", "there is nothing to tell the asker");
@@ -119,10 +119,7 @@ fn a_timeout_is_75_and_the_question_stays_open() {
     let environment = TestEnvironment::new();
     let (out, err) =
         check(&mut environment.ringer(&["ask", "--wait", "--timeout", "0.05", "Anybody there?"]), 75);
-    assert!(
-        out.is_empty() && err.contains("stays open") && err.contains("hint: ringer acknowledge q-"),
-        "{err}"
-    );
+    assert!(out.is_empty() && err.contains("stays open") && err.contains("hint: ringer answer q-"), "{err}");
     let open = questions(&environment, &[]);
     assert_eq!(open.len(), 1);
     let id = open[0]["question_id"].as_str().unwrap();

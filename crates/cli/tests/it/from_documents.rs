@@ -21,20 +21,20 @@ fn only_what_is_installed_is_offered_and_it_is_said_to_be_untested() {
         let user = UserHome::with_clients(&["claude", program]);
         let (out, err) = check(&mut user.setup(&["--dry-run"]), 0);
         assert!(out.contains(file) && out.contains("ringer-hook"), "{out}");
-        assert_eq!(err.matches("untested").count(), 1, "{err}");
+        assert_eq!(err.matches("experimental").count(), 1, "{err}");
         for (_, other) in FILES.iter().filter(|(other, _)| *other != program) {
             assert!(!out.contains(other), "{out}");
         }
         check(&mut user.setup(&["--yes"]), 0);
         assert!(user.read(file).contains("ringer-hook"));
         let (out, err) = check(&mut user.setup(&["--yes"]), 0);
-        assert!(out.contains("Already set up") && !err.contains("untested"), "{out}{err}");
+        assert!(out.contains("Already set up") && !err.contains("experimental"), "{out}{err}");
         check(&mut user.setup(&["--remove", "--yes"]), 0);
         assert!(!user.file(file).exists());
     }
     let user = UserHome::with_clients(&["claude"]);
     let (out, err) = check(&mut user.setup(&["--dry-run"]), 0);
-    assert!(!err.contains("untested") && FILES.iter().all(|(_, file)| !out.contains(file)), "{out}{err}");
+    assert!(!err.contains("experimental") && FILES.iter().all(|(_, file)| !out.contains(file)), "{out}{err}");
 }
 
 #[test]

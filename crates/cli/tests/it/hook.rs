@@ -144,7 +144,7 @@ fn an_agent_is_reached_by_its_id_its_session_and_its_name() {
         assert_eq!(seen["state"], "seen");
         assert!(["queued", "delivered", "seen"].iter().all(|step| seen[step].is_string()), "{seen}");
         let words = environment.run(&["why", &id]);
-        assert!(words.contains(&format!("to {AGENT}: seen (queued ")), "{words}");
+        assert!(words.contains(&format!("  seen by {AGENT}\n")), "{words}");
     }
 }
 

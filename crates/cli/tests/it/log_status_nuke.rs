@@ -238,7 +238,7 @@ fn nuke_asks_at_a_terminal() {
     }
     assert_eq!(log(&environment, &[]), ["hello"]);
     let (written, exit) = nuke("y\n");
-    assert!(exit == 0 && written.contains("deleted 1 messages"), "{written}");
+    assert!(exit == 0 && written.contains("deleted 1 message"), "{written}");
     assert!(log(&environment, &[]).is_empty());
 }
 

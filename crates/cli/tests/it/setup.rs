@@ -120,7 +120,7 @@ fn it_writes_backs_up_tells_and_takes_everything_back() {
     let again = check(&mut user.setup(&[]), 0).0;
     assert!(again.contains("Already set up"), "100 runs are one: {again}");
     assert_eq!(user.read(".claude/settings.json"), written);
-    assert!(user.environment.run(&["why", id]).contains("sent by system to person"));
+    assert!(user.environment.run(&["why", id]).contains(" by system to you\n"));
 
     let (_, err) = check(&mut user.setup(&["--remove", "--yes"]), 0);
     assert!(err.contains("wrote "), "{err}");

@@ -169,7 +169,7 @@ fn the_person_is_asked_and_the_answer_counts() {
     assert!(shown.contains("run? [y/N]") && shown.contains("Nothing was trusted.") && exit == 0, "{shown}");
     assert!(trusted(&environment).is_empty());
     let (shown, exit) = answer("y\n");
-    assert!(shown.contains("trusted 2 more") && exit == 0, "{shown}");
+    assert!(shown.contains("trusted 2 programs") && exit == 0, "{shown}");
     assert_eq!(trusted(&environment).len(), 2);
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attention::PlaceReason;
 use crate::message::{Place, SurfaceId, WorkspaceId};
 
 /// Where a caller says it is.
@@ -34,7 +35,7 @@ pub(crate) struct ResolvedPlace {
     /// Where.
     pub place: Place,
     /// How.
-    pub how: &'static str,
+    pub how: PlaceReason,
 }
 
 impl SurfaceRegistry {
@@ -70,10 +71,7 @@ impl SurfaceRegistry {
         let first = if caller.prefer_tty { by_tty().or_else(by_ids) } else { by_ids().or_else(by_tty) };
         first.or_else(|| {
             let place = Place::workspace(self.selected.clone()?);
-            Some(ResolvedPlace {
-                place,
-                how: "no terminal or workspace given, so it belongs to the selected workspace",
-            })
+            Some(ResolvedPlace { place, how: PlaceReason::SelectedWorkspace })
         })
     }
 
@@ -82,17 +80,17 @@ impl SurfaceRegistry {
         let live = caller.surface.as_ref().and_then(|surface| Some((surface, self.places.get(surface)?)));
         if let Some((surface, workspace)) = live {
             let place = Place::surface(workspace.clone(), surface.clone());
-            return Some(ResolvedPlace { place, how: "its surface was given" });
+            return Some(ResolvedPlace { place, how: PlaceReason::Surface });
         }
         let known =
             caller.workspace.as_ref().filter(|id| self.places.values().any(|workspace| workspace == *id))?;
-        Some(ResolvedPlace { place: Place::workspace(known.clone()), how: "its workspace was given" })
+        Some(ResolvedPlace { place: Place::workspace(known.clone()), how: PlaceReason::Workspace })
     }
 
     fn by_tty(&self, caller: &Caller) -> Option<ResolvedPlace> {
         let surface = self.ttys.get(caller.tty.as_ref()?)?;
         let place = Place::surface(self.places.get(surface)?.clone(), surface.clone());
-        Some(ResolvedPlace { place, how: "found by its terminal" })
+        Some(ResolvedPlace { place, how: PlaceReason::Terminal })
     }
 }
 

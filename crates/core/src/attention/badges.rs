@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{Added, NotificationStore, Record};
+use crate::attention::{Added, NotificationStore, ReadReason, Record};
 use crate::message::{MessageId, Place, SurfaceId, WorkspaceId};
 
 /// How long a ring shows on the focused pane, where the notification is read at once. A choice, not a measurement.
@@ -68,7 +68,7 @@ type SurfaceSet = HashSet<Option<SurfaceId>>;
 /// ```
 /// use std::time::Duration;
 /// use ringer_core::{Kind, MessageId};
-/// use ringer_core::attention::{Attention, UnreadReason, Record};
+/// use ringer_core::attention::{Attention, ReadReason, Record, UnreadReason};
 /// use ringer_core::message::{Place, SurfaceId, WorkspaceId};
 ///
 /// let mut attention = Attention::default();
@@ -77,7 +77,7 @@ type SurfaceSet = HashSet<Option<SurfaceId>>;
 /// attention.set(UnreadReason::Panel, pane.clone());
 /// assert_eq!(attention.badge(&workspace).to_string(), "2");
 /// assert!(attention.has_ring(&pane, Duration::ZERO));
-/// attention.read(&pane, 0, "the pane was focused");
+/// attention.read(&pane, 0, &ReadReason::Looked);
 /// assert_eq!(attention.badge(&workspace).to_string(), "");
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -111,17 +111,17 @@ impl Attention {
     }
 
     /// Marks a place read: its notifications, and every other reason there. Returns the ids that were unread.
-    pub fn read(&mut self, place: &Place, unix_ms: i64, why: &str) -> Vec<MessageId> {
+    pub fn read(&mut self, place: &Place, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
         for reason in UnreadReason::ALL {
             self.unset(reason, place);
         }
-        self.store.mark_read(place, unix_ms, why)
+        self.store.mark_read(place, unix_ms, by)
     }
 
     /// Marks everything read. Returns the ids that were unread.
-    pub fn read_all(&mut self, unix_ms: i64, why: &str) -> Vec<MessageId> {
+    pub fn read_all(&mut self, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
         self.reasons.clear();
-        self.store.mark_all_read(unix_ms, why)
+        self.store.mark_all_read(unix_ms, by)
     }
 
     /// Removes everything at a place, with every other reason there. Returns the removed notifications.
@@ -274,7 +274,7 @@ mod tests {
         attention.add(record(2, pane("a")), 0);
         assert!(!attention.holds(UnreadReason::Manual, &workspace));
         attention.set(UnreadReason::Manual, Place::workspace(workspace.clone()));
-        attention.read(&Place::workspace(workspace.clone()), 0, "read");
+        attention.read(&Place::workspace(workspace.clone()), 0, &ReadReason::Looked);
         assert!(!attention.holds(UnreadReason::Manual, &workspace));
     }
 
@@ -289,12 +289,12 @@ mod tests {
             attention.holds(UnreadReason::Panel, &workspace)
                 && attention.holds(UnreadReason::Restored, &workspace)
         );
-        attention.read(&pane("a"), 0, "focused");
+        attention.read(&pane("a"), 0, &ReadReason::Looked);
         assert!(
             !attention.holds(UnreadReason::Panel, &workspace)
                 && attention.holds(UnreadReason::Restored, &workspace)
         );
-        attention.read(&Place::workspace(workspace.clone()), 0, "opened");
+        attention.read(&Place::workspace(workspace.clone()), 0, &ReadReason::Looked);
         assert_eq!(badge(&attention), "");
     }
 
@@ -329,7 +329,7 @@ mod tests {
                 let place = &places[place];
                 match step {
                     0 => drop(attention.add(record(number, place.clone()), 0)),
-                    1 => drop(attention.read(place, 0, "x")),
+                    1 => drop(attention.read(place, 0, &ReadReason::Looked)),
                     2 => drop(attention.clear(place)),
                     3..5 => attention.set(UnreadReason::ALL[usize::from(step) - 2], place.clone()),
                     _ => attention.unset(UnreadReason::Manual, place),

@@ -8,7 +8,7 @@ mod ordered;
 
 use std::collections::HashMap;
 
-use crate::attention::Record;
+use crate::attention::{Cause, ReadReason, Record};
 use crate::message::{MessageId, Place, QuestionId, WorkspaceId};
 use index::Index;
 
@@ -35,7 +35,7 @@ pub struct Added {
 ///
 /// ```
 /// use ringer_core::{Kind, MessageId};
-/// use ringer_core::attention::{Record, NotificationStore};
+/// use ringer_core::attention::{NotificationStore, ReadReason, Record};
 /// use ringer_core::message::{Place, SurfaceId, WorkspaceId};
 ///
 /// let mut store = NotificationStore::default();
@@ -43,7 +43,7 @@ pub struct Added {
 /// let id = MessageId::new(0, [1; 10]);
 /// store.add(Record::new(id.clone(), pane.clone(), Kind::Waiting, "needs you", 0), 0);
 /// assert!(store.has_unread(&pane));
-/// assert_eq!(store.mark_read(&pane, 1, "the pane was focused"), [id]);
+/// assert_eq!(store.mark_read(&pane, 1, &ReadReason::Looked), [id]);
 /// assert_eq!(store.total_unread(), 0);
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -138,20 +138,20 @@ impl NotificationStore {
     }
 
     /// Marks everything at a place as read. Returns the ids that were unread.
-    pub fn mark_read(&mut self, place: &Place, unix_ms: i64, why: &str) -> Vec<MessageId> {
+    pub fn mark_read(&mut self, place: &Place, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
         let Some(group) = self.index.group(place) else { return Vec::new() };
         let ids = group.unread.ids().chain(group.questions.ids()).cloned().collect();
-        self.mark_these_read(ids, unix_ms, why)
+        self.mark_these_read(ids, unix_ms, by)
     }
 
     /// Marks everything as read. Returns the ids that were unread.
-    pub fn mark_all_read(&mut self, unix_ms: i64, why: &str) -> Vec<MessageId> {
+    pub fn mark_all_read(&mut self, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
         let ids = self.index.unread.ids().cloned().collect();
-        self.mark_these_read(ids, unix_ms, why)
+        self.mark_these_read(ids, unix_ms, by)
     }
 
     /// Marks one as read or unread. Returns whether that changed it.
-    pub fn mark(&mut self, id: &MessageId, is_read: bool, unix_ms: i64, why: &str) -> bool {
+    pub fn mark(&mut self, id: &MessageId, is_read: bool, unix_ms: i64, by: &ReadReason) -> bool {
         let number = self.next_number();
         let Some(entry) = self.entries.get_mut(id).filter(|entry| entry.record.is_read != is_read) else {
             return false;
@@ -159,16 +159,21 @@ impl NotificationStore {
         self.index.remove_state(&entry.record, entry.change);
         entry.change = number;
         entry.record.is_read = is_read;
-        let word = if is_read { "read" } else { "unread" };
-        entry.record.trail.add(unix_ms, format!("marked {word}: {why}"));
+        let cause = if is_read { Cause::MarkedRead { by: by.clone() } } else { Cause::MarkedUnread };
+        entry.record.trail.add(unix_ms, cause);
         self.index.add_state(&entry.record, number);
         true
     }
 
     /// A question was answered: its notification is read. Returns its id if it was unread.
-    pub fn close_question(&mut self, question: &QuestionId, unix_ms: i64, why: &str) -> Option<MessageId> {
+    pub fn close_question(
+        &mut self,
+        question: &QuestionId,
+        unix_ms: i64,
+        by: &ReadReason,
+    ) -> Option<MessageId> {
         let id = self.by_question.remove(question)?;
-        let was_unread = self.mark(&id, true, unix_ms, why);
+        let was_unread = self.mark(&id, true, unix_ms, by);
         // Only now: an unread question has an index of its own.
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.record.open_question = None;
@@ -203,9 +208,9 @@ impl NotificationStore {
     }
 
     /// Adds a step to a notification's trail.
-    pub fn add_trail_step(&mut self, id: &MessageId, unix_ms: i64, text: impl Into<String>) {
+    pub fn add_trail_step(&mut self, id: &MessageId, unix_ms: i64, cause: impl Into<Cause>) {
         if let Some(entry) = self.entries.get_mut(id) {
-            entry.record.trail.add(unix_ms, text);
+            entry.record.trail.add(unix_ms, cause);
         }
     }
 
@@ -214,8 +219,8 @@ impl NotificationStore {
         self.last_number
     }
 
-    fn mark_these_read(&mut self, mut ids: Vec<MessageId>, unix_ms: i64, why: &str) -> Vec<MessageId> {
-        ids.retain(|id| self.mark(id, true, unix_ms, why));
+    fn mark_these_read(&mut self, mut ids: Vec<MessageId>, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
+        ids.retain(|id| self.mark(id, true, unix_ms, by));
         ids
     }
 
@@ -224,7 +229,7 @@ impl NotificationStore {
         let surface = Some(&newer.place).filter(|place| place.surface.is_some());
         let Some(group) = surface.and_then(|place| self.index.group(place)) else { return Vec::new() };
         let ids = group.unread.ids().cloned().collect();
-        self.mark_these_read(ids, unix_ms, &format!("superseded by {}", newer.id))
+        self.mark_these_read(ids, unix_ms, &ReadReason::Newer(newer.id.clone()))
     }
 }
 

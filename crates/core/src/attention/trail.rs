@@ -1,8 +1,10 @@
-//! The trail: what happened to a notification, step by step, as text for a person.
+//! The trail: what happened to a notification, step by step.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
+
+use super::cause::Cause;
 
 /// How many steps are kept. At the limit the first half stays and the oldest of the second half is dropped: the beginning
 /// and the end answer most questions.
@@ -10,11 +12,34 @@ pub const MAX_TRAIL_STEPS: usize = 64;
 
 /// One step of a trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredStep", into = "StoredStep")]
 pub struct TrailStep {
     /// When, in milliseconds since 1970.
     pub unix_ms: i64,
     /// What happened, and why.
-    pub text: String,
+    pub cause: Cause,
+}
+
+/// A step as it is saved: with its cause, or with the sentence that older versions saved.
+#[derive(Serialize, Deserialize)]
+struct StoredStep {
+    unix_ms: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cause: Option<Cause>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+impl From<StoredStep> for TrailStep {
+    fn from(StoredStep { unix_ms, cause, text }: StoredStep) -> Self {
+        Self { unix_ms, cause: cause.unwrap_or_else(|| text.unwrap_or_default().into()) }
+    }
+}
+
+impl From<TrailStep> for StoredStep {
+    fn from(step: TrailStep) -> Self {
+        Self { unix_ms: step.unix_ms, cause: Some(step.cause), text: None }
+    }
 }
 
 /// Everything that happened to one notification.
@@ -26,11 +51,11 @@ pub struct Trail {
 
 impl Trail {
     /// Adds a step.
-    pub fn add(&mut self, unix_ms: i64, text: impl Into<String>) {
+    pub fn add(&mut self, unix_ms: i64, cause: impl Into<Cause>) {
         if self.steps.len() == MAX_TRAIL_STEPS {
             self.steps.remove(MAX_TRAIL_STEPS / 2);
         }
-        self.steps.push_back(TrailStep { unix_ms, text: text.into() });
+        self.steps.push_back(TrailStep { unix_ms, cause: cause.into() });
     }
 
     /// The steps, first to last.
@@ -42,6 +67,15 @@ impl Trail {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_of_older_versions_are_sentences() {
+        let step: TrailStep = serde_json::from_str(r#"{"unix_ms":7,"text":"muted"}"#).expect("a step");
+        assert_eq!(step, TrailStep { unix_ms: 7, cause: "muted".into() });
+        let step = TrailStep { unix_ms: 7, cause: Cause::Muted };
+        let saved = serde_json::to_string(&step).expect("JSON");
+        assert_eq!(serde_json::from_str::<TrailStep>(&saved).expect("a step"), step);
+    }
 
     #[test]
     fn the_beginning_and_the_end_stay() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::terminal_signals::BELL_CATEGORY;
 use super::{Candidate, Engine, MAX_HOOK_CHAINS};
 use crate::arrival::{Displaced, DuplicateVerdict, EventReport};
-use crate::attention::MarkTarget;
+use crate::attention::{Cause, MarkTarget, PlaceReason};
 use crate::engine::{Event, IncomingMessage, Order};
 use crate::message::{Mark, Place, Recipient, Tag};
 use crate::time::Now;
@@ -17,20 +17,17 @@ impl Engine {
         let Tag::Notice(kind) = draft.tag else { return self.apply_mark(now, &incoming, orders) };
         let id = incoming.message.id.clone();
         if !incoming.message.is_current(now.wall_ms) {
-            return orders.push(Order::AddTrailStep { id, text: "expired before it arrived".to_owned() });
+            return orders.push(Order::AddTrailStep { id, cause: Cause::Expired });
         }
         if matches!(draft.recipient, Recipient::Lead | Recipient::Agent(_)) {
-            let text = format!("addressed to {}, so it is not shown to you", draft.recipient);
-            return orders.push(Order::AddTrailStep { id, text });
+            let cause = Cause::ForAgent { to: draft.recipient.to_string() };
+            return orders.push(Order::AddTrailStep { id, cause });
         }
-        let (place, how) = match self.surfaces.resolve(&incoming.caller) {
+        let (place, place_reason) = match self.surfaces.resolve(&incoming.caller) {
             Some(resolved) => (resolved.place, resolved.how),
-            None => (
-                Place::own_workspace(draft.scope.as_str()),
-                "no terminal or workspace given, so it belongs to its repository's workspace",
-            ),
+            None => (Place::own_workspace(draft.scope.as_str()), PlaceReason::Repository),
         };
-        let mut steps = vec![format!("received from {}; {how}", draft.sender)];
+        let mut steps = vec![Cause::Received { from: draft.sender.to_string(), place: place_reason }];
         let report = EventReport {
             id: Some(id.clone()),
             title: draft.title.clone(),
@@ -42,25 +39,21 @@ impl Engine {
         let replaces = match self.window.observe(now.mono, &place, report) {
             DuplicateVerdict::New | DuplicateVerdict::Replaces { older: None } => None,
             DuplicateVerdict::Duplicate { of } => {
-                let of = of.map_or_else(|| "its terminal's notification".to_owned(), |of| of.to_string());
-                return orders
-                    .push(Order::AddTrailStep { id, text: format!("duplicate of {of}: not shown again") });
+                return orders.push(Order::AddTrailStep { id, cause: Cause::Duplicate { of } });
             }
             DuplicateVerdict::Replaces { older: Some(older) } => {
-                steps.push(format!("same event as {older} with more detail: replaces it"));
+                steps.push(Cause::ReplacesOlder { older: older.clone() });
                 Some(older)
             }
         };
         let hooks = Arc::clone(&self.preferences.hooks);
         let displaced = self.queue.push(place, Candidate { incoming, replaces, steps, hooks }, &self.fence);
         if let Some((older, why)) = displaced {
-            let text = match why {
-                Displaced::ByNewer => {
-                    format!("replaced by a newer notification of the same surface, {id}, before it was shown")
-                }
-                Displaced::QueueFull => "not shown: too many notifications were waiting".to_owned(),
+            let cause = match why {
+                Displaced::ByNewer => Cause::ReplacedByNewer { newer: id },
+                Displaced::QueueFull => Cause::QueueFull,
             };
-            orders.push(Order::AddTrailStep { id: older.incoming.message.id, text });
+            orders.push(Order::AddTrailStep { id: older.incoming.message.id, cause });
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Candidate, Engine, RunningChain, kind_of};
 use crate::arrival::Arrival;
+use crate::attention::Cause;
 use crate::engine::{Order, Ticket};
 use crate::message::Place;
 use crate::policy::{
@@ -62,10 +63,7 @@ impl Engine {
                     self.record(now, running.arrival, &envelope, orders);
                 } else {
                     let id = running.arrival.item.incoming.message.id;
-                    orders.push(Order::AddTrailStep {
-                        id,
-                        text: "cancelled: its workspace or surface was cleared first".to_owned(),
-                    });
+                    orders.push(Order::AddTrailStep { id, cause: Cause::Cleared });
                 }
             }
         }

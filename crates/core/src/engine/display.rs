@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Engine;
-use crate::attention::Badge;
+use crate::attention::{Badge, Cause, ReadReason};
 use crate::engine::{FocusState, Order};
 use crate::message::{MessageId, Place, WorkspaceId};
 use crate::policy::DeliveryChannel;
@@ -18,11 +18,11 @@ impl Engine {
         else {
             return;
         };
-        self.read(now, &Place::surface(workspace, surface), "you looked at the pane", orders);
+        self.read(now, &Place::surface(workspace, surface), &ReadReason::Looked, orders);
     }
 
-    pub(super) fn read(&mut self, now: Now, place: &Place, why: &str, orders: &mut Vec<Order>) {
-        let ids = self.attention.read(place, now.wall_ms, why);
+    pub(super) fn read(&mut self, now: Now, place: &Place, by: &ReadReason, orders: &mut Vec<Order>) {
+        let ids = self.attention.read(place, now.wall_ms, by);
         self.changed(&ids, orders);
         self.redraw(now.mono, place, orders);
     }
@@ -30,8 +30,7 @@ impl Engine {
     pub(super) fn clear(&mut self, now: Now, place: &Place, orders: &mut Vec<Order>) {
         let generation = self.fence.raise(place);
         for candidate in self.queue.discard(place, generation) {
-            let text = "cancelled: its workspace or surface was cleared first".to_owned();
-            orders.push(Order::AddTrailStep { id: candidate.incoming.message.id, text });
+            orders.push(Order::AddTrailStep { id: candidate.incoming.message.id, cause: Cause::Cleared });
         }
         for record in self.attention.clear(place) {
             self.withdraw(&record.id, orders);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Signal;
-use crate::attention::{Badge, Record};
+use crate::attention::{Badge, Cause, Record};
 use crate::engine::Caller;
 use crate::message::{Agent, Kind, Message, MessageId, Place, QuestionId, SurfaceId, WorkspaceId};
 use crate::policy::{DeliveryChannel, Envelope, HookAnswer, HookIdentity};
@@ -130,13 +130,16 @@ pub enum Event {
         channel: DeliveryChannel,
         /// What was done, or why it failed, as text for the trail.
         result: Result<String, String>,
+        /// The number of its popup, if it was shown as one on the desktop.
+        #[serde(default)]
+        popup: Option<u32>,
     },
     /// Adds a step to the trail of a notification.
     AddTrailStep {
         /// Which one.
         id: MessageId,
         /// What happened.
-        text: String,
+        cause: Cause,
     },
     /// A source reported a condition.
     Observed(Observation),
@@ -175,7 +178,7 @@ pub enum Order {
         /// Which message.
         id: MessageId,
         /// The step.
-        text: String,
+        cause: Cause,
     },
     /// Append a notification to the journal that a terminal sent.
     AppendToJournal {

@@ -2,7 +2,7 @@
 
 use super::{Candidate, Engine, MAX_IN_FLIGHT, kind_of};
 use crate::arrival::Arrival;
-use crate::attention::Record;
+use crate::attention::{Cause, Record};
 use crate::engine::{Delivery, Order};
 use crate::message::{Kind, MessageId};
 use crate::policy::{DeliveryChannel, Envelope, plan_delivery};
@@ -35,7 +35,7 @@ impl Engine {
         );
         if now.wall_ms.saturating_sub(message.unix_ms) > MAX_AGE_MS && !plan.fallback_groups.is_empty() {
             plan.fallback_groups.clear();
-            plan.why.push("sent long before the hub processed it: listed, but not shown".to_owned());
+            plan.why.push(Cause::TooOld);
         }
         let text = &envelope.notification;
         let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
@@ -49,7 +49,17 @@ impl Engine {
         record.open_question = message.draft.question_id.clone().filter(|_| kind == Kind::Question);
         record.is_read = !plan.unread;
         record.pane_flash = plan.flash;
-        let decided = format!("effects: {}", envelope.effects.names().join(", "));
+        let enabled = |channel: &DeliveryChannel| !self.preferences.disabled_channels.contains(channel);
+        for group in &mut plan.fallback_groups {
+            group.retain(enabled);
+        }
+        plan.fallback_groups.retain(|group| !group.is_empty());
+        let decided = Cause::Decided {
+            channels: plan.fallback_groups.clone(),
+            listed: plan.record,
+            unread: plan.unread,
+            effects: envelope.effects.names().into_iter().map(str::to_owned).collect(),
+        };
         for step in steps.into_iter().chain(plan.why).chain([decided]) {
             record.trail.add(now.wall_ms, step);
         }
@@ -58,7 +68,7 @@ impl Engine {
                 record
                     .trail
                     .steps()
-                    .map(|step| Order::AddTrailStep { id: message.id.clone(), text: step.text.clone() }),
+                    .map(|step| Order::AddTrailStep { id: message.id.clone(), cause: step.cause.clone() }),
             );
         } else if self.attention.store().get(&message.id).is_none() {
             let added = self.attention.add(record, now.wall_ms);
@@ -88,8 +98,7 @@ impl Engine {
         if plan.reorder {
             orders.push(Order::Reorder(place.workspace.clone()));
         }
-        for mut channels in plan.fallback_groups {
-            channels.retain(|channel| !self.preferences.disabled_channels.contains(channel));
+        for channels in plan.fallback_groups {
             let delivery = |channel| Delivery {
                 id: message.id.clone(),
                 place: place.clone(),
@@ -124,21 +133,23 @@ impl Engine {
         now: Now,
         id: &MessageId,
         channel: DeliveryChannel,
-        result: &Result<String, String>,
+        result: Result<String, String>,
+        popup: Option<u32>,
         orders: &mut Vec<Order>,
     ) {
         let delivery = self.in_flight.remove(&(id.clone(), channel));
-        let text = match result {
-            Ok(what) => format!("{channel}: {what}"),
-            Err(why) => format!("{channel} failed: {why}"),
+        let has_failed = result.is_err();
+        let cause = match result {
+            Ok(how) => Cause::Delivered { channel, how, popup },
+            Err(why) => Cause::DeliveryFailed { channel, why },
         };
-        self.attention.store_mut().add_trail_step(id, now.wall_ms, text.clone());
+        self.attention.store_mut().add_trail_step(id, now.wall_ms, cause.clone());
         if self.attention.store().get(id).is_none() {
-            orders.push(Order::AddTrailStep { id: id.clone(), text });
+            orders.push(Order::AddTrailStep { id: id.clone(), cause });
         } else {
             self.changed_without_withdrawing(id, orders);
         }
-        if let (Err(_), Some((rest, delivery))) = (result, delivery)
+        if let (true, Some((rest, delivery))) = (has_failed, delivery)
             && let Some((next, rest)) = rest.split_first()
         {
             self.start_delivery(Delivery { channel: *next, ..delivery }, rest.to_vec(), orders);
@@ -156,12 +167,7 @@ impl Engine {
         fallback_groups: &[Vec<DeliveryChannel>],
         orders: &mut Vec<Order>,
     ) {
-        let disabled_channels = &self.preferences.disabled_channels;
-        let pops_up = fallback_groups
-            .iter()
-            .flatten()
-            .filter(|channel| is_popup(**channel))
-            .any(|channel| !disabled_channels.contains(channel));
+        let pops_up = fallback_groups.iter().flatten().any(|channel| is_popup(*channel));
         if !pops_up || self.superseded.len() >= MAX_IN_FLIGHT {
             return self.changed(&older, orders);
         }

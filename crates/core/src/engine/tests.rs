@@ -142,7 +142,7 @@ fn a_duplicate_within_the_window_is_dropped_or_replaces_the_earlier_one() {
     let same = engine.handle(at(100), message(2, "a", "needs you"));
     assert!(
         words(&same).is_empty()
-            && matches!(&same[0], Order::AddTrailStep { text, .. } if text.contains("duplicate of"))
+            && matches!(&same[0], Order::AddTrailStep { cause: Cause::Duplicate { .. }, .. })
     );
     let mut richer = incoming(3, "a", "needs you");
     richer.message.draft.title = Some("Claude Code".into());
@@ -155,17 +155,18 @@ fn a_duplicate_within_the_window_is_dropped_or_replaces_the_earlier_one() {
 fn a_channel_that_fails_falls_back_to_the_next() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "a", "needs you"));
-    let failed = |channel| Event::Delivered { id: id(1), channel, result: Err("no session bus".into()) };
+    let failed =
+        |channel| Event::Delivered { popup: None, id: id(1), channel, result: Err("no session bus".into()) };
     assert_eq!(words(&engine.handle(at(1), failed(DeliveryChannel::Desktop))), ["Terminal 1"]);
     assert!(words(&engine.handle(at(2), failed(DeliveryChannel::Terminal))).is_empty(), "there is no third");
-    let trail: Vec<&str> = engine
+    let trail: Vec<String> = engine
         .attention()
         .store()
         .get(&id(1))
         .unwrap()
         .trail
         .steps()
-        .map(|step| step.text.as_str())
+        .map(|step| step.cause.to_string())
         .collect();
     assert!(trail.iter().any(|step| step.contains("no session bus")), "{trail:?}");
 }
@@ -175,8 +176,12 @@ fn a_delivery_that_fails_after_it_was_read_goes_no_further() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "a", "needs you"));
     engine.handle(at(1), Event::Read(place("a")));
-    let failed =
-        Event::Delivered { id: id(1), channel: DeliveryChannel::Desktop, result: Err("slow".into()) };
+    let failed = Event::Delivered {
+        popup: None,
+        id: id(1),
+        channel: DeliveryChannel::Desktop,
+        result: Err("slow".into()),
+    };
     assert!(words(&engine.handle(at(2), failed)).is_empty());
 }
 
@@ -187,7 +192,12 @@ fn a_newer_one_of_a_surface_withdraws_the_older_once_it_is_shown() {
     let newer = words(&engine.handle(at(1000), message(2, "a", "second")));
     assert!(!newer.contains(&"withdraw 1".to_owned()), "a popup that goes and comes back is two");
     assert_eq!(engine.attention.store().total_unread(), 1);
-    let shown = Event::Delivered { id: id(2), channel: DeliveryChannel::Desktop, result: Ok("shown".into()) };
+    let shown = Event::Delivered {
+        popup: None,
+        id: id(2),
+        channel: DeliveryChannel::Desktop,
+        result: Ok("shown".into()),
+    };
     assert_eq!(words(&engine.handle(at(1001), shown)), ["withdraw 1"]);
 
     // Where nothing pops up in its place, it goes at once.

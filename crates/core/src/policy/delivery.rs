@@ -1,10 +1,7 @@
 //! The delivery plan: through which channels a notification goes, and which comes next when one fails.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
-use crate::policy::Effects;
+use crate::attention::Cause;
+use crate::policy::{DeliveryChannel, Effects};
 
 /// How the person's focus relates to one place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,49 +37,6 @@ pub enum PopupMode {
     Off,
 }
 
-/// A channel through which a notification is delivered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DeliveryChannel {
-    /// A desktop notification.
-    Desktop,
-    /// The terminal's own.
-    Terminal,
-    /// A sound.
-    Sound,
-    /// The person's commands.
-    Command,
-    /// Webhooks.
-    Webhook,
-}
-
-impl DeliveryChannel {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Desktop, Self::Terminal, Self::Sound, Self::Command, Self::Webhook];
-
-    /// The name used in the trail and in saved deliveries.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Desktop => "desktop",
-            Self::Terminal => "terminal",
-            Self::Sound => "sound",
-            Self::Command => "command",
-            Self::Webhook => "webhook",
-        }
-    }
-
-    /// The channel of that name.
-    pub fn named(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|channel| channel.as_str() == word)
-    }
-}
-
-impl fmt::Display for DeliveryChannel {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
-
 /// What to do with a notification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "a list of things to do or not to do")]
@@ -100,7 +54,7 @@ pub(crate) struct DeliveryPlan {
     /// Whether its workspace moves up.
     pub reorder: bool,
     /// The reasons, for the trail.
-    pub why: Vec<String>,
+    pub why: Vec<Cause>,
 }
 
 /// Plans how a notification is delivered.
@@ -120,7 +74,7 @@ pub(crate) fn plan_delivery(
         ..DeliveryPlan::default()
     };
     if seen {
-        plan.why.push("you are looking at it: recorded as read, no popup, no sound, no webhook".to_owned());
+        plan.why.push(Cause::InView);
     }
     if effects.desktop && !seen {
         plan.fallback_groups.extend(popups(popup).iter().map(|channels| channels.to_vec()));

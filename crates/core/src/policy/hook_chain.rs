@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attention::Cause;
 use crate::policy::{ActiveHooks, Effects, Envelope, Hook, HookIdentity, HookPatch, OnFailure};
 
 /// How often a toast about one failing hook is shown. A hook fails with every notification, and one toast per five minutes
@@ -39,7 +40,7 @@ pub(crate) enum HookChainStep {
         /// The notification and its switches after all hooks.
         envelope: Envelope,
         /// What each hook did, for the trail.
-        steps: Vec<String>,
+        steps: Vec<Cause>,
         /// Hooks that failed or are not trusted, with the reason.
         failures: Vec<(String, String)>,
     },
@@ -53,7 +54,7 @@ pub(crate) struct HookChain {
     scope: String,
     at: usize,
     envelope: Envelope,
-    steps: Vec<String>,
+    steps: Vec<Cause>,
     failures: Vec<(String, String)>,
 }
 
@@ -92,11 +93,11 @@ impl HookChain {
         let before = self.envelope.clone();
         let stop = patch.stop;
         self.envelope.apply(patch);
-        let did = if self.envelope == before { "changed nothing" } else { "changed it" };
-        let switches = self.envelope.effects.names().join(", ");
-        self.steps.push(format!("hook {} {did}; effects now: {switches}", hook.identity.id));
+        let hook = hook.identity.id.clone();
+        let effects = self.envelope.effects.names().into_iter().map(str::to_owned).collect();
+        self.steps.push(Cause::HookRan { hook: hook.clone(), changed: self.envelope != before, effects });
         if stop {
-            self.steps.push(format!("hook {} ended the chain", hook.identity.id));
+            self.steps.push(Cause::HookStopped { hook });
             self.at = self.hooks.len();
         }
     }
@@ -104,10 +105,10 @@ impl HookChain {
     /// Records a failure. The failed hook's patch is lost, the patches before it stay. A hook that fails closed suppresses
     /// the notification.
     fn fail(&mut self, hook: &Hook, why: String) {
-        self.steps.push(format!("hook {} failed: {why}", hook.identity.id));
+        self.steps.push(Cause::HookFailed { hook: hook.identity.id.clone(), why: why.clone() });
         self.failures.push((hook.identity.id.clone(), why));
         if hook.on_failure == OnFailure::Suppress {
-            self.steps.push(format!("suppressed, because hook {} fails closed", hook.identity.id));
+            self.steps.push(Cause::HookSuppressed { hook: hook.identity.id.clone() });
             self.envelope.effects = Effects::NONE;
             self.at = self.hooks.len();
         }
@@ -119,10 +120,10 @@ impl HookChain {
             if hook.scope.as_ref().is_some_and(|scope| *scope != self.scope) {
                 // A hook of another repository.
             } else if !hook.trusted {
-                self.steps.push(format!("hook {id} skipped: not trusted"));
+                self.steps.push(Cause::HookUntrusted { hook: id.clone() });
                 self.failures.push((id.clone(), "not trusted; run: ringer trust".to_owned()));
             } else if let Some(why) = active.refusal_reason(hook) {
-                self.steps.push(format!("hook {id} was not run: {why}"));
+                self.steps.push(Cause::HookNotRun { hook: id.clone(), why });
             } else {
                 let mut envelope = self.envelope.clone();
                 envelope.context.hook_id = Some(id.clone());
@@ -275,7 +276,10 @@ mod tests {
             panic!("all ran")
         };
         assert_eq!(envelope.effects, Effects::default(), "its failing closed holds for what it was asked");
-        assert!(steps.iter().any(|step| step.starts_with("hook b was not run: ")), "{steps:?}");
+        assert!(
+            steps.iter().any(|step| matches!(step, Cause::HookNotRun { hook, .. } if hook == "b")),
+            "{steps:?}"
+        );
     }
 
     #[test]

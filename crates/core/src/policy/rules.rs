@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::attention::Cause;
 use crate::message::Kind;
 use crate::policy::Effects;
 use crate::time::{DailySpan, Now};
@@ -106,26 +107,23 @@ impl Rules {
     }
 
     /// The effects that a notification may have, and why some are off.
-    pub(crate) fn decide(&mut self, now: Now, subject: &Subject<'_>) -> (Effects, Vec<String>) {
+    pub(crate) fn decide(&mut self, now: Now, subject: &Subject<'_>) -> (Effects, Vec<Cause>) {
         let mut effects = Effects::default();
         let mut why = Vec::new();
         if subject.is_subagent && !self.settings.subagents {
-            return (Effects::NONE, vec!["from a subagent: silent unless subagents = true".to_owned()]);
+            return (Effects::NONE, vec![Cause::Subagent]);
         }
         if self.settings.mute.iter().any(|mute| mute.matches(subject)) {
             effects = Effects { record: true, ..Effects::NONE };
-            why.push("muted: recorded as read, nothing else".to_owned());
+            why.push(Cause::Muted);
         }
         if self.settings.quiet_hours.iter().any(|span| span.contains(now.local)) {
             (effects.desktop, effects.sound, effects.command) = (false, false, false);
-            why.push("quiet hours: no popup, no sound, no command".to_owned());
+            why.push(Cause::QuietHours);
         }
         if let Some(over) = self.excess(now.mono, subject.sender) {
             (effects.desktop, effects.sound, effects.command) = (false, false, false);
-            why.push(format!(
-                "{} is over its rate limit by {over}: no popup, no sound, no command",
-                subject.sender
-            ));
+            why.push(Cause::RateLimited { sender: subject.sender.to_owned(), over });
         }
         (effects, why)
     }
@@ -204,8 +202,8 @@ mod tests {
         };
         assert!(desktop(0, "a").0 && desktop(1, "a").0);
         let (shown, why) = desktop(2, "a");
-        assert!(!shown && why[0].contains("by 1"), "{why:?}");
-        assert!(desktop(3, "a").1[0].contains("by 2"));
+        assert!(!shown && why[0].to_string().contains("1 over its rate limit"), "{why:?}");
+        assert!(desktop(3, "a").1[0].to_string().contains("2 over"));
         assert!(desktop(3, "b").0, "each sender has its own");
         assert!(desktop(60, "a").0, "a new minute");
     }

@@ -254,7 +254,7 @@ impl Simulation {
         let (id, channel) = self.in_flight.swap_remove(index);
         let worked = self.random.below(3) > 0;
         let result = if worked { Ok("shown".to_owned()) } else { Err("it hung".to_owned()) };
-        Event::Delivered { id, channel, result }
+        Event::Delivered { popup: None, id, channel, result }
     }
 
     fn focus_changed(&mut self, place: &Place) -> Event {

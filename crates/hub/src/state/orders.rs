@@ -36,7 +36,7 @@ impl HubState {
                 self.notifications.writes().delete(&id);
                 self.publish(now, "notification.removed", json!({ "id": id }));
             }
-            Order::AddTrailStep { id, text } => self.notifications.writes().add_step(id, now.wall_ms, text),
+            Order::AddTrailStep { id, cause } => self.notifications.writes().add_step(id, now.wall_ms, cause),
             Order::AppendToJournal { surface, title, body, category } => {
                 self.append_terminal_notification(now, &surface, title.as_ref(), &body, category);
             }
@@ -130,6 +130,7 @@ impl HubState {
         for surface in &report.closed {
             self.surfaces.forget(surface);
         }
+        let popup = report.popup.as_ref().map(|popup| popup.number);
         if let Some(popup) = report.popup {
             let record = self.notifications.get(id);
             let surface = record.and_then(|record| record.place.surface.as_ref()).map(ToString::to_string);
@@ -146,7 +147,7 @@ impl HubState {
             };
             self.notifications.writes().add_dead_letter(letter);
         }
-        self.decide(now, Event::Delivered { id: id.clone(), channel, result: report.result });
+        self.decide(now, Event::Delivered { id: id.clone(), channel, result: report.result, popup });
     }
 
     /// The deliveries of an earlier hub that this version can read. The others are given up: no later version reads them

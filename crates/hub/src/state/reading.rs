@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use ringer_core::attention::Record;
+use ringer_core::attention::{Cause, Record};
 use ringer_core::engine::{Caller, IncomingMessage};
 use ringer_core::message::{SurfaceId, WorkspaceId};
 use ringer_core::{Event, Message, Now};
@@ -185,7 +185,7 @@ impl HubState {
     fn list_as_read(&mut self, now: Now, message: &Message) {
         let Some(record) = Record::of(message) else { return };
         let mut record = Record { is_read: true, open_question: None, ..record };
-        record.trail.add(now.wall_ms, "found in a journal that replaced another: listed as read");
+        record.trail.add(now.wall_ms, Cause::OtherJournal);
         let orders = self.notifications.restore(now, vec![record.clone()], &[]);
         self.execute_orders(now, orders);
         self.save_record(now, record, true);

@@ -74,7 +74,7 @@ fn one_bad_byte_keeps_no_hub_from_starting() {
     drop(memory);
     hub.begin();
     let after = hub.send("after");
-    hub.wait_for_step(&after, "effects: ");
+    hub.wait_for_step(&after, "channels: ");
     let bodies = bodies(&hub);
     assert!(["one", "two", "after"].iter().all(|body| bodies.iter().any(|own| own == body)), "{bodies:?}");
 }
@@ -121,7 +121,7 @@ fn a_memory_that_is_damaged_under_its_hub_loses_no_notification() {
         overwrite(&hub, name, 0);
     }
     let after = hub.send("after");
-    hub.wait_for_step(&after, "effects: ");
+    hub.wait_for_step(&after, "channels: ");
     hub.end();
     let later = hub.send("later");
     hub.begin();
@@ -141,7 +141,7 @@ fn a_memory_that_is_set_aside_under_its_hub_is_written_again() {
     }
     assert!(hub.memory().repair().is_some(), "it was noticed");
     let after = hub.send("after");
-    hub.wait_for_step(&after, "effects: ");
+    hub.wait_for_step(&after, "channels: ");
     wait_until_told(&hub, "the list of notifications was damaged");
     hub.end();
     hub.begin();

@@ -66,7 +66,7 @@ impl SlowHub {
     /// Lets the slow hook end. Gives the steps of a notification about the hook `format`, and what ran.
     fn go_on(&self, id: &MessageId) -> (Vec<String>, Vec<String>) {
         fs::write(self.hub.path("go"), "").expect("a file");
-        let trail = self.hub.wait_for_step(id, "effects: record");
+        let trail = self.hub.wait_for_step(id, "channels: ");
         let about = trail.into_iter().filter(|step| step.starts_with("hook format "));
         let ran = fs::read_to_string(&self.ran).unwrap_or_default();
         (about.collect(), ran.lines().map(str::to_owned).collect())
@@ -91,7 +91,7 @@ fn another_program_of_the_same_position_and_id_does_not_run() {
     assert!(trail[0].starts_with("hook format changed nothing"), "{trail:?}");
     assert_eq!(ran, ["trusted"]);
     let (trail, ran) = slow.go_on(&second);
-    assert_eq!(trail, ["hook format skipped: not trusted"]);
+    assert_eq!(trail, ["hook format did not run: not trusted"]);
     assert_eq!(ran, ["trusted"]);
 }
 
@@ -122,7 +122,7 @@ fn trust_that_is_withdrawn_while_it_waits_counts() {
     // The hub is not told of it.
     Trusted::default().save(&trust_file(slow.hub.home())).expect("it is written");
     let (trail, ran) = slow.go_on(&id);
-    assert_eq!(trail, ["hook format was not run: it is no longer trusted"]);
+    assert_eq!(trail, ["hook format did not run: it is no longer trusted"]);
     assert!(ran.is_empty(), "{ran:?}");
 }
 
@@ -139,7 +139,7 @@ fn trust_that_is_withdrawn_before_a_message_comes_counts_for_it() {
     Trusted::default().save(&trust_file(slow.hub.home())).expect("it is written");
     let id = slow.send(&one, "s2");
     let (trail, ran) = slow.go_on(&id);
-    assert_eq!(trail, ["hook format skipped: not trusted"]);
+    assert_eq!(trail, ["hook format did not run: not trusted"]);
     assert_eq!(ran, ["trusted"]);
 }
 
@@ -154,7 +154,7 @@ fn a_file_that_changes_while_its_hook_waits_counts() {
     slow.reload();
     let (trail, ran) = slow.go_on(&id);
     let file = one.join(".ringer.toml");
-    assert_eq!(trail, [format!("hook format was not run: {} no longer names it", file.display())]);
+    assert_eq!(trail, [format!("hook format did not run: {} no longer names it", file.display())]);
     assert!(ran.is_empty(), "{ran:?}");
 }
 
@@ -171,7 +171,7 @@ fn the_persons_own_hook_that_is_taken_out_or_changed_while_it_waits_does_not_run
         fs::write(slow.hub.path("config.toml"), own_settings(&now)).expect("a file");
         let (trail, ran) = slow.go_on(&id);
         let file = slow.hub.path("config.toml");
-        assert_eq!(trail, [format!("hook format was not run: {} no longer names it", file.display())]);
+        assert_eq!(trail, [format!("hook format did not run: {} no longer names it", file.display())]);
         assert!(ran.is_empty(), "{ran:?}");
     }
 }

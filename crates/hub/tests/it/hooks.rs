@@ -30,8 +30,8 @@ fn each_sees_what_the_one_before_it_left_until_one_stops() {
         hook("never", "touch ran", ""),
     ]);
     let id = hub.send_from("tmux:s1", "as sent");
-    let trail = hub.wait_for_step(&id, "effects: ");
-    assert!(trail.contains(&"hook body ended the chain".to_owned()), "{trail:?}");
+    let trail = hub.wait_for_step(&id, "channels: ");
+    assert!(trail.contains(&"hook body stopped the hooks after it".to_owned()), "{trail:?}");
     let rows = hub.call("notification.list", &Value::Null);
     let row = &rows[0];
     assert_eq!((&row["title"], &row["body"]), (&"patched".into(), &"by hook".into()), "{row}");
@@ -47,14 +47,14 @@ fn each_sees_what_the_one_before_it_left_until_one_stops() {
 fn switches_are_turned_off_one_by_one() {
     let hub = hub(&[hook("quiet", r#"echo '{"effects":{"markUnread":false}}'"#, "")]);
     let id = hub.send("hello");
-    hub.wait_for_step(&id, "effects: ");
+    hub.wait_for_step(&id, "channels: ");
     assert!(hub.is_read(&id));
     hub.set(&format!(
         "[notify]\npopup = \"off\"\n{}",
         hook("drop", r#"echo '{"effects":{"record":false}}'"#, "")
     ));
     let id = hub.send("never there");
-    hub.wait_for_step(&id, "effects: ");
+    hub.wait_for_step(&id, "channels: ");
     assert_eq!(hub.call("notification.list", &Value::Null).as_array().map(Vec::len), Some(1));
 }
 
@@ -68,7 +68,7 @@ fn a_failure_costs_its_own_patch_and_is_told_once() {
     let toasts = hub.follow("toast");
     for number in 0..3 {
         let id = hub.send(&format!("number {number}"));
-        let trail = hub.wait_for_step(&id, "effects: ");
+        let trail = hub.wait_for_step(&id, "channels: ");
         assert!(trail.iter().any(|step| step.starts_with("hook bad failed: ")), "{trail:?}");
         assert!(trail.iter().any(|step| step.starts_with("hook nonsense failed: ")), "{trail:?}");
     }
@@ -87,8 +87,11 @@ fn a_failure_costs_its_own_patch_and_is_told_once() {
 fn one_that_fails_closed_takes_the_notification_along() {
     let hub = hub(&[hook("strict", "exit 1", "on_failure = \"suppress\"")]);
     let id = hub.send("hello");
-    let trail = hub.wait_for_step(&id, "effects: ");
-    assert!(trail.contains(&"suppressed, because hook strict fails closed".to_owned()), "{trail:?}");
+    let trail = hub.wait_for_step(&id, "channels: ");
+    assert!(
+        trail.contains(&"not shown: hook strict failed and has on_failure = \"suppress\"".to_owned()),
+        "{trail:?}"
+    );
     assert_eq!(hub.call("notification.list", &Value::Null), json!([]));
     assert_eq!(hub.journal().messages_after(0, 10).expect("messages").len(), 1, "the journal has it");
 }
@@ -98,7 +101,7 @@ fn one_that_takes_too_long_or_says_too_much_has_failed() {
     let hub =
         hub(&[hook("slow", "sleep 1000", "timeout_ms = 100"), hook("loud", "yes | head -c 3000000", "")]);
     let id = hub.send("hello");
-    let trail = hub.wait_for_step(&id, "effects: ");
+    let trail = hub.wait_for_step(&id, "channels: ");
     for begin in ["hook slow failed: ", "hook loud failed: "] {
         assert!(trail.iter().any(|step| step.starts_with(begin)), "{trail:?}");
     }
@@ -119,8 +122,8 @@ fn a_repositorys_hook_runs_once_it_is_trusted() {
     let message = |body| Draft { scope: scope.clone(), origin: origin.clone(), ..draft(body) };
 
     let id = hub.append(&message("before"));
-    let trail = hub.wait_for_step(&id, "effects: ");
-    assert!(trail.contains(&"hook theirs skipped: not trusted".to_owned()), "{trail:?}");
+    let trail = hub.wait_for_step(&id, "channels: ");
+    assert!(trail.contains(&"hook theirs did not run: not trusted".to_owned()), "{trail:?}");
     toasts.next("a toast says so", |data| is_toast(data, "notification hook theirs: not trusted"));
 
     let settings = load_repository(&repository, None).expect("settings");
@@ -131,12 +134,12 @@ fn a_repositorys_hook_runs_once_it_is_trusted() {
     let id = hub.append(&message("after"));
     hub.wait_for_step(&id, "hook theirs changed it");
     let elsewhere = hub.send("of nobody's repository");
-    let trail = hub.wait_for_step(&elsewhere, "effects: ");
+    let trail = hub.wait_for_step(&elsewhere, "channels: ");
     assert!(!trail.iter().any(|step| step.contains("theirs")), "{trail:?}");
 
     // Another content, the same name: it is asked again.
     fs::write(repository.join(".ringer.toml"), hook("theirs", "reboot", "")).expect("a file");
     hub.call("hub.reload", &Value::Null);
     let id = hub.append(&message("changed"));
-    hub.wait_for_step(&id, "hook theirs skipped: not trusted");
+    hub.wait_for_step(&id, "hook theirs did not run: not trusted");
 }

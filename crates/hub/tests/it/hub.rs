@@ -125,6 +125,14 @@ impl TestHub {
         steps.map(|step| step["text"].as_str().expect("a text").to_owned()).collect()
     }
 
+    /// The number of a message's popup on the desktop.
+    #[track_caller]
+    pub(crate) fn popup_number(&self, id: &MessageId) -> Option<u32> {
+        let answer = self.call("notification.why", &json!({ "id": id }));
+        let steps = answer["trail"].as_array().expect("a trail").iter();
+        steps.filter_map(|step| step["cause"]["popup"].as_u64()).find_map(|number| number.try_into().ok())
+    }
+
     /// Waits until a message's trail has a step that begins like this. Gives the trail.
     #[track_caller]
     pub(crate) fn wait_for_step(&self, id: &MessageId, begin: &str) -> Vec<String> {

@@ -109,7 +109,7 @@ fn programs_on_a_disk_that_hangs() {
     let hook = format!("[[hook]]\nid = \"h\"\ncommand = {hook}\ntimeout_ms = 100\n");
     let mut hub = TestHub::start(&format!("{begin}command = {command}\n{hook}"));
     let first = hub.send("hangs");
-    let trail = hub.wait_for_step(&first, "effects: ");
+    let trail = hub.wait_for_step(&first, "channels: ");
     let why = "hook h failed: cannot be started: no answer from the disk of ";
     assert!(trail.iter().any(|step| step.starts_with(why)), "{trail:?}");
     for number in 0..40 {

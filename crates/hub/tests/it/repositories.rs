@@ -89,9 +89,9 @@ fn clear_all() -> Draft {
 
 #[track_caller]
 fn was_passed_over(hub: &TestHub, id: &MessageId, hook: &str) {
-    let trail = hub.wait_for_step(id, "effects: ");
+    let trail = hub.wait_for_step(id, "channels: ");
     let steps = trail.iter().filter(|step| step.starts_with("hook "));
-    let expected = format!("hook {hook} skipped: not trusted");
+    let expected = format!("hook {hook} did not run: not trusted");
     assert_eq!(steps.collect::<Vec<_>>(), [&expected], "{trail:?}");
 }
 

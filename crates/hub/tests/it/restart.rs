@@ -69,7 +69,7 @@ fn a_memory_without_its_journal_and_a_journal_without_its_memory() {
 fn a_delivery_that_this_version_cannot_read_is_given_up_once() {
     let mut hub = TestHub::start("[notify]\npopup = \"off\"\n");
     let id = hub.send("hello");
-    hub.wait_for_step(&id, "effects: ");
+    hub.wait_for_step(&id, "channels: ");
     hub.end();
     let row = |way: &str, delivery: &str| PendingDelivery {
         id: id.clone(),
@@ -130,5 +130,5 @@ fn a_loop_that_panics_is_an_error_and_the_next_hub_takes_its_messages() {
     let log = std::fs::read_to_string(hub.home().path().join("hub.log")).expect("a log");
     assert!(log.contains("an error in Ringer: ") && log.contains("an error that the test made"), "{log}");
     hub.begin();
-    hub.wait_for_step(&id, "effects: ");
+    hub.wait_for_step(&id, "channels: ");
 }

@@ -51,7 +51,7 @@ fn new_settings_hold_without_a_restart() {
     let sink = Sink::new(directory.path());
     let hub = TestHub::start("[notify]\npopup = \"off\"\n");
     let before = hub.send("before");
-    hub.wait_for_step(&before, "effects: ");
+    hub.wait_for_step(&before, "channels: ");
     hub.set(&format!("[notify]\npopup = \"off\"\nmute = [{{ agent = \"noisy\" }}]\n{}", sink.command()));
     hub.send("after");
     sink.wait_for(&["after"]);

@@ -327,7 +327,7 @@ fn a_strangers_hub_is_not_believed() {
 fn requests_alone_do_not_touch_the_database() {
     let hub = TestHub::start("");
     let id = hub.send("hello");
-    hub.wait_for_step(&id, "effects: ");
+    hub.wait_for_step(&id, "channels: ");
     let database = || fs::read(hub.home().database()).expect("a database");
     let before = database();
     for _ in 0..100 {
@@ -335,7 +335,7 @@ fn requests_alone_do_not_touch_the_database() {
     }
     assert!(database() == before, "the log was copied into it");
     let rings: Vec<_> = (0..20).map(|number| hub.send(&number.to_string())).collect();
-    hub.wait_for_step(rings.last().expect("one"), "effects: ");
+    hub.wait_for_step(rings.last().expect("one"), "channels: ");
     until("the log is copied into it", || {
         hub.call("ping", &Value::Null);
         database() != before

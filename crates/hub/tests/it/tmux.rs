@@ -103,7 +103,7 @@ fn what_an_earlier_hub_heard_of_is_found_again() {
     let server = tmux.tell(&["display-message", "-p", "#{pid}"]);
     let pane = tmux.tell(&["new-window", "-d", "-P", "-F", "#{pane_id}", "sleep 1000"]);
     let id = hub.append(&tmux.says(&pane, &server));
-    hub.wait_for_step(&id, "effects: ");
+    hub.wait_for_step(&id, "channels: ");
     hub.end();
     hub.begin();
     assert_ne!(tmux.looked_at(), format!("one {pane}"));
@@ -175,7 +175,7 @@ fn where_nobody_is_attached_it_stays_unread_and_says_what_to_type() {
     // The same with a click; that the server closes the popup then does not make it read.
     desktop.report_clicked(1, "default");
     desktop.report_closed(1, 2);
-    let trail = hub.wait_for_step(&id, "cannot be shown: ");
+    let trail = hub.wait_for_step(&id, "cannot jump to its pane: ");
     assert!(trail.iter().any(|step| step.ends_with(&hint)), "{trail:?}");
     let toast = hub.call("hub.status", &json!({}))["toast"].clone();
     assert!(

@@ -74,8 +74,8 @@ fn other_repository_speaks(hub: &TestHub) {
     let root = worktree(hub, "other");
     set_hook(&root, "theirs", "true");
     let id = hub.append(&from(&root, "hello"));
-    let trail = hub.wait_for_step(&id, "effects: ");
-    assert!(trail.iter().any(|step| step.starts_with("hook theirs skipped: not trusted")), "{trail:?}");
+    let trail = hub.wait_for_step(&id, "channels: ");
+    assert!(trail.iter().any(|step| step.starts_with("hook theirs did not run: not trusted")), "{trail:?}");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn no_change_is_lost_while_settings_change() {
         // Within the moment in which more changes are waited for, and with another list of watches.
         set_hook(&root, &format!("theirs-{turn}"), "true");
         let id = watched.hub.append(&from(&root, &format!("hello {turn}")));
-        watched.hub.wait_for_step(&id, "effects: ");
+        watched.hub.wait_for_step(&id, "channels: ");
         watched.messages(turn);
     }
 }
@@ -156,7 +156,7 @@ fn a_watch_stays_as_it_is_while_those_of_worktrees_take_turns() {
     until("the command runs", || watched.path("started").exists());
     for (number, root) in roots.iter().cycle().take(4).enumerate() {
         let id = hub.append(&from(root, &format!("number {number}")));
-        hub.wait_for_step(&id, "effects: ");
+        hub.wait_for_step(&id, "channels: ");
     }
     // The last one that spoke is watched.
     fs::write(roots[1].join("flake.nix"), "x").expect("a file");
@@ -175,7 +175,7 @@ fn a_watch_that_is_not_trusted_does_not_run() {
     let theirs = watch(watched.directory.path(), "worker-2", &format!("touch '{}'", ran.display()));
     fs::write(root.join(".ringer.toml"), theirs).expect("a file");
     let id = watched.hub.append(&from(&root, "hello"));
-    watched.hub.wait_for_step(&id, "effects: ");
+    watched.hub.wait_for_step(&id, "channels: ");
     for turn in 1..=2 {
         watched.write("flake.nix");
         watched.messages(turn);
@@ -193,7 +193,7 @@ fn trust_that_is_withdrawn_ends_the_command() {
     trusted.trust(&load_repository(&root, None).expect("settings").watches[0]);
     trusted.save(&trust_file(hub.home())).expect("it is written");
     let id = hub.append(&from(&root, "hello"));
-    hub.wait_for_step(&id, "effects: ");
+    hub.wait_for_step(&id, "channels: ");
     fs::write(root.join("flake.nix"), "x").expect("a file");
     let pid = || fs::read_to_string(root.join("pid")).unwrap_or_default().trim().to_owned();
     until("the command runs", || !pid().is_empty());

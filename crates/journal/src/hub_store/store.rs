@@ -3,6 +3,7 @@
 //! A file beside the journal. Only the hub writes it, so it makes no writer of the journal wait; and a process that opens
 //! the journal need not read the definitions of these tables.
 
+use super::stored_cause;
 use ringer_core::MessageId;
 use ringer_core::attention::{Record, Trail};
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -315,7 +316,7 @@ fn steps_of(connection: &Connection, id: &str) -> rusqlite::Result<Trail> {
     let mut rows = statement.query([id])?;
     let mut trail = Trail::default();
     while let Some(row) = rows.next()? {
-        trail.add(row.get(0)?, text(row, 1)?);
+        trail.add(row.get(0)?, stored_cause::read(&text(row, 1)?));
     }
     Ok(trail)
 }

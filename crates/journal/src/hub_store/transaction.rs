@@ -1,5 +1,6 @@
 //! One atomic batch of hub state: cursor, decisions, deliveries.
 
+use super::stored_cause;
 use ringer_core::MessageId;
 use ringer_core::attention::{MAX_TRAIL_STEPS, Record, Trail, TrailStep};
 use rusqlite::{Transaction, params};
@@ -125,7 +126,7 @@ pub(crate) fn apply(transaction: &Transaction<'_>, changes: &HubTransaction) -> 
                 "INSERT INTO trail (id, step, ts, text)
                  SELECT ?1, coalesce(max(step) + 1, 0), ?2, ?3 FROM trail WHERE id = ?1 HAVING count(*) < ?4",
             )?
-            .execute(params![id.as_str(), step.unix_ms, step.text, most])?;
+            .execute(params![id.as_str(), step.unix_ms, stored_cause::write(&step.cause), most])?;
     }
     let mut begin = transaction
         .prepare_cached("INSERT OR REPLACE INTO outbox (id, way, delivery) VALUES (?1, ?2, ?3)")?;
@@ -183,7 +184,7 @@ fn upsert_notification(transaction: &Transaction<'_>, record: &Record) -> rusqli
     let mut add = transaction
         .prepare_cached("INSERT OR REPLACE INTO trail (id, step, ts, text) VALUES (?1, ?2, ?3, ?4)")?;
     for (number, step) in unwritten {
-        add.execute(params![record.id.as_str(), number, step.unix_ms, step.text])?;
+        add.execute(params![record.id.as_str(), number, step.unix_ms, stored_cause::write(&step.cause)])?;
     }
     Ok(())
 }

@@ -65,7 +65,7 @@ fn everything(one: &MessageId, two: &MessageId) -> HubTransaction {
         decided: vec![two.clone()],
         records: vec![record(one, false, 0..2)],
         forgotten: vec![two.clone()],
-        steps: vec![(two.clone(), TrailStep { unix_ms: 1, text: "a step".to_owned() })],
+        steps: vec![(two.clone(), TrailStep { unix_ms: 1, cause: "a step".into() })],
         started: vec![outgoing(one, "desktop", "{}")],
         finished: vec![(two.clone(), "sound".to_owned())],
         shown: vec![popup("w", one, 1)],
@@ -197,8 +197,8 @@ fn steps_of_what_is_no_notification_follow_each_other_and_end_at_the_cap() {
     let test = TestHome::new();
     let mut store = test.memory();
     for number in 0..70 {
-        let step = TrailStep { unix_ms: number, text: format!("step {number}") };
-        let other = TrailStep { unix_ms: 0, text: "other".to_owned() };
+        let step = TrailStep { unix_ms: number, cause: format!("step {number}").into() };
+        let other = TrailStep { unix_ms: 0, cause: "other".into() };
         let mut steps = vec![(id(1), step)];
         steps.extend((number == 0).then(|| (id(2), other)));
         settle(&mut store, &HubTransaction { steps, ..HubTransaction::default() });

@@ -10,6 +10,7 @@ use ringer_journal::{Home, HubLock, HubStore, IdSource, Journal, LockTimeout, Sp
 use serde_json::Value;
 
 use super::row::Row;
+use crate::output::count;
 use crate::repairs::RepairView;
 use crate::{context, hub_client, repairs};
 
@@ -79,10 +80,9 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
     let row = Row::ok(
         part,
         format!(
-            "{}: {} {}, schema {}; {}",
+            "{}: {}, schema {}; {}",
             home.database().display(),
-            stats.messages,
-            if stats.messages == 1 { "message" } else { "messages" },
+            count(stats.messages, "message"),
             stats.schema,
             listeners(&stats.listeners.iter().map(|own| own.owner.consumer.as_str()).collect::<Vec<_>>())
         ),

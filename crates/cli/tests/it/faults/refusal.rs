@@ -70,7 +70,7 @@ fn an_unknown_kind() {
     let known = "complete, waiting, question, stuck, error, status";
     check(&words(&["--type", "done", "x"]), b"", 64, known);
     check(&words(&["--type", "mark-read", "x"]), b"", 64, known);
-    check(&words(&["--type", "", "x"]), b"", 64, "--type");
+    check(&words(&["--type", "", "x"]), b"", 64, "--kind");
 }
 
 #[test]

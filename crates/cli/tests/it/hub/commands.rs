@@ -159,19 +159,19 @@ fn why_tells_every_step() {
     };
     let answer = world.json(&["why", &id, "--json"]);
     let told = steps(&answer);
-    assert!(told[0].starts_with("received from worker-1; "), "{told:?}");
-    assert!(told.iter().any(|step| step.starts_with("effects: record, ")), "{told:?}");
+    assert!(told[0].starts_with("received from worker-1, "), "{told:?}");
+    assert!(told.iter().any(|step| step.starts_with("channels: ")), "{told:?}");
     assert!(told.iter().any(|step| step.starts_with("marked read")), "{told:?}");
     assert_eq!((&answer["taken"], &answer["from"]), (&true.into(), &"worker-1".into()));
     let words = world.run(&["why", &id]);
     assert!(
-        words.contains("sent by worker-1 to default") && words.contains("received from worker-1"),
+        words.contains(" by worker-1 to you and the lead agent") && words.contains("received from worker-1"),
         "{words}"
     );
 
     let for_agent = world.notify(&["--to", "worker-9", "just for you"]);
     let answer = world.json(&["why", &for_agent, "--json"]);
-    assert_eq!(steps(&answer), ["addressed to agent:worker-9, so it is not shown to you"]);
+    assert_eq!(steps(&answer), ["not shown to you: it is for agent worker-9"]);
     assert_eq!((&answer["notification"], &answer["receipts"][0]["state"]), (&Value::Null, &"queued".into()));
 }
 

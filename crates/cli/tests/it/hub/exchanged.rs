@@ -52,7 +52,7 @@ fn check(what: &str, exchange: Exchange) {
     }
     for id in ids {
         let why = world.run(&["why", &id]);
-        assert!(why.contains("effects: ") && !why.contains("not processed"), "{what}: {why}");
+        assert!(why.contains("channels: ") && !why.contains("not processed"), "{what}: {why}");
     }
 }
 

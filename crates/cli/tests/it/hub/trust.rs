@@ -51,7 +51,7 @@ fn an_untrusted_program_of_another_worktree_never_takes_the_place_of_a_trusted_o
     let second = notify(&world, &two, "s2");
     until("the second is with the slow hook", || started() == 2);
     fs::write(place.join("go"), "").expect("a file");
-    let decided = |id: &str| trail(&world, id).iter().any(|step| step.starts_with("effects: "));
+    let decided = |id: &str| trail(&world, id).iter().any(|step| step.starts_with("channels: "));
     until("both are decided", || decided(&first) && decided(&second));
 
     assert_eq!(fs::read_to_string(&ran).expect("one ran"), "trusted\n");
@@ -60,5 +60,5 @@ fn an_untrusted_program_of_another_worktree_never_takes_the_place_of_a_trusted_o
         steps.collect::<Vec<_>>()
     };
     assert!(about(&first)[0].starts_with("hook format changed nothing"), "{:?}", about(&first));
-    assert_eq!(about(&second), ["hook format skipped: not trusted"]);
+    assert_eq!(about(&second), ["hook format did not run: not trusted"]);
 }

@@ -33,7 +33,7 @@ fn a_newer_one_supersedes_on_its_surface_only() {
     assert_eq!(store.add(record(3, pane("w", "a")), 0).superseded, [id(1)]);
     assert_eq!((store.total_unread(), store.unread_of(&WorkspaceId::new("w"))), (2, 2));
     let old = store.get(&id(1)).unwrap();
-    assert!(old.is_read && old.trail.steps().any(|step| step.text.contains("superseded")));
+    assert!(old.is_read && old.trail.steps().any(|step| step.cause.to_string().contains("superseded")));
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn what_was_marked_unread_by_hand_is_superseded_too() {
     for number in 1..=3 {
         store.add(record(number, pane("w", "a")), 0);
     }
-    store.mark(&id(1), false, 0, "by hand");
+    store.mark(&id(1), false, 0, &ReadReason::Person);
     assert_eq!(store.total_unread(), 2);
     assert_eq!(store.add(record(4, pane("w", "a")), 0).superseded, [id(3), id(1)]);
     assert_eq!(store.total_unread(), 1);
@@ -55,8 +55,8 @@ fn an_open_question_stays_until_it_is_answered() {
     assert_eq!(store.add(record(2, pane("w", "a")), 0).superseded, []);
     assert_eq!(store.add(record(3, pane("w", "a")), 0).superseded, [id(2)]);
     assert_eq!(store.total_unread(), 2);
-    assert_eq!(store.close_question(&QuestionId::new(1, 0), 0, "answered"), Some(id(1)));
-    assert_eq!(store.close_question(&QuestionId::new(1, 0), 0, "answered"), None);
+    assert_eq!(store.close_question(&QuestionId::new(1, 0), 0, &ReadReason::Answered), Some(id(1)));
+    assert_eq!(store.close_question(&QuestionId::new(1, 0), 0, &ReadReason::Answered), None);
     assert_eq!(store.total_unread(), 1);
 }
 
@@ -84,10 +84,13 @@ fn opening_a_pane_reads_that_pane_and_a_workspace_all_of_it() {
     for (number, place) in [(1, pane("w", "a")), (2, pane("w", "b")), (3, whole("w")), (4, pane("v", "a"))] {
         store.add(record(number, place), 0);
     }
-    assert_eq!(store.mark_read(&pane("w", "a"), 0, "focused"), [id(1)]);
-    assert_eq!(store.mark_read(&whole("w"), 0, "opened"), [id(2), id(3)]);
-    assert_eq!(store.mark_all_read(0, "cleared"), [id(4)]);
-    assert!(store.mark(&id(4), false, 0, "by hand") && !store.mark(&id(4), false, 0, "by hand"));
+    assert_eq!(store.mark_read(&pane("w", "a"), 0, &ReadReason::Looked), [id(1)]);
+    assert_eq!(store.mark_read(&whole("w"), 0, &ReadReason::Looked), [id(2), id(3)]);
+    assert_eq!(store.mark_all_read(0, &ReadReason::All), [id(4)]);
+    assert!(
+        store.mark(&id(4), false, 0, &ReadReason::Person)
+            && !store.mark(&id(4), false, 0, &ReadReason::Person)
+    );
     assert_eq!(store.first_unread().map(|record| &record.id), Some(&id(4)));
 }
 
@@ -111,7 +114,7 @@ fn trimming_keeps_what_is_unread() {
         store.add(record(number, whole("w")), 0);
     }
     for number in 50..100 {
-        store.mark(&id(number), true, 0, "read");
+        store.mark(&id(number), true, 0, &ReadReason::Person);
     }
     assert_eq!(store.trim(20), 50);
     assert_eq!((store.len(), store.total_unread()), (50, 50));
@@ -124,7 +127,7 @@ fn what_was_read_first_is_trimmed_first() {
         store.add(record(number, whole("w")), 0);
     }
     for number in [2, 0, 1] {
-        store.mark(&id(number), true, 0, "read");
+        store.mark(&id(number), true, 0, &ReadReason::Person);
     }
     assert_eq!(store.trim(2), 2);
     let left: Vec<&MessageId> = store.newest().map(|record| &record.id).collect();
@@ -188,10 +191,10 @@ proptest! {
             match step {
                 0 | 1 => drop(store.add(record(number, place.clone()), 0)),
                 2 => drop(store.add(question(number, place.clone()), 0)),
-                3 => drop(store.mark_read(place, 0, "x")),
-                4 => drop(store.mark(&id(number), number % 2 == 0, 0, "x")),
+                3 => drop(store.mark_read(place, 0, &ReadReason::Looked)),
+                4 => drop(store.mark(&id(number), number % 2 == 0, 0, &ReadReason::Person)),
                 5 => drop(store.remove(&id(number))),
-                6 => drop(store.close_question(&QuestionId::new(number, 0), 0, "x")),
+                6 => drop(store.close_question(&QuestionId::new(number, 0), 0, &ReadReason::Answered)),
                 _ if number == 0 => drop(store.clear(place)),
                 _ => drop(store.trim(10)),
             }

@@ -124,6 +124,7 @@ fn an_event_that_is_saved_can_be_read_back() {
     events.extend(terminal.map(|signal| Event::TerminalSignal { surface: surface(), signal }));
     let channels = DeliveryChannel::ALL.into_iter();
     events.extend(channels.map(|channel| Event::Delivered {
+        popup: None,
         id: id(),
         channel,
         result: Ok("sent".to_owned()),
@@ -146,8 +147,13 @@ fn an_event_that_is_saved_can_be_read_back() {
         Event::Clear(place()),
         Event::ClearAll,
         Event::Answered(QuestionId::new(1, 2)),
-        Event::Delivered { id: id(), channel: DeliveryChannel::Desktop, result: Err("no answer".to_owned()) },
-        Event::AddTrailStep { id: id(), text: "seen".to_owned() },
+        Event::Delivered {
+            popup: None,
+            id: id(),
+            channel: DeliveryChannel::Desktop,
+            result: Err("no answer".to_owned()),
+        },
+        Event::AddTrailStep { id: id(), cause: "seen".into() },
         Event::Observed(Observation::new("settings", "broken")),
         Event::Toast(toast()),
         Event::RemoveToast("key".to_owned()),
@@ -189,7 +195,7 @@ fn an_order_that_is_saved_can_be_read_back() {
         Order::RunHook { ticket: Ticket(7), hook, envelope: Box::new(envelope) },
         Order::SaveRecord { record: Box::new(record), is_new: true },
         Order::DeleteRecord(id()),
-        Order::AddTrailStep { id: id(), text: "dropped".to_owned() },
+        Order::AddTrailStep { id: id(), cause: "dropped".into() },
         append(Some("bell")),
         append(None),
         Order::Deliver(Box::new(delivery)),

@@ -59,7 +59,7 @@ fn play(before: &Preferences, point: usize, after: &Preferences) -> (Vec<String>
         }
     }
     let record = engine.attention().store().get(&id(1)).expect("it is kept");
-    (since, record.trail.steps().map(|step| step.text.clone()).collect())
+    (since, record.trail.steps().map(|step| step.cause.to_string()).collect())
 }
 
 #[test]
@@ -92,15 +92,15 @@ fn settings_may_change_at_every_point_of_a_chain() {
     check("nothing but the revision", &settings(2, changed("good", true), &[theirs]), &both, None);
     check("another worktree", &settings(2, Some(format_of("/two", "bad", 2, false)), &[theirs]), &both, None);
     check("its file was not read", &settings(2, None, &[theirs]), &both, None);
-    let withdrawn = "hook format was not run: it is no longer trusted";
+    let withdrawn = "hook format did not run: it is no longer trusted";
     check("trust withdrawn", &settings(2, changed("good", false), &[]), &both[1..], Some(withdrawn));
     let elsewhere = settings(2, Some(format_of("/two", "good", 2, true)), &["format good /two"]);
     check("trust withdrawn, and another worktree", &elsewhere, &both[1..], Some(withdrawn));
-    let other = "hook format was not run: /one no longer names it";
+    let other = "hook format did not run: /one no longer names it";
     check("its file changed", &settings(2, changed("bad", false), &[theirs]), &both[1..], Some(other));
     let both_trusted = settings(2, changed("new", true), &[theirs, "format new /one"]);
     check("to something else that is trusted", &both_trusted, &both[1..], Some(other));
-    let own = "hook last was not run: its file no longer names it";
+    let own = "hook last did not run: its file no longer names it";
     let removed = Preferences { trusted_hooks: before.trusted_hooks.clone(), ..preferences(2, &["slow"]) };
     check("the person's own was removed", &removed, &both[..1], Some(own));
 }
@@ -187,9 +187,5 @@ fn a_late_answer_for_a_cleared_place_is_dropped() {
     let orders =
         engine.handle(at(20_000), Event::HookAnswered { ticket, answer: HookAnswer::Failed("late".into()) });
     assert!(words(&orders).is_empty() && engine.attention().store().is_empty());
-    assert!(
-        orders
-            .iter()
-            .any(|order| matches!(order, Order::AddTrailStep { text, .. } if text.contains("cleared")))
-    );
+    assert!(orders.iter().any(|order| matches!(order, Order::AddTrailStep { cause: Cause::Cleared, .. })));
 }

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ringer_core::MessageId;
-use ringer_core::attention::{Record, TrailStep, UnreadReason};
+use ringer_core::attention::{Cause, Record, TrailStep, UnreadReason};
 use ringer_core::engine::Delivery;
 use ringer_core::message::Place;
 use ringer_core::policy::DeliveryChannel;
@@ -92,8 +92,8 @@ impl PendingWrites {
     }
 
     /// Something happened to a message that is no notification.
-    pub(in crate::state) fn add_step(&mut self, id: MessageId, unix_ms: i64, text: String) {
-        self.next.steps.push((id, TrailStep { unix_ms, text }));
+    pub(in crate::state) fn add_step(&mut self, id: MessageId, unix_ms: i64, cause: Cause) {
+        self.next.steps.push((id, TrailStep { unix_ms, cause }));
     }
 
     /// A delivery is to start.

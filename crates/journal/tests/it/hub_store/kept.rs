@@ -73,7 +73,7 @@ fn what_is_read_goes_with_its_message_and_what_is_unread_stays() {
     prune(&mut journal);
     let [kept, kept_silent] =
         ["kept", "kept, silent"].map(|body| send(&mut journal, &Scope::global(), body, 20 * DAY));
-    let step = |id: &MessageId| (id.clone(), TrailStep { unix_ms: 0, text: "a step".to_owned() });
+    let step = |id: &MessageId| (id.clone(), TrailStep { unix_ms: 0, cause: "a step".into() });
     let transaction = HubTransaction {
         records: vec![record(&read, true, 0..2), record(&unread, false, 0..2), record(&kept, true, 0..2)],
         steps: vec![step(&silent), step(&kept_silent)],

@@ -1,4 +1,4 @@
-//! `ringer acknowledge`.
+//! `ringer answer`.
 
 use ringer_core::message::QuestionId;
 use ringer_journal::IdSource;
@@ -15,8 +15,8 @@ use crate::{context, hub_client};
 /// client's dialog stays open there: answer it in the dialog.
 ///
 /// Examples:
-///   ringer acknowledge q-1740000607-a1b2c3 "yes, but keep the old API"
-///   ringer acknowledge q-1740000607-a1b2c3
+///   ringer answer q-1740000607-a1b2c3 "yes, but keep the old API"
+///   ringer answer q-1740000607-a1b2c3
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {

@@ -1,0 +1,359 @@
+//! Why something happened to a notification: a value for programs, and a sentence for people.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::MessageId;
+use crate::policy::DeliveryChannel;
+
+/// One step in the life of a notification. `Display` is the sentence that `ringer why` prints; the serialized form is an
+/// object with the `name` of the cause and its fields.
+///
+/// ```
+/// use ringer_core::attention::Cause;
+///
+/// let cause = Cause::RateLimited { sender: "worker-1".to_owned(), over: 3 };
+/// assert_eq!(cause.to_string(), "worker-1 is 3 over its rate limit: no popup, sound, command or webhook");
+/// assert_eq!(serde_json::to_string(&cause)?, r#"{"name":"rate_limited","sender":"worker-1","over":3}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// The hub took the message.
+    Received {
+        /// The sender.
+        from: String,
+        /// How its place was found.
+        place: PlaceReason,
+    },
+    /// Its time to live was over before the hub took it.
+    Expired,
+    /// It is for an agent, so the person is not notified.
+    ForAgent {
+        /// The recipient.
+        to: String,
+    },
+    /// It reports the same event as another one, with no more detail.
+    Duplicate {
+        /// The other one; nothing if it came from the terminal.
+        of: Option<MessageId>,
+    },
+    /// It reports the same event as an older one, with more detail.
+    ReplacesOlder {
+        /// The older one.
+        older: MessageId,
+    },
+    /// A newer one of the same surface arrived before it was shown.
+    ReplacedByNewer {
+        /// The newer one.
+        newer: MessageId,
+    },
+    /// The queue was full.
+    QueueFull,
+    /// Its place was cleared before it was shown.
+    Cleared,
+    /// It is from a subagent, and the settings leave those out.
+    Subagent,
+    /// The settings mute it.
+    Muted,
+    /// It arrived in quiet hours.
+    QuietHours,
+    /// Its sender sent too many.
+    RateLimited {
+        /// The sender.
+        sender: String,
+        /// How many notifications too many.
+        over: u32,
+    },
+    /// A hook has run.
+    HookRan {
+        /// The hook's id.
+        hook: String,
+        /// Whether it changed anything.
+        changed: bool,
+        /// The effects that are on after it.
+        effects: Vec<String>,
+    },
+    /// A hook ended the chain: the hooks after it do not run.
+    HookStopped {
+        /// The hook's id.
+        hook: String,
+    },
+    /// A hook failed.
+    HookFailed {
+        /// The hook's id.
+        hook: String,
+        /// Why.
+        why: String,
+    },
+    /// A hook failed that suppresses the notification then.
+    HookSuppressed {
+        /// The hook's id.
+        hook: String,
+    },
+    /// A hook is not trusted.
+    HookUntrusted {
+        /// The hook's id.
+        hook: String,
+    },
+    /// A hook did not run because the settings have changed.
+    HookNotRun {
+        /// The hook's id.
+        hook: String,
+        /// What changed.
+        why: String,
+    },
+    /// The person is looking at its pane.
+    InView,
+    /// It was sent long before the hub took it.
+    TooOld,
+    /// All rules and hooks have been applied.
+    Decided {
+        /// The groups of channels that it is sent through. Within a group the next one is tried if the one before it fails.
+        channels: Vec<Vec<DeliveryChannel>>,
+        /// Whether it is listed.
+        listed: bool,
+        /// Whether it is unread.
+        unread: bool,
+        /// The effects that are on.
+        effects: Vec<String>,
+    },
+    /// A channel delivered it.
+    Delivered {
+        /// The channel.
+        channel: DeliveryChannel,
+        /// What was done.
+        how: String,
+        /// The number of its popup on the desktop.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        popup: Option<u32>,
+    },
+    /// A channel failed.
+    DeliveryFailed {
+        /// The channel.
+        channel: DeliveryChannel,
+        /// Why.
+        why: String,
+    },
+    /// It was marked read.
+    MarkedRead {
+        /// What marked it.
+        by: ReadReason,
+    },
+    /// It was marked unread.
+    MarkedUnread,
+    /// A click on its popup did not lead to its pane.
+    CannotShow {
+        /// Why.
+        why: String,
+    },
+    /// The hub found it in a journal that replaced the one it knew.
+    OtherJournal,
+    /// A sentence that an older version wrote, or a cause of a newer one.
+    Text {
+        /// The sentence.
+        text: String,
+    },
+}
+
+/// How the place of a notification was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PlaceReason {
+    /// By the pane or terminal that the sender is in.
+    Surface,
+    /// By the workspace that the sender named.
+    Workspace,
+    /// By the sender's terminal device.
+    Terminal,
+    /// By the workspace that is selected: the sender has no known terminal.
+    SelectedWorkspace,
+    /// By the repository: the sender has no known terminal.
+    Repository,
+}
+
+/// What marked a notification read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ReadReason {
+    /// A command or a click for this notification.
+    Person,
+    /// A command for its pane or workspace.
+    Place,
+    /// A command for all notifications.
+    All,
+    /// The person looked at its pane.
+    Looked,
+    /// Its question was answered.
+    Answered,
+    /// A newer notification of the same pane.
+    Newer(MessageId),
+}
+
+/// `desktop, else terminal; command`: the channels of a plan.
+fn channel_names(groups: &[Vec<DeliveryChannel>]) -> String {
+    let group = |group: &Vec<DeliveryChannel>| {
+        group.iter().map(|channel| channel.as_str()).collect::<Vec<_>>().join(", else ")
+    };
+    if groups.is_empty() {
+        "none".to_owned()
+    } else {
+        groups.iter().map(group).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Received { from, place } => write!(formatter, "received from {from}{place}"),
+            Self::Expired => formatter.write_str("not shown: it expired before the hub received it"),
+            Self::ForAgent { to } => write!(formatter, "not shown to you: it is for {}", recipient(to)),
+            Self::Duplicate { of: Some(of) } => {
+                write!(formatter, "not shown: it reports the same event as {of}")
+            }
+            Self::Duplicate { of: None } => {
+                formatter.write_str("not shown: it reports the same event as the terminal's own notification")
+            }
+            Self::ReplacesOlder { older } => {
+                write!(formatter, "replaces {older}: the same event with more detail")
+            }
+            Self::ReplacedByNewer { newer } => {
+                write!(formatter, "not shown: a newer one of its pane, {newer}, arrived first")
+            }
+            Self::QueueFull => formatter.write_str("not shown: too many notifications were queued"),
+            Self::Cleared => formatter.write_str("not shown: its pane or workspace was cleared first"),
+            Self::Subagent => {
+                formatter.write_str("not shown: it is from a subagent, and notify.subagents = false")
+            }
+            Self::Muted => formatter.write_str("muted: listed as read, no popup, sound, command or webhook"),
+            Self::QuietHours => formatter.write_str("quiet hours: no popup, sound, command or webhook"),
+            Self::RateLimited { sender, over } => {
+                write!(
+                    formatter,
+                    "{sender} is {over} over its rate limit: no popup, sound, command or webhook"
+                )
+            }
+            Self::HookRan { hook, changed: true, effects } => {
+                write!(formatter, "hook {hook} changed it; effects: {}", effects.join(", "))
+            }
+            Self::HookRan { hook, changed: false, .. } => write!(formatter, "hook {hook} changed nothing"),
+            Self::HookStopped { hook } => write!(formatter, "hook {hook} stopped the hooks after it"),
+            Self::HookFailed { hook, why } => write!(formatter, "hook {hook} failed: {why}"),
+            Self::HookSuppressed { hook } => {
+                write!(formatter, "not shown: hook {hook} failed and has on_failure = \"suppress\"")
+            }
+            Self::HookUntrusted { hook } => {
+                write!(formatter, "hook {hook} did not run: not trusted")
+            }
+            Self::HookNotRun { hook, why } => write!(formatter, "hook {hook} did not run: {why}"),
+            Self::InView => {
+                formatter.write_str("you are looking at it: listed as read, no popup, sound or webhook")
+            }
+            Self::TooOld => {
+                formatter.write_str("not sent to any channel: it was sent long before the hub received it")
+            }
+            Self::Decided { channels, listed, unread, .. } => {
+                let list = match (listed, unread) {
+                    (false, _) => "not listed",
+                    (true, false) => "listed as read",
+                    (true, true) => "listed as unread",
+                };
+                write!(formatter, "channels: {} ({list})", channel_names(channels))
+            }
+            Self::Delivered { channel, how, .. } => write!(formatter, "{channel}: {how}"),
+            Self::DeliveryFailed { channel, why } => write!(formatter, "{channel} failed: {why}"),
+            Self::MarkedRead { by } => write!(formatter, "marked read: {by}"),
+            Self::MarkedUnread => formatter.write_str("marked unread"),
+            Self::CannotShow { why } => write!(formatter, "cannot jump to its pane: {why}"),
+            Self::OtherJournal => {
+                formatter.write_str("listed as read: found in a journal that replaced another")
+            }
+            Self::Text { text } => formatter.write_str(text),
+        }
+    }
+}
+
+/// `agent:worker-9` is the agent worker-9, `lead` is the lead agent.
+fn recipient(to: &str) -> String {
+    match to.strip_prefix("agent:") {
+        Some(agent) => format!("agent {agent}"),
+        None => format!("the {to} agent"),
+    }
+}
+
+impl fmt::Display for PlaceReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Surface => ", in its pane",
+            Self::Workspace => ", in its workspace",
+            Self::Terminal => ", in its terminal",
+            Self::SelectedWorkspace => ", outside any known terminal: filed under the selected workspace",
+            Self::Repository => ", outside any known terminal: filed under its repository",
+        })
+    }
+}
+
+impl fmt::Display for ReadReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Person => formatter.write_str("by you"),
+            Self::Place => formatter.write_str("by you, with all of its pane or workspace"),
+            Self::All => formatter.write_str("by you, with all others"),
+            Self::Looked => formatter.write_str("you looked at its pane"),
+            Self::Answered => formatter.write_str("the question was answered"),
+            Self::Newer(newer) => write!(formatter, "superseded by {newer}"),
+        }
+    }
+}
+
+impl From<&str> for Cause {
+    fn from(text: &str) -> Self {
+        Self::Text { text: text.to_owned() }
+    }
+}
+
+impl From<String> for Cause {
+    fn from(text: String) -> Self {
+        Self::Text { text }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences() {
+        fn check(cause: &Cause, expect: &str) {
+            assert_eq!(cause.to_string(), expect);
+        }
+        let id = MessageId::parse("01997a3e-0a1b-7c2d-8e3f-0123456789ab").expect("an id");
+        let decided =
+            |channels, listed, unread| Cause::Decided { channels, listed, unread, effects: Vec::new() };
+        let popup = vec![DeliveryChannel::Desktop, DeliveryChannel::Terminal];
+        check(
+            &decided(vec![popup, vec![DeliveryChannel::Command]], true, true),
+            "channels: desktop, else terminal; command (listed as unread)",
+        );
+        check(&decided(Vec::new(), true, false), "channels: none (listed as read)");
+        check(&decided(Vec::new(), false, false), "channels: none (not listed)");
+        check(
+            &Cause::Received { from: "system".to_owned(), place: PlaceReason::Repository },
+            "received from system, outside any known terminal: filed under its repository",
+        );
+        check(
+            &Cause::ForAgent { to: "agent:worker-9".to_owned() },
+            "not shown to you: it is for agent worker-9",
+        );
+        check(&Cause::ForAgent { to: "lead".to_owned() }, "not shown to you: it is for the lead agent");
+        check(
+            &Cause::MarkedRead { by: ReadReason::Newer(id) },
+            "marked read: superseded by 01997a3e-0a1b-7c2d-8e3f-0123456789ab",
+        );
+    }
+}

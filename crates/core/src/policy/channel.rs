@@ -1,0 +1,48 @@
+//! The channels through which a notification reaches the person.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A channel through which a notification is delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeliveryChannel {
+    /// A desktop notification.
+    Desktop,
+    /// The terminal's own.
+    Terminal,
+    /// A sound.
+    Sound,
+    /// The person's commands.
+    Command,
+    /// Webhooks.
+    Webhook,
+}
+
+impl DeliveryChannel {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Desktop, Self::Terminal, Self::Sound, Self::Command, Self::Webhook];
+
+    /// The name used in the trail and in saved deliveries.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Desktop => "desktop",
+            Self::Terminal => "terminal",
+            Self::Sound => "sound",
+            Self::Command => "command",
+            Self::Webhook => "webhook",
+        }
+    }
+
+    /// The channel of that name.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|channel| channel.as_str() == word)
+    }
+}
+
+impl fmt::Display for DeliveryChannel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
