@@ -235,6 +235,11 @@ impl Engine {
         self.attention.store_mut().trim(most);
     }
 
+    /// The first steps of a notification's trail are saved and need not be kept in memory.
+    pub fn forget_trail_steps(&mut self, id: &MessageId, steps: usize) {
+        self.attention.store_mut().forget_trail_steps(id, steps);
+    }
+
     /// Restores a saved session.
     pub fn restore_session(&mut self, now: Now, session: Session) -> Result<Vec<Order>, NewerSession> {
         let ids = |attention: &Attention| -> Vec<MessageId> {

@@ -59,6 +59,7 @@ fn main() {
     println!("| taken, decided, written down and told of | {} |", rate(messages, delivered));
     row("append → told, under that load", late);
     println!("| memory with all of them unread | {} |", megabytes(hub.memory()));
+    hub.longest_turns();
 
     let mut late = Vec::with_capacity(PACED);
     for number in 0..PACED {
@@ -70,8 +71,14 @@ fn main() {
     row("append → the person's command runs", hub.through_a_command(&mut journal));
 
     hub.call("notification.clear", &json!({ "all": true }));
+    hub.longest_turn("clearing all of them");
     println!("| memory when all are cleared | {} |", megabytes(hub.memory()));
     drop(told);
+    // What was cleared is withdrawn one by one.
+    while hub.switches() != {
+        thread::sleep(Duration::from_millis(500));
+        hub.switches()
+    } {}
     let before = hub.switches();
     // The time that passes is what is measured.
     thread::sleep(IDLE);
@@ -126,6 +133,27 @@ struct Hub {
 }
 
 impl Hub {
+    /// How long the loop is busy with one request, with everything unread.
+    fn longest_turns(&self) {
+        self.longest_turn("taking them in");
+        for (method, params) in [
+            ("notification.list", json!({ "unread": true })),
+            ("notification.list", json!({ "scope": "0a0a0a0a" })),
+            ("workspace.list", Value::Null),
+            ("agent.list", Value::Null),
+            ("surface.focus", json!({ "surface_id": "nowhere" })),
+        ] {
+            // Also a request that is refused has to be looked up.
+            let _ = Client::connect(&self.home).and_then(|mut client| client.call(method, &params));
+            self.longest_turn(&format!("{method} {params}"));
+        }
+    }
+
+    fn longest_turn(&self, of: &str) {
+        let micros = self.call("hub.status", &Value::Null)["longest_turn_us"].as_u64().unwrap_or(0);
+        println!("| the loop's longest turn: {of} | {}.{:02} ms |", micros / 1000, micros / 10 % 100);
+    }
+
     fn start(ringer: &Path) -> Self {
         let memory = Path::new("/dev/shm");
         let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -152,9 +180,8 @@ impl Hub {
         hub
     }
 
-    fn call(&self, method: &str, params: &Value) {
-        let answer = Client::connect(&self.home).and_then(|mut client| client.call(method, params));
-        answer.expect("an answer");
+    fn call(&self, method: &str, params: &Value) -> Value {
+        Client::connect(&self.home).expect("a connection").call(method, params).expect("an answer")
     }
 
     /// The ids of new notifications, with the moment of hearing of each.

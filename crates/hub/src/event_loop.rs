@@ -91,6 +91,8 @@ pub(crate) struct EventLoop {
     processes: HashMap<Agent, JoinHandle<()>>,
     watcher: Option<Watcher>,
     last_activity: Duration,
+    /// The longest time between two waits since `hub.status` was last asked: for that long nothing else was handled.
+    longest_turn: Duration,
     /// Since when nothing but a popup keeps the hub from ending.
     only_popups_since: Option<Duration>,
     stopping: bool,
@@ -141,6 +143,7 @@ impl EventLoop {
             processes: HashMap::new(),
             watcher: None,
             last_activity: monotonic(),
+            longest_turn: Duration::ZERO,
             only_popups_since: None,
             stopping: false,
             was_idle: false,
@@ -152,6 +155,7 @@ impl EventLoop {
 
     /// Runs until the hub is told to end, or has had nothing to do for a while.
     pub(crate) async fn run(mut self, mut inputs: mpsc::Receiver<Input>) -> LoopExit {
+        let mut woken = monotonic();
         while !self.stopping {
             let now = monotonic();
             if self.probing.as_ref().is_some_and(|probing| probing.probe.deadline <= now) {
@@ -164,7 +168,10 @@ impl EventLoop {
             self.perform(actions);
             let actions = self.state.maintain(self.clock.now());
             self.perform(actions);
-            match self.next(&mut inputs).await {
+            self.longest_turn = self.longest_turn.max(monotonic().saturating_sub(woken));
+            let wakeup = self.next(&mut inputs).await;
+            woken = monotonic();
+            match wakeup {
                 Wakeup::Input(input) => {
                     self.take(input);
                     for _ in 0..MAX_TOGETHER {
@@ -330,6 +337,7 @@ impl EventLoop {
             Answer::Value(result) => Reply::Result(result),
             Answer::Status(mut status) => {
                 status["followers"] = json!(self.events.followers());
+                status["longest_turn_us"] = json!(std::mem::take(&mut self.longest_turn).as_micros());
                 Reply::Result(Ok(status))
             }
             Answer::Focus { pane, notification } => Reply::Focus { pane, notification },

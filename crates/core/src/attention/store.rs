@@ -9,12 +9,13 @@ mod ordered;
 use std::collections::HashMap;
 
 use crate::attention::{Cause, ReadReason, Record};
-use crate::message::{MessageId, Place, QuestionId, WorkspaceId};
+use crate::message::{MessageId, Place, QuestionId, SurfaceId, WorkspaceId};
 use index::Index;
 
 #[derive(Debug, Clone)]
 struct Entry {
-    record: Record,
+    /// Boxed, so that the map's free places are small.
+    record: Box<Record>,
     /// Its number in the order of arrival.
     arrival: u64,
     /// Its number in the order in which records became read, or unread.
@@ -93,7 +94,7 @@ impl NotificationStore {
 
     /// A notification by its id.
     pub fn get(&self, id: &MessageId) -> Option<&Record> {
-        self.entries.get(id).map(|entry| &entry.record)
+        self.entries.get(id).map(|entry| &*entry.record)
     }
 
     /// All notifications, newest first.
@@ -110,6 +111,22 @@ impl NotificationStore {
     pub fn newest_of(&self, place: &Place) -> impl Iterator<Item = &Record> {
         let ids = self.index.group(place).into_iter().flat_map(|group| group.all.ids().rev());
         ids.filter_map(|id| self.get(id))
+    }
+
+    /// Those of a repository, newest first.
+    pub fn newest_in(&self, scope: &str) -> impl Iterator<Item = &Record> {
+        let ids = self.index.scopes.get(scope).into_iter().flat_map(|scope| scope.ids().rev());
+        ids.filter_map(|id| self.get(id))
+    }
+
+    /// The workspaces that have a notification.
+    pub fn workspaces(&self) -> impl Iterator<Item = &WorkspaceId> {
+        self.index.workspaces.keys()
+    }
+
+    /// A place of this surface that has a notification.
+    pub fn place_of(&self, surface: &SurfaceId) -> Option<&Place> {
+        self.index.surfaces.keys().find(|place| place.surface.as_ref() == Some(surface))
     }
 
     /// Adds a notification. On a surface it supersedes the unread one before it, so that the unread count does not depend on
@@ -133,7 +150,8 @@ impl NotificationStore {
         let number = self.next_number();
         self.index.add(&record, number);
         self.index.add_state(&record, number);
-        self.entries.insert(record.id.clone(), Entry { record, arrival: number, change: number });
+        self.entries
+            .insert(record.id.clone(), Entry { record: Box::new(record), arrival: number, change: number });
         true
     }
 
@@ -189,7 +207,7 @@ impl NotificationStore {
         if let Some(question) = &record.open_question {
             self.by_question.remove(question);
         }
-        Some(record)
+        Some(*record)
     }
 
     /// Removes everything at a place.
@@ -211,6 +229,13 @@ impl NotificationStore {
     pub fn add_trail_step(&mut self, id: &MessageId, unix_ms: i64, cause: impl Into<Cause>) {
         if let Some(entry) = self.entries.get_mut(id) {
             entry.record.trail.add(unix_ms, cause);
+        }
+    }
+
+    /// The first steps of a notification's trail are saved and need not be kept here.
+    pub(crate) fn forget_trail_steps(&mut self, id: &MessageId, steps: usize) {
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.record.trail.forget_first(steps);
         }
     }
 

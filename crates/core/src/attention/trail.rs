@@ -58,6 +58,12 @@ impl Trail {
         self.steps.push_back(TrailStep { unix_ms, cause: cause.into() });
     }
 
+    /// Forgets the first steps: they are saved.
+    pub(crate) fn forget_first(&mut self, steps: usize) {
+        self.steps.drain(..steps.min(self.steps.len()));
+        self.steps.shrink_to_fit();
+    }
+
     /// The steps, first to last.
     pub fn steps(&self) -> impl ExactSizeIterator<Item = &TrailStep> + DoubleEndedIterator {
         self.steps.iter()

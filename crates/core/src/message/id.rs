@@ -1,26 +1,29 @@
 //! Ids of messages and questions.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::message::{InvalidName, validate_name};
 
 /// The id of a message: a UUID of version 7, so ids sort by time. Appending the same id twice is one message.
+///
+/// Cheap to clone: every index of a store has it, and there may be 100,000 unread notifications.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct MessageId(String);
+pub struct MessageId(Arc<str>);
 
 impl MessageId {
     /// An id for a message made at this time, out of the caller's randomness.
     pub fn new(unix_ms: u64, random: [u8; 10]) -> Self {
-        Self(uuid::Builder::from_unix_timestamp_millis(unix_ms, &random).into_uuid().to_string())
+        Self(uuid::Builder::from_unix_timestamp_millis(unix_ms, &random).into_uuid().to_string().into())
     }
 
     /// Reads an id that a message already has.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         validate_name("message id", text)?;
-        Ok(Self(text.to_owned()))
+        Ok(Self(text.into()))
     }
 
     /// The text.

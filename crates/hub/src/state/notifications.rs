@@ -159,6 +159,10 @@ impl Notifications {
             return Ok(None);
         }
         self.store.commit(self.writes.transaction())?;
+        // Trails stay in the store: those of 100,000 unread notifications would be half of the hub's memory.
+        for record in &self.writes.transaction().records {
+            self.engine.forget_trail_steps(&record.id, record.trail.steps().len());
+        }
         Ok(Some(self.writes.committed()))
     }
 

@@ -46,6 +46,9 @@ const TURN_LOG_ON_WITHIN: Duration = Duration::from_millis(100);
 /// the file has to read the whole log, and `ringer notify` pays for that.
 const TRUNCATE_LOG_ABOVE: u64 = 512 * 1024;
 
+/// Statements that stay prepared. A commit of the hub has about 20.
+const MAX_PREPARED: usize = 64;
+
 /// How often a file that is found damaged is repaired before that is an error. Once is enough, unless another process is
 /// exchanging the file at the same moment.
 const MAX_REPAIRS: usize = 3;
@@ -372,6 +375,8 @@ fn connect(path: &std::path::Path, lock_timeout: LockTimeout) -> Result<Connecti
         return Err(Error::only_readable(path));
     }
     connection.busy_timeout(lock_timeout.0).map_err(failed)?;
+    // More than one commit of the hub has different ones: with fewer, each would be parsed again every time.
+    connection.set_prepared_statement_cache_capacity(MAX_PREPARED);
     // The last one to close would copy the whole log into the database and delete it: a millisecond that every lone
     // `ringer notify` would pay.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;

@@ -163,7 +163,8 @@ impl HubStore {
         self.rows("SELECT id FROM undecided ORDER BY id", message_id)
     }
 
-    /// The notifications, in the order they came: all that are unread, and at most `most_read` of the others.
+    /// The notifications, in the order they came: all that are unread, and at most `most_read` of the others. Without their
+    /// trails: those stay here.
     pub fn notifications(&mut self, most_read: usize) -> Result<StoredNotifications, Error> {
         let most = i64::try_from(most_read).unwrap_or(i64::MAX);
         self.read(|connection| {
@@ -180,8 +181,7 @@ impl HubStore {
                 let (id, record) = (text(row, 1)?, text(row, 3)?);
                 let record = serde_json::from_str::<Record>(&record).ok();
                 if let Some(record) = record.as_ref().filter(|record| record.id.as_str() == id) {
-                    let trail = steps_of(connection, &id)?;
-                    remembered.records.push(Record { trail, ..record.clone() });
+                    remembered.records.push(record.clone());
                 } else {
                     let (number, is_read) = (row.get(0)?, row.get(2)?);
                     remembered.unreadable.push(UnreadableRecord { number, id, is_read, record });

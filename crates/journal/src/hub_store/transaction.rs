@@ -1,10 +1,10 @@
 //! One atomic batch of hub state: cursor, decisions, deliveries.
 
-use super::stored_cause;
 use ringer_core::MessageId;
 use ringer_core::attention::{MAX_TRAIL_STEPS, Record, Trail, TrailStep};
 use rusqlite::{Transaction, params};
 
+use super::stored_cause;
 use crate::position::ReadPosition;
 
 /// A delivery in progress, stored until it is finished.
@@ -65,7 +65,7 @@ pub struct HubTransaction {
     pub undecided: Vec<MessageId>,
     /// Messages that are decided now.
     pub decided: Vec<MessageId>,
-    /// Notifications, new or changed, with their trails.
+    /// Notifications, new or changed, with the steps that their trails get.
     pub records: Vec<Record>,
     /// Notifications that are off the list.
     pub forgotten: Vec<MessageId>,
@@ -119,14 +119,8 @@ pub(crate) fn apply(transaction: &Transaction<'_>, changes: &HubTransaction) -> 
     for record in &changes.records {
         upsert_notification(transaction, record)?;
     }
-    let most = i64::try_from(MAX_TRAIL_STEPS).unwrap_or(i64::MAX);
     for (id, step) in &changes.steps {
-        transaction
-            .prepare_cached(
-                "INSERT INTO trail (id, step, ts, text)
-                 SELECT ?1, coalesce(max(step) + 1, 0), ?2, ?3 FROM trail WHERE id = ?1 HAVING count(*) < ?4",
-            )?
-            .execute(params![id.as_str(), step.unix_ms, stored_cause::write(&step.cause), most])?;
+        add_steps(transaction, id, std::iter::once(step))?;
     }
     let mut begin = transaction
         .prepare_cached("INSERT OR REPLACE INTO outbox (id, way, delivery) VALUES (?1, ?2, ?3)")?;
@@ -175,16 +169,35 @@ fn upsert_notification(transaction: &Transaction<'_>, record: &Record) -> rusqli
              ON CONFLICT (id) DO UPDATE SET is_read = excluded.is_read, record = excluded.record",
         )?
         .execute(params![record.id.as_str(), record.is_read, json])?;
-    let written: i64 = transaction
-        .prepare_cached("SELECT count(*) FROM trail WHERE id = ?1")?
-        .query_row([record.id.as_str()], |row| row.get(0))?;
-    // A full trail lets steps of its middle go, so all of it is written again.
-    let from = if record.trail.steps().len() >= MAX_TRAIL_STEPS { 0 } else { written };
-    let unwritten = (0i64..).zip(record.trail.steps()).filter(|(number, _)| *number >= from);
-    let mut add = transaction
-        .prepare_cached("INSERT OR REPLACE INTO trail (id, step, ts, text) VALUES (?1, ?2, ?3, ?4)")?;
-    for (number, step) in unwritten {
-        add.execute(params![record.id.as_str(), number, step.unix_ms, stored_cause::write(&step.cause)])?;
+    add_steps(transaction, &record.id, record.trail.steps())
+}
+
+/// Adds steps to a trail. One that is full lets the oldest step of its second half go, as [`Trail`] does.
+fn add_steps<'a>(
+    transaction: &Transaction<'_>,
+    id: &MessageId,
+    steps: impl ExactSizeIterator<Item = &'a TrailStep>,
+) -> rusqlite::Result<()> {
+    if steps.len() == 0 {
+        return Ok(());
+    }
+    let (written, next): (i64, i64) = transaction
+        .prepare_cached("SELECT count(*), coalesce(max(step) + 1, 0) FROM trail WHERE id = ?1")?
+        .query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let surplus = written + number(steps.len()) - number(MAX_TRAIL_STEPS);
+    let mut add =
+        transaction.prepare_cached("INSERT INTO trail (id, step, ts, text) VALUES (?1, ?2, ?3, ?4)")?;
+    for (place, step) in (next..).zip(steps) {
+        add.execute(params![id.as_str(), place, step.unix_ms, stored_cause::write(&step.cause)])?;
+    }
+    if surplus > 0 {
+        transaction
+            .prepare_cached(
+                "DELETE FROM trail WHERE id = ?1 AND step IN (
+                     SELECT step FROM trail WHERE id = ?1 ORDER BY step LIMIT ?2 OFFSET ?3)",
+            )?
+            .execute(params![id.as_str(), surplus, number(MAX_TRAIL_STEPS / 2)])?;
     }
     Ok(())
 }

@@ -27,7 +27,9 @@ pub(super) struct Index {
     /// By change: the order in which records became unread.
     pub(super) unread: Ordered,
     pub(super) workspaces: HashMap<WorkspaceId, Group>,
-    surfaces: HashMap<Place, Group>,
+    pub(super) surfaces: HashMap<Place, Group>,
+    /// Of each repository, by arrival.
+    pub(super) scopes: HashMap<String, Ordered>,
 }
 
 impl Index {
@@ -40,6 +42,10 @@ impl Index {
     pub(super) fn add(&mut self, record: &Record, arrival: u64) {
         let (id, place) = (&record.id, &record.place);
         self.everything.push(arrival, id.clone());
+        match self.scopes.get_mut(&record.scope) {
+            Some(scope) => scope.push(arrival, id.clone()),
+            None => self.scopes.entry(record.scope.clone()).or_default().push(arrival, id.clone()),
+        }
         self.workspaces.entry(place.workspace.clone()).or_default().all.push(arrival, id.clone());
         if place.surface.is_some() {
             self.surfaces.entry(place.clone()).or_default().all.push(arrival, id.clone());
@@ -50,6 +56,12 @@ impl Index {
     pub(super) fn remove(&mut self, record: &Record, arrival: u64) {
         let place = &record.place;
         self.everything.remove(arrival);
+        if let Some(scope) = self.scopes.get_mut(&record.scope) {
+            scope.remove(arrival);
+            if scope.is_empty() {
+                self.scopes.remove(&record.scope);
+            }
+        }
         if let Some(group) = self.workspaces.get_mut(&place.workspace) {
             group.all.remove(arrival);
             if group.all.is_empty() {
