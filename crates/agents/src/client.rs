@@ -38,6 +38,7 @@ mod reply;
 mod report;
 mod request;
 mod sequence;
+mod settings;
 mod status;
 mod text;
 
@@ -51,12 +52,15 @@ use adapter::Adapter;
 
 pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER};
 pub use codex::NOTIFY as CODEX_NOTIFY;
+pub(crate) use gemini::GEMINI_NAME;
 pub use input::{Input, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;
 pub use reply::Reply;
 pub use report::{HookPoint, HookReport, WAITING};
 pub use request::MAX_LINE;
 pub use sequence::is_allowed_sequence;
+pub use settings::{ClientPaths, Format};
+pub(crate) use settings::{HookEntry, SettingsFile};
 pub use status::Status;
 
 /// How much of a session's id is in the agent's.
@@ -112,7 +116,8 @@ impl Client {
         self.adapter().push_refusal
     }
 
-    fn adapter(self) -> &'static Adapter {
+    /// What differs between this client and the others.
+    pub(crate) fn adapter(self) -> &'static Adapter {
         match self {
             Self::Claude => &claude::ADAPTER,
             Self::Codex => &codex::ADAPTER,

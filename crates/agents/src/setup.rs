@@ -48,12 +48,12 @@ mod replace;
 mod splice;
 mod trust;
 
-pub use crate::client::Client;
+pub use crate::client::{Client, ClientPaths, Format};
 pub use apply::{Applied, BackupTime, MAX_BACKUPS, apply, apply_with_observer};
 pub use disk::{Before, MAX_FILE};
 pub use entries::RingerProgram;
 pub use error::SetupError;
-pub use find::{ClientPaths, DetectedClient, Format, SetupScope, Target, find};
+pub use find::{DetectedClient, SetupScope, Target, find};
 pub use jsonc::JsoncError;
 pub use note::{Obstacle, ObstacleKind, SetupNote};
 pub use obstacle::obstacles;

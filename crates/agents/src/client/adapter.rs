@@ -4,12 +4,15 @@
 use super::input::Input;
 use super::reply::Reply;
 use super::report::HookReport;
+use super::settings::ClientSettings;
 
 /// One client program: data, and the two functions that read its hooks and answer them.
 #[derive(Debug)]
-pub(super) struct Adapter {
+pub(crate) struct Adapter {
     /// The word for it.
     pub(super) name: &'static str,
+    /// Its name, as its makers write it.
+    pub(crate) display_name: &'static str,
     /// The names of its programs; each stands for it where a client is named.
     pub(super) programs: &'static [&'static str],
     /// Whether Ringer was ever run with it, and not only written after its documents.
@@ -25,4 +28,6 @@ pub(super) struct Adapter {
     pub(super) answer: fn(event: &str, reply: &Reply) -> Option<String>,
     /// Why a message cannot be pushed to it while it is idle; `None` where it can.
     pub(super) push_refusal: Option<&'static str>,
+    /// Its settings, in which `ringer setup` writes.
+    pub(crate) settings: ClientSettings,
 }

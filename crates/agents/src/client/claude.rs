@@ -10,6 +10,7 @@ use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::sequence::is_allowed_sequence;
+use super::settings::{ClientSettings, Format, HookEntry, HookFile, SettingsFile};
 
 /// What it takes from one hook, in characters. More it puts into a file, which the model may not read.
 pub const CONTEXT_LIMIT: usize = 10_000;
@@ -28,6 +29,7 @@ const ABOUT_ITSELF: [(&str, &str); 4] = [
 /// Claude Code.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "claude",
+    display_name: "Claude Code",
     programs: &["claude"],
     is_tested: true,
     context_limit: Some(CONTEXT_LIMIT),
@@ -35,6 +37,28 @@ pub(super) const ADAPTER: Adapter = Adapter {
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     push_refusal: None,
+    settings: ClientSettings {
+        user_directory: |paths| paths.named_or_home(paths.claude_dir.as_ref(), ".claude"),
+        project_directory: ".claude",
+        files: &[SettingsFile::new("settings.json", Format::Hooks)],
+        hooks: Some(HookFile {
+            events: &[
+                "SessionStart",
+                "UserPromptSubmit",
+                "PreToolUse",
+                "PostToolUse",
+                "PostToolUseFailure",
+                "PostToolBatch",
+                "PermissionRequest",
+                "Notification",
+                "Stop",
+                "StopFailure",
+                "SubagentStop",
+                "SessionEnd",
+            ],
+            entry: HookEntry::Group { name: None, timeout_per_second: 1 },
+        }),
+    },
 };
 
 fn read(event: &str, input: &Input) -> HookReport {

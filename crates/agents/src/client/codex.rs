@@ -7,6 +7,7 @@ use super::input::Input;
 use super::output::{DecisionOutput, to_json};
 use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
+use super::settings::{ClientSettings, Format, HookEntry, HookFile, SettingsFile};
 
 /// The event name under which the JSON of the `notify` program is read.
 pub const NOTIFY: &str = "notify";
@@ -18,6 +19,7 @@ const TITLE_PROMPT: &str = "Generate a concise, single-line task title";
 /// Codex.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "codex",
+    display_name: "Codex",
     programs: &["codex"],
     is_tested: true,
     context_limit: None,
@@ -25,6 +27,26 @@ pub(super) const ADAPTER: Adapter = Adapter {
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     push_refusal: None,
+    settings: ClientSettings {
+        user_directory: |paths| paths.named_or_home(paths.codex_home.as_ref(), ".codex"),
+        project_directory: ".codex",
+        files: &[
+            SettingsFile::new("hooks.json", Format::Hooks),
+            // Codex reads `notify` from the person's own file only.
+            SettingsFile { in_projects: false, ..SettingsFile::new("config.toml", Format::CodexConfig) },
+        ],
+        hooks: Some(HookFile {
+            events: &[
+                "SessionStart",
+                "UserPromptSubmit",
+                "PreToolUse",
+                "PostToolUse",
+                "PermissionRequest",
+                "Stop",
+            ],
+            entry: HookEntry::Group { name: None, timeout_per_second: 1 },
+        }),
+    },
 };
 
 fn read(event: &str, input: &Input) -> HookReport {

@@ -15,6 +15,7 @@ use super::output::to_json;
 use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
+use super::settings::{ClientSettings, Format, HookEntry, HookFile, SettingsFile};
 
 /// What it appends to a tool's result at most, of all hooks together.
 const CONTEXT_LIMIT: usize = 10_000;
@@ -22,6 +23,7 @@ const CONTEXT_LIMIT: usize = 10_000;
 /// GitHub Copilot CLI.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "copilot",
+    display_name: "Copilot CLI",
     programs: &["copilot"],
     is_tested: false,
     context_limit: Some(CONTEXT_LIMIT),
@@ -29,6 +31,25 @@ pub(super) const ADAPTER: Adapter = Adapter {
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     push_refusal: Some("Copilot CLI takes messages only while it works"),
+    settings: ClientSettings {
+        user_directory: |paths| paths.named_or_home(paths.copilot_home.as_ref(), ".copilot"),
+        project_directory: ".github",
+        // It reads every file of that directory; this one is named after Ringer.
+        files: &[SettingsFile::new("hooks/ringer.json", Format::Hooks)],
+        hooks: Some(HookFile {
+            events: &[
+                "sessionStart",
+                "userPromptSubmitted",
+                "postToolUse",
+                "postToolUseFailure",
+                "notification",
+                "agentStop",
+                "errorOccurred",
+                "sessionEnd",
+            ],
+            entry: HookEntry::Flat { has_type: true, line: "bash", timeout: "timeoutSec" },
+        }),
+    },
 };
 
 fn read(event: &str, input: &Input) -> HookReport {

@@ -15,6 +15,7 @@ use super::output::to_json;
 use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
+use super::settings::{ClientSettings, Format, HookEntry, HookFile, SettingsFile};
 
 /// How often it takes a follow-up of a `stop` hook in one conversation, unless the hook's entry says otherwise; ours does
 /// not.
@@ -23,6 +24,7 @@ const LOOP_LIMIT: u32 = 5;
 /// Cursor: the editor and `cursor-agent`.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "cursor",
+    display_name: "Cursor",
     programs: &["cursor-agent", "cursor"],
     is_tested: false,
     context_limit: None,
@@ -30,6 +32,22 @@ pub(super) const ADAPTER: Adapter = Adapter {
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     push_refusal: Some("Cursor takes messages only while it works"),
+    settings: ClientSettings {
+        user_directory: |paths| paths.home.join(".cursor"),
+        project_directory: ".cursor",
+        files: &[SettingsFile::new("hooks.json", Format::Hooks)],
+        hooks: Some(HookFile {
+            events: &[
+                "sessionStart",
+                "beforeSubmitPrompt",
+                "postToolUse",
+                "postToolUseFailure",
+                "stop",
+                "sessionEnd",
+            ],
+            entry: HookEntry::Flat { has_type: false, line: "command", timeout: "timeout" },
+        }),
+    },
 };
 
 fn read(event: &str, input: &Input) -> HookReport {

@@ -9,10 +9,15 @@ use super::output::{DecisionOutput, to_json};
 use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
+use super::settings::{ClientSettings, Format, HookEntry, HookFile, SettingsFile};
+
+/// The name of Ringer's hooks in Gemini's settings, by which the user can switch them off.
+pub(crate) const GEMINI_NAME: &str = "ringer";
 
 /// Gemini CLI.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "gemini",
+    display_name: "Gemini CLI",
     programs: &["gemini"],
     is_tested: true,
     context_limit: None,
@@ -20,6 +25,25 @@ pub(super) const ADAPTER: Adapter = Adapter {
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     push_refusal: Some("Gemini CLI takes messages only while it works"),
+    settings: ClientSettings {
+        user_directory: |paths| paths.home.join(".gemini"),
+        project_directory: ".gemini",
+        files: &[SettingsFile::new("settings.json", Format::Hooks)],
+        hooks: Some(HookFile {
+            events: &[
+                "SessionStart",
+                "BeforeAgent",
+                "BeforeTool",
+                "AfterTool",
+                "AfterAgent",
+                "Notification",
+                "SessionEnd",
+                "PreCompress",
+            ],
+            // Gemini shows this name in its hook panel; without it, the whole shell line. It counts milliseconds.
+            entry: HookEntry::Group { name: Some(GEMINI_NAME), timeout_per_second: 1000 },
+        }),
+    },
 };
 
 fn read(event: &str, input: &Input) -> HookReport {

@@ -14,6 +14,7 @@ use super::output::to_json;
 use super::reply::Reply;
 use super::report::{HookPoint, HookReport};
 use super::request;
+use super::settings::{ClientSettings, Format, SettingsFile};
 
 /// Where the session's id may stand.
 const SESSION: [&str; 6] = [
@@ -28,6 +29,7 @@ const SESSION: [&str; 6] = [
 /// opencode.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "opencode",
+    display_name: "opencode",
     programs: &["opencode"],
     is_tested: true,
     context_limit: None,
@@ -35,6 +37,12 @@ pub(super) const ADAPTER: Adapter = Adapter {
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     push_refusal: Some("opencode takes messages only through its plugin"),
+    settings: ClientSettings {
+        user_directory: |paths| paths.named_or_home(paths.config_home.as_ref(), ".config").join("opencode"),
+        project_directory: ".opencode",
+        files: &[SettingsFile::new("plugins/ringer.js", Format::OpencodePlugin)],
+        hooks: None,
+    },
 };
 
 fn read(event: &str, input: &Input) -> HookReport {

@@ -7,10 +7,7 @@ use std::path::Path;
 
 use super::error::SetupError;
 use super::splice::NewValue;
-use crate::client::Client;
-
-/// The name of Ringer's hooks in Gemini's settings, by which the user can switch them off.
-pub(crate) const GEMINI_NAME: &str = "ringer";
+use crate::client::{Client, HookEntry};
 
 /// The end of every shell line that the setup writes.
 pub(crate) const MARKER: &str = "# ringer-hook";
@@ -22,96 +19,45 @@ const TIMEOUT_SECONDS: u32 = 5;
 impl Client {
     /// The events of its hook file; none for opencode, which has a plugin file, and aider, which has no hooks.
     pub fn hook_events(self) -> &'static [&'static str] {
-        match self {
-            Self::Claude => &[
-                "SessionStart",
-                "UserPromptSubmit",
-                "PreToolUse",
-                "PostToolUse",
-                "PostToolUseFailure",
-                "PostToolBatch",
-                "PermissionRequest",
-                "Notification",
-                "Stop",
-                "StopFailure",
-                "SubagentStop",
-                "SessionEnd",
-            ],
-            Self::Codex => &[
-                "SessionStart",
-                "UserPromptSubmit",
-                "PreToolUse",
-                "PostToolUse",
-                "PermissionRequest",
-                "Stop",
-            ],
-            Self::Gemini => &[
-                "SessionStart",
-                "BeforeAgent",
-                "BeforeTool",
-                "AfterTool",
-                "AfterAgent",
-                "Notification",
-                "SessionEnd",
-                "PreCompress",
-            ],
-            Self::Cursor => &[
-                "sessionStart",
-                "beforeSubmitPrompt",
-                "postToolUse",
-                "postToolUseFailure",
-                "stop",
-                "sessionEnd",
-            ],
-            Self::Copilot => &[
-                "sessionStart",
-                "userPromptSubmitted",
-                "postToolUse",
-                "postToolUseFailure",
-                "notification",
-                "agentStop",
-                "errorOccurred",
-                "sessionEnd",
-            ],
-            Self::Opencode | Self::Aider => &[],
-        }
+        self.adapter().settings.hooks.as_ref().map_or(&[], |hooks| hooks.events)
+    }
+
+    fn hook_entry(self) -> Option<HookEntry> {
+        self.adapter().settings.hooks.as_ref().map(|hooks| hooks.entry)
     }
 
     /// Whether an event's array has the handlers themselves, in a file with a version, and not groups of them.
     pub(crate) fn is_flat(self) -> bool {
-        matches!(self, Self::Cursor | Self::Copilot)
+        matches!(self.hook_entry(), Some(HookEntry::Flat { .. }))
     }
 
     /// The member of a handler that has the shell line.
     pub(crate) fn line_key(self) -> &'static str {
-        if self == Self::Copilot { "bash" } else { "command" }
+        if let Some(HookEntry::Flat { line, .. }) = self.hook_entry() { line } else { "command" }
     }
 
     /// The entry that an event's array gets: one handler, for every tool, in a group where the client has them.
     pub(crate) fn entry(self, program: &RingerProgram, event: &str) -> NewValue {
         let line = NewValue::Text(program.shell_line(self, event));
-        let timeout = NewValue::Number(TIMEOUT_SECONDS);
-        match self {
-            Self::Cursor => NewValue::Object(vec![("command", line), ("timeout", timeout)]),
-            Self::Copilot => {
-                let kind = NewValue::Text("command".to_owned());
-                NewValue::Object(vec![("type", kind), ("bash", line), ("timeoutSec", timeout)])
+        let kind = ("type", NewValue::Text("command".to_owned()));
+        match self.hook_entry() {
+            Some(HookEntry::Flat { has_type, line: line_key, timeout }) => {
+                let mut handler: Vec<(&str, NewValue)> = has_type.then_some(kind).into_iter().collect();
+                handler.extend([(line_key, line), (timeout, NewValue::Number(TIMEOUT_SECONDS))]);
+                NewValue::Object(handler)
             }
-            _ => self.group(line),
+            group => {
+                let (name, per_second) = match group {
+                    Some(HookEntry::Group { name, timeout_per_second }) => (name, timeout_per_second),
+                    _ => (None, 1),
+                };
+                let mut handler = vec![kind];
+                handler.extend(name.map(|name| ("name", NewValue::Text(name.to_owned()))));
+                handler
+                    .extend([("command", line), ("timeout", NewValue::Number(TIMEOUT_SECONDS * per_second))]);
+                NewValue::Object(vec![("hooks", NewValue::Array(vec![NewValue::Object(handler)]))])
+            }
         }
-    }
-
-    fn group(self, line: NewValue) -> NewValue {
-        let mut handler = vec![("type", NewValue::Text("command".to_owned()))];
-        if self == Self::Gemini {
-            // Gemini shows this name in its hook panel; without it, the whole shell line.
-            handler.push(("name", NewValue::Text(GEMINI_NAME.to_owned())));
-        }
-        handler.push(("command", line));
-        // Gemini counts milliseconds, the others seconds.
-        let timeout = if self == Self::Gemini { TIMEOUT_SECONDS * 1000 } else { TIMEOUT_SECONDS };
-        handler.push(("timeout", NewValue::Number(timeout)));
-        NewValue::Object(vec![("hooks", NewValue::Array(vec![NewValue::Object(handler)]))])
     }
 
     /// Whether a shell line in this client's hook file is ours: by its marker, or in a form that older versions and

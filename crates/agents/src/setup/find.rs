@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ringer_platform::find_program;
 
 use super::error::SetupError;
-use crate::client::Client;
+use crate::client::{Client, ClientPaths, Format, SettingsFile};
 
 /// For whom a setup is: the person everywhere, or one repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,107 +17,31 @@ pub enum SetupScope {
     Project,
 }
 
-/// The directories that decide where settings are. The caller reads the environment; nothing here does.
-#[derive(Debug, Clone)]
-pub struct ClientPaths {
-    /// The person's home.
-    pub home: PathBuf,
-    /// `$XDG_CONFIG_HOME`, for opencode; else `.config` in the home.
-    pub config_home: Option<PathBuf>,
-    /// `$CLAUDE_CONFIG_DIR`; else `.claude` in the home.
-    pub claude_dir: Option<PathBuf>,
-    /// `$CODEX_HOME`; else `.codex` in the home.
-    pub codex_home: Option<PathBuf>,
-    /// `$COPILOT_HOME`; else `.copilot` in the home.
-    pub copilot_home: Option<PathBuf>,
-    /// The root of the repository, for [`SetupScope::Project`].
-    pub project: Option<PathBuf>,
-    /// What an administrator sets for Claude Code on this machine.
-    pub claude_managed: PathBuf,
-}
-
-/// Where Claude Code looks for an administrator's settings.
-const CLAUDE_MANAGED: &str = if cfg!(target_os = "macos") {
-    "/Library/Application Support/ClaudeCode/managed-settings.json"
-} else {
-    "/etc/claude-code/managed-settings.json"
-};
-
 impl ClientPaths {
-    /// The usual places below a home.
-    pub fn new(home: impl Into<PathBuf>) -> Self {
-        let home = home.into();
-        Self {
-            home,
-            config_home: None,
-            claude_dir: None,
-            codex_home: None,
-            copilot_home: None,
-            project: None,
-            claude_managed: CLAUDE_MANAGED.into(),
-        }
-    }
-
     /// The directory of a client's settings.
     pub fn directory(&self, client: Client, scope: SetupScope) -> Result<PathBuf, SetupError> {
-        if scope == SetupScope::Project {
-            let project = self.project.as_ref().ok_or(SetupError::NoProject)?;
-            return Ok(match client {
-                Client::Copilot => project.join(".github"),
-                _ => project.join(format!(".{client}")),
-            });
-        }
-        let below_home = |name: &str| self.home.join(name);
-        Ok(match client {
-            Client::Claude => self.claude_dir.clone().unwrap_or_else(|| below_home(".claude")),
-            Client::Codex => self.codex_home.clone().unwrap_or_else(|| below_home(".codex")),
-            Client::Gemini => below_home(".gemini"),
-            Client::Cursor => below_home(".cursor"),
-            Client::Copilot => self.copilot_home.clone().unwrap_or_else(|| below_home(".copilot")),
-            // What it keeps for itself; its settings lie beside it.
-            Client::Aider => below_home(".aider"),
-            Client::Opencode => {
-                self.config_home.clone().unwrap_or_else(|| below_home(".config")).join("opencode")
+        let settings = &client.adapter().settings;
+        match scope {
+            SetupScope::User => Ok((settings.user_directory)(self)),
+            SetupScope::Project => {
+                let project = self.project.as_ref().ok_or(SetupError::NoProject)?;
+                Ok(project.join(settings.project_directory))
             }
-        })
+        }
     }
 
     /// The files that a setup of a client concerns.
     pub fn targets(&self, client: Client, scope: SetupScope) -> Result<Vec<Target>, SetupError> {
         let directory = self.directory(client, scope)?;
-        let target = |name: &str, format| Target { client, scope, format, path: directory.join(name) };
-        Ok(match (client, scope) {
-            (Client::Claude | Client::Gemini, _) => vec![target("settings.json", Format::Hooks)],
-            // Codex reads `notify` from the person's own file only.
-            (Client::Codex, SetupScope::Project) | (Client::Cursor, _) => {
-                vec![target("hooks.json", Format::Hooks)]
-            }
-            (Client::Codex, SetupScope::User) => {
-                vec![target("hooks.json", Format::Hooks), target("config.toml", Format::CodexConfig)]
-            }
-            (Client::Opencode, _) => vec![target("plugins/ringer.js", Format::OpencodePlugin)],
-            // It reads every file of that directory; this one is named after Ringer.
-            (Client::Copilot, _) => vec![target("hooks/ringer.json", Format::Hooks)],
-            (Client::Aider, _) => {
-                let path = directory.with_file_name(".aider.conf.yml");
-                vec![Target { client, scope, format: Format::AiderConf, path }]
-            }
-        })
+        let files = client.adapter().settings.files.iter();
+        let files = files.filter(|file| scope == SetupScope::User || file.in_projects);
+        let target = |file: &SettingsFile| {
+            let path =
+                if file.is_beside { directory.with_file_name(file.name) } else { directory.join(file.name) };
+            Target { client, scope, format: file.format, path }
+        };
+        Ok(files.map(target).collect())
     }
-}
-
-/// How a file is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Format {
-    /// JSON with comments and a `hooks` object.
-    Hooks,
-    /// Codex's `config.toml`, of which only `notify` is changed.
-    CodexConfig,
-    /// opencode's plugin, a file that Ringer owns.
-    OpencodePlugin,
-    /// aider's `.aider.conf.yml`, of which only the notifications are changed.
-    AiderConf,
 }
 
 /// One file of one client.

@@ -6,12 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use super::disk::read;
-use super::entries::GEMINI_NAME;
-use super::find::{ClientPaths, SetupScope};
+use super::find::SetupScope;
 use super::jsonc::{self, Document, JsoncError, Kind, Node};
 use super::note::{Obstacle, ObstacleKind, SetupNote};
 use super::trust;
-use crate::client::Client;
+use crate::client::{Client, ClientPaths, GEMINI_NAME};
 
 /// Why a client does not run the hooks of this scope; nothing if all seems well. `repository` is the one that the client
 /// would run in, whose own settings count too. A file that cannot be read is no obstacle here: setup and doctor report
@@ -92,24 +91,16 @@ fn trailing_comma(node: &Node) -> Option<usize> {
 }
 
 fn unread(client: Client, path: &Path, error: &JsoncError) -> Obstacle {
-    let name = display_name(client);
+    let name = client.adapter().display_name;
     let what = format!("{name} does not read {}: {error}", path.display());
     let hint = format!("take it out of {}; {name} wants plain JSON", path.display());
     Obstacle { kind: ObstacleKind::Unread, note: SetupNote { what, hint } }
 }
 
 fn switched_off(client: Client, path: &Path, what: &str, hint: &str) -> Obstacle {
-    let what = format!("{what} in {}, so {} does not run them", path.display(), display_name(client));
+    let what =
+        format!("{what} in {}, so {} does not run them", path.display(), client.adapter().display_name);
     Obstacle { kind: ObstacleKind::SwitchedOff, note: SetupNote { what, hint: hint.to_owned() } }
-}
-
-pub(super) fn display_name(client: Client) -> &'static str {
-    match client {
-        Client::Claude => "Claude Code",
-        Client::Codex => "Codex",
-        Client::Gemini => "Gemini CLI",
-        _ => client.as_str(),
-    }
 }
 
 /// `disableAllHooks`: of the files that set it, the first in Claude Code's own order counts.

@@ -11,7 +11,7 @@ use super::conf;
 use super::disk::{Before, read};
 use super::entries::RingerProgram;
 use super::error::SetupError;
-use super::find::{ClientPaths, Format, SetupScope, Target};
+use super::find::{SetupScope, Target};
 use super::hooks::{self, ExistingParts};
 use super::jsonc::JsoncError;
 use super::note::SetupNote;
@@ -19,7 +19,7 @@ use super::notify::{self, Outcome};
 use super::plugin;
 use super::popups;
 use super::record::{OriginalFile, SetupRecords, fingerprint};
-use crate::client::Client;
+use crate::client::{Client, ClientPaths, Format};
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,125 @@
+//! What a client's settings look like: where its files are, and the form of its hook file.
+
+use std::path::PathBuf;
+
+/// The directories that decide where settings are. The caller reads the environment; nothing here does.
+#[derive(Debug, Clone)]
+pub struct ClientPaths {
+    /// The person's home.
+    pub home: PathBuf,
+    /// `$XDG_CONFIG_HOME`, for opencode; else `.config` in the home.
+    pub config_home: Option<PathBuf>,
+    /// `$CLAUDE_CONFIG_DIR`; else `.claude` in the home.
+    pub claude_dir: Option<PathBuf>,
+    /// `$CODEX_HOME`; else `.codex` in the home.
+    pub codex_home: Option<PathBuf>,
+    /// `$COPILOT_HOME`; else `.copilot` in the home.
+    pub copilot_home: Option<PathBuf>,
+    /// The root of the repository, for [`SetupScope::Project`](crate::setup::SetupScope::Project).
+    pub project: Option<PathBuf>,
+    /// What an administrator sets for Claude Code on this machine.
+    pub claude_managed: PathBuf,
+}
+
+/// Where Claude Code looks for an administrator's settings.
+const CLAUDE_MANAGED: &str = if cfg!(target_os = "macos") {
+    "/Library/Application Support/ClaudeCode/managed-settings.json"
+} else {
+    "/etc/claude-code/managed-settings.json"
+};
+
+impl ClientPaths {
+    /// The usual places below a home.
+    pub fn new(home: impl Into<PathBuf>) -> Self {
+        let home = home.into();
+        Self {
+            home,
+            config_home: None,
+            claude_dir: None,
+            codex_home: None,
+            copilot_home: None,
+            project: None,
+            claude_managed: CLAUDE_MANAGED.into(),
+        }
+    }
+
+    /// The directory that a variable names, or the one of this name in the home.
+    pub(super) fn named_or_home(&self, named: Option<&PathBuf>, name: &str) -> PathBuf {
+        named.cloned().unwrap_or_else(|| self.home.join(name))
+    }
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// JSON with comments and a `hooks` object.
+    Hooks,
+    /// Codex's `config.toml`, of which only `notify` is changed.
+    CodexConfig,
+    /// opencode's plugin, a file that Ringer owns.
+    OpencodePlugin,
+    /// aider's `.aider.conf.yml`, of which only the notifications are changed.
+    AiderConf,
+}
+
+/// The settings of one client.
+#[derive(Debug)]
+pub(crate) struct ClientSettings {
+    /// The directory of the person's own settings.
+    pub(crate) user_directory: fn(&ClientPaths) -> PathBuf,
+    /// The same in a project.
+    pub(crate) project_directory: &'static str,
+    /// The files that a setup concerns, below the directory.
+    pub(crate) files: &'static [SettingsFile],
+    /// The hook file, for a client that has one.
+    pub(crate) hooks: Option<HookFile>,
+}
+
+/// A file that a setup concerns.
+#[derive(Debug)]
+pub(crate) struct SettingsFile {
+    pub(crate) name: &'static str,
+    pub(crate) format: Format,
+    /// Whether a project has it as well.
+    pub(crate) in_projects: bool,
+    /// Whether it is beside the directory and not in it.
+    pub(crate) is_beside: bool,
+}
+
+impl SettingsFile {
+    /// A file in the directory, of the person and of projects.
+    pub(crate) const fn new(name: &'static str, format: Format) -> Self {
+        Self { name, format, in_projects: true, is_beside: false }
+    }
+}
+
+/// The form of a hook file.
+#[derive(Debug)]
+pub(crate) struct HookFile {
+    /// The events for which Ringer has an entry.
+    pub(crate) events: &'static [&'static str],
+    /// The form of an entry.
+    pub(crate) entry: HookEntry,
+}
+
+/// The form of one entry of a hook file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum HookEntry {
+    /// An event has groups of handlers: `[{"hooks": [{"type": "command", "command": …, "timeout": …}]}]`.
+    Group {
+        /// The name of Ringer's handler, where the client shows one.
+        name: Option<&'static str>,
+        /// What the timeout counts: 1 for seconds, 1000 for milliseconds.
+        timeout_per_second: u32,
+    },
+    /// An event has the handlers themselves, in a file with a version: `[{"command": …, "timeout": …}]`.
+    Flat {
+        /// Whether a handler says `"type": "command"`.
+        has_type: bool,
+        /// The member that has the shell line.
+        line: &'static str,
+        /// The member that has the timeout, in seconds.
+        timeout: &'static str,
+    },
+}
