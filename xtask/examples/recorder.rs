@@ -117,7 +117,7 @@ fn flat(text: &str) -> String {
 }
 
 async fn closed(connection: &Connection, number: u32, why: u32) {
-    // The bus may be gone; then nobody is left to be told.
+    // The bus may be gone; then no process is left to notify.
     let _ = connection.emit_signal(None::<&str>, PATH, NAME, "NotificationClosed", &(number, why)).await;
 }
 

@@ -39,7 +39,7 @@ impl<'a> Flags<'a> {
 /// The options of every randomised run with a time limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct CommonOptions {
-    /// The same seed gives the same messages and the same victims.
+    /// The same seed gives the same messages and the same kills.
     pub(crate) seed: u64,
     /// After this, nothing new is begun.
     pub(crate) limit: Duration,

@@ -97,7 +97,7 @@ fn all(ringer: &Path) -> Result<Vec<Row>, Failure> {
     })
 }
 
-/// Calls differ a little from run to run (a lock that was taken has to be tried again), but a strace that kills nobody
+/// Calls differ a little from run to run (a lock that was taken has to be tried again), but a run in which strace kills no process
 /// proves nothing.
 fn check_rows(rows: &[Row]) -> Result<(), Failure> {
     const MOST_MISSED_PERCENT: usize = 5;

@@ -1,7 +1,7 @@
 //! What is only built for macOS, checked on a machine that is none.
 //!
 //! It is a type check: nothing is linked and nothing runs. The C and Objective-C of dependencies would need Apple's SDK,
-//! so a compiler that writes empty files stands in for it; nobody reads them, because nobody links.
+//! so a compiler that writes empty files stands in for it; they are never read, because nothing is linked.
 
 use std::env;
 use std::fs;

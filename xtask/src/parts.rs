@@ -42,7 +42,7 @@ const IN_A_MULTIPLEXER: &str = "so the wrapped sequences are tried in the real m
 const IN_A_SHELL: &str = "so hook lines and completions are read by the real shell";
 
 /// What a session bus of our own is made of.
-pub(crate) const BUS: Part = Part::new("dbus-daemon", "dbus", "a bus for popups that nobody's desktop shows");
+pub(crate) const BUS: Part = Part::new("dbus-daemon", "dbus", "a bus for popups that no real desktop shows");
 
 /// Every program that a test starts and that a bare Debian with git and a C compiler lacks. `cargo xtask fresh` runs the
 /// tests on such a machine, so that a program which is missing here is missed there.
@@ -176,7 +176,7 @@ pub(crate) fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
-/// Whether a program runs and likes it; what it prints is of no interest.
+/// Whether a program runs and exits with 0; what it prints is of no interest.
 pub(crate) fn succeeds(program: impl AsRef<OsStr>, arguments: &[&str]) -> bool {
     Command::new(program)
         .args(arguments)

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use ringer_core::agent::{AgentState, BlockedOn};
 use ringer_core::message::Agent;
 use ringer_core::{Message, MessageId};
-use ringer_journal::{AgentInfo, Claim, Claimed, Error as JournalError, Home, INTO_INBOX, IdSource, Journal};
+use ringer_journal::{
+    AgentInfo, Claimed, Error as JournalError, Home, INTO_INBOX, IdSource, InboxUpdate, Journal,
+};
 use ringer_turn::{Injection, escape_attribute, render};
 use serde::Deserialize;
 use serde_json::json;
@@ -68,7 +70,7 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
     let everything = |pending: &[Message]| -> Vec<MessageId> {
         pending.iter().map(|message| message.id.clone()).collect()
     };
-    let claim = Claim { call_id: Some(&lease), choose: Some(&everything), ..Claim::default() };
+    let claim = InboxUpdate { call_id: Some(&lease), choose: Some(&everything), ..InboxUpdate::default() };
     let Some(claimed) = journal.claim_for(agent, &claim, &stamp)? else { return Ok(PushResult::Nothing) };
     match send(client, &agent_info, endpoints, &claimed) {
         Ok(()) => {

@@ -3,18 +3,18 @@
 mod active_hooks;
 mod channel;
 mod delivery;
-mod envelope;
 mod hook;
 mod hook_chain;
+mod hook_input;
 mod rules;
 
 pub(crate) use active_hooks::ActiveHooks;
 pub use channel::DeliveryChannel;
 pub use delivery::PopupMode;
 pub(crate) use delivery::{PlaceFocus, plan_delivery};
-pub use envelope::{AgentContext, Effects, Envelope, EnvelopeContext, EnvelopeText, HookPatch};
 pub use hook::{Hook, HookIdentity, OnFailure};
 pub use hook_chain::HookAnswer;
 pub(crate) use hook_chain::{FailureNotices, HookChain, HookChainStep};
+pub use hook_input::{AgentContext, Effects, HookInput, HookInputContext, HookInputText, HookPatch};
 pub use rules::{Mute, RateLimit, RuleSettings};
 pub(crate) use rules::{Rules, Subject};

@@ -8,7 +8,7 @@ use ringer_core::attention::Cause;
 use ringer_core::engine::{Caller, FocusState, IncomingMessage, Ticket};
 use ringer_core::message::{Place, SurfaceId, WorkspaceId};
 use ringer_core::policy::{
-    DeliveryChannel, Effects, Envelope, Hook, HookAnswer, HookIdentity, HookPatch, Mute, OnFailure,
+    DeliveryChannel, Effects, Hook, HookAnswer, HookIdentity, HookInput, HookPatch, Mute, OnFailure,
     RuleSettings,
 };
 use ringer_core::time::{DailySpan, TimeOfDay};
@@ -62,9 +62,9 @@ fn hook_chains(hooks: Vec<Hook>) -> Engine {
     engine(Preferences { hooks: hooks.into(), ..Preferences::default() })
 }
 
-fn asked(orders: &[Order]) -> Vec<(Ticket, Envelope)> {
+fn asked(orders: &[Order]) -> Vec<(Ticket, HookInput)> {
     let asked = orders.iter().filter_map(|order| match order {
-        Order::RunHook { ticket, envelope, .. } => Some((*ticket, (**envelope).clone())),
+        Order::RunHook { ticket, hook_input, .. } => Some((*ticket, (**hook_input).clone())),
         _ => None,
     });
     asked.collect()
@@ -117,18 +117,18 @@ fn a_request_has_the_place_the_text_the_sender_and_the_focus() {
     one.message.draft.origin.cwd = Some("/src".to_owned());
     one.pending = true;
     engine.handle(at(0), looking(true, "b"));
-    let (_, envelope) = asked(&engine.handle(at(1), Event::Message(Box::new(one)))).remove(0);
-    let text = envelope.notification;
+    let (_, hook_input) = asked(&engine.handle(at(1), Event::Message(Box::new(one)))).remove(0);
+    let text = hook_input.notification;
     assert_eq!((text.workspace_id.as_str(), text.surface_id.as_deref()), ("w", Some("a")));
     assert_eq!(
         (text.title.as_str(), text.subtitle.as_str(), text.body.as_str()),
         ("title", "subtitle", "body")
     );
-    let context = envelope.context;
+    let context = hook_input.context;
     assert_eq!((context.cwd.as_deref(), context.hook_id.as_deref()), (Some("/src"), Some("triage")));
     assert_eq!(context.config_path.as_deref(), Some("/etc/ringer.toml"));
     assert_eq!((context.app_focused, context.focused_panel), (true, false));
-    let agent = envelope.agent;
+    let agent = hook_input.agent;
     assert_eq!(
         (agent.kind.as_deref(), agent.category.as_deref()),
         (Some("waiting"), Some("permission_prompt"))
@@ -150,8 +150,8 @@ fn built_in_rules_come_first_then_the_hook_programs() {
     };
     let mut engine =
         engine(Preferences { rules, hooks: vec![hook("triage")].into(), ..Preferences::default() });
-    let (ticket, envelope) = asked(&engine.handle(at(0), message(1, "a", "x"))).remove(0);
-    assert_eq!(envelope.effects, Effects { record: true, ..Effects::NONE });
+    let (ticket, hook_input) = asked(&engine.handle(at(0), message(1, "a", "x"))).remove(0);
+    assert_eq!(hook_input.effects, Effects { record: true, ..Effects::NONE });
     // A hook has the last word.
     let orders = engine.handle(at(1), patched(ticket, r#"{"effects":{"sound":true}}"#));
     assert_eq!(ways(&orders), [DeliveryChannel::Sound]);

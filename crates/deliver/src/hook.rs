@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringer_core::policy::{Envelope, HookAnswer, HookPatch};
+use ringer_core::policy::{HookAnswer, HookInput, HookPatch};
 use ringer_term::escape_json;
 
 use crate::environment::Variables;
@@ -30,15 +30,15 @@ pub struct HookProgram {
 
 impl HookProgram {
     /// Asks the hook about a notification. Whatever it does, there is an answer, and within its time.
-    pub async fn run(&self, envelope: &Envelope) -> HookAnswer {
-        let input = match serde_json::to_string(envelope) {
+    pub async fn run(&self, hook_input: &HookInput) -> HookAnswer {
+        let input = match serde_json::to_string(hook_input) {
             Ok(json) => escape_json(&json).into_owned(),
             Err(error) => return HookAnswer::Failed(format!("cannot be asked: {error}")),
         };
         let program = Program {
             argv: self.argv.clone(),
             directory: self.directory.clone(),
-            environment: variables(envelope, &input),
+            environment: variables(hook_input, &input),
             input: input.into_bytes(),
             output: Output::Kept { most: MAX_ANSWER },
             timeout: self.timeout,
@@ -50,8 +50,8 @@ impl HookProgram {
     }
 }
 
-fn variables(envelope: &Envelope, json: &str) -> Vec<(String, String)> {
-    let text = &envelope.notification;
+fn variables(hook_input: &HookInput, json: &str) -> Vec<(String, String)> {
+    let text = &hook_input.notification;
     Variables::default()
         .text("TITLE", &text.title)
         .text("SUBTITLE", &text.subtitle)
@@ -83,7 +83,7 @@ fn read_answer(stdout: &[u8]) -> HookAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::policy::{AgentContext, EnvelopeContext, EnvelopeText};
+    use ringer_core::policy::{AgentContext, HookInputContext, HookInputText};
 
     #[test]
     fn answers() {
@@ -103,9 +103,9 @@ mod tests {
     #[test]
     fn the_environment_has_the_names_that_hooks_know() {
         let text =
-            EnvelopeText { title: "t\0".into(), surface_id: Some("s".into()), ..EnvelopeText::default() };
-        let envelope = Envelope::new(text, EnvelopeContext::default(), AgentContext::default());
-        let pairs = variables(&envelope, "{}");
+            HookInputText { title: "t\0".into(), surface_id: Some("s".into()), ..HookInputText::default() };
+        let hook_input = HookInput::new(text, HookInputContext::default(), AgentContext::default());
+        let pairs = variables(&hook_input, "{}");
         for prefix in ["RINGER", "CMUX"] {
             for (name, value) in [("TITLE", "t"), ("SURFACE_ID", "s"), ("BODY", ""), ("POLICY_JSON", "{}")] {
                 let name = format!("{prefix}_NOTIFICATION_{name}");

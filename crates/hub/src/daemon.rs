@@ -26,7 +26,7 @@ use crate::executor::JobExecutor;
 use crate::input::Input;
 use crate::log::Log;
 use crate::message::LoopEvent;
-use crate::repository_probe::ProberPool;
+use crate::repository_probe::RepositoryProber;
 use crate::server;
 use crate::session_bus::SessionDesktop;
 use crate::state::{HubState, RandomSource, Settings, TimeSource};
@@ -242,7 +242,7 @@ fn run_loop(parts: LoopParts, inputs: mpsc::Receiver<Input>) -> Result<LoopExit,
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(HubError::Runtime)?;
     let exit = runtime.block_on(async {
-        let probers = ProberPool::new(settings.home(), channels.log.clone());
+        let probers = RepositoryProber::new(settings.home(), channels.log.clone());
         let sources = (TimeSource::System, RandomSource::System);
         let state = HubState::new(files, settings, plug_ins, Clock::local(), sources)?;
         let event_loop = EventLoop::begin(state, lock, channels, probers).await?;

@@ -22,7 +22,7 @@ use crate::input::{Answered, Input, Reply};
 use crate::log::Log;
 use crate::message::{Action, Answer, Job, LoopEvent, RequestId};
 use crate::process;
-use crate::repository_probe::{PROBE_TIMEOUT, Probe, ProbeResult, ProbeTarget, ProberPool};
+use crate::repository_probe::{PROBE_TIMEOUT, Probe, ProbeResult, ProbeTarget, RepositoryProber};
 use crate::request::Request;
 use crate::state::{HubState, RETRY_AFTER};
 use crate::watch::Watcher;
@@ -86,7 +86,7 @@ pub(crate) struct EventLoop {
     /// Who waits for an answer.
     replies: HashMap<RequestId, oneshot::Sender<Answered>>,
     last_request: u64,
-    probers: ProberPool,
+    probers: RepositoryProber,
     probing: Option<Probing>,
     processes: HashMap<Agent, JoinHandle<()>>,
     watcher: Option<Watcher>,
@@ -113,7 +113,7 @@ impl EventLoop {
         mut state: HubState,
         lock: HubLock,
         channels: LoopChannels,
-        mut probers: ProberPool,
+        mut probers: RepositoryProber,
     ) -> Result<Self, HubError> {
         let clock = Clock::local();
         let probed = match probers.send(state.recovery_targets()?, monotonic()) {

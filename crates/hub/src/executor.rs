@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ringer_core::MessageId;
 use ringer_core::engine::{Delivery, Ticket};
-use ringer_core::policy::{DeliveryChannel, Envelope, HookAnswer};
+use ringer_core::policy::{DeliveryChannel, HookAnswer, HookInput};
 use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note};
 use ringer_journal::Home;
 use ringer_term::Channel;
@@ -128,7 +128,7 @@ impl JobExecutor {
     fn take(&mut self, job: Job, terminals: &mpsc::Sender<(MessageId, ShownInTerminal)>) {
         match job {
             Job::UpdateSetup(setup) => self.setup = setup,
-            Job::Hook { ticket, program, envelope } => self.run_hook(ticket, program, envelope),
+            Job::Hook { ticket, program, hook_input } => self.run_hook(ticket, program, hook_input),
             Job::Withdraw(id) => self.withdraw(&id),
             Job::ChangeTitle(change) => self.change_title(change),
             Job::FocusPane { id, pane } => {
@@ -173,11 +173,11 @@ impl JobExecutor {
         }
     }
 
-    fn run_hook(&mut self, ticket: Ticket, program: Option<Arc<HookProgram>>, envelope: Box<Envelope>) {
+    fn run_hook(&mut self, ticket: Ticket, program: Option<Arc<HookProgram>>, hook_input: Box<HookInput>) {
         let inputs = self.inputs.clone();
         self.tasks.spawn(async move {
             let answer = match program {
-                Some(program) => program.run(&envelope).await,
+                Some(program) => program.run(&hook_input).await,
                 None => HookAnswer::Failed("no trusted program is known under its identity".to_owned()),
             };
             let _ = inputs.send(Input::Event(LoopEvent::HookAnswered { ticket, answer })).await;

@@ -36,6 +36,7 @@
 #![deny(unsafe_code)]
 
 mod clock;
+mod connection_slots;
 mod daemon;
 pub mod delivery_setup;
 mod error;
@@ -46,14 +47,13 @@ mod file_stamp;
 mod input;
 mod log;
 mod message;
-mod plain;
-mod probed;
+mod plain_host;
+mod probed_terminal;
 mod process;
 mod repository_probe;
 mod request;
 mod server;
 mod session_bus;
-mod slots;
 mod state;
 mod terminals;
 mod title_writer;
@@ -68,8 +68,8 @@ pub use daemon::{HubOptions, run};
 pub use error::HubError;
 pub use event_log::HubEvent;
 pub use log::Log;
-pub use plain::PlainHost;
-pub use probed::ProbedTerminal;
+pub use plain_host::PlainHost;
+pub use probed_terminal::ProbedTerminal;
 pub use request::method_names;
 pub use server::MAX_CONNECTIONS;
 pub use state::trust_file;

@@ -6,7 +6,7 @@ use ringer_config::Watch;
 use ringer_core::MessageId;
 use ringer_core::engine::{Delivery, Ticket};
 use ringer_core::message::{Agent, SurfaceId};
-use ringer_core::policy::{DeliveryChannel, Envelope, HookAnswer};
+use ringer_core::policy::{DeliveryChannel, HookAnswer, HookInput};
 use ringer_deliver::{DesktopEvent, HookProgram, PopupHandle};
 use ringer_ipc::ApiError;
 use serde_json::Value;
@@ -99,7 +99,7 @@ pub(crate) enum Answer {
 #[derive(Debug)]
 pub(crate) enum Job {
     /// Run a hook. Without a program nothing runs, and the hook has failed.
-    Hook { ticket: Ticket, program: Option<Arc<HookProgram>>, envelope: Box<Envelope> },
+    Hook { ticket: Ticket, program: Option<Arc<HookProgram>>, hook_input: Box<HookInput> },
     /// Deliver a notification; in the first of these terminals that is there, or on the desktop of these processes if the
     /// hub's own does not work.
     Deliver { delivery: Box<Delivery>, terminals: Vec<Terminal>, callers: Vec<u32> },

@@ -113,11 +113,11 @@ impl ProbeTarget {
 
 /// The thread that probes, and those that hang.
 #[derive(Debug)]
-pub(crate) struct ProberPool {
+pub(crate) struct RepositoryProber {
     home: Option<PathBuf>,
     log: Log,
     ready: Option<Prober>,
-    /// At most [`MAX_HUNG`]; pruned on every [`ProberPool::send`].
+    /// At most [`MAX_HUNG`]; pruned on every [`RepositoryProber::send`].
     hung: Vec<HungProber>,
 }
 
@@ -153,7 +153,7 @@ pub(crate) struct Probe {
     pub(crate) deadline: Duration,
 }
 
-impl ProberPool {
+impl RepositoryProber {
     pub(crate) fn new(home: Option<PathBuf>, log: Log) -> Self {
         Self { home, log, ready: None, hung: Vec::new() }
     }
@@ -268,8 +268,8 @@ mod tests {
 
     const NOW: Duration = Duration::from_hours(1);
 
-    fn pool(directory: &Path) -> ProberPool {
-        ProberPool::new(None, Log::open(directory.join("hub.log"), false))
+    fn pool(directory: &Path) -> RepositoryProber {
+        RepositoryProber::new(None, Log::open(directory.join("hub.log"), false))
     }
 
     /// A repository, and a directory in it.
@@ -293,14 +293,14 @@ mod tests {
     }
 
     /// Sends a prober to these, and waits until it is back or hung.
-    async fn ask(pool: &mut ProberPool, targets: Vec<ProbeTarget>) -> (Vec<ProbeResult>, usize) {
+    async fn ask(pool: &mut RepositoryProber, targets: Vec<ProbeTarget>) -> (Vec<ProbeResult>, usize) {
         let mut probe = pool.send(targets, NOW).expect("a thread");
         let _ = tokio::time::timeout(PROBE_TIMEOUT, probe.finished()).await;
         let (found, left) = pool.end(probe, NOW);
         (found.into_iter().map(|(_, result)| result).collect(), left.len())
     }
 
-    async fn look_at(pool: &mut ProberPool, target: ProbeTarget) -> ProbeResult {
+    async fn look_at(pool: &mut RepositoryProber, target: ProbeTarget) -> ProbeResult {
         let (mut found, _) = ask(pool, vec![target]).await;
         found.pop().expect("an answer")
     }

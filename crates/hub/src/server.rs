@@ -13,11 +13,11 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use crate::connection_slots::{ConnectionSlot, ConnectionSlots};
 use crate::event_log::Subscription;
 use crate::input::{Answered, Input, Reply};
 use crate::message::LoopEvent;
 use crate::session_bus::SessionDesktop;
-use crate::slots::{Slot, Slots};
 use crate::view;
 use ringer_ipc::{ApiError, MAX_LINE, Response, json_line, read_request};
 
@@ -64,7 +64,7 @@ pub(crate) async fn serve(
     desktop: SessionDesktop,
 ) {
     let own = rustix::process::geteuid().as_raw();
-    let (ordinary, control) = (Slots::new(MAX_CONNECTIONS), Slots::new(MAX_CONTROL));
+    let (ordinary, control) = (ConnectionSlots::new(MAX_CONNECTIONS), ConnectionSlots::new(MAX_CONTROL));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             // No descriptors left, most likely: wait until some are.
@@ -146,7 +146,7 @@ struct Connection {
     inputs: mpsc::Sender<Input>,
     desktop: SessionDesktop,
     rate_limiter: RateLimiter,
-    slot: Slot,
+    slot: ConnectionSlot,
     allowed: Allowed,
 }
 
@@ -158,7 +158,7 @@ impl Connection {
         stream: UnixStream,
         inputs: mpsc::Sender<Input>,
         desktop: SessionDesktop,
-        slot: Slot,
+        slot: ConnectionSlot,
         allowed: Allowed,
     ) -> Self {
         let (read, out) = stream.into_split();
@@ -371,7 +371,7 @@ mod tests {
     fn connection() -> (UnixStream, tokio::task::JoinHandle<()>) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (desktop, _) = Desktop::new(None, Vec::new(), REPLY_DEADLINE);
-        let slot = Slots::new(1).take().unwrap();
+        let slot = ConnectionSlots::new(1).take().unwrap();
         let (inputs, _) = mpsc::channel(1);
         let desktop = SessionDesktop::new(desktop, None);
         let connection = Connection::new(theirs, inputs, desktop, slot, Allowed::Everything);

@@ -11,7 +11,7 @@ mod deliveries;
 mod handlers;
 mod hook_programs;
 mod ingest;
-mod journal_backlog;
+mod journal_write_queue;
 mod journal_writes;
 mod maintenance;
 mod notifications;
@@ -45,7 +45,7 @@ use agents::AgentTracker;
 use deliveries::Deliveries;
 use ingest::Ingest;
 pub(crate) use ingest::RETRY_AFTER;
-use journal_backlog::JournalBacklog;
+use journal_write_queue::JournalWriteQueue;
 use maintenance::Maintenance;
 use notifications::Notifications;
 use request_queue::RequestQueue;
@@ -60,7 +60,7 @@ pub(crate) struct HubState {
     journal: Journal,
     notifications: Notifications,
     ingest: Ingest,
-    journal_backlog: JournalBacklog,
+    journal_write_queue: JournalWriteQueue,
     deliveries: Deliveries,
     surfaces: Surfaces,
     title_marks: TitleMarks,
@@ -141,7 +141,7 @@ impl HubState {
         Ok(Self {
             notifications: Notifications::new(store, settings.preferences(&config)),
             ingest: Ingest::new(position),
-            journal_backlog: JournalBacklog::default(),
+            journal_write_queue: JournalWriteQueue::default(),
             deliveries: Deliveries::default(),
             surfaces: Surfaces::new(plug_ins.hosts, config.notify.flash),
             title_marks,
@@ -202,7 +202,7 @@ impl HubState {
             self.tick_agents(now);
         }
         self.ingest.tick(now.mono);
-        if self.journal_backlog.is_due(now.mono) {
+        if self.journal_write_queue.is_due(now.mono) {
             self.retry_journal_writes(now);
         }
         self.decide(now, Event::Tick);
@@ -233,7 +233,7 @@ impl HubState {
         [
             self.notifications.next_deadline(now),
             self.ingest.next_deadline(),
-            self.journal_backlog.next_deadline(),
+            self.journal_write_queue.next_deadline(),
             self.requests.next_deadline(),
             self.agents.next_deadline(),
         ]
@@ -247,7 +247,7 @@ impl HubState {
         let waits = self.ingest.is_busy()
             || self.can_read(now)
             || self.agents.next_deadline().is_some()
-            || !self.journal_backlog.is_empty();
+            || !self.journal_write_queue.is_empty();
         self.notifications.undecided() == 0 && !waits && self.deliveries.count() == 0
     }
 
@@ -292,7 +292,7 @@ impl HubState {
 
     /// The hub ends: its position is noted. What waits for the write lock is only in memory, so it is waited for longer.
     pub(crate) fn end(&mut self, now: Now) -> Vec<Action> {
-        if !self.journal_backlog.is_empty() {
+        if !self.journal_write_queue.is_empty() {
             self.journal.wait_as_command();
             self.retry_journal_writes(now);
         }

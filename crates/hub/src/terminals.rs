@@ -16,7 +16,7 @@ use ringer_term::{
     OutgoingNotification, Terminator, Urgency, choose_method, close99, detect, wrap,
 };
 
-use crate::probed::ProbedTerminal;
+use crate::probed_terminal::ProbedTerminal;
 use crate::tmux::TmuxPane;
 
 /// How long tmux may take to say what is around it.

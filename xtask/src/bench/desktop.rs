@@ -1,4 +1,4 @@
-//! `notify-send` to a notification daemon on a bus and a screen of its own, so that nobody's desktop is filled.
+//! `notify-send` to a notification daemon on a bus and a screen of its own, so that no real desktop is filled.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -20,7 +20,7 @@ pub(super) const PARTS: [Part; 4] = [
     Part::new("Xvfb", "xvfb", PURPOSE),
 ];
 
-/// It shows nothing and keeps nothing: drawing would be paid by whoever is measured next.
+/// It shows nothing and keeps nothing: drawing would slow the next measurement.
 const DUNST: &str = "[global]\n[everything]\nsummary = *\nskip_display = true\nhistory_ignore = true\n";
 
 /// Bus, screen and daemon in the order in which they have to end, and a command that notifies.

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::parts;
 use crate::step_times::StepTimes;
 
-/// What everybody sends.
+/// The message that all of them send.
 const TEXT: &str =
     "Agent worker-1 completed its goal: the build is green, all 412 tests pass, and the branch is pushed.";
 
@@ -89,7 +89,7 @@ fn shell_contenders(environment: &TestEnvironment) -> Result<Vec<Contender>, Fai
     ])
 }
 
-/// After a listener was killed: its doorbell hangs there, and nobody answers.
+/// After a listener was killed: its doorbell file remains and has no reader.
 fn send_to_the_dead(environment: &TestEnvironment, append: &Path) -> Result<(), Failure> {
     let home = environment.path("home-dead");
     let mut listen = environment.ringer_at(&home, ["listen"]);

@@ -1,4 +1,4 @@
-//! `redis-cli XADD` with a server that waits for the disk before it answers: somebody else's durable message.
+//! `redis-cli XADD` with a server that waits for the disk before it answers: another durable queue.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
@@ -9,8 +9,8 @@ use crate::failure::Failure;
 use crate::parts::{self, Part};
 
 pub(super) const PARTS: [Part; 2] = [
-    Part::new("redis-server", "redis-server", "a durable message of somebody else"),
-    Part::new("redis-cli", "redis-tools", "a durable message of somebody else"),
+    Part::new("redis-server", "redis-server", "another durable queue, to compare with"),
+    Part::new("redis-cli", "redis-tools", "another durable queue, to compare with"),
 ];
 
 /// The server, and a command that adds a message to it.

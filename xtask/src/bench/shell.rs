@@ -39,7 +39,7 @@ impl Shell {
         command
     }
 
-    /// What a killed listener leaves: a FIFO that nobody reads.
+    /// What a killed listener leaves: a FIFO without a reader.
     pub(super) fn abandon(&self) -> Result<(), Failure> {
         make_fifo(&self.folder.join("signal"))
     }

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 const WARM_UPS: usize = 5;
 
-/// Somebody who waits and prints a line when he is woken, and somebody who wakes him.
+/// A process that waits and prints a line when it is woken, and one that wakes it.
 struct Pair {
     name: &'static str,
     wait: Command,

@@ -57,7 +57,7 @@ impl HubStressResults {
     pub(super) fn check(&self) -> Result<(), Failure> {
         let popups = &self.popups;
         let problems = [
-            (self.unacknowledged, "not acknowledged though nobody killed them"),
+            (self.unacknowledged, "not acknowledged though though they were not killed"),
             (self.lost, "lost"),
             (self.turns_lost, "ends of turns lost"),
             (self.turns_doubled, "ends of turns told twice"),
@@ -70,7 +70,7 @@ impl HubStressResults {
             (popups.beside.known, "beside a popup of their surface that was known"),
             (popups.left.known, "popups left over that were known"),
             (popups.replaced_foreign, "popups in a stranger's place"),
-            (popups.never_sent, "popups of nobody"),
+            (popups.never_sent, "popups that were never sent"),
             (self.undecided, "races without exactly one winner"),
             (self.stranded, "left by a hub that ended"),
         ];
@@ -123,7 +123,10 @@ impl fmt::Display for HubStressResults {
             ("two of one surface, killed before the number was written", popups.beside.unknown),
             ("left over, the number known", popups.left.known),
             ("left over, killed before the number was written", popups.left.unknown),
-            ("in a stranger's place, or nobody's", popups.replaced_foreign + popups.never_sent),
+            (
+                "in the place of another surface's popup, or never sent",
+                popups.replaced_foreign + popups.never_sent,
+            ),
             ("races", self.races),
             ("races without one winner", self.undecided),
             ("endings", self.endings),

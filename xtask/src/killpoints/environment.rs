@@ -346,7 +346,7 @@ impl KillEnvironment {
 
     fn run<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<ProcessResult, Failure> {
         let mut command = self.environment.ringer(arguments);
-        // The agent whose hooks run here must not count as the listener: it would not hear of itself.
+        // The agent whose hooks run here must not count as the listener: it does not receive messages about itself.
         if self.operation.is_of_hooks() {
             command.env("RINGER_AGENT", READER);
         }
@@ -359,7 +359,7 @@ impl KillEnvironment {
             return Ok(());
         }
         let (status, complaints) = (ending.status(), self.environment.first_errors());
-        Err(Failure::complaints(format!("ringer failed and nobody had killed it: {status}\n{complaints}")))
+        Err(Failure::complaints(format!("ringer failed and it was not killed: {status}\n{complaints}")))
     }
 }
 

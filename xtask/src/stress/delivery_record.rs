@@ -50,7 +50,7 @@ struct MessageRecord {
 #[derive(Default, Clone, Copy)]
 struct Arrivals {
     times: u64,
-    /// Of them, from listeners that finished: one at most is right, whoever is killed.
+    /// Of them, from listeners that finished: one at most is right, whichever process is killed.
     finished: u64,
 }
 
@@ -59,7 +59,7 @@ struct Arrivals {
 pub(super) struct Faults {
     /// Lines that are no JSON, and messages that are not what was sent.
     pub(super) torn: u64,
-    /// Messages that nobody sent.
+    /// Messages that were never sent.
     pub(super) never_sent: u64,
     /// Two messages with one id, or one message with two.
     pub(super) clashes: u64,

@@ -27,7 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// What the tests of all crates share.
 const TESTS_ONLY: &str = "test-support";
 
-/// The program on top of the house, which may use everything.
+/// The program the top crate, which may depend on all, which may use everything.
 const TOP: &str = "cli";
 
 pub(super) fn check(file: &TextFile) -> Vec<Complaint> {

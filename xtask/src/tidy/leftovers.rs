@@ -11,7 +11,7 @@ const LEFTOVERS: &[&str] = &[
     concat!("X", "XX"),
 ];
 
-/// Comments and doctests count as well: a promise in a comment is the kind nobody keeps.
+/// Comments and doctests count as well: notes about unfinished work are not followed up.
 pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
     if !source::is_rust(&file.path) {
         return Vec::new();

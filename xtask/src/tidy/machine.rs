@@ -2,11 +2,11 @@ use super::complaint::Complaint;
 use super::listing::TextFile;
 use super::manifest::{self, Entry};
 
-/// Folders that exist on the machine of whoever wrote the line and nowhere else.
+/// Folders that exist on the machine of the author's machine only and nowhere else.
 const FOLDERS: &[Folder] = &[
     Folder { name: "work", needs_a_name: false },
     Folder { name: "root", needs_a_name: false },
-    // Prose may speak of the folder of homes; somebody's home is a machine's.
+    // Prose may speak of the folder of homes; a user's home directory is a machine's.
     Folder { name: "home", needs_a_name: true },
 ];
 
@@ -31,15 +31,16 @@ fn machine_paths(file: &TextFile) -> Vec<Complaint> {
     }
     let lines = (1..).zip(file.text.lines());
     let bad = lines.filter(|(_, line)| FOLDERS.iter().any(|folder| names(line, folder)));
-    bad.map(|(number, _)| Complaint::new(&file.path, number, "a path of somebody's machine")).collect()
+    bad.map(|(number, _)| Complaint::new(&file.path, number, "a path that exists on one machine only"))
+        .collect()
 }
 
 fn names(line: &str, folder: &Folder) -> bool {
     let needle = format!("/{}/", folder.name);
     line.match_indices(&needle).any(|(at, _)| {
         let next = line[at + needle.len()..].chars().next();
-        let names_somebody = next.is_some_and(|c| c.is_alphanumeric() || c == '_');
-        starts_a_path(&line[..at]) && (names_somebody || !folder.needs_a_name)
+        let names_a_user = next.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        starts_a_path(&line[..at]) && (names_a_user || !folder.needs_a_name)
     })
 }
 

@@ -10,7 +10,7 @@ use ringer_agents::hook::MAX_BLOCKS;
 use ringer_core::agent::AgentState;
 use ringer_core::message::Tag;
 use ringer_core::{Draft, Message, MessageId, Recipient, Scope, Sender};
-use ringer_journal::{CONFIRM_WITHIN, Claim, IdSource, LEASE};
+use ringer_journal::{CONFIRM_WITHIN, IdSource, InboxUpdate, LEASE};
 use serde_json::{Value, json};
 
 use crate::hook::{AGENT, Closed, NOWHERE, SESSION, TestEnvironment, agent, block, entered, recorded};
@@ -172,7 +172,7 @@ fn die_half_way(environment: &TestEnvironment, milliseconds_ago: i64) {
     let stamp = IdSource::now();
     let stamp = IdSource { unix_ms: stamp.unix_ms - milliseconds_ago, ..stamp };
     let all = |pending: &[Message]| ids(pending);
-    let claim = Claim { call_id: Some("t0"), choose: Some(&all), ..Claim::default() };
+    let claim = InboxUpdate { call_id: Some("t0"), choose: Some(&all), ..InboxUpdate::default() };
     assert!(environment.journal().claim_for(&agent(), &claim, &stamp).unwrap().is_some());
 }
 

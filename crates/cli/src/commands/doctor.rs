@@ -1,6 +1,7 @@
 //! `ringer doctor`.
 
 mod agents;
+mod channels;
 mod hub;
 mod hub_view;
 mod programs;
@@ -8,7 +9,6 @@ mod row;
 mod send;
 mod settings;
 mod terminal;
-mod ways;
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line, print_text};
 use crate::probe::detect_and_ask;
 
-/// How long a look may take. Longer than the hub and the journal are waited for by everybody, so that what they say
-/// themselves is told.
+/// How long a check may take. Longer than the timeouts of the hub and of the journal, so that their own error is
+/// reported.
 const LOOK: Duration = Duration::from_secs(8);
-/// How long a test may take that goes all the way; see [`send::PATIENCE`], and some time to end a program.
+/// How long a test may take that goes all the way; see [`send::SEND_TIMEOUT`], and some time to end a program.
 const SEND: Duration = Duration::from_secs(15);
 
 /// Check your setup and suggest fixes
@@ -50,9 +50,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    // Before anything is printed: the terminal answers as if somebody typed.
+    // Before anything is printed: the terminal answers as keyboard input.
     detect_and_ask();
-    // All begin at once and are told in order, so the slowest alone decides how long it takes.
+    // All begin at once and are printed in order, so the slowest alone decides how long it takes.
     let checks = begin(arguments.send);
     let mut rows = Vec::new();
     for check in checks {
@@ -99,7 +99,7 @@ fn begin(send: bool) -> Vec<Check> {
     }
     let (rows, config) = (settings.rows, settings.config);
     checks.push(Check::begin("config", LOOK, move || rows));
-    checks.extend(ways::begin(&config, send, patience));
+    checks.extend(channels::begin(&config, send, patience));
     checks.extend(programs::begin(settings.programs, send, patience));
     checks.push(Check::begin("agents", LOOK, agents::rows));
     checks.push(Check::begin("repository", LOOK, repository));

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use ringer_journal::{DeadLetter, Home, HubStore, HubTransaction, IdSource};
+use ringer_journal::{DeadLetter, Home, HubChanges, HubStore, IdSource};
 use serde_json::{Value, json};
 use test_support::{DEADLINE, make_program};
 
@@ -149,7 +149,7 @@ fn dead_letters_are_shown_newest_first() {
             why: format!("phone: given up {number}\u{1b}"),
             unix_ms: stamp.unix_ms,
         };
-        let settlement = HubTransaction { dead_letters: vec![letter], ..HubTransaction::default() };
+        let settlement = HubChanges { dead_letters: vec![letter], ..HubChanges::default() };
         hub_store.commit(&settlement).expect("it is written");
     }
     let rows = doctor(&environment, "", &[], 0);

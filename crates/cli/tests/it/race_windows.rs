@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -318,10 +319,15 @@ fn waits_its_turn(environment: &TestEnvironment) -> Background {
 #[test]
 fn r13_the_reader_of_a_waiting_listener_has_gone() {
     let environment = TestEnvironment::new();
-    let mut child =
-        environment.ringer(&["listen"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let stdout = writer.try_clone().unwrap();
+    let mut child = environment.ringer(&["listen"]).stdout(stdout).stderr(Stdio::null()).spawn().unwrap();
     environment.wait_until_asleep(child.id());
-    drop(child.stdout.take());
+    drop(reader);
+    // Another test that is starting a process at this moment has a copy of the reader until that process runs.
+    let mut fds = [PollFd::new(&writer, PollFlags::empty())];
+    assert_eq!(poll(&mut fds, Some(&Timespec { tv_sec: 30, tv_nsec: 0 })), Ok(1), "no reader is left");
+    drop(writer);
     environment.notify("hello");
     assert_eq!(child.wait().unwrap().code(), Some(74));
     assert_eq!(environment.texts(), ["hello"], "it comes again");

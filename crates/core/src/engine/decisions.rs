@@ -8,7 +8,7 @@ use crate::attention::Cause;
 use crate::engine::{Order, Ticket};
 use crate::message::Place;
 use crate::policy::{
-    AgentContext, Effects, Envelope, EnvelopeContext, EnvelopeText, HookChain, HookChainStep, PlaceFocus,
+    AgentContext, Effects, HookChain, HookChainStep, HookInput, HookInputContext, HookInputText, PlaceFocus,
     Subject,
 };
 use crate::time::Now;
@@ -27,13 +27,13 @@ impl Engine {
         };
         let (effects, why) = self.rules.decide(now, &subject);
         arrival.item.steps.extend(why);
-        let mut envelope = self.envelope(&arrival);
-        envelope.effects = effects;
+        let mut hook_input = self.hook_input(&arrival);
+        hook_input.effects = effects;
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         // The rules turned everything off, so no hook is run for it.
         let hooks = if effects == Effects::NONE { Arc::default() } else { Arc::clone(&arrival.item.hooks) };
-        let (chain, next) = HookChain::begin(hooks, scope.as_str(), envelope, &self.active_hooks);
+        let (chain, next) = HookChain::begin(hooks, scope.as_str(), hook_input, &self.active_hooks);
         self.continue_hooks(now, ticket, RunningChain { arrival, chain }, next, orders);
     }
 
@@ -46,11 +46,11 @@ impl Engine {
         orders: &mut Vec<Order>,
     ) {
         match next {
-            HookChainStep::Run { hook, envelope } => {
-                orders.push(Order::RunHook { ticket, hook, envelope: Box::new(envelope) });
+            HookChainStep::Run { hook, hook_input } => {
+                orders.push(Order::RunHook { ticket, hook, hook_input: Box::new(hook_input) });
                 self.hook_chains.insert(ticket, running);
             }
-            HookChainStep::Decided { envelope, steps, failures } => {
+            HookChainStep::Decided { hook_input, steps, failures } => {
                 running.arrival.item.steps.extend(steps);
                 for (hook, why) in failures {
                     if self.failures.is_due(now.mono, &hook) {
@@ -60,7 +60,7 @@ impl Engine {
                     }
                 }
                 if self.fence.admits(&running.arrival.place, running.arrival.generation) {
-                    self.record(now, running.arrival, &envelope, orders);
+                    self.record(now, running.arrival, &hook_input, orders);
                 } else {
                     let id = running.arrival.item.incoming.message.id;
                     orders.push(Order::AddTrailStep { id, cause: Cause::Cleared });
@@ -69,22 +69,22 @@ impl Engine {
         }
     }
 
-    fn envelope(&self, arrival: &Arrival<Candidate>) -> Envelope {
+    fn hook_input(&self, arrival: &Arrival<Candidate>) -> HookInput {
         let incoming = &arrival.item.incoming;
         let draft = &incoming.message.draft;
         let focus = self.focus_on(&arrival.place);
-        let text = EnvelopeText {
+        let text = HookInputText {
             workspace_id: arrival.place.workspace.to_string(),
             surface_id: arrival.place.surface.as_ref().map(ToString::to_string),
             title: draft.title.clone().unwrap_or_default(),
             subtitle: draft.subtitle.clone().unwrap_or_default(),
             body: draft.body.clone(),
         };
-        let context = EnvelopeContext {
+        let context = HookInputContext {
             cwd: draft.origin.cwd.clone(),
             app_focused: focus.app,
             focused_panel: focus.is_in_view(),
-            ..EnvelopeContext::default()
+            ..HookInputContext::default()
         };
         let agent = AgentContext {
             kind: Some(kind_of(draft.tag).as_str().to_owned()),
@@ -92,7 +92,7 @@ impl Engine {
             pending: incoming.pending,
             is_subagent: incoming.is_subagent,
         };
-        Envelope::new(text, context, agent)
+        HookInput::new(text, context, agent)
     }
 
     pub(super) fn focus_on(&self, place: &Place) -> PlaceFocus {

@@ -6,7 +6,7 @@ use crate::agent::Signal;
 use crate::attention::{Badge, Cause, Record};
 use crate::engine::Caller;
 use crate::message::{Agent, Kind, Message, MessageId, Place, QuestionId, SurfaceId, WorkspaceId};
-use crate::policy::{DeliveryChannel, Envelope, HookAnswer, HookIdentity};
+use crate::policy::{DeliveryChannel, HookAnswer, HookIdentity, HookInput};
 use crate::toast::{Observation, Toast};
 
 /// Identifies one notification while its hooks run.
@@ -162,7 +162,7 @@ pub enum Order {
         /// Which program. The caller must not run another one in its place.
         hook: HookIdentity,
         /// What it reads.
-        envelope: Box<Envelope>,
+        hook_input: Box<HookInput>,
     },
     /// Save a notification.
     SaveRecord {

@@ -5,7 +5,7 @@ use crate::arrival::Arrival;
 use crate::attention::{Cause, Record};
 use crate::engine::{Delivery, Order};
 use crate::message::{Kind, MessageId};
-use crate::policy::{DeliveryChannel, Envelope, plan_delivery};
+use crate::policy::{DeliveryChannel, HookInput, plan_delivery};
 use crate::time::Now;
 use crate::toast::{Priority, Toast};
 
@@ -22,13 +22,13 @@ impl Engine {
         &mut self,
         now: Now,
         arrival: Arrival<Candidate>,
-        envelope: &Envelope,
+        hook_input: &HookInput,
         orders: &mut Vec<Order>,
     ) {
         let Arrival { place, item: Candidate { incoming, replaces, steps, .. }, .. } = arrival;
         let message = incoming.message;
         let mut plan = plan_delivery(
-            envelope.effects,
+            hook_input.effects,
             self.focus_on(&place),
             self.preferences.popup,
             self.preferences.reorder,
@@ -37,7 +37,7 @@ impl Engine {
             plan.fallback_groups.clear();
             plan.why.push(Cause::TooOld);
         }
-        let text = &envelope.notification;
+        let text = &hook_input.notification;
         let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         let kind = kind_of(message.draft.tag);
         let mut record =
@@ -58,7 +58,7 @@ impl Engine {
             channels: plan.fallback_groups.clone(),
             listed: plan.record,
             unread: plan.unread,
-            effects: envelope.effects.names().into_iter().map(str::to_owned).collect(),
+            effects: hook_input.effects.names().into_iter().map(str::to_owned).collect(),
         };
         for step in steps.into_iter().chain(plan.why).chain([decided]) {
             record.trail.add(now.wall_ms, step);

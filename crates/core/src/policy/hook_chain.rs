@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::attention::Cause;
-use crate::policy::{ActiveHooks, Effects, Envelope, Hook, HookIdentity, HookPatch, OnFailure};
+use crate::policy::{ActiveHooks, Effects, Hook, HookIdentity, HookInput, HookPatch, OnFailure};
 
 /// How often a toast about one failing hook is shown. A hook fails with every notification, and one toast per five minutes
 /// is enough to see that it still does.
@@ -33,12 +33,12 @@ pub(crate) enum HookChainStep {
         /// Which program.
         hook: HookIdentity,
         /// What it reads.
-        envelope: Envelope,
+        hook_input: HookInput,
     },
     /// All hooks have run.
     Decided {
         /// The notification and its switches after all hooks.
-        envelope: Envelope,
+        hook_input: HookInput,
         /// What each hook did, for the trail.
         steps: Vec<Cause>,
         /// Hooks that failed or are not trusted, with the reason.
@@ -53,7 +53,7 @@ pub(crate) struct HookChain {
     hooks: Arc<[Hook]>,
     scope: String,
     at: usize,
-    envelope: Envelope,
+    hook_input: HookInput,
     steps: Vec<Cause>,
     failures: Vec<(String, String)>,
 }
@@ -63,11 +63,11 @@ impl HookChain {
     pub(crate) fn begin(
         hooks: Arc<[Hook]>,
         scope: &str,
-        envelope: Envelope,
+        hook_input: HookInput,
         active: &ActiveHooks,
     ) -> (Self, HookChainStep) {
         let scope = scope.to_owned();
-        let mut chain = Self { hooks, scope, at: 0, envelope, steps: Vec::new(), failures: Vec::new() };
+        let mut chain = Self { hooks, scope, at: 0, hook_input, steps: Vec::new(), failures: Vec::new() };
         let next = chain.next(active);
         (chain, next)
     }
@@ -90,12 +90,12 @@ impl HookChain {
     }
 
     fn patch(&mut self, hook: &Hook, patch: HookPatch) {
-        let before = self.envelope.clone();
+        let before = self.hook_input.clone();
         let stop = patch.stop;
-        self.envelope.apply(patch);
+        self.hook_input.apply(patch);
         let hook = hook.identity.id.clone();
-        let effects = self.envelope.effects.names().into_iter().map(str::to_owned).collect();
-        self.steps.push(Cause::HookRan { hook: hook.clone(), changed: self.envelope != before, effects });
+        let effects = self.hook_input.effects.names().into_iter().map(str::to_owned).collect();
+        self.steps.push(Cause::HookRan { hook: hook.clone(), changed: self.hook_input != before, effects });
         if stop {
             self.steps.push(Cause::HookStopped { hook });
             self.at = self.hooks.len();
@@ -109,7 +109,7 @@ impl HookChain {
         self.failures.push((hook.identity.id.clone(), why));
         if hook.on_failure == OnFailure::Suppress {
             self.steps.push(Cause::HookSuppressed { hook: hook.identity.id.clone() });
-            self.envelope.effects = Effects::NONE;
+            self.hook_input.effects = Effects::NONE;
             self.at = self.hooks.len();
         }
     }
@@ -125,15 +125,15 @@ impl HookChain {
             } else if let Some(why) = active.refusal_reason(hook) {
                 self.steps.push(Cause::HookNotRun { hook: id.clone(), why });
             } else {
-                let mut envelope = self.envelope.clone();
-                envelope.context.hook_id = Some(id.clone());
-                envelope.context.config_path.clone_from(&hook.config_path);
-                return HookChainStep::Run { hook: hook.identity.clone(), envelope };
+                let mut hook_input = self.hook_input.clone();
+                hook_input.context.hook_id = Some(id.clone());
+                hook_input.context.config_path.clone_from(&hook.config_path);
+                return HookChainStep::Run { hook: hook.identity.clone(), hook_input };
             }
             self.at += 1;
         }
         HookChainStep::Decided {
-            envelope: self.envelope.clone(),
+            hook_input: self.hook_input.clone(),
             steps: std::mem::take(&mut self.steps),
             failures: std::mem::take(&mut self.failures),
         }
@@ -163,7 +163,7 @@ impl FailureNotices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{AgentContext, EnvelopeContext, EnvelopeText};
+    use crate::policy::{AgentContext, HookInputContext, HookInputText};
 
     fn hook(id: &str) -> Hook {
         let identity = HookIdentity { id: id.to_owned(), digest: format!("digest of {id}"), revision: 1 };
@@ -181,11 +181,11 @@ mod tests {
     }
 
     /// Runs a chain with these answers. Returns what was decided and which hooks ran.
-    fn run(hooks: Vec<Hook>, answers: Vec<HookAnswer>) -> (Envelope, Vec<(String, String)>, Vec<String>) {
-        let text = EnvelopeText { body: "b".into(), ..EnvelopeText::default() };
-        let envelope = Envelope::new(text, EnvelopeContext::default(), AgentContext::default());
+    fn run(hooks: Vec<Hook>, answers: Vec<HookAnswer>) -> (HookInput, Vec<(String, String)>, Vec<String>) {
+        let text = HookInputText { body: "b".into(), ..HookInputText::default() };
+        let hook_input = HookInput::new(text, HookInputContext::default(), AgentContext::default());
         let active = active(&hooks);
-        let (mut chain, mut next) = HookChain::begin(hooks.into(), "here", envelope, &active);
+        let (mut chain, mut next) = HookChain::begin(hooks.into(), "here", hook_input, &active);
         let (mut answers, mut ran) = (answers.into_iter(), Vec::new());
         loop {
             match next {
@@ -193,24 +193,24 @@ mod tests {
                     ran.push(hook.id);
                     next = chain.answered(answers.next().unwrap(), &active);
                 }
-                HookChainStep::Decided { envelope, failures, .. } => return (envelope, failures, ran),
+                HookChainStep::Decided { hook_input, failures, .. } => return (hook_input, failures, ran),
             }
         }
     }
 
     #[test]
     fn each_hook_reads_what_the_one_before_it_left() {
-        let text = EnvelopeText { body: "b".into(), ..EnvelopeText::default() };
-        let envelope = Envelope::new(text, EnvelopeContext::default(), AgentContext::default());
+        let text = HookInputText { body: "b".into(), ..HookInputText::default() };
+        let hook_input = HookInput::new(text, HookInputContext::default(), AgentContext::default());
         let hooks = [hook("a"), hook("b")];
         let active = active(&hooks);
-        let (mut chain, _) = HookChain::begin(hooks.into(), "here", envelope, &active);
+        let (mut chain, _) = HookChain::begin(hooks.into(), "here", hook_input, &active);
         let answer = patch(r#"{"notification":{"body":"new"}}"#);
-        let HookChainStep::Run { envelope, .. } = chain.answered(answer, &active) else {
+        let HookChainStep::Run { hook_input, .. } = chain.answered(answer, &active) else {
             panic!("the second comes next");
         };
         assert_eq!(
-            (envelope.notification.body.as_str(), envelope.context.hook_id.as_deref()),
+            (hook_input.notification.body.as_str(), hook_input.context.hook_id.as_deref()),
             ("new", Some("b"))
         );
     }
@@ -218,8 +218,8 @@ mod tests {
     #[test]
     fn stop_ends_the_chain() {
         let answers = vec![patch(r#"{"stop":true,"effects":{"sound":false}}"#)];
-        let (envelope, _, ran) = run(vec![hook("a"), hook("b")], answers);
-        assert_eq!((envelope.effects.sound, ran), (false, vec!["a".to_owned()]));
+        let (hook_input, _, ran) = run(vec![hook("a"), hook("b")], answers);
+        assert_eq!((hook_input.effects.sound, ran), (false, vec!["a".to_owned()]));
     }
 
     #[test]
@@ -229,8 +229,8 @@ mod tests {
             HookAnswer::Failed("exit code 1".into()),
             patch(r#"{"effects":{"desktop":false}}"#),
         ];
-        let (envelope, failures, ran) = run(vec![hook("a"), hook("b"), hook("c")], answers);
-        assert!(!envelope.effects.sound && !envelope.effects.desktop && envelope.effects.record);
+        let (hook_input, failures, ran) = run(vec![hook("a"), hook("b"), hook("c")], answers);
+        assert!(!hook_input.effects.sound && !hook_input.effects.desktop && hook_input.effects.record);
         assert_eq!(failures, [("b".into(), "exit code 1".into())]);
         assert_eq!(ran, ["a", "b", "c"]);
     }
@@ -238,16 +238,16 @@ mod tests {
     #[test]
     fn one_may_fail_closed() {
         let fails_closed = Hook { on_failure: OnFailure::Suppress, ..hook("a") };
-        let (envelope, _, ran) =
+        let (hook_input, _, ran) =
             run(vec![fails_closed, hook("b")], vec![HookAnswer::Failed("timeout".into())]);
-        assert_eq!((envelope.effects, ran), (Effects::NONE, vec!["a".to_owned()]));
+        assert_eq!((hook_input.effects, ran), (Effects::NONE, vec!["a".to_owned()]));
     }
 
     #[test]
     fn an_untrusted_hook_is_skipped_and_reported() {
         let untrusted = Hook { trusted: false, ..hook("a") };
-        let (envelope, failures, ran) = run(vec![untrusted, hook("b")], vec![patch("{}")]);
-        assert_eq!((envelope.effects, ran), (Effects::default(), vec!["b".to_owned()]));
+        let (hook_input, failures, ran) = run(vec![untrusted, hook("b")], vec![patch("{}")]);
+        assert_eq!((hook_input.effects, ran), (Effects::default(), vec!["b".to_owned()]));
         assert!(failures[0].1.contains("ringer trust"));
     }
 
@@ -261,21 +261,21 @@ mod tests {
 
     #[test]
     fn a_hook_that_the_settings_withdrew_is_not_run_and_the_notification_kept() {
-        let text = EnvelopeText { body: "b".into(), ..EnvelopeText::default() };
-        let envelope = Envelope::new(text, EnvelopeContext::default(), AgentContext::default());
+        let text = HookInputText { body: "b".into(), ..HookInputText::default() };
+        let hook_input = HookInput::new(text, HookInputContext::default(), AgentContext::default());
         let fails_closed = Hook { on_failure: OnFailure::Suppress, ..hook("b") };
         let hooks = [hook("a"), fails_closed.clone(), hook("c")];
-        let (mut chain, next) = HookChain::begin(hooks.clone().into(), "here", envelope, &active(&hooks));
+        let (mut chain, next) = HookChain::begin(hooks.clone().into(), "here", hook_input, &active(&hooks));
         assert!(matches!(next, HookChainStep::Run { hook, .. } if hook.id == "a"));
         let now = active(&[hook("a"), hook("c")]);
         let HookChainStep::Run { hook, .. } = chain.answered(patch("{}"), &now) else {
             panic!("the third comes next")
         };
         assert_eq!(hook.id, "c");
-        let HookChainStep::Decided { envelope, steps, .. } = chain.answered(patch("{}"), &now) else {
+        let HookChainStep::Decided { hook_input, steps, .. } = chain.answered(patch("{}"), &now) else {
             panic!("all ran")
         };
-        assert_eq!(envelope.effects, Effects::default(), "its failing closed holds for what it was asked");
+        assert_eq!(hook_input.effects, Effects::default(), "its failing closed holds for what it was asked");
         assert!(
             steps.iter().any(|step| matches!(step, Cause::HookNotRun { hook, .. } if hook == "b")),
             "{steps:?}"

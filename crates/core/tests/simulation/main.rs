@@ -315,9 +315,9 @@ impl Simulation {
     fn execute_orders(&mut self, orders: Vec<Order>) {
         for order in orders {
             match order {
-                Order::RunHook { ticket, hook, envelope } => {
+                Order::RunHook { ticket, hook, hook_input } => {
                     assert!(!self.running.contains(&ticket), "a ticket is given once");
-                    self.files.check_order(ticket, &hook, &envelope);
+                    self.files.check_order(ticket, &hook, &hook_input);
                     self.running.push(ticket);
                 }
                 Order::SaveRecord { record, is_new } => {

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ringer_core::engine::Ticket;
-use ringer_core::policy::{Envelope, Hook, HookIdentity, OnFailure};
+use ringer_core::policy::{Hook, HookIdentity, HookInput, OnFailure};
 use ringer_core::{Preferences, Scope};
 
 use test_support::Random;
@@ -128,11 +128,11 @@ impl HookFiles {
 
     /// A hook was ordered. The program that runs is the one that was ordered, it was trusted when its notification arrived,
     /// and the present settings still allow it.
-    pub(crate) fn check_order(&mut self, ticket: Ticket, hook: &HookIdentity, envelope: &Envelope) {
+    pub(crate) fn check_order(&mut self, ticket: Ticket, hook: &HookIdentity, hook_input: &HookInput) {
         let revision = self.revisions.get(&hook.revision).expect("its programs are kept");
         let program = revision.programs.get(hook).expect("it was trusted in its revision");
         assert_eq!(*program, hook.digest, "another program would run");
-        let context = &envelope.context;
+        let context = &hook_input.context;
         let file = context.config_path.as_deref().expect("a file names it");
         assert_eq!(context.hook_id.as_deref(), Some(hook.id.as_str()));
         assert!(hook.digest.ends_with(file), "{hook:?} is told it stands in {file}");

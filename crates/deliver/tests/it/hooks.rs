@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringer_core::policy::{AgentContext, Envelope, EnvelopeContext, EnvelopeText, HookAnswer, HookPatch};
+use ringer_core::policy::{AgentContext, HookAnswer, HookInput, HookInputContext, HookInputText, HookPatch};
 use ringer_deliver::HookProgram;
 use test_support::{DEADLINE, in_time};
 
@@ -16,29 +16,29 @@ fn hook(script: &str) -> HookProgram {
     }
 }
 
-fn envelope(body: &str) -> Envelope {
-    let text = EnvelopeText {
+fn hook_input(body: &str) -> HookInput {
+    let text = HookInputText {
         workspace_id: "w".to_owned(),
         surface_id: Some("s".to_owned()),
         title: "$(touch /tmp/never) \"quoted\"".to_owned(),
         subtitle: "sub".to_owned(),
         body: body.to_owned(),
     };
-    Envelope::new(text, EnvelopeContext::default(), AgentContext::default())
+    HookInput::new(text, HookInputContext::default(), AgentContext::default())
 }
 
-/// What the envelope reads after the hook had its say.
-async fn patched(script: &str, body: &str) -> Envelope {
-    let mut envelope = envelope(body);
-    match in_time("an answer", hook(script).run(&envelope)).await {
-        HookAnswer::Patched(patch) => envelope.apply(patch),
+/// What hooks read after the hook has answered.
+async fn patched(script: &str, body: &str) -> HookInput {
+    let mut hook_input = hook_input(body);
+    match in_time("an answer", hook(script).run(&hook_input)).await {
+        HookAnswer::Patched(patch) => hook_input.apply(patch),
         HookAnswer::Failed(why) => panic!("{why}"),
     }
-    envelope
+    hook_input
 }
 
 async fn failure(hook: HookProgram) -> String {
-    match in_time("an answer", hook.run(&envelope("b"))).await {
+    match in_time("an answer", hook.run(&hook_input("b"))).await {
         HookAnswer::Failed(why) => why,
         HookAnswer::Patched(patch) => panic!("{patch:?}"),
     }
@@ -55,14 +55,14 @@ async fn a_hook_reads_both_ways_and_changes_what_it_names() {
 
     let echo = r#"test "$(cat)" = "$RINGER_NOTIFICATION_POLICY_JSON" && test "$CMUX_NOTIFICATION_BODY" = "b
 c" && echo '{"stop":true}'"#;
-    let answer = in_time("an answer", hook(echo).run(&envelope("b\nc"))).await;
+    let answer = in_time("an answer", hook(echo).run(&hook_input("b\nc"))).await;
     assert!(matches!(answer, HookAnswer::Patched(patch) if patch.stop));
 }
 
 #[tokio::test]
 async fn saying_nothing_changes_nothing() {
     for script in ["true", "echo", "printf ' \\n\\t'"] {
-        let answer = in_time("an answer", hook(script).run(&envelope("b"))).await;
+        let answer = in_time("an answer", hook(script).run(&hook_input("b"))).await;
         assert_eq!(answer, HookAnswer::Patched(HookPatch::default()), "{script}");
     }
 }
@@ -70,7 +70,7 @@ async fn saying_nothing_changes_nothing() {
 #[tokio::test]
 async fn a_large_notification_arrives_whole_on_stdin_and_cut_in_the_environment() {
     let body = format!("{}\0", "é".repeat(300 * 1024));
-    let expected = serde_json::to_vec(&envelope(&body)).expect("JSON").len();
+    let expected = serde_json::to_vec(&hook_input(&body)).expect("JSON").len();
     let script = r#"printf '{"notification":{"title":"%s","subtitle":"%s","body":"%s"}}' \
         "$(wc -c | tr -d ' ')" "$(printf %s "$RINGER_NOTIFICATION_BODY" | wc -c | tr -d ' ')" \
         "${RINGER_NOTIFICATION_POLICY_JSON-absent}""#;

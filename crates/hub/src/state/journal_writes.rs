@@ -9,7 +9,7 @@ use ringer_journal::Error;
 use super::HubState;
 use super::handlers::mark_draft;
 use super::ingest::RETRY_AFTER;
-use super::journal_backlog::JournalWrite;
+use super::journal_write_queue::JournalWrite;
 
 impl HubState {
     /// Appends a message to the journal. The hub reads it there, like every reader.
@@ -34,7 +34,7 @@ impl HubState {
 
     /// Tries what waits, in its order. What cannot be written yet waits on.
     pub(super) fn retry_journal_writes(&mut self, now: Now) {
-        for write in self.journal_backlog.take() {
+        for write in self.journal_write_queue.take() {
             if let Err(error) = self.write_to_journal(now, write) {
                 self.log(format!("cannot write into the journal: {error}"));
             }
@@ -43,18 +43,14 @@ impl HubState {
 
     /// Writes, or keeps it until the write lock is free. Behind something that waits everything waits, so the order is kept.
     fn write_to_journal(&mut self, now: Now, write: JournalWrite) -> Result<(), Error> {
-        let written = if self.journal_backlog.is_empty() {
+        let written = if self.journal_write_queue.is_empty() {
             self.try_to_write(now, &write)
         } else {
             Err(Error::Busy { waited: std::time::Duration::ZERO })
         };
         match written {
             Err(error @ Error::Busy { .. }) => {
-                if self.journal_backlog.add(write, now.mono + RETRY_AFTER) {
-                    Ok(())
-                } else {
-                    Err(error)
-                }
+                if self.journal_write_queue.add(write, now.mono + RETRY_AFTER) { Ok(()) } else { Err(error) }
             }
             written => written,
         }

@@ -27,9 +27,9 @@ impl HubState {
 
     pub(super) fn execute_order(&mut self, now: Now, order: Order) {
         match order {
-            Order::RunHook { ticket, hook, envelope } => {
+            Order::RunHook { ticket, hook, hook_input } => {
                 let program = self.settings.hook_program(&hook);
-                self.execute(Job::Hook { ticket, program, envelope });
+                self.execute(Job::Hook { ticket, program, hook_input });
             }
             Order::SaveRecord { record, is_new } => self.save_record(now, *record, is_new),
             Order::DeleteRecord(id) => {

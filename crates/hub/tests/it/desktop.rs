@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringer_core::message::MessageOrigin;
 use ringer_core::{Draft, Kind};
-use ringer_journal::HubTransaction;
+use ringer_journal::HubChanges;
 use serde_json::json;
 use test_support::{BlockingNotificationServer, ServerBehaviour, ServerCall, SessionBus, until};
 
@@ -99,7 +99,7 @@ fn what_a_hub_did_not_come_to_close_the_next_one_closes() {
     // As if it had been killed between writing this down and doing it.
     let mut record = hub.memory().notification(read.as_str()).expect("a hub store").expect("a notification");
     record.is_read = true;
-    let settlement = HubTransaction { records: vec![record], ..HubTransaction::default() };
+    let settlement = HubChanges { records: vec![record], ..HubChanges::default() };
     hub.memory().commit(&settlement).expect("settled");
     hub.begin();
     assert!(matches!(server.next_call(), ServerCall::Close(closed) if closed == number));

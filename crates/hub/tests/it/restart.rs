@@ -3,7 +3,7 @@
 use ringer_core::Event;
 use ringer_core::message::{Place, SurfaceId};
 use ringer_ipc::host::{FocusResult, Host, PlugIns, SurfaceInfo};
-use ringer_journal::{Home, HubTransaction, Journal, PendingDelivery};
+use ringer_journal::{Home, HubChanges, Journal, PendingDelivery};
 use serde_json::json;
 use test_support::until;
 
@@ -77,7 +77,7 @@ fn a_delivery_that_this_version_cannot_read_is_given_up_once() {
         delivery: delivery.into(),
     };
     let rows = vec![row("hologram", r#"{"way":"hologram"}"#), row("desktop", "")];
-    let settlement = HubTransaction { started: rows, ..HubTransaction::default() };
+    let settlement = HubChanges { started: rows, ..HubChanges::default() };
     hub.memory().commit(&settlement).expect("it is written");
     let given_up = |hub: &TestHub| {
         let log = std::fs::read_to_string(hub.home().path().join("hub.log")).expect("a log");

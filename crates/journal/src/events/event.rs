@@ -12,7 +12,7 @@ use crate::events::spool::Spool;
 use crate::ids::IdSource;
 use crate::journal::agent::apply::{EventTime, apply_signals, is_late};
 use crate::journal::agent::info::{AgentChange, AgentInfo, AgentUpdate};
-use crate::journal::inbox::{self, Choose, Claim};
+use crate::journal::inbox::{self, Choose, InboxUpdate};
 use crate::journal::lead;
 
 /// One event of an agent, as its hook reports it. Complete: another process can apply it later.
@@ -92,9 +92,13 @@ impl AgentEvent {
         AgentUpdate { agent: &self.agent, signals: &self.signals, mono, timeouts, notify: self.notify }
     }
 
-    pub(super) fn claim<'a>(&'a self, choose: Option<Choose<'a>>) -> Option<Claim<'a>> {
+    pub(super) fn claim<'a>(&'a self, choose: Option<Choose<'a>>) -> Option<InboxUpdate<'a>> {
         let confirms = self.confirms.as_ref()?;
-        Some(Claim { call_id: confirms.call_id.as_deref(), choose, confirmed_ids: &confirms.confirmed_ids })
+        Some(InboxUpdate {
+            call_id: confirms.call_id.as_deref(),
+            choose,
+            confirmed_ids: &confirms.confirmed_ids,
+        })
     }
 
     /// Applies it in a transaction. Gives the doorbells to wake once that is on disk.

@@ -13,9 +13,7 @@ use crate::db::repair_record::{REPAIR, quarantine_rows};
 use crate::db::schema::Schema;
 use crate::db::text::{optional_text, text};
 use crate::error::Error;
-use crate::hub_store::transaction::{
-    self, DeadLetter, HubTransaction, PendingDelivery, PlaceFlag, ShownPopup,
-};
+use crate::hub_store::transaction::{self, DeadLetter, HubChanges, PendingDelivery, PlaceFlag, ShownPopup};
 use crate::ids::IdSource;
 use crate::position::{CatchUp, Cursor, ReadPosition};
 
@@ -126,7 +124,7 @@ const TAKEN: &str = "CREATE TABLE taken (
 
 impl HubStore {
     /// Writes a batch of changes, all of them or none.
-    pub fn commit(&mut self, changes: &HubTransaction) -> Result<(), Error> {
+    pub fn commit(&mut self, changes: &HubChanges) -> Result<(), Error> {
         self.write(|transaction| transaction::apply(transaction, changes))
     }
 

@@ -58,7 +58,7 @@ const MAX_DEAD: i64 = 100;
 
 /// The changes to write.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct HubTransaction {
+pub struct HubChanges {
     /// The hub has read everything up to here.
     pub position: Option<ReadPosition>,
     /// Messages that were read and are not decided.
@@ -87,14 +87,14 @@ pub struct HubTransaction {
     pub flags_cleared: Vec<PlaceFlag>,
 }
 
-impl HubTransaction {
+impl HubChanges {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-pub(crate) fn apply(transaction: &Transaction<'_>, changes: &HubTransaction) -> rusqlite::Result<()> {
+pub(crate) fn apply(transaction: &Transaction<'_>, changes: &HubChanges) -> rusqlite::Result<()> {
     if let Some(ReadPosition { cursor, catch_up }) = &changes.position {
         let (newest, until) = catch_up.as_ref().map(|catch_up| (&catch_up.newest, catch_up.until)).unzip();
         transaction

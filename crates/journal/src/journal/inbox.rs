@@ -30,7 +30,7 @@ pub type Choose<'a> = &'a dyn Fn(&[Message]) -> Vec<MessageId>;
 
 /// What an event of an agent's turn does to its inbox: it confirms what was delivered before, and may claim more.
 #[derive(Default)]
-pub struct Claim<'a> {
+pub struct InboxUpdate<'a> {
     /// The tool call of this event. What was delivered with it is not confirmed by it.
     pub call_id: Option<&'a str>,
     /// Which of the pending ones enter now; `None` where nothing can.
@@ -43,16 +43,16 @@ pub struct Claim<'a> {
 /// nothing; that it shows the message does.
 pub const INTO_INBOX: &str = "inbox-";
 
-impl Claim<'_> {
+impl InboxUpdate<'_> {
     fn confirmed_ids_json(&self) -> String {
         // Plain data: it cannot fail to be written.
         serde_json::to_string(self.confirmed_ids).unwrap_or_default()
     }
 }
 
-impl fmt::Debug for Claim<'_> {
+impl fmt::Debug for InboxUpdate<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Claim").field("call_id", &self.call_id).finish_non_exhaustive()
+        formatter.debug_struct("InboxUpdate").field("call_id", &self.call_id).finish_non_exhaustive()
     }
 }
 
@@ -99,7 +99,7 @@ impl Journal {
     pub fn claim_for(
         &mut self,
         agent: &Agent,
-        claim: &Claim<'_>,
+        claim: &InboxUpdate<'_>,
         stamp: &IdSource,
     ) -> Result<Option<Claimed>, Error> {
         self.write(|transaction| self::claim(transaction, agent.as_str(), claim, stamp))
@@ -160,7 +160,7 @@ impl Journal {
 pub(crate) fn waits(
     connection: &Connection,
     agent: &str,
-    claim: Option<&Claim<'_>>,
+    claim: Option<&InboxUpdate<'_>>,
     stamp: &IdSource,
 ) -> rusqlite::Result<bool> {
     let Some(claim) = claim else { return Ok(false) };
@@ -183,7 +183,7 @@ pub(crate) fn waits(
 pub(crate) fn claim(
     transaction: &Transaction<'_>,
     agent: &str,
-    claim: &Claim<'_>,
+    claim: &InboxUpdate<'_>,
     stamp: &IdSource,
 ) -> rusqlite::Result<Option<Claimed>> {
     transaction

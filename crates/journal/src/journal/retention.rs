@@ -40,7 +40,7 @@ impl Default for RetentionLimits {
 
 /// What was forgotten.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PruneResult {
     /// Messages.
     pub messages: usize,
     /// Of them, how many went because there were too many, read or not.
@@ -65,7 +65,7 @@ const REPORTED: &str = "told of forgotten messages";
 
 /// The prunings so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Prunings {
+struct PruningHistory {
     /// How many there were.
     count: usize,
     /// The highest number at each of the last ones, oldest first.
@@ -78,7 +78,7 @@ struct Prunings {
     waited: u64,
 }
 
-impl Prunings {
+impl PruningHistory {
     fn read(connection: &Connection) -> rusqlite::Result<Option<Self>> {
         let known = agent_note::value(connection, PRUNINGS)?
             .and_then(|note| serde_json::from_str::<Self>(&note).ok());
@@ -107,7 +107,7 @@ impl Prunings {
 impl Journal {
     /// Prunes with the usual limits if it is time. Called by listeners and the hub, which have the time.
     pub fn prune_if_due(&mut self, uptime: &Uptime, stamp: &IdSource) -> Result<(), Error> {
-        let known = self.read(Prunings::read)?;
+        let known = self.read(PruningHistory::read)?;
         let passed = known.as_ref().map(|known| known.passed(uptime));
         let waited =
             known.as_ref().zip(passed).map(|(known, passed)| Duration::from_secs(known.waited) + passed);
@@ -117,7 +117,7 @@ impl Journal {
             || known.is_some_and(|known| known.boot != uptime.boot)
         {
             self.write(|transaction| {
-                let mut prunings = Prunings::read(transaction)?.unwrap_or_default();
+                let mut prunings = PruningHistory::read(transaction)?.unwrap_or_default();
                 prunings.look(uptime);
                 prunings.write(transaction)
             })?;
@@ -126,7 +126,7 @@ impl Journal {
     }
 
     /// Prunes now.
-    pub fn prune(&mut self, limits: RetentionLimits, stamp: &IdSource) -> Result<Pruned, Error> {
+    pub fn prune(&mut self, limits: RetentionLimits, stamp: &IdSource) -> Result<PruneResult, Error> {
         self.prune_at(limits, &Uptime::now(), stamp)
     }
 
@@ -135,9 +135,9 @@ impl Journal {
         limits: RetentionLimits,
         uptime: &Uptime,
         stamp: &IdSource,
-    ) -> Result<Pruned, Error> {
+    ) -> Result<PruneResult, Error> {
         let messages = self.write(|transaction| {
-            let mut prunings = Prunings::read(transaction)?.unwrap_or_default();
+            let mut prunings = PruningHistory::read(transaction)?.unwrap_or_default();
             prunings.look(uptime);
             prunings.waited = 0;
             prunings.count += 1;
@@ -157,7 +157,7 @@ impl Journal {
             Ok(messages)
         })?;
         let over_limit = self.forget_over_limit(limits, stamp)?;
-        Ok(Pruned { messages: messages + over_limit, over_limit })
+        Ok(PruneResult { messages: messages + over_limit, over_limit })
     }
 
     /// The oldest message that was left when others were removed last. What is older than that was removed because it was
@@ -262,7 +262,7 @@ fn forget_receipts(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 /// that it ends: it counts as gone from when it was last seen.
 fn forget_agents(
     transaction: &Transaction<'_>,
-    prunings: &Prunings,
+    prunings: &PruningHistory,
     limits: RetentionLimits,
 ) -> rusqlite::Result<()> {
     let count = i64::try_from(prunings.count).unwrap_or(i64::MAX);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ringer_core::agent::{AgentState, AgentTimeouts, Authority, BlockedOn, Signal, SignalContent};
 use ringer_core::message::{Agent, Tag};
 use ringer_core::{Draft, Kind, Message, Recipient};
-use ringer_journal::{AgentChange, AgentInfo, AgentUpdate, Claim, HubLock, Journal};
+use ringer_journal::{AgentChange, AgentInfo, AgentUpdate, HubLock, InboxUpdate, Journal};
 use rusqlite::Connection;
 
 use crate::home::{TestHome, append, at, draft, scope};
@@ -40,7 +40,7 @@ impl<'a> JournalAt<'a> {
         &mut self,
         of: &AgentInfo,
         signals: &[Signal],
-        claim: Option<&Claim<'_>>,
+        claim: Option<&InboxUpdate<'_>>,
         notify: bool,
     ) -> AgentChange {
         let mono = Duration::from_secs(self.seconds);
@@ -57,7 +57,7 @@ impl<'a> JournalAt<'a> {
         self.hook(of, AgentState::Working)
     }
 
-    fn alive(&mut self, of: &AgentInfo, claim: Option<&Claim<'_>>) -> AgentChange {
+    fn alive(&mut self, of: &AgentInfo, claim: Option<&InboxUpdate<'_>>) -> AgentChange {
         let alive =
             Signal { authority: Authority::Hook, content: SignalContent::Alive, text: None, pending: false };
         self.hear(of, &[alive], claim, true)
@@ -407,8 +407,8 @@ fn what_waits_for_an_agent_enters_its_turn_in_the_same_transaction() {
     let of = agent_info("a");
     JournalAt::at(&mut journal, 0).working(&of);
     let everything = |messages: &[Message]| messages.iter().map(|message| message.id.clone()).collect();
-    let takes = |call_id| Claim { call_id, choose: Some(&everything), ..Claim::default() };
-    let only_confirms = |call_id| Claim { call_id, ..Claim::default() };
+    let takes = |call_id| InboxUpdate { call_id, choose: Some(&everything), ..InboxUpdate::default() };
+    let only_confirms = |call_id| InboxUpdate { call_id, ..InboxUpdate::default() };
     // Others have something; it has not.
     append(&mut journal, "for the lead");
     let before = version(&watcher);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringer_core::agent::AgentTimeouts;
 use ringer_core::message::{Agent, QuestionId};
-use ringer_journal::{Damage, Error, HubStore, HubTransaction, IdSource, Journal, RetentionLimits};
+use ringer_journal::{Damage, Error, HubChanges, HubStore, IdSource, Journal, RetentionLimits};
 use rusqlite::Connection;
 
 use crate::home::{TestHome, append, bodies, draft, heard, lead, scope};
@@ -99,7 +99,7 @@ fn change(journal: &mut Journal, store: &mut HubStore) -> Result<(), Error> {
     journal.prune(RetentionLimits::default(), &IdSource::now())?;
     journal.tick_agents(Duration::from_hours(1), AgentTimeouts::default(), &IdSource::now())?;
     let oldest = IdSource::now().message_id();
-    store.commit(&HubTransaction { undecided: vec![oldest.clone()], ..HubTransaction::default() })?;
+    store.commit(&HubChanges { undecided: vec![oldest.clone()], ..HubChanges::default() })?;
     store.prune(&oldest)
 }
 

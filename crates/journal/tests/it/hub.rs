@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use ringer_journal::{
-    Age, Home, HubLock, HubStore, HubTransaction, Journal, Listener, OnParentExit, ReadPosition,
+    Age, Home, HubChanges, HubLock, HubStore, Journal, Listener, OnParentExit, ReadPosition,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -99,7 +99,7 @@ fn every_message_rings_the_hub_until_it_empties_its_bell() {
 
 fn take(store: &mut HubStore, journal: &mut Journal, seq: i64) {
     let taken = Some(ReadPosition { cursor: place(journal, seq), catch_up: None });
-    store.commit(&HubTransaction { position: taken, ..HubTransaction::default() }).expect("settled");
+    store.commit(&HubChanges { position: taken, ..HubChanges::default() }).expect("settled");
 }
 
 #[test]

@@ -4,8 +4,7 @@ use ringer_core::attention::{MAX_TRAIL_STEPS, Record, Trail, TrailStep};
 use ringer_core::message::{Place, WorkspaceId};
 use ringer_core::{Kind, MessageId};
 use ringer_journal::{
-    CatchUp, Cursor, DeadLetter, HubStore, HubTransaction, PendingDelivery, PlaceFlag, ReadPosition,
-    ShownPopup,
+    CatchUp, Cursor, DeadLetter, HubChanges, HubStore, PendingDelivery, PlaceFlag, ReadPosition, ShownPopup,
 };
 use rusqlite::params;
 
@@ -27,12 +26,12 @@ fn record(id: &MessageId, is_read: bool, steps: std::ops::Range<i64>) -> Record 
     record
 }
 
-fn settle(store: &mut HubStore, transaction: &HubTransaction) {
+fn settle(store: &mut HubStore, transaction: &HubChanges) {
     store.commit(transaction).expect("settled");
 }
 
 fn remember(store: &mut HubStore, records: Vec<Record>) {
-    settle(store, &HubTransaction { records, ..HubTransaction::default() });
+    settle(store, &HubChanges { records, ..HubChanges::default() });
 }
 
 fn outgoing(id: &MessageId, way: &str, delivery: &str) -> PendingDelivery {
@@ -58,8 +57,8 @@ fn taken(seq: i64) -> ReadPosition {
 }
 
 /// Everything at once, for two messages.
-fn everything(one: &MessageId, two: &MessageId) -> HubTransaction {
-    HubTransaction {
+fn everything(one: &MessageId, two: &MessageId) -> HubChanges {
+    HubChanges {
         position: Some(taken(2)),
         undecided: vec![one.clone()],
         decided: vec![two.clone()],
@@ -104,13 +103,13 @@ fn a_settlement_is_all_or_nothing() {
         let test = TestHome::new();
         let mut store = test.memory();
         let (one, two) = (id(1), id(2));
-        let before = HubTransaction {
+        let before = HubChanges {
             undecided: vec![two.clone()],
             records: vec![record(&two, false, 0..1)],
             started: vec![outgoing(&two, "sound", "{}")],
             shown: vec![popup("v", &two, 2)],
             flags_set: vec![flag("panel", "w")],
-            ..HubTransaction::default()
+            ..HubChanges::default()
         };
         settle(&mut store, &before);
         let written = rows(&test);
@@ -129,7 +128,7 @@ fn a_settlement_is_all_or_nothing() {
 
 #[test]
 fn an_empty_settlement_is_known_as_such() {
-    assert!(HubTransaction::default().is_empty());
+    assert!(HubChanges::default().is_empty());
     assert!(!everything(&id(1), &id(2)).is_empty());
 }
 
@@ -137,14 +136,14 @@ fn an_empty_settlement_is_known_as_such() {
 fn the_undecided_are_entered_once_and_struck_out_one_by_one() {
     let test = TestHome::new();
     let mut store = test.memory();
-    let undecided = |ids: &[u64]| HubTransaction {
+    let undecided = |ids: &[u64]| HubChanges {
         undecided: ids.iter().copied().map(id).collect(),
-        ..HubTransaction::default()
+        ..HubChanges::default()
     };
     settle(&mut store, &undecided(&[3, 1]));
     settle(&mut store, &undecided(&[1, 2]));
     assert_eq!(store.undecided().unwrap(), [id(1), id(2), id(3)]);
-    settle(&mut store, &HubTransaction { decided: vec![id(2), id(9)], ..HubTransaction::default() });
+    settle(&mut store, &HubChanges { decided: vec![id(2), id(9)], ..HubChanges::default() });
     assert_eq!(store.undecided().unwrap(), [id(1), id(3)]);
 }
 
@@ -207,7 +206,7 @@ fn steps_of_what_is_no_notification_follow_each_other_up_to_the_cap() {
         let other = TrailStep { unix_ms: 0, cause: "other".into() };
         let mut steps = vec![(id(1), step)];
         steps.extend((number == 0).then(|| (id(2), other)));
-        settle(&mut store, &HubTransaction { steps, ..HubTransaction::default() });
+        settle(&mut store, &HubChanges { steps, ..HubChanges::default() });
     }
     let trail = store.trail(id(1).as_str()).unwrap();
     let kept: Vec<i64> = trail.steps().map(|step| step.unix_ms).collect();
@@ -220,7 +219,7 @@ fn what_is_off_the_list_can_still_be_asked_about() {
     let test = TestHome::new();
     let mut store = test.memory();
     remember(&mut store, vec![record(&id(1), false, 0..2), record(&id(2), false, 0..1)]);
-    settle(&mut store, &HubTransaction { forgotten: vec![id(1)], ..HubTransaction::default() });
+    settle(&mut store, &HubChanges { forgotten: vec![id(1)], ..HubChanges::default() });
     assert_eq!(store.notification(id(1).as_str()).unwrap(), None);
     assert_eq!(store.trail(id(1).as_str()).unwrap().steps().len(), 2);
     assert!(store.notification(id(2).as_str()).unwrap().is_some());
@@ -261,14 +260,14 @@ fn a_delivery_is_under_way_until_that_way_is_settled_or_the_whole_is_withdrawn()
         outgoing(&id(2), "desktop", "d"),
         outgoing(&id(2), "sound", "t"),
     ];
-    settle(&mut store, &HubTransaction { started: all.to_vec(), ..HubTransaction::default() });
+    settle(&mut store, &HubChanges { started: all.to_vec(), ..HubChanges::default() });
     let again = outgoing(&id(1), "desktop", "new");
-    settle(&mut store, &HubTransaction { started: vec![again.clone()], ..HubTransaction::default() });
+    settle(&mut store, &HubChanges { started: vec![again.clone()], ..HubChanges::default() });
     assert_eq!(store.outbox().unwrap(), [again.clone(), all[1].clone(), all[2].clone(), all[3].clone()]);
     let settled = vec![(id(2), "sound".to_owned()), (id(3), "desktop".to_owned())];
-    settle(&mut store, &HubTransaction { finished: settled, ..HubTransaction::default() });
+    settle(&mut store, &HubChanges { finished: settled, ..HubChanges::default() });
     assert_eq!(store.outbox().unwrap(), [again, all[1].clone(), all[2].clone()]);
-    settle(&mut store, &HubTransaction { withdrawn: vec![id(1)], ..HubTransaction::default() });
+    settle(&mut store, &HubChanges { withdrawn: vec![id(1)], ..HubChanges::default() });
     assert_eq!(store.outbox().unwrap(), [all[2].clone()]);
 }
 
@@ -277,9 +276,9 @@ fn a_popup_takes_the_place_of_the_last_one_of_its_key_and_is_forgotten_when_with
     let test = TestHome::new();
     let mut store = test.memory();
     let shown = vec![popup("a", &id(1), 1), popup("b", &id(2), 2), popup("a", &id(3), 3)];
-    settle(&mut store, &HubTransaction { shown, ..HubTransaction::default() });
+    settle(&mut store, &HubChanges { shown, ..HubChanges::default() });
     assert_eq!(store.popups().unwrap(), [popup("b", &id(2), 2), popup("a", &id(3), 3)]);
-    settle(&mut store, &HubTransaction { withdrawn: vec![id(1), id(2)], ..HubTransaction::default() });
+    settle(&mut store, &HubChanges { withdrawn: vec![id(1), id(2)], ..HubChanges::default() });
     assert_eq!(store.popups().unwrap(), [popup("a", &id(3), 3)]);
 }
 
@@ -288,8 +287,8 @@ fn of_the_dead_letters_the_last_hundred_are_kept_newest_first() {
     let test = TestHome::new();
     let mut store = test.memory();
     let letters: Vec<DeadLetter> = (0..103).map(|number| dead(&id(1), number)).collect();
-    settle(&mut store, &HubTransaction { dead_letters: letters[..60].to_vec(), ..HubTransaction::default() });
-    settle(&mut store, &HubTransaction { dead_letters: letters[60..].to_vec(), ..HubTransaction::default() });
+    settle(&mut store, &HubChanges { dead_letters: letters[..60].to_vec(), ..HubChanges::default() });
+    settle(&mut store, &HubChanges { dead_letters: letters[60..].to_vec(), ..HubChanges::default() });
     let expect: Vec<DeadLetter> = letters[3..].iter().rev().cloned().collect();
     assert_eq!(store.dead_letters().unwrap(), expect);
 }

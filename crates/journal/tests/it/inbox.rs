@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringer_core::message::{Agent, Tag};
 use ringer_core::{Kind, Message, MessageId, Recipient, Scope, Sender};
-use ringer_journal::{CONFIRM_WITHIN, Choose, Claim, Claimed, INTO_INBOX, Journal, LEASE};
+use ringer_journal::{CONFIRM_WITHIN, Choose, Claimed, INTO_INBOX, InboxUpdate, Journal, LEASE};
 
 use crate::home::{TestHome, at, draft};
 
@@ -46,7 +46,9 @@ fn event(
     choose: Option<Choose<'_>>,
     now: i64,
 ) -> Option<Claimed> {
-    journal.claim_for(&agent("a"), &Claim { call_id, choose, ..Claim::default() }, &at(now)).expect("claimed")
+    journal
+        .claim_for(&agent("a"), &InboxUpdate { call_id, choose, ..InboxUpdate::default() }, &at(now))
+        .expect("claimed")
 }
 
 fn texts(messages: &[Message]) -> Vec<&str> {
@@ -139,7 +141,7 @@ fn what_was_put_into_a_clients_inbox_is_confirmed_only_by_its_arrival() {
         "it goes on"
     );
     let arrived = [one.to_string()];
-    let prompt = Claim { call_id: Some("t2"), confirmed_ids: &arrived, ..Claim::default() };
+    let prompt = InboxUpdate { call_id: Some("t2"), confirmed_ids: &arrived, ..InboxUpdate::default() };
     journal.claim_for(&agent("a"), &prompt, &at(4)).unwrap();
     assert_eq!([state(&mut journal, &one), state(&mut journal, &two)], ["seen", "delivered"]);
     assert_eq!(pending(&mut journal, 3 + ms(CONFIRM_WITHIN)), ["two"], "what never arrived comes again");
@@ -204,7 +206,7 @@ fn everybody_has_an_inbox_of_his_own() {
     assert_eq!(pending(&mut journal, 0), ["mine"]);
     let claimed = event(&mut journal, None, Some(&everything), 0).expect("one waits");
     assert_eq!(texts(&claimed.messages), ["mine"]);
-    let theirs = Claim { choose: Some(&everything), ..Claim::default() };
+    let theirs = InboxUpdate { choose: Some(&everything), ..InboxUpdate::default() };
     let theirs = journal.claim_for(&agent("b"), &theirs, &at(0)).unwrap().expect("one waits");
     journal.mark_delivered(&agent("b"), &theirs, 1).unwrap();
     event(&mut journal, Some("call-2"), None, 2);
@@ -239,7 +241,7 @@ fn a_budget_that_takes_nothing_claims_nothing() {
     assert_eq!(event(&mut journal, Some("call-2"), None, 0), None);
     assert_eq!(state(&mut journal, &id), "queued");
     let asked = |_: &[Message]| -> Vec<MessageId> { panic!("nothing waits, so nothing is chosen") };
-    let claim = Claim { choose: Some(&asked), ..Claim::default() };
+    let claim = InboxUpdate { choose: Some(&asked), ..InboxUpdate::default() };
     assert_eq!(journal.claim_for(&agent("nobody"), &claim, &at(0)).unwrap(), None);
 }
 

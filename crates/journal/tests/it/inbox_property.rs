@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use ringer_core::message::Agent;
 use ringer_core::{Message, MessageId, Recipient};
-use ringer_journal::{CONFIRM_WITHIN, Claim, Claimed, Journal, LEASE};
+use ringer_journal::{CONFIRM_WITHIN, Claimed, InboxUpdate, Journal, LEASE};
 
 use crate::home::{TestHome, at, draft};
 
@@ -16,7 +16,7 @@ use crate::home::{TestHome, at, draft};
 enum Step {
     Send,
     /// A hook claims at most so many for a call.
-    Claim {
+    InboxUpdate {
         call: u8,
         most: usize,
     },
@@ -40,7 +40,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => Just(Step::Send),
-        3 => (0u8..6, 0usize..4).prop_map(|(call, most)| Step::Claim { call, most }),
+        3 => (0u8..6, 0usize..4).prop_map(|(call, most)| Step::InboxUpdate { call, most }),
         3 => (0usize..8).prop_map(|which| Step::Delivered { which }),
         1 => (0usize..8).prop_map(|which| Step::Released { which }),
         2 => (0u8..6).prop_map(|call| Step::Event { call }),
@@ -68,7 +68,7 @@ impl World<'_> {
                 draft.recipient = Recipient::Agent(self.agent.clone());
                 self.sent.push(self.journal.append(&draft, &at(self.now)).expect("appended"));
             }
-            Step::Claim { call, most } => {
+            Step::InboxUpdate { call, most } => {
                 let before = self.pending();
                 let choose = |messages: &[Message]| {
                     messages.iter().take(most).map(|message| message.id.clone()).collect()
@@ -107,7 +107,7 @@ impl World<'_> {
         choose: Option<ringer_journal::Choose<'_>>,
     ) -> Result<Option<Claimed>, TestCaseError> {
         let call = format!("c{call}");
-        let claim = Claim { call_id: Some(&call), choose, ..Claim::default() };
+        let claim = InboxUpdate { call_id: Some(&call), choose, ..InboxUpdate::default() };
         let claimed = self.journal.claim_for(&self.agent, &claim, &at(self.now)).expect("claimed");
         for (id, state) in self.states() {
             if state == "seen" {
@@ -146,7 +146,7 @@ impl World<'_> {
     fn drain(&mut self) -> Result<(), TestCaseError> {
         self.now += millis(LEASE + CONFIRM_WITHIN) + 1;
         self.claims.clear();
-        self.take(Step::Claim { call: 100, most: usize::MAX })?;
+        self.take(Step::InboxUpdate { call: 100, most: usize::MAX })?;
         self.take(Step::Delivered { which: 0 })?;
         self.take(Step::Event { call: 101 })?;
         prop_assert_eq!(self.seen.len(), self.sent.len(), "in the end all of it was read");

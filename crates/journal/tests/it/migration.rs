@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Barrier;
 use std::thread;
 
-use ringer_journal::{Cursor, Error, HubTransaction, Journal, ReadPosition};
+use ringer_journal::{Cursor, Error, HubChanges, Journal, ReadPosition};
 
 use crate::home::{MEMORY_TO_SCHEMA_1, TO_SCHEMA_3, TestHome, append, bodies, heard, lead, place, read_to};
 
@@ -47,10 +47,8 @@ fn the_place_in_a_memory_of_schema_1_is_kept_and_named() {
     }
     for (noted, expect) in [(2, 2), (30, 0)] {
         let cursor = Cursor { seq: noted, ..place(&mut journal, 0) };
-        let transaction = HubTransaction {
-            position: Some(ReadPosition { cursor, catch_up: None }),
-            ..HubTransaction::default()
-        };
+        let transaction =
+            HubChanges { position: Some(ReadPosition { cursor, catch_up: None }), ..HubChanges::default() };
         test.memory().commit(&transaction).unwrap();
         test.memory_connection().execute_batch(MEMORY_TO_SCHEMA_1).unwrap();
         let mut store = test.memory();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ringer_core::agent::{AgentState, AgentTimeouts};
 use ringer_core::message::Agent;
 use ringer_core::{Recipient, Scope, Sender};
-use ringer_journal::{AgentInfo, Consumer, Journal, Pruned, RetentionLimits, Uptime};
+use ringer_journal::{AgentInfo, Consumer, Journal, PruneResult, RetentionLimits, Uptime};
 
 use crate::agent::{JournalAt, agent_info};
 use crate::home::{TestHome, at, bodies, draft, draft_in, lead, read_to, scope};
@@ -168,7 +168,7 @@ fn over_the_limit_the_oldest_go_and_the_person_is_told() {
     read_to(&mut journal, &lead(), 0, 0);
     send(&mut journal, &Scope::global(), 0..7);
     assert_eq!(journal.forget_over_limit(limits(7), &at(1)).unwrap(), 0);
-    assert_eq!(journal.prune(limits(4), &at(2)).unwrap(), Pruned { messages: 3, over_limit: 3 });
+    assert_eq!(journal.prune(limits(4), &at(2)).unwrap(), PruneResult { messages: 3, over_limit: 3 });
     let first = told(&mut journal);
     assert!(first.len() == 1 && first[0].contains("3 oldest messages"), "{first:?}");
     send(&mut journal, &Scope::global(), 7..30);

@@ -35,7 +35,7 @@ fn row(client: Client, heard: Option<&(String, i64)>) -> Row {
     let called = heard.map(|(_, unix_ms)| format!("last event {}", Clock::local().short(*unix_ms)));
     match looked_at(client) {
         Ok(Look::Elsewhere) => Row::warn(part, "hooks are missing or call another ringer binary").fix(setup),
-        // Somebody wants it otherwise, and nothing is broken by that.
+        // The user chose another setting; nothing is broken, and nothing is broken by that.
         Ok(Look::Taken(what)) => Row::warn(part, what).fix(TAKEN),
         Ok(Look::SetUp { notes, obstacle: Some(Obstacle { kind, note }) }) => {
             let called = called.map(|called| format!("; {called}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One line of the doctor's report, and the patience with which it is waited for.
+//! One line of the doctor's report, and its timeout.
 
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -69,7 +69,7 @@ impl Row {
     }
 }
 
-/// A part that is being looked at, on a thread of its own: whatever it hangs at, it hangs alone.
+/// A part that is being looked at, on a thread of its own: on its own thread, so that a hang does not block other checks.
 pub(super) struct Check {
     part: String,
     rows: Receiver<Vec<Row>>,
@@ -85,7 +85,7 @@ impl Check {
         look: impl FnOnce() -> Vec<Row> + Send + 'static,
     ) -> Self {
         let (sender, rows) = mpsc::sync_channel(1);
-        // A thread that outlives its patience ends with the process. One that cannot start drops its sender.
+        // A thread that exceeds its timeout ends with the process. One that cannot start drops its sender.
         let _ = thread::Builder::new().spawn(move || {
             let _ = sender.send(look());
         });

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ringer_config::HookEntry;
 use ringer_core::message::WorkspaceId;
-use ringer_core::policy::{AgentContext, Envelope, EnvelopeContext, EnvelopeText, HookAnswer};
+use ringer_core::policy::{AgentContext, HookAnswer, HookInput, HookInputContext, HookInputText};
 use ringer_core::{Kind, Sender};
 use ringer_deliver::{Desktop, Error, HookProgram, Note, PersonCommand, Popup, Webhook};
 use ringer_hub::delivery_setup::hook_program;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::row::Row;
 
 /// How long one may take, whatever the settings give it.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What is sent.
 pub(super) fn note() -> Note {
@@ -42,15 +42,15 @@ fn wait<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
 /// Shows a popup. Gives what to say of it.
 pub(super) fn desktop(bus: Option<String>) -> Result<String, Error> {
     wait(async {
-        let (desktop, _events) = Desktop::new(bus, Vec::new(), PATIENCE / 2);
+        let (desktop, _events) = Desktop::new(bus, Vec::new(), SEND_TIMEOUT / 2);
         let shown = desktop.show(Popup::of(&note())).await?;
         Ok(format!("showed popup {}", shown.number))
     })
 }
 
-/// Who would show a popup, without one.
+/// The program that would show a popup; shows none.
 pub(super) fn describe_desktop(bus: &str) -> Result<String, Error> {
-    wait(Desktop::describe(bus, PATIENCE / 2))
+    wait(Desktop::describe(bus, SEND_TIMEOUT / 2))
 }
 
 /// Plays it.
@@ -62,19 +62,19 @@ pub(super) fn sound(wanted: &ringer_config::SoundSetting) -> Result<(), Error> {
 
 /// Runs the person's command.
 pub(super) fn command(command: PersonCommand) -> Result<(), Error> {
-    let command = PersonCommand { timeout: PATIENCE, ..command };
+    let command = PersonCommand { timeout: SEND_TIMEOUT, ..command };
     wait(async { command.run(&note()).await })
 }
 
 /// Makes one attempt at a webhook, whatever kinds it wants.
 pub(super) fn webhook(webhook: Webhook) -> Result<(), Error> {
-    let webhook = Webhook { timeout: PATIENCE, ..webhook };
+    let webhook = Webhook { timeout: SEND_TIMEOUT, ..webhook };
     wait(async { webhook.send(&note()).await })
 }
 
 /// Asks a hook about a sample, and tells what it would change.
 pub(super) fn hook(part: String, entry: &HookEntry) -> Row {
-    let program = HookProgram { timeout: entry.timeout.min(PATIENCE), ..hook_program(entry) };
+    let program = HookProgram { timeout: entry.timeout.min(SEND_TIMEOUT), ..hook_program(entry) };
     let sample = sample(entry);
     let began = Instant::now();
     let answer = wait(async { Ok(program.run(&sample).await) });
@@ -88,9 +88,9 @@ pub(super) fn hook(part: String, entry: &HookEntry) -> Row {
         Ok(HookAnswer::Failed(why)) => why,
         Err(error) => error.to_string(),
     };
-    if entry.timeout > PATIENCE && began.elapsed() >= PATIENCE {
+    if entry.timeout > SEND_TIMEOUT && began.elapsed() >= SEND_TIMEOUT {
         let what = format!(
-            "took longer than the {PATIENCE:?} it is given here; its own time is {:?}",
+            "took longer than the {SEND_TIMEOUT:?} it is given here; its own time is {:?}",
             entry.timeout
         );
         return Row::warn(part, what);
@@ -99,27 +99,27 @@ pub(super) fn hook(part: String, entry: &HookEntry) -> Row {
         .fix(format!("run {:?} by hand, or set enabled = false", entry.command))
 }
 
-fn sample(entry: &HookEntry) -> Envelope {
-    let text = EnvelopeText {
+fn sample(entry: &HookEntry) -> HookInput {
+    let text = HookInputText {
         workspace_id: "doctor".to_owned(),
         title: "Claude Code".to_owned(),
         subtitle: "ringer doctor".to_owned(),
         body: "Claude is waiting for your input".to_owned(),
-        ..EnvelopeText::default()
+        ..HookInputText::default()
     };
-    let context = EnvelopeContext {
+    let context = HookInputContext {
         cwd: std::env::current_dir().ok().map(|path| path.to_string_lossy().into_owned()),
         config_path: Some(entry.source.path.to_string_lossy().into_owned()),
         hook_id: Some(entry.id.clone()),
-        ..EnvelopeContext::default()
+        ..HookInputContext::default()
     };
     let agent = AgentContext { kind: Some(Kind::Waiting.as_str().to_owned()), ..AgentContext::default() };
-    Envelope::new(text, context, agent)
+    HookInput::new(text, context, agent)
 }
 
 /// What a hook changed, in words: `set title = "x", desktop = false`.
-fn changes(before: &Envelope, after: &Envelope, stops: bool) -> String {
-    let value = |envelope: &Envelope| serde_json::to_value(envelope).unwrap_or_default();
+fn changes(before: &HookInput, after: &HookInput, stops: bool) -> String {
+    let value = |hook_input: &HookInput| serde_json::to_value(hook_input).unwrap_or_default();
     let (before, after) = (value(before), value(after));
     let parts = ["notification", "effects"].into_iter().filter_map(|part| {
         let old = before[part].clone();

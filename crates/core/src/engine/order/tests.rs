@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::*;
 use crate::agent::{Authority, BlockedOn, SignalContent};
 use crate::message::{Draft, Mark, MessageOrigin, Recipient, Scope, Sender, Tag};
-use crate::policy::{AgentContext, EnvelopeContext, EnvelopeText, HookPatch};
+use crate::policy::{AgentContext, HookInputContext, HookInputText, HookPatch};
 use crate::toast::{Colour, Priority, ToastSpan};
 
 /// A delivery is saved, and a newer hub resumes it.
@@ -164,8 +164,8 @@ fn an_event_that_is_saved_can_be_read_back() {
 
 #[test]
 fn an_order_that_is_saved_can_be_read_back() {
-    let envelope =
-        Envelope::new(EnvelopeText::default(), EnvelopeContext::default(), AgentContext::default());
+    let hook_input =
+        HookInput::new(HookInputText::default(), HookInputContext::default(), AgentContext::default());
     let hook = HookIdentity { id: "h".to_owned(), digest: "d".to_owned(), revision: 3 };
     let message = message(Tag::Notice(Kind::Question), Recipient::Default);
     let mut record = Record::of(&message).unwrap();
@@ -192,7 +192,7 @@ fn an_order_that_is_saved_can_be_read_back() {
         .map(|signal| Order::ApplySignal { surface: surface(), agent: Some(agent()), signal })
         .collect();
     orders.extend([
-        Order::RunHook { ticket: Ticket(7), hook, envelope: Box::new(envelope) },
+        Order::RunHook { ticket: Ticket(7), hook, hook_input: Box::new(hook_input) },
         Order::SaveRecord { record: Box::new(record), is_new: true },
         Order::DeleteRecord(id()),
         Order::AddTrailStep { id: id(), cause: "dropped".into() },

@@ -10,12 +10,12 @@ use ringer_core::attention::{Cause, Record, TrailStep, UnreadReason};
 use ringer_core::engine::Delivery;
 use ringer_core::message::Place;
 use ringer_core::policy::DeliveryChannel;
-use ringer_journal::{DeadLetter, HubTransaction, PendingDelivery, PlaceFlag, ReadPosition, ShownPopup};
+use ringer_journal::{DeadLetter, HubChanges, PendingDelivery, PlaceFlag, ReadPosition, ShownPopup};
 
 /// What is to be written next, and what the hub's store has already.
 #[derive(Debug, Default)]
 pub(in crate::state) struct PendingWrites {
-    next: HubTransaction,
+    next: HubChanges,
     /// Where a record stands in `next`, so that only its last form is written.
     records: HashMap<MessageId, usize>,
     /// Undecided, according to the store.
@@ -164,7 +164,7 @@ impl PendingWrites {
     }
 
     /// What is to be written.
-    pub(super) fn transaction(&self) -> &HubTransaction {
+    pub(super) fn transaction(&self) -> &HubChanges {
         &self.next
     }
 
@@ -178,7 +178,7 @@ impl PendingWrites {
         for flag in self.next.flags_cleared.drain(..) {
             self.flags.remove(&flag);
         }
-        self.next = HubTransaction::default();
+        self.next = HubChanges::default();
         self.records.clear();
         std::mem::take(&mut self.to_start)
     }

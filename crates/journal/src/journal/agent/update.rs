@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::db::text::text;
 use crate::error::Error;
 use crate::ids::IdSource;
-use crate::journal::inbox::{self, Claim};
+use crate::journal::inbox::{self, InboxUpdate};
 use crate::journal::schema::Journal;
 
 use super::apply::{apply_signals, row};
@@ -34,7 +34,7 @@ impl Journal {
     pub fn update_agent(
         &mut self,
         update: &AgentUpdate<'_>,
-        claim: Option<&Claim<'_>>,
+        claim: Option<&InboxUpdate<'_>>,
         stamp: &IdSource,
     ) -> Result<AgentChange, Error> {
         if self.read(|connection| nothing_changes(connection, update, claim, stamp))? {
@@ -157,7 +157,7 @@ impl Journal {
 pub(crate) fn nothing_changes(
     connection: &Connection,
     update: &AgentUpdate<'_>,
-    claim: Option<&Claim<'_>>,
+    claim: Option<&InboxUpdate<'_>>,
     stamp: &IdSource,
 ) -> rusqlite::Result<bool> {
     let Some(row) = row(connection, update)? else { return Ok(false) };

@@ -7,7 +7,7 @@ use ringer_core::agent::AgentTimeouts;
 use ringer_core::attention::TrailStep;
 use ringer_core::message::Agent;
 use ringer_core::{MessageId, Recipient, Scope};
-use ringer_journal::{Consumer, HubTransaction, Journal, ReadPosition, RetentionLimits};
+use ringer_journal::{Consumer, HubChanges, Journal, ReadPosition, RetentionLimits};
 use rusqlite::Connection;
 
 use super::{dead, flag, outgoing, popup, record, settle};
@@ -56,10 +56,7 @@ fn one_that_was_made_first_and_came_second_is_the_oldest() {
     assert_eq!(prune(&mut journal), 1);
     assert_eq!(journal.kept_from().unwrap(), Some(waited.clone()));
     let mut store = test.memory();
-    settle(
-        &mut store,
-        &HubTransaction { records: vec![record(&waited, true, 0..2)], ..HubTransaction::default() },
-    );
+    settle(&mut store, &HubChanges { records: vec![record(&waited, true, 0..2)], ..HubChanges::default() });
     store.prune(&journal.kept_from().unwrap().expect("two are there")).unwrap();
     assert!(store.notification(waited.as_str()).unwrap().is_some(), "the journal still has it");
 }
@@ -74,10 +71,10 @@ fn what_is_read_goes_with_its_message_and_what_is_unread_stays() {
     let [kept, kept_silent] =
         ["kept", "kept, silent"].map(|body| send(&mut journal, &Scope::global(), body, 20 * DAY));
     let step = |id: &MessageId| (id.clone(), TrailStep { unix_ms: 0, cause: "a step".into() });
-    let transaction = HubTransaction {
+    let transaction = HubChanges {
         records: vec![record(&read, true, 0..2), record(&unread, false, 0..2), record(&kept, true, 0..2)],
         steps: vec![step(&silent), step(&kept_silent)],
-        ..HubTransaction::default()
+        ..HubChanges::default()
     };
     let mut store = test.memory();
     settle(&mut store, &transaction);
@@ -107,7 +104,7 @@ pub(crate) fn fill(test: &TestHome, scope: &Scope, agent: &str) -> MessageId {
     let mut of = agent_info(agent);
     of.scope = scope.clone();
     JournalAt::at(&mut journal, 0).working(&of);
-    let transaction = HubTransaction {
+    let transaction = HubChanges {
         undecided: vec![id.clone()],
         records: vec![record(&id, false, 0..2)],
         started: vec![outgoing(&id, "desktop", "{}")],
@@ -115,7 +112,7 @@ pub(crate) fn fill(test: &TestHome, scope: &Scope, agent: &str) -> MessageId {
         dead_letters: vec![dead(&id, 1)],
         position: Some(ReadPosition { cursor: place(&mut journal, 1), catch_up: None }),
         flags_set: vec![flag("manual", scope.as_str())],
-        ..HubTransaction::default()
+        ..HubChanges::default()
     };
     settle(&mut test.memory(), &transaction);
     id
@@ -177,7 +174,7 @@ fn a_damaged_memory_is_set_aside_and_costs_what_was_on_the_bad_page() {
     ruin(test.memory_connection(), "popup");
     let mut store = test.memory();
     assert_eq!(store.popups().unwrap(), [], "that one was on the bad page");
-    settle(&mut store, &HubTransaction { shown: vec![popup("k", &id, 7)], ..HubTransaction::default() });
+    settle(&mut store, &HubChanges { shown: vec![popup("k", &id, 7)], ..HubChanges::default() });
     let repair = store.repair().expect("it was noticed");
     assert_eq!(repair.damaged_copy, test.home.path().join("hub.db.damaged-1"));
     assert_eq!(repair.rescued_rows, 1);

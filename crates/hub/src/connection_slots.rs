@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 /// The places. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Slots {
+pub(crate) struct ConnectionSlots {
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -22,21 +22,21 @@ struct Shared {
 
 /// The place of one connection, free again when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Slot {
-    slots: Slots,
+pub(crate) struct ConnectionSlot {
+    slots: ConnectionSlots,
     number: u64,
     /// Ends when the place is lost. `None` once it cannot be any more.
     lost: Option<oneshot::Receiver<()>>,
 }
 
-impl Slots {
+impl ConnectionSlots {
     pub(crate) fn new(most: usize) -> Self {
         let shared = Shared { most, taken: 0, next: 0, silent: BTreeMap::new() };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
     /// Takes a place, from the oldest silent one if there is no other. `None` if there is none of those either.
-    pub(crate) fn take(&self) -> Option<Slot> {
+    pub(crate) fn take(&self) -> Option<ConnectionSlot> {
         let mut shared = self.lock();
         if shared.taken >= shared.most {
             shared.silent.pop_first()?;
@@ -48,7 +48,7 @@ impl Slots {
         shared.next += 1;
         shared.silent.insert(number, sender);
         drop(shared);
-        Some(Slot { slots: self.clone(), number, lost: Some(lost) })
+        Some(ConnectionSlot { slots: self.clone(), number, lost: Some(lost) })
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -56,7 +56,7 @@ impl Slots {
     }
 }
 
-impl Slot {
+impl ConnectionSlot {
     /// Waits until the place is lost: for ever, once it was [kept](Self::keep). Can be cancelled.
     pub(crate) async fn lost(&mut self) {
         match &mut self.lost {
@@ -79,7 +79,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut shared = self.slots.lock();
         // A lost place is another connection's by now.
@@ -93,13 +93,13 @@ impl Drop for Slot {
 mod tests {
     use super::*;
 
-    fn has_lost(slot: &mut Slot) -> bool {
+    fn has_lost(slot: &mut ConnectionSlot) -> bool {
         slot.lost.as_mut().is_some_and(|lost| lost.try_recv() == Err(oneshot::error::TryRecvError::Closed))
     }
 
     #[test]
     fn the_oldest_silent_one_gives_way() {
-        let slots = Slots::new(3);
+        let slots = ConnectionSlots::new(3);
         let [mut first, mut second, mut third] = [(); 3].map(|()| slots.take().unwrap());
         assert!(first.keep() && first.keep());
         let mut fourth = slots.take().unwrap();
@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn however_many_come_so_many_are_there() {
-        let slots = Slots::new(4);
-        let mut all: Vec<Slot> = (0..2000).map(|_| slots.take().unwrap()).collect();
-        assert_eq!(all.iter_mut().map(Slot::keep).filter(|had| *had).count(), 4);
+        let slots = ConnectionSlots::new(4);
+        let mut all: Vec<ConnectionSlot> = (0..2000).map(|_| slots.take().unwrap()).collect();
+        assert_eq!(all.iter_mut().map(ConnectionSlot::keep).filter(|had| *had).count(), 4);
         assert_eq!(slots.lock().taken, 4);
         drop(all);
         assert_eq!(slots.lock().taken, 0);

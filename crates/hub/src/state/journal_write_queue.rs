@@ -21,12 +21,12 @@ pub(super) enum JournalWrite {
 
 /// Writes that wait, in their order.
 #[derive(Debug, Default)]
-pub(super) struct JournalBacklog {
+pub(super) struct JournalWriteQueue {
     waiting: VecDeque<JournalWrite>,
     retry_at: Option<Duration>,
 }
 
-impl JournalBacklog {
+impl JournalWriteQueue {
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -69,7 +69,7 @@ mod tests {
             id: MessageId::new(number, [0; 10]),
             unix_ms: 0,
         };
-        let mut backlog = JournalBacklog::default();
+        let mut backlog = JournalWriteQueue::default();
         let second = Duration::from_secs(1);
         for number in 0..MAX_WAITING as u64 {
             assert!(backlog.add(write(number), second * 2));

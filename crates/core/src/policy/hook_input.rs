@@ -85,13 +85,13 @@ impl Effects {
 
 /// What a hook reads on its standard input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Envelope {
+pub struct HookInput {
     /// The version of this shape.
     pub version: u32,
     /// The notification as it stands.
-    pub notification: EnvelopeText,
+    pub notification: HookInputText,
     /// Where and when.
-    pub context: EnvelopeContext,
+    pub context: HookInputContext,
     /// The agent behind it.
     pub agent: AgentContext,
     /// The switches as they stand.
@@ -101,7 +101,7 @@ pub struct Envelope {
 /// The text of a notification, and where it rings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EnvelopeText {
+pub struct HookInputText {
     /// The workspace.
     pub workspace_id: String,
     /// The surface, if one is known.
@@ -117,7 +117,7 @@ pub struct EnvelopeText {
 /// Where the notification comes from, and what has the focus.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EnvelopeContext {
+pub struct HookInputContext {
     /// The directory of the surface.
     pub cwd: Option<String>,
     /// The file that names the hook.
@@ -177,9 +177,9 @@ struct EffectsPatch {
     reorder_workspace: Option<bool>,
 }
 
-impl Envelope {
-    /// An envelope for a notification, with every switch on.
-    pub fn new(notification: EnvelopeText, context: EnvelopeContext, agent: AgentContext) -> Self {
+impl HookInput {
+    /// The input of hooks for a notification, with every switch on.
+    pub fn new(notification: HookInputText, context: HookInputContext, agent: AgentContext) -> Self {
         Self { version: 1, notification, context, agent, effects: Effects::default() }
     }
 
@@ -203,25 +203,25 @@ impl Envelope {
 mod tests {
     use super::*;
 
-    fn envelope() -> Envelope {
-        let text = EnvelopeText {
+    fn hook_input() -> HookInput {
+        let text = HookInputText {
             workspace_id: "w".into(),
             title: "t".into(),
             body: "b".into(),
-            ..EnvelopeText::default()
+            ..HookInputText::default()
         };
-        Envelope::new(text, EnvelopeContext::default(), AgentContext::default())
+        HookInput::new(text, HookInputContext::default(), AgentContext::default())
     }
 
-    fn patched(json: &str) -> Envelope {
-        let mut envelope = envelope();
-        envelope.apply(serde_json::from_str(json).unwrap());
-        envelope
+    fn patched(json: &str) -> HookInput {
+        let mut hook_input = hook_input();
+        hook_input.apply(serde_json::from_str(json).unwrap());
+        hook_input
     }
 
     #[test]
-    fn the_envelope_has_the_names_that_hooks_know() {
-        let json = serde_json::to_value(envelope()).unwrap();
+    fn the_input_has_the_names_that_hooks_know() {
+        let json = serde_json::to_value(hook_input()).unwrap();
         assert_eq!(json["version"], 1);
         for (part, names) in [
             ("notification", &["workspaceId", "surfaceId", "title", "subtitle", "body"][..]),
@@ -237,12 +237,12 @@ mod tests {
             expected.sort_unstable();
             assert_eq!(found, expected, "{part}");
         }
-        assert_eq!(envelope().effects.names().len(), 7, "all on to begin with");
+        assert_eq!(hook_input().effects.names().len(), 7, "all on to begin with");
     }
 
     #[test]
     fn a_patch_changes_only_what_it_names() {
-        assert_eq!(patched("{}"), envelope());
+        assert_eq!(patched("{}"), hook_input());
         let changed =
             patched(r#"{"notification":{"title":"new"},"effects":{"markUnread":false,"sound":false}}"#);
         assert_eq!((changed.notification.title.as_str(), changed.notification.body.as_str()), ("new", "b"));
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn ids_and_unknown_fields_are_ignored() {
         let json = r#"{"notification":{"workspaceId":"other","surfaceId":"x","later":1},"more":[],"effects":{"new":true}}"#;
-        assert_eq!(patched(json), envelope());
+        assert_eq!(patched(json), hook_input());
     }
 
     #[test]
