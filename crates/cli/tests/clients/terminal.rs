@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use test_support::until_within;
@@ -11,6 +12,9 @@ use crate::environment::DEADLINE;
 
 /// What is kept of what the client drew.
 const KEPT: usize = 4096;
+
+/// How often a key is pressed again. Codex takes keys that come within a few milliseconds of each other for pasted text.
+const PRESS_EVERY: Duration = Duration::from_millis(200);
 
 pub(crate) struct Terminal {
     child: Box<dyn Child + Send + Sync>,
@@ -54,8 +58,12 @@ impl Terminal {
     /// Presses keys that may be pressed more than once, until the client draws this text.
     #[track_caller]
     pub(crate) fn press_until_drawn(&mut self, keys: &str, text: &str) {
+        let mut pressed: Option<Instant> = None;
         until_within(DEADLINE, "the client draws it", || {
-            self.press(keys);
+            if pressed.is_none_or(|at| at.elapsed() >= PRESS_EVERY) {
+                self.press(keys);
+                pressed = Some(Instant::now());
+            }
             self.has_drawn(text)
         });
     }
