@@ -80,7 +80,7 @@ fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<V
         }
     }
     let wanted = |record: &Record| {
-        (!arguments.unread || !record.is_read) && scope.is_none_or(|scope| record.scope == scope.as_str())
+        (!arguments.unread || !record.is_read) && scope.is_none_or(|scope| *record.scope == *scope.as_str())
     };
     let rows = records.iter().rev().filter(|record| wanted(record)).take(arguments.limit);
     Ok(json!(rows.map(|record| view::notification(record, &clock)).collect::<Vec<_>>()))

@@ -1,5 +1,7 @@
 //! A notification as it is stored.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::attention::Trail;
@@ -24,14 +26,20 @@ pub struct Record {
     /// The text.
     pub body: String,
     /// Who sent it.
-    pub sender: String,
+    pub sender: Arc<str>,
     /// The repository it belongs to.
     #[serde(default)]
-    pub scope: String,
+    pub scope: Arc<str>,
     /// When, in milliseconds since 1970.
     pub unix_ms: i64,
     /// What it is about.
     pub kind: Kind,
+    /// What caused it, by the names that clients use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<Arc<str>>,
+    /// The key of its message. A newer message of the same sender and key replaces it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Arc<str>>,
     /// The question it asks, while that is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_question: Option<QuestionId>,
@@ -54,15 +62,22 @@ impl Record {
             return None;
         }
         let place = Place::own_workspace(draft.scope.as_str());
-        let record = Self::new(message.id.clone(), place, kind, draft.body.clone(), message.unix_ms);
-        Some(Self {
-            title: draft.title.clone(),
-            subtitle: draft.subtitle.clone(),
-            sender: draft.sender.to_string(),
-            scope: draft.scope.to_string(),
+        let record = Self::from_message(message, place, kind, draft.body.clone());
+        Some(Self { title: draft.title.clone(), subtitle: draft.subtitle.clone(), ..record })
+    }
+
+    /// An unread notification of a message at a place, with this text and no headings.
+    pub(crate) fn from_message(message: &Message, place: Place, kind: Kind, body: String) -> Self {
+        let draft = &message.draft;
+        let record = Self::new(message.id.clone(), place, kind, body, message.unix_ms);
+        Self {
+            sender: draft.sender.as_str().into(),
+            scope: draft.scope.as_str().into(),
+            category: draft.category.as_deref().map(Arc::from),
+            key: draft.key.as_deref().map(Arc::from),
             open_question: draft.question_id.clone().filter(|_| kind == Kind::Question),
             ..record
-        })
+        }
     }
 
     /// An unread notification with only a text.
@@ -74,10 +89,12 @@ impl Record {
             title: None,
             subtitle: None,
             body: body.into(),
-            sender: "system".to_owned(),
-            scope: String::new(),
+            sender: "system".into(),
+            scope: "".into(),
             unix_ms,
             kind,
+            category: None,
+            key: None,
             open_question: None,
             is_read: false,
             pane_flash: true,

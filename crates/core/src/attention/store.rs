@@ -5,16 +5,19 @@
 
 mod index;
 mod ordered;
+mod shared_text;
 
 use std::collections::HashMap;
 
 use crate::attention::{Cause, ReadReason, Record};
 use crate::message::{MessageId, Place, QuestionId, SurfaceId, WorkspaceId};
 use index::Index;
+use ordered::Slot;
+use shared_text::SharedTexts;
 
 #[derive(Debug, Clone)]
 struct Entry {
-    /// Boxed, so that the map's free places are small.
+    /// Boxed, so that free slots are small.
     record: Box<Record>,
     /// Its number in the order of arrival.
     arrival: u64,
@@ -49,9 +52,13 @@ pub struct Added {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct NotificationStore {
-    entries: HashMap<MessageId, Entry>,
+    /// A slot is empty once its record was removed, until the next one takes it.
+    slots: Vec<Option<Entry>>,
+    empty_slots: Vec<Slot>,
+    by_id: HashMap<MessageId, Slot>,
     by_question: HashMap<QuestionId, MessageId>,
     index: Index,
+    texts: SharedTexts,
     /// The last number that was given to an arrival or a change.
     last_number: u64,
 }
@@ -64,12 +71,12 @@ impl NotificationStore {
 
     /// How many notifications there are.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.by_id.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.by_id.is_empty()
     }
 
     /// How many notifications of a workspace are unread.
@@ -84,39 +91,39 @@ impl NotificationStore {
 
     /// The newest notification of a workspace.
     pub fn latest(&self, workspace: &WorkspaceId) -> Option<&Record> {
-        self.get(self.index.workspaces.get(workspace)?.all.ids().next_back()?)
+        self.at(self.index.workspaces.get(workspace)?.all.slots().next_back()?)
     }
 
     /// The oldest unread notification, which the jump command opens first.
     pub fn first_unread(&self) -> Option<&Record> {
-        self.get(self.index.unread.ids().next()?)
+        self.at(self.index.unread.slots().next()?)
     }
 
     /// A notification by its id.
     pub fn get(&self, id: &MessageId) -> Option<&Record> {
-        self.entries.get(id).map(|entry| &*entry.record)
+        self.at(*self.by_id.get(id)?)
     }
 
     /// All notifications, newest first.
     pub fn newest(&self) -> impl Iterator<Item = &Record> {
-        self.index.everything.ids().rev().filter_map(|id| self.get(id))
+        self.index.everything.slots().rev().filter_map(|slot| self.at(slot))
     }
 
     /// The unread ones; first the one that became unread last.
     pub fn newest_unread(&self) -> impl Iterator<Item = &Record> {
-        self.index.unread.ids().rev().filter_map(|id| self.get(id))
+        self.index.unread.slots().rev().filter_map(|slot| self.at(slot))
     }
 
     /// Those of a place, newest first.
     pub fn newest_of(&self, place: &Place) -> impl Iterator<Item = &Record> {
-        let ids = self.index.group(place).into_iter().flat_map(|group| group.all.ids().rev());
-        ids.filter_map(|id| self.get(id))
+        let slots = self.index.group(place).into_iter().flat_map(|group| group.all.slots().rev());
+        slots.filter_map(|slot| self.at(slot))
     }
 
     /// Those of a repository, newest first.
     pub fn newest_in(&self, scope: &str) -> impl Iterator<Item = &Record> {
-        let ids = self.index.scopes.get(scope).into_iter().flat_map(|scope| scope.ids().rev());
-        ids.filter_map(|id| self.get(id))
+        let slots = self.index.scopes.get(scope).into_iter().flat_map(|scope| scope.slots().rev());
+        slots.filter_map(|slot| self.at(slot))
     }
 
     /// The workspaces that have a notification.
@@ -132,7 +139,7 @@ impl NotificationStore {
     /// Adds a notification. On a surface it supersedes the unread one before it, so that the unread count does not depend on
     /// how many signals reported one event; an open question stays unread until it is answered.
     pub fn add(&mut self, record: Record, unix_ms: i64) -> Added {
-        if self.entries.contains_key(&record.id) {
+        if self.by_id.contains_key(&record.id) {
             return Added { is_new: false, superseded: Vec::new() };
         }
         let superseded = if record.is_read { Vec::new() } else { self.supersede(&record, unix_ms) };
@@ -140,46 +147,53 @@ impl NotificationStore {
     }
 
     /// Adds a saved notification, read or unread, and supersedes nothing. Returns whether it was added.
-    pub(crate) fn restore(&mut self, record: Record) -> bool {
-        if self.entries.contains_key(&record.id) {
+    pub(crate) fn restore(&mut self, mut record: Record) -> bool {
+        if self.by_id.contains_key(&record.id) {
             return false;
         }
+        let next_slot = || Slot::try_from(self.slots.len()).ok();
+        let Some(slot) = self.empty_slots.pop().or_else(next_slot) else { return false };
+        self.texts.share(&mut record);
+        let number = self.next_number();
+        self.index.add(&record, slot, number);
+        self.index.add_state(&record, slot, number);
+        self.by_id.insert(record.id.clone(), slot);
         if let Some(question) = &record.open_question {
             self.by_question.insert(question.clone(), record.id.clone());
         }
-        let number = self.next_number();
-        self.index.add(&record, number);
-        self.index.add_state(&record, number);
-        self.entries
-            .insert(record.id.clone(), Entry { record: Box::new(record), arrival: number, change: number });
+        let entry = Some(Entry { record: Box::new(record), arrival: number, change: number });
+        match self.slots.get_mut(slot as usize) {
+            Some(empty) => *empty = entry,
+            None => self.slots.push(entry),
+        }
         true
     }
 
     /// Marks everything at a place as read. Returns the ids that were unread.
     pub fn mark_read(&mut self, place: &Place, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
         let Some(group) = self.index.group(place) else { return Vec::new() };
-        let ids = group.unread.ids().chain(group.questions.ids()).cloned().collect();
+        let ids = self.ids(group.unread.slots().chain(group.questions.slots()));
         self.mark_these_read(ids, unix_ms, by)
     }
 
     /// Marks everything as read. Returns the ids that were unread.
     pub fn mark_all_read(&mut self, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
-        let ids = self.index.unread.ids().cloned().collect();
+        let ids = self.ids(self.index.unread.slots());
         self.mark_these_read(ids, unix_ms, by)
     }
 
     /// Marks one as read or unread. Returns whether that changed it.
     pub fn mark(&mut self, id: &MessageId, is_read: bool, unix_ms: i64, by: &ReadReason) -> bool {
         let number = self.next_number();
-        let Some(entry) = self.entries.get_mut(id).filter(|entry| entry.record.is_read != is_read) else {
-            return false;
-        };
+        let Some(&slot) = self.by_id.get(id) else { return false };
+        let entry = self.slots[slot as usize].as_mut().filter(|entry| entry.record.is_read != is_read);
+        let Some(entry) = entry else { return false };
         self.index.remove_state(&entry.record, entry.change);
         entry.change = number;
         entry.record.is_read = is_read;
         let cause = if is_read { Cause::MarkedRead { by: by.clone() } } else { Cause::MarkedUnread };
         entry.record.trail.add(unix_ms, cause);
-        self.index.add_state(&entry.record, number);
+        self.index.add_state(&entry.record, slot, number);
         true
     }
 
@@ -193,7 +207,7 @@ impl NotificationStore {
         let id = self.by_question.remove(question)?;
         let was_unread = self.mark(&id, true, unix_ms, by);
         // Only now: an unread question has an index of its own.
-        if let Some(entry) = self.entries.get_mut(&id) {
+        if let Some(entry) = self.entry_mut(&id) {
             entry.record.open_question = None;
         }
         was_unread.then_some(id)
@@ -201,19 +215,22 @@ impl NotificationStore {
 
     /// Removes one.
     pub fn remove(&mut self, id: &MessageId) -> Option<Record> {
-        let Entry { record, arrival, change } = self.entries.remove(id)?;
+        let slot = self.by_id.remove(id)?;
+        let Entry { record, arrival, change } = self.slots.get_mut(slot as usize)?.take()?;
+        self.empty_slots.push(slot);
         self.index.remove_state(&record, change);
         self.index.remove(&record, arrival);
         if let Some(question) = &record.open_question {
             self.by_question.remove(question);
         }
+        self.texts.release(&record);
         Some(*record)
     }
 
     /// Removes everything at a place.
     pub fn clear(&mut self, place: &Place) -> Vec<Record> {
         let Some(group) = self.index.group(place) else { return Vec::new() };
-        let ids: Vec<MessageId> = group.all.ids().cloned().collect();
+        let ids = self.ids(group.all.slots());
         ids.iter().filter_map(|id| self.remove(id)).collect()
     }
 
@@ -221,22 +238,34 @@ impl NotificationStore {
     /// removed.
     pub fn trim(&mut self, most: usize) -> usize {
         let too_many = self.len().saturating_sub(most);
-        let ids: Vec<MessageId> = self.index.read.ids().take(too_many).cloned().collect();
+        let ids = self.ids(self.index.read.slots().take(too_many));
         ids.iter().filter_map(|id| self.remove(id)).count()
     }
 
     /// Adds a step to a notification's trail.
     pub fn add_trail_step(&mut self, id: &MessageId, unix_ms: i64, cause: impl Into<Cause>) {
-        if let Some(entry) = self.entries.get_mut(id) {
+        if let Some(entry) = self.entry_mut(id) {
             entry.record.trail.add(unix_ms, cause);
         }
     }
 
     /// The first steps of a notification's trail are saved and need not be kept here.
     pub(crate) fn forget_trail_steps(&mut self, id: &MessageId, steps: usize) {
-        if let Some(entry) = self.entries.get_mut(id) {
+        if let Some(entry) = self.entry_mut(id) {
             entry.record.trail.forget_first(steps);
         }
+    }
+
+    fn at(&self, slot: Slot) -> Option<&Record> {
+        self.slots.get(slot as usize)?.as_ref().map(|entry| &*entry.record)
+    }
+
+    fn entry_mut(&mut self, id: &MessageId) -> Option<&mut Entry> {
+        self.slots.get_mut(*self.by_id.get(id)? as usize)?.as_mut()
+    }
+
+    fn ids(&self, slots: impl Iterator<Item = Slot>) -> Vec<MessageId> {
+        slots.filter_map(|slot| self.at(slot)).map(|record| record.id.clone()).collect()
     }
 
     fn next_number(&mut self) -> u64 {
@@ -253,7 +282,7 @@ impl NotificationStore {
         // What has no surface supersedes nothing.
         let surface = Some(&newer.place).filter(|place| place.surface.is_some());
         let Some(group) = surface.and_then(|place| self.index.group(place)) else { return Vec::new() };
-        let ids = group.unread.ids().cloned().collect();
+        let ids = self.ids(group.unread.slots());
         self.mark_these_read(ids, unix_ms, &ReadReason::Newer(newer.id.clone()))
     }
 }

@@ -4,7 +4,7 @@ use super::{Candidate, Engine, MAX_IN_FLIGHT, kind_of};
 use crate::arrival::Arrival;
 use crate::attention::{Cause, Record};
 use crate::engine::{Delivery, Order};
-use crate::message::{Kind, MessageId};
+use crate::message::MessageId;
 use crate::policy::{DeliveryChannel, HookInput, plan_delivery};
 use crate::time::Now;
 use crate::toast::{Priority, Toast};
@@ -40,13 +40,9 @@ impl Engine {
         let text = &hook_input.notification;
         let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         let kind = kind_of(message.draft.tag);
-        let mut record =
-            Record::new(message.id.clone(), place.clone(), kind, text.body.clone(), message.unix_ms);
+        let mut record = Record::from_message(&message, place.clone(), kind, text.body.clone());
         record.title = some(&text.title);
         record.subtitle = some(&text.subtitle);
-        record.sender = message.draft.sender.to_string();
-        record.scope = message.draft.scope.to_string();
-        record.open_question = message.draft.question_id.clone().filter(|_| kind == Kind::Question);
         record.is_read = !plan.unread;
         record.pane_flash = plan.flash;
         let enabled = |channel: &DeliveryChannel| !self.preferences.disabled_channels.contains(channel);

@@ -15,6 +15,19 @@ pub struct WorkspaceId(Arc<str>);
 #[serde(transparent)]
 pub struct SurfaceId(Arc<str>);
 
+/// The text of an id, which records of the same place share.
+impl From<Arc<str>> for WorkspaceId {
+    fn from(id: Arc<str>) -> Self {
+        Self(id)
+    }
+}
+
+impl From<Arc<str>> for SurfaceId {
+    fn from(id: Arc<str>) -> Self {
+        Self(id)
+    }
+}
+
 impl WorkspaceId {
     /// The workspace of that id.
     pub fn new(id: &str) -> Self {

@@ -144,7 +144,7 @@ impl HubState {
             let is = |wanted: &Option<String>, found: Option<&str>| {
                 wanted.as_deref().is_none_or(|wanted| Some(wanted) == found)
             };
-            is(&params.scope, Some(record.scope.as_str()))
+            is(&params.scope, Some(&*record.scope))
                 && is(&params.workspace_id, Some(record.place.workspace.as_str()))
                 && is(&params.surface_id, record.place.surface.as_ref().map(SurfaceId::as_str))
         };

@@ -1,8 +1,9 @@
 //! The indexes of the store: which records there are of a place, and which of them are unread, each in its order.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::ordered::Ordered;
+use super::ordered::{Ordered, Slot};
 use crate::attention::Record;
 use crate::message::{Place, WorkspaceId};
 
@@ -29,7 +30,7 @@ pub(super) struct Index {
     pub(super) workspaces: HashMap<WorkspaceId, Group>,
     pub(super) surfaces: HashMap<Place, Group>,
     /// Of each repository, by arrival.
-    pub(super) scopes: HashMap<String, Ordered>,
+    pub(super) scopes: HashMap<Arc<str>, Ordered>,
 }
 
 impl Index {
@@ -39,16 +40,13 @@ impl Index {
     }
 
     /// Enters a record that arrived, without its state.
-    pub(super) fn add(&mut self, record: &Record, arrival: u64) {
-        let (id, place) = (&record.id, &record.place);
-        self.everything.push(arrival, id.clone());
-        match self.scopes.get_mut(&record.scope) {
-            Some(scope) => scope.push(arrival, id.clone()),
-            None => self.scopes.entry(record.scope.clone()).or_default().push(arrival, id.clone()),
-        }
-        self.workspaces.entry(place.workspace.clone()).or_default().all.push(arrival, id.clone());
+    pub(super) fn add(&mut self, record: &Record, slot: Slot, arrival: u64) {
+        let place = &record.place;
+        self.everything.push(arrival, slot);
+        self.scopes.entry(Arc::clone(&record.scope)).or_default().push(arrival, slot);
+        self.workspaces.entry(place.workspace.clone()).or_default().all.push(arrival, slot);
         if place.surface.is_some() {
-            self.surfaces.entry(place.clone()).or_default().all.push(arrival, id.clone());
+            self.surfaces.entry(place.clone()).or_default().all.push(arrival, slot);
         }
     }
 
@@ -77,9 +75,9 @@ impl Index {
     }
 
     /// Enters whether a record is read.
-    pub(super) fn add_state(&mut self, record: &Record, change: u64) {
+    pub(super) fn add_state(&mut self, record: &Record, slot: Slot, change: u64) {
         self.each_of_state(record, |ordered| {
-            ordered.push(change, record.id.clone());
+            ordered.push(change, slot);
         });
     }
 
