@@ -10,4 +10,4 @@ pub(crate) use duplicate::{DUPLICATE_WINDOW, DuplicateVerdict, DuplicateWindow, 
 pub(crate) use fence::{Fence, Generation};
 pub(crate) use queue::{Arrival, ArrivalQueue, Displaced};
 pub use surfaces::Caller;
-pub(crate) use surfaces::SurfaceRegistry;
+pub(crate) use surfaces::{MAX_SURFACES, SurfaceRegistry};

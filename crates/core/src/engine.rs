@@ -291,7 +291,11 @@ impl Engine {
                     self.continue_hooks(now, ticket, running, next, orders);
                 }
             }
-            Event::Surface { surface, workspace, tty } => self.surfaces.register(surface, workspace, tty),
+            Event::Surface { surface, workspace, tty } => {
+                if let Some(forgotten) = self.surfaces.register(surface, workspace, tty) {
+                    self.terminal_signals.set_agent(&forgotten, None);
+                }
+            }
             Event::SurfaceGone(surface) => {
                 self.surfaces.remove(&surface);
                 self.terminal_signals.set_agent(&surface, None);

@@ -1,6 +1,6 @@
 //! Finds the surface that a message came from.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
@@ -21,12 +21,27 @@ pub struct Caller {
     pub prefer_tty: bool,
 }
 
+/// How many surfaces are known at once. At the limit the one that was registered first is forgotten. More than a person
+/// has; the limit bounds memory when programs make up ids.
+pub(crate) const MAX_SURFACES: usize = 4096;
+
 /// The surfaces that hosts have registered.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SurfaceRegistry {
-    places: HashMap<SurfaceId, WorkspaceId>,
+    surfaces: HashMap<SurfaceId, Registered>,
     ttys: HashMap<String, SurfaceId>,
+    /// How many surfaces each workspace has.
+    workspaces: HashMap<WorkspaceId, usize>,
+    by_number: BTreeMap<u64, SurfaceId>,
+    last_number: u64,
     selected: Option<WorkspaceId>,
+}
+
+#[derive(Debug, Clone)]
+struct Registered {
+    workspace: WorkspaceId,
+    tty: Option<String>,
+    number: u64,
 }
 
 /// The place of a message, and how it was found.
@@ -39,19 +54,48 @@ pub(crate) struct ResolvedPlace {
 }
 
 impl SurfaceRegistry {
-    /// Adds a surface, or moves it to another workspace.
-    pub(crate) fn register(&mut self, surface: SurfaceId, workspace: WorkspaceId, tty: Option<String>) {
-        self.ttys.retain(|_, own| *own != surface);
-        if let Some(tty) = tty {
-            self.ttys.insert(tty, surface.clone());
+    /// Adds a surface, or moves it to another workspace. Returns the one that is forgotten for it.
+    pub(crate) fn register(
+        &mut self,
+        surface: SurfaceId,
+        workspace: WorkspaceId,
+        tty: Option<String>,
+    ) -> Option<SurfaceId> {
+        // Most messages come from a surface that is known.
+        let same = |known: &Registered| known.workspace == workspace && known.tty == tty;
+        if self.surfaces.get(&surface).is_some_and(same) {
+            return None;
         }
-        self.places.insert(surface, workspace);
+        self.remove(&surface);
+        if let Some(tty) = &tty {
+            self.ttys.insert(tty.clone(), surface.clone());
+        }
+        *self.workspaces.entry(workspace.clone()).or_default() += 1;
+        self.last_number += 1;
+        self.by_number.insert(self.last_number, surface.clone());
+        self.surfaces.insert(surface, Registered { workspace, tty, number: self.last_number });
+        if self.surfaces.len() <= MAX_SURFACES {
+            return None;
+        }
+        let oldest = self.by_number.first_key_value().map(|(_, surface)| surface.clone())?;
+        self.remove(&oldest);
+        Some(oldest)
     }
 
     /// Removes a surface.
     pub(crate) fn remove(&mut self, surface: &SurfaceId) {
-        self.places.remove(surface);
-        self.ttys.retain(|_, own| own != surface);
+        let Some(Registered { workspace, tty, number }) = self.surfaces.remove(surface) else { return };
+        self.by_number.remove(&number);
+        // Another surface may have taken over its terminal.
+        if let Some(tty) = tty.filter(|tty| self.ttys.get(tty) == Some(surface)) {
+            self.ttys.remove(&tty);
+        }
+        if let Some(count) = self.workspaces.get_mut(&workspace) {
+            *count -= 1;
+            if *count == 0 {
+                self.workspaces.remove(&workspace);
+            }
+        }
     }
 
     /// The person selected a workspace.
@@ -61,7 +105,7 @@ impl SurfaceRegistry {
 
     /// The workspace of a live surface.
     pub(crate) fn workspace_of(&self, surface: &SurfaceId) -> Option<&WorkspaceId> {
-        self.places.get(surface)
+        self.surfaces.get(surface).map(|known| &known.workspace)
     }
 
     /// Finds the place of a caller: by its ids, by its terminal, or else the selected workspace.
@@ -77,19 +121,18 @@ impl SurfaceRegistry {
 
     /// A live surface's real workspace beats a stale workspace id.
     fn by_ids(&self, caller: &Caller) -> Option<ResolvedPlace> {
-        let live = caller.surface.as_ref().and_then(|surface| Some((surface, self.places.get(surface)?)));
+        let live = caller.surface.as_ref().and_then(|surface| Some((surface, self.workspace_of(surface)?)));
         if let Some((surface, workspace)) = live {
             let place = Place::surface(workspace.clone(), surface.clone());
             return Some(ResolvedPlace { place, how: PlaceReason::Surface });
         }
-        let known =
-            caller.workspace.as_ref().filter(|id| self.places.values().any(|workspace| workspace == *id))?;
+        let known = caller.workspace.as_ref().filter(|id| self.workspaces.contains_key(id))?;
         Some(ResolvedPlace { place: Place::workspace(known.clone()), how: PlaceReason::Workspace })
     }
 
     fn by_tty(&self, caller: &Caller) -> Option<ResolvedPlace> {
         let surface = self.ttys.get(caller.tty.as_ref()?)?;
-        let place = Place::surface(self.places.get(surface)?.clone(), surface.clone());
+        let place = Place::surface(self.workspace_of(surface)?.clone(), surface.clone());
         Some(ResolvedPlace { place, how: PlaceReason::Terminal })
     }
 }
@@ -143,6 +186,35 @@ mod tests {
     fn inside_tmux_the_tty_beats_inherited_ids() {
         check(&caller(Some("w1"), Some("s1"), Some("/dev/pts/2"), true), "w2", Some("s2"));
         check(&caller(Some("w1"), Some("s1"), Some("/dev/pts/9"), true), "w1", Some("s1"));
+    }
+
+    #[test]
+    fn a_flood_of_surfaces_pushes_out_the_oldest_ones() {
+        let mut surfaces = surfaces();
+        let flood = |number: usize| SurfaceId::new(&format!("flood-{number}"));
+        for number in 0..MAX_SURFACES {
+            let (workspace, tty) = (WorkspaceId::new(&format!("w-{number}")), format!("tty-{number}"));
+            let forgotten = surfaces.register(flood(number), workspace.clone(), Some(tty.clone()));
+            let oldest = ["s1", "s2"].get((number + 2).wrapping_sub(MAX_SURFACES));
+            assert_eq!(forgotten, oldest.copied().map(SurfaceId::new), "{number}");
+            assert_eq!(surfaces.register(flood(number), workspace, Some(tty)), None, "it is known");
+        }
+        assert_eq!(surfaces.register(flood(MAX_SURFACES), WorkspaceId::new("w-1"), None), Some(flood(0)));
+        for left in [surfaces.surfaces.len(), surfaces.by_number.len()] {
+            assert_eq!(left, MAX_SURFACES);
+        }
+        assert_eq!(surfaces.ttys.len(), MAX_SURFACES - 1);
+        assert_eq!(surfaces.workspaces.len(), MAX_SURFACES - 1);
+        assert_eq!(surfaces.by_tty(&caller(None, None, Some("/dev/pts/1"), false)), None);
+    }
+
+    #[test]
+    fn a_terminal_that_another_surface_took_over_stays_with_that_one() {
+        let mut surfaces = surfaces();
+        surfaces.register(SurfaceId::new("s3"), WorkspaceId::new("w3"), Some("/dev/pts/1".into()));
+        surfaces.remove(&SurfaceId::new("s1"));
+        let found = surfaces.by_tty(&caller(None, None, Some("/dev/pts/1"), false)).unwrap();
+        assert_eq!(found.place.surface, Some(SurfaceId::new("s3")));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use crate::arrival::DUPLICATE_WINDOW;
+use crate::arrival::{DUPLICATE_WINDOW, MAX_SURFACES};
 use crate::engine::TerminalSignal;
 use crate::message::{Agent, SurfaceId};
 
@@ -35,6 +35,8 @@ pub(super) struct TerminalSignals {
 impl TerminalSignals {
     pub(super) fn set_agent(&mut self, surface: &SurfaceId, agent: Option<(Agent, bool)>) {
         match agent {
+            // The agent's own reports come in all the same; only its terminal's signals are then not delayed.
+            Some(_) if self.agents.len() >= MAX_SURFACES && !self.agents.contains_key(surface) => {}
             Some(agent) => _ = self.agents.insert(surface.clone(), agent),
             None => _ = self.agents.remove(surface),
         }
