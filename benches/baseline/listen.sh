@@ -26,7 +26,7 @@ echo $$ > "$owner"
 trap 'rm -f "$owner"' EXIT
 
 if [[ ! -s $queue ]]; then
-    # Open for reading and writing: it is never at its end while nobody writes.
+    # Open for reading and writing: it is never at its end while there is no writer.
     read -r -t "$seconds" _ <> "$doorbell" || true
 fi
 if [[ -s $queue ]]; then

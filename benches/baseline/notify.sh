@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What Ringer is measured against: the shell design it replaces. A line of JSON goes to the end of a queue file, then
-# somebody writes to a FIFO in the background, and somebody else kills him after a second in case nobody reads.
+# a background process writes to a FIFO, and another kills it after a second in case no listener reads.
 #
 # notify.sh FOLDER FROM TYPE MESSAGE
 set -e

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use ringer_agents::client::{Client, MAX_LINE, HookPoint, Reply, agent_id, answer, read_bytes};
 
-/// Every event that is read differently, and one that nobody knows.
+/// Every event that is read differently, and one that no client has.
 const EVENTS: [&str; 39] = [
     "SessionStart",
     "UserPromptSubmit",

@@ -106,7 +106,7 @@ impl Recorder {
     fn tell(&self, what: &str, header: &Header<'_>, rest: &str) {
         let sender = header.sender().map_or("-", |sender| sender.as_str());
         let line = format!("{what}\t{}\t{sender}\t{rest}\n", self.begun.elapsed().as_micros());
-        // Whoever reads may have gone; the input ends then, too.
+        // The reader may have ended; the input ends then, too.
         let _ = io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush());
     }
 }

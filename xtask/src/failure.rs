@@ -28,6 +28,19 @@ impl Failure {
         Self { code: COMPLAINTS, message }
     }
 
+    /// Fails if a count is not 0: names those problems, then the details.
+    pub(crate) fn unless_zero(problems: &[(u64, &str)], details: &str) -> Result<(), Self> {
+        let problems: Vec<String> = problems
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(Self::complaints(format!("{}\n{details}", problems.join(", ")).trim_end().to_owned()))
+    }
+
     pub(crate) fn io(what: &str, error: &io::Error) -> Self {
         Self { code: UNAVAILABLE, message: format!("{what}: {error}") }
     }

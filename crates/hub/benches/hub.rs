@@ -260,7 +260,7 @@ impl Drop for Hub {
     }
 }
 
-/// Follows until the hub ends it. Gives the number of the last event, or `None` when nobody wants any more of them.
+/// Follows until the hub ends it. Gives the number of the last event, or `None` when `tell` wants no more of them.
 fn listen(home: &Home, after: u64, mut tell: impl FnMut(String) -> bool) -> Option<u64> {
     let mut client = Client::connect(home).ok()?;
     let params = json!({ "after_seq": after, "names": ["notification.created"] });

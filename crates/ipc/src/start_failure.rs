@@ -1,5 +1,5 @@
 //! Why the last hub could not run: kept until one does, so that commands and `ringer doctor` can say it. A hub starts in
-//! the background, where its own words reach no one.
+//! the background, where its errors are not seen.
 
 use std::fs;
 use std::io;

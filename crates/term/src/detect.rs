@@ -65,7 +65,7 @@ impl Detection {
                 Some("tmux lets nothing through (add `set -g allow-passthrough on` to tmux.conf)")
             }
             _ => Some(
-                "nobody looks at this tmux window, and tmux lets nothing through from there \
+                "no terminal shows this tmux window, and tmux lets nothing through from there \
                  (from tmux 3.4 on, `set -g allow-passthrough all` does)",
             ),
         }

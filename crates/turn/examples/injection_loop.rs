@@ -1,4 +1,4 @@
-//! A small harness: a turn with three tool calls, and the world that does not wait for its end.
+//! A small harness: a turn with three tool calls, and messages that arrive before it ends.
 //!
 //! ```text
 //! cargo run -p ringer-turn --example injection_loop

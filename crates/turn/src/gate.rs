@@ -91,7 +91,7 @@ impl Gate {
                 Auth::ApiKey => {
                     objection("an API key is not enough", "sign in with your account instead of the key")
                 }
-                Auth::SignedOut => objection("nobody is signed in", "sign in with your account"),
+                Auth::SignedOut => objection("you are not signed in", "sign in with your account"),
             },
             Self::OrgPolicy => match policy.account {
                 Account::Personal | Account::Managed { channels_enabled: Some(true) } => None,
@@ -123,7 +123,7 @@ impl ChannelPolicy {
             ),
             Some(plugin) if !self.approved.contains(plugin) => objection(
                 format!("the plugin {plugin} is not in the approved ledger"),
-                "ask whoever keeps the ledger to approve it",
+                "ask the keeper of the ledger to approve it",
             ),
             Some(_) => None,
         }

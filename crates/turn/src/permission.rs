@@ -167,7 +167,7 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    /// Somebody who is on the allowlist, and the list.
+    /// A sender that is on the allowlist, and the list.
     fn alice() -> (Access, ChannelSender) {
         let sender = ChannelSender::new(McpServer::new("slack").unwrap(), "alice").unwrap();
         let mut access = Access::default();

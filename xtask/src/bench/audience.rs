@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use crate::background::BackgroundProcess;
 use crate::failure::Failure;
 
-/// Somebody who waits for a message, again before each that is sent: those who listen end with the first they get.
+/// A listener that waits for a message, started again before each that is sent: a listener ends with the first it gets.
 pub(super) struct Audience {
     listen: Command,
     /// Where the FIFO is that it sleeps at.
@@ -18,7 +18,7 @@ impl Audience {
         Self { listen, folder, listener: None }
     }
 
-    /// Somebody waits when this returns, and nothing of the last one is left to do.
+    /// A listener waits when this returns, and nothing of the last one is left to do.
     pub(super) fn assemble(&mut self) -> Result<(), Failure> {
         if let Some(last) = self.listener.take() {
             last.finish();

@@ -21,7 +21,7 @@ pub(super) fn run(environment: &TestEnvironment, watched: Duration) -> Result<()
     let after = look()?;
     println!(
         "| waiting `ringer listen` | seconds | voluntary context switches | involuntary |\n|---|---:|---:|---:|\n\
-         | nobody sends anything | {} | {} | {} |\n",
+         | nothing is sent | {} | {} | {} |\n",
         watched.as_secs(),
         after.voluntary - before.voluntary,
         after.involuntary - before.involuntary

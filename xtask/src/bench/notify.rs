@@ -85,7 +85,7 @@ fn shell_contenders(environment: &TestEnvironment) -> Result<Vec<Contender>, Fai
     Ok(vec![
         Contender::new("bash `notify.sh`, a listener waits²", heard.notify(TEXT))
             .after(move || audience.assemble()),
-        Contender::new("bash `notify.sh`, nobody ever listened²", unheard.notify(TEXT)),
+        Contender::new("bash `notify.sh`, no listener ever²", unheard.notify(TEXT)),
     ])
 }
 

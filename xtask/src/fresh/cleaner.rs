@@ -75,9 +75,9 @@ mod tests {
         assert!(!folder.exists());
     }
 
-    /// As if this process had been killed: the pipe is closed, and no one waits.
+    /// As if this process had been killed: the pipe is closed, and no process waits for the shell.
     #[test]
-    fn it_needs_nobody_to_wait_for_it() {
+    fn it_removes_the_folder_without_being_waited_for() {
         let folder = folder("cleaner-alone");
         let mut cleaner = Cleaner::of(&folder).expect("sh is everywhere");
         drop(cleaner.pipe.take());

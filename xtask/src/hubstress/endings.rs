@@ -34,8 +34,8 @@ pub(super) fn run(plan: &Plan, ringer: &Path, results: &mut HubStressResults) ->
         results.endings += 1;
         let mut alone_since: Option<Instant> = None;
         let arrived = until(COMMAND_TIMEOUT, || {
-            let nobody = hubs::of(&environment.home()).is_empty();
-            alone_since = if nobody { alone_since.or(Some(Instant::now())) } else { None };
+            let no_hub = hubs::of(&environment.home()).is_empty();
+            alone_since = if no_hub { alone_since.or(Some(Instant::now())) } else { None };
             environment.has_recorded(&id) || alone_since.is_some_and(|since| since.elapsed() > GRACE)
         }) && environment.has_recorded(&id);
         results.stranded += u64::from(!arrived);

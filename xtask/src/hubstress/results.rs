@@ -57,7 +57,7 @@ impl HubStressResults {
     pub(super) fn check(&self) -> Result<(), Failure> {
         let popups = &self.popups;
         let problems = [
-            (self.unacknowledged, "not acknowledged though though they were not killed"),
+            (self.unacknowledged, "not acknowledged though they were not killed"),
             (self.lost, "lost"),
             (self.turns_lost, "ends of turns lost"),
             (self.turns_doubled, "ends of turns told twice"),
@@ -74,21 +74,9 @@ impl HubStressResults {
             (self.undecided, "races without exactly one winner"),
             (self.stranded, "left by a hub that ended"),
         ];
-        let problems: Vec<String> = problems
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect();
-        if problems.is_empty() {
-            return Ok(());
-        }
-        let details = popups
-            .details
-            .iter()
-            .chain(&self.details)
-            .take(MAX_DETAILS)
-            .map(|detail| format!("\n  {detail}"));
-        Err(Failure::complaints(problems.join(", ") + &details.collect::<String>()))
+        let details = popups.details.iter().chain(&self.details).take(MAX_DETAILS);
+        let details: String = details.map(|detail| format!("  {detail}\n")).collect();
+        Failure::unless_zero(&problems, &details)
     }
 }
 

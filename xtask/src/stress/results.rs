@@ -42,15 +42,7 @@ impl StressResults {
             (busy, "processes did not get their turn"),
             (self.process_failures.failures, "processes failed by themselves"),
         ];
-        let problems: Vec<String> = problems
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect();
-        if problems.is_empty() {
-            return Ok(());
-        }
-        Err(Failure::complaints(format!("{}\n{complaints}", problems.join(", ")).trim_end().to_owned()))
+        Failure::unless_zero(&problems, complaints)
     }
 }
 

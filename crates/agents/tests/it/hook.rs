@@ -157,7 +157,7 @@ pub(crate) fn block(source: &str, text: &str) -> String {
     format!("<notification source=\"{source}\">\n{text}\n</notification>")
 }
 
-/// Somebody who does not read.
+/// An output that cannot be written to.
 pub(crate) struct Closed;
 
 impl Write for Closed {

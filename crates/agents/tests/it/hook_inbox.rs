@@ -306,7 +306,7 @@ fn a_subagent_gets_nothing_of_its_agents_mail() {
     input["agent_id"] = json!("a1");
     assert_eq!(environment.call(Client::Claude, "PostToolUse", &input), "");
     assert_eq!(environment.receipt(&id), "queued");
-    environment.send_to(Recipient::Person, "w1", "for somebody else");
+    environment.send_to(Recipient::Person, "w1", "for the person");
     assert_eq!(entered(&environment.play("claude_PostToolUse_Bash")), block("agent:w1", "hello"));
 }
 

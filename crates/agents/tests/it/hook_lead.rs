@@ -46,7 +46,7 @@ fn listen(environment: &TestEnvironment) -> Vec<String> {
 #[test]
 fn the_first_session_is_told_to_listen_and_the_second_is_not() {
     let environment = TestEnvironment::new();
-    assert_eq!(environment.play("claude_SessionStart"), "", "nobody asked for a lead");
+    assert_eq!(environment.play("claude_SessionStart"), "", "no lead was asked for");
     environment.journal().want_lead(&Scope::global(), true).unwrap();
     assert_eq!(entered(&environment.play("claude_SessionStart")), instructions(&agent()));
     assert_eq!(environment.play_in(OTHER, "claude_SessionStart"), "");

@@ -1,4 +1,4 @@
-//! aider's settings: lines of ours in a file of somebody else, and the command that they name.
+//! aider's settings: Ringer's lines in a user's file, and the command that they name.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
 

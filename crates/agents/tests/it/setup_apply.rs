@@ -130,7 +130,7 @@ fn what_was_edited_since_keeps_the_edit() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\n  \"theme\": \"dark\" // new\n}\n");
     assert_eq!(fs::read_to_string(&applied.backups[0]).unwrap(), edited);
 
-    // Made by us, reformatted by somebody, nothing else in it: gone.
+    // Written by setup, reformatted by a person, nothing else in it: removed.
     let home = Home::new();
     home.run(Client::Gemini, &setup("ringer"), T1).unwrap();
     let path = home.places.home.join(".gemini/settings.json");

@@ -73,7 +73,7 @@ impl Writer {
         self.dice.next().unwrap_or(0) % n
     }
 
-    /// A text of somebody else that occurs nowhere else.
+    /// A text that is not Ringer's and occurs only once.
     fn mark(&mut self) -> String {
         let mark = format!("foreign-{}-é", self.foreign.len());
         self.foreign.push(mark.clone());

@@ -23,7 +23,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 /// The folder in which the clients are.
 const CLIENTS: &str = "RINGER_CLIENTS";
 
-/// No key of anybody's: the stand-in takes every one. Claude Code asks about a key unless it knows its end.
+/// Not a real key: the stand-in takes every one. Claude Code asks about a key unless it knows its end.
 const KEY: &str = "sk-ant-dummy-key-000000000000000000";
 
 /// Who sends messages to agents in these tests.
@@ -211,7 +211,7 @@ impl ClientEnvironment {
         Terminal::start(command)
     }
 
-    /// Runs Ringer as somebody in another terminal would. Gives what it printed.
+    /// Runs Ringer as a person in another terminal would. Gives what it printed.
     #[track_caller]
     pub(crate) fn ringer(&self, arguments: &[&str]) -> String {
         run(self.directories.command(RINGER, arguments))
@@ -247,7 +247,7 @@ impl ClientEnvironment {
         of_agent.map(|message| message["type"].as_str().expect("a kind").to_owned()).collect()
     }
 
-    /// What Ringer could not do and told nobody.
+    /// What hooks could not do; it is in their log only.
     pub(crate) fn complaints(&self) -> String {
         fs::read_to_string(self.directories.state().join("hooks.log")).unwrap_or_default()
     }

@@ -113,7 +113,7 @@ impl Model {
         }
     }
 
-    /// Whether a request has come that nobody looked at.
+    /// Whether a request has come that the test has not looked at.
     pub(crate) fn has_request(&self) -> bool {
         self.requests.try_recv().is_ok()
     }
@@ -128,7 +128,7 @@ impl Model {
 impl Drop for Model {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // It sleeps until somebody comes.
+        // It sleeps until a client connects.
         let _ = TcpStream::connect(self.address);
     }
 }

@@ -1,4 +1,4 @@
-//! What runs in a environment, according to the kernel: a client's hooks are nobody's children that a test could wait for.
+//! What runs in an environment, according to the kernel: a client's hooks are not children of the test, so it cannot wait for them.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::environment::DEADLINE;
 
-/// Between two looks at something that tells nobody when it changes.
+/// Between two looks at what gives no sign when it changes.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The processes that have this home of Ringer's in their environment.

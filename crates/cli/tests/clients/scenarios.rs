@@ -4,7 +4,7 @@ use crate::environment::{ClientEnvironment, SENDER};
 use crate::model::{Answer, Model};
 use crate::session::Session;
 
-/// What somebody sends in these tests, and how the model should see it.
+/// What is sent in these tests, and how the model should see it.
 pub(crate) const TEXT: &str = "please also update the docs";
 pub(crate) const BLOCK: &str =
     "<notification source=\"agent:builder\">\nplease also update the docs\n</notification>";

@@ -37,7 +37,7 @@ impl Terminal {
             let drawn = Arc::clone(&drawn);
             move || {
                 let mut buffer = [0; KEPT];
-                // It ends with an error when nobody is at the other end any more.
+                // It ends with an error when the other end is closed.
                 while let Ok(count @ 1..) = reader.read(&mut buffer) {
                     let Ok(mut drawn) = drawn.lock() else { return };
                     drawn.extend_from_slice(&buffer[..count]);

@@ -248,7 +248,7 @@ fn hooks_and_the_command_are_really_run() {
 #[test]
 fn webhooks() {
     let environment = TestEnvironment::new();
-    // Bound and closed again: nobody else gets this port for a while.
+    // Bound and closed again: no other process gets this port for a while.
     let closed = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
     let settings =
         format!("[[webhook]]\nid = \"phone\"\nkind = \"json\"\nurl = \"http://127.0.0.1:{closed}/s3cret\"\n");
@@ -306,7 +306,7 @@ fn what_never_answers_is_given_up() {
     let environment = TestEnvironment::new();
     environment.notify("one");
     let (hub, bus) = (environment.home().join("hub.sock"), environment.path().join("bus"));
-    // The kernel takes the calls; nobody ever picks up.
+    // The kernel takes the connections; no process ever accepts them.
     let _held = [&hub, &bus].map(|path| UnixListener::bind(path).expect("a socket"));
     let presence = json!({ "socket": hub, "pid": 1, "version": env!("CARGO_PKG_VERSION") });
     fs::write(environment.home().join("hub.json"), presence.to_string()).expect("a file");
@@ -324,7 +324,7 @@ fn what_never_answers_is_given_up() {
     says(report["rows"].as_array().expect("rows"), "desktop", "warn", "no answer within", "");
 }
 
-/// A real bus, on which nobody shows notifications.
+/// A real bus, on which no server shows notifications.
 #[test]
 fn a_desktop_without_a_server_is_found_out() {
     let environment = TestEnvironment::new();

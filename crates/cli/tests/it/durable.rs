@@ -40,7 +40,7 @@ fn the_first_notify_puts_every_new_name_on_disk() {
     assert!(trace.first(&LOG_SYNCED) < ended);
 }
 
-/// A repository whose id is gone after a power cut gets another one, and nobody finds what was sent under the old.
+/// A repository whose id is gone after a power cut gets another one, and what was sent under the old id is not found.
 #[test]
 fn the_first_notify_in_a_repository_puts_its_id_on_disk() {
     let environment = TestEnvironment::new();

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdout, Stdio};
 
 use crate::home::TestEnvironment;
 
-/// Its line is longer than a pipe holds, and nobody reads on: it cannot finish until the test lets it.
+/// Its line is longer than a pipe holds, and the test reads no further: it cannot finish until the test lets it.
 pub(crate) struct HalfPrinted {
     child: Child,
     out: ChildStdout,

@@ -221,7 +221,7 @@ fn a_hook_without_a_standard_output_hands_nothing_over() {
     let mut command = environment.program("sh");
     command.args(["-c", "exec \"$RINGER\" hook claude PostToolUse >&-"]);
     settle(&feed(command, recorded(&environment, "claude_PostToolUse_Bash").to_string().as_bytes()));
-    assert_eq!(receipt(&environment, &id)["delivered"], Value::Null, "nobody read it");
+    assert_eq!(receipt(&environment, &id)["delivered"], Value::Null, "its output was closed");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn the_leads_hook_does_not_wait_for_a_listener_that_is_stuck() {
     environment.run(&["lead", "on"]);
     play(&environment, "claude_SessionStart");
     play(&environment, "claude_UserPromptSubmit");
-    // With a second agent here, what is sent and read by hand is nobody's own.
+    // With a second agent here, what is sent and read by hand belongs to none of them.
     let mut second = recorded(&environment, "claude_SessionStart");
     second["session_id"] = json!("77777777-aaaa");
     hook_with(&environment, "claude_SessionStart", &second, &[]);

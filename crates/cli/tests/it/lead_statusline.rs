@@ -64,7 +64,7 @@ fn wrong_words() {
     assert!(!environment.home().exists());
 }
 
-/// Two messages that nobody has read, and an agent that works.
+/// Two unread messages, and an agent that works.
 fn busy() -> TestEnvironment {
     let environment = TestEnvironment::new();
     environment.notify("one");

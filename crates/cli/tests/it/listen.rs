@@ -43,7 +43,7 @@ fn what_came_while_it_stood_still_is_there_also_after_its_time() {
     let listener = environment.listen(&["--timeout", "2"]);
     listener.stop();
     environment.notify("in the meantime");
-    // Somebody else's time passes, and with it that of the first.
+    // The second listener's timeout passes, and with it that of the first.
     let (out, _) =
         check(&mut environment.ringer(&["listen", "--as", "other", "--from-now", "--timeout", "2.2"]), 0);
     assert_eq!(out, "");
@@ -223,7 +223,7 @@ fn a_listener_ended_by_a_signal_loses_nothing() {
         environment.notify("hello");
         assert_eq!(environment.texts(), ["hello"]);
     }
-    assert!(environment.bells("fifo").is_empty(), "nobody's doorbell is left");
+    assert!(environment.bells("fifo").is_empty(), "no doorbell is left");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn log_filters() {
         assert_eq!(log(&environment, options), expected, "{options:?}");
     }
     check(&mut environment.ringer(&["log", "--type", "dance"]), 64);
-    assert_eq!(environment.texts(), ["one"], "reading the journal moves nobody's place in it");
+    assert_eq!(environment.texts(), ["one"], "`log` moves no cursor");
 }
 
 /// The moment in a message's id, in milliseconds since 1970.

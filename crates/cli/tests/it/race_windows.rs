@@ -93,9 +93,9 @@ fn r2_the_fifo_is_removed_under_the_writer() {
     for bell in environment.bells("fifo") {
         fs::remove_file(bell).unwrap();
     }
-    environment.notify("nobody hears the bell");
+    environment.notify("the bell is gone");
     assert!(environment.bells("fifo").is_empty(), "the writer made no file in its place");
-    assert_eq!(environment.texts(), ["nobody hears the bell"]);
+    assert_eq!(environment.texts(), ["the bell is gone"]);
 }
 
 #[test]
@@ -133,13 +133,13 @@ fn r3_r4_no_reader_on_the_fifo() {
     assert_eq!(environment.texts(), ["hello"]);
 }
 
-/// What is left in a pipe whose writer has ended: nothing, and nobody who could write.
+/// What is left in a pipe whose writer has ended: nothing, and no process that could write.
 #[track_caller]
 fn check_closed(mut out: ChildStdout) {
     fcntl_setfl(&out, OFlags::NONBLOCK).expect("a pipe");
     let mut rest = Vec::new();
     match out.read_to_end(&mut rest) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("somebody still holds the output"),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("a process still holds the output"),
         read => assert_eq!((read.expect("readable"), rest), (0, Vec::new())),
     }
 }
@@ -339,7 +339,7 @@ fn r13_the_listener_was_started_without_a_stdout() {
     environment.notify("hello");
     let mut shell = environment.program("sh");
     let output = shell.args(["-c", r#""$RINGER" listen --timeout 0 >&-"#]).output().unwrap();
-    assert_ne!(output.status.code(), Some(0), "nobody was given anything");
+    assert_ne!(output.status.code(), Some(0), "it could print nothing");
     assert_eq!(environment.texts(), ["hello"], "it comes again");
 }
 

@@ -12,7 +12,7 @@ use crate::home::TestEnvironment;
 use crate::pty::typed_in_terminal;
 use crate::ringer::{check, json};
 
-/// Settings with the marks of a person's hand, and a hook of somebody else.
+/// Settings with the marks of a person's hand, and a hook that is not Ringer's.
 const SETTINGS: &str = r#"{
     // my own
     "model":   "opus",
@@ -196,7 +196,10 @@ fn in_a_repository() {
     let settings = user.environment.repository().join(".claude/settings.json");
     let written = fs::read_to_string(&settings).unwrap();
     assert!(written.contains("ringer hook claude Stop"), "{written}");
-    assert!(!written.contains(env!("CARGO_BIN_EXE_ringer")), "its path is nobody else's: {written}");
+    assert!(
+        !written.contains(env!("CARGO_BIN_EXE_ringer")),
+        "the path to it differs between people: {written}"
+    );
     assert_eq!(user.claude_files(), Vec::<String>::new());
     check(&mut user.setup(&["--project", "--remove", "--yes"]), 0);
     assert!(!settings.exists());

@@ -41,7 +41,7 @@ fn a_file_reads_like_standard_input() {
     assert_eq!(from_file, check_with_input(&mut ringer(&["term", "scan", "--json", "-"]), STREAM));
 }
 
-/// Somebody watches a pipe that grows: an event is there as soon as its sequence is.
+/// While a pipe grows, an event is printed as soon as its sequence is complete.
 #[test]
 fn a_growing_pipe_is_followed() {
     let mut child =

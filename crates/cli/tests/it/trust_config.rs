@@ -68,7 +68,7 @@ fn fine_files_are_said_to_be() {
     let file = repository_file(&environment, PROGRAMS);
     let (out, _) = check(&mut with_config(&environment, &["config", "check"], &path), 0);
     assert!(out.contains(&format!("{}: ok\n", file.display())), "{out}");
-    // Whoever names a file means one.
+    // A file that is named must be there.
     let (_, err) = check(&mut environment.ringer(&["config", "check", "gone.toml"]), 66);
     assert!(err.contains("cannot open gone.toml"), "{err}");
 }
@@ -130,7 +130,7 @@ fn nothing_runs_before_it_is_trusted_and_changes_ask_again() {
     let file = repository_file(&environment, PROGRAMS);
     let shown = || check(&mut environment.ringer(&["config", "show"]), 0);
     assert!(shown().1.contains("left out 2 programs in") && !shown().0.contains("triage"));
-    // Nobody can be asked, so nothing is trusted.
+    // There is no terminal to ask in, so nothing is trusted.
     let (_, err) = check(&mut environment.ringer(&["trust"]), 64);
     assert!(err.contains("not trusted  hook \"triage\": [\"true\", \"a b\"]"), "{err}");
     assert!(
@@ -144,7 +144,7 @@ fn nothing_runs_before_it_is_trusted_and_changes_ask_again() {
     assert!(report["programs"].as_array().expect("a list").iter().all(|program| program["trusted"] == true));
     assert_eq!(trusted(&environment).len(), 2);
     assert!(shown().0.contains("triage") && shown().1.is_empty());
-    // Nothing is new, so nobody is asked.
+    // Nothing is new, so it does not ask.
     let (_, err) = check(&mut environment.ringer(&["trust"]), 0);
     assert!(err.contains("  trusted      hook \"triage\""), "{err}");
 

@@ -150,7 +150,7 @@ mod tests {
         for (word, mark) in MARKS {
             assert_eq!(Tag::named(word), Some(Tag::Mark(mark)));
             assert_eq!(Tag::Mark(mark).as_str(), word);
-            assert!(word.parse::<Kind>().is_err(), "nobody can send a mark as a notification");
+            assert!(word.parse::<Kind>().is_err(), "a mark cannot be sent as a notification");
         }
         assert_eq!(Tag::named("dance"), None);
     }

@@ -1,4 +1,4 @@
-//! A real notification server: dunst, on a screen that nobody sees.
+//! A real notification server: dunst, on a virtual screen.
 
 use std::process::{Child, Command, Stdio};
 
@@ -109,7 +109,7 @@ async fn dunst_replaces_withdraws_and_tells() {
     let (desktop, mut events) = Desktop::new(Some(bus.address()), Vec::new(), DEADLINE);
     let first = show_first(&desktop, popup("a", "s1")).await;
     displayed(&bus, "1").await;
-    let described = Desktop::describe(&bus.address(), DEADLINE).await.expect("somebody");
+    let described = Desktop::describe(&bus.address(), DEADLINE).await.expect("a server");
     assert!(described.starts_with("dunst ") && described.ends_with(" shows popups"), "{described}");
 
     let second = desktop.show(popup("b", "s1")).await.expect("shown");

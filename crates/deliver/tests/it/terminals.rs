@@ -65,7 +65,7 @@ async fn a_stopped_terminal_gives_up_empty_and_blocks_nobody() {
 async fn a_terminal_that_nobody_reads_gives_up_in_the_middle() {
     let (_pair, path) = pty();
     let bytes = vec![b'x'; 1024 * 1024];
-    let error = write(&path, &bytes, SHORT).await.expect_err("nobody reads");
+    let error = write(&path, &bytes, SHORT).await.expect_err("the terminal is not read");
     let Error::TerminalStopped { written, of, .. } = error else { panic!("{error}") };
     assert!(written > 0 && written < of, "{written} of {of}");
 }

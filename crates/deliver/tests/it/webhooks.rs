@@ -126,7 +126,7 @@ async fn nobody_there_is_worth_another_attempt() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         format!("http://{}/", listener.local_addr().expect("its address"))
     };
-    let error = send(&webhook(Service::Json, &address)).await.expect_err("nobody");
+    let error = send(&webhook(Service::Json, &address)).await.expect_err("no server");
     assert!(matches!(error, Error::Later { after: None, .. }), "{error}");
 }
 

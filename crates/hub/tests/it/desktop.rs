@@ -165,7 +165,7 @@ fn a_hub_with_a_popup_on_the_screen_stays_to_hear_the_click() {
     // One that began later and has nothing on the screen ends first.
     TestHub::ending("", None, SOON).wait_for_end();
     TestHub::ending("", None, SOON).wait_for_end();
-    assert!(!hub.has_ended(), "nobody would hear the click");
+    assert!(!hub.has_ended(), "without a hub the click would be lost");
     // Out of time: it is not read, and cannot be clicked any more.
     server.report_closed(1, 1);
     hub.wait_for_end();
@@ -189,8 +189,8 @@ fn without_a_desktop_the_terminal_tells_at_once() {
     let bus = SessionBus::start();
     let hub = TestHub::with_bus("", Some(bus.address()));
     let terminal = Terminal::kitty();
-    let id = hub.append(&terminal.says("nobody serves the bus"));
-    terminal.wait_for("nobody serves the bus");
+    let id = hub.append(&terminal.says("no server on the bus"));
+    terminal.wait_for("no server on the bus");
     let trail = hub.wait_for_step(&id, "terminal: ");
     assert!(trail.iter().any(|step| step.starts_with("desktop failed: ")), "{trail:?}");
 }
@@ -284,7 +284,7 @@ fn the_hub_says_what_it_sees_and_takes_a_bus_that_is_offered() {
     assert_eq!(
         hub.call("hub.environment", &offered)["desktop"]["bus"],
         json!(null),
-        "nobody shows popups there"
+        "no server shows popups there"
     );
     let server = BlockingNotificationServer::start(&bus.address(), ServerBehaviour::Normal);
     let desktop = hub.call("hub.environment", &offered)["desktop"].clone();

@@ -133,7 +133,7 @@ fn a_repositorys_hook_runs_once_it_is_trusted() {
     hub.call("hub.reload", &Value::Null);
     let id = hub.append(&message("after"));
     hub.wait_for_step(&id, "hook theirs changed it");
-    let elsewhere = hub.send("of nobody's repository");
+    let elsewhere = hub.send("from no repository");
     let trail = hub.wait_for_step(&elsewhere, "channels: ");
     assert!(!trail.iter().any(|step| step.contains("theirs")), "{trail:?}");
 

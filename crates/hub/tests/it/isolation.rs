@@ -1,4 +1,4 @@
-//! What hangs costs nobody else anything: other notifications arrive while it does.
+//! Other notifications arrive while a program, a terminal or a server hangs.
 
 use std::sync::Arc;
 

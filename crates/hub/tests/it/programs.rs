@@ -60,7 +60,7 @@ fn a_webhook_is_called_and_called_again() {
         assert!(body.to_string().contains("hello"), "{body}");
     }
     hub.wait_for_step(&id, "webhook: sent to phone");
-    let status = hub.append(&Draft { tag: Tag::Notice(Kind::Status), ..draft("nobody asked") });
+    let status = hub.append(&Draft { tag: Tag::Notice(Kind::Status), ..draft("not asked for") });
     hub.wait_for_step(&status, "webhook: no webhook wants this kind");
     assert!(sent.try_recv().is_err());
 }

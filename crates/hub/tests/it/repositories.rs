@@ -1,4 +1,4 @@
-//! Repositories: their settings hold for the first message from them, and one that hangs costs nobody anything.
+//! Repositories: their settings hold for the first message from them, and one that hangs delays no other message.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -104,7 +104,7 @@ fn one_that_hangs_costs_nobody_anything() {
     hub.append(&from(&hanging.path(), "from where it hangs"));
     let begun = Instant::now();
     assert_eq!(hub.call("ping", &Value::Null)["pong"], true);
-    assert_eq!(listed(&hub), ["from where it hangs"], "whoever wrote something and asks sees it");
+    assert_eq!(listed(&hub), ["from where it hangs"], "a list shows what was written before it");
     sink.wait_for(&["from where it hangs"]);
     assert!(begun.elapsed() < PROMPTLY, "{:?}", begun.elapsed());
     assert_eq!(given_up(&hub), 1);
@@ -113,7 +113,7 @@ fn one_that_hangs_costs_nobody_anything() {
         hub.send_from(&format!("elsewhere-{number}"), body);
     }
     sink.wait_for(&others.iter().map(String::as_str).collect::<Vec<_>>());
-    // It is known by now: nobody waits for it again.
+    // It is known by now: no message waits for it again.
     for number in 0..3 {
         hub.append(&from(&hanging.path(), &format!("again {number}")));
         assert!(listed(&hub).contains(&format!("again {number}")));
@@ -196,7 +196,7 @@ fn its_hook_sees_the_first_message_and_none_after_it_changed() {
     set_hook(&root, "theirs", "reboot");
     let id = hub.append(&from(&root, "after it changed"));
     was_passed_over(&hub, &id, "theirs");
-    // A message from elsewhere is enough of a reason to look, and so is whoever asks for it.
+    // A message from elsewhere makes the hub look, and so does `hub.reload`.
     assert_eq!(hub.call("hub.reload", &Value::Null)["changed"], false);
     fs::remove_file(root.join(".ringer.toml")).expect("removed");
     assert_eq!(hub.call("hub.reload", &Value::Null)["changed"], true, "it was looked at");

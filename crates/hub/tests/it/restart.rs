@@ -39,7 +39,7 @@ fn a_place_that_was_marked_unread_is_so_until_it_is_read() {
     assert_eq!(badge(&hub, "w"), 0, "it was read");
 }
 
-/// Its memory is not the journal: whoever removes one of the two loses no message.
+/// Its memory is not the journal: removing one of the two loses no message.
 #[test]
 fn a_memory_without_its_journal_and_a_journal_without_its_memory() {
     let mut hub = TestHub::start("");

@@ -91,7 +91,7 @@ fn so_many_are_served_and_the_others_are_told() {
                 assert_eq!(answer["error"]["code"], "busy", "{answer}");
                 told += 1;
             }
-            None => panic!("somebody was told nothing"),
+            None => panic!("a connection got no answer"),
         }
     }
     assert_eq!((served.len(), told), (MAX_CONNECTIONS, 300 - MAX_CONNECTIONS));
@@ -202,7 +202,7 @@ fn a_flood_is_limited_for_whoever_makes_it() {
         }
     }
     writer.join().expect("it wrote");
-    // A burst, and so many every second; a machine that is slower than that limits nobody.
+    // A burst of 1000, then 500 every second. A slower machine does not reach that limit.
     let most = 1001.0 + 500.0 * begun.elapsed().as_secs_f64();
     assert!(allowed >= 1000 && f64::from(allowed) <= most, "{allowed} allowed, {limited} limited");
 }
@@ -223,7 +223,7 @@ fn half_a_line_holds_up_nobody() {
     }
 }
 
-/// Only Linux lets one thread be somebody else.
+/// Only Linux lets one thread run as another user.
 #[test]
 #[cfg(target_os = "linux")]
 fn strangers_are_refused() {

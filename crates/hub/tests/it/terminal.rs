@@ -1,4 +1,4 @@
-//! A terminal of the test's own, with somebody in it.
+//! A terminal of the test's own, with a process in it.
 
 use std::fs::File;
 use std::io::Read;
@@ -43,10 +43,10 @@ impl Terminal {
         for (name, value) in variables {
             command.env(name, value);
         }
-        let leader = pty.slave.spawn_command(command).expect("somebody");
+        let leader = pty.slave.spawn_command(command).expect("sleep runs");
         let pid = leader.process_id().expect("it runs");
         // Forked is not yet executed: the environment is the test's own until then.
-        until("somebody sits at the terminal", || {
+        until("a process runs in the terminal", || {
             std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(b"sleep\0"))
         });
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
@@ -66,7 +66,7 @@ impl Terminal {
         Self { leader, _master: pty.master, screen, tty, surface }
     }
 
-    /// A message of whoever sits there.
+    /// A message from that process.
     pub(crate) fn says(&self, body: &str) -> Draft {
         let origin = MessageOrigin {
             surface: Some(self.surface.clone()),

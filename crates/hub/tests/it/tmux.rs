@@ -11,7 +11,7 @@ use test_support::{BlockingNotificationServer, ServerBehaviour, SessionBus, unti
 
 use crate::hub::{TestHub, draft};
 
-/// A tmux server with somebody who looks at it. Both end with the test.
+/// A tmux server with an attached client. Both end with the test.
 struct Tmux {
     _directory: tempfile::TempDir,
     socket: PathBuf,
@@ -32,7 +32,7 @@ impl Tmux {
         command.env_remove("TMUX");
         let client = pty.slave.spawn_command(command).expect("tmux: `cargo xtask test` installs it");
         let tmux = Self { _directory: directory, socket, client, _master: pty.master };
-        until("somebody looks at it", || !tmux.tell(&["list-clients"]).is_empty());
+        until("a client is attached", || !tmux.tell(&["list-clients"]).is_empty());
         tmux
     }
 
@@ -93,7 +93,7 @@ fn going_to_a_pane_selects_its_session_its_window_and_itself() {
     let id = hub.append(&tmux.says("%99", &server));
     let opened = hub.call("notification.open", &json!({ "id": id }));
     assert_eq!(opened["focus"]["why"], "its tmux pane %99 is closed");
-    assert!(!hub.is_read(&id), "nobody got there");
+    assert!(!hub.is_read(&id), "it was not brought to the front");
 }
 
 #[test]
@@ -163,13 +163,13 @@ fn where_nobody_is_attached_it_stays_unread_and_says_what_to_type() {
     desktop.next_popup();
     hub.wait_for_step(&id, "desktop: ");
     tmux.tell(&["detach-client", "-s", "one"]);
-    until("nobody looks at it", || tmux.tell(&["list-clients"]).is_empty());
+    until("no client is attached", || tmux.tell(&["list-clients"]).is_empty());
     let opened = hub.call("notification.open", &json!({ "id": id }));
     assert_eq!(opened["focus"]["why"], "no terminal shows tmux session the other");
     let hint = format!("tmux -S {} attach -t 'the other'", tmux.socket.display());
     assert_eq!(opened["focus"]["hint"], hint);
     assert!(!hub.is_read(&id));
-    // Whoever attaches finds it in front.
+    // A client that attaches finds it in front.
     assert_eq!(tmux.tell(&["display-message", "-p", "-t", "the other", "#{pane_id}"]), pane);
 
     // The same with a click; that the server closes the popup then does not make it read.
@@ -188,7 +188,7 @@ fn where_nobody_is_attached_it_stays_unread_and_says_what_to_type() {
     hub.wait_for_step(&other, "desktop: ");
     desktop.report_closed(2, 2);
     until("the other one is read", || hub.is_read(&other));
-    assert!(!hub.is_read(&id), "nobody got there");
+    assert!(!hub.is_read(&id), "it was not brought to the front");
 }
 
 impl Tmux {

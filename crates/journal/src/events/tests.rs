@@ -19,13 +19,13 @@ use crate::journal::schema::Journal;
 
 const AGENT: &str = "claude-6be1e699";
 
-struct World {
+struct SpoolFixture {
     directory: tempfile::TempDir,
     ticks: Cell<u64>,
     random: Cell<u8>,
 }
 
-impl World {
+impl SpoolFixture {
     fn new() -> Self {
         let directory =
             tempfile::tempdir_in(if std::path::Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" });
@@ -105,53 +105,53 @@ fn agent_info(id: &str) -> AgentInfo {
 
 #[test]
 fn an_event_that_finds_the_lock_taken_is_spooled_and_taken_in_once() {
-    let world = World::new();
-    let mut journal = world.journal();
-    world.hear(&mut journal, AgentState::Working);
-    let held = world.hold_lock();
+    let fixture = SpoolFixture::new();
+    let mut journal = fixture.journal();
+    fixture.hear(&mut journal, AgentState::Working);
+    let held = fixture.hold_lock();
     let outcome =
-        journal.with_lock_timeout(LockTimeout::NONE, |journal| world.hear(journal, AgentState::Done));
+        journal.with_lock_timeout(LockTimeout::NONE, |journal| fixture.hear(journal, AgentState::Done));
     assert!(outcome.spooled);
-    assert_eq!((world.spool().count().0, world.told().len()), (1, 0));
-    assert!(journal.ingest_spool(&|| world.now(), LockTimeout::NONE).is_err(), "the lock is still held");
+    assert_eq!((fixture.spool().count().0, fixture.told().len()), (1, 0));
+    assert!(journal.ingest_spool(&|| fixture.now(), LockTimeout::NONE).is_err(), "the lock is still held");
     drop(held);
-    assert_eq!(world.ingest(&mut journal).events, 1);
+    assert_eq!(fixture.ingest(&mut journal).events, 1);
     assert_eq!(
-        (world.state(), world.told().as_slice()),
+        (fixture.state(), fixture.told().as_slice()),
         (Some(AgentState::Done), &["complete".to_owned()][..])
     );
-    assert_eq!((world.ingest(&mut journal).events, world.spool().count()), (0, (0, 0)));
+    assert_eq!((fixture.ingest(&mut journal).events, fixture.spool().count()), (0, (0, 0)));
 }
 
 #[test]
 fn the_next_event_of_the_session_takes_in_what_is_spooled_before_it() {
-    let world = World::new();
-    let mut journal = world.journal();
-    world.hear(&mut journal, AgentState::Working);
-    put(&world.spool(), &world.event(AgentState::Done)).unwrap();
+    let fixture = SpoolFixture::new();
+    let mut journal = fixture.journal();
+    fixture.hear(&mut journal, AgentState::Working);
+    put(&fixture.spool(), &fixture.event(AgentState::Done)).unwrap();
     // The state would stay the same, so without a look into the spool nothing would be written.
-    let outcome = world.hear(&mut journal, AgentState::Working);
+    let outcome = fixture.hear(&mut journal, AgentState::Working);
     assert!(!outcome.spooled && outcome.change.written);
     assert_eq!(
-        (world.state(), world.told().as_slice()),
+        (fixture.state(), fixture.told().as_slice()),
         (Some(AgentState::Working), &["complete".to_owned()][..])
     );
 }
 
 #[test]
 fn a_file_that_was_not_removed_in_time_counts_once() {
-    let world = World::new();
-    let mut journal = world.journal();
-    world.hear(&mut journal, AgentState::Working);
-    let name = put(&world.spool(), &world.event(AgentState::Done)).unwrap();
-    let path = world.home().path().join("spool").join(name);
+    let fixture = SpoolFixture::new();
+    let mut journal = fixture.journal();
+    fixture.hear(&mut journal, AgentState::Working);
+    let name = put(&fixture.spool(), &fixture.event(AgentState::Done)).unwrap();
+    let path = fixture.home().path().join("spool").join(name);
     let bytes = fs::read(&path).unwrap();
-    assert_eq!(world.ingest(&mut journal).events, 1);
+    assert_eq!(fixture.ingest(&mut journal).events, 1);
     // Killed between the transaction and the removal.
     fs::write(&path, &bytes).unwrap();
-    world.hear(&mut journal, AgentState::Working);
-    assert_eq!((world.ingest(&mut journal).events, path.exists()), (0, false));
-    assert_eq!((world.told().len(), world.state()), (1, Some(AgentState::Working)));
+    fixture.hear(&mut journal, AgentState::Working);
+    assert_eq!((fixture.ingest(&mut journal).events, path.exists()), (0, false));
+    assert_eq!((fixture.told().len(), fixture.state()), (1, Some(AgentState::Working)));
 }
 
 #[test]
@@ -161,111 +161,115 @@ fn an_event_that_was_overtaken_is_told_and_moves_nothing_back() {
         (AgentState::Done, false, true),
         (AgentState::Blocked(BlockedOn::Permission), true, true),
     ] {
-        let world = World::new();
-        let mut journal = world.journal();
-        world.hear(&mut journal, AgentState::Ready);
-        let event = world.event(late);
+        let fixture = SpoolFixture::new();
+        let mut journal = fixture.journal();
+        fixture.hear(&mut journal, AgentState::Ready);
+        let event = fixture.event(late);
         let newer = if busy { AgentState::Working } else { AgentState::Exited };
-        world.hear(&mut journal, newer);
+        fixture.hear(&mut journal, newer);
         // As a hook does whose file became visible only now.
-        let unfinished = world.spool().begin(&event.agent.id, 1).unwrap();
+        let unfinished = fixture.spool().begin(&event.agent.id, 1).unwrap();
         let bytes = serde_json::to_vec(&SpooledEvent { version: VERSION, event: event.clone() }).unwrap();
         unfinished.finish(event.mono, &bytes).unwrap();
-        assert_eq!(world.ingest(&mut journal).events, 1);
-        assert_eq!(world.state(), Some(newer));
+        assert_eq!(fixture.ingest(&mut journal).events, 1);
+        assert_eq!(fixture.state(), Some(newer));
         let marks =
-            world.messages().iter().filter(|message| matches!(message.draft.tag, Tag::Mark(_))).count();
+            fixture.messages().iter().filter(|message| matches!(message.draft.tag, Tag::Mark(_))).count();
         assert_eq!(
-            (world.told().len() - marks, marks == 0),
+            (fixture.told().len() - marks, marks == 0),
             (1, unread),
             "{late:?} before {newer:?}: {:?}",
-            world.told()
+            fixture.told()
         );
     }
 }
 
 #[test]
 fn files_that_make_no_sense_are_set_aside_and_the_person_is_told() {
-    let world = World::new();
-    let mut journal = world.journal();
+    let fixture = SpoolFixture::new();
+    let mut journal = fixture.journal();
     let agent = Agent::new(AGENT).unwrap();
     for (number, bytes) in
         [&b"{\"version\":1}"[..], b"", b"{\"version\":1,\"event\":{}}", b"\xff\xff"].iter().enumerate()
     {
-        let unfinished = world.spool().begin(&agent, u32::try_from(number).unwrap()).unwrap();
-        unfinished.finish(world.now(), bytes).unwrap();
+        let unfinished = fixture.spool().begin(&agent, u32::try_from(number).unwrap()).unwrap();
+        unfinished.finish(fixture.now(), bytes).unwrap();
     }
-    let newer =
-        world.spool().begin(&agent, 99).unwrap().finish(world.now(), b"{\"version\":2,\"event\":7}").unwrap();
-    put(&world.spool(), &world.event(AgentState::Done)).unwrap();
-    let taken = world.ingest(&mut journal);
-    assert_eq!((taken.events, taken.unreadable, world.spool().count()), (1, 4, (1, 4)));
-    let newer = world.home().path().join("spool").join(newer);
+    let newer = fixture
+        .spool()
+        .begin(&agent, 99)
+        .unwrap()
+        .finish(fixture.now(), b"{\"version\":2,\"event\":7}")
+        .unwrap();
+    put(&fixture.spool(), &fixture.event(AgentState::Done)).unwrap();
+    let taken = fixture.ingest(&mut journal);
+    assert_eq!((taken.events, taken.unreadable, fixture.spool().count()), (1, 4, (1, 4)));
+    let newer = fixture.home().path().join("spool").join(newer);
     assert!(newer.exists(), "it is for a newer version");
-    assert_eq!(world.told(), ["complete", "error"]);
-    assert!(world.messages()[1].draft.body.starts_with("Ringer could not read 4 events"));
+    assert_eq!(fixture.told(), ["complete", "error"]);
+    assert!(fixture.messages()[1].draft.body.starts_with("Ringer could not read 4 events"));
 }
 
 #[test]
 fn many_events_are_taken_in_in_pieces() {
-    let world = World::new();
-    let mut journal = world.journal();
+    let fixture = SpoolFixture::new();
+    let mut journal = fixture.journal();
     for number in 0..300 {
-        let mut event = world.event(AgentState::Done);
+        let mut event = fixture.event(AgentState::Done);
         event.agent = agent_info(&format!("claude-{number}"));
         event.stamp = IdSource::now();
-        put(&world.spool(), &event).unwrap();
+        put(&fixture.spool(), &event).unwrap();
     }
-    let first = world.ingest(&mut journal);
+    let first = fixture.ingest(&mut journal);
     assert_eq!((first.events, first.more), (256, true));
-    assert_eq!((world.ingest(&mut journal).events, world.told().len()), (44, 300));
+    assert_eq!((fixture.ingest(&mut journal).events, fixture.told().len()), (44, 300));
 }
 
 #[test]
 fn what_was_lost_is_told_once() {
-    let world = World::new();
-    let mut journal = world.journal();
-    world.spool().count_lost(5, "no space left");
-    world.ingest(&mut journal);
-    world.ingest(&mut journal);
-    assert_eq!(world.told(), ["error"]);
-    assert!(world.messages()[0].draft.body.contains("lost 1 event of agents' hooks: no space left"));
-    assert_eq!(SpoolStatus::of(&world.home(), 6).lost.unwrap().count, 1);
+    let fixture = SpoolFixture::new();
+    let mut journal = fixture.journal();
+    fixture.spool().count_lost(5, "no space left");
+    fixture.ingest(&mut journal);
+    fixture.ingest(&mut journal);
+    assert_eq!(fixture.told(), ["error"]);
+    assert!(fixture.messages()[0].draft.body.contains("lost 1 event of agents' hooks: no space left"));
+    assert_eq!(SpoolStatus::of(&fixture.home(), 6).lost.unwrap().count, 1);
 }
 
 #[test]
 fn an_event_that_cannot_be_applied_keeps_no_other_from_being_so() {
-    let world = World::new();
-    let mut journal = world.journal();
+    let fixture = SpoolFixture::new();
+    let mut journal = fixture.journal();
     let mut nameless =
-        serde_json::to_value(SpooledEvent { version: VERSION, event: world.event(AgentState::Done) })
+        serde_json::to_value(SpooledEvent { version: VERSION, event: fixture.event(AgentState::Done) })
             .unwrap();
     nameless["event"]["of"]["agent"] = "".into();
-    let unfinished = world.spool().begin(&Agent::new(AGENT).unwrap(), 1).unwrap();
-    unfinished.finish(world.now(), nameless.to_string().as_bytes()).unwrap();
+    let unfinished = fixture.spool().begin(&Agent::new(AGENT).unwrap(), 1).unwrap();
+    unfinished.finish(fixture.now(), nameless.to_string().as_bytes()).unwrap();
     // A time that no clock will ever show.
-    let event = SpooledEvent { version: VERSION, event: world.event(AgentState::Done) };
-    let unfinished = world.spool().begin(&Agent::new(AGENT).unwrap(), 2).unwrap();
+    let event = SpooledEvent { version: VERSION, event: fixture.event(AgentState::Done) };
+    let unfinished = fixture.spool().begin(&Agent::new(AGENT).unwrap(), 2).unwrap();
     unfinished.finish(Duration::from_nanos(u64::MAX), &serde_json::to_vec(&event).unwrap()).unwrap();
-    let taken = world.ingest(&mut journal);
+    let taken = fixture.ingest(&mut journal);
     assert_eq!((taken.events, taken.unreadable), (1, 1));
-    assert_eq!(world.state(), Some(AgentState::Done));
+    assert_eq!(fixture.state(), Some(AgentState::Done));
     // The next event is not taken for an older one.
-    world.hear(&mut journal, AgentState::Working);
-    assert_eq!(world.state(), Some(AgentState::Working));
+    fixture.hear(&mut journal, AgentState::Working);
+    assert_eq!(fixture.state(), Some(AgentState::Working));
 }
 
 #[test]
 fn what_cannot_be_removed_is_applied_once_and_keeps_nobody_busy() {
-    let world = World::new();
-    let mut journal = world.journal();
-    put(&world.spool(), &world.event(AgentState::Done)).unwrap();
-    let newer = world.spool().begin(&Agent::new(AGENT).unwrap(), 99).unwrap();
-    newer.finish(world.now(), b"{\"version\":2}").unwrap();
-    assert_eq!(world.ingest(&mut journal).events, 1);
+    let fixture = SpoolFixture::new();
+    let mut journal = fixture.journal();
+    put(&fixture.spool(), &fixture.event(AgentState::Done)).unwrap();
+    let newer = fixture.spool().begin(&Agent::new(AGENT).unwrap(), 99).unwrap();
+    newer.finish(fixture.now(), b"{\"version\":2}").unwrap();
+    assert_eq!(fixture.ingest(&mut journal).events, 1);
     let before = journal.read(|connection| Ok(connection.total_changes())).unwrap();
     for _ in 0..3 {
-        assert_eq!(world.ingest(&mut journal), SpoolProgress::default());
+        assert_eq!(fixture.ingest(&mut journal), SpoolProgress::default());
     }
     assert_eq!(
         journal.read(|connection| Ok(connection.total_changes())).unwrap(),
@@ -276,30 +280,30 @@ fn what_cannot_be_removed_is_applied_once_and_keeps_nobody_busy() {
 
 #[test]
 fn an_event_from_before_the_machine_was_started_does_not_hold_the_session_back() {
-    let world = World::new();
-    let mut journal = world.journal();
-    world.hear(&mut journal, AgentState::Working);
-    let name = put(&world.spool(), &world.event(AgentState::Done)).unwrap();
-    let folder = world.home().path().join("spool");
+    let fixture = SpoolFixture::new();
+    let mut journal = fixture.journal();
+    fixture.hear(&mut journal, AgentState::Working);
+    let name = put(&fixture.spool(), &fixture.event(AgentState::Done)).unwrap();
+    let folder = fixture.home().path().join("spool");
     let earlier = format!("0badb007-{}", name.split_once('-').unwrap().1);
     fs::rename(folder.join(name), folder.join(earlier)).unwrap();
     // The session goes on after the boot: its first event takes the old one in.
-    world.hear(&mut journal, AgentState::Working);
-    assert_eq!((world.state(), world.told().len()), (Some(AgentState::Working), 1));
+    fixture.hear(&mut journal, AgentState::Working);
+    assert_eq!((fixture.state(), fixture.told().len()), (Some(AgentState::Working), 1));
 }
 
 #[test]
 fn two_that_take_in_at_once_apply_each_event_once() {
-    let world = World::new();
-    world.journal();
+    let fixture = SpoolFixture::new();
+    fixture.journal();
     for round in 0..5 {
         for number in 0..40 {
-            let mut event = world.event(AgentState::Done);
+            let mut event = fixture.event(AgentState::Done);
             event.agent = agent_info(&format!("claude-{round}-{number}"));
             event.stamp = IdSource::now();
-            put(&world.spool(), &event).unwrap();
+            put(&fixture.spool(), &event).unwrap();
         }
-        let home = world.home();
+        let home = fixture.home();
         let taken: usize = std::thread::scope(|scope| {
             let take = || {
                 let mut journal = Journal::open(&home).unwrap();
@@ -310,7 +314,7 @@ fn two_that_take_in_at_once_apply_each_event_once() {
         });
         assert_eq!(taken, 40);
     }
-    assert_eq!((world.told().len(), world.spool().count()), (200, (0, 0)));
+    assert_eq!((fixture.told().len(), fixture.spool().count()), (200, (0, 0)));
 }
 
 #[derive(Debug, Clone)]
@@ -348,27 +352,27 @@ proptest! {
     /// state of the event that happened last, every event is applied once, and nothing is left.
     #[test]
     fn the_last_event_decides(steps in steps()) {
-        let world = World::new();
-        let mut journal = world.journal();
+        let fixture = SpoolFixture::new();
+        let mut journal = fixture.journal();
         let mut last = None;
         let mut slow: Vec<(usize, Unfinished, AgentEvent)> = Vec::new();
         for (number, step) in steps.iter().enumerate() {
             match step {
                 Step::Direct(state) => {
-                    world.hear(&mut journal, *state);
+                    fixture.hear(&mut journal, *state);
                     last = Some(*state);
                 }
                 Step::Spooled(state) => {
-                    put(&world.spool(), &world.event(*state)).unwrap();
+                    put(&fixture.spool(), &fixture.event(*state)).unwrap();
                     last = Some(*state);
                 }
                 Step::Slow(state, later) => {
-                    let unfinished = world.spool().begin(&Agent::new(AGENT).unwrap(), u32::try_from(number).unwrap()).unwrap();
-                    slow.push((number + later, unfinished, world.event(*state)));
+                    let unfinished = fixture.spool().begin(&Agent::new(AGENT).unwrap(), u32::try_from(number).unwrap()).unwrap();
+                    slow.push((number + later, unfinished, fixture.event(*state)));
                     last = Some(*state);
                 }
                 Step::TakeIn => {
-                    world.ingest(&mut journal);
+                    fixture.ingest(&mut journal);
                 }
             }
             for (_, unfinished, event) in slow.extract_if(.., |(due, ..)| *due <= number) {
@@ -378,9 +382,9 @@ proptest! {
         for (_, unfinished, event) in slow {
             finish(unfinished, &event);
         }
-        while world.ingest(&mut journal).events > 0 {}
-        prop_assert_eq!(world.state(), last);
-        prop_assert_eq!(world.spool().count(), (0, 0));
+        while fixture.ingest(&mut journal).events > 0 {}
+        prop_assert_eq!(fixture.state(), last);
+        prop_assert_eq!(fixture.spool().count(), (0, 0));
     }
 }
 

@@ -49,7 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// An inbox, and beside it what must be true of it.
-struct World<'a> {
+struct InboxModel<'a> {
     journal: &'a mut Journal,
     agent: Agent,
     now: i64,
@@ -59,7 +59,7 @@ struct World<'a> {
     seen: HashSet<MessageId>,
 }
 
-impl World<'_> {
+impl InboxModel<'_> {
     fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         self.now += 1;
         match step {
@@ -165,7 +165,7 @@ fn nothing_sent_is_lost_and_nothing_seen_is_delivered_again() {
     let (journal, cases) = (RefCell::new(test.open()), RefCell::new(0));
     proptest!(ProptestConfig::with_cases(48), |(steps in prop::collection::vec(step(), 0..60))| {
         *cases.borrow_mut() += 1;
-        let mut world = World {
+        let mut model = InboxModel {
             journal: &mut journal.borrow_mut(),
             agent: Agent::new(&format!("a{}", cases.borrow())).expect("a name"),
             now: 1,
@@ -175,8 +175,8 @@ fn nothing_sent_is_lost_and_nothing_seen_is_delivered_again() {
             seen: HashSet::new(),
         };
         for step in steps {
-            world.take(step)?;
+            model.take(step)?;
         }
-        world.drain()?;
+        model.drain()?;
     });
 }

@@ -75,7 +75,7 @@ pub(crate) fn long() -> Sent {
     Sent::new("A title, with all: signs", "one; two, three: four = [five]\n".repeat(31))
 }
 
-/// One of several chunks, with characters whose last bytes look like ST and OSC to whoever reads 8-bit controls.
+/// One of several chunks, with characters whose last bytes look like ST and OSC to a parser of 8-bit controls.
 pub(crate) fn unicode() -> Sent {
     let body = "Ü✝;\n👩\u{200d}🚀🚀🚀🚀🚀🚀🚀🚀".repeat(68);
     assert!(body.len() > 3072 && body.chars().count() < 990, "two chunks of base64, and nothing is cut off");

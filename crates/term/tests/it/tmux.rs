@@ -143,7 +143,7 @@ fn a_notice_with_a_bell_does_both() {
 const OURS: TerminalIdentity =
     TerminalIdentity { program: TerminalProgram::Kitty, version: Some(Version(0, 48, 2)) };
 
-/// tmux says what it lets through and whether anybody is looking; what we conclude from that is what happens.
+/// tmux says what it lets through and whether a client shows the window; what we conclude from that is what happens.
 #[test]
 fn tmux_lets_through_what_its_answer_says() {
     let mut tmux = Tmux::start("");

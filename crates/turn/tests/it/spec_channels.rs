@@ -49,7 +49,7 @@ fn the_first_refusal_wins_and_names_its_gate_and_the_remedy() {
                 "{words}"
             );
         }
-        // Whoever would be refused now is unregistered at once.
+        // A server that would be refused now is unregistered at once.
         assert_eq!(servers_to_unregister(&[candidate], &policy), Vec::from_iter(refusal));
     }
 }

@@ -78,7 +78,7 @@ fn notify_says_so_and_what_it_acknowledged_is_there() {
     environment.notify("after");
     acknowledged.push("after".to_owned());
     let mut delivered = environment.texts();
-    // What was refused may be there all the same: whether it got to the disk, nobody can say.
+    // What was refused may be there all the same: after a failed write it is unknown whether it got to the disk.
     delivered.retain(|body| acknowledged.contains(body));
     assert_eq!(delivered, acknowledged);
 }

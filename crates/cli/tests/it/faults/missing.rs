@@ -1,4 +1,4 @@
-//! Things that are not there, not what they should be, or held by somebody who does not let go.
+//! Things that are not there, not what they should be, or held by a process that does not let go.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -47,7 +47,7 @@ fn a_home_that_is_a_file_is_refused_by_its_name() {
     assert_eq!(fs::read(environment.home()).unwrap(), b"precious");
 }
 
-/// Somebody tidied up. In the plan a missing piece of this kind was a permanent outage.
+/// The folders were deleted. In the shell design that Ringer replaces, that was a permanent outage.
 #[test]
 fn a_home_that_has_lost_its_folders_gets_them_back() {
     let environment = TestEnvironment::new();

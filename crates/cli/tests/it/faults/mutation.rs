@@ -181,7 +181,7 @@ fn survive(environment: &TestEnvironment, round: u64) -> Result<(), String> {
     }
     for aside in asides(&environment.home()) {
         if !told.contains(&aside.display().to_string()) {
-            return Err(format!("nobody told of {} after {first:?}: {told}", aside.display()));
+            return Err(format!("no command named {} after {first:?}: {told}", aside.display()));
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! A home of somebody else.
+//! A home that belongs to another user.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -11,7 +11,7 @@ use crate::home::{TestEnvironment, lines, texts};
 use crate::hook::{feed, recorded, settle};
 use crate::ringer::check;
 
-/// Nobody's number.
+/// The uid and gid of the user `nobody`.
 const NOBODY: u32 = 65534;
 
 #[track_caller]
@@ -44,7 +44,7 @@ fn the_home_of_another_user_is_refused_even_by_root() {
     assert!(fs::read(environment.database()).unwrap() == before);
 }
 
-/// The binary where anybody can run it, as nobody.
+/// The binary where every user can run it, run as the user `nobody`.
 fn as_nobody(environment: &TestEnvironment, arguments: &[&str]) -> Command {
     let copy = environment.path().join("ringer");
     if !copy.exists() {
@@ -60,7 +60,7 @@ fn allow(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).expect("allowed");
 }
 
-/// A directory of nobody's.
+/// A directory of the user `nobody`.
 fn theirs(environment: &TestEnvironment, name: &str, mode: u32) -> PathBuf {
     let path = environment.path().join(name);
     fs::create_dir(&path).expect("a directory");

@@ -16,10 +16,10 @@ use crate::ringer::check;
 const MANY: u32 = 100_000;
 
 /// Writes so many messages at once; one by one would take minutes.
-fn fill(world: &HubEnvironment, count: u32) {
-    let mut first = world.ringer(&["notify", "number 0"]);
+fn fill(environment: &HubEnvironment, count: u32) {
+    let mut first = environment.ringer(&["notify", "number 0"]);
     check(first.env("RINGER_HUB", "off"), 0);
-    let journal = Connection::open(world.environment.database()).expect("a journal");
+    let journal = Connection::open(environment.base.database()).expect("a journal");
     let inserted = journal.execute(
         "WITH RECURSIVE counted(number) AS
              (SELECT 1 UNION ALL SELECT number + 1 FROM counted WHERE number < ?1)
@@ -33,25 +33,25 @@ fn fill(world: &HubEnvironment, count: u32) {
 }
 
 /// Starts a hub, and does not wait until it has read the journal.
-fn begin(world: &HubEnvironment) -> u32 {
-    check(&mut world.ringer(&["hub", "start"]), 0);
-    let pid = world.presence().expect("a hub")["pid"].as_u64().expect("a number");
+fn begin(environment: &HubEnvironment) -> u32 {
+    check(&mut environment.ringer(&["hub", "start"]), 0);
+    let pid = environment.presence().expect("a hub")["pid"].as_u64().expect("a number");
     u32::try_from(pid).expect("a pid")
 }
 
 /// How far hubs have come.
-fn cursor(world: &HubEnvironment) -> i64 {
-    let home = Home::new(world.environment.home());
+fn cursor(environment: &HubEnvironment) -> i64 {
+    let home = Home::new(environment.base.home());
     let taken = HubStore::open(&home).expect("a hub store").position().expect("it can be read");
     taken.map_or(0, |taken| taken.cursor.seq)
 }
 
 #[test]
 fn requests_are_answered_and_the_hub_ends_while_it_reads_a_long_backlog() {
-    let world = HubEnvironment::in_memory();
-    fill(&world, MANY);
-    let first = begin(&world);
-    let mut socket = world.connect();
+    let environment = HubEnvironment::in_memory();
+    fill(&environment, MANY);
+    let first = begin(&environment);
+    let mut socket = environment.connect();
     let answer = socket.call("notification.list", &json!({ "limit": 5 }));
     let behind = answer["behind"].as_u64().expect("it has not read everything");
     assert!(behind > 0 && behind < u64::from(MANY), "{answer}");
@@ -64,52 +64,52 @@ fn requests_are_answered_and_the_hub_ends_while_it_reads_a_long_backlog() {
     let opened = socket.call("notification.open", &json!({ "id": last }));
     assert_eq!(opened["error"]["code"], "busy", "{opened}");
 
-    let (_, told) = check(&mut world.ringer(&["list"]), 0);
+    let (_, told) = check(&mut environment.ringer(&["list"]), 0);
     assert!(told.contains("the hub is still processing") && told.contains("older messages"), "{told}");
-    let status = world.run(&["status"]);
+    let status = environment.run(&["status"]);
     assert!(status.contains(&format!("pid {first}, still processing")), "{status}");
-    assert!(world.run(&["hub", "status"]).contains("messages not processed yet"));
+    assert!(environment.run(&["hub", "status"]).contains("messages not processed yet"));
 
     // Told to end by a signal, and by a request: each time in the middle.
     kill_process(Pid::from_raw(first.cast_signed()).expect("a pid"), Signal::TERM).expect("it runs");
     until("it ends", || !runs(first));
-    let after_first = cursor(&world);
+    let after_first = cursor(&environment);
     assert!(after_first > 0 && after_first < i64::from(MANY), "it ended at {after_first}");
-    let second = begin(&world);
-    check(&mut world.ringer(&["hub", "stop"]), 0);
+    let second = begin(&environment);
+    check(&mut environment.ringer(&["hub", "stop"]), 0);
     until("it is gone", || !runs(second));
-    let after_second = cursor(&world);
+    let after_second = cursor(&environment);
     assert!((after_first..i64::from(MANY)).contains(&after_second), "from {after_first} to {after_second}");
     assert!(
-        world.log().lines().filter(|line| line.ends_with("the hub ends")).count() == 2,
+        environment.log().lines().filter(|line| line.ends_with("the hub ends")).count() == 2,
         "{}",
-        world.log()
+        environment.log()
     );
 }
 
 #[test]
 fn ends_in_the_middle_of_a_backlog_lose_and_double_nothing() {
     const COUNT: u32 = 3_000;
-    let world = HubEnvironment::in_memory();
-    fill(&world, COUNT);
+    let environment = HubEnvironment::in_memory();
+    fill(&environment, COUNT);
     let last =
-        Journal::open(&Home::new(world.environment.home())).expect("a journal").last_seq().expect("one");
+        Journal::open(&Home::new(environment.base.home())).expect("a journal").last_seq().expect("one");
     let mut before = -1;
     // Every other one is killed.
     for turn in 0.. {
-        let hub = begin(&world);
-        until("it has read a batch", || cursor(&world) > before);
+        let hub = begin(&environment);
+        until("it has read a batch", || cursor(&environment) > before);
         if turn % 2 == 0 {
-            check(&mut world.ringer(&["hub", "stop"]), 0);
+            check(&mut environment.ringer(&["hub", "stop"]), 0);
         } else {
             kill(hub);
         }
-        before = cursor(&world);
+        before = cursor(&environment);
         if before == last {
             break;
         }
     }
-    let mut command: Command = world.ringer(&["list", "--json", "--limit", "1000000"]);
+    let mut command: Command = environment.ringer(&["list", "--json", "--limit", "1000000"]);
     let (out, _) = check(command.env("RINGER_HUB", "off"), 0);
     let rows: Vec<Value> = serde_json::from_str(&out).expect("a list");
     let bodies: BTreeSet<&str> = rows.iter().filter_map(|row| row["body"].as_str()).collect();

@@ -1,4 +1,4 @@
-//! Where a message came from: what the program finds out about whoever called it.
+//! Where a message came from: what the program finds out about its caller.
 
 use std::fs;
 use std::io::Read;
@@ -20,14 +20,14 @@ struct Terminal {
 
 impl Terminal {
     /// Runs a script in a terminal of its own, as its session's leader.
-    fn run(world: &HubEnvironment, script: &str, variables: &[(&str, &str)]) -> Self {
+    fn run(environment: &HubEnvironment, script: &str, variables: &[(&str, &str)]) -> Self {
         let pty = native_pty_system().openpty(PtySize::default()).expect("a PTY");
         let tty = pty.master.tty_name().expect("a name").to_str().expect("a path").to_owned();
         let mut command = CommandBuilder::new("sh");
         command.args(["-c", script]);
         command.env_clear();
-        command.cwd(world.environment.repository());
-        for (name, value) in world.variables() {
+        command.cwd(environment.base.repository());
+        for (name, value) in environment.variables() {
             command.env(name, value);
         }
         for (name, value) in variables {
@@ -55,13 +55,13 @@ impl Terminal {
     }
 }
 
-/// A tmux server in a world. It ends with the test.
+/// A tmux server in a environment. It ends with the test.
 struct Tmux<'a>(&'a HubEnvironment);
 
 impl<'a> Tmux<'a> {
-    fn start(world: &'a HubEnvironment, configuration: &str) -> Self {
-        fs::write(world.environment.path().join("tmux.conf"), configuration).expect("a file");
-        let tmux = Self(world);
+    fn start(environment: &'a HubEnvironment, configuration: &str) -> Self {
+        fs::write(environment.base.path().join("tmux.conf"), configuration).expect("a file");
+        let tmux = Self(environment);
         tmux.tell(&["new-session", "-d", "sleep 1000"]);
         tmux
     }
@@ -75,7 +75,7 @@ impl<'a> Tmux<'a> {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.0.program("tmux");
-        let directory = self.0.environment.path();
+        let directory = self.0.base.path();
         command.args(["-L", "ringer", "-f"]).arg(directory.join("tmux.conf")).args(arguments);
         command.env("TMUX_TMPDIR", directory);
         command
@@ -89,50 +89,50 @@ impl Drop for Tmux<'_> {
     }
 }
 
-fn newest(world: &HubEnvironment) -> Value {
-    world.list(&["--limit", "1"]).into_iter().next().expect("a notification")
+fn newest(environment: &HubEnvironment) -> Value {
+    environment.list(&["--limit", "1"]).into_iter().next().expect("a notification")
 }
 
 #[test]
 fn ids_in_the_environment_say_where() {
-    let world = HubEnvironment::new();
-    let mut notify = world.ringer(&["notify", "hello"]);
+    let environment = HubEnvironment::new();
+    let mut notify = environment.ringer(&["notify", "hello"]);
     check(notify.env("RINGER_SURFACE", "ws:one"), 0);
-    assert_eq!(newest(&world)["surface"], "ws:one");
-    let mut notify = world.ringer(&["notify", "nowhere"]);
+    assert_eq!(newest(&environment)["surface"], "ws:one");
+    let mut notify = environment.ringer(&["notify", "nowhere"]);
     check(notify.env("RINGER_SURFACE", "").env("TMUX", ""), 0);
-    assert_eq!(newest(&world)["surface"], Value::Null);
+    assert_eq!(newest(&environment)["surface"], Value::Null);
 }
 
 #[test]
 fn a_surface_that_nobody_owns_stays_in_the_workspace_that_was_given() {
-    let world = HubEnvironment::new();
-    let mut notify = world.ringer(&["notify", "hello"]);
+    let environment = HubEnvironment::new();
+    let mut notify = environment.ringer(&["notify", "hello"]);
     check(notify.env("RINGER_SURFACE", "ws:one").env("RINGER_WORKSPACE", "w1"), 0);
-    let row = newest(&world);
+    let row = newest(&environment);
     assert_eq!((&row["surface"], &row["workspace"]), (&"ws:one".into(), &"w1".into()), "{row}");
 }
 
 #[test]
 fn inside_tmux_it_is_the_pane() {
-    let world = HubEnvironment::new();
-    let mut notify = world.ringer(&["notify", "hello"]);
+    let environment = HubEnvironment::new();
+    let mut notify = environment.ringer(&["notify", "hello"]);
     notify.env("TMUX", "/tmp/tmux-0/default,4242,0").env("TMUX_PANE", "%3").env("TERM", "tmux-256color");
     // Inherited from the terminal around tmux.
     check(notify.env("RINGER_SURFACE", "ws:stale"), 0);
-    assert_eq!(newest(&world)["surface"], "tmux:/tmp/tmux-0/default:4242:%3");
+    assert_eq!(newest(&environment)["surface"], "tmux:/tmp/tmux-0/default:4242:%3");
 }
 
 #[test]
 fn in_a_pane_of_a_real_tmux_it_is_the_pane_and_in_a_terminal_started_from_there_it_is_that_terminal() {
-    let world = HubEnvironment::new();
+    let environment = HubEnvironment::new();
     // A TERM that tmux is told to set, but that does not name tmux: then its server is the only evidence.
-    let tmux = Tmux::start(&world, "set -g default-terminal xterm-256color\n");
+    let tmux = Tmux::start(&environment, "set -g default-terminal xterm-256color\n");
     let run = |script: &str| {
-        let before = world.list(&[]).len();
+        let before = environment.list(&[]).len();
         tmux.tell(&["new-window", "-d", script]);
-        until("the message is there", || world.list(&[]).len() > before);
-        newest(&world)
+        until("the message is there", || environment.list(&[]).len() > before);
+        newest(&environment)
     };
     let row = run("\"$RINGER\" notify 'in a pane'");
     let surface = row["surface"].as_str().expect("a surface").to_owned();
@@ -145,45 +145,48 @@ fn in_a_pane_of_a_real_tmux_it_is_the_pane_and_in_a_terminal_started_from_there_
 
 #[test]
 fn in_a_plain_terminal_it_is_the_device_and_whose_it_is() {
-    let world = HubEnvironment::new();
-    world.run(&["hub", "start"]);
-    let mut terminal = Terminal::run(&world, "read line; \"$RINGER\" notify hello", &[]);
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
+    let mut terminal = Terminal::run(&environment, "read line; \"$RINGER\" notify hello", &[]);
     let surface = format!("tty:{}@{}", terminal.tty, terminal.started());
     terminal.master.take_writer().expect("a keyboard").write_all(b"\n").expect("it is typed");
     terminal.end();
-    let row = newest(&world);
+    let row = newest(&environment);
     assert_eq!(row["surface"], surface.as_str());
     assert_eq!(row["workspace"], format!("repo:{}", row["scope"].as_str().expect("a scope")));
     // What is known of it is enough for a mark.
-    assert_eq!(world.run(&["read", "--surface", &surface]), "1 read\n");
-    let mut socket = world.connect();
+    assert_eq!(environment.run(&["read", "--surface", &surface]), "1 read\n");
+    let mut socket = environment.connect();
     let surfaces = socket.call("surface.list", &Value::Null);
     assert_eq!(surfaces["result"][0]["tty"], terminal.tty.as_str(), "{surfaces}");
 }
 
 #[test]
 fn without_a_terminal_of_its_own_it_is_that_of_an_ancestor() {
-    let world = HubEnvironment::new();
-    world.run(&["hub", "start"]);
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
     // As an agent's hooks run: in a session of their own, with nothing but pipes.
     let script =
         "read line; setsid --wait sh -c '\"$RINGER\" notify hello; true' </dev/null >/dev/null 2>&1; true";
-    let mut terminal = Terminal::run(&world, script, &[]);
+    let mut terminal = Terminal::run(&environment, script, &[]);
     let surface = format!("tty:{}@{}", terminal.tty, terminal.started());
     terminal.master.take_writer().expect("a keyboard").write_all(b"\n").expect("it is typed");
     terminal.end();
-    assert_eq!(newest(&world)["surface"], surface.as_str());
+    assert_eq!(newest(&environment)["surface"], surface.as_str());
 }
 
 #[test]
 fn one_surface_has_one_unread_notification() {
-    let world = HubEnvironment::new();
+    let environment = HubEnvironment::new();
     for body in ["one", "two"] {
-        check(world.ringer(&["notify", body]).env("RINGER_SURFACE", "s").env("RINGER_WORKSPACE", "w"), 0);
-        world.run(&["list"]);
+        check(
+            environment.ringer(&["notify", body]).env("RINGER_SURFACE", "s").env("RINGER_WORKSPACE", "w"),
+            0,
+        );
+        environment.run(&["list"]);
     }
-    assert_eq!(world.bodies(&["--unread"]), ["two"]);
-    assert_eq!(world.bodies(&[]), ["two", "one"]);
-    let status = world.json(&["hub", "status", "--json"]);
+    assert_eq!(environment.bodies(&["--unread"]), ["two"]);
+    assert_eq!(environment.bodies(&[]), ["two", "one"]);
+    let status = environment.json(&["hub", "status", "--json"]);
     assert_eq!(status["unread"], 1);
 }

@@ -7,14 +7,14 @@ use serde_json::{Value, json as value};
 use super::environment::{HubEnvironment, kill};
 use crate::ringer::{check, json};
 
-fn off(world: &HubEnvironment, arguments: &[&str]) -> Command {
-    let mut command = world.ringer(arguments);
+fn off(environment: &HubEnvironment, arguments: &[&str]) -> Command {
+    let mut command = environment.ringer(arguments);
     command.env("RINGER_HUB", "off");
     command
 }
 
-fn bodies(world: &HubEnvironment, arguments: &[&str]) -> Vec<String> {
-    let (out, _) = check(&mut off(world, &[&["list", "--json"], arguments].concat()), 0);
+fn bodies(environment: &HubEnvironment, arguments: &[&str]) -> Vec<String> {
+    let (out, _) = check(&mut off(environment, &[&["list", "--json"], arguments].concat()), 0);
     let rows = json(&out);
     rows.as_array()
         .expect("a list")
@@ -25,43 +25,43 @@ fn bodies(world: &HubEnvironment, arguments: &[&str]) -> Vec<String> {
 
 #[test]
 fn marks_wait_for_the_next_hub() {
-    let world = HubEnvironment::new();
-    let ids: Vec<String> = ["a", "b", "c"].iter().map(|body| world.notify(&[body])).collect();
-    world.settled_hub();
-    world.run(&["read", &ids[2]]);
-    kill(world.hub());
+    let environment = HubEnvironment::new();
+    let ids: Vec<String> = ["a", "b", "c"].iter().map(|body| environment.notify(&[body])).collect();
+    environment.settled_hub();
+    environment.run(&["read", &ids[2]]);
+    kill(environment.hub());
 
-    check(&mut off(&world, &["read", &ids[0]]), 0);
-    check(&mut off(&world, &["clear", &ids[1]]), 0);
-    check(&mut off(&world, &["unread", &ids[2]]), 0);
-    let (_, complaint) = check(&mut off(&world, &["read", "01997a3e-0a1b-7c2d-8e3f-0123456789ab"]), 65);
+    check(&mut off(&environment, &["read", &ids[0]]), 0);
+    check(&mut off(&environment, &["clear", &ids[1]]), 0);
+    check(&mut off(&environment, &["unread", &ids[2]]), 0);
+    let (_, complaint) = check(&mut off(&environment, &["read", "01997a3e-0a1b-7c2d-8e3f-0123456789ab"]), 65);
     assert!(complaint.contains("unknown notification"), "{complaint}");
-    let (_, complaint) = check(&mut off(&world, &["read", "--surface", "tty:/dev/pts/1@1"]), 64);
+    let (_, complaint) = check(&mut off(&environment, &["read", "--surface", "tty:/dev/pts/1@1"]), 64);
     assert!(complaint.contains("--surface needs --workspace"), "{complaint}");
 
-    world.run(&["hub", "start"]);
+    environment.run(&["hub", "start"]);
     let rows: Vec<(Value, Value)> =
-        world.list(&[]).iter().map(|row| (row["body"].clone(), row["is_read"].clone())).collect();
+        environment.list(&[]).iter().map(|row| (row["body"].clone(), row["is_read"].clone())).collect();
     assert_eq!(rows, [(value!("c"), value!(false)), (value!("a"), value!(true))]);
 }
 
 #[test]
 fn the_list_without_a_hub_has_what_came_since() {
-    let world = HubEnvironment::new();
-    assert_eq!(bodies(&world, &[]), Vec::<String>::new());
-    let taken = world.notify(&["taken"]);
-    world.settled_hub();
-    world.run(&["read", &taken]);
-    kill(world.hub());
-    let waiting = check(&mut off(&world, &["notify", "--json", "waiting"]), 0).0;
-    assert_eq!(bodies(&world, &[]), ["waiting", "taken"]);
-    assert_eq!(bodies(&world, &["--unread"]), ["waiting"]);
-    assert_eq!(bodies(&world, &["--all"]), ["waiting", "taken"]);
+    let environment = HubEnvironment::new();
+    assert_eq!(bodies(&environment, &[]), Vec::<String>::new());
+    let taken = environment.notify(&["taken"]);
+    environment.settled_hub();
+    environment.run(&["read", &taken]);
+    kill(environment.hub());
+    let waiting = check(&mut off(&environment, &["notify", "--json", "waiting"]), 0).0;
+    assert_eq!(bodies(&environment, &[]), ["waiting", "taken"]);
+    assert_eq!(bodies(&environment, &["--unread"]), ["waiting"]);
+    assert_eq!(bodies(&environment, &["--all"]), ["waiting", "taken"]);
 
-    let why = |id: &str| json(&check(&mut off(&world, &["why", id, "--json"]), 0).0);
+    let why = |id: &str| json(&check(&mut off(&environment, &["why", id, "--json"]), 0).0);
     let id = json(&waiting)["id"].as_str().expect("an id").to_owned();
     assert_eq!((&why(&id)["taken"], &why(&id)["notification"]), (&false.into(), &Value::Null));
-    let (words, _) = check(&mut off(&world, &["why", &id]), 0);
+    let (words, _) = check(&mut off(&environment, &["why", &id]), 0);
     assert!(words.contains("not processed by the hub yet; start it with: ringer hub start"), "{words}");
     assert_eq!(why(&taken)["notification"]["is_read"], true, "what the last hub wrote down is there");
     assert!(why(&taken)["trail"].as_array().is_some_and(|trail| trail.len() >= 3));
@@ -69,22 +69,22 @@ fn the_list_without_a_hub_has_what_came_since() {
 
 #[test]
 fn a_mark_on_a_message_that_no_hub_has_seen_counts_when_one_comes() {
-    let world = HubEnvironment::new();
-    let sent = check(&mut off(&world, &["notify", "--json", "early"]), 0).0;
+    let environment = HubEnvironment::new();
+    let sent = check(&mut off(&environment, &["notify", "--json", "early"]), 0).0;
     let id = json(&sent)["id"].as_str().expect("an id").to_owned();
-    check(&mut off(&world, &["read", &id]), 0);
-    world.run(&["hub", "start"]);
-    assert_eq!(world.bodies(&[]), ["early"]);
-    assert!(world.bodies(&["--unread"]).is_empty());
+    check(&mut off(&environment, &["read", &id]), 0);
+    environment.run(&["hub", "start"]);
+    assert_eq!(environment.bodies(&[]), ["early"]);
+    assert!(environment.bodies(&["--unread"]).is_empty());
 }
 
 #[test]
 fn everything_is_cleared_without_a_hub() {
-    let world = HubEnvironment::new();
-    check(&mut off(&world, &["notify", "a"]), 0);
-    check(&mut off(&world, &["clear", "--all"]), 0);
-    check(&mut off(&world, &["notify", "b"]), 0);
-    world.run(&["hub", "start"]);
-    assert_eq!(world.bodies(&[]), ["b"], "only what came before it");
-    assert_eq!(world.bodies(&["--all"]), ["b", "a"]);
+    let environment = HubEnvironment::new();
+    check(&mut off(&environment, &["notify", "a"]), 0);
+    check(&mut off(&environment, &["clear", "--all"]), 0);
+    check(&mut off(&environment, &["notify", "b"]), 0);
+    environment.run(&["hub", "start"]);
+    assert_eq!(environment.bodies(&[]), ["b"], "only what came before it");
+    assert_eq!(environment.bodies(&["--all"]), ["b", "a"]);
 }

@@ -18,7 +18,7 @@ use crate::ringer::{check, json};
 
 /// A home of its own, a runtime directory and settings.
 pub(super) struct HubEnvironment {
-    pub(super) environment: TestEnvironment,
+    pub(super) base: TestEnvironment,
     runtime: TempDir,
 }
 
@@ -37,25 +37,25 @@ impl HubEnvironment {
         Self::of(TestEnvironment::in_memory(), "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n")
     }
 
-    fn of(environment: TestEnvironment, settings: &str) -> Self {
+    fn of(base: TestEnvironment, settings: &str) -> Self {
         let runtime = tempfile::tempdir().expect("a temporary directory");
-        let world = Self { environment, runtime };
-        fs::write(world.config(), settings).expect("a file");
-        world
+        let environment = Self { base, runtime };
+        fs::write(environment.config(), settings).expect("a file");
+        environment
     }
 
     fn config(&self) -> PathBuf {
-        self.environment.path().join("config.toml")
+        self.base.path().join("config.toml")
     }
 
     /// The binary, which may start a hub.
     pub(super) fn ringer<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
-        self.settled(self.environment.ringer(arguments))
+        self.settled(self.base.ringer(arguments))
     }
 
     /// Another program, in whose environment a hub may be started; it finds the binary as `$RINGER`.
     pub(super) fn program(&self, program: &str) -> Command {
-        self.settled(self.environment.program(program))
+        self.settled(self.base.program(program))
     }
 
     fn settled(&self, mut command: Command) -> Command {
@@ -67,7 +67,7 @@ impl HubEnvironment {
         command
     }
 
-    /// What a program in a PTY needs to be in this world.
+    /// What a program in a PTY needs to be in this environment.
     pub(super) fn variables(&self) -> Vec<(String, String)> {
         let command = self.program("true");
         let set = command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
@@ -127,7 +127,7 @@ impl HubEnvironment {
 
     /// The hubs of this home, according to the kernel.
     pub(super) fn hubs(&self) -> Vec<u32> {
-        let home = format!("RINGER_HOME={}", self.environment.home().display());
+        let home = format!("RINGER_HOME={}", self.base.home().display());
         let processes = fs::read_dir("/proc").expect("processes").flatten();
         let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         pids.filter(|pid| {
@@ -154,11 +154,11 @@ impl HubEnvironment {
 
     /// What the hub says of itself in its home.
     pub(super) fn presence(&self) -> Option<Value> {
-        serde_json::from_slice(&fs::read(self.environment.home().join("hub.json")).ok()?).ok()
+        serde_json::from_slice(&fs::read(self.base.home().join("hub.json")).ok()?).ok()
     }
 
     pub(super) fn log(&self) -> String {
-        fs::read_to_string(self.environment.home().join("hub.log")).unwrap_or_default()
+        fs::read_to_string(self.base.home().join("hub.log")).unwrap_or_default()
     }
 
     /// Connects to the socket by hand.

@@ -27,31 +27,31 @@ fn overwrite(database: &Path, byte: u8) {
 
 #[track_caller]
 fn check(what: &str, exchange: Exchange) {
-    let world = HubEnvironment::new();
+    let environment = HubEnvironment::new();
     let send = |name: &str, count: u32| -> Vec<String> {
-        (1..=count).map(|number| world.notify(&[&format!("{name} {number}")])).collect()
+        (1..=count).map(|number| environment.notify(&[&format!("{name} {number}")])).collect()
     };
     send("before", 3);
-    world.settled_hub();
-    let (database, copy) = (world.environment.database(), world.environment.path().join("copy.db"));
+    environment.settled_hub();
+    let (database, copy) = (environment.base.database(), environment.base.path().join("copy.db"));
     rusqlite::Connection::open(&database)
         .and_then(|connection| connection.execute("VACUUM INTO ?1", [copy.to_str()]))
         .expect("copied");
     send("between", 3);
-    assert_eq!(world.bodies(&[]).len(), 6, "{what}");
-    world.run(&["read", "--all"]);
+    assert_eq!(environment.bodies(&[]).len(), 6, "{what}");
+    environment.run(&["read", "--all"]);
     exchange(&database, &copy);
     // The hub's own look at what was removed must not be what brings it back.
     let ids = send("after", 3);
     let unread: Vec<String> =
-        world.bodies(&["--unread"]).into_iter().filter(|body| !body.contains("damaged")).collect();
+        environment.bodies(&["--unread"]).into_iter().filter(|body| !body.contains("damaged")).collect();
     assert_eq!(unread, ["after 3", "after 2", "after 1"], "{what}");
-    let listed = world.bodies(&[]);
+    let listed = environment.bodies(&[]);
     for body in ["before 1", "between 3"] {
         assert_eq!(listed.iter().filter(|listed| *listed == body).count(), 1, "{what}: {listed:?}");
     }
     for id in ids {
-        let why = world.run(&["why", &id]);
+        let why = environment.run(&["why", &id]);
         assert!(why.contains("channels: ") && !why.contains("not processed"), "{what}: {why}");
     }
 }
@@ -92,37 +92,37 @@ fn an_older_copy_was_put_back() {
 /// Only the messages were lost that the damaged file alone had: the hub's list is in another one.
 #[test]
 fn what_the_journal_lost_stays_on_the_list() {
-    let world = HubEnvironment::new();
+    let environment = HubEnvironment::new();
     for number in 1..=3 {
-        world.notify(&[&format!("before {number}")]);
+        environment.notify(&[&format!("before {number}")]);
     }
-    world.settled_hub();
-    world.run(&["read", "--all"]);
-    world.run(&["hub", "stop"]);
-    overwrite(&world.environment.database(), 0xa5);
-    fs::write(format!("{}-wal", world.environment.database().display()), "").expect("written");
+    environment.settled_hub();
+    environment.run(&["read", "--all"]);
+    environment.run(&["hub", "stop"]);
+    overwrite(&environment.base.database(), 0xa5);
+    fs::write(format!("{}-wal", environment.base.database().display()), "").expect("written");
     for _ in 0..2 {
-        world.notify(&["after"]);
-        world.settled_hub();
-        let listed = world.bodies(&[]);
+        environment.notify(&["after"]);
+        environment.settled_hub();
+        let listed = environment.bodies(&[]);
         for number in 1..=3 {
             assert!(listed.contains(&format!("before {number}")), "{listed:?}");
         }
-        world.run(&["hub", "stop"]);
+        environment.run(&["hub", "stop"]);
     }
 }
 
 #[test]
 fn a_hub_whose_file_is_damaged_is_found() {
     for damage in ["", "{", "\0\0\0\0", r#"{"socket":"/nowhere/hub.sock","pid":1,"version":"9.9.9"}"#] {
-        let world = HubEnvironment::new();
-        world.notify(&["before"]);
-        let pid = world.settled_hub();
-        fs::write(world.environment.home().join("hub.json"), damage).expect("written");
-        world.notify(&["after"]);
-        assert_eq!(world.bodies(&[]), ["after", "before"], "{damage}");
-        assert_eq!(world.hub(), pid, "{damage}");
-        world.run(&["hub", "stop"]);
-        until("it is gone", || world.hubs().is_empty());
+        let environment = HubEnvironment::new();
+        environment.notify(&["before"]);
+        let pid = environment.settled_hub();
+        fs::write(environment.base.home().join("hub.json"), damage).expect("written");
+        environment.notify(&["after"]);
+        assert_eq!(environment.bodies(&[]), ["after", "before"], "{damage}");
+        assert_eq!(environment.hub(), pid, "{damage}");
+        environment.run(&["hub", "stop"]);
+        until("it is gone", || environment.hubs().is_empty());
     }
 }

@@ -12,56 +12,56 @@ use crate::ringer::check;
 const IN_THE_WAY: &str = "bells/hub.fifo";
 const WHY: &str = "hanging the hub's doorbell: ";
 
-/// A world in which no hub can start.
+/// A environment in which no hub can start.
 fn broken() -> HubEnvironment {
-    let world = HubEnvironment::new();
-    let mut notify = world.ringer(&["notify", "hello"]);
+    let environment = HubEnvironment::new();
+    let mut notify = environment.ringer(&["notify", "hello"]);
     check(notify.env("RINGER_HUB", "off"), 0);
-    fs::create_dir_all(world.environment.home().join(IN_THE_WAY).join("something")).expect("a directory");
-    world
+    fs::create_dir_all(environment.base.home().join(IN_THE_WAY).join("something")).expect("a directory");
+    environment
 }
 
 #[test]
 fn the_reason_is_in_the_log_and_every_command_can_say_it() {
-    let world = broken();
-    let (_, silent) = check(&mut world.ringer(&["notify", "first"]), 0);
+    let environment = broken();
+    let (_, silent) = check(&mut environment.ringer(&["notify", "first"]), 0);
     assert_eq!(silent, "", "no start has failed yet");
-    until("it has failed", || world.log().contains(WHY));
-    let home = world.environment.home();
+    until("it has failed", || environment.log().contains(WHY));
+    let home = environment.base.home();
     for arguments in [&["hub", "status"][..], &["status"], &["doctor"]] {
-        let output = world.ringer(arguments).output().expect("it runs");
+        let output = environment.ringer(arguments).output().expect("it runs");
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(said.contains("the hub could not start (") && said.contains(WHY), "{arguments:?}: {said}");
         let is_doctor = arguments == ["doctor"];
         assert_eq!(output.status.code(), Some(i32::from(is_doctor)), "{arguments:?}");
     }
-    let status = world.json(&["status", "--json"]);
+    let status = environment.json(&["status", "--json"]);
     assert!(status["hub_failure"]["why"].as_str().is_some_and(|why| why.starts_with(WHY)), "{status}");
-    let (_, said) = check(&mut world.ringer(&["notify", "second"]), 0);
+    let (_, said) = check(&mut environment.ringer(&["notify", "second"]), 0);
     assert!(said.contains("stored, but not shown yet") && said.contains(WHY), "{said}");
 
     // What is shown without a hub is shown, with the reason, and nothing waits for a hub that does not come.
-    let (list, said) = check(&mut world.ringer(&["list", "--json"]), 0);
+    let (list, said) = check(&mut environment.ringer(&["list", "--json"]), 0);
     assert!(list.contains("\"second\"") && said.contains(WHY), "{list}{said}");
-    assert!(world.fails(&["hub", "start"], 69).contains(WHY));
-    assert!(world.fails(&["watch"], 69).contains(WHY));
+    assert!(environment.fails(&["hub", "start"], 69).contains(WHY));
+    assert!(environment.fails(&["watch"], 69).contains(WHY));
 
     fs::remove_dir_all(home.join(IN_THE_WAY)).expect("removed");
-    world.run(&["hub", "start"]);
-    assert_eq!(world.bodies(&[]), ["second", "first", "hello"]);
-    let status = world.json(&["status", "--json"]);
+    environment.run(&["hub", "start"]);
+    assert_eq!(environment.bodies(&[]), ["second", "first", "hello"]);
+    let status = environment.json(&["status", "--json"]);
     assert_eq!((&status["hub_failure"], status["hub"].is_u64()), (&json!(null), true), "{status}");
-    world.run(&["hub", "stop"]);
-    assert_eq!(world.run(&["hub", "status"]), "the hub is not running; the next message starts it\n");
+    environment.run(&["hub", "stop"]);
+    assert_eq!(environment.run(&["hub", "status"]), "the hub is not running; the next message starts it\n");
 }
 
 #[test]
 fn a_file_in_place_of_its_doorbell_does_not_keep_it_from_starting() {
-    let world = HubEnvironment::new();
-    let mut notify = world.ringer(&["notify", "one"]);
+    let environment = HubEnvironment::new();
+    let mut notify = environment.ringer(&["notify", "one"]);
     check(notify.env("RINGER_HUB", "off"), 0);
-    fs::write(world.environment.home().join(IN_THE_WAY), "").expect("a file");
-    world.notify(&["two"]);
-    world.settled_hub();
-    assert_eq!(world.bodies(&[]), ["two", "one"]);
+    fs::write(environment.base.home().join(IN_THE_WAY), "").expect("a file");
+    environment.notify(&["two"]);
+    environment.settled_hub();
+    assert_eq!(environment.bodies(&[]), ["two", "one"]);
 }

@@ -33,26 +33,26 @@ fn check_safe(what: &[&str], text: &str) {
     assert!(found.is_empty(), "{what:?} prints {found:?}: {text:?}");
 }
 
-/// A world whose repository, settings, agent and terminal have hostile names.
+/// A environment whose repository, settings, agent and terminal have hostile names.
 struct Hostile {
-    world: HubEnvironment,
+    environment: HubEnvironment,
 }
 
 impl Hostile {
     fn new() -> Self {
         // JSON escapes a text for TOML as well, but for DEL.
         let quoted = serde_json::to_string(&TEXT.replace('\u{7f}', "")).expect("a text");
-        let world = HubEnvironment::with_settings(&format!(
+        let environment = HubEnvironment::with_settings(&format!(
             "[notify]\nrate_limit = \"off\"\npopup = \"off\"\ncommand = [{quoted}]\n\
              [[notify.mute]]\nagent = {quoted}\n[[hook]]\nid = \"h\"\ncommand = [{quoted}]\n",
         ));
-        let repository = world.environment.make_repository(NAME);
+        let repository = environment.base.make_repository(NAME);
         fs::write(
             repository.join(".ringer.toml"),
             format!("[[hook]]\nid = {quoted}\ncommand = [{quoted}]\n"),
         )
         .expect("a file");
-        Self { world }
+        Self { environment }
     }
 
     /// Runs a command, whatever comes of it, and checks what it printed.
@@ -66,12 +66,12 @@ impl Hostile {
     }
 
     fn command(&self, arguments: &[&str]) -> std::process::Command {
-        let mut command = self.world.ringer(arguments);
+        let mut command = self.environment.ringer(arguments);
         command
-            .current_dir(self.world.environment.path().join(NAME))
+            .current_dir(self.environment.base.path().join(NAME))
             .env("TERM", TEXT)
             .env("TERM_PROGRAM", TEXT)
-            .env("HOME", self.world.environment.path().join(TEXT.replace('/', "")));
+            .env("HOME", self.environment.base.path().join(TEXT.replace('/', "")));
         command
     }
 
@@ -145,7 +145,7 @@ fn a_question_and_its_answer_come_out_as_they_were_and_never_raw() {
         let asking = Background::start(
             hostile.command(&[&["ask", "--wait", "--option", TEXT, "--from", NAME], arguments].concat()),
         );
-        hostile.world.environment.wait_until("it asks", |status| status["open_questions"] == 1);
+        hostile.environment.base.wait_until("it asks", |status| status["open_questions"] == 1);
         let questions = json(&hostile.succeeds(&["questions", "--everywhere", "--json"]));
         assert_eq!((&questions[0]["question"], &questions[0]["options"][0]), (&TEXT.into(), &TEXT.into()));
         hostile.succeeds(&["questions", "--everywhere"]);
@@ -171,14 +171,14 @@ fn a_question_and_its_answer_come_out_as_they_were_and_never_raw() {
 fn every_command_says_what_is_wrong_without_repeating_it_raw() {
     let hostile = Hostile::new();
     hostile.succeeds(&["hub", "start"]);
-    let recording = hostile.world.environment.path().join("recording");
+    let recording = hostile.environment.base.path().join("recording");
     fs::write(
         &recording,
         format!("\x1b]777;notify;{NAME};{NAME}\x07\x1b]2;{NAME}\x07\x1b]8;;{NAME}\x07\x1b]7;{NAME}\x07"),
     )
     .expect("a file");
     let recording = recording.to_str().expect("a path");
-    let config = hostile.world.environment.path().join("config.toml");
+    let config = hostile.environment.base.path().join("config.toml");
     let config = config.to_str().expect("a path");
     let object = serde_json::json!({ "text": TEXT, "subject": TEXT, "error": true }).to_string();
     for arguments in [

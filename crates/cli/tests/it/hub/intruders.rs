@@ -12,22 +12,22 @@ use super::environment::HubEnvironment;
 use crate::ringer::check;
 
 /// Connections to the hub that never ask for anything.
-fn half_open(world: &HubEnvironment, many: usize) -> Vec<UnixStream> {
-    let presence = world.presence().expect("a hub");
+fn half_open(environment: &HubEnvironment, many: usize) -> Vec<UnixStream> {
+    let presence = environment.presence().expect("a hub");
     let socket = PathBuf::from(presence["socket"].as_str().expect("a path"));
     (0..many).map(|_| UnixStream::connect(&socket).expect("it listens")).collect()
 }
 
 #[test]
 fn a_crowd_that_says_nothing_locks_no_command_out() {
-    let world = HubEnvironment::new();
-    world.run(&["hub", "start"]);
-    let id = world.notify(&["hello"]);
-    let crowd = half_open(&world, 500);
-    assert_eq!(world.bodies(&[]), ["hello"]);
-    assert!(world.run(&["hub", "status"]).contains("the hub is running"));
-    world.run(&["read", &id]);
-    assert_eq!(world.run(&["hub", "stop"]), "the hub has stopped\n");
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
+    let id = environment.notify(&["hello"]);
+    let crowd = half_open(&environment, 500);
+    assert_eq!(environment.bodies(&[]), ["hello"]);
+    assert!(environment.run(&["hub", "status"]).contains("the hub is running"));
+    environment.run(&["read", &id]);
+    assert_eq!(environment.run(&["hub", "stop"]), "the hub has stopped\n");
     drop(crowd);
 }
 
@@ -40,10 +40,10 @@ fn what_another_users_process_says_is_not_printed() {
     if !test_support::is_root() {
         return;
     }
-    let world = HubEnvironment::new();
-    world.run(&["hub", "start"]);
-    world.notify(&["ours"]);
-    let mut presence = world.presence().expect("a hub");
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
+    environment.notify(&["ours"]);
+    let mut presence = environment.presence().expect("a hub");
     let place = tempfile::tempdir().expect("a directory");
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o711)).expect("ours");
     let (above, leaf) = (place.path().join("ringer-0"), place.path().join("ringer-0/0a0a0a0a"));
@@ -68,18 +68,18 @@ fn what_another_users_process_says_is_not_printed() {
         }
     });
     ready.recv_timeout(DEADLINE).expect("it listens");
-    let file = world.environment.home().join("hub.json");
+    let file = environment.base.home().join("hub.json");
     let believed = fs::read(&file).expect("a file");
     fs::write(&file, presence.to_string()).expect("a file");
     let refused = |why: &str| {
         for arguments in [&["list"][..], &["hub", "status"], &["hub", "stop"], &["read", "--all"]] {
-            let (out, err) = check(&mut world.ringer(arguments), 77);
+            let (out, err) = check(&mut environment.ringer(arguments), 77);
             assert!(
                 out.is_empty() && err.contains(why) && err.contains("hint: kill "),
                 "{arguments:?}: {out}{err}"
             );
         }
-        let (doctor, _) = check(&mut world.ringer(&["doctor"]), 1);
+        let (doctor, _) = check(&mut environment.ringer(&["doctor"]), 1);
         assert!(doctor.contains(why), "{doctor}");
     };
     refused("ringer-0 belongs to another user (uid 65534)");
@@ -88,5 +88,5 @@ fn what_another_users_process_says_is_not_printed() {
     }
     refused("the process at the hub's socket belongs to another user (uid 65534)");
     fs::write(&file, believed).expect("a file");
-    assert_eq!(world.bodies(&[]), ["ours"]);
+    assert_eq!(environment.bodies(&[]), ["ours"]);
 }

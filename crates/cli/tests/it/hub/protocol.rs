@@ -9,9 +9,9 @@ use super::environment::HubEnvironment;
 
 #[test]
 fn a_request_is_a_line_and_so_is_the_answer() {
-    let world = HubEnvironment::new();
-    world.run(&["hub", "start"]);
-    let mut socket = world.connect();
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
+    let mut socket = environment.connect();
     assert_eq!(
         socket.ask(r#"{"method":"ping"}"#),
         json!({ "id": null, "ok": true, "result": { "pong": true } })
@@ -46,16 +46,16 @@ fn a_request_is_a_line_and_so_is_the_answer() {
 
 #[test]
 fn notifications_are_made_over_the_socket_too() {
-    let world = HubEnvironment::new();
-    world.run(&["hub", "start"]);
-    let mut socket = world.connect();
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
+    let mut socket = environment.connect();
     let made = socket.call("notification.create", &json!({ "title": "only a title", "colour": "blue" }));
     assert_eq!(made["ok"], true, "{made}");
     let params =
         json!({ "surface_id": "s1", "workspace_id": "w1", "body": "b", "kind": "question", "from": "x" });
     let made = socket.call("notification.create_for_surface", &params);
     let id = made["result"]["id"].as_str().expect("an id").to_owned();
-    let row = &world.list(&["--limit", "1"])[0];
+    let row = &environment.list(&["--limit", "1"])[0];
     assert_eq!(
         (&row["id"], &row["surface"], &row["kind"]),
         (&id.into(), &"s1".into(), &"question".into()),
@@ -63,7 +63,7 @@ fn notifications_are_made_over_the_socket_too() {
     );
     let params = json!({ "preferred_surface_id": "s2", "preferred_workspace_id": "w2", "body": "c" });
     socket.call("notification.create_for_caller", &params);
-    assert_eq!(world.list(&["--limit", "1"])[0]["surface"], "s2");
+    assert_eq!(environment.list(&["--limit", "1"])[0]["surface"], "s2");
     for (params, says) in [
         (json!({ "body": "" }), "empty"),
         (json!({ "body": "x", "kind": "party" }), "party"),
@@ -92,13 +92,13 @@ fn notifications_are_made_over_the_socket_too() {
 
 #[test]
 fn only_the_person_can_get_at_the_socket() {
-    let world = HubEnvironment::new();
-    world.run(&["hub", "start"]);
-    let presence = world.presence().expect("a file");
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
+    let presence = environment.presence().expect("a file");
     let socket = Path::new(presence["socket"].as_str().expect("a path"));
     let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
     assert_eq!((mode(socket), mode(socket.parent().expect("a directory"))), (0o600, 0o700));
     for name in ["hub.json", "hub.log", "ringer.db"] {
-        assert_eq!(mode(&world.environment.home().join(name)) & 0o077, 0, "{name}");
+        assert_eq!(mode(&environment.base.home().join(name)) & 0o077, 0, "{name}");
     }
 }

@@ -7,25 +7,25 @@ use test_support::until;
 use super::environment::HubEnvironment;
 use crate::hook::{AGENT, feed, recorded, settle};
 
-fn hook(world: &HubEnvironment, event: &str) -> String {
-    let input = recorded(&world.environment, &format!("claude_{event}")).to_string();
-    settle(&feed(world.ringer(&["hook", "claude", event]), input.as_bytes()))
+fn hook(environment: &HubEnvironment, event: &str) -> String {
+    let input = recorded(&environment.base, &format!("claude_{event}")).to_string();
+    settle(&feed(environment.ringer(&["hook", "claude", event]), input.as_bytes()))
 }
 
 /// Looks at the hub's log alone: commands that show something would take the event in themselves.
 #[test]
 fn a_hub_takes_in_what_is_spooled_and_pushes_what_waits() {
-    let world = HubEnvironment::new();
-    hook(&world, "UserPromptSubmit");
-    world.settled_hub();
-    world.run(&["notify", "--from", "w1", "--to", AGENT, "look"]);
-    let lock = OpenOptions::new().append(true).open(world.environment.home().join("write.lock"));
+    let environment = HubEnvironment::new();
+    hook(&environment, "UserPromptSubmit");
+    environment.settled_hub();
+    environment.run(&["notify", "--from", "w1", "--to", AGENT, "look"]);
+    let lock = OpenOptions::new().append(true).open(environment.base.home().join("write.lock"));
     let lock = lock.expect("a lock");
     lock.lock().expect("it comes free");
-    assert_eq!(hook(&world, "Stop"), "", "nothing enters the turn with a spooled event");
+    assert_eq!(hook(&environment, "Stop"), "", "nothing enters the turn with a spooled event");
     drop(lock);
-    until("the hub has taken it in", || world.log().contains("took in 1 spooled events of hooks"));
+    until("the hub has taken it in", || environment.log().contains("took in 1 spooled events of hooks"));
     // No client is there to take it.
-    until("what waits is pushed", || world.log().contains(&format!("cannot push to {AGENT}")));
-    assert!(world.bodies(&[]).iter().any(|body| body.contains("completed its goal")));
+    until("what waits is pushed", || environment.log().contains(&format!("cannot push to {AGENT}")));
+    assert!(environment.bodies(&[]).iter().any(|body| body.contains("completed its goal")));
 }

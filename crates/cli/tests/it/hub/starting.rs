@@ -23,38 +23,38 @@ fn stat(pid: u32, field: usize) -> String {
 
 #[test]
 fn a_message_without_a_hub_starts_exactly_one() {
-    let world = HubEnvironment::new();
+    let environment = HubEnvironment::new();
     thread::scope(|threads| {
         for number in 0..8 {
-            let world = &world;
-            threads.spawn(move || world.run(&["notify", &format!("number {number}")]));
+            let environment = &environment;
+            threads.spawn(move || environment.run(&["notify", &format!("number {number}")]));
         }
     });
-    let pid = world.settled_hub();
-    let mut bodies = world.bodies(&[]);
+    let pid = environment.settled_hub();
+    let mut bodies = environment.bodies(&[]);
     bodies.sort();
     let expected: Vec<String> = (0..8).map(|number| format!("number {number}")).collect();
     assert_eq!(bodies, expected, "all of them reached the one");
-    world.notify(&["one more"]);
-    assert_eq!((world.hubs(), world.hub()), (vec![pid], pid), "and it stays the one");
+    environment.notify(&["one more"]);
+    assert_eq!((environment.hubs(), environment.hub()), (vec![pid], pid), "and it stays the one");
 }
 
 #[test]
 fn commands_at_the_same_moment_all_reach_the_one_hub() {
-    let world = HubEnvironment::new();
+    let environment = HubEnvironment::new();
     thread::scope(|threads| {
         for _ in 0..6 {
-            threads.spawn(|| assert_eq!(world.run(&["list"]), "No notifications.\n"));
+            threads.spawn(|| assert_eq!(environment.run(&["list"]), "No notifications.\n"));
         }
     });
-    world.settled_hub();
+    environment.settled_hub();
 }
 
 #[test]
 fn it_takes_nothing_of_its_first_caller_along() {
-    let world = HubEnvironment::new();
-    let mut shell = world.program("sh");
-    // The pipe at 7 ends when nobody has it any more: not the shell, not notify, and not the hub either.
+    let environment = HubEnvironment::new();
+    let mut shell = environment.program("sh");
+    // The pipe at 7 ends when no process has it open: not the shell, not notify, and not the hub.
     shell.args(["-c", "exec 7>&1; $RINGER notify hello >/dev/null"]);
     shell.env("SECRET_TOKEN", "hunter2").env("TERM", "xterm-kitty").stdout(Stdio::piped());
     shell.env("HTTPS_PROXY", "http://me:hunter2@proxy.example:3128");
@@ -69,7 +69,7 @@ fn it_takes_nothing_of_its_first_caller_along() {
     let rest = end.recv_timeout(DEADLINE).expect("the hub holds no pipe of its caller");
     assert_eq!(rest.expect("an end"), b"");
 
-    let pid = world.settled_hub();
+    let pid = environment.settled_hub();
     let environment = fs::read(format!("/proc/{pid}/environ")).expect("ours");
     let environment = String::from_utf8_lossy(&environment);
     assert!(!environment.contains("hunter2") && !environment.contains("TERM="), "{environment}");
@@ -89,7 +89,7 @@ fn it_takes_nothing_of_its_first_caller_along() {
 #[test]
 fn a_webhook_goes_through_the_proxy_of_its_first_caller() {
     let webhook = "[[webhook]]\nkind = \"json\"\nurl = \"http://hooks.invalid/x\"\n";
-    let world = HubEnvironment::with_settings(&format!("[notify]\npopup = \"off\"\n{webhook}"));
+    let environment = HubEnvironment::with_settings(&format!("[notify]\npopup = \"off\"\n{webhook}"));
     let proxy = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("http://{}", proxy.local_addr().expect("an address"));
     let (tell, told) = std::sync::mpsc::channel();
@@ -99,96 +99,100 @@ fn a_webhook_goes_through_the_proxy_of_its_first_caller() {
         BufReader::new(stream).read_line(&mut line).expect("a line");
         let _ = tell.send(line);
     });
-    check(world.ringer(&["notify", "hello"]).env("http_proxy", address), 0);
+    check(environment.ringer(&["notify", "hello"]).env("http_proxy", address), 0);
     let line = told.recv_timeout(DEADLINE).expect("the proxy is called");
     assert!(line.contains("hooks.invalid"), "{line}");
 }
 
 #[test]
 fn what_a_killed_hub_left_behind_is_taken_over() {
-    let world = HubEnvironment::new();
-    world.run(&["hub", "start"]);
-    let first = world.hub();
-    let socket = world.presence().expect("a file")["socket"].clone();
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
+    let first = environment.hub();
+    let socket = environment.presence().expect("a file")["socket"].clone();
     kill(first);
     assert!(fs::exists(socket.as_str().expect("a path")).expect("a look"), "the socket is stale");
-    assert_eq!(world.presence().expect("a stale file")["pid"], first);
-    assert_eq!(world.run(&["hub", "status"]), "the hub is not running; the next message starts it\n");
+    assert_eq!(environment.presence().expect("a stale file")["pid"], first);
+    assert_eq!(environment.run(&["hub", "status"]), "the hub is not running; the next message starts it\n");
 
-    world.notify(&["after the crash"]);
-    let second = world.settled_hub();
+    environment.notify(&["after the crash"]);
+    let second = environment.settled_hub();
     assert_ne!(first, second);
-    assert_eq!(world.bodies(&[]), ["after the crash"]);
-    assert_eq!(world.presence().expect("a file")["socket"], socket, "at the same place");
+    assert_eq!(environment.bodies(&[]), ["after the crash"]);
+    assert_eq!(environment.presence().expect("a file")["socket"], socket, "at the same place");
 }
 
 #[test]
 fn it_is_started_stopped_and_asked_how_it_is() {
-    let world = HubEnvironment::new();
-    assert_eq!(world.run(&["hub", "status"]), "the hub is not running; the next message starts it\n");
-    assert_eq!(world.json(&["hub", "status", "--json"])["running"], false);
-    assert_eq!(world.run(&["hub", "stop"]), "the hub is not running\n");
-    assert_eq!(world.run(&["hub", "start"]), "the hub is running\n");
-    assert_eq!(world.run(&["hub", "start"]), "the hub is already running\n");
-    world.notify(&["hello"]);
-    let pid = world.hub();
-    let status = world.json(&["hub", "status", "--json"]);
+    let environment = HubEnvironment::new();
+    assert_eq!(environment.run(&["hub", "status"]), "the hub is not running; the next message starts it\n");
+    assert_eq!(environment.json(&["hub", "status", "--json"])["running"], false);
+    assert_eq!(environment.run(&["hub", "stop"]), "the hub is not running\n");
+    assert_eq!(environment.run(&["hub", "start"]), "the hub is running\n");
+    assert_eq!(environment.run(&["hub", "start"]), "the hub is already running\n");
+    environment.notify(&["hello"]);
+    let pid = environment.hub();
+    let status = environment.json(&["hub", "status", "--json"]);
     assert_eq!((&status["unread"], &status["undecided"]), (&1.into(), &0.into()), "{status}");
-    assert_eq!(status["home"], world.environment.home().to_str().expect("a path"));
-    let said = world.run(&["hub", "status"]);
+    assert_eq!(status["home"], environment.base.home().to_str().expect("a path"));
+    let said = environment.run(&["hub", "status"]);
     assert!(
         said.starts_with(&format!("the hub is running: pid {pid}, version ")) && said.contains("1 unread"),
         "{said}"
     );
 
-    assert_eq!(world.run(&["hub", "stop"]), "the hub has stopped\n");
+    assert_eq!(environment.run(&["hub", "stop"]), "the hub has stopped\n");
     until("it is gone", || !runs(pid));
-    assert!(world.presence().is_none(), "it took its file away");
-    assert_eq!(world.run(&["hub", "start"]), "the hub is running\n", "and the next one can begin at once");
-    assert_eq!(world.bodies(&["--unread"]), ["hello"], "with what the last one remembered");
+    assert!(environment.presence().is_none(), "it took its file away");
+    assert_eq!(
+        environment.run(&["hub", "start"]),
+        "the hub is running\n",
+        "and the next one can begin at once"
+    );
+    assert_eq!(environment.bodies(&["--unread"]), ["hello"], "with what the last one remembered");
 }
 
 #[test]
 fn in_the_foreground_it_tells_its_log_and_ends_when_it_is_told() {
-    let world = HubEnvironment::new();
-    let mut command = world.program(env!("CARGO_BIN_EXE_ringer"));
+    let environment = HubEnvironment::new();
+    let mut command = environment.program(env!("CARGO_BIN_EXE_ringer"));
     command.args(["hub", "start", "--foreground"]).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
-    until("it answers", || world.json(&["hub", "status", "--json"])["running"] == true);
+    until("it answers", || environment.json(&["hub", "status", "--json"])["running"] == true);
     // A second one says who is there, and goes.
-    let (_, complaint) = check(&mut world.ringer(&["hub", "start", "--foreground"]), 75);
+    let (_, complaint) = check(&mut environment.ringer(&["hub", "start", "--foreground"]), 75);
     assert!(complaint.contains(&format!("the hub is already running (pid {})", child.id())), "{complaint}");
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::TERM).expect("it runs");
     let mut said = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut said).expect("its log");
     assert!(child.wait().expect("it ends").success());
     assert!(said.contains("begins, pid") && said.contains("the hub ends"), "{said}");
-    assert_eq!(said, world.log());
+    assert_eq!(said, environment.log());
 }
 
 #[test]
 fn it_ends_when_it_has_nothing_to_do_and_nobody_is_connected() {
-    let world = HubEnvironment::new();
-    let mut start = world.ringer(&["hub", "start"]);
+    let environment = HubEnvironment::new();
+    let mut start = environment.ringer(&["hub", "start"]);
     check(start.env("RINGER_HUB_IDLE_MS", "200"), 0);
-    let socket = world.connect();
-    let pid = world.hub();
+    let socket = environment.connect();
+    let pid = environment.hub();
     // Longer than it would stay alone.
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_millis(600) {
-        world.run(&["list", "--all"]);
+        environment.run(&["list", "--all"]);
     }
-    assert!(runs(pid), "somebody is connected");
+    assert!(runs(pid), "a client is connected");
     drop(socket);
     until("it ends", || !runs(pid));
-    assert!(world.log().contains("nothing to do for a while"), "{}", world.log());
-    assert!(world.presence().is_none());
+    assert!(environment.log().contains("nothing to do for a while"), "{}", environment.log());
+    assert!(environment.presence().is_none());
 }
 
 #[test]
 fn nobody_starts_one_where_that_is_forbidden() {
-    let world = HubEnvironment::new();
-    let off = |arguments: &[&str], exit| check(world.ringer(arguments).env("RINGER_HUB", "off"), exit);
+    let environment = HubEnvironment::new();
+    let off = |arguments: &[&str], exit| check(environment.ringer(arguments).env("RINGER_HUB", "off"), exit);
     off(&["notify", "hello"], 0);
     off(&["list"], 0);
     off(&["read", "--all"], 0);
@@ -196,14 +200,14 @@ fn nobody_starts_one_where_that_is_forbidden() {
         let (_, complaint) = off(arguments, 69);
         assert!(complaint.contains("RINGER_HUB=off prevents starting it"), "{arguments:?}: {complaint}");
     }
-    assert!(world.hubs().is_empty() && world.presence().is_none());
+    assert!(environment.hubs().is_empty() && environment.presence().is_none());
     let hub = Background::start({
-        let mut command = world.program(env!("CARGO_BIN_EXE_ringer"));
+        let mut command = environment.program(env!("CARGO_BIN_EXE_ringer"));
         command.env("RINGER_HUB", "off").args(["hub", "start", "--foreground"]).stderr(Stdio::null());
         command
     });
     until("one that was asked for by name runs", || {
-        world.json(&["hub", "status", "--json"])["running"] == true
+        environment.json(&["hub", "status", "--json"])["running"] == true
     });
-    assert_eq!(world.hubs(), [hub.pid()]);
+    assert_eq!(environment.hubs(), [hub.pid()]);
 }

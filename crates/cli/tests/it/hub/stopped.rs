@@ -27,9 +27,9 @@ fn hook(mut ringer: Command) {
 }
 
 /// Another model: the status line tells the hub of it.
-fn statusline(world: &HubEnvironment, model: &str) {
+fn statusline(environment: &HubEnvironment, model: &str) {
     let status = json!({"session_id": "aaaaaaaa", "model": {"display_name": model}});
-    check_with_input(&mut world.ringer(&["statusline", "claude"]), status.to_string().as_bytes());
+    check_with_input(&mut environment.ringer(&["statusline", "claude"]), status.to_string().as_bytes());
 }
 
 fn begin_session(mut ringer: Command) {
@@ -38,15 +38,15 @@ fn begin_session(mut ringer: Command) {
 }
 
 /// The binary, which starts no hub: that one would take its place again.
-fn alone(world: &HubEnvironment) -> Command {
-    world.environment.ringer::<&str>(&[])
+fn alone(environment: &HubEnvironment) -> Command {
+    environment.base.ringer::<&str>(&[])
 }
 
 /// Puts a socket of the test's own in the place of the hub's.
-fn pretend(world: &HubEnvironment) -> std::path::PathBuf {
-    let socket = world.environment.home().join("pretended.sock");
+fn pretend(environment: &HubEnvironment) -> std::path::PathBuf {
+    let socket = environment.base.home().join("pretended.sock");
     let presence = json!({ "socket": socket, "pid": std::process::id(), "version": "0" });
-    fs::write(world.environment.home().join("hub.json"), presence.to_string()).expect("a file");
+    fs::write(environment.base.home().join("hub.json"), presence.to_string()).expect("a file");
     socket
 }
 
@@ -67,30 +67,30 @@ fn stop(hub: u32) {
 
 #[test]
 fn hooks_end_while_the_hub_is_stopped_and_it_hears_of_them_later() {
-    let world = HubEnvironment::new();
-    begin_session(world.ringer::<&str>(&[]));
-    let hub = world.settled_hub();
-    statusline(&world, "Opus");
+    let environment = HubEnvironment::new();
+    begin_session(environment.ringer::<&str>(&[]));
+    let hub = environment.settled_hub();
+    statusline(&environment, "Opus");
     stop(hub);
-    statusline(&world, "Haiku");
-    hook(world.ringer::<&str>(&[]));
+    statusline(&environment, "Haiku");
+    hook(environment.ringer::<&str>(&[]));
     assert!(is_stopped(hub), "they ended while it was stopped");
     signal(hub, Signal::CONT);
     // The first is the more important one, and hides the other.
     for (text, key) in [("try again at noon", "limit-reached"), ("from Opus to Haiku", "model-migration")] {
         until(text, || {
-            let status = world.json(&["hub", "status", "--json"]);
+            let status = environment.json(&["hub", "status", "--json"]);
             status["toast"].as_str().is_some_and(|toast| toast.contains(text))
         });
-        world.run(&["toast", "--remove", key]);
+        environment.run(&["toast", "--remove", key]);
     }
 }
 
 #[test]
 fn hooks_do_not_wait_for_an_answer_that_never_ends() {
-    let world = HubEnvironment::new();
-    begin_session(alone(&world));
-    let listener = UnixListener::bind(pretend(&world)).expect("a socket");
+    let environment = HubEnvironment::new();
+    begin_session(alone(&environment));
+    let listener = UnixListener::bind(pretend(&environment)).expect("a socket");
     let (tell, heard) = channel();
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
@@ -101,7 +101,7 @@ fn hooks_do_not_wait_for_an_answer_that_never_ends() {
             thread::spawn(move || trickle(&stream));
         }
     });
-    hook(alone(&world));
+    hook(alone(&environment));
     let request = heard.recv_timeout(DEADLINE).expect("it was told");
     assert!(request.contains("try again at noon") && request.ends_with('\n'), "{request}");
 }
@@ -114,32 +114,32 @@ fn trickle(mut stream: &UnixStream) {
 
 #[test]
 fn hooks_do_not_wait_for_a_hub_that_takes_no_connection() {
-    let world = HubEnvironment::new();
-    begin_session(alone(&world));
-    let socket = pretend(&world);
+    let environment = HubEnvironment::new();
+    begin_session(alone(&environment));
+    let socket = pretend(&environment);
     let address = SocketAddrUnix::new(&socket).expect("an address");
     let listener = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
     rustix::net::bind(&listener, &address).expect("a place");
     rustix::net::listen(&listener, 0).expect("it listens");
     // The only one that may wait to be taken.
     let waiting = UnixStream::connect(&socket).expect("there is room for one");
-    hook(alone(&world));
+    hook(alone(&environment));
     drop(waiting);
 }
 
 #[test]
 fn commands_that_need_a_stopped_hub_end_and_name_its_process() {
-    let world = HubEnvironment::new();
-    let id = world.notify(&["before"]);
-    let hub = world.settled_hub();
+    let environment = HubEnvironment::new();
+    let id = environment.notify(&["before"]);
+    let hub = environment.settled_hub();
     stop(hub);
     let commands: [&[&str]; 4] = [&["list"], &["why", &id], &["hub", "status"], &["hub", "stop"]];
     // Side by side, because each waits as long as it may.
     thread::scope(|scope| {
         for arguments in commands {
-            let world = &world;
+            let environment = &environment;
             scope.spawn(move || {
-                let (out, err) = check(&mut world.ringer(arguments), 75);
+                let (out, err) = check(&mut environment.ringer(arguments), 75);
                 let is_named =
                     err.contains("the hub took longer than 5 s") && err.contains(&format!("kill -9 {hub} "));
                 assert!(out.is_empty() && is_named, "{arguments:?}: {out}{err}");
@@ -147,21 +147,21 @@ fn commands_that_need_a_stopped_hub_end_and_name_its_process() {
         }
     });
     // Sending needs no hub, and reading does not either: its mark waits in the journal.
-    world.notify(&["meanwhile"]);
-    world.run(&["read", &id]);
+    environment.notify(&["meanwhile"]);
+    environment.run(&["read", &id]);
     assert!(is_stopped(hub), "they ended while it was stopped");
     signal(hub, Signal::CONT);
-    assert_eq!(world.bodies(&[]), ["meanwhile", "before"]);
-    assert_eq!(world.bodies(&["--unread"]), ["meanwhile"]);
+    assert_eq!(environment.bodies(&[]), ["meanwhile", "before"]);
+    assert_eq!(environment.bodies(&["--unread"]), ["meanwhile"]);
 }
 
 /// It says that it ends, closes the connection, and goes on.
 #[test]
 fn a_hub_that_does_not_end_is_not_said_to_have_ended() {
-    let world = HubEnvironment::new();
-    world.run(&["status"]);
-    let running = HubLock::acquire(&Home::new(world.environment.home())).expect("a home").expect("no hub");
-    let listener = UnixListener::bind(pretend(&world)).expect("a socket");
+    let environment = HubEnvironment::new();
+    environment.run(&["status"]);
+    let running = HubLock::acquire(&Home::new(environment.base.home())).expect("a home").expect("no hub");
+    let listener = UnixListener::bind(pretend(&environment)).expect("a socket");
     thread::spawn(move || {
         let (stream, _) = listener.accept().expect("a command");
         let mut reader = BufReader::new(stream);
@@ -171,7 +171,7 @@ fn a_hub_that_does_not_end_is_not_said_to_have_ended() {
             .write_all(b"{\"id\":1,\"ok\":true,\"result\":{\"stopping\":true}}\n")
             .expect("it reads");
     });
-    let (out, err) = check(alone(&world).args(["hub", "stop"]), 75);
+    let (out, err) = check(alone(&environment).args(["hub", "stop"]), 75);
     let pid = std::process::id();
     assert!(out.is_empty() && err.contains(&format!("did not stop in time (pid {pid})")), "{out}{err}");
     drop(running);
@@ -180,18 +180,18 @@ fn a_hub_that_does_not_end_is_not_said_to_have_ended() {
 /// A writer that was stopped holds the lock: what changes something is to be tried again, and everything else is answered.
 #[test]
 fn commands_say_try_again_while_the_write_lock_is_held_and_the_hub_goes_on() {
-    let world = HubEnvironment::new();
-    world.notify(&["before"]);
-    world.settled_hub();
-    until("it is listed", || world.bodies(&["--unread"]) == ["before"]);
-    let lock = fs::OpenOptions::new().append(true).open(world.environment.home().join("write.lock"));
+    let environment = HubEnvironment::new();
+    environment.notify(&["before"]);
+    environment.settled_hub();
+    until("it is listed", || environment.bodies(&["--unread"]) == ["before"]);
+    let lock = fs::OpenOptions::new().append(true).open(environment.base.home().join("write.lock"));
     let lock = lock.expect("a lock");
     lock.lock().expect("it comes free");
-    let complaint = world.fails(&["read", "--all"], 75);
+    let complaint = environment.fails(&["read", "--all"], 75);
     assert!(complaint.contains("write lock") && complaint.contains("try again"), "{complaint}");
-    assert_eq!(world.bodies(&["--unread"]), ["before"]);
-    assert_eq!(world.json(&["hub", "status", "--json"])["unread"], 1);
+    assert_eq!(environment.bodies(&["--unread"]), ["before"]);
+    assert_eq!(environment.json(&["hub", "status", "--json"])["unread"], 1);
     drop(lock);
-    world.run(&["read", "--all"]);
-    assert_eq!(world.bodies(&["--unread"]), Vec::<String>::new());
+    environment.run(&["read", "--all"]);
+    assert_eq!(environment.bodies(&["--unread"]), Vec::<String>::new());
 }

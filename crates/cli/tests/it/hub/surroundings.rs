@@ -11,9 +11,9 @@ use crate::background::Background;
 use crate::ringer::{check, json};
 
 /// A session bus on which no program shows popups, nor is started to do so.
-fn bus(world: &HubEnvironment) -> (Background, String) {
-    let address = format!("unix:path={}", world.environment.path().join("bus").display());
-    let config = world.environment.path().join("bus.conf");
+fn bus(environment: &HubEnvironment) -> (Background, String) {
+    let address = format!("unix:path={}", environment.base.path().join("bus").display());
+    let config = environment.base.path().join("bus.conf");
     let text = format!(
         "<busconfig><type>session</type><listen>{address}</listen><policy context='default'>\
          <allow send_destination='*'/><allow receive_sender='*'/><allow own='*'/></policy></busconfig>"
@@ -41,16 +41,16 @@ fn part(command: &mut Command, name: &str) -> (String, String) {
 
 #[test]
 fn the_doctor_asks_the_hub_for_its_desktop() {
-    let world = HubEnvironment::with_settings("[notify]\npopup = \"desktop\"\n");
-    world.run(&["hub", "start"]);
-    let (_daemon, address) = bus(&world);
-    let mut command = world.ringer::<&str>(&[]);
+    let environment = HubEnvironment::with_settings("[notify]\npopup = \"desktop\"\n");
+    environment.run(&["hub", "start"]);
+    let (_daemon, address) = bus(&environment);
+    let mut command = environment.ringer::<&str>(&[]);
     command.env("DBUS_SESSION_BUS_ADDRESS", &address);
     let (verdict, what) = part(&mut command, "desktop");
     assert_eq!(verdict, "broken");
     assert!(what.contains("no session bus") && what.ends_with("(reported by the hub)"), "{what}");
-    world.run(&["hub", "stop"]);
-    let mut command = world.ringer::<&str>(&[]);
+    environment.run(&["hub", "stop"]);
+    let mut command = environment.ringer::<&str>(&[]);
     command.env("DBUS_SESSION_BUS_ADDRESS", &address).env("RINGER_HUB", "off");
     let (_, what) = part(&mut command, "desktop");
     assert!(what.contains("there is none on the session bus"), "the next one would have this: {what}");
@@ -58,14 +58,14 @@ fn the_doctor_asks_the_hub_for_its_desktop() {
 
 #[test]
 fn the_doctor_looks_for_programs_where_the_hub_does() {
-    let world = HubEnvironment::with_settings("[notify]\npopup = \"off\"\ncommand = [\"only-here\"]\n");
-    let directory = world.environment.path().join("programs");
+    let environment = HubEnvironment::with_settings("[notify]\npopup = \"off\"\ncommand = [\"only-here\"]\n");
+    let directory = environment.base.path().join("programs");
     fs::create_dir(&directory).expect("a directory");
     fs::write(directory.join("only-here"), "#!/bin/sh\n").expect("a file");
     fs::set_permissions(directory.join("only-here"), fs::Permissions::from_mode(0o755)).expect("a mode");
-    world.run(&["hub", "start"]);
+    environment.run(&["hub", "start"]);
     let path = std::env::var("PATH").expect("a path");
-    let mut command = world.ringer::<&str>(&[]);
+    let mut command = environment.ringer::<&str>(&[]);
     command.env("PATH", format!("{}:{path}", directory.display()));
     let (verdict, what) = part(&mut command, "command");
     assert_eq!((verdict.as_str(), what.as_str()), ("broken", "\"only-here\" is not on PATH"));

@@ -17,14 +17,14 @@ fn set_hook(root: &Path, content: &str, ran: &Path) {
 }
 
 /// Sends a message from a directory. Gives its id.
-fn notify(world: &HubEnvironment, directory: &Path, surface: &str) -> String {
-    let mut command = world.ringer(&["notify", "--json", "hello"]);
+fn notify(environment: &HubEnvironment, directory: &Path, surface: &str) -> String {
+    let mut command = environment.ringer(&["notify", "--json", "hello"]);
     command.current_dir(directory).env("RINGER_SURFACE", surface);
     json(&check(&mut command, 0).0)["id"].as_str().expect("an id").to_owned()
 }
 
-fn trail(world: &HubEnvironment, id: &str) -> Vec<String> {
-    let why = world.json(&["why", "--json", id]);
+fn trail(environment: &HubEnvironment, id: &str) -> Vec<String> {
+    let why = environment.json(&["why", "--json", id]);
     let steps = why["trail"].as_array().into_iter().flatten();
     steps.filter_map(|step| step["text"].as_str().map(str::to_owned)).collect()
 }
@@ -35,28 +35,28 @@ fn an_untrusted_program_of_another_worktree_never_takes_the_place_of_a_trusted_o
     let script = "cat > /dev/null; echo >> started; while ! [ -e go ]; do sleep 0.02; done";
     let slow =
         format!("[[hook]]\nid = \"slow\"\ntimeout_ms = 60000\ncommand = {}\n", json!(["sh", "-c", script]));
-    let world =
+    let environment =
         HubEnvironment::with_settings(&format!("[notify]\nrate_limit = \"off\"\npopup = \"off\"\n{slow}"));
-    let place = world.environment.path();
-    let (one, two, ran) = (committed(&world.environment), place.join("two"), place.join("ran"));
+    let place = environment.base.path();
+    let (one, two, ran) = (committed(&environment.base), place.join("two"), place.join("ran"));
     let (from, to) = (one.to_str().expect("text"), two.to_str().expect("text"));
-    git(&world.environment, &["-C", from, "worktree", "add", "--quiet", "-b", "pr", to]);
+    git(&environment.base, &["-C", from, "worktree", "add", "--quiet", "-b", "pr", to]);
     set_hook(&one, "trusted", &ran);
     set_hook(&two, "UNTRUSTED", &ran);
-    check(world.ringer(&["trust", "--yes"]).current_dir(&one), 0);
+    check(environment.ringer(&["trust", "--yes"]).current_dir(&one), 0);
 
     let started = || fs::read_to_string(place.join("started")).unwrap_or_default().lines().count();
-    let first = notify(&world, &one, "s1");
+    let first = notify(&environment, &one, "s1");
     until("the first is with the slow hook", || started() == 1);
-    let second = notify(&world, &two, "s2");
+    let second = notify(&environment, &two, "s2");
     until("the second is with the slow hook", || started() == 2);
     fs::write(place.join("go"), "").expect("a file");
-    let decided = |id: &str| trail(&world, id).iter().any(|step| step.starts_with("channels: "));
+    let decided = |id: &str| trail(&environment, id).iter().any(|step| step.starts_with("channels: "));
     until("both are decided", || decided(&first) && decided(&second));
 
     assert_eq!(fs::read_to_string(&ran).expect("one ran"), "trusted\n");
     let about = |id: &str| {
-        let steps = trail(&world, id).into_iter().filter(|step| step.starts_with("hook format "));
+        let steps = trail(&environment, id).into_iter().filter(|step| step.starts_with("hook format "));
         steps.collect::<Vec<_>>()
     };
     assert!(about(&first)[0].starts_with("hook format changed nothing"), "{:?}", about(&first));

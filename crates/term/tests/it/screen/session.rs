@@ -9,7 +9,7 @@ use crate::sender_script::{SenderScript, output_of};
 
 /// Ends when it is dropped, whatever became of its clients.
 pub(crate) struct Session {
-    /// Where its socket is. Nobody else's are there, so its name need not be unique.
+    /// Where its socket is. No other socket is there, so its name need not be unique.
     directory: PathBuf,
 }
 

@@ -7,7 +7,7 @@ use crate::sender_script::{SenderScript, output_of};
 
 /// Ends when it is dropped, whatever became of its clients.
 pub(crate) struct Server {
-    /// Where its socket is. Nobody else's are there, so its name need not be unique.
+    /// Where its socket is. No other socket is there, so its name need not be unique.
     directory: PathBuf,
 }
 
@@ -38,7 +38,7 @@ impl Server {
         self.wait_for("client");
     }
 
-    /// A channel that was signalled before anybody waited remembers that.
+    /// A channel that was signalled before the wait remembers that.
     pub(crate) fn wait_for(&self, channel: &str) {
         self.answer(&["wait-for", channel]);
     }
