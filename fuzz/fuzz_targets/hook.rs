@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringer_agents::client::{Client, MAX_LINE, HookPoint, Reply, agent_id, answer, read_bytes};
+use ringer_agents::client::{Client, MAX_LINE, HookPoint, HookReply, agent_id, answer, read_bytes};
 
 /// Every event that is read differently, and one that no client has.
 const EVENTS: [&str; 39] = [
@@ -63,7 +63,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let said = report.text.unwrap_or_else(|| "x".to_owned());
     let reply =
-        Reply { stop_reason: Some(said.clone()), session_context: Some(said.clone()), ..Reply::with_context(said) };
+        HookReply { stop_reason: Some(said.clone()), session_context: Some(said.clone()), ..HookReply::with_context(said) };
     if let Some(answer) = answer(client, event, &reply) {
         assert!(answer.starts_with('{') && answer.ends_with('}') && !answer.contains('\n'), "{answer}");
     }

@@ -1,10 +1,10 @@
 //! The agent clients: how their hook input is read, and which output they accept.
 //!
-//! Everything here is pure: a hook's input comes in, a [`HookReport`] comes out; a [`Reply`] comes in, the bytes for the
+//! Everything here is pure: a hook's input comes in, a [`HookReport`] comes out; a [`HookReply`] comes in, the bytes for the
 //! hook's standard output come out. No file, clock or process is touched, and no input makes it panic.
 //!
 //! ```
-//! use ringer_agents::client::{Client, HookPoint, Reply, agent_id, answer, read_bytes};
+//! use ringer_agents::client::{Client, HookPoint, HookReply, agent_id, answer, read_bytes};
 //!
 //! let client: Client = "claude".parse()?;
 //! let input = br#"{"session_id": "6be1e699-d2b2", "tool_name": "Bash", "tool_response": "as long as you like"}"#;
@@ -12,7 +12,7 @@
 //! assert_eq!(report.hook_point, HookPoint::AfterTool);
 //! let agent = report.session_id.as_deref().and_then(|id| agent_id(client, id));
 //! assert_eq!(agent.unwrap().as_str(), "claude-6be1e699");
-//! assert!(answer(client, "PostToolUse", &Reply::default()).is_none());
+//! assert!(answer(client, "PostToolUse", &HookReply::default()).is_none());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -53,14 +53,14 @@ use adapter::Adapter;
 pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER};
 pub use codex::NOTIFY as CODEX_NOTIFY;
 pub(crate) use gemini::GEMINI_NAME;
-pub use input::{Input, MAX_INPUT, MAX_KEPT};
+pub use input::{HookInput, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;
-pub use reply::Reply;
+pub use reply::HookReply;
 pub use report::{HookPoint, HookReport, WAITING};
 pub use request::MAX_LINE;
 pub use sequence::is_allowed_sequence;
 pub use settings::{ClientPaths, Format};
-pub(crate) use settings::{HookEntry, SettingsFile};
+pub(crate) use settings::{HookEntryForm, SettingsFile};
 pub use status::Status;
 
 /// How much of a session's id is in the agent's.
@@ -166,28 +166,28 @@ pub fn agent_id(client: Client, session_id: &str) -> Option<Agent> {
 }
 
 /// Reads an input. An unknown event gives an empty report.
-pub fn read(client: Client, event: &str, input: &Input) -> HookReport {
+pub fn read(client: Client, event: &str, input: &HookInput) -> HookReport {
     (client.adapter().read)(event, input)
 }
 
 /// The bytes for the hook's standard output; `None` for not a single one.
 ///
 /// ```
-/// use ringer_agents::client::{Client, Reply, answer};
+/// use ringer_agents::client::{Client, HookReply, answer};
 ///
 /// assert_eq!(
-///     answer(Client::Claude, "PostToolUse", &Reply::with_context("hello")).as_deref(),
+///     answer(Client::Claude, "PostToolUse", &HookReply::with_context("hello")).as_deref(),
 ///     Some(r#"{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"hello"}}"#)
 /// );
-/// assert_eq!(answer(Client::Claude, "SessionEnd", &Reply::with_context("hello")), None);
+/// assert_eq!(answer(Client::Claude, "SessionEnd", &HookReply::with_context("hello")), None);
 /// ```
-pub fn answer(client: Client, event: &str, reply: &Reply) -> Option<String> {
+pub fn answer(client: Client, event: &str, reply: &HookReply) -> Option<String> {
     (client.adapter().answer)(event, reply)
 }
 
 /// Reads an input from where the client writes it.
 pub fn read_from(client: Client, event: &str, source: impl Read) -> Result<HookReport, InputError> {
-    Input::read(source).map(|input| read(client, event, &input))
+    HookInput::read(source).map(|input| read(client, event, &input))
 }
 
 /// Reads an input that is there already: the argument of Codex's `notify` program, a test, a fuzzer.

@@ -18,7 +18,7 @@ use ringer_journal::{
 use ringer_turn::{Injection, InjectionBudget, InjectionSource, RateTracker, render};
 
 use crate::bootstrap;
-use crate::client::{self, Client, HookPoint, HookReport, InputError, Reply, agent_id, answer};
+use crate::client::{self, Client, HookPoint, HookReply, HookReport, InputError, agent_id, answer};
 
 /// How often in a row a stop is blocked. More would be a loop.
 pub const MAX_BLOCKS: i64 = 3;
@@ -63,7 +63,7 @@ pub struct HookOutcome {
 pub enum HookError {
     /// The client sent something that is no JSON.
     #[error("the hook's input: {0}")]
-    Input(#[from] InputError),
+    HookInput(#[from] InputError),
     /// The journal could not be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -199,7 +199,7 @@ impl Call<'_> {
     /// Whether the answer to this event can carry something. What a client does not take stays where it is.
     fn takes_context(&self) -> bool {
         matches!(self.report.hook_point, HookPoint::AfterTool | HookPoint::PromptSubmitted)
-            && answer(self.client, self.event, &Reply::with_context("?")).is_some()
+            && answer(self.client, self.event, &HookReply::with_context("?")).is_some()
     }
 
     /// What may enter the turn at once.
@@ -348,11 +348,11 @@ impl Call<'_> {
     }
 }
 
-fn reply(moment: HookPoint, injections: &[Injection], session_context: Option<String>) -> Reply {
+fn reply(moment: HookPoint, injections: &[Injection], session_context: Option<String>) -> HookReply {
     let context = (!injections.is_empty()).then(|| render(injections));
     match moment {
-        HookPoint::Stopping { .. } => Reply { stop_reason: context, ..Reply::default() },
-        _ => Reply { context, session_context, ..Reply::default() },
+        HookPoint::Stopping { .. } => HookReply { stop_reason: context, ..HookReply::default() },
+        _ => HookReply { context, session_context, ..HookReply::default() },
     }
 }
 
@@ -371,7 +371,7 @@ fn lead_injection(message: &Message, agent: &Agent) -> Option<Injection> {
     injection(&text).or_else(|| injection(&message.draft.body))
 }
 
-fn write(out: &mut impl Write, client: Client, event: &str, reply: &Reply) -> Result<(), HookError> {
+fn write(out: &mut impl Write, client: Client, event: &str, reply: &HookReply) -> Result<(), HookError> {
     let Some(answer) = answer(client, event, reply) else { return Ok(()) };
     out.write_all(answer.as_bytes()).and_then(|()| out.flush()).map_err(HookError::Output)
 }

@@ -11,12 +11,12 @@
 //!
 //! ```
 //! use std::path::Path;
-//! use ringer_agents::setup::{Action, BackupTime, Client, ClientPaths, RingerProgram, SetupScope, SetupRecords, apply, plan, read_files};
+//! use ringer_agents::setup::{SetupAction, BackupTime, Client, ClientPaths, RingerProgram, SetupScope, SetupRecords, apply, plan, read_files};
 //!
 //! # let home = tempfile::tempdir()?;
 //! # let (home, state) = (home.path(), home.path().join("state"));
 //! let places = ClientPaths::new(home);
-//! let action = Action::Setup(RingerProgram::new(Path::new("/usr/bin/ringer"))?);
+//! let action = SetupAction::Setup(RingerProgram::new(Path::new("/usr/bin/ringer"))?);
 //! let files = read_files(Client::Claude, SetupScope::User, &places, &SetupRecords::load(&state)?)?;
 //! let plan = plan(Client::Claude, &action, files)?;
 //! assert!(plan.changes[0].diff().contains("+        \"hooks\": ["));
@@ -57,6 +57,6 @@ pub use find::{DetectedClient, SetupScope, Target, find};
 pub use jsonc::JsoncError;
 pub use note::{Obstacle, ObstacleKind, SetupNote};
 pub use obstacle::obstacles;
-pub use plan::{Action, CurrentFile, FileChange, FileHistory, Plan, plan, read_files};
+pub use plan::{CurrentFile, FileChange, FileHistory, Plan, SetupAction, plan, read_files};
 pub use record::SetupRecords;
 pub use replace::Step;

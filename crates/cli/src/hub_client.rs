@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_hub::Clock;
-use ringer_ipc::{Client, ClientError, StartError, StartFailure, start_and_wait, start_detached};
+use ringer_ipc::{HubClient, HubClientError, StartError, StartFailure, start_and_wait, start_detached};
 use ringer_journal::{Home, HubLock, Journal};
 use ringer_platform::path_variable;
 use serde_json::Value;
@@ -63,7 +63,7 @@ pub(crate) fn failure_text(failure: &StartFailure) -> String {
 
 /// Connects to the hub, starting one if there is none and that is allowed. `None` if there is none because starting is
 /// not allowed, or because it cannot start; then a warning is printed.
-pub(crate) fn connect() -> Result<Option<Client>, Failure> {
+pub(crate) fn connect() -> Result<Option<HubClient>, Failure> {
     match find_or_start() {
         Ok(client) => Ok(Some(client)),
         Err(ConnectError::NotAllowed) => Ok(None),
@@ -76,7 +76,7 @@ pub(crate) fn connect() -> Result<Option<Client>, Failure> {
 }
 
 /// The hub, or a failure that says how to get one.
-pub(crate) fn hub() -> Result<Client, Failure> {
+pub(crate) fn hub() -> Result<HubClient, Failure> {
     find_or_start().map_err(|error| match error {
         ConnectError::NotAllowed => {
             Failure::new(Exit::Unavailable, "the hub is not running, and RINGER_HUB=off prevents starting it")
@@ -88,7 +88,7 @@ pub(crate) fn hub() -> Result<Client, Failure> {
 }
 
 /// Starts a hub and connects to it.
-pub(crate) fn start_and_connect(home: &Home) -> Result<Client, Failure> {
+pub(crate) fn start_and_connect(home: &Home) -> Result<HubClient, Failure> {
     start(home).map_err(|error| match error {
         ConnectError::CannotStart(why) => cannot_start(&why),
         ConnectError::NotAllowed => cannot_start("RINGER_HUB=off prevents it"),
@@ -110,16 +110,16 @@ fn cannot_start(why: &str) -> Failure {
     Failure::new(Exit::Unavailable, format!("the hub cannot start: {why}")).hint("ringer doctor")
 }
 
-fn find_or_start() -> Result<Client, ConnectError> {
+fn find_or_start() -> Result<HubClient, ConnectError> {
     let home = context::home().map_err(ConnectError::Failed)?;
-    match Client::connect(&home) {
-        Err(ClientError::NoHub) if may_start() => start(&home),
-        Err(ClientError::NoHub) => Err(ConnectError::NotAllowed),
+    match HubClient::connect(&home) {
+        Err(HubClientError::NoHub) if may_start() => start(&home),
+        Err(HubClientError::NoHub) => Err(ConnectError::NotAllowed),
         connected => connected.map_err(|error| ConnectError::Failed(failure(error))),
     }
 }
 
-fn start(home: &Home) -> Result<Client, ConnectError> {
+fn start(home: &Home) -> Result<HubClient, ConnectError> {
     let program = std::env::current_exe().map_err(|error| {
         let failure =
             Failure::new(Exit::Unavailable, "cannot find the path of the ringer program").because(error);
@@ -136,8 +136,8 @@ fn start(home: &Home) -> Result<Client, ConnectError> {
     // If another hub took the lock first, this one has ended, and the other may not have published its socket yet.
     let end = Instant::now() + START_TIMEOUT;
     loop {
-        match Client::connect(home) {
-            Err(ClientError::NoHub) if Instant::now() < end => thread::sleep(POLL_INTERVAL),
+        match HubClient::connect(home) {
+            Err(HubClientError::NoHub) if Instant::now() < end => thread::sleep(POLL_INTERVAL),
             connected => return connected.map_err(|error| ConnectError::Failed(failure(error))),
         }
     }
@@ -149,14 +149,14 @@ pub(crate) fn call(method: &str, params: &Value) -> Result<Value, Failure> {
 }
 
 /// Sends this hub a request. If it still reads older messages, prints that the answer lacks them.
-pub(crate) fn ask(hub: &mut Client, method: &str, params: &Value) -> Result<Value, Failure> {
+pub(crate) fn ask(hub: &mut HubClient, method: &str, params: &Value) -> Result<Value, Failure> {
     let answer = hub.call(method, params).map_err(failure)?;
     warn_if_behind(hub);
     Ok(answer)
 }
 
 /// Prints a note if the hub's last answer lacks messages that it has not read yet.
-pub(crate) fn warn_if_behind(hub: &Client) {
+pub(crate) fn warn_if_behind(hub: &HubClient) {
     match hub.behind() {
         0 => {}
         1 => eprint_line("note: the hub is still processing 1 older message, which is missing here"),
@@ -169,9 +169,9 @@ pub(crate) fn warn_if_behind(hub: &Client) {
 }
 
 /// The exit code, message and hint for a failed request.
-pub(crate) fn failure(error: ClientError) -> Failure {
+pub(crate) fn failure(error: HubClientError) -> Failure {
     match error {
-        ClientError::Refused(refusal) => {
+        HubClientError::Refused(refusal) => {
             let (exit, hint) = match refusal.code.as_str() {
                 "not_found" => (Exit::Data, Some("ringer list --all")),
                 "invalid_params" => (Exit::Usage, None),
@@ -184,10 +184,10 @@ pub(crate) fn failure(error: ClientError) -> Failure {
             let failure = Failure::new(exit, refusal.message);
             hint.into_iter().fold(failure, Failure::hint)
         }
-        ClientError::NoHub => {
+        HubClientError::NoHub => {
             Failure::new(Exit::Unavailable, "the hub is not running").hint("ringer hub start --foreground")
         }
-        ClientError::Late { .. } => {
+        HubClientError::Late { .. } => {
             let failure = Failure::new(Exit::TryAgain, error.to_string());
             match context::home().ok().and_then(|home| HubLock::owner(&home)) {
                 Some(hub) => failure.hint(format!(
@@ -197,7 +197,7 @@ pub(crate) fn failure(error: ClientError) -> Failure {
                 None => failure.hint("ringer hub status"),
             }
         }
-        ClientError::Foreign { .. } | ClientError::UnsafePath(_) => {
+        HubClientError::Foreign { .. } | HubClientError::UnsafePath(_) => {
             let failure = Failure::new(Exit::NoPermission, error.to_string());
             match context::home().ok().and_then(|home| HubLock::owner(&home)) {
                 Some(hub) => failure.hint(format!(

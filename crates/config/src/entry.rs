@@ -111,8 +111,8 @@ impl word::Word for WebhookKind {
 
 /// An HTTP endpoint that receives notifications.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct Webhook {
+#[schemars(rename = "Webhook", deny_unknown_fields)]
+pub struct WebhookEntry {
     /// Name used in reports [default: the kind].
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
@@ -133,7 +133,7 @@ pub struct Webhook {
     pub kinds: Vec<Kind>,
 }
 
-impl Webhook {
+impl WebhookEntry {
     /// Its name.
     pub fn name(&self) -> &str {
         self.id.as_deref().unwrap_or(self.kind.as_str())

@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::parse::{parse, parse_repository};
 use crate::problem::{ConfigError, ConfigErrors};
-use crate::{Config, Repository};
+use crate::{Config, RepositorySettings};
 
 /// The largest file that is read. No settings are that long; something else lies there.
 pub const MAX_FILE: u64 = 1024 * 1024;
@@ -45,11 +45,11 @@ pub fn load(path: &Path, home: Option<&Path>) -> Result<Config, ConfigErrors> {
 }
 
 /// Reads the file of the repository at this root. One that is not there says nothing.
-pub fn load_repository(root: &Path, home: Option<&Path>) -> Result<Repository, ConfigErrors> {
+pub fn load_repository(root: &Path, home: Option<&Path>) -> Result<RepositorySettings, ConfigErrors> {
     let path = root.join(REPOSITORY_FILE);
     match read(&path)? {
         Some(text) => parse_repository(&path, home, &text),
-        None => Ok(Repository { path, ..Repository::default() }),
+        None => Ok(RepositorySettings { path, ..RepositorySettings::default() }),
     }
 }
 

@@ -8,11 +8,11 @@ use ringer_core::{Kind, Scope};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::entry::{DEFAULT_TIMEOUT, HookEntry, Origin, Source, Watch, Webhook};
+use crate::entry::{DEFAULT_TIMEOUT, HookEntry, Origin, Source, Watch, WebhookEntry};
 use crate::notify::{Matcher, NotARate, Notify, QuietHours, SoundSetting, read_rate};
 use crate::page::{Item, Page, Section};
 use crate::problem::ConfigErrors;
-use crate::settings::{Config, Repository};
+use crate::settings::{Config, RepositorySettings};
 
 pub(crate) const ROOT: [&str; 10] = [
     "preferred_channel",
@@ -83,16 +83,20 @@ pub fn parse(path: &Path, home: Option<&Path>, text: &str) -> Result<Config, Con
 }
 
 /// Reads the settings of a repository: `[notify] mute`, `[[hook]]` and `[[watch]]`, and nothing else.
-pub fn parse_repository(path: &Path, home: Option<&Path>, text: &str) -> Result<Repository, ConfigErrors> {
+pub fn parse_repository(
+    path: &Path,
+    home: Option<&Path>,
+    text: &str,
+) -> Result<RepositorySettings, ConfigErrors> {
     let page = Page::new(path, home, text);
-    let Some(tree) = tree(&page, text) else { return page.finish(Repository::default()) };
+    let Some(tree) = tree(&page, text) else { return page.finish(RepositorySettings::default()) };
     let own: Vec<&str> = ROOT.into_iter().filter(|key| !REPOSITORY.contains(key)).collect();
     let root = Section::root(&page, &tree).with_keys(&ROOT, belongs_in_notify).forbid(&own, NOT_HERE);
     let own: Vec<&str> = NOTIFY.into_iter().filter(|key| !REPOSITORY_NOTIFY.contains(key)).collect();
     let notify = root.get("notify").and_then(|item| item.section("a table"));
     let notify = notify.map(|section| section.with_keys(&NOTIFY, |_| None).forbid(&own, NOT_HERE));
     let source = Source { origin: Origin::Repository, path: path.to_owned() };
-    let repository = Repository {
+    let repository = RepositorySettings {
         mute: notify.and_then(|section| section.get("mute")).map(|item| mute(&item)).unwrap_or_default(),
         hooks: hooks(&root, &source),
         watches: tables(&root, "watch", |section| watch(section, &source)),
@@ -218,7 +222,7 @@ fn hook(section: &Section<'_, '_>, source: &Source) -> Option<HookEntry> {
     })
 }
 
-fn webhook(section: &Section<'_, '_>) -> Option<Webhook> {
+fn webhook(section: &Section<'_, '_>) -> Option<WebhookEntry> {
     let section = section.clone().with_keys(&WEBHOOK, |_| None);
     let id = section.get("id").and_then(|item| item.name_text("id"));
     let kind = section.require("kind").and_then(|item| item.word());
@@ -226,7 +230,7 @@ fn webhook(section: &Section<'_, '_>) -> Option<Webhook> {
     let secret_file = section.get("secret_file").and_then(|item| item.path());
     let kinds = section.get("kinds").and_then(|item| item.list("a list of kinds")).unwrap_or_default();
     let kinds: Vec<Kind> = kinds.iter().filter_map(Item::word).collect();
-    Some(Webhook { id, kind: kind?, url: url?, secret_file, kinds })
+    Some(WebhookEntry { id, kind: kind?, url: url?, secret_file, kinds })
 }
 
 /// An address. It is not repeated in the problem: those of Slack and Discord are secrets, and problems are shown.

@@ -11,7 +11,7 @@ use ringer_term::Channel;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::entry::{HookEntry, Watch, Webhook};
+use crate::entry::{HookEntry, Watch, WebhookEntry};
 use crate::notify::{Matcher, Notify, QuietHours, SoundSetting};
 use crate::trust::Trusted;
 use crate::{milliseconds, word};
@@ -39,7 +39,7 @@ pub struct Config {
     pub hooks: Vec<HookEntry>,
     /// HTTP endpoints that receive notifications.
     #[serde(rename = "webhook")]
-    pub webhooks: Vec<Webhook>,
+    pub webhooks: Vec<WebhookEntry>,
     /// Files to watch, and what to run when one changes.
     #[serde(rename = "watch")]
     pub watches: Vec<Watch>,
@@ -75,7 +75,7 @@ impl Default for Config {
 
 /// The settings of a repository (`.ringer.toml`): the few that concern only its own agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Repository {
+pub struct RepositorySettings {
     /// What is muted, in this repository only.
     pub mute: Vec<Matcher>,
     /// Hooks, which run only when they are trusted.
@@ -89,7 +89,7 @@ pub struct Repository {
 impl Config {
     /// These settings with those of a repository behind them. Whatever the repository mutes, it mutes for its own scope
     /// only: a file that came with a checkout must not silence the agents of other repositories.
-    pub fn with_repository(mut self, repository: &Repository, scope: &str) -> Self {
+    pub fn with_repository(mut self, repository: &RepositorySettings, scope: &str) -> Self {
         let own =
             repository.mute.iter().filter(|mute| mute.scope.as_deref().is_none_or(|named| named == scope));
         let narrowed = own.map(|mute| Matcher { scope: Some(scope.to_owned()), ..mute.clone() });

@@ -140,12 +140,12 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::{Repository, parse, parse_repository};
+    use crate::{RepositorySettings, parse, parse_repository};
 
     const TEXT: &str = "[[hook]]\nid = \"a\"\ncommand = [\"x\", \"y z\"]\n\
                         [[watch]]\npaths = [\"f\"]\ncommand = [\"x\"]\n";
 
-    fn repository(path: &str, text: &str) -> Repository {
+    fn repository(path: &str, text: &str) -> RepositorySettings {
         parse_repository(Path::new(path), None, text).unwrap()
     }
 

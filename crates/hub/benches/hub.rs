@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use ringer_core::message::MessageOrigin;
 use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
-use ringer_ipc::Client;
+use ringer_ipc::HubClient;
 use ringer_journal::{Home, IdSource, Journal};
 use serde_json::{Value, json};
 
@@ -144,7 +144,7 @@ impl Hub {
             ("surface.focus", json!({ "surface_id": "nowhere" })),
         ] {
             // Also a request that is refused has to be looked up.
-            let _ = Client::connect(&self.home).and_then(|mut client| client.call(method, &params));
+            let _ = HubClient::connect(&self.home).and_then(|mut client| client.call(method, &params));
             self.longest_turn(&format!("{method} {params}"));
         }
     }
@@ -173,7 +173,7 @@ impl Hub {
             .expect("a hub");
         let hub = Self { directory, home, child };
         let over = Instant::now() + PATIENCE;
-        while Client::connect(&hub.home).is_err() {
+        while HubClient::connect(&hub.home).is_err() {
             assert!(Instant::now() < over, "the hub does not answer");
             thread::yield_now();
         }
@@ -181,7 +181,7 @@ impl Hub {
     }
 
     fn call(&self, method: &str, params: &Value) -> Value {
-        Client::connect(&self.home).expect("a connection").call(method, params).expect("an answer")
+        HubClient::connect(&self.home).expect("a connection").call(method, params).expect("an answer")
     }
 
     /// The ids of new notifications, with the moment of hearing of each.
@@ -262,7 +262,7 @@ impl Drop for Hub {
 
 /// Follows until the hub ends it. Gives the number of the last event, or `None` when `tell` wants no more of them.
 fn listen(home: &Home, after: u64, mut tell: impl FnMut(String) -> bool) -> Option<u64> {
-    let mut client = Client::connect(home).ok()?;
+    let mut client = HubClient::connect(home).ok()?;
     let params = json!({ "after_seq": after, "names": ["notification.created"] });
     let begun = client.call("events.subscribe", &params).ok()?;
     // Cut off because it did not keep up, and some of what it missed is not kept any more: nothing is left to measure.

@@ -69,7 +69,7 @@ pub fn hook_program(hook: &HookEntry) -> HookProgram {
 }
 
 /// A webhook, ready to be called.
-pub fn webhook(webhook: &ringer_config::Webhook) -> Webhook {
+pub fn webhook(webhook: &ringer_config::WebhookEntry) -> Webhook {
     let kind = match webhook.kind {
         WebhookKind::Ntfy => Service::Ntfy,
         WebhookKind::Slack => Service::Slack,

@@ -22,7 +22,7 @@ use crate::input::{Answered, Input, Reply};
 use crate::log::Log;
 use crate::message::{Action, Answer, Job, LoopEvent, RequestId};
 use crate::process;
-use crate::repository_probe::{PROBE_TIMEOUT, Probe, ProbeResult, ProbeTarget, RepositoryProber};
+use crate::repository_probe::{PROBE_TIMEOUT, ProbeResult, ProbeTarget, RepositoryProber, RunningProbe};
 use crate::request::Request;
 use crate::state::{HubState, RETRY_AFTER};
 use crate::watch::Watcher;
@@ -101,7 +101,7 @@ pub(crate) struct EventLoop {
 
 /// Repositories that are being probed.
 struct Probing {
-    probe: Probe,
+    probe: RunningProbe,
     /// What earlier probes of the same batch found.
     found: Vec<(ProbeTarget, ProbeResult)>,
     begun: Duration,

@@ -19,7 +19,7 @@ use crate::input::Input;
 use crate::message::{DeliveryReport, Job, LoopEvent};
 use crate::session_bus::SessionDesktop;
 use crate::terminals::{NotShown, ShownInTerminal, Terminal};
-use crate::title_writer::{RETRY_AFTER, TitleChange, TitleOutcome};
+use crate::title_writer::{RETRY_AFTER, TitleMarkChange, TitleOutcome};
 
 /// Programs of one kind that may run at once; the others wait. Enough for a burst, and few enough for a laptop when
 /// each is a shell script.
@@ -185,7 +185,7 @@ impl JobExecutor {
     }
 
     /// Each in a task of its own: a terminal that is stopped makes no other wait.
-    fn change_title(&mut self, change: TitleChange) {
+    fn change_title(&mut self, change: TitleMarkChange) {
         let inputs = self.inputs.clone();
         self.tasks.spawn(async move {
             let outcome = change.carry_out().await;

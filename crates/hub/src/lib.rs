@@ -2,7 +2,7 @@
 //!
 //! It reads the journal from its own cursor, lets [`ringer_core::Engine`] decide, writes down what was decided, and
 //! carries it out through `ringer-deliver` and the [`Host`](ringer_ipc::host::Host)s that the program plugged in. Commands
-//! talk to it over a socket (`ringer_ipc::Client`); everything they change is a message in the journal first, so nothing depends on the hub being
+//! talk to it over a socket (`ringer_ipc::HubClient`); everything they change is a message in the journal first, so nothing depends on the hub being
 //! there.
 //!
 //! ```no_run

@@ -16,7 +16,7 @@ use crate::event_log::EventFilter;
 use crate::repository_probe::{ProbeResult, ProbeTarget};
 use crate::request::Request;
 use crate::terminals::Terminal;
-use crate::title_writer::{TitleChange, TitleOutcome};
+use crate::title_writer::{TitleMarkChange, TitleOutcome};
 use crate::tmux::{TmuxPane, Unreachable};
 use crate::watch_outcome::WatchOutcome;
 
@@ -108,7 +108,7 @@ pub(crate) enum Job {
     /// Use another setup of the delivery channels: the settings changed.
     UpdateSetup(Arc<DeliverySetup>),
     /// Set a mark in a terminal's title, or remove it.
-    ChangeTitle(TitleChange),
+    ChangeTitle(TitleMarkChange),
     /// Let tmux select the pane where a notification rang.
     FocusPane { id: MessageId, pane: TmuxPane },
 }

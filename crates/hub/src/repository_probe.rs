@@ -34,7 +34,7 @@ pub(crate) struct RepositorySettings {
     /// The stamp of their file.
     stamp: FileStamp,
     /// What they say.
-    pub(crate) settings: ringer_config::Repository,
+    pub(crate) settings: ringer_config::RepositorySettings,
 }
 
 impl RepositorySettings {
@@ -144,7 +144,7 @@ struct HungProber {
 
 /// A probe in flight.
 #[derive(Debug)]
-pub(crate) struct Probe {
+pub(crate) struct RunningProbe {
     /// What was not looked at yet; the thread is at the first of them.
     left: VecDeque<ProbeTarget>,
     found: Vec<(ProbeTarget, ProbeResult)>,
@@ -163,7 +163,7 @@ impl RepositoryProber {
         &mut self,
         targets: impl IntoIterator<Item = ProbeTarget>,
         now: Duration,
-    ) -> Option<Probe> {
+    ) -> Option<RunningProbe> {
         self.hung.retain(|hung| hung.until > now || hung.is_alive());
         let is_safe = |target: &ProbeTarget| self.hung.iter().all(|hung| hung.path != target.path());
         let left: VecDeque<ProbeTarget> = targets.into_iter().filter(is_safe).collect();
@@ -180,13 +180,13 @@ impl RepositoryProber {
         let (answer, answers) = mpsc::channel(left.len());
         prober.requests.send(ProbeRequest { targets: left.clone(), answers: answer }).ok()?;
         self.ready = Some(prober);
-        Some(Probe { left, found: Vec::new(), answers, deadline: now + PROBE_TIMEOUT })
+        Some(RunningProbe { left, found: Vec::new(), answers, deadline: now + PROBE_TIMEOUT })
     }
 
     /// A probe is over. Gives what was found, and what was behind a directory that hangs.
     pub(crate) fn end(
         &mut self,
-        mut probe: Probe,
+        mut probe: RunningProbe,
         now: Duration,
     ) -> (Vec<(ProbeTarget, ProbeResult)>, VecDeque<ProbeTarget>) {
         while let Ok(result) = probe.answers.try_recv() {
@@ -241,7 +241,7 @@ fn serve(requested: &Receiver<ProbeRequest>, home: Option<&Path>) {
     }
 }
 
-impl Probe {
+impl RunningProbe {
     /// Waits until everything was looked at, or cannot be. Loses nothing if it is not waited for to the end.
     pub(crate) async fn finished(&mut self) {
         while !self.left.is_empty()
@@ -348,7 +348,7 @@ mod tests {
         let root = repository(directory.path(), "one");
         fs::write(root.join(REPOSITORY_FILE), "[[hook]").unwrap();
         let result = look_at(&mut pool(directory.path()), around(&root, None)).await;
-        assert_eq!(own(&result).settings, ringer_config::Repository::default());
+        assert_eq!(own(&result).settings, ringer_config::RepositorySettings::default());
     }
 
     #[tokio::test]

@@ -39,7 +39,7 @@ use crate::clock::{Clock, monotonic};
 use crate::delivery_setup::{DeliverySetup, search_path};
 use crate::message::{Action, DeliveryReport, Job, LoopEvent};
 use crate::repository_probe::ProbeResult;
-use crate::title_writer::TitleChange;
+use crate::title_writer::TitleMarkChange;
 use crate::tmux::Unreachable;
 use agents::AgentTracker;
 use deliveries::Deliveries;
@@ -65,7 +65,7 @@ pub(crate) struct HubState {
     surfaces: Surfaces,
     title_marks: TitleMarks,
     /// Changes of titles that are tried once the marks are written: a hub that ends in between would leave a mark for ever.
-    title_changes: Vec<TitleChange>,
+    title_changes: Vec<TitleMarkChange>,
     agents: AgentTracker,
     settings: Settings,
     requests: RequestQueue,

@@ -34,7 +34,7 @@ pub(crate) enum TitleOutcome {
 
 /// One change of a title.
 #[derive(Debug)]
-pub(crate) struct TitleChange {
+pub(crate) struct TitleMarkChange {
     pub(crate) surface: SurfaceId,
     target: Target,
     set: bool,
@@ -46,7 +46,7 @@ enum Target {
     Stack(Terminal),
 }
 
-impl TitleChange {
+impl TitleMarkChange {
     /// In a pane of tmux.
     pub(crate) fn in_tmux(surface: SurfaceId, pane: TmuxPane, set: bool) -> Self {
         Self { surface, target: Target::Tmux(pane), set }

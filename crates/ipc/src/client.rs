@@ -22,7 +22,7 @@ const TELL_WITHIN: Duration = Duration::from_millis(50);
 
 /// Sends a request to the hub of a home, and does not wait for its answer: for hooks, which must not make an agent wait
 /// for a hub that is stopped or busy. What was sent is read when the hub goes on.
-pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), ClientError> {
+pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), HubClientError> {
     let mut stream = reach(home, connect_at_once)?;
     let line = request(method, params);
     let end = Instant::now() + TELL_WITHIN;
@@ -37,10 +37,10 @@ pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), ClientError
                 // Its buffer is full of what it has not read.
                 let ready = poll(&mut [PollFd::new(&stream, PollFlags::OUT)], rest.as_ref());
                 if ready.is_ok_and(|ready| ready == 0) {
-                    return Err(ClientError::Late { waited: TELL_WITHIN });
+                    return Err(HubClientError::Late { waited: TELL_WITHIN });
                 }
             }
-            Err(error) => return Err(ClientError::Silent(error)),
+            Err(error) => return Err(HubClientError::Silent(error)),
         }
     }
     Ok(())
@@ -51,16 +51,16 @@ pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), ClientError
 fn reach(
     home: &Home,
     connect: impl Fn(&Path) -> std::io::Result<UnixStream>,
-) -> Result<UnixStream, ClientError> {
-    let named = Presence::read(home).map_or(Err(ClientError::NoHub), |presence| {
+) -> Result<UnixStream, HubClientError> {
+    let named = Presence::read(home).map_or(Err(HubClientError::NoHub), |presence| {
         let stream = try_socket(home, &presence.socket, &connect);
         stream.map_err(|error| suspicious(home, error))
     });
-    if !matches!(named, Err(ClientError::NoHub)) || HubLock::owner(home).is_none() {
+    if !matches!(named, Err(HubClientError::NoHub)) || HubLock::owner(home).is_none() {
         return named;
     }
     let usual = usual_sockets(home);
-    usual.iter().find_map(|socket| try_socket(home, socket, &connect).ok()).ok_or(ClientError::NoHub)
+    usual.iter().find_map(|socket| try_socket(home, socket, &connect).ok()).ok_or(HubClientError::NoHub)
 }
 
 /// Connects to a socket, if no other user could have put it there and this user owns the process behind it.
@@ -68,28 +68,28 @@ fn try_socket(
     home: &Home,
     socket: &Path,
     connect: impl Fn(&Path) -> std::io::Result<UnixStream>,
-) -> Result<UnixStream, ClientError> {
+) -> Result<UnixStream, HubClientError> {
     match check_path(home, socket) {
         Ok(()) => {}
         // The directory went with the hub, or with the session.
-        Err(error) if error.kind() == ErrorKind::NotFound => return Err(ClientError::NoHub),
-        Err(error) => return Err(ClientError::UnsafePath(error)),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(HubClientError::NoHub),
+        Err(error) => return Err(HubClientError::UnsafePath(error)),
     }
-    let stream = connect(socket).map_err(|_| ClientError::NoHub)?;
+    let stream = connect(socket).map_err(|_| HubClientError::NoHub)?;
     check_peer(&stream)?;
     Ok(stream)
 }
 
 /// Checks that this user owns the process behind the socket, before anything is sent to it or believed.
-fn check_peer(stream: &UnixStream) -> Result<(), ClientError> {
-    let uid = peer_uid(stream).map_err(ClientError::Silent)?;
-    if uid == rustix::process::geteuid().as_raw() { Ok(()) } else { Err(ClientError::Foreign { uid }) }
+fn check_peer(stream: &UnixStream) -> Result<(), HubClientError> {
+    let uid = peer_uid(stream).map_err(HubClientError::Silent)?;
+    if uid == rustix::process::geteuid().as_raw() { Ok(()) } else { Err(HubClientError::Foreign { uid }) }
 }
 
 /// Where no hub of this user runs, `hub.json` is left from an earlier one, and a new hub takes a safe place.
-fn suspicious(home: &Home, error: ClientError) -> ClientError {
-    let is_suspicious = matches!(error, ClientError::Foreign { .. } | ClientError::UnsafePath(_));
-    if is_suspicious && HubLock::owner(home).is_none() { ClientError::NoHub } else { error }
+fn suspicious(home: &Home, error: HubClientError) -> HubClientError {
+    let is_suspicious = matches!(error, HubClientError::Foreign { .. } | HubClientError::UnsafePath(_));
+    if is_suspicious && HubLock::owner(home).is_none() { HubClientError::NoHub } else { error }
 }
 
 #[cfg(not(target_os = "macos"))]
@@ -121,7 +121,7 @@ fn request(method: &str, params: &Value) -> String {
 
 /// A connection to the hub.
 #[derive(Debug)]
-pub struct Client {
+pub struct HubClient {
     stream: BufReader<UnixStream>,
     behind: u64,
 }
@@ -129,7 +129,7 @@ pub struct Client {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ClientError {
+pub enum HubClientError {
     /// No hub runs.
     #[error("the hub is not running")]
     NoHub,
@@ -159,7 +159,7 @@ pub enum ClientError {
     Refused(#[from] ApiError),
 }
 
-impl ClientError {
+impl HubClientError {
     fn of(error: std::io::Error) -> Self {
         match error.kind() {
             // The system has either word for the end of a socket's time.
@@ -171,14 +171,14 @@ impl ClientError {
     }
 }
 
-impl Client {
+impl HubClient {
     /// Connects to the hub of a home.
-    pub fn connect(home: &Home) -> Result<Self, ClientError> {
+    pub fn connect(home: &Home) -> Result<Self, HubClientError> {
         let stream = reach(home, |socket| UnixStream::connect(socket))?;
         let limited = stream
             .set_read_timeout(Some(ANSWER_DEADLINE))
             .and_then(|()| stream.set_write_timeout(Some(ANSWER_DEADLINE)));
-        limited.map_err(ClientError::Silent)?;
+        limited.map_err(HubClientError::Silent)?;
         Ok(Self { stream: BufReader::new(stream), behind: 0 })
     }
 
@@ -188,11 +188,11 @@ impl Client {
     }
 
     /// Asks, and waits for the answer.
-    pub fn call(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
+    pub fn call(&mut self, method: &str, params: &Value) -> Result<Value, HubClientError> {
         let request = request(method, params);
-        self.stream.get_mut().write_all(request.as_bytes()).map_err(ClientError::of)?;
-        let line = self.next_line()?.ok_or(ClientError::NoHub)?;
-        let response: Response = serde_json::from_str(&line).map_err(|_| ClientError::Nonsense)?;
+        self.stream.get_mut().write_all(request.as_bytes()).map_err(HubClientError::of)?;
+        let line = self.next_line()?.ok_or(HubClientError::NoHub)?;
+        let response: Response = serde_json::from_str(&line).map_err(|_| HubClientError::Nonsense)?;
         self.behind = response.behind;
         match (response.result, response.error) {
             (Some(result), _) => Ok(result),
@@ -202,19 +202,19 @@ impl Client {
     }
 
     /// The next line of a subscription. `None` when the hub ended it.
-    pub fn next_line(&mut self) -> Result<Option<String>, ClientError> {
+    pub fn next_line(&mut self) -> Result<Option<String>, HubClientError> {
         let mut line = Vec::new();
         // Answers may be longer than requests: a list holds many notifications.
         let most = u64::try_from(MAX_LINE).unwrap_or(u64::MAX).saturating_mul(64);
-        let read = (&mut self.stream).take(most).read_until(b'\n', &mut line).map_err(ClientError::of)?;
+        let read = (&mut self.stream).take(most).read_until(b'\n', &mut line).map_err(HubClientError::of)?;
         if read == 0 {
             return Ok(None);
         }
-        String::from_utf8(line).map(Some).map_err(|_| ClientError::Nonsense)
+        String::from_utf8(line).map(Some).map_err(|_| HubClientError::Nonsense)
     }
 
     /// From now on lines are waited for without a limit.
-    pub fn wait_for_ever(&mut self) -> Result<(), ClientError> {
-        self.stream.get_ref().set_read_timeout(None).map_err(ClientError::Silent)
+    pub fn wait_for_ever(&mut self) -> Result<(), HubClientError> {
+        self.stream.get_ref().set_read_timeout(None).map_err(HubClientError::Silent)
     }
 }

@@ -1,16 +1,16 @@
 //! The hub's socket as a client sees it: where it is, what is said there, and how a hub is started.
 //!
-//! Synchronous and without a runtime: commands and hooks use it, and some of them have a few milliseconds. [`Client`] asks
+//! Synchronous and without a runtime: commands and hooks use it, and some of them have a few milliseconds. [`HubClient`] asks
 //! and waits for the answer; [`tell`] sends and does not wait.
 //!
 //! ```no_run
-//! use ringer_ipc::Client;
+//! use ringer_ipc::HubClient;
 //! use ringer_journal::Home;
 //! use serde_json::json;
 //!
-//! let mut client = Client::connect(&Home::new("/people/me/.local/state/ringer"))?;
+//! let mut client = HubClient::connect(&Home::new("/people/me/.local/state/ringer"))?;
 //! let unread = client.call("notification.list", &json!({ "unread": true }))?;
-//! # Ok::<(), ringer_ipc::ClientError>(())
+//! # Ok::<(), ringer_ipc::HubClientError>(())
 //! ```
 //!
 //! # What it never does
@@ -27,8 +27,8 @@ mod protocol;
 mod spawn;
 mod start_failure;
 
-pub use client::{Client, ClientError, tell};
+pub use client::{HubClient, HubClientError, tell};
 pub use discovery::Presence;
-pub use protocol::{ApiError, MAX_LINE, Request, Response, json_line, read_request};
+pub use protocol::{ApiError, MAX_LINE, RequestLine, Response, json_line, read_request};
 pub use spawn::{DETACHED, StartError, detach, start_and_wait, start_detached, tell_failed, tell_ready};
 pub use start_failure::StartFailure;

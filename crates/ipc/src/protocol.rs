@@ -9,7 +9,7 @@ pub const MAX_LINE: usize = 1024 * 1024;
 
 /// What a client sends. Unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Request {
+pub struct RequestLine {
     /// Comes back in the answer.
     #[serde(default)]
     pub id: Value,
@@ -100,7 +100,7 @@ pub fn json_line(value: &impl Serialize) -> Vec<u8> {
 }
 
 /// Reads a line.
-pub fn read_request(line: &[u8]) -> Result<Request, ApiError> {
+pub fn read_request(line: &[u8]) -> Result<RequestLine, ApiError> {
     serde_json::from_slice(line).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => {
             ApiError::new("invalid_request", format!("a request is {{id, method, params}}: {error}"))
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_request_needs_only_a_method() {
         let request = read_request(br#"{"method":"ping","more":1}"#).unwrap();
-        assert_eq!(request, Request { id: Value::Null, method: "ping".into(), params: Value::Null });
+        assert_eq!(request, RequestLine { id: Value::Null, method: "ping".into(), params: Value::Null });
         assert_eq!(read_request(b"{").unwrap_err().code, "parse_error");
         assert_eq!(read_request(b"[1]").unwrap_err().code, "invalid_request");
     }

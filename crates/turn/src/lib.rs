@@ -123,7 +123,7 @@ pub use injection_budget::{CLAUDE_CODE_MAX_BYTES, DEFAULT_MAX_PENDING, Injection
 pub use operator::Operator;
 pub use pairing::{Access, AdmittedSender, Allowlist, CODE_LIFETIME, MAX_ALLOWED, MAX_PAIRINGS, PairingCode};
 pub use permission::{
-    MAX_OPEN_REQUESTS, PermissionRelay, PermissionVerdict, RelayedMessage, RequestId, parse_answer,
+    MAX_OPEN_REQUESTS, PermissionRelay, PermissionRequestId, PermissionVerdict, RelayedMessage, parse_answer,
 };
 pub use rate::{MAX_RATE, MAX_SOURCES, Rate, RateTracker};
 pub use sender::ChannelSender;

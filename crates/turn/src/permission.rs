@@ -19,15 +19,15 @@ const LENGTH: usize = 5;
 /// The id of one request: five letters without l, short enough to type on a phone.
 ///
 /// ```
-/// use ringer_turn::RequestId;
+/// use ringer_turn::PermissionRequestId;
 ///
-/// assert_eq!(RequestId::new(0).as_str(), "aaaaa");
-/// assert!(RequestId::parse("tbxkq").is_ok() && RequestId::parse("hello").is_err());
+/// assert_eq!(PermissionRequestId::new(0).as_str(), "aaaaa");
+/// assert!(PermissionRequestId::parse("tbxkq").is_ok() && PermissionRequestId::parse("hello").is_err());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RequestId(String);
+pub struct PermissionRequestId(String);
 
-impl RequestId {
+impl PermissionRequestId {
     /// An id from the caller's random number.
     pub fn new(random: u32) -> Self {
         let mut rest = random;
@@ -51,7 +51,7 @@ impl RequestId {
     }
 }
 
-impl fmt::Display for RequestId {
+impl fmt::Display for PermissionRequestId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
@@ -75,7 +75,7 @@ pub enum PermissionVerdict {
 /// assert!(parse_answer("Yes tbxkq").is_some_and(|(id, verdict)| id.as_str() == "tbxkq" && verdict == PermissionVerdict::Allow));
 /// assert_eq!(parse_answer("yes, go ahead with tbxkq"), None);
 /// ```
-pub fn parse_answer(text: &str) -> Option<(RequestId, PermissionVerdict)> {
+pub fn parse_answer(text: &str) -> Option<(PermissionRequestId, PermissionVerdict)> {
     let text = text.trim().to_ascii_lowercase();
     let (word, id) = text.split_once(' ')?;
     let verdict = match word {
@@ -83,7 +83,7 @@ pub fn parse_answer(text: &str) -> Option<(RequestId, PermissionVerdict)> {
         "no" => PermissionVerdict::Deny,
         _ => return None,
     };
-    Some((RequestId::parse(id).ok()?, verdict))
+    Some((PermissionRequestId::parse(id).ok()?, verdict))
 }
 
 /// How a message of an admitted sender was understood.
@@ -92,14 +92,14 @@ pub enum RelayedMessage {
     /// The first answer to an open request: execute it.
     Answer {
         /// The request.
-        id: RequestId,
+        id: PermissionRequestId,
         /// The answer.
         verdict: PermissionVerdict,
     },
     /// An answer to a request that is closed or was never open. It has no effect.
     TooLate {
         /// The request it names.
-        id: RequestId,
+        id: PermissionRequestId,
     },
     /// An ordinary message: it goes to the agent.
     Message,
@@ -108,21 +108,21 @@ pub enum RelayedMessage {
 /// The requests that are open.
 #[derive(Debug, Clone, Default)]
 pub struct PermissionRelay {
-    open: Vec<RequestId>,
+    open: Vec<PermissionRequestId>,
 }
 
 impl PermissionRelay {
     /// Opens a request with an unused id from the caller's random number.
-    pub fn ask(&mut self, random: u32) -> Result<RequestId, Error> {
+    pub fn ask(&mut self, random: u32) -> Result<PermissionRequestId, Error> {
         let mut random = random;
-        while self.open.contains(&RequestId::new(random)) {
+        while self.open.contains(&PermissionRequestId::new(random)) {
             random = random.wrapping_add(1);
         }
-        self.ask_as(RequestId::new(random))
+        self.ask_as(PermissionRequestId::new(random))
     }
 
     /// Opens a request under the id that the client gave it. Opening it twice is opening it once.
-    pub fn ask_as(&mut self, id: RequestId) -> Result<RequestId, Error> {
+    pub fn ask_as(&mut self, id: PermissionRequestId) -> Result<PermissionRequestId, Error> {
         if !self.open.contains(&id) {
             if self.open.len() >= MAX_OPEN_REQUESTS {
                 return Err(Error::RequestsFull { most: MAX_OPEN_REQUESTS });
@@ -142,16 +142,16 @@ impl PermissionRelay {
     }
 
     /// Closes a request that was answered at the keyboard. Returns whether that was the first answer.
-    pub fn settle(&mut self, _: &Operator, id: &RequestId) -> bool {
+    pub fn settle(&mut self, _: &Operator, id: &PermissionRequestId) -> bool {
         self.close(id)
     }
 
     /// Closes a request that needs no answer any more: the agent continued or exited.
-    pub fn withdraw(&mut self, id: &RequestId) -> bool {
+    pub fn withdraw(&mut self, id: &PermissionRequestId) -> bool {
         self.close(id)
     }
 
-    fn close(&mut self, id: &RequestId) -> bool {
+    fn close(&mut self, id: &PermissionRequestId) -> bool {
         let before = self.open.len();
         self.open.retain(|open| open != id);
         self.open.len() < before
@@ -179,10 +179,10 @@ mod tests {
     #[test]
     fn a_request_id_has_five_letters_without_l() {
         for text in ["abcde", "zzzzz", "kmnop"] {
-            assert_eq!(RequestId::parse(text).unwrap().as_str(), text);
+            assert_eq!(PermissionRequestId::parse(text).unwrap().as_str(), text);
         }
         for text in ["", "abcd", "abcdef", "hello", "ABCDE", "abcd1", "abc e", "äbcd"] {
-            assert!(RequestId::parse(text).is_err(), "{text}");
+            assert!(PermissionRequestId::parse(text).is_err(), "{text}");
         }
     }
 
@@ -256,8 +256,8 @@ mod tests {
     proptest! {
         #[test]
         fn every_random_number_makes_an_id_that_can_be_answered(random: u32) {
-            let id = RequestId::new(random);
-            prop_assert_eq!(RequestId::parse(id.as_str()), Ok(id.clone()));
+            let id = PermissionRequestId::new(random);
+            prop_assert_eq!(PermissionRequestId::parse(id.as_str()), Ok(id.clone()));
             prop_assert_eq!(parse_answer(&format!("yes {id}")), Some((id, PermissionVerdict::Allow)));
         }
 
@@ -265,7 +265,7 @@ mod tests {
         fn no_other_text_is_an_answer(text in "(yes|no|[yn]|ja)?[ \n,]{0,2}[a-m]{4,6}[ .!]?\\PC{0,3}") {
             let strict = text.trim().to_ascii_lowercase();
             let expected = ["yes ", "no "].iter().any(|word| {
-                strict.strip_prefix(word).is_some_and(|id| RequestId::parse(id).is_ok())
+                strict.strip_prefix(word).is_some_and(|id| PermissionRequestId::parse(id).is_ok())
             });
             prop_assert_eq!(parse_answer(&text).is_some(), expected);
         }

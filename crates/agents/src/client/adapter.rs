@@ -1,8 +1,8 @@
 //! What differs between clients. A new client is a file with an [`Adapter`], a [`Client`](super::Client) and its line in
 //! `adapter()`.
 
-use super::input::Input;
-use super::reply::Reply;
+use super::input::HookInput;
+use super::reply::HookReply;
 use super::report::HookReport;
 use super::settings::ClientSettings;
 
@@ -23,9 +23,9 @@ pub(crate) struct Adapter {
     /// and two sessions of one minute would be one agent. Of the others the documents do not say how an id begins.
     pub(super) session_id_begins_randomly: bool,
     /// Reads an input. An unknown event gives an empty report.
-    pub(super) read: fn(event: &str, input: &Input) -> HookReport,
+    pub(super) read: fn(event: &str, input: &HookInput) -> HookReport,
     /// The bytes for the hook's standard output; `None` for not a single one.
-    pub(super) answer: fn(event: &str, reply: &Reply) -> Option<String>,
+    pub(super) answer: fn(event: &str, reply: &HookReply) -> Option<String>,
     /// Why a message cannot be pushed to it while it is idle; `None` where it can.
     pub(super) push_refusal: Option<&'static str>,
     /// Its settings, in which `ringer setup` writes.

@@ -1,13 +1,13 @@
-use super::{Client, Reply, answer};
+use super::{Client, HookReply, answer};
 
 #[track_caller]
-fn check(client: Client, event: &str, reply: &Reply, expected: &str) {
+fn check(client: Client, event: &str, reply: &HookReply, expected: &str) {
     assert_eq!(answer(client, event, reply).unwrap_or_default(), expected);
 }
 
 #[test]
 fn a_reason_to_go_on() {
-    let reply = Reply::with_stop_reason("look");
+    let reply = HookReply::with_stop_reason("look");
     check(Client::Claude, "Stop", &reply, r#"{"decision":"block","reason":"look"}"#);
     check(Client::Codex, "Stop", &reply, r#"{"decision":"block","reason":"look"}"#);
     check(Client::Gemini, "AfterAgent", &reply, r#"{"decision":"deny","reason":"look"}"#);
@@ -26,14 +26,14 @@ fn a_reason_to_go_on() {
 
 #[test]
 fn a_session_begins_with_instructions_and_what_waits() {
-    let reply = Reply { session_context: Some("listen".into()), ..Reply::with_context("hello") };
+    let reply = HookReply { session_context: Some("listen".into()), ..HookReply::with_context("hello") };
     let expected = |context: &str| {
         let start = r#"{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":""#;
         format!("{start}{context}\"}}}}")
     };
     for client in [Client::Claude, Client::Codex, Client::Gemini] {
         check(client, "SessionStart", &reply, &expected("listen\\n\\nhello"));
-        check(client, "SessionStart", &Reply::with_context("hello"), &expected("hello"));
+        check(client, "SessionStart", &HookReply::with_context("hello"), &expected("hello"));
     }
     check(Client::Opencode, "session.created", &reply, "");
     check(Client::Cursor, "sessionStart", &reply, r#"{"additional_context":"listen\n\nhello"}"#);
@@ -42,7 +42,8 @@ fn a_session_begins_with_instructions_and_what_waits() {
 
 #[test]
 fn a_terminal_sequence_goes_through_claude_code_only_and_only_a_harmless_one() {
-    let reply = |sequence: &str| Reply { terminal_sequence: Some(sequence.into()), ..Reply::default() };
+    let reply =
+        |sequence: &str| HookReply { terminal_sequence: Some(sequence.into()), ..HookReply::default() };
     let bell = reply("\x1b]9;done\x07");
     check(Client::Claude, "Stop", &bell, "{\"terminalSequence\":\"\\u001b]9;done\\u0007\"}");
     check(Client::Claude, "Stop", &reply("\x1b[2J"), "");
@@ -55,7 +56,7 @@ fn a_terminal_sequence_goes_through_claude_code_only_and_only_a_harmless_one() {
 
 #[test]
 fn nothing_to_say_is_not_a_byte() {
-    let blank = Reply {
+    let blank = HookReply {
         context: Some(" \n".into()),
         stop_reason: Some(String::new()),
         terminal_sequence: Some(String::new()),
@@ -73,7 +74,7 @@ fn nothing_to_say_is_not_a_byte() {
             "",
             "x",
         ] {
-            check(client, event, &Reply::default(), "");
+            check(client, event, &HookReply::default(), "");
             check(client, event, &blank, "");
         }
     }

@@ -3,14 +3,14 @@
 use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
 
 use super::adapter::Adapter;
-use super::input::Input;
+use super::input::HookInput;
 use super::json::Value;
 use super::output::{DecisionOutput, to_json};
-use super::reply::Reply;
+use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::sequence::is_allowed_sequence;
-use super::settings::{ClientSettings, Format, HookEntry, HookFile, SettingsFile};
+use super::settings::{ClientSettings, Format, HookEntryForm, HookFile, SettingsFile};
 
 /// What it takes from one hook, in characters. More it puts into a file, which the model may not read.
 pub const CONTEXT_LIMIT: usize = 10_000;
@@ -56,12 +56,12 @@ pub(super) const ADAPTER: Adapter = Adapter {
                 "SubagentStop",
                 "SessionEnd",
             ],
-            entry: HookEntry::Group { name: None, timeout_per_second: 1 },
+            entry: HookEntryForm::Group { name: None, timeout_per_second: 1 },
         }),
     },
 };
 
-fn read(event: &str, input: &Input) -> HookReport {
+fn read(event: &str, input: &HookInput) -> HookReport {
     let mut report = HookReport::new(input.text("session_id"), input.text("cwd"));
     report.turn_key = input.first_text(&["prompt_id", "turn_id"]).map(str::to_owned);
     report.call_id = input.first_text(&["tool_use_id", "tool_calls.0.tool_use_id"]).map(str::to_owned);
@@ -120,7 +120,7 @@ fn of_ringer(prompt: &str) -> Vec<String> {
 /// Its own notifications come through a hook, and are believed as notifications all the same: one may come seconds after
 /// the permission was given, and none is a sign that a turn ended. `idle_prompt` says that the agent has been waiting,
 /// which the core tells once for each end of a turn, and not at all in the middle of one.
-fn notification(input: &Input, report: &mut HookReport) {
+fn notification(input: &HookInput, report: &mut HookReport) {
     let kind = input.text("notification_type").unwrap_or_default();
     let message = input.text("message");
     let text = message.and_then(request::shorten);
@@ -145,7 +145,7 @@ fn notification(input: &Input, report: &mut HookReport) {
 
 /// The turn ended because something failed. That is an error also where a limit was the reason: the client does not try
 /// again by itself, and work that stopped is told.
-fn failure(input: &Input, report: &mut HookReport) {
+fn failure(input: &HookInput, report: &mut HookReport) {
     let reason = input.text("error").unwrap_or("unknown");
     let details = input.first_text(&["last_assistant_message", "error_details"]);
     let text = match (reason, details) {
@@ -163,7 +163,7 @@ fn failure(input: &Input, report: &mut HookReport) {
 }
 
 /// Whether something still runs that will wake the agent. Ringer's own listener does not count: it always runs.
-fn is_pending(input: &Input) -> bool {
+fn is_pending(input: &HookInput) -> bool {
     let tasks = input.get("background_tasks").unwrap_or(&Value::Null);
     let runs = |task: &Value| {
         let over = matches!(task.text("status"), Some("completed" | "failed" | "killed" | "stopped"));
@@ -174,7 +174,7 @@ fn is_pending(input: &Input) -> bool {
     crons > 0 || tasks.seen() > tasks.items().len() || tasks.items().iter().any(runs)
 }
 
-fn answer(event: &str, reply: &Reply) -> DecisionOutput {
+fn answer(event: &str, reply: &HookReply) -> DecisionOutput {
     let context = match event {
         "SessionStart" => reply.start_context(),
         "UserPromptSubmit" | "PostToolUse" | "PostToolUseFailure" | "PostToolBatch" => reply.turn_context(),
@@ -193,7 +193,7 @@ mod tests {
     use serde_json::json;
 
     fn report(event: &str, input: &serde_json::Value) -> HookReport {
-        read(event, &Input::read(input.to_string().as_bytes()).unwrap())
+        read(event, &HookInput::read(input.to_string().as_bytes()).unwrap())
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use ringer_core::agent::AgentState;
 
 use super::adapter::Adapter;
-use super::input::Input;
+use super::input::HookInput;
 use super::output::{DecisionOutput, to_json};
-use super::reply::Reply;
+use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
-use super::settings::{ClientSettings, Format, HookEntry, HookFile, SettingsFile};
+use super::settings::{ClientSettings, Format, HookEntryForm, HookFile, SettingsFile};
 
 /// The event name under which the JSON of the `notify` program is read.
 pub const NOTIFY: &str = "notify";
@@ -44,12 +44,12 @@ pub(super) const ADAPTER: Adapter = Adapter {
                 "PermissionRequest",
                 "Stop",
             ],
-            entry: HookEntry::Group { name: None, timeout_per_second: 1 },
+            entry: HookEntryForm::Group { name: None, timeout_per_second: 1 },
         }),
     },
 };
 
-fn read(event: &str, input: &Input) -> HookReport {
+fn read(event: &str, input: &HookInput) -> HookReport {
     if makes_a_title(input) {
         return HookReport::default().of_subagent();
     }
@@ -82,7 +82,7 @@ fn read(event: &str, input: &Input) -> HookReport {
 
 /// The `notify` program is no notification to a person but Codex's own word that a turn ended, and the only one until
 /// its hooks are trusted. So it is believed like a hook. It comes after the Stop hook had its say, and cannot be answered.
-fn notify(input: &Input) -> HookReport {
+fn notify(input: &HookInput) -> HookReport {
     let mut report = HookReport::new(input.first_text(&["thread-id", "thread_id"]), input.text("cwd"));
     report.turn_key = input.text("turn-id").map(str::to_owned);
     if input.text("type") == Some("agent-turn-complete") {
@@ -92,12 +92,12 @@ fn notify(input: &Input) -> HookReport {
     report
 }
 
-fn makes_a_title(input: &Input) -> bool {
+fn makes_a_title(input: &HookInput) -> bool {
     let prompt = input.first_text(&["prompt", "input-messages.0"]);
     prompt.is_some_and(|prompt| prompt.trim_start().starts_with(TITLE_PROMPT))
 }
 
-fn answer(event: &str, reply: &Reply) -> DecisionOutput {
+fn answer(event: &str, reply: &HookReply) -> DecisionOutput {
     let context = match event {
         "SessionStart" => reply.start_context(),
         "UserPromptSubmit" | "PostToolUse" => reply.turn_context(),
@@ -115,7 +115,7 @@ mod tests {
     use serde_json::json;
 
     fn report(event: &str, input: &serde_json::Value) -> HookReport {
-        read(event, &Input::read(input.to_string().as_bytes()).unwrap())
+        read(event, &HookInput::read(input.to_string().as_bytes()).unwrap())
     }
 
     #[test]

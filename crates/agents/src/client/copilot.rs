@@ -10,12 +10,12 @@ use ringer_core::agent::{AgentState, Authority, BlockedOn};
 use serde::Serialize;
 
 use super::adapter::Adapter;
-use super::input::Input;
+use super::input::HookInput;
 use super::output::to_json;
-use super::reply::Reply;
+use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
 use super::request;
-use super::settings::{ClientSettings, Format, HookEntry, HookFile, SettingsFile};
+use super::settings::{ClientSettings, Format, HookEntryForm, HookFile, SettingsFile};
 
 /// What it appends to a tool's result at most, of all hooks together.
 const CONTEXT_LIMIT: usize = 10_000;
@@ -47,12 +47,12 @@ pub(super) const ADAPTER: Adapter = Adapter {
                 "errorOccurred",
                 "sessionEnd",
             ],
-            entry: HookEntry::Flat { has_type: true, line: "bash", timeout: "timeoutSec" },
+            entry: HookEntryForm::Flat { has_type: true, line: "bash", timeout: "timeoutSec" },
         }),
     },
 };
 
-fn read(event: &str, input: &Input) -> HookReport {
+fn read(event: &str, input: &HookInput) -> HookReport {
     let mut report = HookReport::new(input.text("sessionId"), input.text("cwd"));
     match event {
         "sessionStart" => report.session_starts(input),
@@ -77,7 +77,7 @@ fn read(event: &str, input: &Input) -> HookReport {
 
 /// It has no other hook that says that it waits: believed like a hook, or the `working` of the moment before would hold
 /// against it. The other types are about shells and agents in the background, which are silent.
-fn notification(input: &Input, report: &mut HookReport) {
+fn notification(input: &HookInput, report: &mut HookReport) {
     let on = match input.text("notification_type") {
         Some("permission_prompt") => BlockedOn::Permission,
         Some("elicitation_dialog") => BlockedOn::Question,
@@ -87,7 +87,7 @@ fn notification(input: &Input, report: &mut HookReport) {
     report.state_with(Authority::Hook, AgentState::Blocked(on), text);
 }
 
-fn failure(input: &Input, report: &mut HookReport) {
+fn failure(input: &HookInput, report: &mut HookReport) {
     let words = [input.text("error.name"), input.text("error.message")];
     let text = words.into_iter().flatten().collect::<Vec<_>>().join(": ");
     report.state_with(Authority::Hook, AgentState::Error, request::shorten(&text));
@@ -106,7 +106,7 @@ struct Output {
     additional_context: Option<String>,
 }
 
-fn answer(event: &str, reply: &Reply) -> Output {
+fn answer(event: &str, reply: &HookReply) -> Output {
     // What a hook of `userPromptSubmitted` says is dropped. After a tool that failed, only exit code 2 is heard.
     let additional_context = match event {
         "sessionStart" => reply.start_context(),
@@ -129,7 +129,7 @@ mod tests {
             json!({"sessionId": "0e4f7c12-9ab3", "timestamp": 1_763_000_000_000_u64, "cwd": "/p"});
         let (Some(all), serde_json::Value::Object(own)) = (input.as_object_mut(), own) else { panic!() };
         all.extend(own);
-        let report = read(event, &Input::read(input.to_string().as_bytes()).unwrap());
+        let report = read(event, &HookInput::read(input.to_string().as_bytes()).unwrap());
         assert_eq!(
             (report.session_id.as_deref(), report.cwd.as_deref()),
             (Some("0e4f7c12-9ab3"), Some("/p"))
@@ -194,11 +194,11 @@ mod tests {
 
     #[test]
     fn what_it_takes_from_documents() {
-        let said = |event: &str, reply: &Reply| serde_json::to_value(answer(event, reply)).unwrap();
-        let context = Reply::with_context("hello");
+        let said = |event: &str, reply: &HookReply| serde_json::to_value(answer(event, reply)).unwrap();
+        let context = HookReply::with_context("hello");
         assert_eq!(said("postToolUse", &context), json!({"additionalContext": "hello"}));
         let block = json!({"decision": "block", "reason": "go"});
-        assert_eq!(said("agentStop", &Reply::with_stop_reason("go")), block);
+        assert_eq!(said("agentStop", &HookReply::with_stop_reason("go")), block);
         for event in ["userPromptSubmitted", "postToolUseFailure", "notification", "agentStop", "sessionEnd"]
         {
             assert_eq!(said(event, &context), json!({}), "{event}");

@@ -9,13 +9,13 @@ use ringer_core::agent::{AgentState, Authority};
 use serde::Serialize;
 
 use super::adapter::Adapter;
-use super::input::Input;
+use super::input::HookInput;
 use super::json::Value;
 use super::output::to_json;
-use super::reply::Reply;
+use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
 use super::request;
-use super::settings::{ClientSettings, Format, HookEntry, HookFile, SettingsFile};
+use super::settings::{ClientSettings, Format, HookEntryForm, HookFile, SettingsFile};
 
 /// How often it takes a follow-up of a `stop` hook in one conversation, unless the hook's entry says otherwise; ours does
 /// not.
@@ -45,12 +45,12 @@ pub(super) const ADAPTER: Adapter = Adapter {
                 "stop",
                 "sessionEnd",
             ],
-            entry: HookEntry::Flat { has_type: false, line: "command", timeout: "timeout" },
+            entry: HookEntryForm::Flat { has_type: false, line: "command", timeout: "timeout" },
         }),
     },
 };
 
-fn read(event: &str, input: &Input) -> HookReport {
+fn read(event: &str, input: &HookInput) -> HookReport {
     // The person's own hooks run in `~/.cursor`, so only the workspace says where the agent is.
     let cwd = input.first_text(&["workspace_roots.0", "cwd"]);
     let mut report = HookReport::new(input.first_text(&["conversation_id", "session_id"]), cwd);
@@ -79,7 +79,7 @@ fn read(event: &str, input: &Input) -> HookReport {
 }
 
 /// Only a turn that completed is made to go on: a person who stopped it wants it stopped.
-fn stop(input: &Input, report: &mut HookReport) {
+fn stop(input: &HookInput, report: &mut HookReport) {
     let why = |text: &str| Some(text.to_owned());
     match input.text("status") {
         Some("aborted") => report.state_with(Authority::Hook, AgentState::Ready, why("aborted")),
@@ -96,7 +96,7 @@ fn stop(input: &Input, report: &mut HookReport) {
 }
 
 /// How often a follow-up made it go on already.
-fn followed(input: &Input) -> u32 {
+fn followed(input: &HookInput) -> u32 {
     match input.get("loop_count") {
         Some(Value::Number(count)) => count.parse().unwrap_or(LOOP_LIMIT),
         _ => 0,
@@ -114,7 +114,7 @@ struct Output {
     followup_message: Option<String>,
 }
 
-fn answer(event: &str, reply: &Reply) -> Output {
+fn answer(event: &str, reply: &HookReply) -> Output {
     // A prompt can be held back there, but nothing can be said with it; nor with a tool that failed.
     let additional_context = match event {
         "sessionStart" => reply.start_context(),
@@ -146,7 +146,7 @@ mod tests {
         });
         let (Some(all), serde_json::Value::Object(own)) = (input.as_object_mut(), own) else { panic!() };
         all.extend(own);
-        let report = read(event, &Input::read(input.to_string().as_bytes()).unwrap());
+        let report = read(event, &HookInput::read(input.to_string().as_bytes()).unwrap());
         assert_eq!(report.session_id.as_deref(), Some("cdefee2d-2727-4b73-bf77-d9d830f31d2a"));
         assert_eq!(report.turn_key.as_deref(), Some("26b45fb6-bdea-439c-b2dc-5e97ee00ecea"));
         assert_eq!(report.cwd.as_deref(), Some("/project"));
@@ -204,10 +204,10 @@ mod tests {
 
     #[test]
     fn what_it_takes_from_documents() {
-        let said = |event: &str, reply: &Reply| serde_json::to_value(answer(event, reply)).unwrap();
-        let context = Reply::with_context("hello");
+        let said = |event: &str, reply: &HookReply| serde_json::to_value(answer(event, reply)).unwrap();
+        let context = HookReply::with_context("hello");
         assert_eq!(said("postToolUse", &context), json!({"additional_context": "hello"}));
-        assert_eq!(said("stop", &Reply::with_stop_reason("go")), json!({"followup_message": "go"}));
+        assert_eq!(said("stop", &HookReply::with_stop_reason("go")), json!({"followup_message": "go"}));
         for event in ["beforeSubmitPrompt", "postToolUseFailure", "stop", "sessionEnd"] {
             assert_eq!(said(event, &context), json!({}), "{event}");
         }

@@ -3,13 +3,13 @@
 use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
 
 use super::adapter::Adapter;
-use super::input::Input;
+use super::input::HookInput;
 use super::json::Value;
 use super::output::{DecisionOutput, to_json};
-use super::reply::Reply;
+use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
 use super::request;
-use super::settings::{ClientSettings, Format, HookEntry, HookFile, SettingsFile};
+use super::settings::{ClientSettings, Format, HookEntryForm, HookFile, SettingsFile};
 
 /// The name of Ringer's hooks in Gemini's settings, by which the user can switch them off.
 pub(crate) const GEMINI_NAME: &str = "ringer";
@@ -41,12 +41,12 @@ pub(super) const ADAPTER: Adapter = Adapter {
                 "PreCompress",
             ],
             // Gemini shows this name in its hook panel; without it, the whole shell line. It counts milliseconds.
-            entry: HookEntry::Group { name: Some(GEMINI_NAME), timeout_per_second: 1000 },
+            entry: HookEntryForm::Group { name: Some(GEMINI_NAME), timeout_per_second: 1000 },
         }),
     },
 };
 
-fn read(event: &str, input: &Input) -> HookReport {
+fn read(event: &str, input: &HookInput) -> HookReport {
     let mut report = HookReport::new(input.text("session_id"), input.text("cwd"));
     report.call_id = input.first_text(&["tool_call_id", "call_id"]).map(str::to_owned);
     match event {
@@ -80,7 +80,7 @@ fn read(event: &str, input: &Input) -> HookReport {
 
 /// It has no other hook for permissions, and asks at once: believed like a hook, or the `working` of the moment before
 /// would hold against it.
-fn notification(input: &Input, report: &mut HookReport) {
+fn notification(input: &HookInput, report: &mut HookReport) {
     let details = input.get("details").unwrap_or(&Value::Null);
     let message = input.text("message").and_then(request::shorten);
     if input.text("notification_type") != Some("ToolPermission") {
@@ -110,7 +110,7 @@ fn without_context(prompt: &str) -> &str {
     after.map_or(prompt, |(_, after)| after)
 }
 
-fn answer(event: &str, reply: &Reply) -> DecisionOutput {
+fn answer(event: &str, reply: &HookReply) -> DecisionOutput {
     let context = match event {
         "SessionStart" => reply.start_context(),
         "BeforeAgent" | "AfterTool" => reply.turn_context(),
@@ -127,7 +127,7 @@ mod tests {
 
     fn asks(details: &serde_json::Value) -> (AgentState, Option<String>) {
         let input = json!({"notification_type": "ToolPermission", "message": "m", "details": details});
-        let report = read("Notification", &Input::read(input.to_string().as_bytes()).unwrap());
+        let report = read("Notification", &HookInput::read(input.to_string().as_bytes()).unwrap());
         let SignalContent::State(state) = report.signals[0].content else { panic!("{report:?}") };
         (state, report.text)
     }
@@ -153,7 +153,7 @@ mod tests {
     fn nothing_goes_into_the_result_of_a_tool_that_could_not_run() {
         let check = |response: serde_json::Value, moment: HookPoint| {
             let input = json!({"session_id": "s", "tool_response": response});
-            let report = read("AfterTool", &Input::read(input.to_string().as_bytes()).unwrap());
+            let report = read("AfterTool", &HookInput::read(input.to_string().as_bytes()).unwrap());
             assert_eq!(
                 (report.hook_point, &report.signals[0].content),
                 (moment, &SignalContent::State(AgentState::Working))

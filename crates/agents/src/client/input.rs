@@ -112,19 +112,19 @@ fn is_known(name: &str) -> bool {
 /// clients add some with every version.
 ///
 /// ```
-/// use ringer_agents::client::Input;
+/// use ringer_agents::client::HookInput;
 ///
-/// let input = Input::read(&br#"{"tool_input": {"command": "make"}, "tool_response": {"llmContent": "a lot"}}"#[..])?;
+/// let input = HookInput::read(&br#"{"tool_input": {"command": "make"}, "tool_response": {"llmContent": "a lot"}}"#[..])?;
 /// assert_eq!(input.text("tool_input.command"), Some("make"));
 /// assert_eq!(input.text("tool_response.llmContent"), None);
 /// # Ok::<(), ringer_agents::client::InputError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Input {
+pub struct HookInput {
     root: Value,
 }
 
-impl Input {
+impl HookInput {
     /// Reads to the end. Anything but one JSON object is an error.
     pub fn read(source: impl Read) -> Result<Self, InputError> {
         match Reader::new(source, LIMITS).document()? {
@@ -211,8 +211,8 @@ impl Value {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Input {
-        Input::read(text.as_bytes()).unwrap()
+    fn read(text: &str) -> HookInput {
+        HookInput::read(text.as_bytes()).unwrap()
     }
 
     #[test]
@@ -264,14 +264,14 @@ mod tests {
     #[test]
     fn anything_but_an_object_is_an_error() {
         for text in ["", " ", "1", "[]", "null", "\"text\"", "{", "{}x", "{\"a\":}"] {
-            assert!(Input::read(text.as_bytes()).is_err(), "{text}");
+            assert!(HookInput::read(text.as_bytes()).is_err(), "{text}");
         }
-        assert!(Input::read(&b"{}"[..]).is_ok());
+        assert!(HookInput::read(&b"{}"[..]).is_ok());
     }
 
     #[test]
     fn too_much_is_refused() {
         let endless = std::io::repeat(b' ');
-        assert!(matches!(Input::read(endless), Err(InputError::TooLong { most: MAX_INPUT })));
+        assert!(matches!(HookInput::read(endless), Err(InputError::TooLong { most: MAX_INPUT })));
     }
 }

@@ -8,10 +8,10 @@ use ringer_core::agent::{AgentState, Authority, BlockedOn};
 use serde::Serialize;
 
 use super::adapter::Adapter;
-use super::input::Input;
+use super::input::HookInput;
 use super::json::Value;
 use super::output::to_json;
-use super::reply::Reply;
+use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::settings::{ClientSettings, Format, SettingsFile};
@@ -45,7 +45,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     },
 };
 
-fn read(event: &str, input: &Input) -> HookReport {
+fn read(event: &str, input: &HookInput) -> HookReport {
     // A subagent is a session of its own. It works for the session above it, and that one is told of.
     let parent = input.first_text(&["parentID", "properties.info.parentID", "properties.parentID"]);
     let subagent = parent.is_some();
@@ -114,7 +114,7 @@ fn permission(asked: &Value, cwd: Option<&str>) -> Option<String> {
     }
 }
 
-fn status(input: &Input, report: &mut HookReport) {
+fn status(input: &HookInput, report: &mut HookReport) {
     match input.text("properties.status.type") {
         Some("busy") => report.state(AgentState::Working),
         // It tries again by itself: nothing to tell but that it waits for its provider.
@@ -129,7 +129,7 @@ fn status(input: &Input, report: &mut HookReport) {
     }
 }
 
-fn failure(input: &Input, report: &mut HookReport) {
+fn failure(input: &HookInput, report: &mut HookReport) {
     let name = input.first_text(&["properties.error.name", "error.name"]);
     // The person stopped it by hand. `session.idle` follows.
     if name == Some("MessageAbortedError") {
@@ -158,7 +158,7 @@ struct Output {
     prompt: Option<String>,
 }
 
-fn answer(event: &str, reply: &Reply) -> Output {
+fn answer(event: &str, reply: &HookReply) -> Output {
     // The plugin puts it right behind the tool's own text; a blank line belongs between the two.
     let context = reply.turn_context().filter(|_| event == "tool.execute.after");
     Output {
@@ -174,7 +174,7 @@ mod tests {
     use serde_json::json;
 
     fn report(event: &str, input: &serde_json::Value) -> HookReport {
-        read(event, &Input::read(input.to_string().as_bytes()).unwrap())
+        read(event, &HookInput::read(input.to_string().as_bytes()).unwrap())
     }
 
     #[track_caller]
@@ -234,7 +234,7 @@ mod tests {
     fn tools_and_the_end_of_a_turn() {
         let tool = report("tool.execute.after", &json!({"sessionID": "s", "callID": "c", "tool": "bash"}));
         assert_eq!((tool.hook_point, tool.call_id.as_deref()), (HookPoint::AfterTool, Some("c")));
-        let output = answer("tool.execute.after", &Reply::with_context("hello"));
+        let output = answer("tool.execute.after", &HookReply::with_context("hello"));
         assert_eq!(output.append.as_deref(), Some("\n\nhello"));
         let idle = report("session.idle", &json!({"properties": {"sessionID": "s"}}));
         assert_eq!(idle.hook_point, HookPoint::Stopping { already_blocked: false });

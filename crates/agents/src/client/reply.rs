@@ -4,7 +4,7 @@
 /// nothing that does not fit may be counted as delivered: ask [`HookReport::hook_point`](super::HookReport::hook_point)
 /// first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reply {
+pub struct HookReply {
     /// What enters the turn, with a prompt or a tool's result. It is not cut: blocks must not lose their ends, and
     /// who chose them knows [`Client::context_limit`](super::Client::context_limit).
     pub context: Option<String>,
@@ -16,7 +16,7 @@ pub struct Reply {
     pub session_context: Option<String>,
 }
 
-impl Reply {
+impl HookReply {
     /// Nothing but context.
     pub fn with_context(context: impl Into<String>) -> Self {
         Self { context: Some(context.into()), ..Self::default() }

@@ -3,7 +3,7 @@
 use ringer_core::agent::{AgentState, Authority, BlockedOn, Signal, SignalContent, ends_with_waiting_marker};
 use ringer_core::toast::Observation;
 
-use super::input::Input;
+use super::input::HookInput;
 use super::request::{self, shorten};
 
 /// The word on the last line of a message that says that the agent waits, unless the person set another.
@@ -81,7 +81,7 @@ impl HookReport {
     }
 
     /// A session begins. After a compaction it goes on where it was, in or out of a turn: `ready` would end the turn.
-    pub(super) fn session_starts(&mut self, input: &Input) {
+    pub(super) fn session_starts(&mut self, input: &HookInput) {
         if input.text("source") == Some("compact") {
             self.alive();
         } else {
@@ -91,7 +91,7 @@ impl HookReport {
     }
 
     /// The person said something.
-    pub(super) fn prompt_submitted(&mut self, input: &Input) {
+    pub(super) fn prompt_submitted(&mut self, input: &HookInput) {
         self.state(AgentState::Working);
         self.text = input.text("prompt").and_then(shorten);
         self.hook_point = HookPoint::PromptSubmitted;
@@ -125,7 +125,7 @@ impl HookReport {
     }
 
     /// It wants leave to use the tool of the input, or asks something with it.
-    pub(super) fn blocked_by_tool(&mut self, input: &Input) {
+    pub(super) fn blocked_by_tool(&mut self, input: &HookInput) {
         let tool = input.text("tool_name").unwrap_or_default();
         if request::is_question(tool) {
             let text = input.get("tool_input").and_then(request::question);
@@ -137,7 +137,7 @@ impl HookReport {
     }
 
     /// A tool of the input is about to run: work, unless the tool is how the client asks the person.
-    pub(super) fn before_tool(&mut self, input: &Input) {
+    pub(super) fn before_tool(&mut self, input: &HookInput) {
         if input.text("tool_name").is_some_and(request::is_question) {
             self.blocked_by_tool(input);
         } else {
@@ -147,7 +147,7 @@ impl HookReport {
     }
 
     /// Its turn ended, with the message at that path.
-    pub(super) fn done(&mut self, input: &Input, path: &str, pending: bool) {
+    pub(super) fn done(&mut self, input: &HookInput, path: &str, pending: bool) {
         let message = input.text(path).and_then(shorten);
         let mut signal = Signal::state(Authority::Hook, AgentState::Done);
         signal.text.clone_from(&message);
@@ -194,7 +194,7 @@ mod tests {
     fn stop(message: &str) -> HookReport {
         let message = serde_json::json!({ "last_assistant_message": message }).to_string();
         let mut report = HookReport::default();
-        report.done(&Input::read(message.as_bytes()).unwrap(), "last_assistant_message", false);
+        report.done(&HookInput::read(message.as_bytes()).unwrap(), "last_assistant_message", false);
         report
     }
 

@@ -86,11 +86,11 @@ fn one_question(question: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::input::Input;
+    use crate::client::input::HookInput;
     use proptest::prelude::*;
 
-    fn input(value: &serde_json::Value) -> Input {
-        Input::read(serde_json::json!({ "tool_input": value }).to_string().as_bytes()).unwrap()
+    fn input(value: &serde_json::Value) -> HookInput {
+        HookInput::read(serde_json::json!({ "tool_input": value }).to_string().as_bytes()).unwrap()
     }
 
     #[test]

@@ -100,12 +100,12 @@ pub(crate) struct HookFile {
     /// The events for which Ringer has an entry.
     pub(crate) events: &'static [&'static str],
     /// The form of an entry.
-    pub(crate) entry: HookEntry,
+    pub(crate) entry: HookEntryForm,
 }
 
 /// The form of one entry of a hook file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum HookEntry {
+pub(crate) enum HookEntryForm {
     /// An event has groups of handlers: `[{"hooks": [{"type": "command", "command": …, "timeout": …}]}]`.
     Group {
         /// The name of Ringer's handler, where the client shows one.

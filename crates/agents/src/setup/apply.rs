@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::disk::read;
 use super::error::SetupError;
-use super::plan::{Action, FileChange, Plan};
+use super::plan::{FileChange, Plan, SetupAction};
 use super::record::{OriginalFile, SetupRecord, SetupRecords, fingerprint};
-use super::replace::{Step, Watch, ask, beside, replace, resolve, write_new};
+use super::replace::{BeforeStep, Step, ask, beside, replace, resolve, write_new};
 
 /// How many backups of a file are kept. The backup of the file from before the setup is kept in addition.
 pub const MAX_BACKUPS: usize = 5;
@@ -49,12 +49,12 @@ pub fn apply(plan: &Plan, state: &Path, time: &BackupTime) -> Result<Applied, Se
     apply_with_observer(plan, state, time, &mut |_| Ok(()))
 }
 
-/// Carries out a plan, and asks before each [`Step`]. An error from `watch` stops there, as a full disk would.
+/// Carries out a plan, and asks before each [`Step`]. An error from `before_step` stops there, as a full disk would.
 pub fn apply_with_observer(
     plan: &Plan,
     state: &Path,
     time: &BackupTime,
-    watch: &mut dyn FnMut(Step) -> io::Result<()>,
+    before_step: &mut dyn FnMut(Step) -> io::Result<()>,
 ) -> Result<Applied, SetupError> {
     let mut applied = Applied::default();
     if plan.is_empty() {
@@ -71,11 +71,11 @@ pub fn apply_with_observer(
             records: &mut records,
             applied: &mut applied,
             empty: &mut empty,
-            watch,
+            before_step,
         };
         match plan.action {
-            Action::Setup(_) => desk.set_up(change)?,
-            Action::Remove => desk.remove(change)?,
+            SetupAction::Setup(_) => desk.set_up(change)?,
+            SetupAction::Remove => desk.remove(change)?,
         }
     }
     // Only now: the files of one client share directories. The longest path is the deepest.
@@ -95,13 +95,13 @@ struct FileUpdate<'a> {
     applied: &'a mut Applied,
     /// Directories that the setup made and that may be empty now.
     empty: &'a mut Vec<PathBuf>,
-    watch: Watch<'a>,
+    before_step: BeforeStep<'a>,
 }
 
 impl FileUpdate<'_> {
     fn set_up(&mut self, change: &FileChange) -> Result<(), SetupError> {
         let (path, real) = (change.path(), resolve(change.path())?);
-        ask(self.watch, Step::MakeDirectory, path)?;
+        ask(self.before_step, Step::MakeDirectory, path)?;
         let mut made = make_directory(&real)?;
         let backup = self.back_up(change)?;
 
@@ -117,11 +117,11 @@ impl FileUpdate<'_> {
         };
         let left =
             [&change.after, &change.before].into_iter().flatten().map(|bytes| fingerprint(bytes)).collect();
-        ask(self.watch, Step::WriteReceipt, path)?;
+        ask(self.before_step, Step::WriteReceipt, path)?;
         self.records.put(path, SetupRecord { left, original, made });
         self.save_records()?;
 
-        replace(&real, change.before.as_deref(), change.after.as_deref(), self.watch)?;
+        replace(&real, change.before.as_deref(), change.after.as_deref(), self.before_step)?;
         self.applied.written.push(path.to_path_buf());
         self.prune(path)
     }
@@ -132,11 +132,11 @@ impl FileUpdate<'_> {
         if !(change.untouched && change.after.is_none()) {
             self.back_up(change)?;
         }
-        replace(&real, change.before.as_deref(), change.after.as_deref(), self.watch)?;
+        replace(&real, change.before.as_deref(), change.after.as_deref(), self.before_step)?;
         let list = if change.after.is_some() { &mut self.applied.written } else { &mut self.applied.deleted };
         list.push(path.to_path_buf());
 
-        ask(self.watch, Step::ForgetReceipt, path)?;
+        ask(self.before_step, Step::ForgetReceipt, path)?;
         if let Some(record) = self.records.remove(path) {
             self.save_records()?;
             self.empty.extend(record.made);
@@ -147,7 +147,7 @@ impl FileUpdate<'_> {
     /// Copies the old bytes to a backup beside the path that the user knows.
     fn back_up(&mut self, change: &FileChange) -> Result<Option<PathBuf>, SetupError> {
         let Some(bytes) = &change.before else { return Ok(None) };
-        ask(self.watch, Step::WriteBackup, change.path())?;
+        ask(self.before_step, Step::WriteBackup, change.path())?;
         for number in 1..=MAX_SAME_SECOND {
             let suffix = if number == 1 { String::new() } else { format!("-{number}") };
             let backup = beside(change.path(), "", &format!("{BACKUP}{}{suffix}", self.time.0));
@@ -175,7 +175,7 @@ impl FileUpdate<'_> {
 
     /// Deletes the backups of a file beyond the newest [`MAX_BACKUPS`].
     fn prune(&mut self, path: &Path) -> Result<(), SetupError> {
-        ask(self.watch, Step::PruneBackups, path)?;
+        ask(self.before_step, Step::PruneBackups, path)?;
         let Some(directory) = path.parent() else { return Ok(()) };
         let prefix = format!("{}{BACKUP}", path.file_name().unwrap_or_default().to_string_lossy());
         let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };

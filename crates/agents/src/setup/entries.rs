@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::error::SetupError;
 use super::splice::NewValue;
-use crate::client::{Client, HookEntry};
+use crate::client::{Client, HookEntryForm};
 
 /// The end of every shell line that the setup writes.
 pub(crate) const MARKER: &str = "# ringer-hook";
@@ -22,18 +22,18 @@ impl Client {
         self.adapter().settings.hooks.as_ref().map_or(&[], |hooks| hooks.events)
     }
 
-    fn hook_entry(self) -> Option<HookEntry> {
+    fn hook_entry(self) -> Option<HookEntryForm> {
         self.adapter().settings.hooks.as_ref().map(|hooks| hooks.entry)
     }
 
     /// Whether an event's array has the handlers themselves, in a file with a version, and not groups of them.
     pub(crate) fn is_flat(self) -> bool {
-        matches!(self.hook_entry(), Some(HookEntry::Flat { .. }))
+        matches!(self.hook_entry(), Some(HookEntryForm::Flat { .. }))
     }
 
     /// The member of a handler that has the shell line.
     pub(crate) fn line_key(self) -> &'static str {
-        if let Some(HookEntry::Flat { line, .. }) = self.hook_entry() { line } else { "command" }
+        if let Some(HookEntryForm::Flat { line, .. }) = self.hook_entry() { line } else { "command" }
     }
 
     /// The entry that an event's array gets: one handler, for every tool, in a group where the client has them.
@@ -41,14 +41,14 @@ impl Client {
         let line = NewValue::Text(program.shell_line(self, event));
         let kind = ("type", NewValue::Text("command".to_owned()));
         match self.hook_entry() {
-            Some(HookEntry::Flat { has_type, line: line_key, timeout }) => {
+            Some(HookEntryForm::Flat { has_type, line: line_key, timeout }) => {
                 let mut handler: Vec<(&str, NewValue)> = has_type.then_some(kind).into_iter().collect();
                 handler.extend([(line_key, line), (timeout, NewValue::Number(TIMEOUT_SECONDS))]);
                 NewValue::Object(handler)
             }
             group => {
                 let (name, per_second) = match group {
-                    Some(HookEntry::Group { name, timeout_per_second }) => (name, timeout_per_second),
+                    Some(HookEntryForm::Group { name, timeout_per_second }) => (name, timeout_per_second),
                     _ => (None, 1),
                 };
                 let mut handler = vec![kind];

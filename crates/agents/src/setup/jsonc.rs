@@ -43,12 +43,12 @@ impl JsoncError {
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) span: Range<usize>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: JsonKind,
 }
 
 /// What a value is.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum JsonKind {
     /// A number, `true`, `false` or `null`: nothing here is ever read, only kept.
     Plain,
     Text(String),
@@ -87,15 +87,15 @@ impl Slot {
 
 impl Node {
     pub(crate) fn object(&self) -> Option<&Body> {
-        if let Kind::Object(body) = &self.kind { Some(body) } else { None }
+        if let JsonKind::Object(body) = &self.kind { Some(body) } else { None }
     }
 
     pub(crate) fn array(&self) -> Option<&Body> {
-        if let Kind::Array(body) = &self.kind { Some(body) } else { None }
+        if let JsonKind::Array(body) = &self.kind { Some(body) } else { None }
     }
 
     pub(crate) fn text(&self) -> Option<&str> {
-        if let Kind::Text(text) = &self.kind { Some(text) } else { None }
+        if let JsonKind::Text(text) = &self.kind { Some(text) } else { None }
     }
 
     /// The array or object inside, whichever it is.
@@ -218,9 +218,9 @@ impl Reader<'_> {
     fn value(&mut self, depth: usize) -> Result<Node, JsoncError> {
         let start = self.at;
         let kind = match self.peek() {
-            Some(b'{') => Kind::Object(self.body(depth, b'}')?),
-            Some(b'[') => Kind::Array(self.body(depth, b']')?),
-            Some(b'"') => Kind::Text(self.string()?),
+            Some(b'{') => JsonKind::Object(self.body(depth, b'}')?),
+            Some(b'[') => JsonKind::Array(self.body(depth, b']')?),
+            Some(b'"') => JsonKind::Text(self.string()?),
             Some(b'-' | b'0'..=b'9') => self.number()?,
             Some(b't') => self.word("true")?,
             Some(b'f') => self.word("false")?,
@@ -286,15 +286,15 @@ impl Reader<'_> {
         Ok(Slot { key, start, value, comma: None, after_line_comment })
     }
 
-    fn word(&mut self, word: &'static str) -> Result<Kind, JsoncError> {
+    fn word(&mut self, word: &'static str) -> Result<JsonKind, JsoncError> {
         if !self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes())) {
             return Err(self.error("a value was expected"));
         }
         self.at += word.len();
-        Ok(Kind::Plain)
+        Ok(JsonKind::Plain)
     }
 
-    fn number(&mut self) -> Result<Kind, JsoncError> {
+    fn number(&mut self) -> Result<JsonKind, JsoncError> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
@@ -314,7 +314,7 @@ impl Reader<'_> {
             }
             self.digits()?;
         }
-        Ok(Kind::Plain)
+        Ok(JsonKind::Plain)
     }
 
     fn digits(&mut self) -> Result<usize, JsoncError> {

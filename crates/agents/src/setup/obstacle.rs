@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::disk::read;
 use super::find::SetupScope;
-use super::jsonc::{self, Document, JsoncError, Kind, Node};
+use super::jsonc::{self, Document, JsonKind, JsoncError, Node};
 use super::note::{Obstacle, ObstacleKind, SetupNote};
 use super::trust;
 use crate::client::{Client, ClientPaths, GEMINI_NAME};
@@ -138,8 +138,8 @@ fn is_true(path: &Path, key: &str) -> Option<bool> {
 fn boolean(text: &str, object: &Node, key: &str) -> Option<bool> {
     let (_, value) = object.member(key)?;
     match (&value.kind, text.get(value.span.clone())?) {
-        (Kind::Plain, "true") => Some(true),
-        (Kind::Plain, "false") => Some(false),
+        (JsonKind::Plain, "true") => Some(true),
+        (JsonKind::Plain, "false") => Some(false),
         _ => None,
     }
 }

@@ -23,7 +23,7 @@ use crate::client::{Client, ClientPaths, Format};
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum SetupAction {
     /// Make the client call this program.
     Setup(RingerProgram),
     /// Remove all of Ringer's entries.
@@ -96,7 +96,7 @@ pub struct Plan {
     /// Whose settings.
     pub client: Client,
     /// Setup or removal.
-    pub action: Action,
+    pub action: SetupAction,
     /// One per file, also where nothing changes.
     pub changes: Vec<FileChange>,
 }
@@ -104,7 +104,7 @@ pub struct Plan {
 impl Plan {
     /// Also turns off the client's own popups, where it has such a setting: Claude Code has.
     pub fn turn_off_client_popups(&mut self) -> Result<(), SetupError> {
-        let is_wanted = self.client == Client::Claude && matches!(self.action, Action::Setup(_));
+        let is_wanted = self.client == Client::Claude && matches!(self.action, SetupAction::Setup(_));
         for change in self.changes.iter_mut().filter(|_| is_wanted) {
             let text = text(&change.target.path, change.after.as_deref())?;
             let off = popups::turn_off(text).map_err(|source| jsonc_error(&change.target.path, source))?;
@@ -137,10 +137,10 @@ pub fn read_files(
 }
 
 /// The plan for a client, from what [`read_files`] found.
-pub fn plan(client: Client, action: &Action, files: Vec<CurrentFile>) -> Result<Plan, SetupError> {
+pub fn plan(client: Client, action: &SetupAction, files: Vec<CurrentFile>) -> Result<Plan, SetupError> {
     let changes = files.into_iter().map(|file| match action {
-        Action::Setup(program) => setup(file, program),
-        Action::Remove => remove(file),
+        SetupAction::Setup(program) => setup(file, program),
+        SetupAction::Remove => remove(file),
     });
     Ok(Plan { client, action: action.clone(), changes: changes.collect::<Result<_, _>>()? })
 }

@@ -60,12 +60,12 @@ impl Step {
     ];
 }
 
-/// Who is asked before each step; an error stops there.
-pub(crate) type Watch<'a> = &'a mut dyn FnMut(Step) -> io::Result<()>;
+/// Called before each step; an error stops there.
+pub(crate) type BeforeStep<'a> = &'a mut dyn FnMut(Step) -> io::Result<()>;
 
 /// Asks for a step on a file.
-pub(crate) fn ask(watch: Watch, step: Step, path: &Path) -> Result<(), SetupError> {
-    watch(step).map_err(SetupError::io("changing", path))
+pub(crate) fn ask(before_step: BeforeStep, step: Step, path: &Path) -> Result<(), SetupError> {
+    before_step(step).map_err(SetupError::io("changing", path))
 }
 
 /// The file behind any symbolic links, whether it exists or not.
@@ -87,21 +87,21 @@ pub(crate) fn replace(
     path: &Path,
     before: Option<&[u8]>,
     after: Option<&[u8]>,
-    watch: Watch,
+    before_step: BeforeStep,
 ) -> Result<(), SetupError> {
     let Some(after) = after else {
-        ask(watch, Step::Compare, path)?;
+        ask(before_step, Step::Compare, path)?;
         compare(path, before)?;
-        ask(watch, Step::Replace, path)?;
+        ask(before_step, Step::Replace, path)?;
         fs::remove_file(path).map_err(SetupError::io("deleting", path))?;
-        ask(watch, Step::SyncDirectory, path)?;
+        ask(before_step, Step::SyncDirectory, path)?;
         return sync_directory(path);
     };
     let temporary = beside(path, ".", ".ringer-new");
-    let staged = stage(path, &temporary, after, watch).and_then(|()| {
-        ask(watch, Step::Compare, path)?;
+    let staged = stage(path, &temporary, after, before_step).and_then(|()| {
+        ask(before_step, Step::Compare, path)?;
         compare(path, before)?;
-        ask(watch, Step::Replace, path)?;
+        ask(before_step, Step::Replace, path)?;
         fs::rename(&temporary, path).map_err(SetupError::io("replacing", path))
     });
     if staged.is_err() {
@@ -109,7 +109,7 @@ pub(crate) fn replace(
         drop(fs::remove_file(&temporary));
     }
     staged?;
-    ask(watch, Step::SyncDirectory, path)?;
+    ask(before_step, Step::SyncDirectory, path)?;
     sync_directory(path)
 }
 
@@ -129,8 +129,8 @@ pub(crate) fn beside(path: &Path, before: &str, after: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn stage(path: &Path, temporary: &Path, bytes: &[u8], watch: Watch) -> Result<(), SetupError> {
-    ask(watch, Step::CreateTemporary, path)?;
+fn stage(path: &Path, temporary: &Path, bytes: &[u8], before_step: BeforeStep) -> Result<(), SetupError> {
+    ask(before_step, Step::CreateTemporary, path)?;
     let failed = |error| SetupError::io("writing", temporary)(error);
     // Only a run that was killed leaves one behind; the caller holds the lock, so no other process is writing it now.
     match fs::remove_file(temporary) {
@@ -138,10 +138,10 @@ fn stage(path: &Path, temporary: &Path, bytes: &[u8], watch: Watch) -> Result<()
         _ => {}
     }
     let mut file = create(temporary, Some(path)).map_err(failed)?;
-    ask(watch, Step::WriteTemporary, path)?;
+    ask(before_step, Step::WriteTemporary, path)?;
     file.write_all(bytes).map_err(failed)?;
     keep_owner_and_mode(&file, Some(path)).map_err(SetupError::io("keeping the owner and mode of", path))?;
-    ask(watch, Step::SyncTemporary, path)?;
+    ask(before_step, Step::SyncTemporary, path)?;
     file.sync_all().map_err(failed)
 }
 

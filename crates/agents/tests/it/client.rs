@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use ringer_agents::client::{Client, HookPoint, HookReport, Reply, agent_id, answer, read_bytes};
+use ringer_agents::client::{Client, HookPoint, HookReply, HookReport, agent_id, answer, read_bytes};
 use ringer_core::Kind;
 use ringer_core::agent::{AgentMachine, AgentState, AgentTimeouts, Authority, Signal, SignalContent};
 
@@ -141,7 +141,7 @@ fn every_recorded_input() {
         let expected = takes_context.then(|| {
             format!(r#"{{"hookSpecificOutput":{{"hookEventName":"{event}","additionalContext":"hello"}}}}"#)
         });
-        assert_eq!(answer(client, event, &Reply::with_context("hello")), expected, "{name}");
+        assert_eq!(answer(client, event, &HookReply::with_context("hello")), expected, "{name}");
     }
 }
 

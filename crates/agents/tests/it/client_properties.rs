@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use ringer_agents::client::{Client, HookPoint, Input, MAX_LINE, Reply, agent_id, answer, read, read_bytes};
+use ringer_agents::client::{
+    Client, HookInput, HookPoint, HookReply, MAX_LINE, agent_id, answer, read, read_bytes,
+};
 use ringer_core::toast::{Sources, source_names};
 
 const EVENTS: [&str; 43] = [
@@ -93,7 +95,7 @@ proptest! {
     /// Fields of the right names with anything in them, which gets further than bytes do.
     #[test]
     fn no_fields_make_it_panic(client in client(), event in event(), fields in fields()) {
-        let input = Input::read(serde_json::to_vec(&fields).unwrap().as_slice()).unwrap();
+        let input = HookInput::read(serde_json::to_vec(&fields).unwrap().as_slice()).unwrap();
         let report = read(client, event, &input);
         if let Some(id) = &report.session_id {
             agent_id(client, id);
@@ -117,7 +119,7 @@ proptest! {
     ) {
         let [context, block, sequence, session_context] = texts;
         let terminal_sequence = if bell { Some("\x07".to_owned()) } else { sequence };
-        let reply = Reply { context, stop_reason: block, terminal_sequence, session_context };
+        let reply = HookReply { context, stop_reason: block, terminal_sequence, session_context };
         if let Some(output) = answer(client, event, &reply) {
             let value: serde_json::Value = serde_json::from_str(&output).unwrap();
             let found = paths(&value, "");
@@ -196,13 +198,13 @@ fn the_exact_keys_that_codex_gets() {
     for (event, reply, expected) in [
         (
             "PostToolUse",
-            Reply::with_context("x"),
+            HookReply::with_context("x"),
             "hookSpecificOutput.additionalContext hookSpecificOutput.hookEventName",
         ),
-        ("Stop", Reply::with_stop_reason("x"), "decision reason"),
+        ("Stop", HookReply::with_stop_reason("x"), "decision reason"),
     ] {
         let everything =
-            Reply { terminal_sequence: Some("\x07".into()), session_context: Some("s".into()), ..reply };
+            HookReply { terminal_sequence: Some("\x07".into()), session_context: Some("s".into()), ..reply };
         let output = answer(Client::Codex, event, &everything).unwrap();
         let found = paths(&serde_json::from_str(&output).unwrap(), "");
         assert_eq!(found.into_iter().collect::<Vec<_>>().join(" "), expected);

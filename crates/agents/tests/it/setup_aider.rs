@@ -8,14 +8,14 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use ringer_agents::setup::{
-    Action, Before, Client, CurrentFile, FileHistory, Format, RingerProgram, SetupError, SetupScope, Target,
-    plan,
+    Before, Client, CurrentFile, FileHistory, Format, RingerProgram, SetupAction, SetupError, SetupScope,
+    Target, plan,
 };
 use test_support::{make_program, started};
 
 const PROGRAM: &str = "/opt/ringer é \"1\"/it's\\/ringer";
 
-fn planned(action: &Action, text: &str, history: FileHistory) -> Result<Option<String>, SetupError> {
+fn planned(action: &SetupAction, text: &str, history: FileHistory) -> Result<Option<String>, SetupError> {
     let path = PathBuf::from("/nowhere/.aider.conf.yml");
     let target = Target { client: Client::Aider, scope: SetupScope::User, format: Format::AiderConf, path };
     let file = CurrentFile { target, bytes: Some(text.as_bytes().to_vec()), history };
@@ -24,12 +24,12 @@ fn planned(action: &Action, text: &str, history: FileHistory) -> Result<Option<S
 }
 
 fn set_up(program: &str, text: &str) -> Result<String, SetupError> {
-    let action = Action::Setup(RingerProgram::new(Path::new(program)).unwrap());
+    let action = SetupAction::Setup(RingerProgram::new(Path::new(program)).unwrap());
     planned(&action, text, FileHistory::default()).map(Option::unwrap)
 }
 
 fn removed(text: &str, untouched: bool, original: Before) -> Option<String> {
-    planned(&Action::Remove, text, FileHistory { untouched, original }).unwrap()
+    planned(&SetupAction::Remove, text, FileHistory { untouched, original }).unwrap()
 }
 
 /// A line of a person's, as aider's sample has them and a little wilder.

@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    Action, Applied, BackupTime, Client, ClientPaths, MAX_BACKUPS, Plan, RingerProgram, SetupError,
+    Applied, BackupTime, Client, ClientPaths, MAX_BACKUPS, Plan, RingerProgram, SetupAction, SetupError,
     SetupRecords, SetupScope, Step, apply, apply_with_observer, find, plan, read_files,
 };
 
@@ -38,7 +38,7 @@ impl Home {
         path
     }
 
-    pub(crate) fn plan(&self, client: Client, action: &Action) -> Result<Plan, SetupError> {
+    pub(crate) fn plan(&self, client: Client, action: &SetupAction) -> Result<Plan, SetupError> {
         plan(
             client,
             action,
@@ -46,7 +46,12 @@ impl Home {
         )
     }
 
-    pub(crate) fn run(&self, client: Client, action: &Action, time: &str) -> Result<Applied, SetupError> {
+    pub(crate) fn run(
+        &self,
+        client: Client,
+        action: &SetupAction,
+        time: &str,
+    ) -> Result<Applied, SetupError> {
         apply(&self.plan(client, action)?, &self.state(), &BackupTime::new(time).unwrap())
     }
 
@@ -69,8 +74,8 @@ impl Home {
     }
 }
 
-pub(crate) fn setup(program: &str) -> Action {
-    Action::Setup(RingerProgram::new(Path::new(program)).unwrap())
+pub(crate) fn setup(program: &str) -> SetupAction {
+    SetupAction::Setup(RingerProgram::new(Path::new(program)).unwrap())
 }
 
 const T1: &str = "20261115-060000";
@@ -83,10 +88,10 @@ fn in_an_empty_home_nothing_is_left_after_removal() {
         let applied = home.run(client, &setup("/bin/ringer"), T1).unwrap();
         assert_eq!(applied.backups, Vec::<PathBuf>::new());
         assert!(applied.written.iter().all(|path| path.is_file()) && !applied.written.is_empty());
-        let applied = home.run(client, &Action::Remove, T2).unwrap();
+        let applied = home.run(client, &SetupAction::Remove, T2).unwrap();
         assert!(!applied.deleted.is_empty());
         assert_eq!(home.files(), Vec::<String>::new(), "{client}");
-        assert!(home.plan(client, &Action::Remove).unwrap().is_empty());
+        assert!(home.plan(client, &SetupAction::Remove).unwrap().is_empty());
     }
 }
 
@@ -112,7 +117,7 @@ fn a_hundred_runs_are_one_and_removal_restores_the_bytes() {
             .contains("notify = [\"/bin/ringer\", \"hook\", \"codex\", \"notify\"]\r\n")
     );
     for client in [Client::Claude, Client::Codex] {
-        home.run(client, &Action::Remove, T2).unwrap();
+        home.run(client, &SetupAction::Remove, T2).unwrap();
     }
     assert_eq!(fs::read_to_string(settings_path).unwrap(), settings);
     assert_eq!(fs::read_to_string(config_path).unwrap(), config);
@@ -126,7 +131,7 @@ fn what_was_edited_since_keeps_the_edit() {
     let path = home.places.home.join(".gemini/settings.json");
     let edited = fs::read_to_string(&path).unwrap().replacen('{', "{\n  \"theme\": \"dark\", // new", 1);
     fs::write(&path, &edited).unwrap();
-    let applied = home.run(Client::Gemini, &Action::Remove, T2).unwrap();
+    let applied = home.run(Client::Gemini, &SetupAction::Remove, T2).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\n  \"theme\": \"dark\" // new\n}\n");
     assert_eq!(fs::read_to_string(&applied.backups[0]).unwrap(), edited);
 
@@ -135,7 +140,7 @@ fn what_was_edited_since_keeps_the_edit() {
     home.run(Client::Gemini, &setup("ringer"), T1).unwrap();
     let path = home.places.home.join(".gemini/settings.json");
     fs::write(&path, format!("{}\n\n", fs::read_to_string(&path).unwrap())).unwrap();
-    home.run(Client::Gemini, &Action::Remove, T2).unwrap();
+    home.run(Client::Gemini, &SetupAction::Remove, T2).unwrap();
     assert!(!path.exists());
 }
 
@@ -150,7 +155,7 @@ fn backups_are_few_and_the_first_one_stays() {
     let backups: Vec<String> = home.files().into_iter().filter(|name| name.contains("backup")).collect();
     assert_eq!(backups.len(), MAX_BACKUPS + 1, "{backups:?}");
     assert!(backups[0].ends_with("-060000") && backups[1].ends_with("-060007"), "{backups:?}");
-    home.run(Client::Claude, &Action::Remove, T2).unwrap();
+    home.run(Client::Claude, &SetupAction::Remove, T2).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
     assert!(!SetupRecords::load(&home.state()).unwrap().contains(&path));
 }
@@ -169,7 +174,7 @@ fn mode_and_link_are_kept() {
     for path in [&real, &applied.backups[0]] {
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o7777, 0o640, "{}", path.display());
     }
-    home.run(Client::Claude, &Action::Remove, T2).unwrap();
+    home.run(Client::Claude, &SetupAction::Remove, T2).unwrap();
     assert_eq!(fs::read_to_string(&link).unwrap(), "{}\n");
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
 
@@ -192,7 +197,7 @@ fn a_file_that_changed_after_the_plan_is_left_alone() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"new\": 1}\n");
     assert!(!home.files().iter().any(|name| name.contains("ringer-new")));
     home.run(Client::Claude, &setup("ringer"), T2).unwrap();
-    home.run(Client::Claude, &Action::Remove, T2).unwrap();
+    home.run(Client::Claude, &SetupAction::Remove, T2).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"new\": 1}\n");
 }
 
@@ -220,7 +225,7 @@ fn a_broken_file_is_refused_and_nothing_is_touched() {
     }
     let home = Home::new();
     home.write(".claude/settings.json", "{\n  \"a\": 1\n  \"b\": 2\n}");
-    let error = home.plan(Client::Claude, &Action::Remove).unwrap_err().to_string();
+    let error = home.plan(Client::Claude, &SetupAction::Remove).unwrap_err().to_string();
     assert!(error.ends_with("line 3, column 3: a comma or the closing bracket was expected"), "{error}");
 }
 
@@ -245,7 +250,7 @@ fn what_was_never_run_says_so() {
         assert_eq!(says(&home.plan(client, &setup("ringer")).unwrap()), !client.is_tested(), "{client}");
         home.run(client, &setup("ringer"), T1).unwrap();
         assert!(!says(&home.plan(client, &setup("ringer")).unwrap()), "nothing changes");
-        assert!(!says(&home.plan(client, &Action::Remove).unwrap()));
+        assert!(!says(&home.plan(client, &SetupAction::Remove).unwrap()));
     }
 }
 
@@ -280,12 +285,12 @@ fn a_failing_step_leaves_the_old_file_or_the_new_one() {
         home.run(Client::Claude, &setup("ringer"), T2).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), new, "{step:?}");
 
-        let plan = home.plan(Client::Claude, &Action::Remove).unwrap();
+        let plan = home.plan(Client::Claude, &SetupAction::Remove).unwrap();
         let failed = apply_with_observer(&plan, &home.state(), &time, &mut watch).is_err();
         assert_eq!(failed, !matches!(step, Step::MakeDirectory | Step::WriteReceipt), "{step:?}");
         let now = fs::read_to_string(&path).unwrap();
         assert!(now == old || now == new, "{step:?}: {now}");
-        home.run(Client::Claude, &Action::Remove, T2).unwrap();
+        home.run(Client::Claude, &SetupAction::Remove, T2).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), old, "{step:?}");
         assert!(!home.files().iter().any(|name| name.contains("ringer-new")));
     }
@@ -343,7 +348,7 @@ fn what_is_installed_is_found() {
 
 #[test]
 fn popups_of_the_client_are_turned_off_and_on_again() {
-    let action = Action::Setup(RingerProgram::new(Path::new("/usr/bin/ringer")).unwrap());
+    let action = SetupAction::Setup(RingerProgram::new(Path::new("/usr/bin/ringer")).unwrap());
     let set_up = |home: &Home| {
         let mut plan = home.plan(Client::Claude, &action).unwrap();
         plan.turn_off_client_popups().unwrap();
@@ -359,15 +364,15 @@ fn popups_of_the_client_are_turned_off_and_on_again() {
     // A setup without the wish leaves it, and an edit of the person's survives its removal.
     assert!(home.plan(Client::Claude, &action).unwrap().is_empty());
     fs::write(&path, read(&path).replace("opus", "haiku")).unwrap();
-    home.run(Client::Claude, &Action::Remove, "20261115-060001").unwrap();
+    home.run(Client::Claude, &SetupAction::Remove, "20261115-060001").unwrap();
     assert_eq!(read(&path), original.replace("opus", "haiku"));
     // Byte for byte where the file was not edited, also where there was none.
     fs::write(&path, original).unwrap();
     set_up(&home);
-    home.run(Client::Claude, &Action::Remove, "20261115-060002").unwrap();
+    home.run(Client::Claude, &SetupAction::Remove, "20261115-060002").unwrap();
     assert_eq!(read(&path), original);
     let home = Home::new();
     set_up(&home);
-    home.run(Client::Claude, &Action::Remove, "20261115-060003").unwrap();
+    home.run(Client::Claude, &SetupAction::Remove, "20261115-060003").unwrap();
     assert!(!home.places.home.join(".claude/settings.json").exists());
 }

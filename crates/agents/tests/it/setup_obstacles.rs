@@ -5,12 +5,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ringer_agents::setup::{Action, Client, ObstacleKind, RingerProgram, SetupScope, obstacles};
+use ringer_agents::setup::{Client, ObstacleKind, RingerProgram, SetupAction, SetupScope, obstacles};
 
 use crate::setup_apply::Home;
 
 fn set_up(home: &Home, client: Client) {
-    let action = Action::Setup(RingerProgram::new(Path::new("/usr/bin/ringer")).unwrap());
+    let action = SetupAction::Setup(RingerProgram::new(Path::new("/usr/bin/ringer")).unwrap());
     home.run(client, &action, "20261115-060000").unwrap();
 }
 
@@ -136,7 +136,7 @@ fn codex_has_to_trust_each_of_them() {
     check(&home, Codex, None, Some((SwitchedOff, "hooks are off in [features]")));
     // Another program makes others of them.
     fs::write(&config, &trusted).unwrap();
-    let action = Action::Setup(RingerProgram::new(Path::new("/opt/ringer")).unwrap());
+    let action = SetupAction::Setup(RingerProgram::new(Path::new("/opt/ringer")).unwrap());
     home.run(Codex, &action, "20261115-060001").unwrap();
     check(&home, Codex, None, Some((Untrusted, "6 changed since they were trusted")));
 }

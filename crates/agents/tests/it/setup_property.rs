@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use ringer_agents::setup::{
-    Action, Before, Client, CurrentFile, FileHistory, Format, RingerProgram, SetupError, SetupScope, Target,
-    plan,
+    Before, Client, CurrentFile, FileHistory, Format, RingerProgram, SetupAction, SetupError, SetupScope,
+    Target, plan,
 };
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ fn target(client: Client, format: Format) -> Target {
 
 fn planned(
     client: Client,
-    action: &Action,
+    action: &SetupAction,
     bytes: &[u8],
     history: FileHistory,
 ) -> Result<Option<Vec<u8>>, SetupError> {
@@ -30,14 +30,14 @@ fn planned(
 }
 
 fn set_up(client: Client, text: &str) -> String {
-    let action = Action::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap());
+    let action = SetupAction::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap());
     String::from_utf8(planned(client, &action, text.as_bytes(), FileHistory::default()).unwrap().unwrap())
         .unwrap()
 }
 
 fn removed(client: Client, text: &str, untouched: bool, original: Before) -> Option<String> {
     let history = FileHistory { untouched, original };
-    planned(client, &Action::Remove, text.as_bytes(), history)
+    planned(client, &SetupAction::Remove, text.as_bytes(), history)
         .unwrap()
         .map(|bytes| String::from_utf8(bytes).unwrap())
 }
@@ -170,7 +170,7 @@ proptest! {
         while !config.text.is_char_boundary(at) {
             at -= 1;
         }
-        let action = Action::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap());
+        let action = SetupAction::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap());
         let torn = planned(config.client, &action, &bytes[..at], FileHistory::default());
         if let Ok(Some(after)) = torn {
             let after = String::from_utf8_lossy(&after).into_owned();
@@ -178,7 +178,7 @@ proptest! {
         }
         bytes.insert(at, byte);
         drop(planned(config.client, &action, &bytes, FileHistory::default()));
-        drop(planned(config.client, &Action::Remove, &bytes, FileHistory::default()));
+        drop(planned(config.client, &SetupAction::Remove, &bytes, FileHistory::default()));
     }
 
     #[test]
@@ -186,7 +186,7 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..200),
         text in "[\\[\\]{}\",:/*\\\\ \n\r\t0-9a-e\u{feff}-]{0,60}",
     ) {
-        let action = Action::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap());
+        let action = SetupAction::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap());
         for bytes in [bytes.as_slice(), text.as_bytes()] {
             for (client, format) in [
                 (Client::Codex, Format::Hooks),
@@ -195,7 +195,7 @@ proptest! {
                 (Client::Opencode, Format::OpencodePlugin),
                 (Client::Aider, Format::AiderConf),
             ] {
-                for action in [&action, &Action::Remove] {
+                for action in [&action, &SetupAction::Remove] {
                     let target = target(client, format);
                     let file = CurrentFile { target, bytes: Some(bytes.to_vec()), history: FileHistory::default() };
                     drop(plan(client, action, vec![file]));

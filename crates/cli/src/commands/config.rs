@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use ringer_config::{
-    Config, ConfigErrors, Environment, REPOSITORY_FILE, Repository, Trusted, example, load, load_repository,
-    schema_text, user_path,
+    Config, ConfigErrors, Environment, REPOSITORY_FILE, RepositorySettings, Trusted, example, load,
+    load_repository, schema_text, user_path,
 };
 use ringer_hub::{HubOptions, trust_file};
 use ringer_journal::Home;
@@ -225,7 +225,7 @@ fn with_repository(config: Config, environment: &Environment) -> Result<Config, 
         Ok(settings) => settings,
         Err(errors) => {
             // As in the hub: a broken file of a repository sets nothing.
-            print_file(&FileView::of::<Repository>(&path, &Err(errors)))?;
+            print_file(&FileView::of::<RepositorySettings>(&path, &Err(errors)))?;
             return Ok(config);
         }
     };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ringer_hub::{HubError, HubOptions, PlainHost};
 use ringer_ipc::host::PlugIns;
-use ringer_ipc::{Client, ClientError, detach};
+use ringer_ipc::{HubClient, HubClientError, detach};
 use ringer_journal::HubLock;
 use serde_json::{Value, json};
 
@@ -92,9 +92,9 @@ fn failure(error: HubError) -> Failure {
 fn start() -> Outcome {
     let home = context::home()?;
     // That its socket takes a connection is not enough: one that was just killed may still have it open.
-    match Client::connect(&home).and_then(|mut hub| hub.call("ping", &Value::Null)) {
+    match HubClient::connect(&home).and_then(|mut hub| hub.call("ping", &Value::Null)) {
         Ok(_) => print_line("the hub is already running"),
-        Err(ClientError::NoHub) => {
+        Err(HubClientError::NoHub) => {
             hub_client::start_and_connect(&home)?;
             print_line("the hub is running")
         }
@@ -107,8 +107,8 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn stop() -> Outcome {
     let home = context::home()?;
-    let mut client = match Client::connect(&home) {
-        Err(ClientError::NoHub) => return print_line("the hub is not running"),
+    let mut client = match HubClient::connect(&home) {
+        Err(HubClientError::NoHub) => return print_line("the hub is not running"),
         connected => connected.map_err(hub_client::failure)?,
     };
     let before = HubLock::owner(&home).map(|hub| hub.pid);
@@ -137,14 +137,14 @@ fn stop() -> Outcome {
 
 fn status(as_json: bool) -> Outcome {
     let home = context::home()?;
-    let found = match Client::connect(&home) {
+    let found = match HubClient::connect(&home) {
         Ok(mut client) => match client.call("hub.status", &Value::Null) {
             Ok(status) => Some(status),
             // It ended between the two calls.
-            Err(ClientError::NoHub) => None,
+            Err(HubClientError::NoHub) => None,
             Err(error) => return Err(hub_client::failure(error)),
         },
-        Err(ClientError::NoHub) => None,
+        Err(HubClientError::NoHub) => None,
         Err(error) => return Err(hub_client::failure(error)),
     };
     let Some(status) = found else {

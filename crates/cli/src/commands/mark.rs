@@ -3,7 +3,7 @@
 use ringer_core::attention::MarkTarget;
 use ringer_core::message::{Mark, Place, SurfaceId, Tag, WorkspaceId};
 use ringer_core::{Draft, MessageId, Scope, Sender};
-use ringer_ipc::ClientError;
+use ringer_ipc::HubClientError;
 use ringer_journal::{IdSource, Journal};
 use serde_json::{Value, json};
 
@@ -123,7 +123,7 @@ fn mark_through_hub(method: &str, mark: Mark, requests: &[Value], as_json: bool,
             Ok(answer) => count += answer[counted].as_i64().unwrap_or(0),
             // The hub ended or stopped during the request. It may have done this one already; marking twice changes
             // nothing.
-            Err(ClientError::NoHub | ClientError::Silent(_) | ClientError::Late { .. }) => {
+            Err(HubClientError::NoHub | HubClientError::Silent(_) | HubClientError::Late { .. }) => {
                 return mark_in_journal(mark, &requests[done..]);
             }
             Err(error) => return Err(hub_client::failure(error)),

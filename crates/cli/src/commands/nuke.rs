@@ -2,7 +2,7 @@
 
 use ringer_core::{Message, MessageId, Scope};
 use ringer_hub::Clock;
-use ringer_ipc::{Client, ClientError};
+use ringer_ipc::{HubClient, HubClientError};
 use ringer_journal::{Home, HubStore, Journal, Leftover, RunningListener};
 use ringer_term::sanitise_line;
 use rustix::process::{Pid, Signal, kill_process};
@@ -90,10 +90,10 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 
 /// Takes the messages off the list: off that of a hub that runs, and out of the file in which hubs keep theirs.
 fn remove_notifications(home: &Home, scope: &Scope, removed: &[MessageId]) -> Outcome {
-    let response = Client::connect(home)
+    let response = HubClient::connect(home)
         .and_then(|mut hub| hub.call("notification.forget", &json!({ "scope": scope.as_str() })));
     match response {
-        Ok(_) | Err(ClientError::NoHub) => {}
+        Ok(_) | Err(HubClientError::NoHub) => {}
         Err(error) => eprint_line(&format!(
             "warning: the hub did not get the request and may still list these messages: {error}\nhint: ringer hub stop"
         )),

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    Action, BackupTime, Client, ClientPaths, FileChange, ObstacleKind, Plan, RingerProgram, SetupError,
+    BackupTime, Client, ClientPaths, FileChange, ObstacleKind, Plan, RingerProgram, SetupAction, SetupError,
     SetupNote, SetupRecords, SetupScope, apply, find, obstacles, plan, read_files,
 };
 use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
@@ -66,7 +66,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let scope = if arguments.project { SetupScope::Project } else { SetupScope::User };
     let state = context::home()?.path().to_owned();
     let clients = clients(arguments, &client_paths)?;
-    let action = if arguments.remove { Action::Remove } else { Action::Setup(program(arguments.project)?) };
+    let action =
+        if arguments.remove { SetupAction::Remove } else { SetupAction::Setup(program(arguments.project)?) };
     let records = SetupRecords::load(&state).map_err(|error| failure(&error))?;
     let mut plans = Vec::new();
     for client in &clients {

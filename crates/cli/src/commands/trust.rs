@@ -4,8 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ringer_config::{
-    HookEntry, REPOSITORY_FILE, Repository as Settings, TrustError, Trustable, Trusted, Watch,
-    load_repository,
+    HookEntry, REPOSITORY_FILE, RepositorySettings, TrustError, Trustable, Trusted, Watch, load_repository,
 };
 use ringer_hub::trust_file;
 use ringer_journal::{Home, Journal, Repository};
@@ -84,7 +83,7 @@ fn root(directory: Option<&Path>) -> Result<PathBuf, Failure> {
     })
 }
 
-fn trust(home: &Home, path: &Path, settings: &Settings, arguments: &Args) -> Outcome {
+fn trust(home: &Home, path: &Path, settings: &RepositorySettings, arguments: &Args) -> Outcome {
     let trust_path = trust_file(home);
     let before = load(&trust_path)?;
     let new = settings.hooks.iter().filter(|hook| !before.is_trusted(*hook)).count()
@@ -111,7 +110,7 @@ fn trust(home: &Home, path: &Path, settings: &Settings, arguments: &Args) -> Out
 }
 
 /// Shows what the file would run. Everything in it is a stranger's; what is quoted is escaped by [`Trustable::what`].
-fn show(path: &Path, settings: &Settings, trusted: &Trusted) {
+fn show(path: &Path, settings: &RepositorySettings, trusted: &Trusted) {
     let name = sanitise_line(&path.display().to_string());
     if settings.hooks.is_empty() && settings.watches.is_empty() {
         let why = if path.exists() { "names no programs" } else { "does not exist" };
@@ -141,7 +140,13 @@ fn watch_text(watch: &Watch) -> String {
     format!("{} in {:?}{agent}", watch.what(), watch.working_directory().to_string_lossy())
 }
 
-fn report(path: &Path, settings: &Settings, trusted: &Trusted, new: usize, as_json: bool) -> Outcome {
+fn report(
+    path: &Path,
+    settings: &RepositorySettings,
+    trusted: &Trusted,
+    new: usize,
+    as_json: bool,
+) -> Outcome {
     if !as_json {
         return Ok(());
     }

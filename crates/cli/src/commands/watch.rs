@@ -1,6 +1,6 @@
 //! `ringer watch`.
 
-use ringer_ipc::ClientError;
+use ringer_ipc::HubClientError;
 use serde_json::{Value, json};
 
 use crate::failure::Outcome;
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         && let Some(line) = client.next_line().map_err(hub_client::failure)?
     {
         let Ok(event) = serde_json::from_str::<Value>(&line) else {
-            return Err(hub_client::failure(ClientError::Nonsense));
+            return Err(hub_client::failure(HubClientError::Nonsense));
         };
         // Heartbeats only keep the connection alive.
         if event["event"] != "heartbeat" {

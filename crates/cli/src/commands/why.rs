@@ -2,7 +2,7 @@
 
 use ringer_core::message::Agent;
 use ringer_hub::{Clock, explain, monotonic};
-use ringer_ipc::Client;
+use ringer_ipc::HubClient;
 use ringer_journal::HubStore;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ fn explain_agent(name: &str, as_json: bool) -> Outcome {
 fn explain_message(id: &str, as_json: bool) -> Outcome {
     let home = context::home()?;
     // A hub that runs may know more than is written down yet; starting one would change nothing.
-    let answer = match Client::connect(&home) {
+    let answer = match HubClient::connect(&home) {
         Ok(mut client) => Some(hub_client::ask(&mut client, "notification.why", &json!({ "id": id }))?),
         Err(_) => match context::existing_journal()? {
             Some(mut journal) => {

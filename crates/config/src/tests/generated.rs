@@ -91,7 +91,7 @@ fn configs() -> impl Strategy<Value = Config> {
     );
     let kinds = prop::collection::vec(words_of::<Kind>(), 0..3);
     let webhooks = (words_of::<WebhookKind>(), prop::option::of("/[a-z]{1,5}"), kinds).prop_map(
-        |(kind, secret, kinds)| Webhook {
+        |(kind, secret, kinds)| WebhookEntry {
             id: None,
             kind,
             url: "https://h/x?y#z".into(),

@@ -31,7 +31,7 @@ const RULES: [&str; 2] = [
 
 /// A signal on the bus.
 #[derive(Debug)]
-pub(super) enum Signal {
+pub(super) enum BusSignal {
     /// A popup is closed, for a reason.
     Closed(PopupHandle, u32),
     /// The person clicked; the action's name.
@@ -46,7 +46,7 @@ pub(super) enum Signal {
 #[derive(Debug)]
 pub(super) struct BusConnection {
     connection: Connection,
-    signals: mpsc::Receiver<(Sequence, Signal)>,
+    signals: mpsc::Receiver<(Sequence, BusSignal)>,
     listener: JoinHandle<()>,
     /// The server's own name on the bus, while there is one.
     owner: Option<String>,
@@ -119,12 +119,12 @@ impl BusConnection {
     }
 
     /// The next signal. `None` when the bus has gone.
-    pub(super) async fn next_signal(&mut self) -> Option<(Sequence, Signal)> {
+    pub(super) async fn next_signal(&mut self) -> Option<(Sequence, BusSignal)> {
         self.signals.recv().await
     }
 
     /// A signal that is there already.
-    pub(super) fn waiting_signal(&mut self) -> Option<(Sequence, Signal)> {
+    pub(super) fn waiting_signal(&mut self) -> Option<(Sequence, BusSignal)> {
         self.signals.try_recv().ok()
     }
 
@@ -206,7 +206,7 @@ fn server(bus: &str, owner: &str) -> String {
 }
 
 /// Reads the bus all the time, whatever the worker waits for: a queue that is not read would delay the replies.
-async fn listen(mut messages: MessageStream, bus: String, sender: mpsc::Sender<(Sequence, Signal)>) {
+async fn listen(mut messages: MessageStream, bus: String, sender: mpsc::Sender<(Sequence, BusSignal)>) {
     while let Some(message) = poll_fn(|context| Pin::new(&mut messages).poll_next(context)).await {
         let Ok(message) = message else { continue };
         if let Some(signal) = read(&message, &bus) {
@@ -216,7 +216,7 @@ async fn listen(mut messages: MessageStream, bus: String, sender: mpsc::Sender<(
     }
 }
 
-fn read(message: &Message, bus: &str) -> Option<Signal> {
+fn read(message: &Message, bus: &str) -> Option<BusSignal> {
     if message.message_type() != Type::Signal {
         return None;
     }
@@ -227,20 +227,20 @@ fn read(message: &Message, bus: &str) -> Option<Signal> {
     match (header.interface()?.as_str(), header.member()?.as_str()) {
         (NAME, "NotificationClosed") => {
             let (number, reason) = body.deserialize().ok()?;
-            Some(Signal::Closed(shown(number), reason))
+            Some(BusSignal::Closed(shown(number), reason))
         }
         (NAME, "ActionInvoked") => {
             let (number, action): (u32, &str) = body.deserialize().ok()?;
-            Some(Signal::Action(shown(number), action.to_owned()))
+            Some(BusSignal::Action(shown(number), action.to_owned()))
         }
         (NAME, "ActivationToken") => {
             let (number, token): (u32, &str) = body.deserialize().ok()?;
-            Some(Signal::Token(shown(number), token.to_owned()))
+            Some(BusSignal::Token(shown(number), token.to_owned()))
         }
         (BUS, "NameOwnerChanged") if sender == BUS => {
             let (name, _, owner): (&str, &str, &str) = body.deserialize().ok()?;
             (name == NAME)
-                .then(|| Signal::Owner(Some(owner).filter(|owner| !owner.is_empty()).map(str::to_owned)))
+                .then(|| BusSignal::Owner(Some(owner).filter(|owner| !owner.is_empty()).map(str::to_owned)))
         }
         _ => None,
     }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use zbus::message::Sequence;
 
-use super::bus::{BusConnection, Signal};
+use super::bus::{BusConnection, BusSignal};
 use super::popup::Popup;
 use super::popup_table::PopupTable;
 use super::request::{DesktopEvent, DesktopRequest, DesktopStatus, PopupHandle, PreviousPopup};
@@ -83,7 +83,7 @@ pub(super) async fn run(
     }
 }
 
-async fn next_signal(bus: &mut Option<BusConnection>) -> Option<(Sequence, Signal)> {
+async fn next_signal(bus: &mut Option<BusConnection>) -> Option<(Sequence, BusSignal)> {
     match bus {
         Some(bus) => bus.next_signal().await,
         None => std::future::pending().await,
@@ -221,21 +221,21 @@ impl Worker {
         Ok(())
     }
 
-    fn handle_signal(&mut self, at: Sequence, signal: Signal) {
+    fn handle_signal(&mut self, at: Sequence, signal: BusSignal) {
         let now = std::time::Instant::now();
         let event = match signal {
-            Signal::Closed(shown, reason) => {
+            BusSignal::Closed(shown, reason) => {
                 self.table.closed(&shown, reason, at, now).map(DesktopEvent::Dismissed)
             }
-            Signal::Action(shown, action) if action == "default" || action == "show" => {
+            BusSignal::Action(shown, action) if action == "default" || action == "show" => {
                 self.table.clicked(&shown, at, now).map(|(id, token)| DesktopEvent::Show(id, token))
             }
-            Signal::Action(..) => None,
-            Signal::Token(shown, token) => {
+            BusSignal::Action(..) => None,
+            BusSignal::Token(shown, token) => {
                 self.table.token(&shown, token);
                 None
             }
-            Signal::Owner(owner) => {
+            BusSignal::Owner(owner) => {
                 if let Some(bus) = &mut self.bus {
                     bus.set_owner(owner);
                 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::HubState;
 use super::title_marks::TitleStep;
 use crate::message::{Action, DeliveryReport, Job};
-use crate::title_writer::{TitleChange, TitleOutcome};
+use crate::title_writer::{TitleMarkChange, TitleOutcome};
 use crate::tmux::TmuxPane;
 use crate::view;
 
@@ -193,8 +193,10 @@ impl HubState {
         };
         let Some(surface) = place.surface.clone() else { return };
         let change = match TmuxPane::of(&surface) {
-            Some(pane) => Some(TitleChange::in_tmux(surface.clone(), pane, set)),
-            None => self.surfaces.terminal_of(&surface).map(|terminal| TitleChange::on_stack(terminal, set)),
+            Some(pane) => Some(TitleMarkChange::in_tmux(surface.clone(), pane, set)),
+            None => {
+                self.surfaces.terminal_of(&surface).map(|terminal| TitleMarkChange::on_stack(terminal, set))
+            }
         };
         if let Some(change) = change {
             self.title_changes.push(change);

@@ -11,7 +11,7 @@ use ringer_core::message::MessageOrigin;
 use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
 use ringer_hub::{HubError, HubOptions, PlainHost, run};
 use ringer_ipc::host::PlugIns;
-use ringer_ipc::{Client, Presence};
+use ringer_ipc::{HubClient, Presence};
 use ringer_journal::{Home, HubStore, IdSource, Journal};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -62,7 +62,7 @@ impl TestHub {
         until("the hub answers", || {
             let ended = self.thread.as_ref().is_some_and(JoinHandle::is_finished);
             assert!(!ended, "the hub ended at once");
-            Client::connect(self.home()).is_ok_and(|mut client| client.call("ping", &Value::Null).is_ok())
+            HubClient::connect(self.home()).is_ok_and(|mut client| client.call("ping", &Value::Null).is_ok())
         });
     }
 
@@ -83,7 +83,7 @@ impl TestHub {
 
     /// Ends it, and waits for its end.
     pub(crate) fn end(&mut self) {
-        if let Ok(mut client) = Client::connect(self.home()) {
+        if let Ok(mut client) = HubClient::connect(self.home()) {
             let _ = client.call("hub.stop", &Value::Null);
         }
         if let Some(thread) = self.thread.take() {
@@ -113,7 +113,7 @@ impl TestHub {
 
     #[track_caller]
     pub(crate) fn call(&self, method: &str, params: &Value) -> Value {
-        let answer = Client::connect(self.home()).and_then(|mut client| client.call(method, params));
+        let answer = HubClient::connect(self.home()).and_then(|mut client| client.call(method, params));
         answer.unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
@@ -184,7 +184,7 @@ impl TestHub {
 
     /// Follows events whose names begin like this, from the first one on.
     pub(crate) fn follow(&self, name: &str) -> EventStream {
-        let mut client = Client::connect(self.home()).expect("a hub");
+        let mut client = HubClient::connect(self.home()).expect("a hub");
         client.call("events.subscribe", &json!({ "after_seq": 0, "names": [name] })).expect("subscribed");
         client.wait_for_ever().expect("a socket");
         let (tell, events) = channel();

@@ -263,7 +263,7 @@ fn a_strangers_hub_is_not_believed() {
     use std::os::unix::fs::{PermissionsExt, chown};
     use std::os::unix::net::UnixListener;
 
-    use ringer_ipc::{Client, ClientError, Presence};
+    use ringer_ipc::{HubClient, HubClientError, Presence};
     use ringer_journal::{Home, HubLock};
     if !test_support::is_root() {
         return;
@@ -302,13 +302,13 @@ fn a_strangers_hub_is_not_believed() {
         }
     });
     ready.recv_timeout(DEADLINE).expect("it listens");
-    let ask = || Client::connect(&home).and_then(|mut client| client.call("ping", &Value::Null));
+    let ask = || HubClient::connect(&home).and_then(|mut client| client.call("ping", &Value::Null));
     let error = ask().expect_err("the path is theirs");
-    assert!(matches!(error, ClientError::UnsafePath(_)), "{error}");
+    assert!(matches!(error, HubClientError::UnsafePath(_)), "{error}");
     // Even if the path were right.
     theirs(false).expect("root may");
     let error = ask().expect_err("the process is theirs");
-    assert!(matches!(error, ClientError::Foreign { uid: 65534 }), "{error}");
+    assert!(matches!(error, HubClientError::Foreign { uid: 65534 }), "{error}");
     assert!(ringer_ipc::tell(&home, "ping", &Value::Null).is_err());
     for _ in 0..2 {
         assert_eq!(
@@ -319,7 +319,7 @@ fn a_strangers_hub_is_not_believed() {
     }
     drop(running);
     let error = ask().expect_err("it is theirs");
-    assert!(matches!(error, ClientError::NoHub), "without a hub of ours, another one may start: {error}");
+    assert!(matches!(error, HubClientError::NoHub), "without a hub of ours, another one may start: {error}");
 }
 
 /// The journal's log is copied into the database when much was written, not when much was asked.

@@ -1,7 +1,7 @@
 //! How agents are connected.
 
 use ringer_agents::setup::{
-    Action, Client, Obstacle, ObstacleKind, SetupError, SetupRecords, SetupScope, find, obstacles, plan,
+    Client, Obstacle, ObstacleKind, SetupAction, SetupError, SetupRecords, SetupScope, find, obstacles, plan,
     read_files,
 };
 use ringer_hub::Clock;
@@ -75,7 +75,7 @@ fn looked_at(client: Client) -> Result<Look, String> {
     let words = |failure: crate::failure::Failure| failure.to_string();
     let places = client_paths(false).map_err(words)?;
     let home = context::home().map_err(words)?;
-    let action = Action::Setup(program(false).map_err(words)?);
+    let action = SetupAction::Setup(program(false).map_err(words)?);
     let records = SetupRecords::load(home.path()).map_err(|error| error.to_string())?;
     let files = read_files(client, SetupScope::User, &places, &records).map_err(|error| error.to_string())?;
     let plan = match plan(client, &action, files) {

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use ringer_config::{Config, SoundSetting, Webhook};
+use ringer_config::{Config, SoundSetting, WebhookEntry};
 use ringer_core::policy::PopupMode;
 use ringer_deliver::{Error, PersonCommand, WebhookRequest};
 use ringer_hub::delivery_setup;
@@ -134,7 +134,7 @@ fn command(run: Option<PersonCommand>, send: bool) -> Row {
 }
 
 /// The address is never told: those of Slack and Discord are passwords. Its host is.
-fn webhook(part: String, entry: &Webhook, send: bool) -> Row {
+fn webhook(part: String, entry: &WebhookEntry, send: bool) -> Row {
     let webhook = delivery_setup::webhook(entry);
     let host = match WebhookRequest::build(webhook.kind, &webhook.url, &send::note()) {
         Ok(request) => request.host,

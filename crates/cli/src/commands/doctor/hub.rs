@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
 use ringer_hub::Clock;
-use ringer_ipc::{Client, ClientError};
+use ringer_ipc::{HubClient, HubClientError};
 use ringer_journal::{Home, HubLock, HubStore, IdSource, Journal, LockTimeout, SpoolStatus, monotonic};
 use serde_json::Value;
 
@@ -20,16 +20,16 @@ const MAX_LETTERS: usize = 5;
 /// Whether it runs, is reached, answers, and is of our version.
 pub(super) fn hub(home: &Home) -> Row {
     let part = "hub";
-    let mut client = match Client::connect(home) {
+    let mut client = match HubClient::connect(home) {
         Ok(client) => client,
-        Err(ClientError::NoHub) => return no_hub(home),
+        Err(HubClientError::NoHub) => return no_hub(home),
         Err(error) => return Row::broken(part, error.to_string()).fix("ringer hub status"),
     };
     let status = match client.call("hub.status", &Value::Null) {
         Ok(status) => status,
         Err(error) => {
             // One that does not answer does not handle a stop request either either.
-            let stuck = HubLock::owner(home).filter(|_| matches!(error, ClientError::Late { .. }));
+            let stuck = HubLock::owner(home).filter(|_| matches!(error, HubClientError::Late { .. }));
             let fix =
                 stuck.map_or_else(|| "ringer hub stop".to_owned(), |hub| format!("kill -9 {}", hub.pid));
             return Row::broken(part, error.to_string()).fix(fix);

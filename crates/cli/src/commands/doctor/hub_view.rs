@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use ringer_hub::HubOptions;
-use ringer_ipc::{Client, ClientError};
+use ringer_ipc::{HubClient, HubClientError};
 use ringer_journal::Home;
 use serde_json::{Value, json};
 
@@ -21,13 +21,13 @@ pub(super) struct HubView {
 impl HubView {
     /// Asks the hub. `None` if none runs, or it is too old to be asked: the next one has what this process has. It is
     /// offered the session bus of this process, which it uses if its own does not work.
-    pub(super) fn ask() -> Result<Option<Self>, ClientError> {
+    pub(super) fn ask() -> Result<Option<Self>, HubClientError> {
         let Ok(home) = context::home() else { return Ok(None) };
-        let asked = Client::connect(&home)
+        let asked = HubClient::connect(&home)
             .and_then(|mut hub| hub.call("hub.environment", &json!({ "bus": own_bus() })));
         let answer = match asked {
             Ok(answer) => answer,
-            Err(ClientError::NoHub | ClientError::Refused(_)) => return Ok(None),
+            Err(HubClientError::NoHub | HubClientError::Refused(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
         let text = |value: &Value| value.as_str().map(str::to_owned);
