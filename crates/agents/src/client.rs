@@ -34,6 +34,7 @@ mod input;
 mod json;
 mod opencode;
 mod output;
+mod push_method;
 mod reply;
 mod report;
 mod request;
@@ -52,15 +53,15 @@ use adapter::Adapter;
 
 pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER};
 pub use codex::NOTIFY as CODEX_NOTIFY;
-pub(crate) use gemini::GEMINI_NAME;
 pub use input::{HookInput, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;
+pub(crate) use push_method::{PushMethod, SessionSocket};
 pub use reply::HookReply;
 pub use report::{HookPoint, HookReport, WAITING};
 pub use request::MAX_LINE;
 pub use sequence::is_allowed_sequence;
 pub use settings::{ClientPaths, Format};
-pub(crate) use settings::{HookEntryForm, SettingsFile};
+pub(crate) use settings::{HookEntryForm, InstalledHooks, PopupSetting, SettingsFile};
 pub use status::Status;
 
 /// How much of a session's id is in the agent's.
@@ -111,9 +112,9 @@ impl Client {
         self.adapter().context_limit
     }
 
-    /// Why a message cannot be pushed to it while it is idle; `None` where it can.
-    pub fn push_refusal(self) -> Option<&'static str> {
-        self.adapter().push_refusal
+    /// Whether it tells Ringer of its events. One that does not only sends messages.
+    pub fn reports_events(self) -> bool {
+        self.adapter().reports_events
     }
 
     /// What differs between this client and the others.

@@ -16,11 +16,9 @@ use ringer_core::{Message, MessageId};
 use ringer_journal::{
     AgentInfo, Claimed, Error as JournalError, Home, INTO_INBOX, IdSource, InboxUpdate, Journal,
 };
-use ringer_turn::{Injection, escape_attribute, render};
-use serde::Deserialize;
-use serde_json::json;
+use ringer_turn::{Injection, render};
 
-use crate::client::{Client, FROM_RINGER};
+use crate::client::{Client, ClientPaths, PushMethod, SessionSocket};
 
 /// How long a client may take to take a message.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -41,8 +39,8 @@ pub enum PushResult {
 /// Where clients keep what is needed to reach them.
 #[derive(Debug, Clone)]
 pub struct ClientEndpoints {
-    /// Claude Code's directory.
-    pub claude: PathBuf,
+    /// Where their settings are.
+    pub paths: ClientPaths,
     /// Where programs are looked for.
     pub search_path: std::ffi::OsString,
 }
@@ -64,8 +62,9 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
         )));
     };
     let stamp = IdSource::now();
-    // Claude Code drops messages when too many come; its next prompts name the ones that arrived.
-    let way = if client == Client::Claude { INTO_INBOX } else { "push-" };
+    // A client may drop what is written to its socket, when too many come; its next prompts name the ones that arrived.
+    let is_confirmed_later = matches!(client.adapter().push, PushMethod::SessionSocket { .. });
+    let way = if is_confirmed_later { INTO_INBOX } else { "push-" };
     let lease = format!("{way}{}", stamp.message_id());
     let everything = |pending: &[Message]| -> Vec<MessageId> {
         pending.iter().map(|message| message.id.clone()).collect()
@@ -100,70 +99,64 @@ fn send(
 ) -> Result<(), String> {
     let injections: Vec<Injection> = claimed.messages.iter().filter_map(Injection::of).collect();
     let text = render(&injections);
-    match client {
-        Client::Claude => {
-            let socket = claude_socket(&endpoints.claude, agent_info).ok_or("its session has no inbox")?;
+    let adapter = client.adapter();
+    match &adapter.push {
+        PushMethod::Refused(why) => Err((*why).to_owned()),
+        PushMethod::SessionSocket { directory, read_session, line } => {
+            let directory = (adapter.settings.user_directory)(&endpoints.paths).join(directory);
+            let socket = find_socket(&directory, *read_session, &agent_info.session_id)
+                .ok_or("its session has no inbox")?;
             let ids: Vec<&str> = claimed.messages.iter().map(|message| message.id.as_str()).collect();
-            write_to_claude(&socket, &ids.join(" "), &text).map_err(|error| format!("its inbox: {error}"))
+            write_line(&socket, &line(&ids.join(" "), &text)).map_err(|error| format!("its inbox: {error}"))
         }
-        Client::Codex => queue_for_codex(endpoints, &agent_info.session_id, &text),
-        other => Err(other.push_refusal().unwrap_or("it has no inbox").to_owned()),
+        PushMethod::Command { program, arguments } => {
+            run(endpoints, program, &arguments(&agent_info.session_id, &text))
+        }
     }
 }
 
-/// What is read of `sessions/PID.json`.
-#[derive(Debug, Deserialize)]
-struct ClaudeSession {
-    #[serde(rename = "sessionId")]
-    session_id: String,
-    #[serde(rename = "messagingSocketPath")]
-    socket: PathBuf,
+/// The socket of a session.
+fn find_socket(
+    directory: &Path,
+    read_session: fn(&[u8]) -> Option<SessionSocket>,
+    session_id: &str,
+) -> Option<PathBuf> {
+    let entries = fs::read_dir(directory).ok()?.flatten().take(MAX_SESSIONS);
+    let mut sessions = entries.filter_map(|entry| read_session(&fs::read(entry.path()).ok()?));
+    sessions.find(|session| session.session_id == session_id).map(|session| session.socket)
 }
 
-/// The inbox of a session of Claude Code.
-fn claude_socket(directory: &Path, agent_info: &AgentInfo) -> Option<PathBuf> {
-    let entries = fs::read_dir(directory.join("sessions")).ok()?;
-    let read = |path: PathBuf| serde_json::from_slice::<ClaudeSession>(&fs::read(path).ok()?).ok();
-    let mut sessions = entries.flatten().take(MAX_SESSIONS).filter_map(|entry| read(entry.path()));
-    sessions.find(|session| session.session_id == agent_info.session_id).map(|session| session.socket)
-}
-
-/// One line of JSON, in the form that Claude Code's own sessions use among each other. With the ids, because it drops a
-/// message that reads like the last one of the same sender.
-fn write_to_claude(socket: &Path, ids: &str, text: &str) -> io::Result<()> {
+fn write_line(socket: &Path, line: &str) -> io::Result<()> {
     // The owner of the socket reads what is written to it.
     if fs::symlink_metadata(socket)?.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let mut stream = UnixStream::connect(socket)?;
     stream.set_write_timeout(Some(DEADLINE))?;
-    let ids = escape_attribute(ids);
-    let content = format!("{FROM_RINGER}{ids}\">\n{text}\n</cross-session-message>");
-    let mut line = json!({ "type": "user", "message": { "role": "user", "content": content } }).to_string();
-    line.push('\n');
     stream.write_all(line.as_bytes())
 }
 
-fn queue_for_codex(endpoints: &ClientEndpoints, session: &str, text: &str) -> Result<(), String> {
-    let program = ringer_platform::find_program(&endpoints.search_path, "codex")
-        .ok_or("codex is not on the search path")?;
+fn run(endpoints: &ClientEndpoints, name: &str, arguments: &[&str]) -> Result<(), String> {
+    let program = ringer_platform::find_program(&endpoints.search_path, name)
+        .ok_or_else(|| format!("{name} is not on the search path"))?;
     let mut child = Command::new(program)
-        .args(["queue", "--thread", session, "--message", text])
+        .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|error| format!("codex: {error}"))?;
+        .map_err(|error| format!("{name}: {error}"))?;
+    let called = format!("{name} {}", arguments.first().unwrap_or(&""));
     let end = Instant::now() + DEADLINE;
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(format!("codex queue ended with {status}")),
+            Ok(Some(status)) => return Err(format!("{called} ended with {status}")),
             Ok(None) if Instant::now() >= end => {
                 // It is over either way.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("codex queue took longer than {DEADLINE:?}"));
+                return Err(format!("{called} took longer than {DEADLINE:?}"));
             }
             // There is no other way to wait for a child with a deadline without a runtime.
             Ok(None) => std::thread::sleep(Duration::from_millis(20)),
@@ -177,6 +170,7 @@ mod tests {
     use super::*;
     use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
     use ringer_journal::AgentUpdate;
+    use serde_json::json;
     use std::io::{BufRead, BufReader};
     use std::os::unix::net::UnixListener;
 
@@ -206,8 +200,8 @@ mod tests {
         draft.recipient = Recipient::Agent(agent_info.id.clone());
         journal.append(&draft, &IdSource::now()).unwrap();
         let endpoints =
-            ClientEndpoints { claude: directory.path().join("claude"), search_path: "/nowhere".into() };
-        fs::create_dir_all(endpoints.claude.join("sessions")).unwrap();
+            ClientEndpoints { paths: ClientPaths::new(directory.path()), search_path: "/nowhere".into() };
+        fs::create_dir_all(directory.path().join(".claude/sessions")).unwrap();
         (directory, home, endpoints)
     }
 
@@ -218,8 +212,8 @@ mod tests {
         let socket = directory.path().join("inbox.sock");
         let listener = UnixListener::bind(&socket).unwrap();
         let session = json!({ "sessionId": "6be1e699-d2b2", "messagingSocketPath": socket });
-        fs::write(endpoints.claude.join("sessions/1.json"), "not json").unwrap();
-        fs::write(endpoints.claude.join("sessions/2.json"), session.to_string()).unwrap();
+        fs::write(directory.path().join(".claude/sessions/1.json"), "not json").unwrap();
+        fs::write(directory.path().join(".claude/sessions/2.json"), session.to_string()).unwrap();
         assert_eq!(push(&home, &endpoints, &agent).unwrap(), PushResult::Sent(1));
         let mut line = String::new();
         BufReader::new(listener.accept().unwrap().0).read_line(&mut line).unwrap();

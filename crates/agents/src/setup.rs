@@ -31,6 +31,7 @@
 
 mod apply;
 mod conf;
+mod dialect;
 mod disk;
 mod entries;
 mod error;
@@ -46,10 +47,10 @@ mod popups;
 mod record;
 mod replace;
 mod splice;
-mod trust;
 
 pub use crate::client::{Client, ClientPaths, Format};
 pub use apply::{Applied, BackupTime, MAX_BACKUPS, apply, apply_with_observer};
+pub(crate) use dialect::Dialect;
 pub use disk::{Before, MAX_FILE};
 pub use entries::RingerProgram;
 pub use error::SetupError;
@@ -60,3 +61,4 @@ pub use obstacle::obstacles;
 pub use plan::{CurrentFile, FileChange, FileHistory, Plan, SetupAction, plan, read_files};
 pub use record::SetupRecords;
 pub use replace::Step;
+pub(crate) use splice::split_bom;

@@ -6,6 +6,7 @@
     reason = "doc comments of arguments are help texts, and people do not read Markdown there"
 )]
 
+mod client_paths;
 mod commands;
 mod confirm;
 mod context;

@@ -10,6 +10,8 @@ use ringer_ipc::host::Extension;
 use ringer_journal::Home;
 use ringer_platform::{path_variable, variable};
 
+use crate::client_paths::client_paths;
+
 /// Agents that may be queued. Beyond that, the messages enter the agent's next turn. 256 is more agents than run on one
 /// machine.
 const MAX_WAITING: usize = 256;
@@ -39,7 +41,7 @@ fn run(home: &Home, waiting: &Receiver<Agent>) {
     let log = Log::open(home.path().join("hub.log"), false);
     let user = path_variable("HOME").unwrap_or_default();
     let endpoints = ClientEndpoints {
-        claude: path_variable("CLAUDE_CONFIG_DIR").unwrap_or_else(|| user.join(".claude")),
+        paths: client_paths(user, None),
         search_path: variable("PATH").unwrap_or_default(),
     };
     while let Ok(agent) = waiting.recv() {

@@ -2,6 +2,7 @@
 //! `adapter()`.
 
 use super::input::HookInput;
+use super::push_method::PushMethod;
 use super::reply::HookReply;
 use super::report::HookReport;
 use super::settings::ClientSettings;
@@ -26,8 +27,10 @@ pub(crate) struct Adapter {
     pub(super) read: fn(event: &str, input: &HookInput) -> HookReport,
     /// The bytes for the hook's standard output; `None` for not a single one.
     pub(super) answer: fn(event: &str, reply: &HookReply) -> Option<String>,
-    /// Why a message cannot be pushed to it while it is idle; `None` where it can.
-    pub(super) push_refusal: Option<&'static str>,
+    /// Whether it tells Ringer of its events. One that does not only sends messages.
+    pub(super) reports_events: bool,
+    /// How a message reaches it while it is idle.
+    pub(crate) push: PushMethod,
     /// Its settings, in which `ringer setup` writes.
     pub(crate) settings: ClientSettings,
 }

@@ -1,6 +1,7 @@
 //! aider, which has no hooks.
 
 use super::adapter::Adapter;
+use super::push_method::PushMethod;
 use super::report::HookReport;
 use super::settings::{ClientSettings, Format, SettingsFile};
 
@@ -14,12 +15,14 @@ pub(super) const ADAPTER: Adapter = Adapter {
     session_id_begins_randomly: false,
     read: |_, _| HookReport::default(),
     answer: |_, _| None,
-    push_refusal: Some("aider takes no messages"),
+    reports_events: false,
+    push: PushMethod::Refused("aider takes no messages"),
     settings: ClientSettings {
         // What it keeps for itself; its settings are beside it.
         user_directory: |paths| paths.home.join(".aider"),
         project_directory: ".aider",
         files: &[SettingsFile { is_beside: true, ..SettingsFile::new(".aider.conf.yml", Format::AiderConf) }],
         hooks: None,
+        own_popups: None,
     },
 };

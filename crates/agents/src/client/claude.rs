@@ -1,16 +1,25 @@
 //! Claude Code: the inputs of its hooks, recorded from version 2.1.325, and what it takes back.
 
+use std::path::{Path, PathBuf};
+
 use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
+use ringer_turn::escape_attribute;
+use serde::Deserialize;
+use serde_json::json;
 
 use super::adapter::Adapter;
 use super::input::HookInput;
 use super::json::Value;
 use super::output::{DecisionOutput, to_json};
+use super::push_method::{PushMethod, SessionSocket};
 use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::sequence::is_allowed_sequence;
-use super::settings::{ClientSettings, Format, HookEntryForm, HookFile, SettingsFile};
+use super::settings::{
+    ClientSettings, Format, HookCheck, HookEntryForm, HookFile, InstalledHooks, PopupSetting, SettingsFile,
+};
+use crate::setup::{Dialect, Obstacle};
 
 /// What it takes from one hook, in characters. More it puts into a file, which the model may not read.
 pub const CONTEXT_LIMIT: usize = 10_000;
@@ -26,6 +35,9 @@ const ABOUT_ITSELF: [(&str, &str); 4] = [
     ("migrat", "model-migration"),
 ];
 
+/// The JSON that it takes in its settings.
+const DIALECT: Dialect = Dialect { comments: false, byte_order_mark: true };
+
 /// Claude Code.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "claude",
@@ -36,7 +48,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     session_id_begins_randomly: true,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
-    push_refusal: None,
+    reports_events: true,
+    push: PushMethod::SessionSocket { directory: "sessions", read_session, line: inbox_line },
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.claude_dir.as_ref(), ".claude"),
         project_directory: ".claude",
@@ -57,9 +70,62 @@ pub(super) const ADAPTER: Adapter = Adapter {
                 "SessionEnd",
             ],
             entry: HookEntryForm::Group { name: None, timeout_per_second: 1 },
+            check: Some(HookCheck { dialect: DIALECT, find: find_obstacle }),
+            after_change: None,
+        }),
+        // Seen with 2.1.325 in a terminal that says it is kitty.
+        own_popups: Some(PopupSetting {
+            key: "preferredNotifChannel",
+            off: "notifications_disabled",
+            terminals: "kitty, Ghostty and iTerm2",
         }),
     },
 };
+
+/// What is read of `sessions/PID.json`.
+#[derive(Debug, Deserialize)]
+struct Session {
+    #[serde(rename = "sessionId")]
+    session_id: String,
+    #[serde(rename = "messagingSocketPath")]
+    socket: PathBuf,
+}
+
+fn read_session(bytes: &[u8]) -> Option<SessionSocket> {
+    let Session { session_id, socket } = serde_json::from_slice(bytes).ok()?;
+    Some(SessionSocket { session_id, socket })
+}
+
+/// One line of JSON, in the form that its own sessions use among each other. With the ids, because it drops a message that
+/// reads like the last one of the same sender.
+fn inbox_line(ids: &str, text: &str) -> String {
+    let ids = escape_attribute(ids);
+    let content = format!("{FROM_RINGER}{ids}\">\n{text}\n</cross-session-message>");
+    let mut line = json!({ "type": "user", "message": { "role": "user", "content": content } }).to_string();
+    line.push('\n');
+    line
+}
+
+/// `disableAllHooks`: of the files that set it, the first in Claude Code's own order counts.
+fn find_obstacle(hooks: &InstalledHooks) -> Option<Obstacle> {
+    let name = ADAPTER.display_name;
+    let is_true = |path: &Path, key: &str| DIALECT.boolean(&(hooks.read)(path)?, &[key]);
+    let managed = &hooks.paths.claude_managed;
+    if is_true(managed, "allowManagedHooksOnly") == Some(true) {
+        let what = "only an administrator's hooks are allowed";
+        return Some(Obstacle::switched_off(name, managed, what, "ask the administrator of this machine"));
+    }
+    let local = hooks.repository.map(|root| root.join(ADAPTER.settings.project_directory));
+    let of_repository = local
+        .iter()
+        .flat_map(|directory| [directory.join("settings.local.json"), directory.join("settings.json")]);
+    let user = (ADAPTER.settings.user_directory)(hooks.paths).join("settings.json");
+    let files: Vec<PathBuf> = [managed.clone()].into_iter().chain(of_repository).chain([user]).collect();
+    let (disabled, path) = files.iter().find_map(|path| Some((is_true(path, "disableAllHooks")?, path)))?;
+    disabled.then(|| {
+        Obstacle::switched_off(name, path, "disableAllHooks is true", "set it to false, or take it out")
+    })
+}
 
 fn read(event: &str, input: &HookInput) -> HookReport {
     let mut report = HookReport::new(input.text("session_id"), input.text("cwd"));

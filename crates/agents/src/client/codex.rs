@@ -1,13 +1,19 @@
 //! Codex: the inputs of its hooks and of its `notify` program, recorded from version 0.166.0, and what it takes back.
 
+mod trust;
+
 use ringer_core::agent::AgentState;
 
 use super::adapter::Adapter;
 use super::input::HookInput;
 use super::output::{DecisionOutput, to_json};
+use super::push_method::PushMethod;
 use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
-use super::settings::{ClientSettings, Format, HookEntryForm, HookFile, SettingsFile};
+use super::settings::{
+    ClientSettings, Format, HookCheck, HookEntryForm, HookFile, InstalledHooks, NextStep, SettingsFile,
+};
+use crate::setup::{Dialect, Obstacle};
 
 /// The event name under which the JSON of the `notify` program is read.
 pub const NOTIFY: &str = "notify";
@@ -26,7 +32,11 @@ pub(super) const ADAPTER: Adapter = Adapter {
     session_id_begins_randomly: false,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
-    push_refusal: None,
+    reports_events: true,
+    push: PushMethod::Command {
+        program: "codex",
+        arguments: |session_id, text| vec!["queue", "--thread", session_id, "--message", text],
+    },
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.codex_home.as_ref(), ".codex"),
         project_directory: ".codex",
@@ -45,9 +55,24 @@ pub(super) const ADAPTER: Adapter = Adapter {
                 "Stop",
             ],
             entry: HookEntryForm::Group { name: None, timeout_per_second: 1 },
+            check: Some(HookCheck {
+                dialect: Dialect { comments: false, byte_order_mark: false },
+                find: find_obstacle,
+            }),
+            after_change: Some(NextStep {
+                what: "Codex runs new or changed hooks only after you trust them",
+                hint: "open codex and type /hooks",
+            }),
         }),
+        own_popups: None,
     },
 };
+
+fn find_obstacle(hooks: &InstalledHooks) -> Option<Obstacle> {
+    let config_path = (ADAPTER.settings.user_directory)(hooks.paths).join("config.toml");
+    let config = (hooks.read)(&config_path).unwrap_or_default();
+    trust::find_obstacle(hooks, &config, &config_path)
+}
 
 fn read(event: &str, input: &HookInput) -> HookReport {
     if makes_a_title(input) {

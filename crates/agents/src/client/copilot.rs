@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::adapter::Adapter;
 use super::input::HookInput;
 use super::output::to_json;
+use super::push_method::PushMethod;
 use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
 use super::request;
@@ -30,7 +31,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     session_id_begins_randomly: false,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
-    push_refusal: Some("Copilot CLI takes messages only while it works"),
+    reports_events: true,
+    push: PushMethod::Refused("Copilot CLI takes messages only while it works"),
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.copilot_home.as_ref(), ".copilot"),
         project_directory: ".github",
@@ -48,7 +50,10 @@ pub(super) const ADAPTER: Adapter = Adapter {
                 "sessionEnd",
             ],
             entry: HookEntryForm::Flat { has_type: true, line: "bash", timeout: "timeoutSec" },
+            check: None,
+            after_change: None,
         }),
+        own_popups: None,
     },
 };
 

@@ -12,6 +12,7 @@ use super::adapter::Adapter;
 use super::input::HookInput;
 use super::json::Value;
 use super::output::to_json;
+use super::push_method::PushMethod;
 use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
 use super::request;
@@ -31,7 +32,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     session_id_begins_randomly: false,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
-    push_refusal: Some("Cursor takes messages only while it works"),
+    reports_events: true,
+    push: PushMethod::Refused("Cursor takes messages only while it works"),
     settings: ClientSettings {
         user_directory: |paths| paths.home.join(".cursor"),
         project_directory: ".cursor",
@@ -46,7 +48,10 @@ pub(super) const ADAPTER: Adapter = Adapter {
                 "sessionEnd",
             ],
             entry: HookEntryForm::Flat { has_type: false, line: "command", timeout: "timeout" },
+            check: None,
+            after_change: None,
         }),
+        own_popups: None,
     },
 };
 

@@ -6,13 +6,20 @@ use super::adapter::Adapter;
 use super::input::HookInput;
 use super::json::Value;
 use super::output::{DecisionOutput, to_json};
+use super::push_method::PushMethod;
 use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
 use super::request;
-use super::settings::{ClientSettings, Format, HookEntryForm, HookFile, SettingsFile};
+use super::settings::{
+    ClientSettings, Format, HookCheck, HookEntryForm, HookFile, InstalledHooks, SettingsFile,
+};
+use crate::setup::{Dialect, Obstacle};
 
 /// The name of Ringer's hooks in Gemini's settings, by which the user can switch them off.
-pub(crate) const GEMINI_NAME: &str = "ringer";
+const HOOK_NAME: &str = "ringer";
+
+/// The JSON that it takes in its settings.
+const DIALECT: Dialect = Dialect { comments: true, byte_order_mark: false };
 
 /// Gemini CLI.
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -24,7 +31,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     session_id_begins_randomly: true,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
-    push_refusal: Some("Gemini CLI takes messages only while it works"),
+    reports_events: true,
+    push: PushMethod::Refused("Gemini CLI takes messages only while it works"),
     settings: ClientSettings {
         user_directory: |paths| paths.home.join(".gemini"),
         project_directory: ".gemini",
@@ -41,10 +49,26 @@ pub(super) const ADAPTER: Adapter = Adapter {
                 "PreCompress",
             ],
             // Gemini shows this name in its hook panel; without it, the whole shell line. It counts milliseconds.
-            entry: HookEntryForm::Group { name: Some(GEMINI_NAME), timeout_per_second: 1000 },
+            entry: HookEntryForm::Group { name: Some(HOOK_NAME), timeout_per_second: 1000 },
+            check: Some(HookCheck { dialect: DIALECT, find: find_obstacle }),
+            after_change: None,
         }),
+        own_popups: None,
     },
 };
+
+fn find_obstacle(hooks: &InstalledHooks) -> Option<Obstacle> {
+    let switched_off =
+        |what: &str, hint: &str| Obstacle::switched_off(ADAPTER.display_name, hooks.path, what, hint);
+    if DIALECT.boolean(hooks.text, &["hooksConfig", "enabled"]) == Some(false) {
+        return Some(switched_off("hooksConfig.enabled is false", "set it to true, or take it out"));
+    }
+    let disabled = DIALECT.list(hooks.text, &["hooksConfig", "disabled"]);
+    disabled.iter().any(|name| name == HOOK_NAME).then(|| {
+        let what = format!("hooksConfig.disabled names \"{HOOK_NAME}\"");
+        switched_off(&what, &format!("type /hooks enable {HOOK_NAME} in gemini"))
+    })
+}
 
 fn read(event: &str, input: &HookInput) -> HookReport {
     let mut report = HookReport::new(input.text("session_id"), input.text("cwd"));

@@ -11,6 +11,7 @@ use super::adapter::Adapter;
 use super::input::HookInput;
 use super::json::Value;
 use super::output::to_json;
+use super::push_method::PushMethod;
 use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
 use super::request;
@@ -36,12 +37,14 @@ pub(super) const ADAPTER: Adapter = Adapter {
     session_id_begins_randomly: false,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
-    push_refusal: Some("opencode takes messages only through its plugin"),
+    reports_events: true,
+    push: PushMethod::Refused("opencode takes messages only through its plugin"),
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.config_home.as_ref(), ".config").join("opencode"),
         project_directory: ".opencode",
         files: &[SettingsFile::new("plugins/ringer.js", Format::OpencodePlugin)],
         hooks: None,
+        own_popups: None,
     },
 };
 

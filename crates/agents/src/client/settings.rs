@@ -1,6 +1,8 @@
 //! What a client's settings look like: where its files are, and the form of its hook file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::setup::{Dialect, Obstacle};
 
 /// The directories that decide where settings are. The caller reads the environment; nothing here does.
 #[derive(Debug, Clone)]
@@ -74,6 +76,18 @@ pub(crate) struct ClientSettings {
     pub(crate) files: &'static [SettingsFile],
     /// The hook file, for a client that has one.
     pub(crate) hooks: Option<HookFile>,
+    /// The setting in the hook file that turns off popups of its own, for a client that shows any.
+    pub(crate) own_popups: Option<PopupSetting>,
+}
+
+/// A setting that turns off the popups that a client shows itself.
+#[derive(Debug)]
+pub(crate) struct PopupSetting {
+    pub(crate) key: &'static str,
+    /// Its value when they are off.
+    pub(crate) off: &'static str,
+    /// The terminals in which the client shows popups.
+    pub(crate) terminals: &'static str,
 }
 
 /// A file that a setup concerns.
@@ -101,6 +115,42 @@ pub(crate) struct HookFile {
     pub(crate) events: &'static [&'static str],
     /// The form of an entry.
     pub(crate) entry: HookEntryForm,
+    /// How to find out that the client does not run its hooks; `None` where that is not known.
+    pub(crate) check: Option<HookCheck>,
+    /// What a person has to do after the file was changed, and why.
+    pub(crate) after_change: Option<NextStep>,
+}
+
+/// How to find out that a client does not run the hooks in its file.
+#[derive(Debug)]
+pub(crate) struct HookCheck {
+    /// The JSON that it takes.
+    pub(crate) dialect: Dialect,
+    /// Looks for a reason in a file that it takes.
+    pub(crate) find: fn(&InstalledHooks) -> Option<Obstacle>,
+}
+
+/// A hook file of one client, and what a check may look at besides.
+pub(crate) struct InstalledHooks<'a> {
+    /// The hook file, and the same with links resolved.
+    pub(crate) path: &'a Path,
+    pub(crate) resolved: &'a Path,
+    /// What is in it.
+    pub(crate) text: &'a str,
+    pub(crate) paths: &'a ClientPaths,
+    /// The repository that the client would run in.
+    pub(crate) repository: Option<&'a Path>,
+    /// Reads another file of the client.
+    pub(crate) read: &'a dyn Fn(&Path) -> Option<String>,
+    /// Whether a shell line is one of Ringer's for this client.
+    pub(crate) is_ours: &'a dyn Fn(&str) -> bool,
+}
+
+/// What is the case, and what to do about it.
+#[derive(Debug)]
+pub(crate) struct NextStep {
+    pub(crate) what: &'static str,
+    pub(crate) hint: &'static str,
 }
 
 /// The form of one entry of a hook file.

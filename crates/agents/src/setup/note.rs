@@ -1,5 +1,7 @@
 //! What a person should know about a client's files.
 
+use std::path::Path;
+
 /// Something that a person should know about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupNote {
@@ -16,6 +18,14 @@ pub struct Obstacle {
     pub kind: ObstacleKind,
     /// What it is, and what to do about it.
     pub note: SetupNote,
+}
+
+impl Obstacle {
+    /// A setting in a file switches a client's hooks off.
+    pub(crate) fn switched_off(client: &str, path: &Path, what: &str, hint: &str) -> Self {
+        let what = format!("{what} in {}, so {client} does not run them", path.display());
+        Self { kind: ObstacleKind::SwitchedOff, note: SetupNote { what, hint: hint.to_owned() } }
+    }
 }
 
 /// How hooks are kept from running.

@@ -19,7 +19,7 @@ use super::notify::{self, Outcome};
 use super::plugin;
 use super::popups;
 use super::record::{OriginalFile, SetupRecords, fingerprint};
-use crate::client::{Client, ClientPaths, Format};
+use crate::client::{Client, ClientPaths, Format, PopupSetting};
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,14 +102,17 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Also turns off the client's own popups, where it has such a setting: Claude Code has.
+    /// Also turns off the client's own popups, where it has such a setting.
     pub fn turn_off_client_popups(&mut self) -> Result<(), SetupError> {
-        let is_wanted = self.client == Client::Claude && matches!(self.action, SetupAction::Setup(_));
-        for change in self.changes.iter_mut().filter(|_| is_wanted) {
+        let Some(setting) = &self.client.adapter().settings.own_popups else { return Ok(()) };
+        let is_setup = matches!(self.action, SetupAction::Setup(_));
+        let hook_files = self.changes.iter_mut().filter(|change| change.target.format == Format::Hooks);
+        for change in hook_files.filter(|_| is_setup) {
             let text = text(&change.target.path, change.after.as_deref())?;
-            let off = popups::turn_off(text).map_err(|source| jsonc_error(&change.target.path, source))?;
+            let off =
+                popups::turn_off(setting, text).map_err(|source| jsonc_error(&change.target.path, source))?;
             change.after = Some(off.into_bytes());
-            change.notes.retain(|note| *note != two_popups());
+            change.notes.retain(|note| *note != two_popups(self.client, setting));
         }
         Ok(())
     }
@@ -180,18 +183,20 @@ fn setup(file: CurrentFile, program: &RingerProgram) -> Result<FileChange, Setup
         Format::OpencodePlugin => plugin::source(program),
         Format::AiderConf => conf::install(program, text).map_err(|error| conf_error(&target.path, error))?,
     };
-    if target.client == Client::Claude && text != after && !popups::are_set(&after) {
-        notes.push(two_popups());
+    let settings = &target.client.adapter().settings;
+    if let Some(setting) = settings.own_popups.as_ref().filter(|_| target.format == Format::Hooks)
+        && text != after
+        && !popups::are_set(setting, &after)
+    {
+        notes.push(two_popups(target.client, setting));
     }
     let after = Some(after.into_bytes());
     if !target.client.is_tested() && before != after {
         notes.push(untested(target.client));
     }
-    if target.client == Client::Codex && target.format == Format::Hooks && before != after {
-        notes.push(SetupNote {
-            what: "Codex runs new or changed hooks only after you trust them".to_owned(),
-            hint: "open codex and type /hooks".to_owned(),
-        });
+    let next_step = settings.hooks.as_ref().and_then(|hooks| hooks.after_change.as_ref());
+    if let Some(step) = next_step.filter(|_| target.format == Format::Hooks && before != after) {
+        notes.push(SetupNote { what: step.what.to_owned(), hint: step.hint.to_owned() });
     }
     Ok(FileChange { target, before, after, notes, untouched: history.untouched })
 }
@@ -227,9 +232,9 @@ fn stripped(target: &Target, bytes: &[u8], original: Option<&Before>) -> Result<
                 _ => ExistingParts::default(),
             };
             let left = hooks::strip(target.client, text, &kept);
-            let left = match original {
-                Some(original) if target.client == Client::Claude => {
-                    left.and_then(|left| popups::strip(&left, original))
+            let left = match (original, &target.client.adapter().settings.own_popups) {
+                (Some(original), Some(setting)) => {
+                    left.and_then(|left| popups::strip(setting, &left, original))
                 }
                 _ => left,
             };
@@ -267,10 +272,11 @@ fn untested(client: Client) -> SetupNote {
     }
 }
 
-fn two_popups() -> SetupNote {
+fn two_popups(client: Client, setting: &PopupSetting) -> SetupNote {
+    let (terminals, name) = (setting.terminals, client.adapter().display_name);
     SetupNote {
-        what: "kitty, Ghostty and iTerm2 show Claude Code's own popups beside Ringer's".to_owned(),
-        hint: "ringer setup claude --no-client-popups   # turns its own off".to_owned(),
+        what: format!("{terminals} show {name}'s own popups beside Ringer's"),
+        hint: format!("ringer setup {client} --no-client-popups   # turns its own off"),
     }
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let client_paths = client_paths(arguments.project)?;
+    let client_paths = setup_paths(arguments.project)?;
     let scope = if arguments.project { SetupScope::Project } else { SetupScope::User };
     let state = context::home()?.path().to_owned();
     let clients = clients(arguments, &client_paths)?;
@@ -157,7 +157,7 @@ fn clients(arguments: &Args, client_paths: &ClientPaths) -> Result<Vec<Client>, 
     Ok(if arguments.remove { Client::ALL.to_vec() } else { here })
 }
 
-pub(crate) fn client_paths(project: bool) -> Result<ClientPaths, Failure> {
+pub(crate) fn setup_paths(project: bool) -> Result<ClientPaths, Failure> {
     let home = path_variable("HOME").ok_or_else(|| Failure::new(Exit::CannotCreate, "HOME is not set"))?;
     let root = if project {
         let repository = context::repository().ok_or_else(|| {
@@ -167,14 +167,7 @@ pub(crate) fn client_paths(project: bool) -> Result<ClientPaths, Failure> {
     } else {
         None
     };
-    Ok(ClientPaths {
-        config_home: path_variable("XDG_CONFIG_HOME"),
-        claude_dir: path_variable("CLAUDE_CONFIG_DIR"),
-        codex_home: path_variable("CODEX_HOME"),
-        copilot_home: path_variable("COPILOT_HOME"),
-        project: root,
-        ..ClientPaths::new(home)
-    })
+    Ok(crate::client_paths::client_paths(home, root))
 }
 
 /// The program that hooks call. In a repository's files a plain name: the path differs between users.

@@ -8,12 +8,12 @@ use ringer_hub::Clock;
 use ringer_journal::Journal;
 
 use super::row::Row;
-use crate::commands::setup::{TAKEN, client_paths, program};
+use crate::commands::setup::{TAKEN, program, setup_paths};
 use crate::context;
 
 /// One row for each agent that is installed: whether its hooks call us, and the `ringer setup` that makes them.
 pub(super) fn rows() -> Vec<Row> {
-    let Ok(places) = client_paths(false) else { return Vec::new() };
+    let Ok(places) = setup_paths(false) else { return Vec::new() };
     let found = find(&std::env::var_os("PATH").unwrap_or_default(), &places);
     let heard = heard();
     found
@@ -51,8 +51,7 @@ fn row(client: Client, heard: Option<&(String, i64)>) -> Row {
                 if client.is_tested() { "" } else { "; experimental (written from its docs, not tested)" };
             match called {
                 Some(called) => Row::ok(part, format!("set up{notes}{untested}; {called}")),
-                // aider sends messages and has no hooks, so it never calls.
-                None if client == Client::Aider => Row::ok(part, format!("set up{notes}{untested}")),
+                None if !client.reports_events() => Row::ok(part, format!("set up{notes}{untested}")),
                 None => Row::ok(part, format!("set up{notes}{untested}; no event received yet"))
                     .fix(format!("start {client} once, then run ringer doctor again")),
             }
@@ -73,7 +72,7 @@ enum Look {
 
 fn looked_at(client: Client) -> Result<Look, String> {
     let words = |failure: crate::failure::Failure| failure.to_string();
-    let places = client_paths(false).map_err(words)?;
+    let places = setup_paths(false).map_err(words)?;
     let home = context::home().map_err(words)?;
     let action = SetupAction::Setup(program(false).map_err(words)?);
     let records = SetupRecords::load(home.path()).map_err(|error| error.to_string())?;

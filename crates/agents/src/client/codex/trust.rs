@@ -4,7 +4,6 @@
 //! `[hooks.state."/…/.codex/hooks.json:stop:0:0"] trusted_hash = "sha256:…"`. It skips the others without a word.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use ringer_platform::hex;
@@ -12,9 +11,8 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use toml_edit::{Document, Item, TableLike};
 
-use super::note::{Obstacle, ObstacleKind, SetupNote};
-use super::splice::split_bom;
-use crate::client::Client;
+use crate::client::settings::InstalledHooks;
+use crate::setup::{Obstacle, ObstacleKind, SetupNote, split_bom};
 
 /// The timeout that Codex gives to a handler without one, in seconds.
 const DEFAULT_TIMEOUT: u64 = 600;
@@ -31,9 +29,8 @@ enum State {
 }
 
 /// Why Codex does not run Ringer's hooks. A text that is not JSON or TOML says nothing: Codex does not start with such
-/// a
-/// `config.toml`, and setup refuses the other.
-pub(super) fn of_codex(hooks: &str, path: &Path, config: &str, config_path: &Path) -> Option<Obstacle> {
+/// a `config.toml`, and setup refuses the other.
+pub(super) fn find_obstacle(hooks: &InstalledHooks, config: &str, config_path: &Path) -> Option<Obstacle> {
     let config = Document::parse(split_bom(config).1.to_owned()).ok()?;
     let root = config.as_table();
     let features = root.get("features").and_then(|features| features.as_table_like());
@@ -46,8 +43,11 @@ pub(super) fn of_codex(hooks: &str, path: &Path, config: &str, config_path: &Pat
         return Some(Obstacle { kind: ObstacleKind::SwitchedOff, note });
     }
     let states = root.get("hooks").and_then(|hooks| hooks.as_table_like()?.get("state")?.as_table_like());
-    let hooks: Value = serde_json::from_str(hooks).ok()?;
-    let found: Vec<State> = handlers(&hooks).map(|handler| handler.state(path, states)).collect();
+    let parsed: Value = serde_json::from_str(hooks.text).ok()?;
+    // Codex resolves links in a `CODEX_HOME` that is set, and not in `~/.codex`.
+    let paths = [hooks.path, hooks.resolved];
+    let found: Vec<State> =
+        handlers(&parsed, hooks.is_ours).map(|handler| handler.state(paths, states)).collect();
     let count = |state: State| found.iter().filter(|found| **found == state).count();
     let (new, changed, off) = (count(State::New), count(State::Changed), count(State::SwitchedOff));
     if new + changed + off == 0 {
@@ -72,16 +72,16 @@ struct Handler<'a> {
 }
 
 /// Every Ringer handler in a hook file.
-fn handlers(hooks: &Value) -> impl Iterator<Item = Handler<'_>> {
+fn handlers<'a>(hooks: &'a Value, is_ours: &'a dyn Fn(&str) -> bool) -> impl Iterator<Item = Handler<'a>> {
     let events = hooks["hooks"].as_object().into_iter().flatten();
-    events.flat_map(|(event, groups)| {
+    events.flat_map(move |(event, groups)| {
         let groups = groups.as_array().into_iter().flatten().enumerate();
         groups.flat_map(move |(group, value)| {
             let matcher = value["matcher"].as_str();
             let handlers = value["hooks"].as_array().into_iter().flatten().enumerate();
             handlers.filter_map(move |(index, handler)| {
                 let object = handler.as_object()?;
-                let is_ours = object.get("command")?.as_str().is_some_and(|line| Client::Codex.owns(line));
+                let is_ours = object.get("command")?.as_str().is_some_and(is_ours);
                 is_ours.then_some(Handler { event, group, index, matcher, object })
             })
         })
@@ -89,13 +89,10 @@ fn handlers(hooks: &Value) -> impl Iterator<Item = Handler<'_>> {
 }
 
 impl Handler<'_> {
-    fn state(&self, path: &Path, states: Option<&dyn TableLike>) -> State {
-        // Codex resolves links in a `CODEX_HOME` that is set, and not in `~/.codex`.
-        let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    fn state(&self, paths: [&Path; 2], states: Option<&dyn TableLike>) -> State {
         let key =
             |path: &Path| format!("{}:{}:{}:{}", path.display(), self.event_name(), self.group, self.index);
-        let state =
-            [path, resolved.as_path()].into_iter().find_map(|path| states?.get(&key(path))?.as_table_like());
+        let state = paths.into_iter().find_map(|path| states?.get(&key(path))?.as_table_like());
         let Some(state) = state else { return State::New };
         if state.get("enabled").and_then(Item::as_bool) == Some(false) {
             return State::SwitchedOff;
@@ -155,6 +152,7 @@ impl Handler<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::{Client, ClientPaths};
 
     const PATH: &str = "/h/.codex/hooks.json";
     const LINE: &str = "ringer hook codex ";
@@ -166,7 +164,17 @@ mod tests {
     }
 
     fn kind(hooks: &str, config: &str) -> Option<(ObstacleKind, String)> {
-        let found = of_codex(hooks, Path::new(PATH), config, Path::new("/h/.codex/config.toml"));
+        let path = Path::new(PATH);
+        let hooks = InstalledHooks {
+            path,
+            resolved: path,
+            text: hooks,
+            paths: &ClientPaths::new("/h"),
+            repository: None,
+            read: &|_| None,
+            is_ours: &|line| Client::Codex.owns(line),
+        };
+        let found = find_obstacle(&hooks, config, Path::new("/h/.codex/config.toml"));
         found.map(|obstacle| (obstacle.kind, obstacle.note.what))
     }
 
@@ -222,7 +230,7 @@ mod tests {
         let handler = json!({ "type": "command", "command": format!("{LINE}PreToolUse"), "timeout": 5 });
         let hooks = file(&handler, "Bash");
         let parsed: Value = serde_json::from_str(&hooks).unwrap();
-        let hash = handlers(&parsed).next().unwrap().hash().unwrap();
+        let hash = handlers(&parsed, &|line| Client::Codex.owns(line)).next().unwrap().hash().unwrap();
         let state =
             |place: &str, more: &str| format!("[hooks.state.\"{PATH}:pre_tool_use:{place}\"]\n{more}\n");
         let trusted = format!("trusted_hash = \"{hash}\"");
