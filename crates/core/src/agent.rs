@@ -2,8 +2,11 @@
 
 mod machine;
 mod messages;
+mod notice;
+mod open_notices;
 mod signal;
 
-pub use machine::{AUTHORITY_HOLD, AgentMachine, AgentNotice, AgentTimeouts, Episode};
-pub use messages::{AgentMessage, Tier, agent_messages, ends_with_waiting_marker};
+pub use machine::{AUTHORITY_HOLD, AgentMachine, AgentTimeouts};
+pub use messages::{AgentMessage, Tier, agent_messages, ends_with_waiting_marker, episode_key};
+pub use notice::{AgentChanges, AgentNotice, EndedEpisode, Episode};
 pub use signal::{AgentState, Authority, BlockedOn, Signal, SignalContent};

@@ -8,6 +8,6 @@ mod surfaces;
 
 pub(crate) use duplicate::{DUPLICATE_WINDOW, DuplicateVerdict, DuplicateWindow, EventReport};
 pub(crate) use fence::{Fence, Generation};
-pub(crate) use queue::{Arrival, ArrivalQueue, Displaced};
+pub(crate) use queue::{Arrival, ArrivalQueue, Coalesce, Displaced};
 pub use surfaces::Caller;
 pub(crate) use surfaces::{MAX_SURFACES, SurfaceRegistry};

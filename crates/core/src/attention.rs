@@ -9,7 +9,7 @@ mod store;
 mod trail;
 
 pub use badges::{Attention, Badge, UnreadReason};
-pub use cause::{Cause, PlaceReason, ReadReason};
+pub use cause::{Cause, PlaceReason, ReadReason, ResolvedBy};
 pub use mark::{MarkTarget, apply_mark};
 pub use record::Record;
 pub use session::{NewerSession, Session};

@@ -9,6 +9,7 @@ mod decisions;
 mod display;
 mod order;
 mod records;
+mod resolve;
 mod terminal_signals;
 
 use std::collections::{HashMap, HashSet};
@@ -110,6 +111,8 @@ pub struct Engine {
     queue: ArrivalQueue<Candidate>,
     fence: Fence,
     hook_chains: HashMap<Ticket, RunningChain>,
+    /// Hooks that still run for a notification that has ended. Their answers change nothing.
+    pointless_hooks: HashSet<Ticket>,
     /// Set when the last drain reached its limit and the queue holds more that is ready.
     more_to_drain: bool,
     terminal_signals: TerminalSignals,
@@ -140,6 +143,7 @@ impl Engine {
             queue: ArrivalQueue::default(),
             fence: Fence::default(),
             hook_chains: HashMap::new(),
+            pointless_hooks: HashSet::new(),
             more_to_drain: false,
             terminal_signals: TerminalSignals::default(),
             next_ticket: 0,
@@ -259,10 +263,14 @@ impl Engine {
     }
 
     /// When to call `handle` with [`Event::Tick`].
-    pub fn next_deadline(&self, now: Duration) -> Option<Duration> {
-        let more = self.more_to_drain.then_some(now);
+    pub fn next_deadline(&self, now: Now) -> Option<Duration> {
+        let more = self.more_to_drain.then_some(now.mono);
+        let expiry = self.attention.store().next_expiry().map(|expires_ms| {
+            let left = u64::try_from(expires_ms.saturating_sub(now.wall_ms)).unwrap_or(0);
+            now.mono.saturating_add(Duration::from_millis(left))
+        });
         let signals = self.terminal_signals.next_deadline();
-        [more, signals, self.toasts.next_deadline(), self.attention.next_deadline()]
+        [more, signals, expiry, self.toasts.next_deadline(), self.attention.next_deadline()]
             .into_iter()
             .flatten()
             .min()
@@ -274,6 +282,7 @@ impl Engine {
         self.accept_due(now, &mut orders);
         let shown = self.toasts.current().map(|toast| (toast.key.clone(), toast.text()));
         self.handle_event(now, event, &mut orders);
+        self.expire(now, &mut orders);
         self.drain(now, &mut orders);
         self.toasts.tick(now.mono);
         if self.toasts.current().map(|toast| (toast.key.clone(), toast.text())) != shown {
@@ -286,6 +295,7 @@ impl Engine {
         match event {
             Event::Message(incoming) => self.arrive(now, *incoming, orders),
             Event::HookAnswered { ticket, answer } => {
+                self.pointless_hooks.remove(&ticket);
                 if let Some(mut running) = self.hook_chains.remove(&ticket) {
                     let next = running.chain.answered(answer, &self.active_hooks);
                     self.continue_hooks(now, ticket, running, next, orders);
@@ -324,7 +334,8 @@ impl Engine {
             }
             Event::Remove(id) => self.remove(now, id, orders),
             Event::RemoveRead => {
-                let read = self.attention.store().newest().filter(|record| record.is_read);
+                let read =
+                    self.attention.store().newest().filter(|record| record.is_read && record.is_resolved);
                 let ids: Vec<MessageId> = read.map(|record| record.id.clone()).collect();
                 for id in ids {
                     self.remove(now, id, orders);

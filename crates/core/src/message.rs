@@ -8,8 +8,8 @@ mod names;
 mod surface;
 
 pub use address::{Agent, Recipient, Scope, Sender};
-pub use draft::{Draft, MAX_BODY, Message, MessageOrigin};
+pub use draft::{Draft, EPISODE_KEY, MAX_BODY, Message, MessageOrigin};
 pub use id::{MessageId, QuestionId};
-pub use kind::{Kind, Mark, Tag};
+pub use kind::{IDLE_PROMPT, Kind, Mark, PERMISSION_PROMPT, Tag};
 pub use names::{InvalidName, validate_name, validate_text};
 pub use surface::{Place, SurfaceId, WorkspaceId};

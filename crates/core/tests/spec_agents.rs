@@ -35,7 +35,7 @@ fn in_state(authority: Authority, state: AgentState) -> AgentMachine {
 }
 
 fn signal(authority: Authority, content: SignalContent) -> Signal {
-    Signal { authority, content, text: None, pending: false }
+    Signal::new(authority, content)
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_signal_that_is_repeated_is_fresh_again() {
 #[test]
 fn that_the_process_has_ended_is_believed_at_once() {
     let mut agent = in_state(Authority::Hook, AgentState::Working);
-    let notices = agent.apply(at(101), &Signal::state(Authority::Process, AgentState::Exited));
+    let notices = agent.apply(at(101), &Signal::state(Authority::Process, AgentState::Exited)).notices;
     assert_eq!((agent.state(), notices.len()), (AgentState::Exited, 1));
 }
 
@@ -82,7 +82,7 @@ fn working_to_not_working_without_a_completion_always_produces_a_notification() 
                     continue;
                 }
                 let mut agent = in_state(Authority::Hook, before);
-                let notices = agent.apply(at(120), &Signal::state(authority, after));
+                let notices = agent.apply(at(120), &Signal::state(authority, after)).notices;
                 assert_eq!(notices.len(), 1, "{before:?} to {after:?} by {authority:?}");
                 let abnormal = matches!(after, AgentState::Ready | AgentState::Exited);
                 assert_eq!(notices[0].category == Some("abnormal_stop"), abnormal);
@@ -104,7 +104,7 @@ fn never_for_working_starting_compacting_rate_limited() {
         ];
         for before in before.into_iter().chain(BLOCKED).chain(silent) {
             let mut agent = in_state(Authority::Hook, before);
-            let notices = agent.apply(at(110), &Signal::state(Authority::Hook, after).text("words"));
+            let notices = agent.apply(at(110), &Signal::state(Authority::Hook, after).text("words")).notices;
             assert_eq!(notices, [], "{before:?} to {after:?}");
         }
     }
@@ -116,22 +116,22 @@ fn an_episode_is_one_notification_whatever_signals_announce_it_and_however_late(
         let mut agent = in_state(Authority::Hook, AgentState::Working);
         let mut told: Vec<AgentNotice> = Vec::new();
         for (number, authority) in (1u64..).zip(AUTHORITIES) {
-            told.extend(agent.apply(at(100 + number), &Signal::state(authority, state)));
+            told.extend(agent.apply(at(100 + number), &Signal::state(authority, state)).notices);
             let late = at(100 + 10 * number);
-            told.extend(agent.apply(late, &signal(Authority::Title, SignalContent::TurnEnded)));
-            told.extend(agent.apply(late, &signal(Authority::Notification, SignalContent::Notified)));
+            told.extend(agent.apply(late, &signal(Authority::Title, SignalContent::TurnEnded)).notices);
+            told.extend(agent.apply(late, &signal(Authority::Notification, SignalContent::Notified)).notices);
         }
         assert_eq!(told.iter().filter(|notice| !notice.upgrade).count(), 1, "{state:?}: {told:?}");
         let richer = Signal {
             text: Some("in words".to_owned()),
             ..signal(Authority::Notification, SignalContent::Notified)
         };
-        let upgrade = agent.apply(at(155), &richer);
+        let upgrade = agent.apply(at(155), &richer).notices;
         assert!(
             matches!(&upgrade[..], [notice] if notice.upgrade && notice.kind == told[0].kind),
             "{upgrade:?}"
         );
-        assert_eq!(agent.apply(at(156), &richer), [], "once");
+        assert_eq!(agent.apply(at(156), &richer).notices, [], "once");
     }
 }
 
@@ -140,10 +140,10 @@ fn the_times_are_configurable() {
     let timeouts = AgentTimeouts { stuck: at(5), idle: at(7) };
     let mut agent = AgentMachine::new(at(0), timeouts);
     agent.apply(at(0), &Signal::state(Authority::Hook, AgentState::Working));
-    assert_eq!((agent.tick(at(4)).len(), agent.tick(at(5)).len()), (0, 1));
+    assert_eq!((agent.tick(at(4)).notices.len(), agent.tick(at(5)).notices.len()), (0, 1));
     agent.apply(at(6), &Signal::state(Authority::Hook, AgentState::Done));
     assert_eq!(agent.next_deadline(), Some(at(13)));
-    assert_eq!(agent.tick(at(13))[0].category, Some("idle_prompt"));
+    assert_eq!(agent.tick(at(13)).notices[0].category, Some("idle_prompt"));
 }
 
 #[test]
@@ -156,8 +156,8 @@ fn any_sign_of_life_puts_off_being_stuck() {
     ] {
         let mut agent = in_state(Authority::Hook, AgentState::Working);
         agent.apply(at(400), &signal(Authority::Title, sign.clone()));
-        assert_eq!(agent.tick(at(999)), [], "{sign:?}");
-        let notices = agent.tick(at(1000));
+        assert_eq!(agent.tick(at(999)).notices, [], "{sign:?}");
+        let notices = agent.tick(at(1000)).notices;
         assert!(matches!(&notices[..], [notice] if notice.kind == Kind::Stuck), "{sign:?}: {notices:?}");
     }
 }
@@ -166,10 +166,10 @@ fn any_sign_of_life_puts_off_being_stuck() {
 fn a_stop_that_is_pending_is_not_complete_and_makes_no_idle_notice() {
     let mut agent = in_state(Authority::Hook, AgentState::Working);
     let pending = Signal { pending: true, ..Signal::state(Authority::Hook, AgentState::Done) };
-    assert_eq!(agent.apply(at(101), &pending), []);
-    assert_eq!((agent.tick(at(5000)), agent.next_deadline()), (Vec::new(), None));
+    assert_eq!(agent.apply(at(101), &pending).notices, []);
+    assert_eq!((agent.tick(at(5000)).notices, agent.next_deadline()), (Vec::new(), None));
     assert_eq!(
-        agent.apply(at(5001), &Signal::state(Authority::Hook, AgentState::Done))[0].kind,
+        agent.apply(at(5001), &Signal::state(Authority::Hook, AgentState::Done)).notices[0].kind,
         Kind::Complete
     );
 }

@@ -188,7 +188,7 @@ impl EventLoop {
                 Wakeup::Room => self.flush_jobs(),
                 Wakeup::Probed => self.finish_probe(),
                 // Deadlines pass also while there is much to read.
-                Wakeup::More if self.wait(monotonic()).is_zero() => self.tick(),
+                Wakeup::More if self.wait().is_zero() => self.tick(),
                 Wakeup::More => {}
                 Wakeup::Deadline => self.tick(),
                 Wakeup::Closed => break,
@@ -201,8 +201,7 @@ impl EventLoop {
     }
 
     async fn next(&mut self, inputs: &mut mpsc::Receiver<Input>) -> Wakeup {
-        let now = monotonic();
-        let (more, wait) = (self.state.can_read(now), self.wait(now));
+        let (more, wait) = (self.state.can_read(monotonic()), self.wait());
         let probing = self.probing.as_mut();
         let probed = async {
             match probing {
@@ -227,11 +226,12 @@ impl EventLoop {
     }
 
     /// How long nothing has to be done, besides reading the journal.
-    fn wait(&self, now: Duration) -> Duration {
+    fn wait(&self) -> Duration {
+        let now = self.clock.now();
         let idle = self.last_activity + self.channels.idle_after;
         let probe = self.probing.as_ref().map(|probing| probing.probe.deadline);
         let next = [Some(idle), self.state.next_deadline(now), probe].into_iter().flatten().min();
-        next.unwrap_or(idle).saturating_sub(now)
+        next.unwrap_or(idle).saturating_sub(now.mono)
     }
 
     fn take(&mut self, input: Input) {

@@ -229,7 +229,7 @@ impl HubState {
     }
 
     /// When something has to be done, besides reading the journal.
-    pub(crate) fn next_deadline(&self, now: Duration) -> Option<Duration> {
+    pub(crate) fn next_deadline(&self, now: Now) -> Option<Duration> {
         [
             self.notifications.next_deadline(now),
             self.ingest.next_deadline(),

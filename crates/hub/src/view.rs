@@ -23,6 +23,7 @@ struct NotificationView<'a> {
     surface: Option<&'a str>,
     scope: &'a str,
     is_read: bool,
+    is_open: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     question_id: Option<&'a str>,
 }
@@ -41,6 +42,7 @@ pub fn notification(record: &Record, clock: &Clock) -> Value {
         surface: record.place.surface.as_ref().map(ringer_core::message::SurfaceId::as_str),
         scope: &record.scope,
         is_read: record.is_read,
+        is_open: !record.is_resolved,
         question_id: record.open_question.as_ref().map(ringer_core::message::QuestionId::as_str),
     })
 }

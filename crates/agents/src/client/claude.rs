@@ -13,7 +13,7 @@ use super::json::Value;
 use super::output::{DecisionOutput, to_json};
 use super::push_method::{PushMethod, SessionSocket};
 use super::reply::HookReply;
-use super::report::{HookPoint, HookReport};
+use super::report::{BackgroundTasks, HookPoint, HookReport};
 use super::request;
 use super::sequence::is_allowed_sequence;
 use super::settings::{
@@ -140,13 +140,14 @@ fn read(event: &str, input: &HookInput) -> HookReport {
             report.confirmed_ids = input.text("prompt").map(of_ringer).unwrap_or_default();
         }
         "PreToolUse" => report.before_tool(input),
-        "PostToolUse" | "PostToolBatch" | "PostToolUseFailure" => {
-            // The person pressed Escape: the turn ends here without a Stop. The title shows it.
-            if input.flag("is_interrupt") {
-                report.alive();
-            } else {
-                report.state(AgentState::Working);
-            }
+        // The person pressed Escape: the turn ends here without a Stop.
+        "PostToolUseFailure" if input.flag("is_interrupt") && !subagent => report.interrupted(),
+        "PostToolUse" | "PostToolUseFailure" => report.after_tool(input),
+        // A subagent's end is not the agent's, and a subagent in the background may end after the agent's turn.
+        "Stop" | "StopFailure" | "SubagentStop" | "PostToolBatch" if subagent => report.alive(),
+        // All tools of the answer have run, so none of them asks any more.
+        "PostToolBatch" => {
+            report.state(AgentState::Working);
             report.hook_point = HookPoint::AfterTool;
         }
         "PermissionDenied" | "ElicitationResult" => report.state(AgentState::Working),
@@ -156,15 +157,16 @@ fn read(event: &str, input: &HookInput) -> HookReport {
             report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Question), text);
         }
         "Notification" => notification(input, &mut report),
-        // A subagent's end is not the agent's, and a subagent in the background may end after the agent's turn.
-        "Stop" | "StopFailure" | "SubagentStop" if subagent => report.alive(),
-        "Stop" => report.done(input, "last_assistant_message", is_pending(input)),
+        "Stop" => {
+            report.done(input, "last_assistant_message");
+            report.background_tasks(background_tasks(input));
+        }
         "StopFailure" => failure(input, &mut report),
         // Asked for by hand it happens between two turns, and nothing would tell that it is over.
         "PreCompact" if input.text("trigger") == Some("auto") => report.state(AgentState::Compacting),
         "PostCompact" if input.text("trigger") == Some("auto") => report.state(AgentState::Working),
         "PreCompact" | "PostCompact" | "SubagentStart" | "MessageDisplay" => report.alive(),
-        "SessionEnd" => report.state(AgentState::Exited),
+        "SessionEnd" => report.session_ends(input),
         // A file that changed, a setting, an event of a later version: no sign of the agent.
         _ => {}
     }
@@ -228,16 +230,19 @@ fn failure(input: &HookInput, report: &mut HookReport) {
     }
 }
 
-/// Whether something still runs that will wake the agent. Ringer's own listener does not count: it always runs.
-fn is_pending(input: &HookInput) -> bool {
+/// What runs on after the turn. A shell may be a server that never ends; anything else ends and wakes the agent. Ringer's own
+/// listener does not count: it always runs.
+fn background_tasks(input: &HookInput) -> BackgroundTasks {
     let tasks = input.get("background_tasks").unwrap_or(&Value::Null);
-    let runs = |task: &Value| {
+    let runs = |task: &&Value| {
         let over = matches!(task.text("status"), Some("completed" | "failed" | "killed" | "stopped"));
         !over && !task.text("command").is_some_and(|command| command.contains("ringer listen"))
     };
-    let crons = input.get("session_crons").map_or(0, Value::seen);
-    // More tasks than were kept are more than a listener.
-    crons > 0 || tasks.seen() > tasks.items().len() || tasks.items().iter().any(runs)
+    let is_shell = |task: &&Value| matches!(task.text("type"), Some("shell" | "monitor"));
+    let (shells, others): (Vec<&Value>, Vec<&Value>) = tasks.items().iter().filter(runs).partition(is_shell);
+    // A long list is not kept whole.
+    let unkept = tasks.seen().saturating_sub(tasks.items().len());
+    BackgroundTasks { running: shells.len() + unkept, pending: !others.is_empty() }
 }
 
 fn answer(event: &str, reply: &HookReply) -> DecisionOutput {
@@ -263,22 +268,50 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_is_pending_while_something_runs() {
-        let check = |tasks: serde_json::Value, crons: serde_json::Value, pending: bool| {
-            let stop = report("Stop", &json!({"background_tasks": tasks, "session_crons": crons}));
-            assert_eq!(stop.signals[0].pending, pending, "{tasks} {crons}");
+    fn a_shell_runs_on_after_the_turn_and_anything_else_goes_on_with_it() {
+        let check = |tasks: serde_json::Value, running: usize, pending: bool| {
+            let stop = report("Stop", &json!({"background_tasks": tasks, "last_assistant_message": "x"}));
+            assert_eq!((stop.signals[0].running, stop.signals[0].pending), (running, pending), "{tasks}");
         };
         let listener = json!({"id": "b1", "type": "shell", "status": "running",
             "command": "/usr/bin/ringer listen --timeout 300"});
-        let build = json!({"id": "b2", "type": "shell", "status": "running", "command": "make"});
-        check(json!([]), json!([]), false);
-        check(json!(null), json!(null), false);
-        check(json!([listener]), json!([]), false);
-        check(json!([listener, build]), json!([]), true);
-        check(json!([{"type": "subagent", "status": "running"}]), json!([]), true);
-        check(json!([{"type": "shell", "status": "completed", "command": "make"}]), json!([]), false);
-        check(json!([]), json!([{"id": "c1", "schedule": "* * * * *"}]), true);
-        check(json!(vec![listener; 5000]), json!([]), true);
+        let server = json!({"id": "b2", "type": "shell", "status": "running", "command": "npm run dev"});
+        let subagent = json!({"type": "subagent", "status": "running"});
+        check(json!([]), 0, false);
+        check(json!(null), 0, false);
+        check(json!([listener]), 0, false);
+        check(json!([listener, server]), 1, false);
+        check(json!([server, subagent]), 1, true);
+        check(json!([{"type": "shell", "status": "completed", "command": "make"}]), 0, false);
+    }
+
+    #[test]
+    fn the_person_ends_a_session_and_a_run_without_one_ends_by_itself() {
+        for (reason, by_person) in
+            [("prompt_input_exit", true), ("clear", true), ("logout", true), ("other", false)]
+        {
+            let end = report("SessionEnd", &json!({"reason": reason}));
+            assert_eq!(end.signals[0].by_person, by_person, "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_is_the_persons_unless_a_program_sent_it() {
+        let by_person =
+            |prompt: &str| report("UserPromptSubmit", &json!({"prompt": prompt})).signals[0].by_person;
+        assert!(by_person("fix it"));
+        assert!(!by_person(&format!("{FROM_RINGER}1\">\nhello\n</cross-session-message>")));
+        assert!(!by_person("<task-notification>\n<status>completed</status>\n</task-notification>"));
+    }
+
+    #[test]
+    fn a_permission_is_about_the_call_that_goes_on() {
+        let tool = json!({"tool_name": "Write", "tool_input": {"file_path": "/p/a", "content": "x"}});
+        let calls = ["PreToolUse", "PermissionRequest", "PostToolUse"]
+            .map(|event| report(event, &tool).signals[0].call.clone());
+        assert!(calls[0].is_some() && calls.iter().all(|call| *call == calls[0]));
+        let interrupted = json!({"tool_name": "Bash", "is_interrupt": true});
+        assert_eq!(report("PostToolUseFailure", &interrupted).signals[0].content, SignalContent::Interrupted);
     }
 
     #[test]

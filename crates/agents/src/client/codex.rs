@@ -89,17 +89,14 @@ fn read(event: &str, input: &HookInput) -> HookReport {
         "SessionStart" => report.session_starts(input),
         "UserPromptSubmit" => report.prompt_submitted(input),
         "PreToolUse" => report.before_tool(input),
-        "PostToolUse" => {
-            report.state(AgentState::Working);
-            report.hook_point = HookPoint::AfterTool;
-        }
+        "PostToolUse" => report.after_tool(input),
         "PermissionRequest" => report.blocked_by_tool(input),
         "Stop" | "SubagentStop" if subagent => report.alive(),
-        "Stop" => report.done(input, "last_assistant_message", false),
+        "Stop" => report.done(input, "last_assistant_message"),
         "PreCompact" if input.text("trigger") == Some("auto") => report.state(AgentState::Compacting),
         "PostCompact" if input.text("trigger") == Some("auto") => report.state(AgentState::Working),
         "PreCompact" | "PostCompact" | "SubagentStart" => report.alive(),
-        "SessionEnd" => report.state(AgentState::Exited),
+        "SessionEnd" => report.session_ends(input),
         _ => {}
     }
     if subagent { report.of_subagent() } else { report }
@@ -111,7 +108,7 @@ fn notify(input: &HookInput) -> HookReport {
     let mut report = HookReport::new(input.first_text(&["thread-id", "thread_id"]), input.text("cwd"));
     report.turn_key = input.text("turn-id").map(str::to_owned);
     if input.text("type") == Some("agent-turn-complete") {
-        report.done(input, "last-assistant-message", false);
+        report.done(input, "last-assistant-message");
         report.hook_point = HookPoint::Other;
     }
     report

@@ -79,24 +79,24 @@ fn read(event: &str, input: &HookInput) -> HookReport {
             report.hook_point = HookPoint::SessionStarts;
         }
         "BeforeAgent" => {
-            report.state(AgentState::Working);
+            let prompt = input.text("prompt").map(without_context).unwrap_or_default();
+            report.prompted(request::is_of_person(prompt));
             report.text = input.text("prompt").map(without_context).and_then(request::shorten);
             report.hook_point = HookPoint::PromptSubmitted;
         }
         "BeforeTool" => report.before_tool(input),
         "AfterTool" => {
-            report.state(AgentState::Working);
+            report.works_with_tool(input);
             // Of a tool that could not run the model gets the error alone, without what a hook has added.
             if input.get("tool_response.error").is_none_or(|error| *error == Value::Null) {
                 report.hook_point = HookPoint::AfterTool;
             }
         }
-        "AfterAgent" => report.done(input, "prompt_response", false),
+        "AfterAgent" => report.done(input, "prompt_response"),
         "Notification" => notification(input, &mut report),
-        // It comes in every turn, whether there is something to compress or not; the next event ends it.
-        "PreCompress" if input.text("trigger") == Some("auto") => report.state(AgentState::Compacting),
+        // It comes in every turn, whether there is something to compress or not.
         "PreCompress" | "BeforeModel" | "AfterModel" | "BeforeToolSelection" => report.alive(),
-        "SessionEnd" => report.state(AgentState::Exited),
+        "SessionEnd" => report.session_ends(input),
         _ => {}
     }
     report

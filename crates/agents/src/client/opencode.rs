@@ -65,30 +65,36 @@ fn read(event: &str, input: &HookInput) -> HookReport {
             report.hook_point = HookPoint::SessionStarts;
         }
         "chat.message" => {
-            report.state(AgentState::Working);
+            report.prompted(request::is_of_person(input.text("prompt").unwrap_or_default()));
             report.text = input.text("prompt").and_then(request::shorten);
             report.hook_point = HookPoint::PromptSubmitted;
         }
         "tool.execute.before" => {
-            report.state(AgentState::Working);
+            report.works_with_call(report.call_id.clone());
             report.hook_point = HookPoint::BeforeTool;
         }
         "tool.execute.after" => {
-            report.state(AgentState::Working);
+            report.works_with_call(report.call_id.clone());
             report.hook_point = HookPoint::AfterTool;
         }
         "permission.asked" | "permission.updated" => {
             let wish = permission(input.get("properties").unwrap_or(&Value::Null), report.cwd.as_deref());
             report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Permission), wish);
+            report.about_call(input.text("properties.id").map(str::to_owned));
         }
         "question.asked" => {
             let text = input.get("properties").and_then(request::question);
             report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Question), text);
+            report.about_call(input.text("properties.id").map(str::to_owned));
         }
-        "permission.replied" | "question.replied" | "question.rejected" => report.state(AgentState::Working),
+        "permission.replied" | "question.replied" | "question.rejected" => {
+            report.state(AgentState::Working);
+            let asked = input.first_text(&["properties.requestID", "properties.permissionID"]);
+            report.about_call(asked.map(str::to_owned));
+        }
         "session.status" => status(input, &mut report),
         "session.idle" => {
-            report.done(input, "last_assistant_message", false);
+            report.done(input, "last_assistant_message");
             // `opencode run`: what is given to it now would not be read.
             if input.flag("ends_with_turn") {
                 report.hook_point = HookPoint::Other;
@@ -134,10 +140,9 @@ fn status(input: &HookInput, report: &mut HookReport) {
 
 fn failure(input: &HookInput, report: &mut HookReport) {
     let name = input.first_text(&["properties.error.name", "error.name"]);
-    // The person stopped it by hand. `session.idle` follows.
+    // `session.idle` follows.
     if name == Some("MessageAbortedError") {
-        report.alive();
-        return;
+        return report.interrupted();
     }
     let message = input.first_text(&[
         "properties.error.data.message",
@@ -230,7 +235,7 @@ mod tests {
             Some("APIError: 400"),
         );
         let aborted = json!({"sessionID": "ses_1", "error": {"name": "MessageAbortedError"}});
-        check("session.error", &aborted, &SignalContent::Alive, None);
+        check("session.error", &aborted, &SignalContent::Interrupted, None);
     }
 
     #[test]

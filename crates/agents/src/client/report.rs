@@ -31,6 +31,15 @@ pub enum HookPoint {
     Other,
 }
 
+/// What runs on after a turn.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct BackgroundTasks {
+    /// How many tasks run that may never end.
+    pub(super) running: usize,
+    /// Whether one runs that wakes the agent when it ends.
+    pub(super) pending: bool,
+}
+
 /// What a hook call reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookReport {
@@ -90,18 +99,46 @@ impl HookReport {
         self.hook_point = HookPoint::SessionStarts;
     }
 
-    /// The person said something.
+    /// A prompt was submitted, by the person or by a program.
     pub(super) fn prompt_submitted(&mut self, input: &HookInput) {
-        self.state(AgentState::Working);
+        let prompt = input.text("prompt").unwrap_or_default();
+        self.prompted(request::is_of_person(prompt));
         self.text = input.text("prompt").and_then(shorten);
         self.hook_point = HookPoint::PromptSubmitted;
     }
 
+    /// It works on a prompt.
+    pub(super) fn prompted(&mut self, by_person: bool) {
+        let signal = Signal::state(Authority::Hook, AgentState::Working);
+        self.signals.push(Signal { by_person, ..signal });
+    }
+
+    /// It works with the tool of the input.
+    pub(super) fn works_with_tool(&mut self, input: &HookInput) {
+        self.works_with_call(call_of(input));
+    }
+
+    /// It works with a tool. Prompts about other calls stay open.
+    pub(super) fn works_with_call(&mut self, call: Option<String>) {
+        let signal = Signal::state(Authority::Hook, AgentState::Working);
+        self.signals.push(Signal { call, ..signal });
+    }
+
+    /// The person interrupted it.
+    pub(super) fn interrupted(&mut self) {
+        self.signals.push(Signal::new(Authority::Hook, SignalContent::Interrupted));
+    }
+
+    /// The last signal is about this call.
+    pub(super) fn about_call(&mut self, call: Option<String>) {
+        if let Some(signal) = self.signals.last_mut() {
+            signal.call = call;
+        }
+    }
+
     /// It is alive, and nothing else is known.
     pub(super) fn alive(&mut self) {
-        let signal =
-            Signal { authority: Authority::Hook, content: SignalContent::Alive, text: None, pending: false };
-        self.signals.push(signal);
+        self.signals.push(Signal::new(Authority::Hook, SignalContent::Alive));
     }
 
     /// The agent is in this state.
@@ -121,7 +158,7 @@ impl HookReport {
 
     fn add_signal(&mut self, authority: Authority, content: SignalContent, text: Option<String>) {
         self.text.clone_from(&text);
-        self.signals.push(Signal { authority, content, text, pending: false });
+        self.signals.push(Signal { text, ..Signal::new(authority, content) });
     }
 
     /// It wants leave to use the tool of the input, or asks something with it.
@@ -134,6 +171,7 @@ impl HookReport {
             let wish = request::wish(tool, input.get("tool_input"), self.cwd.as_deref());
             self.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Permission), wish);
         }
+        self.about_call(call_of(input));
     }
 
     /// A tool of the input is about to run: work, unless the tool is how the client asks the person.
@@ -141,22 +179,42 @@ impl HookReport {
         if input.text("tool_name").is_some_and(request::is_question) {
             self.blocked_by_tool(input);
         } else {
-            self.state(AgentState::Working);
+            self.works_with_tool(input);
         }
         self.hook_point = HookPoint::BeforeTool;
     }
 
+    /// A tool of the input ran.
+    pub(super) fn after_tool(&mut self, input: &HookInput) {
+        self.works_with_tool(input);
+        self.hook_point = HookPoint::AfterTool;
+    }
+
     /// Its turn ended, with the message at that path.
-    pub(super) fn done(&mut self, input: &HookInput, path: &str, pending: bool) {
+    pub(super) fn done(&mut self, input: &HookInput, path: &str) {
         let message = input.text(path).and_then(shorten);
         let mut signal = Signal::state(Authority::Hook, AgentState::Done);
         signal.text.clone_from(&message);
-        signal.pending = pending;
         self.signals.push(signal);
         self.text = message;
         self.last_line = input.last_line(path).map(str::to_owned);
         self.hook_point = HookPoint::Stopping { already_blocked: input.flag("stop_hook_active") };
         self.apply_waiting_marker(WAITING);
+    }
+
+    /// What runs on after the turn that ended.
+    pub(super) fn background_tasks(&mut self, tasks: BackgroundTasks) {
+        let done = SignalContent::State(AgentState::Done);
+        for signal in self.signals.iter_mut().filter(|signal| signal.content == done) {
+            (signal.running, signal.pending) = (tasks.running, tasks.pending);
+        }
+    }
+
+    /// The session ended, with the reason that Claude Code and Gemini give.
+    pub(super) fn session_ends(&mut self, input: &HookInput) {
+        let by_person = matches!(input.text("reason"), Some("prompt_input_exit" | "clear" | "logout"));
+        let signal = Signal::state(Authority::Hook, AgentState::Exited);
+        self.signals.push(Signal { by_person, ..signal });
     }
 
     /// The client said something about itself; `source` is a row of the core's catalogue.
@@ -172,6 +230,11 @@ impl HookReport {
         self.hook_point = HookPoint::Other;
         self
     }
+}
+
+/// What tells the tool call of the input from others.
+fn call_of(input: &HookInput) -> Option<String> {
+    Some(request::call_key(input.text("tool_name")?, input.get("tool_input")))
 }
 
 #[cfg(test)]
@@ -194,7 +257,7 @@ mod tests {
     fn stop(message: &str) -> HookReport {
         let message = serde_json::json!({ "last_assistant_message": message }).to_string();
         let mut report = HookReport::default();
-        report.done(&HookInput::read(message.as_bytes()).unwrap(), "last_assistant_message", false);
+        report.done(&HookInput::read(message.as_bytes()).unwrap(), "last_assistant_message");
         report
     }
 

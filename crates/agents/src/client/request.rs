@@ -53,6 +53,28 @@ pub(super) fn wish(tool: &str, input: Option<&Value>, cwd: Option<&str>) -> Opti
     shorten(&format!("{tool}{subject}{why}"))
 }
 
+/// What tells one tool call from another where a client gives no id: a request for permission has none, the call's other
+/// events have one. The same call twice at once is one.
+pub(super) fn call_key(tool: &str, input: Option<&Value>) -> String {
+    let subject = input.and_then(|input| SUBJECTS.iter().find_map(|name| input.text(name)));
+    // FNV-1a: the key is stored, so it must be the same in every version.
+    let bytes = tool.bytes().chain([0]).chain(subject.unwrap_or_default().bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+/// How prompts begin that no person typed: messages of Ringer and of other sessions, and the end of a background task.
+const OF_PROGRAMS: [&str; 4] =
+    ["<notification source=", "<cross-session-message", "<task-notification", "<task_notification"];
+
+/// Whether the person gave this prompt.
+pub(super) fn is_of_person(prompt: &str) -> bool {
+    let prompt = prompt.trim_start();
+    !OF_PROGRAMS.iter().any(|begin| prompt.starts_with(begin))
+}
+
 /// A path as seen from a folder above it.
 fn below<'a>(folder: &str, path: &'a str) -> &'a str {
     let rest = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
@@ -108,6 +130,24 @@ mod tests {
         check("ExitPlanMode", serde_json::json!({"plan": "long"}), "ExitPlanMode");
         check("mcp__x__y", serde_json::json!({}), "mcp__x__y");
         check("", serde_json::json!({"command": "ls"}), "ls");
+    }
+
+    #[test]
+    fn a_call_is_known_again_without_an_id() {
+        let key = |tool: &str, value: serde_json::Value| call_key(tool, input(&value).get("tool_input"));
+        let asked = key("Bash", serde_json::json!({"command": "touch a", "description": "May I?"}));
+        assert_eq!(asked, key("Bash", serde_json::json!({"command": "touch a"})));
+        assert_ne!(asked, key("Bash", serde_json::json!({"command": "touch b"})));
+        assert_ne!(asked, key("Shell", serde_json::json!({"command": "touch a"})));
+        assert_eq!(key("Ask", serde_json::json!({"questions": [1]})), key("Ask", serde_json::json!({})));
+    }
+
+    #[test]
+    fn what_programs_send_is_no_prompt_of_the_person() {
+        assert!(is_of_person("fix the tests") && is_of_person("what is <notification source=\"x\"> for?"));
+        assert!(!is_of_person("<notification source=\"agent:w\">\ndone\n</notification>"));
+        assert!(!is_of_person("\n<task-notification>\n<status>completed</status>"));
+        assert!(!is_of_person("<cross-session-message from=\"ringer\">"));
     }
 
     #[test]

@@ -82,7 +82,7 @@ const ROWS: &[Row] = &[
     ("codex_notify", "done", HookPoint::Other, Some("after stop"), false),
     ("gemini_SessionStart", "ready", HookPoint::SessionStarts, None, true),
     ("gemini_BeforeAgent", "working", HookPoint::PromptSubmitted, Some("say hello"), true),
-    ("gemini_PreCompress", "compacting", HookPoint::Other, None, false),
+    ("gemini_PreCompress", "alive", HookPoint::Other, None, false),
     ("gemini_BeforeTool_run_shell_command", "working", HookPoint::BeforeTool, None, false),
     ("gemini_AfterTool_run_shell_command", "working", HookPoint::AfterTool, None, true),
     ("gemini_AfterAgent", "done", NOT_BLOCKED, Some("All finished now."), false),
@@ -118,6 +118,7 @@ fn words(report: &HookReport) -> String {
             SignalContent::TurnEnded => "turn ended",
             SignalContent::Notified => "notified",
             SignalContent::Idle => "idle",
+            SignalContent::Interrupted => "interrupted",
         };
         let authority = if signal.authority == Authority::Notification { " (notification)" } else { "" };
         format!("{content}{authority}{}", if signal.pending { " pending" } else { "" })
@@ -187,7 +188,11 @@ fn play(inputs: &[(u64, &str)]) -> (Vec<(Kind, Option<String>)>, AgentState) {
     for (second, name) in inputs {
         for signal in &report(name).signals {
             told.extend(
-                machine.apply(at(*second), signal).into_iter().map(|notice| (notice.kind, notice.text)),
+                machine
+                    .apply(at(*second), signal)
+                    .notices
+                    .into_iter()
+                    .map(|notice| (notice.kind, notice.text)),
             );
         }
     }

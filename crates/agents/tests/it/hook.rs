@@ -11,7 +11,7 @@ use std::time::Duration;
 use ringer_agents::client::Client;
 use ringer_agents::hook::{HookContext, HookError, call};
 use ringer_core::agent::{AgentState, BlockedOn};
-use ringer_core::message::{Agent, MessageOrigin};
+use ringer_core::message::{Agent, Mark, MessageOrigin, Tag};
 use ringer_core::{Draft, Kind, Message, MessageId, Recipient, Scope, Sender};
 use ringer_journal::{Home, IdSource, Journal};
 use serde_json::{Value, json};
@@ -105,8 +105,18 @@ impl TestEnvironment {
         }
     }
 
+    /// Everything but the marks that end what was told before.
     pub(crate) fn messages(&self) -> Vec<Message> {
-        self.journal().messages_after(0, usize::MAX).unwrap()
+        let mut messages = self.journal().messages_after(0, usize::MAX).unwrap();
+        messages.retain(|message| message.draft.tag != Tag::Mark(Mark::Resolve));
+        messages
+    }
+
+    /// How what was told before ended.
+    fn ended(&self) -> Vec<String> {
+        let messages = self.journal().messages_after(0, usize::MAX).unwrap();
+        let ended = messages.into_iter().filter(|message| message.draft.tag == Tag::Mark(Mark::Resolve));
+        ended.map(|message| message.draft.body).collect()
     }
 
     /// What was told, as `kind: text`.
@@ -254,7 +264,7 @@ fn a_turn_that_ends_without_a_word_ended_badly() {
 }
 
 #[test]
-fn work_that_runs_on_and_a_marker_are_no_completion() {
+fn work_that_goes_on_and_a_marker_are_no_completion() {
     let stop = |field: &str, value: Value| {
         let environment = TestEnvironment::new();
         environment.play("claude_UserPromptSubmit");
@@ -263,10 +273,12 @@ fn work_that_runs_on_and_a_marker_are_no_completion() {
         environment.call(Client::Claude, "Stop", &input);
         (environment.told(), environment.state())
     };
-    let task = json!([{"id": "b1", "type": "shell", "status": "running", "command": "make"}]);
-    assert_eq!(stop("background_tasks", task), (vec![], AgentState::Done));
-    let cron = json!([{"id": "c1", "schedule": "* * * * *"}]);
-    assert_eq!(stop("session_crons", cron), (vec![], AgentState::Done));
+    let subagent = json!([{"id": "b1", "type": "subagent", "status": "running"}]);
+    assert_eq!(stop("background_tasks", subagent), (vec![], AgentState::Done));
+    let server = json!([{"id": "b1", "type": "shell", "status": "running", "command": "npm run dev"}]);
+    let (told, state) = stop("background_tasks", server);
+    assert!(told[0].contains("completed its goal (1 background task runs on): "), "{told:?}");
+    assert_eq!(state, AgentState::Done);
     let listener = json!([{"type": "shell", "status": "running", "command": "ringer listen --timeout 300"}]);
     assert_eq!(stop("background_tasks", listener).0.len(), 1, "our own listener does not count");
     let (told, state) = stop("last_assistant_message", json!("Which port?\n\nWAITING"));
@@ -317,6 +329,7 @@ fn the_other_clients() {
         let kinds: Vec<String> =
             environment.messages().iter().map(|message| message.draft.tag.as_str().to_owned()).collect();
         assert_eq!(kinds, told, "{names:?}");
+        assert_eq!(environment.ended(), ["went_on"], "the permission was given");
     }
 }
 

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::notice::{AgentChanges, AgentNotice, Episode, notice_for};
+use super::open_notices::OpenNotices;
 use crate::agent::{AgentState, Authority, BlockedOn, Signal, SignalContent};
-use crate::message::Kind;
+use crate::message::{IDLE_PROMPT, Kind};
 
 /// How long a signal overrides a contradicting one of a less reliable source. After that the hooks are taken to be silent
 /// and the other signal counts: Escape, for example, ends a turn without any hook. A choice, not a measurement.
@@ -14,6 +16,9 @@ pub const AUTHORITY_HOLD: Duration = Duration::from_secs(5);
 const STUCK_AFTER: Duration = Duration::from_mins(10);
 /// The default of [`AgentTimeouts::idle`].
 const IDLE_AFTER: Duration = Duration::from_mins(1);
+
+/// The number before those of notices that came late. An agent has far fewer episodes.
+const FIRST_LATE_EPISODE: u64 = 1 << 32;
 
 /// The timeouts that settings can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,33 +35,6 @@ impl Default for AgentTimeouts {
     }
 }
 
-/// One period in a state that is reported. It makes one notice, however many signals report it and however late.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Episode(u64);
-
-impl Episode {
-    /// Its number, which is part of the key of its message.
-    pub fn number(self) -> u64 {
-        self.0
-    }
-}
-
-/// A change of an agent's state that is reported.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentNotice {
-    /// The episode it reports. A later notice of the same episode replaces the earlier one.
-    pub episode: Episode,
-    /// Whether it adds to an earlier notice of the same episode.
-    pub upgrade: bool,
-    /// What it is about.
-    pub kind: Kind,
-    /// The category, by the names that clients use.
-    pub category: Option<&'static str>,
-    /// The client's text.
-    pub text: Option<String>,
-}
-
 /// The state machine of one agent.
 ///
 /// ```
@@ -67,10 +45,13 @@ pub struct AgentNotice {
 /// let mut agent = AgentMachine::new(Duration::ZERO, AgentTimeouts::default());
 /// let at = Duration::from_secs;
 /// agent.apply(at(1), &Signal::state(Authority::Hook, AgentState::Working));
-/// let notice = agent.apply(at(9), &Signal::state(Authority::Hook, AgentState::Done).text("all tests pass"));
-/// assert_eq!(notice[0].kind, Kind::Complete);
+/// let changes = agent.apply(at(9), &Signal::state(Authority::Hook, AgentState::Done).text("all tests pass"));
+/// assert_eq!(changes.notices[0].kind, Kind::Complete);
 /// // The title says the same a moment later: the same episode, so nothing new.
-/// assert_eq!(agent.apply(at(10), &Signal::state(Authority::Title, AgentState::Done)), []);
+/// assert!(agent.apply(at(10), &Signal::state(Authority::Title, AgentState::Done)).is_empty());
+/// // The person's next prompt ends it.
+/// let prompt = Signal::state(Authority::Hook, AgentState::Working).by_person();
+/// assert_eq!(agent.apply(at(11), &prompt).ended[0].episode, changes.notices[0].episode);
 /// ```
 ///
 /// It is saved and loaded by each process that has a signal to apply. Its times are those of the system's monotonic clock,
@@ -93,8 +74,20 @@ pub struct AgentMachine {
     /// A contradicting signal of a less reliable source; it counts after [`AUTHORITY_HOLD`].
     #[serde(rename = "doubted")]
     contradicting: Option<Signal>,
-    /// The turn ended with background work still running.
+    /// The turn ended with background work still running that will wake the agent.
     pending: bool,
+    /// How many background tasks run on after the turn.
+    #[serde(default)]
+    running: usize,
+    /// The notices whose cause still holds.
+    #[serde(default)]
+    open: OpenNotices,
+    /// How many notices were sent of events that came in after newer ones.
+    #[serde(default)]
+    late: u64,
+    /// The person interrupted it, and it has not worked since.
+    #[serde(default)]
+    interrupted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +119,10 @@ impl AgentMachine {
             idle_reported: false,
             contradicting: None,
             pending: false,
+            running: 0,
+            open: OpenNotices::default(),
+            late: 0,
+            interrupted: false,
         }
     }
 
@@ -163,25 +160,76 @@ impl AgentMachine {
         self.decided_by
     }
 
-    /// Applies a signal. Returns the notices to send.
-    pub fn apply(&mut self, now: Duration, signal: &Signal) -> Vec<AgentNotice> {
-        let mut notices = self.tick(now);
+    /// How many background tasks run on after its turn.
+    pub fn running(&self) -> usize {
+        self.running
+    }
+
+    /// An episode for a notice that comes late. They are counted apart: the number of the present episode is in use.
+    pub fn next_late_episode(&mut self) -> Episode {
+        self.late += 1;
+        Episode(FIRST_LATE_EPISODE + self.late)
+    }
+
+    /// Whether it waits for the answer to a question.
+    pub fn asks(&self) -> bool {
+        self.state == AgentState::Blocked(BlockedOn::Question) || self.open.has_question()
+    }
+
+    /// Adds a notice of an event that happened before newer ones. The state is what the newer ones say. `state` is what
+    /// it was then. Gives its episode while its cause can still hold.
+    pub fn add_late(
+        &mut self,
+        notice: &AgentNotice,
+        state: AgentState,
+        call: Option<&str>,
+    ) -> Option<Episode> {
+        let is_over = match state {
+            AgentState::Blocked(_) => !self.state.is_busy() && !matches!(self.state, AgentState::Blocked(_)),
+            _ => self.state.is_busy(),
+        };
+        if is_over {
+            return None;
+        }
+        let episode = self.next_late_episode();
+        self.open.add(&AgentNotice { episode, ..notice.clone() }, state, call);
+        Some(episode)
+    }
+
+    /// The episodes that were reported and have not ended.
+    pub fn open_episodes(&self) -> impl Iterator<Item = Episode> {
+        self.open.episodes()
+    }
+
+    /// Applies a signal.
+    pub fn apply(&mut self, now: Duration, signal: &Signal) -> AgentChanges {
+        let mut changes = self.tick(now);
         self.last_alive = now;
         match signal.content {
-            SignalContent::Notified => notices.extend(self.client_notification(signal)),
+            SignalContent::Notified => changes.notices.extend(self.client_notification(signal)),
             SignalContent::Idle if self.is_waiting() && !self.idle_reported => {
-                notices.push(self.idle(signal.text.clone()));
+                changes.notices.push(self.idle(signal.text.clone()));
             }
             _ => {}
         }
-        let Some(state) = self.implied_state(signal) else { return notices };
+        if signal.content == SignalContent::State(AgentState::Working)
+            && let Some(call) = &signal.call
+        {
+            changes.end(self.open.end_prompts_of(call));
+            // Tools run beside each other: while another one's prompt is open, the agent is blocked.
+            if let Some(on) = self.open.blocked_on() {
+                self.state = AgentState::Blocked(on);
+                return changes;
+            }
+        }
+        let Some(state) = self.implied_state(signal) else { return changes };
         if self.overrides(now, signal, state) {
             self.contradicting = Some(signal.clone());
-            return notices;
+            return changes;
         }
         self.contradicting = None;
-        notices.extend(self.enter(now, state, signal));
-        notices
+        changes.extend(self.enter(now, state, signal));
+        changes
     }
 
     /// When to call [`Self::tick`].
@@ -192,23 +240,23 @@ impl AgentMachine {
         [hold, stuck, idle].into_iter().flatten().min()
     }
 
-    /// Applies timeouts. Returns the notices to send.
-    pub fn tick(&mut self, now: Duration) -> Vec<AgentNotice> {
-        let mut notices = Vec::new();
+    /// Applies timeouts.
+    pub fn tick(&mut self, now: Duration) -> AgentChanges {
+        let mut changes = AgentChanges::default();
         if now >= self.decided_at + AUTHORITY_HOLD
             && let Some(signal) = self.contradicting.take()
             && let Some(state) = self.implied_state(&signal)
         {
-            notices.extend(self.enter(now, state, &signal));
+            changes.extend(self.enter(now, state, &signal));
         }
         if self.state == AgentState::Working && now >= self.last_alive + self.timeouts.stuck {
             let signal = Signal::state(Authority::Process, AgentState::Stuck);
-            notices.extend(self.enter(now, AgentState::Stuck, &signal));
+            changes.extend(self.enter(now, AgentState::Stuck, &signal));
         }
         if self.is_waiting() && !self.idle_reported && now >= self.since + self.timeouts.idle {
-            notices.push(self.idle(None));
+            changes.notices.push(self.idle(None));
         }
-        notices
+        changes
     }
 
     /// The agent has been waiting for its user: one notice for each end of a turn.
@@ -217,13 +265,16 @@ impl AgentMachine {
         self.episode.0 += 1;
         // No later signal of this episode says more than this notice.
         self.reported = Some(Reported { kind: Kind::Waiting, certain: true, has_text: true });
-        AgentNotice {
+        let notice = AgentNotice {
             episode: self.episode,
             upgrade: false,
             kind: Kind::Waiting,
-            category: Some("idle_prompt"),
+            category: Some(IDLE_PROMPT),
             text,
-        }
+            running: self.running,
+        };
+        self.open.add(&notice, self.state, None);
+        notice
     }
 
     /// The client sent a notification. It can only add its text to the notice of the current episode; a bell has none.
@@ -240,7 +291,14 @@ impl AgentMachine {
                 (false, Kind::Status)
             }
         };
-        Some(AgentNotice { episode: self.episode, upgrade, kind, category: None, text: Some(text) })
+        Some(AgentNotice {
+            episode: self.episode,
+            upgrade,
+            kind,
+            category: None,
+            text: Some(text),
+            running: 0,
+        })
     }
 
     /// Done, with nothing running: the agent waits for its user.
@@ -253,12 +311,18 @@ impl AgentMachine {
         match signal.content {
             SignalContent::Alive if self.state == AgentState::Stuck => Some(AgentState::Working),
             SignalContent::Alive | SignalContent::Notified | SignalContent::Idle => None,
+            SignalContent::Interrupted => {
+                let in_turn = self.state.is_busy() || matches!(self.state, AgentState::Blocked(_));
+                in_turn.then_some(AgentState::Ready)
+            }
             // Only a turn can end. A blocked agent stays blocked: the title is the same for done and for blocked.
             SignalContent::TurnEnded => self.state.is_busy().then_some(AgentState::Done),
             // A client's notification does not mean that its turn ended: it may come a minute later.
             SignalContent::State(AgentState::Done) if signal.authority == Authority::Notification => None,
             // An agent that failed is not done when it becomes idle: opencode reports idle after every error.
             SignalContent::State(AgentState::Done) if self.state == AgentState::Error => None,
+            // Nor is one that was interrupted: it reports idle after that, too.
+            SignalContent::State(AgentState::Done) if self.interrupted => None,
             SignalContent::State(state) => Some(state),
         }
     }
@@ -271,22 +335,45 @@ impl AgentMachine {
             && now < self.decided_at + AUTHORITY_HOLD
     }
 
-    fn enter(&mut self, now: Duration, state: AgentState, signal: &Signal) -> Option<AgentNotice> {
+    fn enter(&mut self, now: Duration, state: AgentState, signal: &Signal) -> AgentChanges {
+        let ended = self.open.end_by(state, signal);
+        AgentChanges { notices: self.change_state(now, state, signal).into_iter().collect(), ended }
+    }
+
+    fn change_state(&mut self, now: Duration, state: AgentState, signal: &Signal) -> Option<AgentNotice> {
         let before = std::mem::replace(&mut self.state, state);
         if signal.authority <= self.decided_by || state != before {
             (self.decided_by, self.decided_at) = (signal.authority, now);
         }
         if state != before {
             self.since = now;
-            // A blocked agent that a better signal reports as blocked on something else is in the same episode.
-            if !matches!((before, state), (AgentState::Blocked(_), AgentState::Blocked(_))) {
-                self.episode.0 += 1;
-                self.reported = None;
-                self.idle_reported = false;
+        }
+        let both_blocked = matches!((before, state), (AgentState::Blocked(_), AgentState::Blocked(_)));
+        let is_new = if both_blocked && self.open.blocked_on().is_some() {
+            // Either another signal of a prompt that is open, or one more prompt beside it.
+            let call = signal.call.as_deref().filter(|_| signal.authority == Authority::Hook);
+            match self.open.prompt_of(call) {
+                Some(episode) if episode != self.episode => return None,
+                known => known.is_none(),
             }
+        } else {
+            state != before && !both_blocked
+        };
+        if is_new {
+            self.episode.0 += 1;
+            self.reported = None;
+            self.idle_reported = false;
         }
         self.pending = state == AgentState::Done && signal.pending;
-        let (kind, category) = self.notice_for(before, state)?;
+        self.running = if state == AgentState::Done { signal.running } else { 0 };
+        self.interrupted = signal.content == SignalContent::Interrupted;
+        if self.interrupted {
+            return None;
+        }
+        if self.pending {
+            return None;
+        }
+        let (kind, category) = notice_for(before, state)?;
         let certain = !matches!(signal.content, SignalContent::TurnEnded);
         let reported = Reported { kind, certain, has_text: signal.text.is_some() };
         let upgrade = self.reported.is_some();
@@ -294,29 +381,10 @@ impl AgentMachine {
             return None;
         }
         self.reported = Some(reported);
-        Some(AgentNotice { episode: self.episode, upgrade, kind, category, text: signal.text.clone() })
-    }
-
-    /// The kind and category of the notice for entering a state.
-    fn notice_for(&self, before: AgentState, state: AgentState) -> Option<(Kind, Option<&'static str>)> {
-        match state {
-            AgentState::Done if self.pending => None,
-            AgentState::Done => Some((Kind::Complete, None)),
-            AgentState::Blocked(BlockedOn::Permission) => Some((Kind::Waiting, Some("permission_prompt"))),
-            AgentState::Blocked(BlockedOn::Question) => Some((Kind::Question, None)),
-            AgentState::Blocked(BlockedOn::Auth) => Some((Kind::Waiting, Some("auth_prompt"))),
-            AgentState::Blocked(BlockedOn::Input) => Some((Kind::Waiting, None)),
-            AgentState::Error => Some((Kind::Error, None)),
-            AgentState::Stuck => Some((Kind::Stuck, None)),
-            // An agent that exits or starts again in the middle of a turn has failed.
-            AgentState::Exited | AgentState::Ready if before.is_busy() => {
-                Some((Kind::Error, Some("abnormal_stop")))
-            }
-            AgentState::Exited | AgentState::Ready => None,
-            AgentState::Starting | AgentState::Working | AgentState::RateLimited | AgentState::Compacting => {
-                None
-            }
-        }
+        let (episode, text, running) = (self.episode, signal.text.clone(), self.running);
+        let notice = AgentNotice { episode, upgrade, kind, category, text, running };
+        self.open.add(&notice, state, signal.call.as_deref());
+        Some(notice)
     }
 }
 

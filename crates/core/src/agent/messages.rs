@@ -2,8 +2,8 @@
 //!
 //! Three tiers: a worker has a manager, which is an agent; a scope has a lead, the session that the person talks to.
 
-use crate::agent::AgentNotice;
-use crate::message::{Agent, Kind, Recipient};
+use crate::agent::{AgentNotice, Episode};
+use crate::message::{Agent, EPISODE_KEY, Kind, Recipient};
 
 /// The role of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,10 +41,10 @@ pub struct AgentMessage {
 ///
 /// let mut machine = AgentMachine::new(Duration::ZERO, AgentTimeouts::default());
 /// machine.apply(Duration::ZERO, &Signal::state(Authority::Hook, AgentState::Working));
-/// let notice = machine.apply(Duration::from_secs(9), &Signal::state(Authority::Hook, AgentState::Done)).remove(0);
+/// let changes = machine.apply(Duration::from_secs(9), &Signal::state(Authority::Hook, AgentState::Done));
 ///
 /// let (worker, manager) = (Agent::new("w1")?, Agent::new("m1")?);
-/// let messages = agent_messages(&worker, &Tier::Worker { manager }, None, &notice);
+/// let messages = agent_messages(&worker, &Tier::Worker { manager }, None, &changes.notices[0]);
 /// assert_eq!(messages[0].text, "Agent w1 completed (worker of m1)");
 /// assert_eq!(messages.len(), 2);
 /// # Ok::<(), ringer_core::message::InvalidName>(())
@@ -73,6 +73,11 @@ pub fn agent_messages(
 
 fn text_of(agent: &str, tier: &Tier, notice: &AgentNotice) -> String {
     let detail = notice.text.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
+    let detail = match notice.running {
+        0 => detail,
+        1 => format!(" (1 background task runs on){detail}"),
+        many => format!(" ({many} background tasks run on){detail}"),
+    };
     match (notice.kind, tier) {
         (Kind::Complete, Tier::Worker { manager }) => {
             format!("Agent {agent} completed (worker of {}){detail}", manager.as_str())
@@ -98,6 +103,11 @@ fn text_of(agent: &str, tier: &Tier, notice: &AgentNotice) -> String {
     }
 }
 
+/// The key of the messages that report an episode of an agent.
+pub fn episode_key(agent: &Agent, episode: Episode) -> String {
+    format!("{EPISODE_KEY}{}:{}", agent.as_str(), episode.number())
+}
+
 /// Whether the last line of an agent's last message is the marker that it waits for input.
 pub fn ends_with_waiting_marker(message: &str, marker: &str) -> bool {
     message.trim_end().lines().next_back().is_some_and(|line| line.trim() == marker)
@@ -119,6 +129,7 @@ mod tests {
             kind,
             category,
             text: text.map(str::to_owned),
+            running: 0,
         }
     }
 

@@ -113,6 +113,8 @@ pub enum SignalContent {
     Notified,
     /// The client says that it has been waiting for its user.
     Idle,
+    /// The person interrupted the turn, or refused what was asked: the agent waits for them.
+    Interrupted,
     /// The agent is active: output, a tool call, the next frame of a spinner.
     Alive,
 }
@@ -127,14 +129,45 @@ pub struct Signal {
     pub content: SignalContent,
     /// The client's text: the question, the requested action, the error, the last message.
     pub text: Option<String>,
-    /// Whether the agent still has background work running; its turn then is not complete.
+    /// Whether background work runs that will wake the agent again: its turn then is not complete.
     pub pending: bool,
+    /// How many other background tasks run on after the turn, such as a server: it is complete all the same.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub running: usize,
+    /// The tool call that it is about, so that one of several prompts can end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// Whether the person did it, not Ringer or another agent: they gave the prompt, or ended the session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_person: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Signal {
     /// A signal with a state and no text.
     pub fn state(authority: Authority, state: AgentState) -> Self {
-        Self { authority, content: SignalContent::State(state), text: None, pending: false }
+        Self::new(authority, SignalContent::State(state))
+    }
+
+    /// A signal with no text.
+    pub fn new(authority: Authority, content: SignalContent) -> Self {
+        Self { authority, content, text: None, pending: false, running: 0, call: None, by_person: false }
+    }
+
+    /// The same signal about a tool call.
+    pub fn call(mut self, call: impl Into<String>) -> Self {
+        self.call = Some(call.into());
+        self
+    }
+
+    /// The same signal, because of something that the person did.
+    pub fn by_person(mut self) -> Self {
+        self.by_person = true;
+        self
     }
 
     /// The same signal with a text.

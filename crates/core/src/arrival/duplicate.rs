@@ -29,6 +29,8 @@ pub(crate) struct EventReport {
     pub kind: Option<Kind>,
     /// Whether it carries the text of an open question.
     pub has_question: bool,
+    /// The agent's episode that it reports: two episodes are two events, also with the same text.
+    pub episode: Option<String>,
 }
 
 impl EventReport {
@@ -105,7 +107,9 @@ impl DuplicateWindow {
 }
 
 fn is_same(before: &EventReport, report: &EventReport) -> bool {
-    before.body == report.body || before.is_bell || report.is_bell
+    let other_episode =
+        before.episode.is_some() && report.episode.is_some() && before.episode != report.episode;
+    !other_episode && (before.body == report.body || before.is_bell || report.is_bell)
 }
 
 fn compare(before: &LastReport, report: &EventReport) -> DuplicateVerdict {
@@ -140,6 +144,7 @@ mod tests {
             is_bell: body.is_empty(),
             kind: None,
             has_question: false,
+            episode: None,
         }
     }
 

@@ -21,6 +21,17 @@ pub(crate) enum Displaced {
     QueueFull,
 }
 
+/// What a new item does to a queued one of its surface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Coalesce {
+    /// It replaces it, and a newer one replaces this one.
+    Replace,
+    /// It leaves it where it is; a newer one replaces this one only.
+    KeepOlder,
+    /// Nothing, and nothing replaces it: it waits for the person.
+    Apart,
+}
+
 /// A queued item, with the generation in which it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Arrival<T> {
@@ -57,17 +68,22 @@ impl<T> Default for ArrivalQueue<T> {
 }
 
 impl<T> ArrivalQueue<T> {
-    /// Adds an item at the back. An item of the same surface and generation is removed from the queue and returned. Without
-    /// a surface nothing is replaced.
-    pub(crate) fn push(&mut self, place: Place, item: T, fence: &Fence) -> Option<(T, Displaced)> {
+    /// Adds an item at the back. An item of the same surface and generation that it replaces is removed from the queue and
+    /// returned. Without a surface nothing is replaced.
+    pub(crate) fn push(
+        &mut self,
+        place: Place,
+        item: T,
+        fence: &Fence,
+        coalesce: Coalesce,
+    ) -> Option<(T, Displaced)> {
         let generation = fence.generation();
         let number = self.next;
         self.next += 1;
-        let replaced = place
-            .surface
-            .is_some()
+        let replaced = (place.surface.is_some() && coalesce != Coalesce::Apart)
             .then(|| self.by_surface.insert((generation, place.clone()), number))
             .flatten()
+            .filter(|_| coalesce == Coalesce::Replace)
             .and_then(|older| self.pending.remove(&older));
         self.pending.insert(number, Arrival { place, generation, item });
         if self.pending.len() > MAX_PENDING
@@ -124,6 +140,18 @@ impl<T> ArrivalQueue<T> {
         discarded.collect()
     }
 
+    /// Removes the items that match.
+    pub(crate) fn take(&mut self, matches: impl Fn(&T) -> bool) -> Vec<Arrival<T>> {
+        let found = self.pending.iter().filter(|(_, arrival)| matches(&arrival.item));
+        let numbers: Vec<u64> = found.map(|(number, _)| *number).collect();
+        let taken = numbers.into_iter().filter_map(|number| {
+            let arrival = self.pending.remove(&number)?;
+            self.unindex(number, &arrival);
+            Some(arrival)
+        });
+        taken.collect()
+    }
+
     /// How many wait.
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
@@ -158,9 +186,9 @@ mod tests {
     #[test]
     fn the_newer_of_a_surface_goes_to_the_back() {
         let (mut queue, fence) = (ArrivalQueue::default(), Fence::default());
-        assert_eq!(queue.push(pane("a"), 1, &fence), None);
-        queue.push(pane("b"), 2, &fence);
-        assert_eq!(queue.push(pane("a"), 3, &fence), Some((1, Displaced::ByNewer)));
+        assert_eq!(queue.push(pane("a"), 1, &fence, Coalesce::Replace), None);
+        queue.push(pane("b"), 2, &fence, Coalesce::Replace);
+        assert_eq!(queue.push(pane("a"), 3, &fence, Coalesce::Replace), Some((1, Displaced::ByNewer)));
         assert_eq!(items(&mut queue), [2, 3]);
     }
 
@@ -168,7 +196,7 @@ mod tests {
     fn without_a_surface_nothing_coalesces() {
         let (mut queue, fence) = (ArrivalQueue::default(), Fence::default());
         for item in 1..=3 {
-            queue.push(whole(), item, &fence);
+            queue.push(whole(), item, &fence, Coalesce::Replace);
         }
         assert_eq!(items(&mut queue), [1, 2, 3]);
     }
@@ -177,7 +205,7 @@ mod tests {
     fn a_drain_takes_sixteen_and_asks_to_be_called_again() {
         let (mut queue, fence) = (ArrivalQueue::default(), Fence::default());
         for item in 0..20 {
-            queue.push(whole(), item, &fence);
+            queue.push(whole(), item, &fence, Coalesce::Replace);
         }
         let first = queue.drain(|_| true);
         assert_eq!((first.arrivals.len(), first.more), (MAX_DRAIN, true));
@@ -188,15 +216,15 @@ mod tests {
     #[test]
     fn clearing_discards_what_came_before_and_nothing_that_comes_after() {
         let (mut queue, mut fence) = (ArrivalQueue::default(), Fence::default());
-        queue.push(pane("a"), 1, &fence);
-        queue.push(pane("b"), 2, &fence);
-        queue.push(whole(), 3, &fence);
+        queue.push(pane("a"), 1, &fence, Coalesce::Replace);
+        queue.push(pane("b"), 2, &fence, Coalesce::Replace);
+        queue.push(whole(), 3, &fence, Coalesce::Replace);
         let generation = fence.raise(&pane("a"));
         assert_eq!(queue.discard(&pane("a"), generation), [1]);
-        queue.push(pane("a"), 4, &fence);
+        queue.push(pane("a"), 4, &fence, Coalesce::Replace);
         let generation = fence.raise(&whole());
         assert_eq!(queue.discard(&whole(), generation), [2, 3, 4]);
-        queue.push(pane("a"), 5, &fence);
+        queue.push(pane("a"), 5, &fence, Coalesce::Replace);
         assert_eq!(items(&mut queue), [5]);
     }
 
@@ -204,21 +232,39 @@ mod tests {
     fn what_waits_is_bounded() {
         let (mut queue, fence) = (ArrivalQueue::default(), Fence::default());
         for item in 0..10_000 {
-            queue.push(pane(&item.to_string()), item, &fence);
+            queue.push(pane(&item.to_string()), item, &fence, Coalesce::Replace);
         }
         assert_eq!((queue.len(), queue.by_surface.len()), (MAX_PENDING, MAX_PENDING));
-        assert!(matches!(queue.push(whole(), 10_000, &fence), Some((_, Displaced::QueueFull))));
+        assert!(matches!(
+            queue.push(whole(), 10_000, &fence, Coalesce::Replace),
+            Some((_, Displaced::QueueFull))
+        ));
     }
 
     #[test]
     fn what_is_not_ready_waits_and_can_still_be_replaced() {
         let (mut queue, fence) = (ArrivalQueue::default(), Fence::default());
-        queue.push(pane("a"), 1, &fence);
-        queue.push(pane("b"), 2, &fence);
+        queue.push(pane("a"), 1, &fence, Coalesce::Replace);
+        queue.push(pane("b"), 2, &fence, Coalesce::Replace);
         let taken = queue.drain(|arrival| arrival.place != pane("a"));
         assert_eq!((taken.arrivals[0].item, taken.more), (2, false));
-        assert_eq!(queue.push(pane("a"), 3, &fence), Some((1, Displaced::ByNewer)));
+        assert_eq!(queue.push(pane("a"), 3, &fence, Coalesce::Replace), Some((1, Displaced::ByNewer)));
         assert_eq!(items(&mut queue), [3]);
+    }
+
+    #[test]
+    fn what_waits_for_the_person_is_not_replaced_and_replaces_nothing() {
+        let (fence, mut queue) = (Fence::default(), ArrivalQueue::default());
+        for (item, coalesce) in
+            [(1, Coalesce::Replace), (2, Coalesce::Apart), (3, Coalesce::KeepOlder), (4, Coalesce::Apart)]
+        {
+            assert_eq!(queue.push(pane("a"), item, &fence, coalesce), None, "{item}");
+        }
+        // It replaces the newest one that can be replaced.
+        assert_eq!(queue.push(pane("a"), 5, &fence, Coalesce::Replace), Some((3, Displaced::ByNewer)));
+        assert!(queue.pending().eq(&[1, 2, 4, 5]));
+        assert_eq!(queue.take(|item| item % 2 == 0).len(), 2);
+        assert!(queue.pending().eq(&[1, 5]));
     }
 
     proptest! {
@@ -232,7 +278,7 @@ mod tests {
                 let place = &places[place];
                 match step {
                     0..3 => {
-                        queue.push(place.clone(), number, &fence);
+                        queue.push(place.clone(), number, &fence, Coalesce::Replace);
                         newest.insert(place.clone(), number);
                     }
                     3 => {

@@ -145,6 +145,11 @@ pub enum Cause {
     },
     /// It was marked unread.
     MarkedUnread,
+    /// What it was about has ended.
+    Resolved {
+        /// How.
+        by: ResolvedBy,
+    },
     /// A click on its popup did not lead to its pane.
     CannotShow {
         /// Why.
@@ -193,6 +198,56 @@ pub enum ReadReason {
     Answered,
     /// A newer notification of the same pane.
     Newer(MessageId),
+}
+
+/// How the cause of a notification ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ResolvedBy {
+    /// The session went on without it.
+    WentOn,
+    /// The person gave the agent its next prompt.
+    Prompted,
+    /// The person interrupted the agent.
+    Interrupted,
+    /// The session ended.
+    SessionEnded,
+    /// Its time was over.
+    Expired,
+    /// A newer notification of the same sender and key.
+    Replaced,
+    /// Something that a newer version writes.
+    #[serde(other)]
+    Other,
+}
+
+impl ResolvedBy {
+    /// The word in the journal.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::WentOn => "went_on",
+            Self::Prompted => "prompted",
+            Self::Interrupted => "interrupted",
+            Self::SessionEnded => "session_ended",
+            Self::Expired => "expired",
+            Self::Replaced => "replaced",
+            Self::Other => "other",
+        }
+    }
+
+    /// Reads the word of the journal.
+    pub fn named(word: &str) -> Self {
+        let known = [
+            Self::WentOn,
+            Self::Prompted,
+            Self::Interrupted,
+            Self::SessionEnded,
+            Self::Expired,
+            Self::Replaced,
+        ];
+        known.into_iter().find(|by| by.as_str() == word).unwrap_or(Self::Other)
+    }
 }
 
 /// `desktop, else terminal; command`: the channels of a plan.
@@ -269,6 +324,7 @@ impl fmt::Display for Cause {
             Self::DeliveryFailed { channel, why } => write!(formatter, "{channel} failed: {why}"),
             Self::MarkedRead { by } => write!(formatter, "marked read: {by}"),
             Self::MarkedUnread => formatter.write_str("marked unread"),
+            Self::Resolved { by } => write!(formatter, "over: {by}"),
             Self::CannotShow { why } => write!(formatter, "cannot jump to its pane: {why}"),
             Self::OtherJournal => {
                 formatter.write_str("listed as read: found in a journal that replaced another")
@@ -308,6 +364,20 @@ impl fmt::Display for ReadReason {
             Self::Answered => formatter.write_str("the question was answered"),
             Self::Newer(newer) => write!(formatter, "superseded by {newer}"),
         }
+    }
+}
+
+impl fmt::Display for ResolvedBy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::WentOn => "the agent went on",
+            Self::Prompted => "you gave the agent its next prompt",
+            Self::Interrupted => "you interrupted the agent",
+            Self::SessionEnded => "the session ended",
+            Self::Expired => "its time was over",
+            Self::Replaced => "a newer one with the same key replaced it",
+            Self::Other => "its cause has ended",
+        })
     }
 }
 

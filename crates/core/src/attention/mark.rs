@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use crate::attention::Record;
-use crate::message::{Mark, MessageId, Place, SurfaceId, WorkspaceId};
+use crate::attention::{ReadReason, Record};
+use crate::message::{EPISODE_KEY, Mark, MessageId, Place, SurfaceId, WorkspaceId};
 
 /// What a mark is about. It is written as the key of the message that carries it.
 ///
@@ -26,6 +26,8 @@ pub enum MarkTarget {
     All,
     /// Everything that is read.
     AllRead,
+    /// What an agent's episode reported, by the key of its messages.
+    Episode(String),
 }
 
 impl MarkTarget {
@@ -34,6 +36,7 @@ impl MarkTarget {
         match key {
             "all" => return Some(Self::All),
             "all-read" => return Some(Self::AllRead),
+            key if key.starts_with(EPISODE_KEY) => return Some(Self::Episode(key.to_owned())),
             _ => {}
         }
         let Some(place) = key.strip_prefix("place:") else {
@@ -53,13 +56,20 @@ pub fn apply_mark(mark: Mark, target: &MarkTarget, records: &mut Vec<Record>) {
         MarkTarget::Message(id) => record.id == *id,
         MarkTarget::Place(place) => place.covers(&record.place),
         MarkTarget::All => true,
-        MarkTarget::AllRead => record.is_read,
+        MarkTarget::AllRead => record.is_read && record.is_resolved,
+        MarkTarget::Episode(key) => record.key.as_deref() == Some(key),
     };
     match mark {
         Mark::Clear => records.retain(|record| !meant(record)),
         Mark::Read | Mark::Unread => {
             for record in records.iter_mut().filter(|record| meant(record)) {
                 record.is_read = mark == Mark::Read;
+                record.is_resolved |= record.is_read && record.ends_when_read(&ReadReason::Person);
+            }
+        }
+        Mark::Resolve => {
+            for record in records.iter_mut().filter(|record| meant(record)) {
+                (record.is_read, record.is_resolved) = (true, true);
             }
         }
         Mark::Answer => {}
@@ -72,6 +82,7 @@ impl fmt::Display for MarkTarget {
             Self::Message(id) => formatter.write_str(id.as_str()),
             Self::All => formatter.write_str("all"),
             Self::AllRead => formatter.write_str("all-read"),
+            Self::Episode(key) => formatter.write_str(key),
             Self::Place(place) => {
                 let workspace = place.workspace.as_str();
                 write!(formatter, "place:{}:{workspace}", workspace.len())?;

@@ -4,8 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attention::Trail;
-use crate::message::{Kind, Message, MessageId, Place, QuestionId, Recipient, Tag};
+use crate::attention::{ReadReason, Trail};
+use crate::message::{
+    EPISODE_KEY, IDLE_PROMPT, Kind, Message, MessageId, PERMISSION_PROMPT, Place, QuestionId, Recipient, Tag,
+};
+
+/// How long a status is worth showing if its sender does not say.
+const STATUS_TTL_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// A recorded notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +48,14 @@ pub struct Record {
     /// The question it asks, while that is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_question: Option<QuestionId>,
+    /// When it ends by itself, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_ms: Option<i64>,
     /// Whether it was read.
     pub is_read: bool,
+    /// Whether what it is about has ended. Until then it is open.
+    #[serde(default)]
+    pub is_resolved: bool,
     /// Whether its pane is to flash.
     pub pane_flash: bool,
     /// What happened to it.
@@ -70,13 +81,52 @@ impl Record {
     pub(crate) fn from_message(message: &Message, place: Place, kind: Kind, body: String) -> Self {
         let draft = &message.draft;
         let record = Self::new(message.id.clone(), place, kind, body, message.unix_ms);
+        let ttl_ms = draft.ttl.map(|ttl| i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
+        let ttl_ms = ttl_ms.or((kind == Kind::Status).then_some(STATUS_TTL_MS));
         Self {
             sender: draft.sender.as_str().into(),
             scope: draft.scope.as_str().into(),
             category: draft.category.as_deref().map(Arc::from),
             key: draft.key.as_deref().map(Arc::from),
             open_question: draft.question_id.clone().filter(|_| kind == Kind::Question),
+            expires_ms: ttl_ms.map(|ttl| message.unix_ms.saturating_add(ttl)),
             ..record
+        }
+    }
+
+    /// Whether it reports what an agent does. Such a notification ends when the agent's session ends its cause.
+    pub fn is_of_session(&self) -> bool {
+        self.key.as_deref().is_some_and(|key| key.starts_with(EPISODE_KEY))
+    }
+
+    /// Whether an agent needs a person for it to go on: a permission, an answer, a login, an instruction.
+    pub fn is_prompt(&self) -> bool {
+        match self.kind {
+            Kind::Question => true,
+            Kind::Waiting => self.category.as_deref() != Some(IDLE_PROMPT),
+            _ => false,
+        }
+    }
+
+    /// Whether it is an open question or permission, which no newer notification supersedes.
+    pub fn stays_unread(&self) -> bool {
+        let kept = self.kind == Kind::Question || self.category.as_deref() == Some(PERMISSION_PROMPT);
+        kept && !self.is_resolved
+    }
+
+    /// Whether the person is needed for it: it is open, and of a kind that waits for them.
+    pub fn needs_person(&self) -> bool {
+        !self.is_resolved && (self.is_prompt() || matches!(self.kind, Kind::Stuck | Kind::Error))
+    }
+
+    /// Whether reading it for this reason resolves it too. What an agent waits for stays open until the agent has it.
+    pub(crate) fn ends_when_read(&self, by: &ReadReason) -> bool {
+        match by {
+            ReadReason::Answered => true,
+            _ if !self.is_prompt() => true,
+            _ if self.is_of_session() || self.open_question.is_some() => false,
+            ReadReason::Looked => false,
+            _ => true,
         }
     }
 
@@ -96,7 +146,9 @@ impl Record {
             category: None,
             key: None,
             open_question: None,
+            expires_ms: None,
             is_read: false,
+            is_resolved: false,
             pane_flash: true,
             trail: Trail::default(),
         }

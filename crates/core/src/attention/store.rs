@@ -9,8 +9,8 @@ mod shared_text;
 
 use std::collections::HashMap;
 
-use crate::attention::{Cause, ReadReason, Record};
-use crate::message::{MessageId, Place, QuestionId, SurfaceId, WorkspaceId};
+use crate::attention::{Cause, ReadReason, Record, ResolvedBy};
+use crate::message::{IDLE_PROMPT, Kind, MessageId, Place, QuestionId, SurfaceId, WorkspaceId};
 use index::Index;
 use ordered::Slot;
 use shared_text::SharedTexts;
@@ -86,7 +86,9 @@ impl NotificationStore {
 
     /// Whether a place has something unread.
     pub fn has_unread(&self, place: &Place) -> bool {
-        self.index.group(place).is_some_and(|group| !group.unread.is_empty() || !group.questions.is_empty())
+        self.index
+            .group(place)
+            .is_some_and(|group| !group.unread.is_empty() || !group.stays_unread.is_empty())
     }
 
     /// The newest notification of a workspace.
@@ -114,6 +116,28 @@ impl NotificationStore {
         self.index.unread.slots().rev().filter_map(|slot| self.at(slot))
     }
 
+    /// The open ones that need the person, in no order.
+    pub fn needs_person(&self) -> impl Iterator<Item = &Record> {
+        self.index.needs_person.iter().filter_map(|slot| self.at(*slot))
+    }
+
+    /// The open ones of a sender and key.
+    pub fn open_of<'a>(&'a self, sender: &'a str, key: &str) -> impl Iterator<Item = &'a Record> {
+        let slots = self.index.keys.get(key).into_iter().flatten();
+        slots.filter_map(|slot| self.at(*slot)).filter(move |record| *record.sender == *sender)
+    }
+
+    /// When the next one ends by itself, in milliseconds since 1970.
+    pub fn next_expiry(&self) -> Option<i64> {
+        self.index.expiring.first().map(|(expires_ms, _)| *expires_ms)
+    }
+
+    /// The ones whose time is over.
+    pub(crate) fn expired(&self, unix_ms: i64) -> Vec<MessageId> {
+        let expired = self.index.expiring.iter().take_while(|(expires_ms, _)| *expires_ms <= unix_ms);
+        self.ids(expired.map(|(_, slot)| *slot))
+    }
+
     /// Those of a place, newest first.
     pub fn newest_of(&self, place: &Place) -> impl Iterator<Item = &Record> {
         let slots = self.index.group(place).into_iter().flat_map(|group| group.all.slots().rev());
@@ -137,7 +161,7 @@ impl NotificationStore {
     }
 
     /// Adds a notification. On a surface it supersedes the unread one before it, so that the unread count does not depend on
-    /// how many signals reported one event; an open question stays unread until it is answered.
+    /// how many signals reported one event; an open question or permission stays unread.
     pub fn add(&mut self, record: Record, unix_ms: i64) -> Added {
         if self.by_id.contains_key(&record.id) {
             return Added { is_new: false, superseded: Vec::new() };
@@ -169,35 +193,57 @@ impl NotificationStore {
         true
     }
 
-    /// Marks everything at a place as read. Returns the ids that were unread.
+    /// Marks everything at a place as read. Returns the ids that changed.
     pub fn mark_read(&mut self, place: &Place, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
         let Some(group) = self.index.group(place) else { return Vec::new() };
-        let ids = self.ids(group.unread.slots().chain(group.questions.slots()));
+        let open = self.index.needs_person.iter().copied();
+        let open = open.filter(|slot| self.at(*slot).is_some_and(|record| place.covers(&record.place)));
+        let ids = self.ids(group.unread.slots().chain(group.stays_unread.slots()).chain(open));
         self.mark_these_read(ids, unix_ms, by)
     }
 
-    /// Marks everything as read. Returns the ids that were unread.
+    /// Marks everything as read. Returns the ids that changed.
     pub fn mark_all_read(&mut self, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
-        let ids = self.ids(self.index.unread.slots());
+        let ids = self.ids(self.index.unread.slots().chain(self.index.needs_person.iter().copied()));
         self.mark_these_read(ids, unix_ms, by)
     }
 
-    /// Marks one as read or unread. Returns whether that changed it.
+    /// Marks one as read or unread. Reading resolves it too, unless an agent waits for the person. Returns whether that
+    /// changed it.
     pub fn mark(&mut self, id: &MessageId, is_read: bool, unix_ms: i64, by: &ReadReason) -> bool {
         let number = self.next_number();
         let Some(&slot) = self.by_id.get(id) else { return false };
-        let entry = self.slots[slot as usize].as_mut().filter(|entry| entry.record.is_read != is_read);
-        let Some(entry) = entry else { return false };
-        self.index.remove_state(&entry.record, entry.change);
+        let Some(entry) = self.slots[slot as usize].as_mut() else { return false };
+        let is_resolved = entry.record.is_resolved || (is_read && entry.record.ends_when_read(by));
+        if (entry.record.is_read, entry.record.is_resolved) == (is_read, is_resolved) {
+            return false;
+        }
+        self.index.remove_state(&entry.record, slot, entry.change);
         entry.change = number;
-        entry.record.is_read = is_read;
+        (entry.record.is_read, entry.record.is_resolved) = (is_read, is_resolved);
         let cause = if is_read { Cause::MarkedRead { by: by.clone() } } else { Cause::MarkedUnread };
         entry.record.trail.add(unix_ms, cause);
         self.index.add_state(&entry.record, slot, number);
         true
     }
 
-    /// A question was answered: its notification is read. Returns its id if it was unread.
+    /// What one is about has ended: it is resolved, and read. Returns whether that changed it.
+    pub fn resolve(&mut self, id: &MessageId, unix_ms: i64, by: ResolvedBy) -> bool {
+        let number = self.next_number();
+        let Some(&slot) = self.by_id.get(id) else { return false };
+        let Some(entry) = self.slots[slot as usize].as_mut() else { return false };
+        if entry.record.is_resolved {
+            return false;
+        }
+        self.index.remove_state(&entry.record, slot, entry.change);
+        entry.change = number;
+        (entry.record.is_read, entry.record.is_resolved) = (true, true);
+        entry.record.trail.add(unix_ms, Cause::Resolved { by });
+        self.index.add_state(&entry.record, slot, number);
+        true
+    }
+
+    /// A question was answered: its notification is read and resolved. Returns its id if that changed it.
     pub fn close_question(
         &mut self,
         question: &QuestionId,
@@ -205,12 +251,11 @@ impl NotificationStore {
         by: &ReadReason,
     ) -> Option<MessageId> {
         let id = self.by_question.remove(question)?;
-        let was_unread = self.mark(&id, true, unix_ms, by);
-        // Only now: an unread question has an index of its own.
+        let has_changed = self.mark(&id, true, unix_ms, by);
         if let Some(entry) = self.entry_mut(&id) {
             entry.record.open_question = None;
         }
-        was_unread.then_some(id)
+        has_changed.then_some(id)
     }
 
     /// Removes one.
@@ -218,7 +263,7 @@ impl NotificationStore {
         let slot = self.by_id.remove(id)?;
         let Entry { record, arrival, change } = self.slots.get_mut(slot as usize)?.take()?;
         self.empty_slots.push(slot);
-        self.index.remove_state(&record, change);
+        self.index.remove_state(&record, slot, change);
         self.index.remove(&record, arrival);
         if let Some(question) = &record.open_question {
             self.by_question.remove(question);
@@ -234,8 +279,8 @@ impl NotificationStore {
         ids.iter().filter_map(|id| self.remove(id)).collect()
     }
 
-    /// Removes the ones that were read first until at most `most` are left, or only unread ones. Returns how many were
-    /// removed.
+    /// Removes the ones that were read first until at most `most` are left, or only unread and open ones. Returns how many
+    /// were removed.
     pub fn trim(&mut self, most: usize) -> usize {
         let too_many = self.len().saturating_sub(most);
         let ids = self.ids(self.index.read.slots().take(too_many));
@@ -282,7 +327,12 @@ impl NotificationStore {
         // What has no surface supersedes nothing.
         let surface = Some(&newer.place).filter(|place| place.surface.is_some());
         let Some(group) = surface.and_then(|place| self.index.group(place)) else { return Vec::new() };
-        let ids = self.ids(group.unread.slots());
+        // That an agent has been waiting since its turn ended says less than how the turn ended.
+        let is_idle = newer.category.as_deref() == Some(IDLE_PROMPT);
+        let says_more =
+            |older: &Record| is_idle && older.kind == Kind::Complete && older.sender == newer.sender;
+        let slots = group.unread.slots();
+        let ids = self.ids(slots.filter(|slot| self.at(*slot).is_some_and(|older| !says_more(older))));
         self.mark_these_read(ids, unix_ms, &ReadReason::Newer(newer.id.clone()))
     }
 }

@@ -47,7 +47,15 @@ impl Engine {
         if let Some(workspace) = self.surfaces.workspace_of(&surface) {
             let place = Place::surface(workspace.clone(), surface.clone());
             let (title, body) = (title.clone(), body.clone());
-            let report = EventReport { id: None, title, body, is_bell, kind: None, has_question: false };
+            let report = EventReport {
+                id: None,
+                title,
+                body,
+                is_bell,
+                kind: None,
+                has_question: false,
+                episode: None,
+            };
             if let DuplicateVerdict::Duplicate { .. } = self.window.observe(received_at, &place, report) {
                 return;
             }
@@ -55,12 +63,7 @@ impl Engine {
         if agent.is_some() {
             // The agent's state machine decides: a client sends its notification seconds after the event it is about.
             let text = (!is_bell).then(|| title.map_or(body.clone(), |title| format!("{title}: {body}")));
-            let signal = Signal {
-                authority: Authority::Notification,
-                content: SignalContent::Notified,
-                text,
-                pending: false,
-            };
+            let signal = Signal { text, ..Signal::new(Authority::Notification, SignalContent::Notified) };
             orders.push(Order::ApplySignal { surface, agent, signal });
         } else {
             let category = is_bell.then(|| BELL_CATEGORY.to_owned());

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use super::terminal_signals::BELL_CATEGORY;
 use super::{Candidate, Engine, MAX_HOOK_CHAINS};
-use crate::arrival::{Displaced, DuplicateVerdict, EventReport};
-use crate::attention::{Cause, MarkTarget, PlaceReason};
+use crate::arrival::{Coalesce, Displaced, DuplicateVerdict, EventReport};
+use crate::attention::{Cause, MarkTarget, PlaceReason, ResolvedBy};
 use crate::engine::{Event, IncomingMessage, Order};
-use crate::message::{Mark, Place, Recipient, Tag};
+use crate::message::{
+    Draft, EPISODE_KEY, IDLE_PROMPT, Kind, Mark, MessageId, PERMISSION_PROMPT, Place, Recipient, Tag,
+};
 use crate::time::Now;
 
 impl Engine {
@@ -35,6 +37,7 @@ impl Engine {
             is_bell: draft.category.as_deref() == Some(BELL_CATEGORY),
             kind: Some(kind),
             has_question: draft.question_id.is_some(),
+            episode: draft.key.clone().filter(|key| key.starts_with(EPISODE_KEY)),
         };
         let replaces = match self.window.observe(now.mono, &place, report) {
             DuplicateVerdict::New | DuplicateVerdict::Replaces { older: None } => None,
@@ -46,8 +49,11 @@ impl Engine {
                 Some(older)
             }
         };
+        let replaces = self.replace_key(now, draft, orders).or(replaces);
         let hooks = Arc::clone(&self.preferences.hooks);
-        let displaced = self.queue.push(place, Candidate { incoming, replaces, steps, hooks }, &self.fence);
+        let coalesce = coalesce(kind, draft.category.as_deref());
+        let candidate = Candidate { incoming, replaces, steps, hooks };
+        let displaced = self.queue.push(place, candidate, &self.fence, coalesce);
         if let Some((older, why)) = displaced {
             let cause = match why {
                 Displaced::ByNewer => Cause::ReplacedByNewer { newer: id },
@@ -55,6 +61,15 @@ impl Engine {
             };
             orders.push(Order::AddTrailStep { id: older.incoming.message.id, cause });
         }
+    }
+
+    /// A newer message of a sender and key replaces the older ones. Gives the one whose popup it takes over.
+    fn replace_key(&mut self, now: Now, draft: &Draft, orders: &mut Vec<Order>) -> Option<MessageId> {
+        let key = draft.key.as_deref()?;
+        let older = self.attention.store().open_of(draft.sender.as_str(), key);
+        let shown = older.filter(|record| !record.is_read).last().map(|record| record.id.clone());
+        self.resolve_key(now, draft.sender.as_str(), key, ResolvedBy::Replaced, orders);
+        shown
     }
 
     /// Applies a mark. The key of its message names the target.
@@ -76,6 +91,13 @@ impl Engine {
                 Some(question) => Event::Answered(question.clone()),
                 None => return,
             },
+            (Mark::Resolve, Some(MarkTarget::Episode(key))) => {
+                let (sender, by) = (draft.sender.as_str().to_owned(), ResolvedBy::named(&draft.body));
+                return self.resolve_key(now, &sender, &key, by, orders);
+            }
+            (Mark::Resolve, Some(MarkTarget::Message(id))) => {
+                return self.resolve_messages(now, vec![id], ResolvedBy::named(&draft.body), orders);
+            }
             // A mark of a newer version, which this version cannot apply.
             _ => return,
         };
@@ -86,8 +108,9 @@ impl Engine {
     pub(super) fn drain(&mut self, now: Now, orders: &mut Vec<Order>) {
         let mut busy: HashSet<Place> =
             self.hook_chains.values().map(|running| running.arrival.place.clone()).collect();
+        let pointless = self.pointless_hooks.len();
         let drained = self.queue.drain(|arrival| {
-            let ready = busy.len() < MAX_HOOK_CHAINS && !busy.contains(&arrival.place);
+            let ready = busy.len() + pointless < MAX_HOOK_CHAINS && !busy.contains(&arrival.place);
             if ready && !arrival.item.hooks.is_empty() {
                 busy.insert(arrival.place.clone());
             }
@@ -97,5 +120,15 @@ impl Engine {
         for arrival in drained.arrivals {
             self.start_hooks(now, arrival, orders);
         }
+    }
+}
+
+/// What a message does to one of its surface that is not decided yet. What waits for the person is shown in any case, and that
+/// an agent has been waiting hides nothing that it said.
+fn coalesce(kind: Kind, category: Option<&str>) -> Coalesce {
+    match (kind, category) {
+        (Kind::Question, _) | (_, Some(PERMISSION_PROMPT)) => Coalesce::Apart,
+        (_, Some(IDLE_PROMPT)) => Coalesce::KeepOlder,
+        _ => Coalesce::Replace,
     }
 }

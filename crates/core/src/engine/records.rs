@@ -2,7 +2,7 @@
 
 use super::{Candidate, Engine, MAX_IN_FLIGHT, kind_of};
 use crate::arrival::Arrival;
-use crate::attention::{Cause, Record};
+use crate::attention::{Cause, ReadReason, Record};
 use crate::engine::{Delivery, Order};
 use crate::message::MessageId;
 use crate::policy::{DeliveryChannel, HookInput, plan_delivery};
@@ -44,6 +44,7 @@ impl Engine {
         record.title = some(&text.title);
         record.subtitle = some(&text.subtitle);
         record.is_read = !plan.unread;
+        record.is_resolved = record.is_read && record.ends_when_read(&ReadReason::Looked);
         record.pane_flash = plan.flash;
         let enabled = |channel: &DeliveryChannel| !self.preferences.disabled_channels.contains(channel);
         for group in &mut plan.fallback_groups {

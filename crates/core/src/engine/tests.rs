@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::agent::Signal;
+use crate::arrival::Coalesce;
 use crate::engine::{Caller, TerminalSignal};
 use crate::message::{Draft, Message, Scope, Sender, SurfaceId};
 use crate::policy::{HookAnswer, HookIdentity, OnFailure};
@@ -130,7 +131,7 @@ fn a_notification_in_view_is_read_with_a_brief_ring_and_no_popup() {
     let orders = words(&engine.handle(at(0), message(1, "a", "done")));
     assert_eq!(orders, ["withdraw 1", "ring a true", "Command 1"]);
     assert!(engine.attention().store().get(&id(1)).unwrap().is_read);
-    let deadline = engine.next_deadline(Duration::ZERO).unwrap();
+    let deadline = engine.next_deadline(at(0)).unwrap();
     assert_eq!(deadline, Duration::from_secs(2));
     assert_eq!(words(&engine.handle(at(2000), Event::Tick)), ["ring a false"]);
 }
@@ -262,12 +263,13 @@ fn a_burst_is_drained_sixteen_at_a_time() {
             Place::workspace(WorkspaceId::new("w")),
             Candidate { incoming: one, replaces: None, steps: Vec::new(), hooks: Arc::default() },
             &engine.fence.clone(),
+            Coalesce::Replace,
         );
     }
     for left in [24, 8, 0] {
         engine.handle(at(0), Event::Tick);
         assert_eq!(engine.queue.len(), left);
-        let again = engine.next_deadline(Duration::ZERO) == Some(Duration::ZERO);
+        let again = engine.next_deadline(at(0)) == Some(Duration::ZERO);
         assert_eq!(again, left > 0, "asks to be called at once");
     }
 }
@@ -308,7 +310,7 @@ fn where_hooks_report_a_terminal_signal_is_delayed() {
     let mut engine = engine(&[]);
     engine.handle(at(0), agent_on("a", true));
     assert_eq!(words(&engine.handle(at(100), terminal_signal("a", notified("done")))), [] as [&str; 0]);
-    assert_eq!(engine.next_deadline(at(100).mono), Some(at(600).mono));
+    assert_eq!(engine.next_deadline(at(100)), Some(at(600).mono));
     // The hook says the same, in the journal.
     engine.handle(at(200), message(1, "a", "done"));
     assert_eq!(words(&engine.handle(at(600), Event::Tick)), [] as [&str; 0], "one event, one notification");
@@ -322,12 +324,7 @@ fn without_hooks_an_agents_title_counts_at_once() {
     let mut engine = engine(&[]);
     let title = || {
         let content = crate::agent::SignalContent::TurnEnded;
-        TerminalSignal::Agent(Signal {
-            authority: crate::agent::Authority::Title,
-            content,
-            text: None,
-            pending: false,
-        })
+        TerminalSignal::Agent(Signal::new(crate::agent::Authority::Title, content))
     };
     assert_eq!(
         words(&engine.handle(at(0), terminal_signal("b", title()))),

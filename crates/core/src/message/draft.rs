@@ -11,6 +11,9 @@ use crate::message::{
 /// The longest body, in bytes. A longer text belongs in a file that the message names.
 pub const MAX_BODY: usize = 64 * 1024;
 
+/// How the key of a message begins that reports an episode of an agent. No other message may have such a key.
+pub const EPISODE_KEY: &str = "episode:";
+
 /// Where a message came from, as far as its sender knew.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

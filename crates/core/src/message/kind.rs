@@ -64,6 +64,11 @@ impl FromStr for Kind {
     }
 }
 
+/// The category of a notification that asks for a permission.
+pub const PERMISSION_PROMPT: &str = "permission_prompt";
+/// The category of a notification that says that an agent has been waiting for its user.
+pub const IDLE_PROMPT: &str = "idle_prompt";
+
 /// A change to earlier messages. A mark is a message that consumers apply and never show, so reading, clearing and
 /// answering work while no consumer runs, and reach other machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,13 +81,16 @@ pub enum Mark {
     Clear,
     /// A question was closed.
     Answer,
+    /// What a notification was about has ended.
+    Resolve,
 }
 
-const MARKS: [(&str, Mark); 4] = [
+const MARKS: [(&str, Mark); 5] = [
     ("mark-read", Mark::Read),
     ("mark-unread", Mark::Unread),
     ("mark-clear", Mark::Clear),
     ("mark-answer", Mark::Answer),
+    ("mark-resolve", Mark::Resolve),
 ];
 
 /// What a message is in the journal: a notification of some kind, or a mark.

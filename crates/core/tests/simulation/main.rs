@@ -6,6 +6,7 @@
 
 #![expect(clippy::expect_used, reason = "a simulation that cannot go on has failed")]
 
+mod sessions;
 mod settings;
 
 use std::collections::{HashMap, HashSet};
@@ -32,6 +33,10 @@ const SEEDS: u64 = 300;
 
 #[test]
 fn the_invariants_hold_whatever_happens() {
+    play_seeds(play);
+}
+
+fn play_seeds(play: fn(u64)) {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     if let Some(seed) = number("RINGER_SEED") {
         return play(seed);

@@ -23,13 +23,16 @@ pub struct Popup {
 }
 
 impl Popup {
-    /// The popup of a note. Its key is the surface; what has none stands for itself.
+    /// The popup of a note. Its key is the surface; what has none stands for itself, and so does what an agent waits for: two
+    /// of these may be open on one surface.
     pub fn of(note: &Note) -> Self {
         let title = note.heading().to_owned();
         let subtitle = if note.subtitle == title { String::new() } else { note.subtitle.clone() };
+        let surface = note.surface.as_ref().filter(|_| !matches!(note.kind, Kind::Question | Kind::Waiting));
+        let key = surface.map_or(note.id.as_str(), |surface| surface.as_str());
         Self {
             id: note.id.clone(),
-            key: note.surface.as_ref().map_or(note.id.as_str(), |surface| surface.as_str()).to_owned(),
+            key: key.to_owned(),
             title,
             subtitle,
             body: note.body.clone(),
@@ -51,9 +54,10 @@ mod tests {
 
     #[test]
     fn the_key_is_the_surface() {
-        let note = example();
+        let note = Note { kind: Kind::Complete, ..example() };
         assert_eq!(Popup::of(&note).key, "s1");
         assert_eq!(Popup::of(&Note { surface: None, ..note.clone() }).key, note.id.as_str());
+        assert_eq!(Popup::of(&Note { kind: Kind::Question, ..note.clone() }).key, note.id.as_str());
         let untitled = Popup::of(&Note { title: String::new(), ..note });
         assert_eq!((untitled.title.as_str(), untitled.subtitle.as_str()), ("ringer", ""));
     }

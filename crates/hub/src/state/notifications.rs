@@ -98,7 +98,7 @@ impl Notifications {
         self.undecided() < MAX_UNDECIDED && self.writes.len() < MAX_UNWRITTEN
     }
 
-    pub(super) fn next_deadline(&self, now: Duration) -> Option<Duration> {
+    pub(super) fn next_deadline(&self, now: Now) -> Option<Duration> {
         self.engine.next_deadline(now)
     }
 

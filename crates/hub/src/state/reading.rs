@@ -186,7 +186,7 @@ impl HubState {
 
     fn list_as_read(&mut self, now: Now, message: &Message) {
         let Some(record) = Record::of(message) else { return };
-        let mut record = Record { is_read: true, open_question: None, ..record };
+        let mut record = Record { is_read: true, is_resolved: true, open_question: None, ..record };
         record.trail.add(now.wall_ms, Cause::OtherJournal);
         let orders = self.notifications.restore(now, vec![record.clone()], &[]);
         self.execute_orders(now, orders);

@@ -80,7 +80,10 @@ impl HubState {
                 Some(record) => Some(record),
                 None => self.journal.message(&id)?.as_ref().and_then(Record::of),
             };
-            rescued.extend(record.map(|record| Record { is_read, ..record }));
+            rescued.extend(record.map(|record| {
+                let is_resolved = is_read || record.is_resolved;
+                Record { is_read, is_resolved, ..record }
+            }));
         }
         let ids = self.ids(now);
         self.notifications.store().quarantine_notifications(&numbers, &ids)?;

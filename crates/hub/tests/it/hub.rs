@@ -209,7 +209,7 @@ impl Drop for TestHub {
 
 /// A message with this text.
 pub(crate) fn draft(body: &str) -> Draft {
-    Draft::new(Scope::global(), Sender::system(), Kind::Question, body).expect("a text")
+    Draft::new(Scope::global(), Sender::system(), Kind::Complete, body).expect("a text")
 }
 
 /// Events as they come.

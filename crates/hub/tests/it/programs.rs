@@ -26,7 +26,7 @@ fn the_command_gets_the_text_by_its_environment_and_input_only() {
     let input: Value = serde_json::from_slice(&fs::read(input).expect("its input")).expect("JSON");
     assert_eq!(
         (&input["body"], &input["kind"]),
-        (&"$(reboot)\n--help".into(), &"question".into()),
+        (&"$(reboot)\n--help".into(), &"complete".into()),
         "{input}"
     );
 }
@@ -49,7 +49,7 @@ fn a_command_that_fails_is_told_and_the_next_one_runs() {
 fn a_webhook_is_called_and_called_again() {
     let (address, sent) = serve(["503 Busy", "200 OK", "200 OK"].map(WebResponse::Status).to_vec());
     let webhook = format!(
-        "[[webhook]]\nid = \"phone\"\nkind = \"json\"\nurl = \"{address}/x\"\nkinds = [\"question\"]\n"
+        "[[webhook]]\nid = \"phone\"\nkind = \"json\"\nurl = \"{address}/x\"\nkinds = [\"complete\"]\n"
     );
     let hub = TestHub::start(&format!("[notify]\npopup = \"off\"\n{webhook}"));
     let id = hub.send("hello");

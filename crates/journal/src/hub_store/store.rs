@@ -48,6 +48,13 @@ impl Schema for HubSchema {
             "DROP TABLE taken_1",
             REPAIR,
         ],
+        // A notification is open until it is resolved. What was read before is.
+        &[
+            "ALTER TABLE notification ADD COLUMN is_open INTEGER NOT NULL DEFAULT 0",
+            "UPDATE notification SET is_open = 1 WHERE is_read = 0",
+            "UPDATE notification SET record = json_set(record, '$.is_resolved', json('true'))
+             WHERE is_read <> 0 AND json_valid(record)",
+        ],
     ];
     const RESCUED_TABLES: &'static [&'static str] =
         &["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "taken", "repair"];
@@ -57,7 +64,8 @@ const NOTIFICATION: &str = "CREATE TABLE notification (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     is_read INTEGER NOT NULL,
-    record TEXT NOT NULL
+    record TEXT NOT NULL,
+    is_open INTEGER NOT NULL DEFAULT 0
 ) STRICT";
 
 const TRAIL: &str = "CREATE TABLE trail (
@@ -161,8 +169,8 @@ impl HubStore {
         self.rows("SELECT id FROM undecided ORDER BY id", message_id)
     }
 
-    /// The notifications, in the order they came: all that are unread, and at most `most_read` of the others. Without their
-    /// trails: those stay here.
+    /// The notifications, in the order they came: all that are unread or open, and at most `most_read` of the others. Without
+    /// their trails: those stay here.
     pub fn notifications(&mut self, most_read: usize) -> Result<StoredNotifications, Error> {
         let most = i64::try_from(most_read).unwrap_or(i64::MAX);
         self.read(|connection| {
@@ -170,7 +178,10 @@ impl HubStore {
                 "SELECT number, id, is_read, record FROM (
                      SELECT * FROM notification WHERE is_read = 0
                      UNION ALL
-                     SELECT * FROM (SELECT * FROM notification WHERE is_read <> 0 ORDER BY number DESC LIMIT ?1)
+                     SELECT * FROM notification WHERE is_read <> 0 AND is_open <> 0
+                     UNION ALL
+                     SELECT * FROM (
+                         SELECT * FROM notification WHERE is_read <> 0 AND is_open = 0 ORDER BY number DESC LIMIT ?1)
                  ) ORDER BY number",
             )?;
             let mut rows = statement.query([most])?;
@@ -278,14 +289,14 @@ impl HubStore {
         self.write(|transaction| quarantine_rows(transaction, ("notification", "number"), numbers, *stamp))
     }
 
-    /// Forgets what is read and what became of messages, where they are older than the oldest that the journal has. What
-    /// is unread stays on the list.
+    /// Forgets what is read and resolved, and what became of messages, where they are older than the oldest that the journal
+    /// has. What is unread or open stays on the list.
     pub fn prune(&mut self, oldest: &MessageId) -> Result<(), Error> {
         // Ids begin with the time, in 13 characters; what follows is chance.
         let before = oldest.as_str().get(..13).unwrap_or_default();
         self.write(|transaction| {
             for query in [
-                "DELETE FROM notification WHERE is_read = 1 AND id < ?1",
+                "DELETE FROM notification WHERE is_read = 1 AND is_open = 0 AND id < ?1",
                 "DELETE FROM trail WHERE id < ?1 AND id NOT IN (SELECT id FROM notification)",
             ] {
                 transaction.prepare(query)?.execute([before])?;

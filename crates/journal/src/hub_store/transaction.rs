@@ -165,10 +165,11 @@ fn upsert_notification(transaction: &Transaction<'_>, record: &Record) -> rusqli
     let json = serde_json::to_string(&bare).unwrap_or_default();
     transaction
         .prepare_cached(
-            "INSERT INTO notification (id, is_read, record) VALUES (?1, ?2, ?3)
-             ON CONFLICT (id) DO UPDATE SET is_read = excluded.is_read, record = excluded.record",
+            "INSERT INTO notification (id, is_read, is_open, record) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (id) DO UPDATE SET
+                 is_read = excluded.is_read, is_open = excluded.is_open, record = excluded.record",
         )?
-        .execute(params![record.id.as_str(), record.is_read, json])?;
+        .execute(params![record.id.as_str(), record.is_read, !record.is_resolved, json])?;
     add_steps(transaction, &record.id, record.trail.steps())
 }
 

@@ -1,7 +1,7 @@
 //! Questions that an agent asks in its own terminal: they are questions like others while they are open there, and closed
 //! when the agent goes on.
 
-use ringer_core::message::{Agent, Mark, QuestionId, Tag};
+use ringer_core::message::{Agent, EPISODE_KEY, Mark, QuestionId, Tag};
 use ringer_core::{Draft, Scope, Sender};
 use rusqlite::{Transaction, params};
 
@@ -24,20 +24,27 @@ pub(crate) fn open(
     Ok(id)
 }
 
-/// Closes what an agent asked in its terminal: it was answered there, or the agent no longer waits. What it asked with
-/// `ringer ask` stays open. Gives the doorbells to wake.
+/// Closes what an agent asked in its terminal, with that key or at all: it was answered there, or the agent no longer waits.
+/// What it asked with `ringer ask` stays open. Gives the doorbells to wake.
 pub(crate) fn close(
     transaction: &Transaction<'_>,
     agent: &Agent,
     scope: &Scope,
+    key: Option<&str>,
     stamp: &mut IdSource,
 ) -> rusqlite::Result<Vec<String>> {
+    // Earlier versions wrote the key as AGENT-NUMBER.
     let open: Vec<String> = transaction
         .prepare(
-            "SELECT id FROM question WHERE answered IS NULL AND asker = ?1 AND id IN (
-                 SELECT question_id FROM message WHERE sender = ?1 AND kind = 'question' AND key LIKE ?1 || '-%')",
+            "SELECT DISTINCT question.id FROM question JOIN message ON message.question_id = question.id
+             WHERE question.answered IS NULL AND question.asker = ?1 AND message.sender = ?1 AND message.kind = 'question'
+                 AND (message.key = ?2 OR ?2 IS NULL AND (
+                     substr(message.key, 1, length(?3)) = ?3 OR substr(message.key, 1, length(?4)) = ?4))",
         )?
-        .query_map([agent.as_str()], |row| text(row, 0))?
+        .query_map(
+            params![agent.as_str(), key, format!("{EPISODE_KEY}{}:", agent.as_str()), format!("{}-", agent.as_str())],
+            |row| text(row, 0),
+        )?
         .collect::<rusqlite::Result<_>>()?;
     let mut bells = Vec::new();
     for id in open {

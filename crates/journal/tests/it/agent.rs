@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringer_core::agent::{AgentState, AgentTimeouts, Authority, BlockedOn, Signal, SignalContent};
-use ringer_core::message::{Agent, Tag};
+use ringer_core::message::{Agent, Mark, Tag};
 use ringer_core::{Draft, Kind, Message, Recipient};
 use ringer_journal::{AgentChange, AgentInfo, AgentUpdate, HubLock, InboxUpdate, Journal};
 use rusqlite::Connection;
@@ -58,8 +58,7 @@ impl<'a> JournalAt<'a> {
     }
 
     fn alive(&mut self, of: &AgentInfo, claim: Option<&InboxUpdate<'_>>) -> AgentChange {
-        let alive =
-            Signal { authority: Authority::Hook, content: SignalContent::Alive, text: None, pending: false };
+        let alive = Signal::new(Authority::Hook, SignalContent::Alive);
         self.hear(of, &[alive], claim, true)
     }
 
@@ -71,7 +70,9 @@ impl<'a> JournalAt<'a> {
 }
 
 fn messages(journal: &mut Journal) -> Vec<Message> {
-    journal.messages_after(0, usize::MAX).expect("readable")
+    let mut messages = journal.messages_after(0, usize::MAX).expect("readable");
+    messages.retain(|message| message.draft.tag != Tag::Mark(Mark::Resolve));
+    messages
 }
 
 /// State, since when, and when last seen.
@@ -355,7 +356,7 @@ fn a_notice_says_who_where_and_why() {
     JournalAt::at(&mut journal, 4).hook(&named, AgentState::Error);
     let told = messages(&mut journal);
     let keys: Vec<&str> = told.iter().filter_map(|message| message.draft.key.as_deref()).collect();
-    assert!(keys.iter().all(|key| key.starts_with("a-")) && keys.first() != keys.last(), "{keys:?}");
+    assert!(keys.iter().all(|key| key.starts_with("episode:a:")) && keys.first() != keys.last(), "{keys:?}");
     let last = told.last().expect("it failed");
     assert_eq!(last.draft.title.as_deref(), Some("painter in ringer"));
     let elsewhere = AgentInfo { cwd: Some("/src/other".to_owned()), ..agent_info("b") };

@@ -164,4 +164,5 @@ pub(crate) const MEMORY_TO_SCHEMA_1: &str = "DROP TABLE repair;
     ALTER TABLE taken DROP COLUMN id;
     ALTER TABLE taken DROP COLUMN newest;
     ALTER TABLE taken DROP COLUMN until;
+    ALTER TABLE notification DROP COLUMN is_open;
     PRAGMA user_version = 1;";

@@ -21,7 +21,7 @@ fn id(number: u64) -> MessageId {
 fn record(id: &MessageId, is_read: bool, steps: std::ops::Range<i64>) -> Record {
     let place = Place::workspace(WorkspaceId::new("w"));
     let mut record = Record::new(id.clone(), place, Kind::Status, "x", 7);
-    record.is_read = is_read;
+    (record.is_read, record.is_resolved) = (is_read, is_read);
     steps.for_each(|number| record.trail.add(number, format!("step {number}")));
     record
 }

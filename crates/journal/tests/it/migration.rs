@@ -4,6 +4,9 @@ use std::fs;
 use std::sync::Barrier;
 use std::thread;
 
+use ringer_core::attention::Record;
+use ringer_core::message::{Place, WorkspaceId};
+use ringer_core::{Kind, MessageId};
 use ringer_journal::{Cursor, Error, HubChanges, Journal, ReadPosition};
 
 use crate::home::{MEMORY_TO_SCHEMA_1, TO_SCHEMA_3, TestHome, append, bodies, heard, lead, place, read_to};
@@ -36,6 +39,29 @@ fn cursors_of_schema_3_are_where_they_were() {
     assert_eq!(journal.generation().unwrap().len(), 16);
     assert_eq!((journal.cursor(&lead()).unwrap(), heard(&mut journal, lead(), 9)), (2, vec!["2".to_owned()]));
     assert_eq!(journal.hub_position(None).unwrap().catch_up, None, "that was no place in this journal");
+}
+
+#[test]
+fn what_was_read_in_a_memory_of_schema_2_is_over_and_what_was_not_is_open() {
+    let test = TestHome::new();
+    let id = |number| MessageId::new(number, [0; 10]);
+    let record = |number, is_read| {
+        let place = Place::workspace(WorkspaceId::new("w"));
+        Record { is_read, ..Record::new(id(number), place, Kind::Question, "why?", 0) }
+    };
+    let records = vec![record(1, true), record(2, false)];
+    test.memory().commit(&HubChanges { records, ..HubChanges::default() }).unwrap();
+    test.memory_connection()
+        .execute_batch(
+            "UPDATE notification SET record = json_remove(record, '$.is_resolved');
+             ALTER TABLE notification DROP COLUMN is_open;
+             PRAGMA user_version = 2;",
+        )
+        .unwrap();
+    let stored = test.memory().notifications(10).unwrap().records;
+    let states: Vec<_> = stored.iter().map(|record| (record.is_read, record.is_resolved)).collect();
+    assert_eq!(states, [(true, true), (false, false)]);
+    assert!(test.memory().notifications(0).unwrap().records.iter().all(|record| !record.is_read));
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn hook(state: AgentState) -> Signal {
 }
 
 fn title(content: SignalContent) -> Signal {
-    Signal { authority: Authority::Title, content, text: None, pending: false }
+    Signal::new(Authority::Title, content)
 }
 
 /// Applies signals. Returns the kinds of the notices, with `+` before an upgrade, and the final state.
@@ -21,7 +21,7 @@ fn play(signals: &[(u64, Signal)]) -> (Vec<String>, AgentState) {
     let mut agent = AgentMachine::new(at(0), AgentTimeouts::default());
     let mut told = Vec::new();
     for (seconds, signal) in signals {
-        for notice in agent.apply(at(*seconds), signal) {
+        for notice in agent.apply(at(*seconds), signal).notices {
             told.push(format!("{}{}", if notice.upgrade { "+" } else { "" }, notice.kind));
         }
     }
@@ -101,7 +101,7 @@ fn a_less_reliable_signal_counts_after_the_hold() {
     agent.apply(at(1), &hook(Working));
     agent.apply(at(2), &title(SignalContent::TurnEnded));
     assert_eq!(agent.next_deadline(), Some(at(6)));
-    assert_eq!(agent.tick(at(6))[0].kind, Kind::Complete, "the person pressed Escape: no hook came");
+    assert_eq!(agent.tick(at(6)).notices[0].kind, Kind::Complete, "the person pressed Escape: no hook came");
     // A hook in the meantime makes the doubt pointless.
     let signals =
         [(1, hook(Working)), (2, title(SignalContent::TurnEnded)), (3, hook(Working)), (30, hook(Working))];
@@ -133,10 +133,10 @@ fn ten_minutes_without_a_signal_is_stuck_and_a_signal_ends_it() {
     agent.apply(at(0), &hook(Working));
     agent.apply(at(300), &title(SignalContent::Alive));
     assert_eq!(agent.next_deadline(), Some(at(900)));
-    assert_eq!(agent.tick(at(899)), []);
-    assert_eq!(agent.tick(at(900))[0].kind, Kind::Stuck);
+    assert_eq!(agent.tick(at(899)).notices, []);
+    assert_eq!(agent.tick(at(900)).notices[0].kind, Kind::Stuck);
     assert_eq!(agent.state(), Stuck);
-    assert_eq!(agent.apply(at(901), &title(SignalContent::Alive)), []);
+    assert_eq!(agent.apply(at(901), &title(SignalContent::Alive)).notices, []);
     assert_eq!(agent.state(), Working);
 }
 
@@ -146,13 +146,13 @@ fn a_minute_after_the_turn_one_idle_notice_and_a_new_turn_cancels_it() {
     agent.apply(at(0), &hook(Working));
     agent.apply(at(10), &hook(Done));
     assert_eq!(agent.next_deadline(), Some(at(70)));
-    let idle = agent.tick(at(70));
+    let idle = agent.tick(at(70)).notices;
     assert_eq!((idle[0].kind, idle[0].category), (Kind::Waiting, Some("idle_prompt")));
-    assert_eq!((agent.tick(at(500)), agent.next_deadline()), (vec![], None));
+    assert_eq!((agent.tick(at(500)).notices, agent.next_deadline()), (vec![], None));
     agent.apply(at(600), &hook(Working));
     agent.apply(at(610), &hook(Done));
     agent.apply(at(650), &hook(Working));
-    assert_eq!(agent.tick(at(680)), []);
+    assert_eq!(agent.tick(at(680)).notices, []);
 }
 
 #[test]
@@ -160,15 +160,109 @@ fn a_stop_with_work_still_running_is_not_complete() {
     let pending = Signal { pending: true, ..hook(Done) };
     let mut agent = AgentMachine::new(at(0), AgentTimeouts::default());
     agent.apply(at(0), &hook(Working));
-    assert_eq!(agent.apply(at(1), &pending), []);
-    assert_eq!(agent.tick(at(100)), [], "nor is the person waited for");
+    assert_eq!(agent.apply(at(1), &pending).notices, []);
+    assert_eq!(agent.tick(at(100)).notices, [], "nor is the person waited for");
     agent.apply(at(101), &hook(Working));
-    assert_eq!(agent.apply(at(102), &hook(Done))[0].kind, Kind::Complete);
+    assert_eq!(agent.apply(at(102), &hook(Done)).notices[0].kind, Kind::Complete);
+}
+
+#[test]
+fn a_server_that_runs_on_does_not_hide_that_the_turn_ended() {
+    let stop = Signal { running: 1, ..hook(Done) };
+    let mut agent = AgentMachine::new(at(0), AgentTimeouts::default());
+    agent.apply(at(0), &hook(Working));
+    let notices = agent.apply(at(1), &stop).notices;
+    assert_eq!((notices[0].kind, notices[0].running, agent.running()), (Kind::Complete, 1, 1));
+    assert_eq!(agent.tick(at(100)).notices[0].category, Some(IDLE_PROMPT));
+}
+
+/// Applies signals ten seconds apart. Returns what was told (`+5 waiting`) and what ended (`-5 went_on`), by episode.
+fn life(signals: &[Signal]) -> Vec<String> {
+    let mut agent = AgentMachine::new(at(0), AgentTimeouts::default());
+    agent.apply(at(0), &hook(Working));
+    let first = agent.episode.number();
+    let mut life = Vec::new();
+    for (number, signal) in (1..).zip(signals) {
+        let AgentChanges { notices, ended } = agent.apply(at(10 * number), signal);
+        let episode = |episode: Episode| episode.number() - first;
+        life.extend(ended.iter().map(|end| format!("-{} {}", episode(end.episode), end.by.as_str())));
+        life.extend(notices.iter().map(|notice| format!("+{} {}", episode(notice.episode), notice.kind)));
+    }
+    life
+}
+
+fn asks(call: &str) -> Signal {
+    hook(Blocked(BlockedOn::Permission)).text(call).call(call)
+}
+
+#[test]
+fn a_permission_ends_when_its_tool_goes_on() {
+    assert_eq!(life(&[asks("a"), hook(Working).call("a")]), ["+1 waiting", "-1 went_on"]);
+    assert_eq!(life(&[asks("a"), hook(Working)]), ["+1 waiting", "-1 went_on"]);
+    assert_eq!(life(&[asks("a"), hook(Done)]), ["+1 waiting", "-1 went_on", "+2 complete"]);
+    assert_eq!(life(&[asks("a"), hook(Working).by_person()]), ["+1 waiting", "-1 prompted"]);
+    assert_eq!(life(&[asks("a"), hook(Exited)]), ["+1 waiting", "-1 session_ended"]);
+}
+
+#[test]
+fn two_prompts_at_once_are_two_and_each_ends_by_itself() {
+    let signals = [asks("a"), asks("b"), asks("a"), hook(Working).call("c"), hook(Working).call("b")];
+    assert_eq!(life(&signals), ["+1 waiting", "+2 waiting", "-2 went_on"]);
+    let (_, state) = play(&signals.map(|signal| (1, signal)));
+    assert_eq!(state, Blocked(BlockedOn::Permission), "the first one is open");
+    let question = hook(Blocked(BlockedOn::Question)).call("q");
+    let (_, state) = play(&[asks("a"), question, hook(Working).call("q")].map(|signal| (1, signal)));
+    assert_eq!(state, Blocked(BlockedOn::Permission));
+}
+
+#[test]
+fn a_client_that_tells_of_its_prompt_again_tells_of_no_new_one() {
+    let again = Signal::state(Authority::Notification, Blocked(BlockedOn::Permission)).text("needs you");
+    assert_eq!(life(&[asks("a"), again.clone(), hook(Working).call("a")]), ["+1 waiting", "-1 went_on"]);
+    // The notification came first, and does not say what for.
+    let unsaid = Signal::state(Authority::Notification, Blocked(BlockedOn::Permission));
+    let signals = [unsaid, asks("a"), asks("b"), hook(Working).call("a")];
+    assert_eq!(life(&signals), ["+1 waiting", "+1 waiting", "+2 waiting", "-1 went_on"]);
+}
+
+#[test]
+fn an_interrupted_agent_waits_for_its_person_and_nothing_is_told() {
+    let interrupted = Signal::new(Authority::Hook, SignalContent::Interrupted);
+    assert_eq!(life(&[asks("a"), interrupted.clone()]), ["+1 waiting", "-1 interrupted"]);
+    check(&[(1, hook(Working)), (2, interrupted.clone())], &[], Ready);
+    check(&[(1, asks("a")), (2, interrupted.clone())], &["waiting"], Ready);
+    check(&[(1, hook(Working)), (2, hook(Done)), (3, interrupted)], &["complete"], Done);
+}
+
+#[test]
+fn a_completion_ends_with_the_persons_next_prompt_only() {
+    let done = [hook(Done), hook(Working), hook(Done)];
+    assert_eq!(life(&done), ["+1 complete", "+3 complete"], "something else woke it");
+    assert_eq!(life(&[hook(Done), hook(Working).by_person()]), ["+1 complete", "-1 prompted"]);
+    assert_eq!(life(&[hook(Done), hook(Exited)]), ["+1 complete"], "a run without a person at it");
+    assert_eq!(life(&[hook(Done), hook(Exited).by_person()]), ["+1 complete", "-1 session_ended"]);
+}
+
+#[test]
+fn trouble_ends_with_work() {
+    assert_eq!(life(&[hook(Error), hook(Done), hook(Working)]), ["+1 error", "-1 went_on"]);
+    let alive = Signal::new(Authority::Hook, SignalContent::Alive);
+    assert_eq!(life(&[hook(Stuck), alive]), ["+1 stuck", "-1 went_on"]);
+    let idle = Signal::new(Authority::Hook, SignalContent::Idle);
+    assert_eq!(life(&[hook(Done), idle, hook(Working)]), ["+1 complete", "+2 waiting", "-2 went_on"]);
+}
+
+#[test]
+fn an_agent_that_comes_to_rest_after_an_interruption_is_not_done() {
+    let interrupted = Signal::new(Authority::Hook, SignalContent::Interrupted);
+    check(&[(1, hook(Working)), (2, interrupted.clone()), (3, hook(Done))], &[], Ready);
+    let signals = [(1, hook(Working)), (2, interrupted), (3, hook(Working)), (4, hook(Done))];
+    check(&signals, &["complete"], Done);
 }
 
 fn notified(text: &str) -> Signal {
     let text = Some(text.to_owned()).filter(|text| !text.is_empty());
-    Signal { authority: Authority::Notification, content: SignalContent::Notified, text, pending: false }
+    Signal { text, ..Signal::new(Authority::Notification, SignalContent::Notified) }
 }
 
 #[test]
@@ -190,8 +284,7 @@ fn a_notification_in_the_middle_of_a_turn_is_one_of_its_own() {
 
 #[test]
 fn the_client_says_that_it_waits_and_that_is_the_idle_notice() {
-    let idle =
-        Signal { authority: Authority::Hook, content: SignalContent::Idle, text: None, pending: false };
+    let idle = Signal::new(Authority::Hook, SignalContent::Idle);
     let signals = [(1, hook(Working)), (2, idle.clone()), (9, hook(Done)), (40, idle.clone()), (90, idle)];
     check(&signals, &["complete", "waiting"], Done);
 }
@@ -212,7 +305,7 @@ fn another_process_continues_the_saved_machine() {
     // After a restart of the machine its clock begins anew, and nothing waits for the old one to be reached.
     let mut read = read.resume(at(3), AgentTimeouts { stuck: at(5), ..AgentTimeouts::default() });
     assert_eq!(read.next_deadline(), Some(at(8)));
-    assert_eq!(read.tick(at(8))[0].kind, Kind::Stuck);
+    assert_eq!(read.tick(at(8)).notices[0].kind, Kind::Stuck);
 }
 
 proptest! {
@@ -236,12 +329,12 @@ proptest! {
                 13 => SignalContent::Idle,
                 state => SignalContent::State(states[state]),
             };
-            let signal = Signal { authority: authorities[authority], content, text: (step % 2 == 0).then(|| "x".into()), pending: false };
+            let signal = Signal { text: (step % 2 == 0).then(|| "x".into()), ..Signal::new(authorities[authority], content) };
             // Time first, then the signal: each may end a turn.
             let mut told = Vec::new();
             for with_signal in [false, true] {
                 let before = agent.state();
-                let notices = if with_signal { agent.apply(at(now), &signal) } else { agent.tick(at(now)) };
+                let notices = if with_signal { agent.apply(at(now), &signal).notices } else { agent.tick(at(now)).notices };
                 let after = agent.state();
                 let left = before.is_busy() && !after.is_busy() && after != Starting;
                 prop_assert!(!left || !notices.is_empty(), "{:?} to {:?} untold", before, after);

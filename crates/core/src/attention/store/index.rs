@@ -1,6 +1,6 @@
 //! The indexes of the store: which records there are of a place, and which of them are unread, each in its order.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::ordered::{Ordered, Slot};
@@ -12,10 +12,11 @@ use crate::message::{Place, WorkspaceId};
 pub(super) struct Group {
     /// By arrival.
     pub(super) all: Ordered,
-    /// By change. Of a surface, without the open questions.
+    /// By change. Of a surface, without those that stay unread.
     pub(super) unread: Ordered,
-    /// The open questions of a surface, by change. A newer notification supersedes the others, so these are separate.
-    pub(super) questions: Ordered,
+    /// Of a surface, the open questions and permissions, by change. A newer notification supersedes the others, so these are
+    /// separate.
+    pub(super) stays_unread: Ordered,
 }
 
 /// All indexes. Every change of a record is entered here before and after it, so none is ever rebuilt.
@@ -23,12 +24,18 @@ pub(super) struct Group {
 pub(super) struct Index {
     /// By arrival.
     pub(super) everything: Ordered,
-    /// By change: the order in which records became read.
+    /// By change: the order in which records became read. Without those that are open.
     pub(super) read: Ordered,
     /// By change: the order in which records became unread.
     pub(super) unread: Ordered,
     pub(super) workspaces: HashMap<WorkspaceId, Group>,
     pub(super) surfaces: HashMap<Place, Group>,
+    /// The open ones that need the person.
+    pub(super) needs_person: BTreeSet<Slot>,
+    /// The open ones of each key.
+    pub(super) keys: HashMap<Arc<str>, Vec<Slot>>,
+    /// The open ones that end by themselves, by when they do.
+    pub(super) expiring: BTreeSet<(i64, Slot)>,
     /// Of each repository, by arrival.
     pub(super) scopes: HashMap<Arc<str>, Ordered>,
 }
@@ -74,31 +81,57 @@ impl Index {
         }
     }
 
-    /// Enters whether a record is read.
+    /// Enters whether a record is read, and what it is open for.
     pub(super) fn add_state(&mut self, record: &Record, slot: Slot, change: u64) {
         self.each_of_state(record, |ordered| {
             ordered.push(change, slot);
         });
+        if record.is_resolved {
+            return;
+        }
+        if record.needs_person() {
+            self.needs_person.insert(slot);
+        }
+        if let Some(key) = &record.key {
+            self.keys.entry(Arc::clone(key)).or_default().push(slot);
+        }
+        if let Some(expires_ms) = record.expires_ms {
+            self.expiring.insert((expires_ms, slot));
+        }
     }
 
     /// Removes that, before it changes.
-    pub(super) fn remove_state(&mut self, record: &Record, change: u64) {
+    pub(super) fn remove_state(&mut self, record: &Record, slot: Slot, change: u64) {
         self.each_of_state(record, |ordered| {
             ordered.remove(change);
         });
+        self.needs_person.remove(&slot);
+        if let Some(key) = &record.key
+            && let Some(slots) = self.keys.get_mut(key)
+        {
+            slots.retain(|other| *other != slot);
+            if slots.is_empty() {
+                self.keys.remove(key);
+            }
+        }
+        if let Some(expires_ms) = record.expires_ms {
+            self.expiring.remove(&(expires_ms, slot));
+        }
     }
 
     /// The indexes in which a record is because it is read, or because it is not.
     fn each_of_state(&mut self, record: &Record, mut action: impl FnMut(&mut Ordered)) {
-        if record.is_read {
-            return action(&mut self.read);
+        match (record.is_read, record.is_resolved) {
+            (true, true) => return action(&mut self.read),
+            (true, false) => return,
+            (false, _) => {}
         }
         action(&mut self.unread);
         if let Some(group) = self.workspaces.get_mut(&record.place.workspace) {
             action(&mut group.unread);
         }
         if let Some(group) = self.surfaces.get_mut(&record.place) {
-            action(if record.open_question.is_some() { &mut group.questions } else { &mut group.unread });
+            action(if record.stays_unread() { &mut group.stays_unread } else { &mut group.unread });
         }
     }
 }

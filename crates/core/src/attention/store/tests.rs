@@ -1,7 +1,7 @@
 //! The store's rules, and a recount of its indexes.
 
 use super::*;
-use crate::message::{Kind, SurfaceId};
+use crate::message::{Kind, PERMISSION_PROMPT, SurfaceId};
 use proptest::prelude::*;
 
 fn id(number: u64) -> MessageId {
@@ -17,12 +17,77 @@ fn whole(workspace: &str) -> Place {
 }
 
 fn record(number: u64, place: Place) -> Record {
-    Record::new(id(number), place, Kind::Waiting, format!("{number}"), 0)
+    Record::new(id(number), place, Kind::Status, format!("{number}"), 0)
 }
 
 fn question(number: u64, place: Place) -> Record {
     let open_question = Some(QuestionId::new(number, 0));
-    Record { open_question, ..record(number, place) }
+    Record { open_question, kind: Kind::Question, ..record(number, place) }
+}
+
+fn of_session(number: u64, place: Place, kind: Kind, category: Option<&str>) -> Record {
+    let (category, key) = (category.map(Into::into), Some(format!("episode:a:{number}").into()));
+    Record { sender: "a".into(), kind, category, key, ..record(number, place) }
+}
+
+#[test]
+fn an_agents_prompt_stays_open_until_the_agent_goes_on() {
+    let mut store = NotificationStore::default();
+    store.add(of_session(1, pane("w", "a"), Kind::Waiting, Some(PERMISSION_PROMPT)), 0);
+    store.add(of_session(2, pane("w", "a"), Kind::Question, None), 0);
+    assert_eq!(store.total_unread(), 2, "neither supersedes the other");
+    assert_eq!(store.add(record(3, pane("w", "a")), 0).superseded, []);
+    store.mark_read(&pane("w", "a"), 0, &ReadReason::Looked);
+    store.mark_all_read(0, &ReadReason::All);
+    assert_eq!((store.total_unread(), store.needs_person().count()), (0, 2), "read, and still needed");
+    assert_eq!(store.trim(0), 1, "what is open stays");
+    assert!(store.resolve(&id(1), 0, ResolvedBy::WentOn) && !store.resolve(&id(1), 0, ResolvedBy::WentOn));
+    assert!(store.resolve(&id(2), 0, ResolvedBy::Interrupted));
+    assert_eq!((store.needs_person().count(), store.trim(0)), (0, 2));
+}
+
+#[test]
+fn what_no_agent_waits_for_ends_when_it_is_read() {
+    let check = |record: Record, by: ReadReason, is_resolved: bool| {
+        let mut store = NotificationStore::default();
+        store.add(record, 0);
+        store.mark_read(&pane("w", "a"), 0, &by);
+        let read = store.get(&id(1)).unwrap();
+        assert_eq!((read.is_read, read.is_resolved), (true, is_resolved), "{:?} {by:?}", read.kind);
+    };
+    for kind in [Kind::Complete, Kind::Stuck, Kind::Error, Kind::Status] {
+        check(of_session(1, pane("w", "a"), kind, None), ReadReason::Looked, true);
+        check(Record { kind, ..record(1, pane("w", "a")) }, ReadReason::Looked, true);
+    }
+    check(of_session(1, pane("w", "a"), Kind::Waiting, Some(IDLE_PROMPT)), ReadReason::Looked, true);
+    // A prompt that a script sent: a look is no answer, a command is.
+    let waiting = || Record { kind: Kind::Waiting, ..record(1, pane("w", "a")) };
+    check(waiting(), ReadReason::Looked, false);
+    check(waiting(), ReadReason::Place, true);
+    check(question(1, pane("w", "a")), ReadReason::Place, false);
+    check(question(1, pane("w", "a")), ReadReason::Answered, true);
+}
+
+#[test]
+fn that_an_agent_waits_does_not_hide_how_its_turn_ended() {
+    let mut store = NotificationStore::default();
+    store.add(of_session(1, pane("w", "a"), Kind::Complete, None), 0);
+    let idle = of_session(2, pane("w", "a"), Kind::Waiting, Some(IDLE_PROMPT));
+    assert_eq!(store.add(idle, 0).superseded, []);
+    let next = of_session(3, pane("w", "a"), Kind::Complete, None);
+    assert_eq!(store.add(next, 0).superseded, [id(1), id(2)]);
+}
+
+#[test]
+fn one_whose_time_is_over_is_found() {
+    let mut store = NotificationStore::default();
+    for (number, expires_ms) in [(1, Some(30)), (2, Some(10)), (3, None)] {
+        store.add(Record { expires_ms, ..record(number, whole("w")) }, 0);
+    }
+    assert_eq!((store.next_expiry(), store.expired(9)), (Some(10), vec![]));
+    assert_eq!(store.expired(30), [id(2), id(1)]);
+    store.mark(&id(2), true, 0, &ReadReason::Person);
+    assert_eq!(store.next_expiry(), Some(30), "what is over does not expire");
 }
 
 #[test]
@@ -162,7 +227,15 @@ fn recount(store: &NotificationStore) {
     assert_eq!(all.len(), store.len());
     assert_eq!(all.iter().filter(|record| !record.is_read).count(), store.total_unread());
     assert_eq!(store.newest_unread().count(), store.total_unread());
-    assert_eq!(store.index.read.len() + store.index.unread.len(), store.len());
+    let open_and_read = all.iter().filter(|record| record.is_read && !record.is_resolved).count();
+    assert_eq!(store.index.read.len() + store.index.unread.len() + open_and_read, store.len());
+    let needed = all.iter().filter(|record| record.needs_person()).count();
+    assert_eq!(store.needs_person().count(), needed);
+    for record in &all {
+        let key = record.key.as_deref().unwrap_or("none");
+        let known = store.open_of(&record.sender, key).any(|open| open.id == record.id);
+        assert_eq!(known, record.key.is_some() && !record.is_resolved);
+    }
     for workspace in ["w", "v"].map(WorkspaceId::new) {
         let of: Vec<&&Record> = all.iter().filter(|record| record.place.workspace == workspace).collect();
         assert_eq!(of.iter().filter(|record| !record.is_read).count(), store.unread_of(&workspace));
@@ -172,8 +245,7 @@ fn recount(store: &NotificationStore) {
             let here: Vec<&&&Record> = of.iter().filter(|record| record.place == place).collect();
             assert_eq!(here.iter().any(|record| !record.is_read), store.has_unread(&place));
             assert_eq!(here.len(), store.newest_of(&place).count());
-            let current =
-                here.iter().filter(|record| !record.is_read && record.open_question.is_none()).count();
+            let current = here.iter().filter(|record| !record.is_read && !record.stays_unread()).count();
             assert_eq!(current, store.index.group(&place).map_or(0, |group| group.unread.len()));
         }
     }
@@ -182,7 +254,7 @@ fn recount(store: &NotificationStore) {
 proptest! {
     #[test]
     fn the_indexes_are_what_a_recount_gives(
-        steps in prop::collection::vec((0u8..8, 0u64..20, 0usize..5), 0..120)
+        steps in prop::collection::vec((0u8..10, 0u64..20, 0usize..5), 0..120)
     ) {
         let places = [pane("w", "a"), pane("w", "b"), whole("w"), pane("v", "a"), whole("v")];
         let (mut store, mut model) = (NotificationStore::default(), Model::default());
@@ -194,6 +266,8 @@ proptest! {
                 3 => drop(store.mark_read(place, 0, &ReadReason::Looked)),
                 4 => drop(store.mark(&id(number), number % 2 == 0, 0, &ReadReason::Person)),
                 5 => drop(store.remove(&id(number))),
+                7 => drop(store.add(of_session(number, place.clone(), Kind::Waiting, None), 0)),
+                8 => drop(store.resolve(&id(number), 0, ResolvedBy::WentOn)),
                 6 => drop(store.close_question(&QuestionId::new(number, 0), 0, &ReadReason::Answered)),
                 _ if number == 0 => drop(store.clear(place)),
                 _ => drop(store.trim(10)),

@@ -61,6 +61,7 @@ fn signals() -> Vec<Signal> {
     let contents = [
         SignalContent::Alive,
         SignalContent::Notified,
+        SignalContent::Interrupted,
         SignalContent::State(crate::agent::AgentState::Blocked(BlockedOn::Question)),
     ];
     let signal = |content| Signal {
@@ -68,6 +69,9 @@ fn signals() -> Vec<Signal> {
         content,
         text: Some("\u{7}\"ä\"\n".to_owned()),
         pending: true,
+        running: 2,
+        call: Some("Bash-1".to_owned()),
+        by_person: true,
     };
     contents.into_iter().map(signal).collect()
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use ringer_core::agent::{AgentMachine, AgentNotice, AgentState, Authority, BlockedOn, Signal};
-use ringer_core::attention::MarkTarget;
+use ringer_core::agent::{AgentMachine, AgentNotice, AgentState, Authority, Signal, episode_key};
+use ringer_core::attention::{MarkTarget, ResolvedBy};
 use ringer_core::message::{Agent, Mark, Tag};
-use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
+use ringer_core::{Draft, Kind, MessageId, Sender};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::info::{AGENT_INFO, AgentInfo, AgentUpdate, agent_info};
@@ -88,126 +88,138 @@ pub(crate) fn apply_signals(
     time: Option<EventTime>,
 ) -> rusqlite::Result<(usize, Vec<String>)> {
     let known = row(transaction, update)?;
-    if let Some(newer) = known.as_ref().filter(|known| time.is_some_and(|time| time.is_older_than(known))) {
-        return apply_late_signals(transaction, update, newer.machine.state(), stamp);
-    }
+    let is_late = |known: &KnownState| time.is_some_and(|time| time.is_older_than(known));
     let (mut machine, since_ms) = match known {
+        Some(newer) if is_late(&newer) => {
+            return apply_late_signals(transaction, update, newer.machine, stamp);
+        }
         Some(known) => (known.machine, known.since_ms),
         None => (AgentMachine::new(update.mono, update.timeouts), stamp.unix_ms),
     };
-    let before = machine.state();
+    let (before, asked) = (machine.state(), machine.asks());
     // Timeouts belong to the parent agent even when a subagent's event triggers the check.
-    let mut notices = machine.tick(update.mono);
+    let mut changes = machine.tick(update.mono);
     for signal in update.signals {
-        let sent = machine.apply(update.mono, signal);
-        notices.extend(sent.into_iter().filter(|_| update.notify));
+        let mut more = machine.apply(update.mono, signal);
+        if !update.notify {
+            more.notices.clear();
+        }
+        changes.extend(more);
     }
     let since_ms = if machine.state() == before { since_ms } else { stamp.unix_ms };
     save(transaction, update, &machine, since_ms, stamp.unix_ms, time)?;
     let mut bells = Vec::new();
-    let asks = |state| state == AgentState::Blocked(BlockedOn::Question);
-    if asks(before) && !asks(machine.state()) {
-        bells = agent_question::close(transaction, &update.agent.id, &update.agent.scope, stamp)?;
+    let AgentInfo { id, scope, .. } = update.agent;
+    let mut sent = 0;
+    if !changes.notices.is_empty() {
+        let of = told_about(transaction, update)?;
+        for notice in &changes.notices {
+            sent += append_notice(transaction, &of, notice, stamp, &mut bells)?.len();
+        }
     }
-    let sent = append_notices(transaction, update, &notices, stamp, &mut bells, Timing::InTime)?;
+    // After the notices: one of them may have ended, too.
+    for end in &changes.ended {
+        let key = episode_key(id, end.episode);
+        bells.extend(agent_question::close(transaction, id, scope, Some(&key), stamp)?);
+        let target = MarkTarget::Episode(key);
+        bells.extend(put_resolved(transaction, update.agent, &target, end.by, &stamp.next())?);
+    }
+    if asked && !machine.asks() {
+        bells.extend(agent_question::close(transaction, id, scope, None, stamp)?);
+    }
     Ok((sent, bells))
 }
 
-/// Applies an event after a newer one of its session. Its notices are still sent. They are marked read if the agent works
-/// again by now; permissions and questions stay open, because their dialog may still be shown.
+/// Applies an event after a newer one of its session. Its notices are still sent. They are resolved at once if the newer
+/// event says that their cause has ended; else they end like others.
 fn apply_late_signals(
     transaction: &Transaction<'_>,
     update: &AgentUpdate<'_>,
-    now: AgentState,
+    mut newer: AgentMachine,
     stamp: &mut IdSource,
 ) -> rusqlite::Result<(usize, Vec<String>)> {
-    let mut machine = AgentMachine::new(update.mono, update.timeouts);
-    let notices: Vec<AgentNotice> = update
-        .signals
-        .iter()
-        .flat_map(|signal| machine.apply(update.mono, signal))
-        .filter(|_| update.notify)
-        .collect();
-    let mut bells = Vec::new();
-    let sent = append_notices(
-        transaction,
-        update,
-        &notices,
-        stamp,
-        &mut bells,
-        Timing::Late { busy: now.is_busy() },
-    )?;
+    let mut then = AgentMachine::new(update.mono, update.timeouts);
+    let (mut sent, mut bells) = (0, Vec::new());
+    for signal in update.signals {
+        let notices = then.apply(update.mono, signal).notices;
+        for mut notice in notices.into_iter().filter(|_| update.notify) {
+            let episode = newer.add_late(&notice, then.state(), signal.call.as_deref());
+            notice.episode = episode.unwrap_or_else(|| newer.next_late_episode());
+            let of = told_about(transaction, update)?;
+            let ids = append_notice(transaction, &of, &notice, stamp, &mut bells)?;
+            sent += ids.len();
+            if episode.is_some() {
+                continue;
+            }
+            let key = episode_key(&of.id, notice.episode);
+            bells.extend(agent_question::close(transaction, &of.id, &of.scope, Some(&key), stamp)?);
+            for id in ids {
+                let target = MarkTarget::Message(id);
+                bells.extend(put_resolved(transaction, &of, &target, ResolvedBy::WentOn, &stamp.next())?);
+            }
+        }
+    }
+    if sent > 0 {
+        transaction
+            .prepare("UPDATE agent SET machine = ?2 WHERE id = ?1")?
+            .execute([update.agent.id.as_str(), &written(&newer)])?;
+    }
     Ok((sent, bells))
 }
 
-/// Whether a notice is sent before or after a newer event of its session.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Timing {
-    InTime,
-    /// After a newer event of the session.
-    Late {
-        /// The agent works again.
-        busy: bool,
-    },
-}
-
-/// Appends the messages of notices. Gives how many.
-fn append_notices(
-    transaction: &Transaction<'_>,
-    update: &AgentUpdate<'_>,
-    notices: &[AgentNotice],
-    stamp: &mut IdSource,
-    bells: &mut Vec<String>,
-    when: Timing,
-) -> rusqlite::Result<usize> {
-    if notices.is_empty() {
-        return Ok(0);
-    }
-    // Read from the row: an earlier event may have said more about the agent than this one.
+/// The agent as its messages name it. Read from the row: an earlier event may have said more about the agent than this one.
+fn told_about(transaction: &Transaction<'_>, update: &AgentUpdate<'_>) -> rusqlite::Result<AgentInfo> {
     let of = transaction
         .prepare(&format!("SELECT {AGENT_INFO} FROM agent WHERE id = ?1"))?
         .query_row([update.agent.id.as_str()], agent_info)?;
     let of = of.unwrap_or_else(|| update.agent.clone());
-    let of = AgentInfo { tty: update.agent.tty.clone(), ..of };
-    let mut sent = 0;
-    for notice in notices {
-        let needs_an_answer = matches!(notice.kind, Kind::Question | Kind::Waiting);
-        let is_over = when == Timing::Late { busy: true } && !needs_an_answer;
-        let mut question = None;
-        for mut draft in drafts(transaction, &of, notice)? {
-            let stamp_now = stamp.next();
-            let id = stamp_now.message_id();
-            if when != Timing::InTime {
-                // The number of its episode belongs to another notice by now.
-                draft.key = Some(format!("{}-late-{id}", of.id.as_str()));
-            } else if notice.kind == Kind::Question {
-                // One question, however many recipients it has.
-                let id = question
-                    .take()
-                    .map_or_else(|| agent_question::open(transaction, &draft, &stamp_now), Ok)?;
-                draft.question_id = Some(id.clone());
-                question = Some(id);
-            }
-            bells.extend(put(transaction, &draft, &id, stamp_now.unix_ms)?);
-            sent += 1;
-            if is_over {
-                bells.extend(put_read(transaction, &draft.scope, id, &stamp.next())?);
-            }
-        }
-    }
-    Ok(sent)
+    Ok(AgentInfo { tty: update.agent.tty.clone(), ..of })
 }
 
-/// Marks a message read that was just put in.
-fn put_read(
+/// Appends the messages of a notice. Gives their ids.
+fn append_notice(
     transaction: &Transaction<'_>,
-    scope: &Scope,
-    id: MessageId,
+    of: &AgentInfo,
+    notice: &AgentNotice,
+    stamp: &mut IdSource,
+    bells: &mut Vec<String>,
+) -> rusqlite::Result<Vec<MessageId>> {
+    let mut ids = Vec::new();
+    let mut question = None;
+    for mut draft in drafts(transaction, of, notice)? {
+        let stamp_now = stamp.next();
+        let id = stamp_now.message_id();
+        if notice.kind == Kind::Question {
+            // One question, however many recipients it has.
+            let id =
+                question.take().map_or_else(|| agent_question::open(transaction, &draft, &stamp_now), Ok)?;
+            draft.question_id = Some(id.clone());
+            question = Some(id);
+        }
+        bells.extend(put(transaction, &draft, &id, stamp_now.unix_ms)?);
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+/// Marks what an agent reported as resolved.
+fn put_resolved(
+    transaction: &Transaction<'_>,
+    of: &AgentInfo,
+    target: &MarkTarget,
+    by: ResolvedBy,
     stamp: &IdSource,
 ) -> rusqlite::Result<Vec<String>> {
-    let mut mark = Draft::tagged(scope.clone(), Sender::system(), Tag::Mark(Mark::Read), "");
-    mark.key = Some(MarkTarget::Message(id).to_string());
+    let sender = Sender::new(of.id.as_str()).unwrap_or_else(|_| Sender::system());
+    let mut mark = Draft::tagged(of.scope.clone(), sender, Tag::Mark(Mark::Resolve), by.as_str());
+    mark.key = Some(target.to_string());
     put(transaction, &mark, &stamp.message_id(), stamp.unix_ms)
+}
+
+/// A machine as it is saved.
+fn written(machine: &AgentMachine) -> String {
+    // Plain data: it cannot fail to be written.
+    serde_json::to_string(machine).unwrap_or_default()
 }
 
 fn save(
@@ -219,8 +231,6 @@ fn save(
     time: Option<EventTime>,
 ) -> rusqlite::Result<()> {
     let of = update.agent;
-    // Plain data: it cannot fail to be written.
-    let written = serde_json::to_string(machine).unwrap_or_default();
     let (pid, started) = of.process.unzip();
     // A timeout does not count as a signal of the agent.
     let seen_ms = (!update.signals.is_empty()).then_some(now_ms);
@@ -259,7 +269,7 @@ fn save(
             word(machine.state()),
             since_ms,
             seen_ms,
-            written,
+            written(machine),
             newest,
         ])
         .map(drop)

@@ -1,6 +1,6 @@
 //! The messages for an agent's notice: their recipients and their text.
 
-use ringer_core::agent::{AgentMessage, AgentNotice, Tier, agent_messages};
+use ringer_core::agent::{AgentMessage, AgentNotice, Tier, agent_messages, episode_key};
 use ringer_core::message::{Agent, Tag};
 use ringer_core::{Draft, Scope, Sender};
 use rusqlite::{Connection, OptionalExtension, Transaction};
@@ -29,7 +29,7 @@ fn draft(of: &AgentInfo, notice: &AgentNotice, message: AgentMessage) -> Draft {
     let mut draft = Draft::tagged(of.scope.clone(), sender, Tag::Notice(notice.kind), &message.text);
     draft.recipient = message.recipient;
     draft.category = notice.category.map(str::to_owned);
-    draft.key = Some(format!("{}-{}", of.id.as_str(), notice.episode.number()));
+    draft.key = Some(episode_key(&of.id, notice.episode));
     draft.title = title(of);
     draft.origin.cwd.clone_from(&of.cwd);
     draft.origin.surface.clone_from(&of.surface);

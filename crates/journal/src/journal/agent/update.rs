@@ -162,8 +162,8 @@ pub(crate) fn nothing_changes(
 ) -> rusqlite::Result<bool> {
     let Some(row) = row(connection, update)? else { return Ok(false) };
     let mut machine = row.machine.clone();
-    let messages_sent = update.signals.iter().any(|signal| !machine.apply(update.mono, signal).is_empty());
-    let same = !messages_sent && machine.is_unchanged(&row.machine, ALIVE_EVERY);
+    let changes = update.signals.iter().any(|signal| !machine.apply(update.mono, signal).is_empty());
+    let same = !changes && machine.is_unchanged(&row.machine, ALIVE_EVERY);
     if !same || row.moved {
         return Ok(false);
     }

@@ -73,8 +73,7 @@ fn a_subagent_that_is_heard_after_the_time_has_come_swallows_nothing() {
     let of = agent_info("a");
     JournalAt::at(&mut journal, 0).working(&of);
     JournalAt::at(&mut journal, 1).hook(&of, AgentState::Done);
-    let alive =
-        [Signal { authority: Authority::Hook, content: SignalContent::Alive, text: None, pending: false }];
+    let alive = [Signal::new(Authority::Hook, SignalContent::Alive)];
     assert_eq!(JournalAt::at(&mut journal, 61).hear(&of, &alive, None, false).messages_sent, 1);
     assert_eq!(messages(&mut journal)[1].draft.category.as_deref(), Some("idle_prompt"));
 }

@@ -1,0 +1,107 @@
+//! What is told about an agent, and when that ends.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::{AgentState, BlockedOn};
+use crate::attention::ResolvedBy;
+use crate::message::{IDLE_PROMPT, Kind, PERMISSION_PROMPT};
+
+/// One period in a state that is reported. It makes one notice, however many signals report it and however late.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Episode(pub(super) u64);
+
+impl Episode {
+    /// Its number, which is part of the key of its message.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// A change of an agent's state that is reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentNotice {
+    /// The episode it reports. A later notice of the same episode replaces the earlier one.
+    pub episode: Episode,
+    /// Whether it adds to an earlier notice of the same episode.
+    pub upgrade: bool,
+    /// What it is about.
+    pub kind: Kind,
+    /// The category, by the names that clients use.
+    pub category: Option<&'static str>,
+    /// The client's text.
+    pub text: Option<String>,
+    /// How many background tasks run on.
+    pub running: usize,
+}
+
+impl AgentNotice {
+    fn is_of_timeout(&self) -> bool {
+        self.kind == Kind::Stuck || self.category == Some(IDLE_PROMPT)
+    }
+}
+
+/// The end of a notice's cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndedEpisode {
+    /// The episode that the notice reported.
+    pub episode: Episode,
+    /// What ended it.
+    pub by: ResolvedBy,
+}
+
+/// What follows from a signal, or from time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentChanges {
+    /// The notices to send.
+    pub notices: Vec<AgentNotice>,
+    /// The notices whose cause has ended: earlier ones, or ones of these.
+    pub ended: Vec<EndedEpisode>,
+}
+
+impl AgentChanges {
+    /// Whether nothing follows.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds what follows from the next signal.
+    pub fn extend(&mut self, more: Self) {
+        self.end(more.ended);
+        self.notices.extend(more.notices);
+    }
+
+    /// Adds ends. That an agent was idle or stuck is not told when it works again before it was told.
+    pub(super) fn end(&mut self, ended: Vec<EndedEpisode>) {
+        for end in ended {
+            let before = self.notices.len();
+            self.notices.retain(|notice| notice.episode != end.episode || !notice.is_of_timeout());
+            if self.notices.len() == before {
+                self.ended.push(end);
+            }
+        }
+    }
+}
+
+/// The kind and category of the notice for entering a state.
+pub(super) fn notice_for(before: AgentState, state: AgentState) -> Option<(Kind, Option<&'static str>)> {
+    match state {
+        AgentState::Done => Some((Kind::Complete, None)),
+        AgentState::Blocked(BlockedOn::Permission) => Some((Kind::Waiting, Some(PERMISSION_PROMPT))),
+        AgentState::Blocked(BlockedOn::Question) => Some((Kind::Question, None)),
+        AgentState::Blocked(BlockedOn::Auth) => Some((Kind::Waiting, Some("auth_prompt"))),
+        AgentState::Blocked(BlockedOn::Input) => Some((Kind::Waiting, None)),
+        AgentState::Error => Some((Kind::Error, None)),
+        AgentState::Stuck => Some((Kind::Stuck, None)),
+        // An agent that exits or starts again in the middle of a turn has failed.
+        AgentState::Exited | AgentState::Ready if before.is_busy() => {
+            Some((Kind::Error, Some("abnormal_stop")))
+        }
+        AgentState::Exited
+        | AgentState::Ready
+        | AgentState::Starting
+        | AgentState::Working
+        | AgentState::RateLimited
+        | AgentState::Compacting => None,
+    }
+}

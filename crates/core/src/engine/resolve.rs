@@ -1,0 +1,97 @@
+//! The end of what a notification is about: it is resolved, and nothing of it is shown any more.
+
+use super::{Candidate, Engine};
+use crate::arrival::Arrival;
+use crate::attention::{Cause, Record, ResolvedBy};
+use crate::engine::Order;
+use crate::message::{MessageId, Place};
+use crate::time::Now;
+
+impl Engine {
+    /// Resolves what a sender reported with a key, also what is not decided yet.
+    pub(super) fn resolve_key(
+        &mut self,
+        now: Now,
+        sender: &str,
+        key: &str,
+        by: ResolvedBy,
+        orders: &mut Vec<Order>,
+    ) {
+        let of_key = |candidate: &Candidate| {
+            let draft = &candidate.incoming.message.draft;
+            draft.key.as_deref() == Some(key) && draft.sender.as_str() == sender
+        };
+        self.resolve_undecided(now, of_key, by, orders);
+        let open = self.attention.store().open_of(sender, key);
+        let ids = open.map(|record| record.id.clone()).collect();
+        self.resolve_messages(now, ids, by, orders);
+    }
+
+    /// Resolves notifications.
+    pub(super) fn resolve_messages(
+        &mut self,
+        now: Now,
+        ids: Vec<MessageId>,
+        by: ResolvedBy,
+        orders: &mut Vec<Order>,
+    ) {
+        for id in ids {
+            self.resolve_undecided(now, |candidate| candidate.incoming.message.id == id, by, orders);
+            if self.attention.store_mut().resolve(&id, now.wall_ms, by) {
+                self.changed_at(now, &id, orders);
+            }
+        }
+    }
+
+    /// Resolves the notifications whose time is over.
+    pub(super) fn expire(&mut self, now: Now, orders: &mut Vec<Order>) {
+        if self.attention.store().next_expiry().is_some_and(|expires_ms| expires_ms <= now.wall_ms) {
+            let expired = self.attention.store().expired(now.wall_ms);
+            self.resolve_messages(now, expired, ResolvedBy::Expired, orders);
+        }
+    }
+
+    /// What has ended before it was decided is recorded as read. No hook is asked: there is nothing left to show.
+    fn resolve_undecided(
+        &mut self,
+        now: Now,
+        ended: impl Fn(&Candidate) -> bool,
+        by: ResolvedBy,
+        orders: &mut Vec<Order>,
+    ) {
+        let mut arrivals = self.queue.take(&ended);
+        let running = self.hook_chains.extract_if(|_, running| ended(&running.arrival.item));
+        for (ticket, running) in running {
+            self.pointless_hooks.insert(ticket);
+            arrivals.push(running.arrival);
+        }
+        for Arrival { place, item, generation } in arrivals {
+            let id = item.incoming.message.id.clone();
+            if self.fence.admits(&place, generation) {
+                self.record_ended(now, place, item, by, orders);
+            } else {
+                orders.push(Order::AddTrailStep { id, cause: Cause::Cleared });
+            }
+        }
+    }
+
+    fn record_ended(
+        &mut self,
+        now: Now,
+        place: Place,
+        candidate: Candidate,
+        by: ResolvedBy,
+        orders: &mut Vec<Order>,
+    ) {
+        let Candidate { incoming, steps, .. } = candidate;
+        let Some(record) = Record::of(&incoming.message) else { return };
+        let mut record = Record { place, is_read: true, is_resolved: true, pane_flash: false, ..record };
+        for step in steps.into_iter().chain([Cause::Resolved { by }]) {
+            record.trail.add(now.wall_ms, step);
+        }
+        let id = record.id.clone();
+        if self.attention.store_mut().add(record, now.wall_ms).is_new {
+            self.added(&id, orders);
+        }
+    }
+}
