@@ -4,6 +4,7 @@
 //! - [`setup`]: a client's configuration in, a plan with a diff out; written atomically, undone exactly.
 //! - [`hook`]: one call of a hook, from its input to its answer, with the journal in between.
 //! - [`push`]: what reaches an agent that is idle.
+//! - [`sessions`]: what a client says of its sessions where no hook does, such as an interruption.
 //! - [`bootstrap`]: the instructions for a lead, given when its session begins.
 //!
 //! ```
@@ -26,4 +27,5 @@ pub mod bootstrap;
 pub mod client;
 pub mod hook;
 pub mod push;
+pub mod sessions;
 pub mod setup;

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,12 +18,11 @@ use ringer_journal::{
 };
 use ringer_turn::{Injection, render};
 
-use crate::client::{Client, ClientPaths, PushMethod, SessionSocket};
+use crate::client::{Client, ClientPaths, PushMethod};
+use crate::sessions::find_session;
 
 /// How long a client may take to take a message.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// How many session files are read at most. Far more than run at once.
-const MAX_SESSIONS: usize = 1024;
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,10 +101,9 @@ fn send(
     let adapter = client.adapter();
     match &adapter.push {
         PushMethod::Refused(why) => Err((*why).to_owned()),
-        PushMethod::SessionSocket { directory, read_session, line } => {
-            let directory = (adapter.settings.user_directory)(&endpoints.paths).join(directory);
-            let socket = find_socket(&directory, *read_session, &agent_info.session_id)
-                .ok_or("its session has no inbox")?;
+        PushMethod::SessionSocket { line } => {
+            let session = find_session(client, &endpoints.paths, &agent_info.session_id);
+            let socket = session.and_then(|session| session.socket).ok_or("its session has no inbox")?;
             let ids: Vec<&str> = claimed.messages.iter().map(|message| message.id.as_str()).collect();
             write_line(&socket, &line(&ids.join(" "), &text)).map_err(|error| format!("its inbox: {error}"))
         }
@@ -113,17 +111,6 @@ fn send(
             run(endpoints, program, &arguments(&agent_info.session_id, &text))
         }
     }
-}
-
-/// The socket of a session.
-fn find_socket(
-    directory: &Path,
-    read_session: fn(&[u8]) -> Option<SessionSocket>,
-    session_id: &str,
-) -> Option<PathBuf> {
-    let entries = fs::read_dir(directory).ok()?.flatten().take(MAX_SESSIONS);
-    let mut sessions = entries.filter_map(|entry| read_session(&fs::read(entry.path()).ok()?));
-    sessions.find(|session| session.session_id == session_id).map(|session| session.socket)
 }
 
 fn write_line(socket: &Path, line: &str) -> io::Result<()> {

@@ -19,6 +19,7 @@ mod output;
 mod probe;
 mod push_thread;
 mod repairs;
+mod session_thread;
 mod terminal;
 mod time_arguments;
 

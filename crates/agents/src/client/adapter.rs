@@ -5,6 +5,7 @@ use super::input::HookInput;
 use super::push_method::PushMethod;
 use super::reply::HookReply;
 use super::report::HookReport;
+use super::session_file::SessionFiles;
 use super::settings::ClientSettings;
 
 /// One client program: data, and the two functions that read its hooks and answer them.
@@ -29,6 +30,8 @@ pub(crate) struct Adapter {
     pub(super) answer: fn(event: &str, reply: &HookReply) -> Option<String>,
     /// Whether it tells Ringer of its events. One that does not only sends messages.
     pub(super) reports_events: bool,
+    /// Where it says which sessions run and what they do, if it does.
+    pub(crate) sessions: Option<SessionFiles>,
     /// How a message reaches it while it is idle.
     pub(crate) push: PushMethod,
     /// Its settings, in which `ringer setup` writes.

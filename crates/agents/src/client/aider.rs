@@ -16,6 +16,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     read: |_, _| HookReport::default(),
     answer: |_, _| None,
     reports_events: false,
+    sessions: None,
     push: PushMethod::Refused("aider takes no messages"),
     settings: ClientSettings {
         // What it keeps for itself; its settings are beside it.

@@ -11,11 +11,12 @@ use super::adapter::Adapter;
 use super::input::HookInput;
 use super::json::Value;
 use super::output::{DecisionOutput, to_json};
-use super::push_method::{PushMethod, SessionSocket};
+use super::push_method::PushMethod;
 use super::reply::HookReply;
 use super::report::{BackgroundTasks, HookPoint, HookReport};
 use super::request;
 use super::sequence::is_allowed_sequence;
+use super::session_file::{SessionFile, SessionFiles, SessionStatus};
 use super::settings::{
     ClientSettings, Format, HookCheck, HookEntryForm, HookFile, InstalledHooks, PopupSetting, SettingsFile,
 };
@@ -49,7 +50,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
-    push: PushMethod::SessionSocket { directory: "sessions", read_session, line: inbox_line },
+    sessions: Some(SessionFiles { directory: "sessions", read: read_session }),
+    push: PushMethod::SessionSocket { line: inbox_line },
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.claude_dir.as_ref(), ".claude"),
         project_directory: ".claude",
@@ -86,14 +88,23 @@ pub(super) const ADAPTER: Adapter = Adapter {
 #[derive(Debug, Deserialize)]
 struct Session {
     #[serde(rename = "sessionId")]
-    session_id: String,
+    id: String,
     #[serde(rename = "messagingSocketPath")]
-    socket: PathBuf,
+    socket: Option<PathBuf>,
+    status: Option<String>,
+    #[serde(rename = "statusUpdatedAt")]
+    since_ms: Option<i64>,
 }
 
-fn read_session(bytes: &[u8]) -> Option<SessionSocket> {
-    let Session { session_id, socket } = serde_json::from_slice(bytes).ok()?;
-    Some(SessionSocket { session_id, socket })
+fn read_session(bytes: &[u8]) -> Option<SessionFile> {
+    let Session { id: session_id, socket, status, since_ms } = serde_json::from_slice(bytes).ok()?;
+    let status = match status.as_deref() {
+        Some("busy") => Some(SessionStatus::Busy),
+        Some("waiting") => Some(SessionStatus::Waiting),
+        Some("idle") => Some(SessionStatus::Idle),
+        _ => None,
+    };
+    Some(SessionFile { session_id, socket, status: status.zip(since_ms) })
 }
 
 /// One line of JSON, in the form that its own sessions use among each other. With the ids, because it drops a message that

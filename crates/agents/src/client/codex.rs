@@ -33,6 +33,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
+    sessions: None,
     push: PushMethod::Command {
         program: "codex",
         arguments: |session_id, text| vec!["queue", "--thread", session_id, "--message", text],

@@ -1,7 +1,5 @@
 //! How a message reaches a client that is idle. This is data; `crate::push` acts on it.
 
-use std::path::PathBuf;
-
 /// How a message is pushed to an idle session of a client.
 #[derive(Debug)]
 pub(crate) enum PushMethod {
@@ -10,10 +8,6 @@ pub(crate) enum PushMethod {
     /// A line is written to the Unix socket of the session. The client may drop it; its next prompts name the messages
     /// that arrived.
     SessionSocket {
-        /// The directory of the files that name sessions and their sockets, in that of the person's settings.
-        directory: &'static str,
-        /// Reads such a file.
-        read_session: fn(&[u8]) -> Option<SessionSocket>,
         /// The line, for the ids of the messages and their text.
         line: fn(ids: &str, text: &str) -> String,
     },
@@ -23,11 +17,4 @@ pub(crate) enum PushMethod {
         /// Its arguments, for the session's id and the text. The first names the subcommand.
         arguments: for<'a> fn(session_id: &'a str, text: &'a str) -> Vec<&'a str>,
     },
-}
-
-/// A session and its socket.
-#[derive(Debug)]
-pub(crate) struct SessionSocket {
-    pub(crate) session_id: String,
-    pub(crate) socket: PathBuf,
 }

@@ -65,3 +65,65 @@ fn an_error_of_the_server_is_one_error_that_says_which() {
     assert_eq!(environment.kinds(), ["error"]);
     assert_eq!(environment.complaints(), "");
 }
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn escape_while_the_model_works_leaves_the_agent_idle() {
+    let model = Model::new(&Messages);
+    let environment = ClientEnvironment::for_claude(&model);
+    let mut terminal = environment.start_in_terminal("claude", &["hello"]);
+    assert_eq!(model.request().count_new("hello"), 1);
+    environment.until_state("working");
+    terminal.press("\x1b");
+    environment.until_state("ready");
+    assert!(environment.kinds().is_empty());
+    assert_eq!(environment.complaints(), "");
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn a_permission_ends_when_it_is_refused_and_when_its_tool_runs() {
+    let model = Model::new(&Messages);
+    let environment = ClientEnvironment::for_claude(&model);
+    let mut terminal =
+        environment.start_in_terminal("claude", &["--permission-mode", "default", "make a file, please"]);
+    model.request();
+    let started = environment.project().join("started");
+    // It ends when the test says so: until then no hook does.
+    let go_on = environment.project().join("go-on");
+    let command =
+        format!("touch '{}'; while [ ! -e '{}' ]; do sleep 0.1; done", started.display(), go_on.display());
+    model.answer(Answer::tool("Bash", json!({ "command": command, "description": "make a file" })));
+    environment.notified("waiting");
+    assert_eq!(environment.until_open(1), None);
+    until_dialog(&environment);
+    terminal.press("\x1b");
+    assert_eq!(environment.until_open(0).as_deref(), Some("you interrupted the agent"));
+    environment.until_state("ready");
+
+    terminal.press("now, please\r");
+    model.request();
+    model.answer(Answer::tool("Bash", json!({ "command": command, "description": "make a file" })));
+    environment.until_open(1);
+    until_dialog(&environment);
+    // A dialog takes no key in its first moment, so that it is not answered by accident.
+    terminal.press_until("\r", "the tool runs", |_| started.exists());
+    assert_eq!(environment.until_open(0).as_deref(), Some("the agent went on"));
+    environment.until_state("working");
+    fs::write(&go_on, "").expect("a file");
+    model.request();
+    model.answer(Answer::Text("made"));
+    environment.notified("complete");
+    assert_eq!(environment.kinds(), ["waiting", "waiting", "complete"]);
+    assert_eq!(environment.complaints(), "");
+}
+
+/// Waits until the client shows a dialog: its hook runs before that, and what is pressed then is lost.
+#[track_caller]
+fn until_dialog(environment: &ClientEnvironment) {
+    let sessions = environment.home().join(".claude/sessions");
+    let waits = |path| fs::read_to_string(path).is_ok_and(|text| text.contains(r#""status":"waiting""#));
+    until_within(DEADLINE, "the client shows a dialog", || {
+        fs::read_dir(&sessions).is_ok_and(|files| files.flatten().any(|file| waits(file.path())))
+    });
+}

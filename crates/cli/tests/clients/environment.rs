@@ -227,6 +227,32 @@ impl ClientEnvironment {
         agents[0]["id"].as_str().expect("an id").to_owned()
     }
 
+    /// Waits until the agent is in this state.
+    #[track_caller]
+    pub(crate) fn until_state(&self, state: &str) {
+        until_within(DEADLINE, state, || {
+            let status: Value = serde_json::from_str(&self.ringer(&["status", "--json"])).expect("JSON");
+            status["agents"]
+                .as_array()
+                .is_some_and(|agents| agents.iter().any(|agent| agent["state"] == state))
+        });
+    }
+
+    /// Waits until so many notifications of the agent are open. Gives what ended the newest one that is not.
+    #[track_caller]
+    pub(crate) fn until_open(&self, count: usize) -> Option<String> {
+        let list = || -> Vec<Value> {
+            let rows: Vec<Value> = serde_json::from_str(&self.ringer(&["list", "--json"])).expect("JSON");
+            // That Ringer is connected is told, too.
+            rows.into_iter().filter(|row| row["kind"] != "status").collect()
+        };
+        let is_open = |row: &&Value| row["is_open"] == true;
+        until_within(DEADLINE, "they are resolved", || list().iter().filter(is_open).count() == count);
+        let ended = list().into_iter().find(|row| row["is_open"] == false)?;
+        let why = self.ringer(&["why", ended["id"].as_str().expect("an id")]);
+        why.lines().find_map(|line| Some(line.split_once("over: ")?.1.to_owned()))
+    }
+
     /// Waits until the agent has notified of something of this kind. Gives it.
     #[track_caller]
     pub(crate) fn notified(&self, kind: &str) -> Value {

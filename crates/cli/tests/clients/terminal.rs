@@ -58,13 +58,19 @@ impl Terminal {
     /// Presses keys that may be pressed more than once, until the client draws this text.
     #[track_caller]
     pub(crate) fn press_until_drawn(&mut self, keys: &str, text: &str) {
+        self.press_until(keys, "the client draws it", |terminal| terminal.has_drawn(text));
+    }
+
+    /// Presses keys that may be pressed more than once, until something has happened.
+    #[track_caller]
+    pub(crate) fn press_until(&mut self, keys: &str, what: &str, has_happened: impl Fn(&Self) -> bool) {
         let mut pressed: Option<Instant> = None;
-        until_within(DEADLINE, "the client draws it", || {
+        until_within(DEADLINE, what, || {
             if pressed.is_none_or(|at| at.elapsed() >= PRESS_EVERY) {
                 self.press(keys);
                 pressed = Some(Instant::now());
             }
-            self.has_drawn(text)
+            has_happened(self)
         });
     }
 

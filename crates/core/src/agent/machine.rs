@@ -17,6 +17,8 @@ const STUCK_AFTER: Duration = Duration::from_mins(10);
 /// The default of [`AgentTimeouts::idle`].
 const IDLE_AFTER: Duration = Duration::from_mins(1);
 
+/// How long after an interruption an agent's report that it is idle belongs to it.
+const AFTER_INTERRUPTION: Duration = Duration::from_secs(2);
 /// The number before those of notices that came late. An agent has far fewer episodes.
 const FIRST_LATE_EPISODE: u64 = 1 << 32;
 
@@ -222,7 +224,7 @@ impl AgentMachine {
                 return changes;
             }
         }
-        let Some(state) = self.implied_state(signal) else { return changes };
+        let Some(state) = self.implied_state(now, signal) else { return changes };
         if self.overrides(now, signal, state) {
             self.contradicting = Some(signal.clone());
             return changes;
@@ -245,7 +247,7 @@ impl AgentMachine {
         let mut changes = AgentChanges::default();
         if now >= self.decided_at + AUTHORITY_HOLD
             && let Some(signal) = self.contradicting.take()
-            && let Some(state) = self.implied_state(&signal)
+            && let Some(state) = self.implied_state(now, &signal)
         {
             changes.extend(self.enter(now, state, &signal));
         }
@@ -307,7 +309,7 @@ impl AgentMachine {
     }
 
     /// The state that a signal implies, given the present one. `None` for no change.
-    fn implied_state(&self, signal: &Signal) -> Option<AgentState> {
+    fn implied_state(&self, now: Duration, signal: &Signal) -> Option<AgentState> {
         match signal.content {
             SignalContent::Alive if self.state == AgentState::Stuck => Some(AgentState::Working),
             SignalContent::Alive | SignalContent::Notified | SignalContent::Idle => None,
@@ -322,7 +324,11 @@ impl AgentMachine {
             // An agent that failed is not done when it becomes idle: opencode reports idle after every error.
             SignalContent::State(AgentState::Done) if self.state == AgentState::Error => None,
             // Nor is one that was interrupted: it reports idle after that, too.
-            SignalContent::State(AgentState::Done) if self.interrupted => None,
+            SignalContent::State(AgentState::Done)
+                if self.interrupted && now < self.decided_at + AFTER_INTERRUPTION =>
+            {
+                None
+            }
             SignalContent::State(state) => Some(state),
         }
     }

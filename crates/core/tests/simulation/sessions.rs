@@ -9,6 +9,7 @@ use ringer_core::agent::{
     AgentChanges, AgentMachine, AgentNotice, AgentState, AgentTimeouts, Authority, BlockedOn, Signal,
     SignalContent, episode_key,
 };
+use ringer_core::attention::{Cause, TrailStep};
 use ringer_core::engine::{Caller, FocusState, IncomingMessage, Ticket};
 use ringer_core::message::{Agent, Mark, Place, SurfaceId, Tag, WorkspaceId};
 use ringer_core::policy::{HookAnswer, RuleSettings};
@@ -223,7 +224,8 @@ impl Simulation {
                 Order::RunHook { ticket, .. } => self.running.push(ticket),
                 Order::Deliver(delivery) => {
                     let record = self.engine.attention().store().get(&delivery.id).expect("it is recorded");
-                    assert!(!record.is_resolved, "what has ended is not delivered");
+                    let has_ended = |step: &TrailStep| matches!(step.cause, Cause::Resolved { .. });
+                    assert!(!record.trail.steps().any(has_ended), "what has ended is not delivered");
                 }
                 _ => {}
             }

@@ -256,8 +256,10 @@ fn trouble_ends_with_work() {
 fn an_agent_that_comes_to_rest_after_an_interruption_is_not_done() {
     let interrupted = Signal::new(Authority::Hook, SignalContent::Interrupted);
     check(&[(1, hook(Working)), (2, interrupted.clone()), (3, hook(Done))], &[], Ready);
-    let signals = [(1, hook(Working)), (2, interrupted), (3, hook(Working)), (4, hook(Done))];
+    let signals = [(1, hook(Working)), (2, interrupted.clone()), (3, hook(Working)), (4, hook(Done))];
     check(&signals, &["complete"], Done);
+    // What said that it was interrupted was wrong.
+    check(&[(1, hook(Working)), (2, interrupted), (4, hook(Done))], &["complete"], Done);
 }
 
 fn notified(text: &str) -> Signal {

@@ -82,6 +82,17 @@ impl Journal {
         Ok(self.agent_machine(agent)?.map(|machine| machine.state()))
     }
 
+    /// What an agent does, and since when, in milliseconds since 1970.
+    pub fn agent_state_since(&mut self, agent: &Agent) -> Result<Option<(AgentState, i64)>, Error> {
+        let row = self.read(|connection| {
+            let query = "SELECT machine, since FROM agent WHERE id = ?1";
+            connection.query_row(query, [agent.as_str()], |row| Ok((text(row, 0)?, row.get(1)?))).optional()
+        })?;
+        Ok(row.and_then(|(machine, since_ms)| {
+            Some((serde_json::from_str::<AgentMachine>(&machine).ok()?.state(), since_ms))
+        }))
+    }
+
     /// What an agent does, and what decided that.
     pub fn agent_machine(&mut self, agent: &Agent) -> Result<Option<AgentMachine>, Error> {
         let machine = self.read(|connection| {
