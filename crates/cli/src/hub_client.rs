@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::notifications::ambiguous;
 use crate::output::eprint_line;
 
 /// How long a hub may take to start: about 30 ms on an idle machine, seconds on a loaded one or while it repairs a
@@ -172,8 +173,11 @@ pub(crate) fn warn_if_behind(hub: &HubClient) {
 pub(crate) fn failure(error: HubClientError) -> Failure {
     match error {
         HubClientError::Refused(refusal) => {
+            if refusal.code == "ambiguous" {
+                return ambiguous(&refusal.message, &refusal.data, &Clock::local());
+            }
             let (exit, hint) = match refusal.code.as_str() {
-                "not_found" => (Exit::Data, Some("ringer list --all")),
+                "not_found" => (Exit::Data, Some("ringer list")),
                 "invalid_params" => (Exit::Usage, None),
                 "busy" | "rate_limited" => (Exit::TryAgain, None),
                 "unknown_method" => {

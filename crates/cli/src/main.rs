@@ -6,6 +6,7 @@
     reason = "doc comments of arguments are help texts, and people do not read Markdown there"
 )]
 
+mod age;
 mod client_paths;
 mod commands;
 mod confirm;
@@ -14,6 +15,7 @@ mod exit;
 mod failure;
 mod hub_client;
 mod line;
+mod notifications;
 mod origin;
 mod output;
 mod probe;

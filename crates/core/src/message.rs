@@ -5,6 +5,7 @@ mod draft;
 mod id;
 mod kind;
 mod names;
+mod short_id;
 mod surface;
 
 pub use address::{Agent, Recipient, Scope, Sender};
@@ -12,4 +13,5 @@ pub use draft::{Draft, EPISODE_KEY, MAX_BODY, Message, MessageOrigin};
 pub use id::{MessageId, QuestionId};
 pub use kind::{IDLE_PROMPT, Kind, Mark, PERMISSION_PROMPT, Tag};
 pub use names::{InvalidName, validate_name, validate_text};
+pub use short_id::{IdReference, Named, ShortId, ShortIds};
 pub use surface::{Place, SurfaceId, WorkspaceId};

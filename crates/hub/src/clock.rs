@@ -35,6 +35,11 @@ impl Clock {
         self.format(unix_ms, "%Y-%m-%dT%H:%M:%S%z")
     }
 
+    /// The time of such a stamp, in milliseconds since 1970.
+    pub fn parse_stamp(&self, stamp: &str) -> Option<i64> {
+        Timestamp::strptime("%Y-%m-%dT%H:%M:%S%z", stamp).ok().map(Timestamp::as_millisecond)
+    }
+
     /// For people: `02-17 14:30:05`.
     pub fn short(&self, unix_ms: i64) -> String {
         self.format(unix_ms, "%m-%d %H:%M:%S")
@@ -60,6 +65,7 @@ mod tests {
     fn a_moment_no_calendar_knows_is_shown_all_the_same() {
         let clock = Clock { zone: TimeZone::UTC };
         assert_eq!(clock.stamp(1_771_338_605_000), "2026-02-17T14:30:05+0000");
+        assert_eq!(clock.parse_stamp("2026-02-17T08:30:05-0600"), Some(1_771_338_605_000));
         assert_eq!(clock.stamp(i64::MAX), "1970-01-01T00:00:00+0000");
     }
 }

@@ -72,6 +72,6 @@ pub use plain_host::PlainHost;
 pub use probed_terminal::ProbedTerminal;
 pub use request::method_names;
 pub use server::MAX_CONNECTIONS;
-pub use state::trust_file;
+pub use state::{MAX_READ, trust_file};
 pub use tmux::TmuxPane;
 pub use why::{agents, explain};

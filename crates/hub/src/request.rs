@@ -1,6 +1,5 @@
 //! Requests: every method of the socket as one variant, read once at the edge. `docs/protocol.md` describes them.
 
-use ringer_core::MessageId;
 use ringer_core::agent::Signal;
 use ringer_core::message::Mark;
 use ringer_core::toast::Observation;
@@ -26,7 +25,7 @@ pub(crate) enum Request {
     CreateNotification(Box<CreateParams>),
     Mark(Mark, TargetParams),
     DismissRead,
-    OpenNotification(MessageId),
+    OpenNotification(String),
     JumpToUnread,
     ListSurfaces,
     FocusChanged(FocusParams),
@@ -74,8 +73,7 @@ const METHODS: &[(&str, Reader)] = &[
     }),
     ("notification.open", |params| {
         let TargetParams { id, .. } = read(params)?;
-        let id = id.ok_or_else(|| missing("id"))?;
-        message_id(&id).map(Request::OpenNotification)
+        id.map(Request::OpenNotification).ok_or_else(|| missing("id"))
     }),
     ("notification.jump_to_unread", |_| Ok(Request::JumpToUnread)),
     ("surface.list", |_| Ok(Request::ListSurfaces)),
@@ -223,10 +221,6 @@ fn observations(mut params: Value) -> Result<Vec<Observation>, ApiError> {
         Some(several) => read(several.take()),
         None => Ok(vec![read(params)?]),
     }
-}
-
-pub(crate) fn message_id(text: &str) -> Result<MessageId, ApiError> {
-    MessageId::parse(text).map_err(|error| ApiError::params(error.to_string()))
 }
 
 #[cfg(test)]

@@ -47,6 +47,7 @@ use ingest::Ingest;
 pub(crate) use ingest::RETRY_AFTER;
 use journal_write_queue::JournalWriteQueue;
 use maintenance::Maintenance;
+pub use notifications::MAX_READ;
 use notifications::Notifications;
 use request_queue::RequestQueue;
 use ringer_ipc::host::PlugIns;

@@ -13,6 +13,8 @@ use crate::tmux::Unreachable;
 #[derive(Debug, Serialize)]
 struct NotificationView<'a> {
     id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    short_id: Option<&'a str>,
     ts: String,
     from: &'a str,
     kind: &'static str,
@@ -28,10 +30,11 @@ struct NotificationView<'a> {
     question_id: Option<&'a str>,
 }
 
-/// A notification.
-pub fn notification(record: &Record, clock: &Clock) -> Value {
+/// A notification. Its short id is that of the list it is in.
+pub fn notification(record: &Record, short_id: Option<&str>, clock: &Clock) -> Value {
     json!(NotificationView {
         id: record.id.as_str(),
+        short_id,
         ts: clock.stamp(record.unix_ms),
         from: &record.sender,
         kind: record.kind.as_str(),

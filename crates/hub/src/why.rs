@@ -11,6 +11,7 @@ pub fn explain(
     journal: &mut Journal,
     mut memory: Option<&mut HubStore>,
     id: &str,
+    short_id: Option<&str>,
     clock: &Clock,
 ) -> Result<Option<Value>, Error> {
     let message = journal.message(id)?;
@@ -47,7 +48,7 @@ pub fn explain(
         "title": message.as_ref().and_then(|message| message.draft.title.clone()),
         "body": message.as_ref().map(|message| message.draft.body.clone()),
         "taken": taken,
-        "notification": record.map(|record| view::notification(&record, clock)),
+        "notification": record.map(|record| view::notification(&record, short_id, clock)),
         "trail": trail,
         "receipts": receipts,
     })))

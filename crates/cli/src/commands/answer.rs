@@ -1,10 +1,11 @@
 //! `ringer answer`.
 
-use ringer_core::message::QuestionId;
-use ringer_journal::IdSource;
+use ringer_core::message::{MessageId, Named, QuestionId};
+use ringer_journal::{IdSource, Journal};
+use ringer_term::sanitise_line;
 use serde::Serialize;
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output::print_json;
 use crate::{context, hub_client};
 
@@ -15,12 +16,12 @@ use crate::{context, hub_client};
 /// client's dialog stays open there: answer it in the dialog.
 ///
 /// Examples:
-///   ringer answer q-1740000607-a1b2c3 "yes, but keep the old API"
+///   ringer answer k3fx "yes, but keep the old API"
 ///   ringer answer q-1740000607-a1b2c3
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Question id; `ringer questions` lists them
+    /// Question id, short id, or `last`; `ringer questions` lists them
     id: String,
     /// Answer text [default: close without an answer]
     answer: Option<String>,
@@ -40,9 +41,9 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let id = QuestionId::parse(&arguments.id)?;
     let repository = context::repository();
     let mut journal = context::journal()?;
+    let id = named(&arguments.id, &mut journal)?;
     // An answer to the agent of this worktree is not from that agent.
     let question = journal.question(&id)?;
     let asker = question.and_then(|question| question.asker.agent());
@@ -59,4 +60,25 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         })?;
     }
     Ok(())
+}
+
+/// The question of that id, or the open one that was asked by the message of that id.
+fn named(text: &str, journal: &mut Journal) -> Result<QuestionId, Failure> {
+    let id = QuestionId::parse(text)?;
+    if journal.question(&id)?.is_some() {
+        return Ok(id);
+    }
+    let open = journal.question_messages(false)?;
+    let question_of =
+        |message: &MessageId| open.iter().find(|(_, id)| id == message).map(|(question, _)| question);
+    match Named::among(text, open.iter().rev().map(|(_, message)| message)) {
+        Named::One(message) => Ok(question_of(&message).cloned().unwrap_or(id)),
+        Named::Unknown => Ok(id),
+        Named::Several(messages) => {
+            let ids = messages.iter().take(10).filter_map(question_of);
+            let ids: String = ids.map(|id| format!("\n  {id}")).collect();
+            let what = format!("{} fits several open questions:{ids}", sanitise_line(text));
+            Err(Failure::usage(what).hint("ringer questions --everywhere"))
+        }
+    }
 }

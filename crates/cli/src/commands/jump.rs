@@ -16,7 +16,7 @@ use crate::output::{print_json, print_line};
 ///
 /// Examples:
 ///   ringer jump
-///   ringer jump 01997a3e-0a1b-7c2d-8e3f-0123456789ab
+///   ringer jump k3fx
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
@@ -46,7 +46,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return Ok(());
     }
     let why = focus["why"].as_str().unwrap_or("its window cannot be focused");
-    let hint = focus["hint"].as_str().map_or_else(|| format!("ringer read {}", text("id")), str::to_owned);
+    let hint =
+        focus["hint"].as_str().map_or_else(|| format!("ringer read {}", text("short_id")), str::to_owned);
     let what = format!("cannot jump, the notification stays unread: {}", sanitise_line(why));
     Err(Failure::new(Exit::Unavailable, what).hint(sanitise_line(&hint)))
 }

@@ -1,7 +1,6 @@
 //! `ringer list`.
 
-use ringer_core::attention::{MarkTarget, Record, apply_mark};
-use ringer_core::message::Tag;
+use ringer_core::attention::Record;
 use ringer_hub::{Clock, view};
 use ringer_journal::{Filter, HubStore};
 use ringer_term::sanitise_line_before;
@@ -9,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::line::text_line;
+use crate::notifications::{ListedIds, Notifications};
 use crate::output::{print_json, print_text};
 use crate::{context, hub_client};
 
@@ -58,32 +58,13 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.json { print_json(&rows) } else { print_text(&format_text(&rows, arguments.unread)) }
 }
 
-/// What the last hub wrote down, and what has come since.
 fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<Value, Failure> {
-    let clock = Clock::local();
-    let home = context::home()?;
     let Some(mut journal) = context::existing_journal()? else { return Ok(json!([])) };
-    let mut hub_store = HubStore::open_existing(&home)?;
-    let mut records = match &mut hub_store {
-        Some(hub_store) => hub_store.notifications(arguments.limit)?.records,
-        None => Vec::new(),
-    };
-    for message in journal.unread_by_hub(hub_store.as_mut())? {
-        match message.draft.tag {
-            Tag::Notice(_) => records.extend(Record::of(&message)),
-            // Marks that wait for a hub count already.
-            Tag::Mark(mark) => {
-                if let Some(target) = message.draft.key.as_deref().and_then(MarkTarget::parse) {
-                    apply_mark(mark, &target, &mut records);
-                }
-            }
-        }
-    }
     let wanted = |record: &Record| {
         (!arguments.unread || !record.is_read) && scope.is_none_or(|scope| *record.scope == *scope.as_str())
     };
-    let rows = records.iter().rev().filter(|record| wanted(record)).take(arguments.limit);
-    Ok(json!(rows.map(|record| view::notification(record, &clock)).collect::<Vec<_>>()))
+    let notifications = Notifications::read(&mut journal)?;
+    Ok(json!(notifications.newest(&Clock::local(), wanted, arguments.limit)))
 }
 
 fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome {
@@ -98,6 +79,7 @@ fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome
         let lines: String = messages.iter().map(|message| text_line(message, &clock) + "\n").collect();
         return print_text(&lines);
     }
+    let ids = ListedIds::of(journal.message_ids()?.iter());
     let mut hub_store = HubStore::open_existing(&home)?;
     let mut rows = Vec::new();
     for message in &messages {
@@ -106,7 +88,9 @@ fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome
         // What was never remembered was never shown, and is nothing to read.
         let record =
             remembered.or_else(|| Record::of(message).map(|record| Record { is_read: true, ..record }));
-        rows.extend(record.map(|record| view::notification(&record, &clock)));
+        rows.extend(
+            record.map(|record| view::notification(&record, ids.short_id(&record.id).as_deref(), &clock)),
+        );
     }
     print_json(&rows)
 }
@@ -126,7 +110,7 @@ fn format_text(rows: &Value, unread: bool) -> String {
             text(row, "body")
         );
         // The id is what other commands take, so a long text gives way to it.
-        sanitise_line_before(&line, &format!("  [{}]", text(row, "id"))) + "\n"
+        sanitise_line_before(&line, &format!("  [{}]", text(row, "short_id"))) + "\n"
     });
     let lines: String = lines.collect();
     match (lines.is_empty(), unread) {

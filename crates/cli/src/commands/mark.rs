@@ -3,18 +3,21 @@
 use ringer_core::attention::MarkTarget;
 use ringer_core::message::{Mark, Place, SurfaceId, Tag, WorkspaceId};
 use ringer_core::{Draft, MessageId, Scope, Sender};
+use ringer_hub::Clock;
 use ringer_ipc::HubClientError;
 use ringer_journal::{IdSource, Journal};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
+use crate::notifications::Notifications;
 use crate::output::{print_json, print_line};
 use crate::{context, hub_client};
 
 /// Mark notifications read
 ///
 /// Examples:
-///   ringer read 01997a3e-0a1b-7c2d-8e3f-0123456789ab
+///   ringer read k3fx
+///   ringer read last
 ///   ringer read --all
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -32,7 +35,7 @@ pub(crate) struct ReadArgs {
 /// Mark notifications unread
 ///
 /// Examples:
-///   ringer unread 01997a3e-0a1b-7c2d-8e3f-0123456789ab
+///   ringer unread k3fx
 ///   ringer unread --workspace repo:0a1b2c3d
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -49,6 +52,7 @@ pub(crate) struct UnreadArgs {
 /// Pending deliveries to a cleared workspace or surface are cancelled.
 ///
 /// Examples:
+///   ringer clear k3fx
 ///   ringer clear --all
 ///   ringer clear --workspace repo:0a1b2c3d
 #[derive(Debug, clap::Args)]
@@ -69,7 +73,7 @@ pub(crate) struct ClearArgs {
 
 #[derive(Debug, clap::Args)]
 struct Target {
-    /// Notification ids; `ringer list` shows them
+    /// Notification ids, as `ringer list` shows them, or `last`
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Select all notifications of this workspace
@@ -136,10 +140,16 @@ fn mark_through_hub(method: &str, mark: Mark, requests: &[Value], as_json: bool,
 /// Without a hub the mark is appended to the journal, and the next hub applies it.
 fn mark_in_journal(mark: Mark, requests: &[Value]) -> Outcome {
     let mut journal = Journal::open(&context::home()?)?;
+    let clock = Clock::local();
+    let names_one = requests.iter().any(|request| request["id"].is_string());
+    let notifications = if names_one { Notifications::read(&mut journal)? } else { Notifications::default() };
     for request in requests {
         let text = |name: &str| request[name].as_str();
         let target = match (text("id"), text("workspace_id"), text("surface_id")) {
-            (Some(id), ..) => MarkTarget::Message(MessageId::parse(id)?),
+            (Some(text), ..) => MarkTarget::Message(match notifications.named(text, &clock)? {
+                Some(id) => id,
+                None => MessageId::parse(text)?,
+            }),
             (None, Some(workspace), surface) => MarkTarget::Place(Place {
                 workspace: WorkspaceId::new(workspace),
                 surface: surface.map(SurfaceId::new),
@@ -155,7 +165,7 @@ fn mark_in_journal(mark: Mark, requests: &[Value]) -> Outcome {
             && journal.message(id.as_str())?.is_none()
         {
             return Err(Failure::new(crate::exit::Exit::Data, format!("unknown notification {id}"))
-                .hint("ringer list --all"));
+                .hint("ringer list"));
         }
         let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), "");
         draft.key = Some(target.to_string());

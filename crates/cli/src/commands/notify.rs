@@ -6,11 +6,12 @@ use std::time::Duration;
 use ringer_core::message::{MAX_BODY, QuestionId};
 use ringer_core::{Draft, Kind, Recipient};
 use ringer_journal::{IdSource, Journal};
+use ringer_term::sanitise_line;
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::print_json;
+use crate::output::{eprint_line, print_json};
 use crate::time_arguments::parse_duration;
 use crate::{context, hub_client, origin};
 
@@ -97,10 +98,34 @@ fn recipient(to: Option<&str>, journal: &mut Journal) -> Result<Recipient, Failu
     let Some(to) = to else { return Ok(Recipient::Default) };
     let recipient = Recipient::parse(to)?;
     let named = recipient.agent().map(|agent| journal.agent_named(agent.as_str()));
-    match named.transpose()?.flatten() {
-        Some(id) => Ok(Recipient::parse(&format!("agent:{id}"))?),
-        None => Ok(recipient),
+    match (named.transpose()?.flatten(), recipient.agent()) {
+        (Some(id), _) => Ok(Recipient::parse(&format!("agent:{id}"))?),
+        (None, Some(agent)) => {
+            warn_of_unknown(agent.as_str(), journal)?;
+            Ok(recipient)
+        }
+        (None, None) => Ok(recipient),
     }
+}
+
+/// Agents that a warning names.
+const MAX_NAMED: usize = 12;
+
+/// Warns that no agent of that name is known: it may be a typing error, or an agent that starts later.
+fn warn_of_unknown(name: &str, journal: &mut Journal) -> Result<(), Failure> {
+    let agents = journal.known_agents()?;
+    let alive = agents.iter().filter(|agent| agent.state.as_deref() != Some("exited"));
+    let mut names: Vec<&str> = alive.map(|agent| agent.name.as_deref().unwrap_or(&agent.id)).collect();
+    let more = names.len().saturating_sub(MAX_NAMED);
+    names.truncate(MAX_NAMED);
+    let known = match (names.is_empty(), more) {
+        (true, _) => "none is running".to_owned(),
+        (false, 0) => format!("known: {}", names.join(", ")),
+        (false, more) => format!("known: {} and {more} more", names.join(", ")),
+    };
+    let line = format!("no agent named {name:?} is known yet ({known}); the message waits for it");
+    eprint_line(&format!("warning: {}", sanitise_line(&line)));
+    Ok(())
 }
 
 fn body(message: &str) -> Result<String, Failure> {

@@ -1,12 +1,16 @@
 //! `ringer questions`.
 
+use std::collections::HashMap;
+
+use ringer_core::message::QuestionId;
 use ringer_hub::Clock;
-use ringer_journal::Question;
+use ringer_journal::{Journal, Question};
 use ringer_term::sanitise_line;
 use serde::Serialize;
 
 use crate::context;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
+use crate::notifications::Notifications;
 use crate::output::{eprint_line, print_json, print_text};
 
 /// List open questions
@@ -30,6 +34,8 @@ pub(crate) struct Args {
 
 #[derive(Serialize)]
 struct View<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    short_id: Option<&'a str>,
     question_id: &'a str,
     from: &'a str,
     asked: String,
@@ -44,28 +50,42 @@ struct View<'a> {
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let scope = context::scope(context::repository().as_ref());
     let scope = (!arguments.everywhere).then_some(&scope);
-    let questions = match context::existing_journal()? {
+    let (questions, short_ids) = match context::existing_journal()? {
         Some(mut journal) => {
             let questions = journal.questions(scope, arguments.all)?;
+            let short_ids = if questions.is_empty() { HashMap::new() } else { short_ids(&mut journal)? };
             context::warn_if_repaired(&journal);
-            questions
+            (questions, short_ids)
         }
-        None => Vec::new(),
+        None => Default::default(),
     };
+    let short_id = |question: &Question| short_ids.get(&question.id).map(String::as_str);
     let clock = Clock::local();
     if arguments.json {
-        let views: Vec<View<'_>> = questions.iter().map(|question| view(question, &clock)).collect();
+        let views: Vec<View<'_>> =
+            questions.iter().map(|question| view(question, short_id(question), &clock)).collect();
         return print_json(&views);
     }
     if questions.is_empty() {
         eprint_line(if arguments.all { "No questions." } else { "No open questions." });
         return Ok(());
     }
-    print_text(&questions.iter().map(|question| format_text(question, &clock)).collect::<String>())
+    let lines = questions.iter().map(|question| format_text(question, short_id(question), &clock));
+    print_text(&lines.collect::<String>())
 }
 
-fn view<'a>(question: &'a Question, clock: &Clock) -> View<'a> {
+/// What is shown of the ids of the messages that asked.
+fn short_ids(journal: &mut Journal) -> Result<HashMap<QuestionId, String>, Failure> {
+    let notifications = Notifications::read(journal)?;
+    let messages = journal.question_messages(true)?;
+    let known =
+        messages.into_iter().filter_map(|(question, id)| Some((question, notifications.short_id(&id)?)));
+    Ok(known.collect())
+}
+
+fn view<'a>(question: &'a Question, short_id: Option<&'a str>, clock: &Clock) -> View<'a> {
     View {
+        short_id,
         question_id: question.id.as_str(),
         from: question.asker.as_str(),
         asked: clock.stamp(question.asked_ms),
@@ -78,7 +98,7 @@ fn view<'a>(question: &'a Question, clock: &Clock) -> View<'a> {
     }
 }
 
-fn format_text(question: &Question, clock: &Clock) -> String {
+fn format_text(question: &Question, short_id: Option<&str>, clock: &Clock) -> String {
     let options = if question.options.is_empty() {
         String::new()
     } else {
@@ -90,7 +110,8 @@ fn format_text(question: &Question, clock: &Clock) -> String {
         (Some(_), Some(answer)) => format!("  → {answer}"),
     };
     let line = format!(
-        "{}  {}  {}: {}{options}{answer}",
+        "{:<4}  {}  {}  {}: {}{options}{answer}",
+        short_id.unwrap_or_default(),
         question.id,
         clock.short(question.asked_ms),
         question.asker,

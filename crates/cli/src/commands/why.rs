@@ -1,28 +1,28 @@
 //! `ringer why`.
 
-use ringer_core::message::Agent;
+use ringer_core::message::{Agent, Named};
 use ringer_hub::{Clock, explain, monotonic};
-use ringer_ipc::HubClient;
+use ringer_ipc::{HubClient, HubClientError};
 use ringer_journal::HubStore;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
+use crate::notifications::Notifications;
 use crate::output::{print_json, print_line, print_text};
 use crate::{context, hub_client};
 
 /// Explain how a notification was delivered, or why it was not
 ///
 /// Examples:
-///   ringer why 01997a3e-0a1b-7c2d-8e3f-0123456789ab
-///   ringer why $(ringer list --json | jq -r 'first.id')
+///   ringer why
+///   ringer why k3fx
 ///   ringer why --agent claude-6be1e699
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Message id; `ringer list --all` shows them
-    #[arg(required_unless_present = "agent")]
+    /// Message id, as `ringer list` shows it [default: the newest notification]
     id: Option<String>,
     /// Show this agent's state and the signal that decided it
     #[arg(long, value_name = "AGENT", conflicts_with = "id")]
@@ -35,8 +35,7 @@ pub(crate) struct Args {
 pub(crate) fn run(arguments: &Args) -> Outcome {
     match (&arguments.agent, &arguments.id) {
         (Some(agent), _) => explain_agent(agent, arguments.json),
-        (None, Some(id)) => explain_message(id, arguments.json),
-        (None, None) => Err(Failure::usage("no message given").hint("ringer list")),
+        (None, id) => explain_message(id.as_deref().unwrap_or("last"), arguments.json),
     }
 }
 
@@ -59,24 +58,58 @@ fn explain_agent(name: &str, as_json: bool) -> Outcome {
     print_line(&format!("{id}: {state} for {} s (reported by {by})", since.as_secs()))
 }
 
-fn explain_message(id: &str, as_json: bool) -> Outcome {
-    let home = context::home()?;
+fn explain_message(text: &str, as_json: bool) -> Outcome {
     // A hub that runs may know more than is written down yet; starting one would change nothing.
-    let answer = match HubClient::connect(&home) {
-        Ok(mut client) => Some(hub_client::ask(&mut client, "notification.why", &json!({ "id": id }))?),
-        Err(_) => match context::existing_journal()? {
-            Some(mut journal) => {
-                let mut hub_store = HubStore::open_existing(&home)?;
-                explain(&mut journal, hub_store.as_mut(), id, &Clock::local())?
+    let answer = match HubClient::connect(&context::home()?) {
+        Ok(mut client) => match client.call("notification.why", &json!({ "id": text })) {
+            Ok(answer) => {
+                hub_client::warn_if_behind(&client);
+                Some(answer)
             }
-            None => None,
+            Err(HubClientError::Refused(refusal)) if refusal.code == "not_found" => None,
+            Err(error) => return Err(hub_client::failure(error)),
+        },
+        Err(_) => None,
+    };
+    let answer = match answer {
+        Some(answer) => Some(answer),
+        None => explain_without_hub(text)?,
+    };
+    match answer {
+        Some(answer) if as_json => print_json(&answer),
+        Some(answer) => print_text(&format_text(&answer)),
+        None if text == "last" => {
+            Err(Failure::new(Exit::Data, "there are no notifications").hint("ringer log"))
+        }
+        None => {
+            let what = format!("unknown message {}", sanitise_line(text));
+            Err(Failure::new(Exit::Data, what).hint("ringer list --all"))
+        }
+    }
+}
+
+/// Also finds what a hub does not list: messages between agents, and old ones.
+fn explain_without_hub(text: &str) -> Result<Option<Value>, Failure> {
+    let clock = Clock::local();
+    let Some(mut journal) = context::existing_journal()? else { return Ok(None) };
+    let notifications = Notifications::read(&mut journal)?;
+    let id = match notifications.named(text, &clock)? {
+        Some(id) => Some(id),
+        None if text == "last" => None,
+        None => match Named::among(text, journal.message_ids()?.iter()) {
+            Named::One(id) => Some(id),
+            Named::Unknown => None,
+            Named::Several(ids) => {
+                let ids: String = ids.iter().take(10).map(|id| format!("\n  {id}")).collect();
+                let what = format!("{} fits several messages:{ids}", sanitise_line(text));
+                return Err(Failure::usage(what).hint("type more of the id"));
+            }
         },
     };
-    let Some(answer) = answer else {
-        let what = format!("unknown message {}", sanitise_line(id));
-        return Err(Failure::new(Exit::Data, what).hint("ringer list --all"));
-    };
-    if as_json { print_json(&answer) } else { print_text(&format_text(&answer)) }
+    let Some(id) = id else { return Ok(None) };
+    let mut hub_store = HubStore::open_existing(&context::home()?)?;
+    let short_id = notifications.short_id(&id);
+    Ok(explain(&mut journal, hub_store.as_mut(), id.as_str(), short_id.as_deref(), &clock)?)
 }
 
 fn format_text(answer: &Value) -> String {
@@ -123,9 +156,10 @@ fn format_text(answer: &Value) -> String {
 fn heading(answer: &Value) -> String {
     let shown = if answer["notification"].is_null() { answer } else { &answer["notification"] };
     let body = shown["body"].as_str().unwrap_or_default();
+    let short_id = shown["short_id"].as_str().map(|id| format!("{id}  ")).unwrap_or_default();
     match shown["title"].as_str() {
-        Some(title) => format!("{title}: {body}"),
-        None => body.to_owned(),
+        Some(title) => format!("{short_id}{title}: {body}"),
+        None => format!("{short_id}{body}"),
     }
 }
 

@@ -10,6 +10,7 @@ mod failing;
 mod following;
 mod hostile_text;
 mod intruders;
+mod naming;
 mod protocol;
 mod snapshots;
 mod spool;

@@ -46,8 +46,12 @@ impl Transcript {
     }
 }
 
-/// Shapes of what differs from run to run: `9` is a digit, `x` a hexadecimal digit, the rest stands for itself.
-const SHAPES: [(&str, &str); 7] = [
+/// Shapes of what differs from run to run: `9` is a digit, `x` a hexadecimal digit, `s` a character of a
+/// short id, the rest stands for itself.
+const SHAPES: [(&str, &str); 10] = [
+    ("\"short_id\":\"ssss\"", "\"short_id\":\"<short>\""),
+    ("[ssss]", "[<short>]"),
+    ("\nssss ", "\n<short> "),
     ("q-9999999999-xxxxxx", "<question>"),
     ("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "<id>"),
     ("9999-99-99T99:99:99+9999", "<time>"),
@@ -72,7 +76,7 @@ fn replace_shape(text: &str, shape: &str, name: &str) -> String {
     let (mut replaced, mut rest, mut before) = (String::new(), text, None);
     while let Some(first) = rest.chars().next() {
         let after = rest.get(shape.len()..);
-        let starts = !before.is_some_and(is_word)
+        let starts = !(before.is_some_and(is_word) && shape.starts_with(is_word))
             && rest.get(..shape.len()).is_some_and(|part| has_shape(part, shape));
         match after {
             Some(after) if starts && !after.starts_with(is_word) => {
@@ -93,6 +97,7 @@ fn has_shape(part: &str, shape: &str) -> bool {
         && part.bytes().zip(shape.bytes()).all(|(byte, kind)| match kind {
             b'9' => byte.is_ascii_digit(),
             b'x' => byte.is_ascii_hexdigit(),
+            b's' => b"bcdfghjkmnpqrstvwxz23456789".contains(&byte),
             other => byte == other,
         })
 }

@@ -10,7 +10,9 @@ mod shared_text;
 use std::collections::HashMap;
 
 use crate::attention::{Cause, ReadReason, Record, ResolvedBy};
-use crate::message::{IDLE_PROMPT, Kind, MessageId, Place, QuestionId, SurfaceId, WorkspaceId};
+use crate::message::{
+    IDLE_PROMPT, IdReference, Kind, MessageId, Named, Place, QuestionId, SurfaceId, WorkspaceId,
+};
 use index::Index;
 use ordered::Slot;
 use shared_text::SharedTexts;
@@ -104,6 +106,37 @@ impl NotificationStore {
     /// A notification by its id.
     pub fn get(&self, id: &MessageId) -> Option<&Record> {
         self.at(*self.by_id.get(id)?)
+    }
+
+    /// What is shown of a notification's id: as much as tells it apart from the others.
+    pub fn short_id(&self, id: &MessageId) -> Option<String> {
+        Some(self.index.short_ids.shown(id, *self.by_id.get(id)?))
+    }
+
+    /// The notification that a person means: by its id, its short id, `last`, or a piece of its id. Several are given newest
+    /// first.
+    pub fn named(&self, text: &str) -> Named {
+        if let Some(exact) = MessageId::parse(text).ok().filter(|id| self.by_id.contains_key(id)) {
+            return Named::One(exact);
+        }
+        let text = match IdReference::parse(text) {
+            IdReference::Last => {
+                return Named::of(self.ids(self.index.everything.slots().next_back().into_iter()));
+            }
+            IdReference::NoId => return Named::Unknown,
+            IdReference::Text(text) => text,
+        };
+        let slots = self.index.short_ids.beginning_with(text);
+        let mut entries: Vec<&Entry> =
+            slots.filter_map(|slot| self.slots.get(slot as usize)?.as_ref()).collect();
+        entries.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.arrival));
+        match Named::of(entries.iter().map(|entry| entry.record.id.clone()).collect()) {
+            Named::Unknown => {
+                let is_meant = |record: &&Record| IdReference::is_piece_of(text, &record.id);
+                Named::of(self.newest().filter(is_meant).map(|record| record.id.clone()).collect())
+            }
+            found => found,
+        }
     }
 
     /// All notifications, newest first.
@@ -264,7 +297,7 @@ impl NotificationStore {
         let Entry { record, arrival, change } = self.slots.get_mut(slot as usize)?.take()?;
         self.empty_slots.push(slot);
         self.index.remove_state(&record, slot, change);
-        self.index.remove(&record, arrival);
+        self.index.remove(&record, slot, arrival);
         if let Some(question) = &record.open_question {
             self.by_question.remove(question);
         }

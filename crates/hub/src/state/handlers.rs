@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringer_core::attention::{MarkTarget, Record};
 use ringer_core::engine::{FocusState, TerminalSignal};
-use ringer_core::message::{InvalidName, Mark, MessageOrigin, Place, SurfaceId, Tag, WorkspaceId};
+use ringer_core::message::{InvalidName, Mark, MessageOrigin, Named, Place, SurfaceId, Tag, WorkspaceId};
 use ringer_core::toast::{Observation, Priority, Toast};
 use ringer_core::{Draft, Event, Kind, MessageId, Now, Recipient, Scope, Sender};
 use ringer_ipc::ApiError;
@@ -18,13 +18,15 @@ use super::surfaces::FocusOutcome;
 use crate::delivery_setup::search_path;
 use crate::message::{Action, Answer};
 use crate::request::{
-    CreateParams, FocusParams, ListParams, Request, SignalParams, TargetParams, ToastParams, message_id,
-    method_names,
+    CreateParams, FocusParams, ListParams, Request, SignalParams, TargetParams, ToastParams, method_names,
 };
 use crate::view;
 
 /// Notifications that one answer holds, unless it is asked for fewer.
 const MAX_LISTED: usize = 1000;
+
+/// Notifications that are named where a text fits several.
+const MAX_MATCHES: usize = 10;
 
 /// What handling a request comes to.
 enum Handled {
@@ -90,7 +92,10 @@ impl HubState {
                 self.append_mark(now, Mark::Clear, &MarkTarget::AllRead)?;
                 Handled::AfterIngest(Continuation::Dismissed { listed })
             }
-            Request::OpenNotification(id) => self.open(now, &id)?,
+            Request::OpenNotification(id) => {
+                let id = self.named(&id)?;
+                self.open(now, &id)?
+            }
             Request::JumpToUnread => {
                 let newest = self.notifications.list().newest_unread().next().map(|record| record.id.clone());
                 match newest {
@@ -149,7 +154,7 @@ impl HubState {
                 && is(&params.surface_id, record.place.surface.as_ref().map(SurfaceId::as_str))
         };
         let list = self.notifications.list();
-        let show = |record: &Record| view::notification(record, &self.clock);
+        let show = |record: &Record| self.notifications.view(record, &self.clock);
         let wanted = |record: &&Record| (!params.unread || !record.is_read) && fits(record);
         // The narrowest index there is: with 100,000 notifications, the loop has no time to look at all of them.
         let place = params.workspace_id.as_deref().map(|workspace| Place {
@@ -192,9 +197,29 @@ impl HubState {
 
     fn why(&mut self, now: Now, id: &str) -> Result<Value> {
         self.write_changes(now);
-        crate::why::explain(&mut self.journal, Some(self.notifications.store()), id, &self.clock)
+        let id = self.named(id)?;
+        let short_id = self.notifications.list().short_id(&id);
+        let store = Some(self.notifications.store());
+        crate::why::explain(&mut self.journal, store, id.as_str(), short_id.as_deref(), &self.clock)
             .map_err(|error| unavailable(&error))?
             .ok_or_else(|| ApiError::new("not_found", format!("unknown message {id}")))
+    }
+
+    /// The notification that a client names by its id, its short id, `last` or a piece of its id. What names none is taken
+    /// for the id of a message that is not on the list.
+    fn named(&self, text: &str) -> Result<MessageId> {
+        match self.notifications.list().named(text) {
+            Named::One(id) => Ok(id),
+            Named::Several(ids) => {
+                let records = ids.iter().take(MAX_MATCHES).filter_map(|id| self.notifications.get(id));
+                let matches: Vec<Value> =
+                    records.map(|record| self.notifications.view(record, &self.clock)).collect();
+                let what = format!("{text:?} fits {} notifications", ids.len());
+                Err(ApiError { data: json!(matches), ..ApiError::new("ambiguous", what) })
+            }
+            Named::Unknown if text == "last" => Err(ApiError::new("not_found", "there are no notifications")),
+            Named::Unknown => MessageId::parse(text).map_err(|error| ApiError::params(error.to_string())),
+        }
     }
 
     fn focus_changed(&mut self, now: Now, params: &FocusParams) -> Value {
@@ -340,7 +365,7 @@ impl HubState {
     fn mark(&mut self, now: Now, mark: Mark, target: &TargetParams) -> Result<Handled> {
         let marked = match (&target.id, target.all) {
             (Some(id), _) => {
-                let id = message_id(id)?;
+                let id = self.named(id)?;
                 if self.notifications.get(&id).is_none() && !self.is_still_to_be_read(&id) {
                     return Err(ApiError::new("not_found", format!("unknown notification {id}")));
                 }
@@ -367,7 +392,7 @@ impl HubState {
     /// Goes to where a notification rang. It is read once the person is there.
     fn open(&mut self, now: Now, id: &MessageId) -> Result<Handled> {
         let record = self.record(id)?;
-        let notification = view::notification(&record, &self.clock);
+        let notification = self.notifications.view(&record, &self.clock);
         Ok(Handled::AfterIngest(match self.surfaces.focus(&record.place) {
             FocusOutcome::Known(result) => {
                 if result.is_ok() {

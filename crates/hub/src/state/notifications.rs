@@ -11,9 +11,13 @@ use ringer_core::message::Place;
 use ringer_core::toast::Toast;
 use ringer_core::{Engine, Event, MessageId, Now, Order, Preferences};
 use ringer_journal::{Error, HubStore, PlaceFlag, ReadPosition, StoredNotifications};
+use serde_json::Value;
 
 pub(super) use pending_writes::PendingWrites;
 use pending_writes::{flag, unflag};
+
+use crate::clock::Clock;
+use crate::view;
 
 /// Notifications that may wait for hooks. The others stay in the journal until there is room. Sixteen hooks run at
 /// once, so 256 keep them busy and fit into memory even with bodies of 64 KiB (16 MiB).
@@ -21,7 +25,7 @@ const MAX_UNDECIDED: usize = 256;
 /// Records that may wait to be written. While the hub's store cannot be written, the others stay in the journal.
 const MAX_UNWRITTEN: usize = 1024;
 /// Read notifications that are kept in memory; older ones are in the journal.
-const MAX_READ: usize = 10_000;
+pub const MAX_READ: usize = 10_000;
 /// Notifications that are added before the memory is trimmed again.
 const TRIM_EVERY: usize = 1_000;
 
@@ -65,6 +69,11 @@ impl Notifications {
 
     pub(super) fn get(&self, id: &MessageId) -> Option<&Record> {
         self.list().get(id)
+    }
+
+    /// A notification as it is shown.
+    pub(super) fn view(&self, record: &Record, clock: &Clock) -> Value {
+        view::notification(record, self.list().short_id(&record.id).as_deref(), clock)
     }
 
     /// Whether a notification is known and read.

@@ -13,7 +13,6 @@ use super::title_marks::TitleStep;
 use crate::message::{Action, DeliveryReport, Job};
 use crate::title_writer::{TitleMarkChange, TitleOutcome};
 use crate::tmux::TmuxPane;
-use crate::view;
 
 impl HubState {
     pub(super) fn execute_orders(&mut self, now: Now, orders: Vec<Order>) {
@@ -75,7 +74,7 @@ impl HubState {
     }
 
     pub(super) fn save_record(&mut self, now: Now, record: Record, is_new: bool) {
-        let data = view::notification(&record, &self.clock);
+        let data = self.notifications.view(&record, &self.clock);
         let event = if is_new { "notification.created" } else { "notification.updated" };
         self.publish(now, event, data);
         self.notifications.save(record);

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use ringer_core::message::{Mark, QuestionId, Tag};
-use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
+use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::db::text::{optional_text, text};
@@ -177,6 +177,21 @@ impl Journal {
         })
     }
 
+    /// The messages that asked questions, by the questions' ids: of those still open, or of all; oldest first.
+    pub fn question_messages(&mut self, closed_too: bool) -> Result<Vec<(QuestionId, MessageId)>, Error> {
+        self.read(|connection| {
+            let query = "SELECT question_id, id FROM message WHERE kind = 'question' AND question_id IN (
+                             SELECT id FROM question WHERE ?1 OR answered IS NULL) ORDER BY seq";
+            let mut statement = connection.prepare(query)?;
+            let rows = statement.query_map([closed_too], |row| Ok((text(row, 0)?, text(row, 1)?)))?;
+            let ids: Vec<(String, String)> = rows.collect::<Result<_, _>>()?;
+            let parse = |(question, message): &(String, String)| {
+                Some((QuestionId::parse(question).ok()?, MessageId::parse(message).ok()?))
+            };
+            Ok(ids.iter().filter_map(parse).collect())
+        })
+    }
+
     /// The questions of a scope (or of all), oldest first: those still open, or all that are kept.
     pub fn questions(&mut self, scope: Option<&Scope>, closed_too: bool) -> Result<Vec<Question>, Error> {
         self.read(|connection| {
@@ -202,7 +217,7 @@ fn tell(
     answer: Option<&str>,
     answerer: &Sender,
     stamp: &IdSource,
-) -> Vec<(Draft, ringer_core::MessageId)> {
+) -> Vec<(Draft, MessageId)> {
     let scope = question.scope.clone();
     let body = answer.unwrap_or_default();
     let mut mark = Draft::tagged(scope.clone(), answerer.clone(), Tag::Mark(Mark::Answer), body);

@@ -6,6 +6,7 @@ use ringer_core::{Kind, Message, MessageId, Scope};
 use rusqlite::{ToSql, params};
 
 use crate::db::repair_record::quarantine_rows;
+use crate::db::text::text;
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::row::{COLUMNS, has_id, read};
@@ -116,6 +117,16 @@ impl Journal {
     pub fn message(&mut self, id: &str) -> Result<Option<Message>, Error> {
         let found = self.select(&format!("SELECT {COLUMNS} FROM message WHERE id = ?1"), &[&id], 1)?;
         Ok(found.into_iter().next())
+    }
+
+    /// The ids of all messages, newest first, without marks.
+    pub fn message_ids(&mut self) -> Result<Vec<MessageId>, Error> {
+        self.read(|connection| {
+            let query = "SELECT id FROM message WHERE kind NOT LIKE 'mark-%' ORDER BY seq DESC";
+            let mut statement = connection.prepare(query)?;
+            let ids: Vec<String> = statement.query_map([], |row| text(row, 0))?.collect::<Result<_, _>>()?;
+            Ok(ids.iter().filter_map(|id| MessageId::parse(id).ok()).collect())
+        })
     }
 
     /// Those of some messages that are kept, in order.

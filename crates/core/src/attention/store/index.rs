@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ordered::{Ordered, Slot};
 use crate::attention::Record;
-use crate::message::{Place, WorkspaceId};
+use crate::message::{Place, ShortIds, WorkspaceId};
 
 /// What there is of one workspace, or of one surface.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +38,8 @@ pub(super) struct Index {
     pub(super) expiring: BTreeSet<(i64, Slot)>,
     /// Of each repository, by arrival.
     pub(super) scopes: HashMap<Arc<str>, Ordered>,
+    /// By their slots.
+    pub(super) short_ids: ShortIds,
 }
 
 impl Index {
@@ -50,6 +52,7 @@ impl Index {
     pub(super) fn add(&mut self, record: &Record, slot: Slot, arrival: u64) {
         let place = &record.place;
         self.everything.push(arrival, slot);
+        self.short_ids.insert(&record.id, slot);
         self.scopes.entry(Arc::clone(&record.scope)).or_default().push(arrival, slot);
         self.workspaces.entry(place.workspace.clone()).or_default().all.push(arrival, slot);
         if place.surface.is_some() {
@@ -58,9 +61,10 @@ impl Index {
     }
 
     /// Removes it. A place with no records is removed.
-    pub(super) fn remove(&mut self, record: &Record, arrival: u64) {
+    pub(super) fn remove(&mut self, record: &Record, slot: Slot, arrival: u64) {
         let place = &record.place;
         self.everything.remove(arrival);
+        self.short_ids.remove(&record.id, slot);
         if let Some(scope) = self.scopes.get_mut(&record.scope) {
             scope.remove(arrival);
             if scope.is_empty() {

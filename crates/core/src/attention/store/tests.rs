@@ -251,6 +251,18 @@ fn recount(store: &NotificationStore) {
     }
 }
 
+fn check_names(store: &NotificationStore) {
+    let ids: Vec<&MessageId> = store.newest().map(|record| &record.id).collect();
+    for record in store.newest() {
+        let shown = store.short_id(&record.id).unwrap();
+        for text in ["last", record.id.as_str(), &record.id.as_str()[9..], &record.id.as_str()[..20], &shown]
+        {
+            assert_eq!(store.named(text), Named::among(text, ids.iter().copied()));
+        }
+        assert_eq!(store.named(&shown), Named::One(record.id.clone()));
+    }
+}
+
 proptest! {
     #[test]
     fn the_indexes_are_what_a_recount_gives(
@@ -275,5 +287,6 @@ proptest! {
             recount(&store);
             model.follow(&store);
         }
+        check_names(&store);
     }
 }

@@ -1,0 +1,110 @@
+//! The notifications without a hub: what the last hub wrote down, and what has come since.
+
+use std::collections::HashMap;
+
+use ringer_core::attention::{MarkTarget, Record, apply_mark};
+use ringer_core::message::{MessageId, Named, ShortIds, Tag};
+use ringer_hub::{Clock, MAX_READ, view};
+use ringer_journal::{HubStore, Journal};
+use ringer_term::sanitise_line;
+use serde_json::{Value, json};
+
+use crate::age::age;
+use crate::context;
+use crate::failure::Failure;
+
+/// Notifications as a hub would list them.
+#[derive(Debug, Default)]
+pub(crate) struct Notifications {
+    /// Oldest first.
+    records: Vec<Record>,
+    ids: ListedIds,
+}
+
+/// The ids of a list, and what is shown of them.
+#[derive(Debug, Default)]
+pub(crate) struct ListedIds {
+    numbers: HashMap<MessageId, u32>,
+    short_ids: ShortIds,
+}
+
+impl ListedIds {
+    pub(crate) fn of<'a>(ids: impl Iterator<Item = &'a MessageId>) -> Self {
+        let mut listed = Self::default();
+        for (number, id) in (0..).zip(ids) {
+            listed.numbers.insert(id.clone(), number);
+            listed.short_ids.insert(id, number);
+        }
+        listed
+    }
+
+    /// What is shown of an id; `None` if it is not on the list.
+    pub(crate) fn short_id(&self, id: &MessageId) -> Option<String> {
+        self.numbers.get(id).map(|number| self.short_ids.shown(id, *number))
+    }
+}
+
+impl Notifications {
+    /// Reads them.
+    pub(crate) fn read(journal: &mut Journal) -> Result<Self, Failure> {
+        let mut hub_store = HubStore::open_existing(&context::home()?)?;
+        let mut records = match &mut hub_store {
+            Some(hub_store) => hub_store.notifications(MAX_READ)?.records,
+            None => Vec::new(),
+        };
+        for message in journal.unread_by_hub(hub_store.as_mut())? {
+            match message.draft.tag {
+                Tag::Notice(_) => records.extend(Record::of(&message)),
+                // Marks that wait for a hub count already.
+                Tag::Mark(mark) => {
+                    if let Some(target) = message.draft.key.as_deref().and_then(MarkTarget::parse) {
+                        apply_mark(mark, &target, &mut records);
+                    }
+                }
+            }
+        }
+        let ids = ListedIds::of(records.iter().map(|record| &record.id));
+        Ok(Self { records, ids })
+    }
+
+    /// As the hub shows them, newest first.
+    pub(crate) fn newest(&self, clock: &Clock, wanted: impl Fn(&Record) -> bool, most: usize) -> Vec<Value> {
+        let rows = self.records.iter().rev().filter(|record| wanted(record)).take(most);
+        rows.map(|record| view::notification(record, self.short_id(&record.id).as_deref(), clock)).collect()
+    }
+
+    /// What is shown of a message's id; `None` if it is not on the list.
+    pub(crate) fn short_id(&self, id: &MessageId) -> Option<String> {
+        self.ids.short_id(id)
+    }
+
+    /// The notification that a person means. `None` if there is none.
+    pub(crate) fn named(&self, text: &str, clock: &Clock) -> Result<Option<MessageId>, Failure> {
+        match Named::among(text, self.records.iter().rev().map(|record| &record.id)) {
+            Named::One(id) => Ok(Some(id)),
+            Named::Unknown => Ok(None),
+            Named::Several(ids) => {
+                let what = format!("{text:?} fits {} notifications", ids.len());
+                let matches = self.newest(clock, |record| ids.contains(&record.id), 10);
+                Err(ambiguous(&what, &json!(matches), clock))
+            }
+        }
+    }
+}
+
+/// A text fits several notifications, of which these are the newest.
+pub(crate) fn ambiguous(what: &str, matches: &Value, clock: &Clock) -> Failure {
+    let now = clock.now().wall_ms;
+    let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    let rows = matches.as_array().into_iter().flatten();
+    let lines = rows.map(|row| {
+        let said =
+            Some(text(row, "title")).filter(|title| !title.is_empty()).unwrap_or_else(|| text(row, "body"));
+        let age = clock.parse_stamp(&text(row, "ts")).map(|sent| age(now - sent)).unwrap_or_default();
+        let said: String = sanitise_line(&said).chars().take(60).collect();
+        format!("\n  {}  {age:>3}  {said}", text(row, "short_id"))
+    });
+    let first = matches[0]["short_id"].as_str().unwrap_or_default();
+    Failure::usage(format!("{}:{}", sanitise_line(what), lines.collect::<String>()))
+        .hint(format!("name one of them, as in: ringer why {first}"))
+}
