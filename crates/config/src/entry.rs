@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_core::Kind;
+use ringer_core::message::ShownKind;
 use ringer_core::policy::OnFailure;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -129,8 +129,8 @@ pub struct WebhookEntry {
     #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
     pub secret_file: Option<PathBuf>,
     /// Kinds to send [default: all].
-    #[schemars(schema_with = "word::list_schema::<Kind>", default)]
-    pub kinds: Vec<Kind>,
+    #[schemars(schema_with = "word::list_schema::<ShownKind>", default)]
+    pub kinds: Vec<ShownKind>,
 }
 
 impl WebhookEntry {
@@ -140,7 +140,7 @@ impl WebhookEntry {
     }
 
     /// Whether a notification of this kind is sent there.
-    pub fn takes(&self, kind: Kind) -> bool {
+    pub fn takes(&self, kind: ShownKind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 }

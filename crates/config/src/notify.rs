@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringer_core::Kind;
+use ringer_core::message::ShownKind;
 use ringer_core::policy::{Mute, PopupMode, RateLimit};
 use ringer_core::time::DailySpan;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -158,8 +158,8 @@ pub struct Matcher {
     pub scope: Option<String>,
     /// The kind.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "word::schema::<Kind>")]
-    pub kind: Option<Kind>,
+    #[schemars(schema_with = "word::schema::<ShownKind>")]
+    pub kind: Option<ShownKind>,
 }
 
 impl Matcher {

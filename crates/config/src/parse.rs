@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ringer_core::Scope;
+use ringer_core::message::ShownKind;
 use ringer_core::policy::RateLimit;
-use ringer_core::{Kind, Scope};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -229,7 +230,7 @@ fn webhook(section: &Section<'_, '_>) -> Option<WebhookEntry> {
     let url = section.require("url").and_then(|item| address(&item));
     let secret_file = section.get("secret_file").and_then(|item| item.path());
     let kinds = section.get("kinds").and_then(|item| item.list("a list of kinds")).unwrap_or_default();
-    let kinds: Vec<Kind> = kinds.iter().filter_map(Item::word).collect();
+    let kinds: Vec<ShownKind> = kinds.iter().filter_map(Item::word).collect();
     Some(WebhookEntry { id, kind: kind?, url: url?, secret_file, kinds })
 }
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_core::Kind;
 use ringer_core::agent::AgentTimeouts;
+use ringer_core::message::ShownKind;
 use ringer_core::policy::{DeliveryChannel, OnFailure, PopupMode, RateLimit};
 use ringer_term::Channel;
 
@@ -176,8 +176,10 @@ fn webhooks_that_make_no_sense() {
     check(&with("\"https://a b\""), &["3:7: webhook.url has a space or a control character in it"]);
     check(
         &with("\"https://a\"\nkinds = [\"error\", \"errors\"]"),
-        &["4:19: webhook.kinds is \"errors\"; expected complete, waiting, question, stuck, error or status \
-         -- did you mean \"error\"?"],
+        &[
+            "4:19: webhook.kinds is \"errors\"; expected complete, waiting, permission, idle, question, stuck, error or status \
+         -- did you mean \"error\"?",
+        ],
     );
 }
 
@@ -226,7 +228,7 @@ fn a_repository_mutes_only_itself() {
     let repository = parse_repository(Path::new("/r/.ringer.toml"), None, text).unwrap();
     assert_eq!(repository.hooks[0].command, ["/r/hooks/a", "./b"]);
     let config = Config::default().with_repository(&repository, "abcd1234");
-    let expected = Matcher { scope: Some("abcd1234".into()), kind: Some(Kind::Status), agent: None };
+    let expected = Matcher { scope: Some("abcd1234".into()), kind: Some(ShownKind::Status), agent: None };
     assert_eq!(config.notify.mute, [expected]);
     let mut trusted = Trusted::default();
     assert!(!config.preferences(1, &trusted).hooks[0].trusted);

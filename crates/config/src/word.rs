@@ -1,6 +1,6 @@
 //! Settings that are one of a few words.
 
-use ringer_core::Kind;
+use ringer_core::message::ShownKind;
 use ringer_core::policy::{OnFailure, PopupMode};
 use ringer_term::{CHANNELS, Channel};
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -23,7 +23,7 @@ impl Word for Channel {
     }
 }
 
-impl Word for Kind {
+impl Word for ShownKind {
     fn words() -> Vec<(&'static str, Self)> {
         Self::all().map(|kind| (kind.as_str(), kind)).collect()
     }

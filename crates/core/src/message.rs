@@ -6,6 +6,7 @@ mod id;
 mod kind;
 mod names;
 mod short_id;
+mod shown_kind;
 mod surface;
 
 pub use address::{Agent, Recipient, Scope, Sender};
@@ -14,4 +15,5 @@ pub use id::{MessageId, QuestionId};
 pub use kind::{IDLE_PROMPT, Kind, Mark, PERMISSION_PROMPT, Tag};
 pub use names::{InvalidName, validate_name, validate_text};
 pub use short_id::{IdReference, Named, ShortId, ShortIds};
+pub use shown_kind::{ShownKind, Urgency};
 pub use surface::{Place, SurfaceId, WorkspaceId};

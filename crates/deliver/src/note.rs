@@ -1,8 +1,8 @@
 //! The notification as all delivery channels get it.
 
 use ringer_core::engine::Delivery;
-use ringer_core::message::{SurfaceId, WorkspaceId};
-use ringer_core::{Kind, MessageId, Sender};
+use ringer_core::message::{ShownKind, SurfaceId, WorkspaceId};
+use ringer_core::{MessageId, Sender};
 use serde::Serialize;
 
 /// A notification as the delivery channels get it. The text is as it was sent: each channel sanitises it for itself.
@@ -11,7 +11,7 @@ pub struct Note {
     /// The notification.
     pub id: MessageId,
     /// What it is about.
-    pub kind: Kind,
+    pub kind: ShownKind,
     /// Who sent it.
     pub sender: Sender,
     /// A heading; may be empty.
@@ -65,7 +65,7 @@ impl Note {
 pub(crate) fn example() -> Note {
     Note {
         id: MessageId::new(1_771_338_605_000, [7; 10]),
-        kind: Kind::Question,
+        kind: ShownKind::Question,
         sender: Sender::new("claude-1a2b").unwrap(),
         title: "Claude Code".to_owned(),
         subtitle: "ringer".to_owned(),

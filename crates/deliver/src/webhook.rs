@@ -10,7 +10,7 @@ mod secret;
 use std::fmt;
 use std::time::Duration;
 
-use ringer_core::Kind;
+use ringer_core::message::ShownKind;
 
 use crate::error::Error;
 use crate::note::Note;
@@ -32,7 +32,7 @@ pub struct Webhook {
     /// The file with the secret, if it wants one.
     pub secret: Option<SecretFile>,
     /// Which kinds of notification it wants; empty: all.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<ShownKind>,
     /// How long one attempt may take; [`ATTEMPT_TIMEOUT`] as a rule.
     pub timeout: Duration,
 }
@@ -55,7 +55,7 @@ impl Webhook {
     }
 
     /// Whether it wants notifications of this kind.
-    pub fn wants(&self, kind: Kind) -> bool {
+    pub fn wants(&self, kind: ShownKind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 
@@ -124,9 +124,9 @@ mod tests {
     #[test]
     fn kinds_are_chosen_or_all() {
         let mut webhook = Webhook::new(Service::Json, "http://localhost/");
-        assert!(webhook.wants(Kind::Status));
-        webhook.kinds = vec![Kind::Error, Kind::Question];
-        assert!(webhook.wants(Kind::Error) && !webhook.wants(Kind::Status));
+        assert!(webhook.wants(ShownKind::Status));
+        webhook.kinds = vec![ShownKind::Error, ShownKind::Question];
+        assert!(webhook.wants(ShownKind::Error) && !webhook.wants(ShownKind::Status));
         assert!(!format!("{webhook:?}").contains("localhost"));
     }
 }

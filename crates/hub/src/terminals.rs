@@ -6,8 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
+use ringer_core::MessageId;
 use ringer_core::message::SurfaceId;
-use ringer_core::{Kind, MessageId};
+use ringer_core::message::{self, ShownKind};
 use ringer_deliver::{Error, Note, Output, Program, terminal};
 use ringer_journal::{Home, ProcessStat};
 use ringer_term::outer::tmux_query;
@@ -217,11 +218,11 @@ fn notification_id(id: &MessageId) -> NotificationId {
     NotificationId::new(&digits).unwrap_or_else(|_| NotificationId::four_digits(0))
 }
 
-fn urgency(kind: Kind) -> Urgency {
-    match kind {
-        Kind::Error | Kind::Stuck => Urgency::Critical,
-        Kind::Status => Urgency::Low,
-        _ => Urgency::Normal,
+fn urgency(kind: ShownKind) -> Urgency {
+    match kind.urgency() {
+        message::Urgency::High => Urgency::Critical,
+        message::Urgency::Normal => Urgency::Normal,
+        message::Urgency::Low => Urgency::Low,
     }
 }
 

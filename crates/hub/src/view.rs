@@ -37,7 +37,7 @@ pub fn notification(record: &Record, short_id: Option<&str>, clock: &Clock) -> V
         short_id,
         ts: clock.stamp(record.unix_ms),
         from: &record.sender,
-        kind: record.kind.as_str(),
+        kind: record.shown_kind().as_str(),
         title: record.title.as_deref(),
         subtitle: record.subtitle.as_deref(),
         body: &record.body,

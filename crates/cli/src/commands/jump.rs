@@ -10,8 +10,8 @@ use crate::output::{print_json, print_line};
 
 /// Jump to the session that needs you and mark its notification read
 ///
-/// Goes to the newest unread notification. tmux panes can be reached; windows of
-/// other terminals cannot. If the session cannot be reached, the notification
+/// Goes to the most urgent unread notification, and of several to the oldest. tmux
+/// panes can be reached; windows of other terminals cannot. If the session cannot be reached, the notification
 /// stays unread and the exit code is 69.
 ///
 /// Examples:
@@ -20,7 +20,7 @@ use crate::output::{print_json, print_line};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Notification id [default: the newest unread]
+    /// Notification id [default: the most urgent unread]
     id: Option<String>,
     /// Print one JSON object
     #[arg(long)]

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use ringer_core::{Kind, Message, Recipient};
+use ringer_core::message::ShownKind;
+use ringer_core::{Message, Recipient};
 use ringer_hub::Clock;
 use ringer_journal::{Filter, IdSource, Journal, JournalFollower, OnParentExit};
 
@@ -32,9 +33,10 @@ pub(crate) struct Args {
     /// Show only messages from this sender
     #[arg(long, value_name = "ID")]
     from: Option<String>,
-    /// Show only this kind: complete, waiting, question, stuck, error or status
+    /// Show only this kind: complete, waiting, permission, idle, question, stuck, error or status;
+    /// permission and idle are waiting, too
     #[arg(long, alias = "type", value_name = "KIND")]
-    kind: Option<Kind>,
+    kind: Option<ShownKind>,
     /// Show only messages to lead, person, all, or an agent
     #[arg(long, value_name = "WHO")]
     to: Option<String>,
@@ -53,10 +55,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let now = IdSource::now().unix_ms;
     let since = arguments.since.as_deref().map(|since| parse_since(since, now)).transpose();
     let scope = context::scope(context::repository().as_ref());
+    let stored = arguments.kind.map(ShownKind::stored);
     let filter = Filter {
         scope: (!arguments.everywhere).then_some(scope),
         sender: arguments.from.clone(),
-        kind: arguments.kind,
+        kind: stored.map(|(kind, _)| kind),
+        category: stored.and_then(|(_, category)| category),
         recipient: arguments.to.as_deref().map(Recipient::parse).transpose()?.map(|to| to.to_string()),
         since_ms: since
             .map_err(|error| Failure::usage(format!("--since: {error}")).hint("ringer log --since 2h"))?,

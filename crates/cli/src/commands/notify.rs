@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::time::Duration;
 
-use ringer_core::message::{MAX_BODY, QuestionId};
-use ringer_core::{Draft, Kind, Recipient};
+use ringer_core::message::{MAX_BODY, QuestionId, ShownKind};
+use ringer_core::{Draft, Recipient};
 use ringer_journal::{IdSource, Journal};
 use ringer_term::sanitise_line;
 use serde::Serialize;
@@ -35,9 +35,9 @@ pub(crate) struct Args {
     /// Sender [default: $RINGER_AGENT, the agent of this worktree, or `system`]
     #[arg(long, value_name = "ID")]
     from: Option<String>,
-    /// Kind: complete, waiting, question, stuck, error or status
+    /// Kind: complete, waiting, permission, idle, question, stuck, error or status
     #[arg(long, alias = "type", value_name = "KIND", default_value = "status")]
-    kind: Kind,
+    kind: ShownKind,
     /// Id of the question that this message is about
     #[arg(long, value_name = "ID")]
     question_id: Option<String>,
@@ -75,7 +75,9 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let recipient = recipient(arguments.to.as_deref(), &mut journal)?;
     let sender =
         context::sender(arguments.from.as_deref(), recipient.agent(), &mut journal, repository.as_ref())?;
-    let mut draft = Draft::new(scope, sender, arguments.kind, &body)?;
+    let (kind, category) = arguments.kind.stored();
+    let mut draft = Draft::new(scope, sender, kind, &body)?;
+    draft.category = category.map(str::to_owned);
     draft.title.clone_from(&arguments.title);
     draft.subtitle.clone_from(&arguments.subtitle);
     draft.question_id = arguments.question_id.as_deref().map(QuestionId::parse).transpose()?;

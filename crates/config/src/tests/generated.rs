@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use ringer_core::Kind;
+use ringer_core::message::ShownKind;
 use ringer_core::policy::{OnFailure, PopupMode, RateLimit};
 use ringer_term::Channel;
 
@@ -21,7 +21,7 @@ fn commands(least: usize) -> impl Strategy<Value = Vec<String>> {
 }
 
 fn matchers() -> impl Strategy<Value = Matcher> {
-    (prop::option::of("[a-z]{1,8}"), prop::option::of("[a-z0-9]{8}"), words_of::<Kind>())
+    (prop::option::of("[a-z]{1,8}"), prop::option::of("[a-z0-9]{8}"), words_of::<ShownKind>())
         .prop_map(|(agent, scope, kind)| Matcher { agent, scope, kind: Some(kind) })
 }
 
@@ -89,7 +89,7 @@ fn configs() -> impl Strategy<Value = Config> {
             scope: None,
         },
     );
-    let kinds = prop::collection::vec(words_of::<Kind>(), 0..3);
+    let kinds = prop::collection::vec(words_of::<ShownKind>(), 0..3);
     let webhooks = (words_of::<WebhookKind>(), prop::option::of("/[a-z]{1,5}"), kinds).prop_map(
         |(kind, secret, kinds)| WebhookEntry {
             id: None,

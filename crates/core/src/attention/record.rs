@@ -1,12 +1,14 @@
 //! A notification as it is stored.
 
+use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::attention::{ReadReason, Trail};
 use crate::message::{
-    EPISODE_KEY, IDLE_PROMPT, Kind, Message, MessageId, PERMISSION_PROMPT, Place, QuestionId, Recipient, Tag,
+    EPISODE_KEY, IDLE_PROMPT, Kind, Message, MessageId, PERMISSION_PROMPT, Place, QuestionId, Recipient,
+    ShownKind, Tag, Urgency,
 };
 
 /// How long a status is worth showing if its sender does not say.
@@ -116,7 +118,7 @@ impl Record {
 
     /// Whether the person is needed for it: it is open, and of a kind that waits for them.
     pub fn needs_person(&self) -> bool {
-        !self.is_resolved && (self.is_prompt() || matches!(self.kind, Kind::Stuck | Kind::Error))
+        !self.is_resolved && self.shown_kind().urgency() == Urgency::High
     }
 
     /// Whether reading it for this reason resolves it too. What an agent waits for stays open until the agent has it.
@@ -128,6 +130,17 @@ impl Record {
             ReadReason::Looked => false,
             _ => true,
         }
+    }
+
+    /// What it is about, in the words for people.
+    pub fn shown_kind(&self) -> ShownKind {
+        ShownKind::of(self.kind, self.category.as_deref())
+    }
+
+    /// The order of what needs a person: the most urgent first, then the oldest.
+    pub fn by_urgency(&self, other: &Self) -> Ordering {
+        let key = |record: &Self| (Reverse(record.shown_kind().urgency()), record.unix_ms);
+        key(self).cmp(&key(other)).then_with(|| self.id.cmp(&other.id))
     }
 
     /// An unread notification with only a text.
@@ -152,5 +165,33 @@ impl Record {
             pane_flash: true,
             trail: Trail::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{IDLE_PROMPT, PERMISSION_PROMPT, WorkspaceId};
+
+    fn record(unix_ms: i64, kind: Kind, category: Option<&str>) -> Record {
+        let id = MessageId::new(u64::try_from(unix_ms).unwrap(), [0; 10]);
+        let record = Record::new(id, Place::workspace(WorkspaceId::new("w")), kind, "x", unix_ms);
+        Record { category: category.map(Arc::from), ..record }
+    }
+
+    #[test]
+    fn the_most_urgent_comes_first_and_then_the_oldest() {
+        let mut records = [
+            record(1, Kind::Status, None),
+            record(2, Kind::Waiting, Some(IDLE_PROMPT)),
+            record(3, Kind::Complete, None),
+            record(5, Kind::Waiting, Some(PERMISSION_PROMPT)),
+            record(4, Kind::Error, None),
+        ];
+        records.sort_by(Record::by_urgency);
+        assert_eq!(records.each_ref().map(|record| record.unix_ms), [4, 5, 3, 1, 2]);
+        assert_eq!(records.each_ref().map(Record::needs_person), [true, true, false, false, false]);
+        records[0].is_resolved = true;
+        assert!(!records[0].needs_person());
     }
 }

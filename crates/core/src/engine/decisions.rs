@@ -6,7 +6,7 @@ use super::{Candidate, Engine, RunningChain, kind_of};
 use crate::arrival::Arrival;
 use crate::attention::Cause;
 use crate::engine::{Order, Ticket};
-use crate::message::Place;
+use crate::message::{Place, ShownKind};
 use crate::policy::{
     AgentContext, Effects, HookChain, HookChainStep, HookInput, HookInputContext, HookInputText, PlaceFocus,
     Subject,
@@ -22,7 +22,7 @@ impl Engine {
         let subject = Subject {
             sender: draft.sender.as_str(),
             scope: draft.scope.as_str(),
-            kind: kind_of(draft.tag),
+            kind: ShownKind::of(kind_of(draft.tag), draft.category.as_deref()),
             is_subagent: incoming.is_subagent,
         };
         let (effects, why) = self.rules.decide(now, &subject);
@@ -88,6 +88,7 @@ impl Engine {
         };
         let agent = AgentContext {
             kind: Some(kind_of(draft.tag).as_str().to_owned()),
+            shown: Some(ShownKind::of(kind_of(draft.tag), draft.category.as_deref()).as_str().to_owned()),
             category: draft.category.clone(),
             pending: incoming.pending,
             is_subagent: incoming.is_subagent,

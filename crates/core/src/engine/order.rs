@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Signal;
 use crate::attention::{Badge, Cause, Record};
 use crate::engine::Caller;
-use crate::message::{Agent, Kind, Message, MessageId, Place, QuestionId, SurfaceId, WorkspaceId};
+use crate::message::{Agent, Message, MessageId, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId};
 use crate::policy::{DeliveryChannel, HookAnswer, HookIdentity, HookInput};
 use crate::toast::{Observation, Toast};
 
@@ -250,7 +250,7 @@ pub struct Delivery {
     /// The text.
     pub body: String,
     /// What it is about.
-    pub kind: Kind,
+    pub kind: ShownKind,
     /// Who sent it.
     pub sender: String,
     /// A notification of the same event that is shown already and is replaced by this one.

@@ -4,7 +4,7 @@ use super::{Candidate, Engine, MAX_IN_FLIGHT, kind_of};
 use crate::arrival::Arrival;
 use crate::attention::{Cause, ReadReason, Record};
 use crate::engine::{Delivery, Order};
-use crate::message::MessageId;
+use crate::message::{MessageId, ShownKind};
 use crate::policy::{DeliveryChannel, HookInput, plan_delivery};
 use crate::time::Now;
 use crate::toast::{Priority, Toast};
@@ -103,7 +103,7 @@ impl Engine {
                 title: text.title.clone(),
                 subtitle: text.subtitle.clone(),
                 body: text.body.clone(),
-                kind,
+                kind: ShownKind::of(kind, message.draft.category.as_deref()),
                 sender: message.draft.sender.to_string(),
                 replaces: replaces.clone(),
             };

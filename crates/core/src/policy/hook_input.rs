@@ -134,8 +134,11 @@ pub struct HookInputContext {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentContext {
-    /// What the notification is about.
+    /// What the notification is about, as in the journal.
     pub kind: Option<String>,
+    /// The same in the words for people: `permission` and `idle` instead of `waiting`.
+    #[serde(default)]
+    pub shown: Option<String>,
     /// What made it, in the client's words.
     pub category: Option<String>,
     /// Whether the agent still has work running.
@@ -226,7 +229,7 @@ mod tests {
         for (part, names) in [
             ("notification", &["workspaceId", "surfaceId", "title", "subtitle", "body"][..]),
             ("context", &["cwd", "configPath", "hookId", "appFocused", "focusedPanel"]),
-            ("agent", &["kind", "category", "pending", "isSubagent"]),
+            ("agent", &["kind", "shown", "category", "pending", "isSubagent"]),
             (
                 "effects",
                 &["record", "markUnread", "paneFlash", "desktop", "sound", "command", "reorderWorkspace"],

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::attention::Cause;
-use crate::message::Kind;
+use crate::message::ShownKind;
 use crate::policy::Effects;
 use crate::time::{DailySpan, Now};
 
@@ -19,7 +19,7 @@ pub(crate) struct Subject<'a> {
     /// Where it belongs.
     pub scope: &'a str,
     /// What it is about.
-    pub kind: Kind,
+    pub kind: ShownKind,
     /// Whether it comes from an agent's agent.
     pub is_subagent: bool,
 }
@@ -32,7 +32,7 @@ pub struct Mute {
     /// The scope.
     pub scope: Option<String>,
     /// The kind.
-    pub kind: Option<Kind>,
+    pub kind: Option<ShownKind>,
 }
 
 impl Mute {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     fn subject(sender: &str) -> Subject<'_> {
-        Subject { sender, scope: "repo", kind: Kind::Complete, is_subagent: false }
+        Subject { sender, scope: "repo", kind: ShownKind::Complete, is_subagent: false }
     }
 
     #[test]
@@ -175,8 +175,8 @@ mod tests {
         check(agent("b"), false);
         check(Mute { scope: Some("repo".into()), ..agent("a") }, true);
         check(Mute { scope: Some("other".into()), ..agent("a") }, false);
-        check(Mute { kind: Some(Kind::Complete), ..Mute::default() }, true);
-        check(Mute { kind: Some(Kind::Error), ..Mute::default() }, false);
+        check(Mute { kind: Some(ShownKind::Complete), ..Mute::default() }, true);
+        check(Mute { kind: Some(ShownKind::Error), ..Mute::default() }, false);
         check(Mute::default(), false);
     }
 

@@ -1,6 +1,6 @@
 //! How a popup reads for a notification server: safe text, and only what that server can do.
 
-use ringer_core::Kind;
+use ringer_core::message::Urgency;
 use ringer_term::{sanitise_block, sanitise_line};
 
 use super::popup::Popup;
@@ -21,16 +21,16 @@ impl Popup {
         PopupContent {
             summary,
             body,
-            urgency: match self.kind {
-                Kind::Error => 2,
-                Kind::Question | Kind::Waiting | Kind::Stuck | Kind::Complete => 1,
-                Kind::Status => 0,
+            urgency: match self.kind.urgency() {
+                Urgency::High => 2,
+                Urgency::Normal => 1,
+                Urgency::Low => 0,
             },
             category: format!("x-ringer.{}", self.kind),
             tag: sanitise_line(&self.key),
             actions: if server.actions { vec!["default", "Show"] } else { Vec::new() },
-            // A question stays until the person has seen it; all else as long as the server likes.
-            expire: if self.kind == Kind::Question { 0 } else { -1 },
+            // A question stays until the person has answered it; all else as long as the server likes.
+            expire: if self.kind.stays() { 0 } else { -1 },
         }
     }
 }
@@ -107,6 +107,8 @@ pub(super) struct PopupContent {
 
 #[cfg(test)]
 mod tests {
+    use ringer_core::message::ShownKind;
+
     use super::*;
     use crate::note::example;
     use proptest::prelude::*;
@@ -151,12 +153,14 @@ mod tests {
             let content = Popup { kind, ..popup("t", "", "b") }.content(ALL);
             assert_eq!((content.urgency, content.expire), (urgency, expire), "{kind}");
         };
-        check(Kind::Error, 2, -1);
-        check(Kind::Question, 1, 0);
-        check(Kind::Waiting, 1, -1);
-        check(Kind::Stuck, 1, -1);
-        check(Kind::Complete, 1, -1);
-        check(Kind::Status, 0, -1);
+        check(ShownKind::Error, 2, -1);
+        check(ShownKind::Question, 2, 0);
+        check(ShownKind::Permission, 2, 0);
+        check(ShownKind::Waiting, 2, -1);
+        check(ShownKind::Stuck, 2, -1);
+        check(ShownKind::Complete, 1, -1);
+        check(ShownKind::Idle, 0, -1);
+        check(ShownKind::Status, 0, -1);
     }
 
     proptest! {

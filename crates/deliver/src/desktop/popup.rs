@@ -1,6 +1,7 @@
 //! A popup: what is to be shown, and what for.
 
-use ringer_core::{Kind, MessageId};
+use ringer_core::MessageId;
+use ringer_core::message::ShownKind;
 use ringer_term::sanitise_line;
 
 use crate::note::Note;
@@ -19,7 +20,7 @@ pub struct Popup {
     /// The text.
     pub body: String,
     /// What it is about.
-    pub kind: Kind,
+    pub kind: ShownKind,
 }
 
 impl Popup {

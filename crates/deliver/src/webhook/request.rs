@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use ringer_core::Kind;
+use ringer_core::message::ShownKind;
 use ringer_term::escape_json;
 use serde_json::{Value, json};
 use ureq::http::Uri;
@@ -97,12 +97,14 @@ fn ntfy(topic: &str, note: &Note) -> Value {
     let body = clean(&note.text_below_heading());
     let end = body.floor_char_boundary(MAX_NTFY);
     let (priority, tag) = match note.kind {
-        Kind::Error => (5, "rotating_light"),
-        Kind::Question => (4, "question"),
-        Kind::Waiting => (4, "hourglass"),
-        Kind::Stuck => (4, "warning"),
-        Kind::Complete => (3, "white_check_mark"),
-        Kind::Status => (2, "information_source"),
+        ShownKind::Error => (5, "rotating_light"),
+        ShownKind::Question => (4, "question"),
+        ShownKind::Permission => (4, "key"),
+        ShownKind::Waiting => (4, "hourglass"),
+        ShownKind::Stuck => (4, "warning"),
+        ShownKind::Complete => (3, "white_check_mark"),
+        ShownKind::Idle => (2, "zzz"),
+        ShownKind::Status => (2, "information_source"),
     };
     json!({
         "topic": topic,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringer_core::Kind;
+use ringer_core::message::ShownKind;
 use ringer_deliver::{Desktop, DesktopEvent, Error, MAX_QUEUED, Popup, PopupHandle, PreviousPopup};
 use test_support::{DEADLINE, NotificationServer, ServerBehaviour, ServerCall, SessionBus, in_time};
 use tokio::sync::mpsc::Receiver;
@@ -32,7 +32,7 @@ async fn every_field_as_the_standard_wants_it() {
         title: "Claude\x1b[31m Code".to_owned(),
         subtitle: "repo".to_owned(),
         body: "<b>rm</b> & more\x07".to_owned(),
-        kind: Kind::Error,
+        kind: ShownKind::Error,
         ..popup("a", "ws:1")
     };
     let shown = show(&desktop, hostile).await;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use ringer_core::message::{SurfaceId, WorkspaceId};
-use ringer_core::{Kind, MessageId, Sender};
+use ringer_core::message::{ShownKind, SurfaceId, WorkspaceId};
+use ringer_core::{MessageId, Sender};
 use ringer_deliver::Note;
 #[cfg(not(target_os = "macos"))]
 use ringer_deliver::Popup;
@@ -44,7 +44,7 @@ pub(crate) fn runs(pid: i32) -> bool {
 pub(crate) fn note(id: &str, body: &str) -> Note {
     Note {
         id: MessageId::parse(id).expect("an id"),
-        kind: Kind::Question,
+        kind: ShownKind::Question,
         sender: Sender::new("claude-1a2b").expect("a sender"),
         title: "Claude Code".to_owned(),
         subtitle: String::new(),

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use ringer_core::attention::{MarkTarget, Record};
 use ringer_core::engine::{FocusState, TerminalSignal};
-use ringer_core::message::{InvalidName, Mark, MessageOrigin, Named, Place, SurfaceId, Tag, WorkspaceId};
+use ringer_core::message::{
+    InvalidName, Mark, MessageOrigin, Named, Place, ShownKind, SurfaceId, Tag, WorkspaceId,
+};
 use ringer_core::toast::{Observation, Priority, Toast};
-use ringer_core::{Draft, Event, Kind, MessageId, Now, Recipient, Scope, Sender};
+use ringer_core::{Draft, Event, MessageId, Now, Recipient, Scope, Sender};
 use ringer_ipc::ApiError;
 use serde_json::{Value, json};
 
@@ -97,8 +99,10 @@ impl HubState {
                 self.open(now, &id)?
             }
             Request::JumpToUnread => {
-                let newest = self.notifications.list().newest_unread().next().map(|record| record.id.clone());
-                match newest {
+                let unread = self.notifications.list().newest_unread();
+                let most_urgent =
+                    unread.min_by(|one, two| one.by_urgency(two)).map(|record| record.id.clone());
+                match most_urgent {
                     Some(id) => self.open(now, &id)?,
                     None => Handled::AfterIngest(Continuation::Value(Value::Null)),
                 }
@@ -332,11 +336,13 @@ impl HubState {
             params.scope.as_deref().map_or_else(|| Ok(Scope::global()), Scope::new).map_err(invalid)?;
         let sender =
             params.from.as_deref().map_or_else(|| Ok(Sender::system()), Sender::new).map_err(invalid)?;
-        let kind: Kind = params.kind.as_deref().unwrap_or("status").parse().map_err(invalid)?;
+        let kind: ShownKind = params.kind.as_deref().unwrap_or("status").parse().map_err(invalid)?;
+        let (kind, category) = kind.stored();
         // A script for another ring terminal may send a title alone.
         let body =
             if params.body.is_empty() { params.title.clone().unwrap_or_default() } else { params.body };
         let mut draft = Draft::new(scope, sender, kind, &body).map_err(invalid)?;
+        draft.category = category.map(str::to_owned);
         draft.title = params.title;
         draft.subtitle = params.subtitle;
         draft.recipient =

@@ -24,6 +24,8 @@ pub struct Filter {
     pub sender: Option<String>,
     /// Only of this kind.
     pub kind: Option<Kind>,
+    /// Only of this category.
+    pub category: Option<&'static str>,
     /// Only for this recipient.
     pub recipient: Option<String>,
     /// Only sent at this time (milliseconds since 1970) or later.
@@ -93,6 +95,7 @@ impl Journal {
                  WHERE seq > ?1 AND kind NOT LIKE 'mark-%'
                    AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR sender = ?3) AND (?4 IS NULL OR kind = ?4)
                    AND (?5 IS NULL OR recipient = ?5) AND (?6 IS NULL OR ts >= ?6)
+                   AND (?7 IS NULL OR category = ?7)
                  ORDER BY seq {order}"
             ),
             params![
@@ -102,6 +105,7 @@ impl Journal {
                 filter.kind.map(Kind::as_str),
                 filter.recipient,
                 filter.since_ms,
+                filter.category,
             ],
             most,
         )

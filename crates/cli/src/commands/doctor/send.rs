@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use ringer_config::HookEntry;
-use ringer_core::message::WorkspaceId;
+use ringer_core::message::{ShownKind, WorkspaceId};
 use ringer_core::policy::{AgentContext, HookAnswer, HookInput, HookInputContext, HookInputText};
 use ringer_core::{Kind, Sender};
 use ringer_deliver::{Desktop, Error, HookProgram, Note, PersonCommand, Popup, Webhook};
@@ -21,7 +21,7 @@ pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) fn note() -> Note {
     Note {
         id: IdSource::now().message_id(),
-        kind: Kind::Complete,
+        kind: ShownKind::Complete,
         sender: Sender::system(),
         title: "Ringer".to_owned(),
         subtitle: String::new(),

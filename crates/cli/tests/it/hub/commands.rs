@@ -134,18 +134,18 @@ fn wrong_arguments_end_with_the_code_of_their_kind() {
 }
 
 #[test]
-fn jumping_picks_the_newest_unread_and_leaves_it_so_where_it_cannot_go() {
+fn jumping_picks_the_oldest_of_the_most_urgent_and_leaves_it_unread_where_it_cannot_go() {
     let environment = HubEnvironment::new();
     environment.run(&["hub", "start"]);
     assert_eq!(environment.run(&["jump"]), "No unread notifications.\n");
     assert_eq!(environment.json(&["jump", "--json"]), Value::Null);
     let older = environment.notify(&["older"]);
     environment.notify(&["newer"]);
-    let newer = environment.list(&["--limit", "1"])[0]["short_id"].as_str().expect("a short id").to_owned();
+    let short = environment.list(&[])[1]["short_id"].as_str().expect("a short id").to_owned();
     // It came from no terminal, so nothing can be brought to the front, and it has not been seen.
     let complaint = environment.fails(&["jump"], 69);
     assert!(complaint.contains("the notification stays unread: it came from no terminal"), "{complaint}");
-    assert!(complaint.contains(&format!("ringer read {newer}")), "{complaint}");
+    assert!(complaint.contains(&format!("ringer read {short}")), "{complaint}");
     let (out, _) = check(&mut environment.ringer(&["jump", &older, "--json"]), 69);
     let opened = crate::ringer::json(&out);
     assert_eq!((&opened["notification"]["id"], &opened["focus"]["focused"]), (&older.into(), &false.into()));

@@ -112,3 +112,40 @@ fn a_message_to_an_unknown_agent_waits_with_a_warning() {
     let (_, silent) = check(&mut environment.ringer(&["notify", "--to", "lead", "x"]), 0);
     assert_eq!(silent, "");
 }
+
+#[test]
+fn what_waits_is_named_by_its_reason_and_jump_takes_the_most_urgent() {
+    let environment = HubEnvironment::new();
+    for (kind, body) in
+        [("status", "s"), ("idle", "i"), ("complete", "c"), ("permission", "p"), ("error", "e")]
+    {
+        environment.notify(&["--kind", kind, body]);
+    }
+    environment.notify(&["--type", "waiting", "w"]);
+    let kinds: Vec<Value> = environment.list(&[]).iter().map(|row| row["kind"].clone()).collect();
+    assert_eq!(kinds, ["waiting", "error", "permission", "complete", "idle", "status"]);
+    // The journal keeps the six kinds that agents know.
+    let logged = environment.run(&["log", "--kind", "permission", "--json"]);
+    assert_eq!(logged.lines().count(), 1);
+    let line = json(&logged);
+    assert_eq!((&line["type"], &line["category"]), (&"waiting".into(), &"permission_prompt".into()));
+    assert_eq!(environment.run(&["log", "--kind", "waiting", "--json"]).lines().count(), 3);
+    for expected in ["p", "e", "w", "c", "s", "i"] {
+        let (out, _) = check(&mut environment.ringer(&["jump", "--json"]), 69);
+        let opened = json(&out);
+        assert_eq!(opened["notification"]["body"], expected);
+        environment.run(&["read", &short_id(&opened["notification"])]);
+    }
+    let complaint = environment.fails(&["notify", "--kind", "done", "x"], 64);
+    assert!(complaint.contains("permission, idle"), "{complaint}");
+}
+
+#[test]
+fn a_muted_kind_is_the_kind_that_is_shown() {
+    let settings = "[notify]\nrate_limit = \"off\"\npopup = \"off\"\nmute = [{ kind = \"idle\" }]\n";
+    let environment = HubEnvironment::with_settings(settings);
+    environment.notify(&["--kind", "idle", "i"]);
+    environment.notify(&["--kind", "permission", "p"]);
+    environment.notify(&["--kind", "waiting", "w"]);
+    assert_eq!(environment.bodies(&["--unread"]), ["w", "p"]);
+}

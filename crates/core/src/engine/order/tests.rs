@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::*;
 use crate::agent::{Authority, BlockedOn, SignalContent};
-use crate::message::{Draft, Mark, MessageOrigin, Recipient, Scope, Sender, Tag};
+use crate::message::{Draft, Kind, Mark, MessageOrigin, Recipient, Scope, Sender, Tag};
 use crate::policy::{AgentContext, HookInputContext, HookInputText, HookPatch};
 use crate::toast::{Colour, Priority, ToastSpan};
 
@@ -181,7 +181,7 @@ fn an_order_that_is_saved_can_be_read_back() {
         title: "t".to_owned(),
         subtitle: String::new(),
         body: "b".to_owned(),
-        kind: Kind::Stuck,
+        kind: ShownKind::Stuck,
         sender: "a1".to_owned(),
         replaces: Some(id()),
     };

@@ -200,6 +200,7 @@ pub(super) fn unflag(flag: &PlaceFlag) -> Option<(UnreadReason, Place)> {
 mod tests {
     use super::*;
     use ringer_core::Kind;
+    use ringer_core::message::ShownKind;
     use ringer_core::message::{Place, WorkspaceId};
 
     fn id(number: u64) -> MessageId {
@@ -218,7 +219,7 @@ mod tests {
             title: String::new(),
             subtitle: String::new(),
             body: "x".into(),
-            kind: Kind::Status,
+            kind: ShownKind::Status,
             sender: "system".into(),
             replaces: None,
         }
