@@ -173,9 +173,7 @@ impl Call<'_> {
         let mono = (self.at.clock)();
         let of = self.agent_info(journal);
         // Subagents are silent, but one that needs the person blocks the whole session.
-        let blocked =
-            |signal: &Signal| matches!(signal.content, SignalContent::State(AgentState::Blocked(_)));
-        let notify = !self.report.subagent || self.report.signals.iter().any(blocked);
+        let notify = !self.report.subagent || self.report.signals.iter().any(is_blocked);
         // An event without a call id counts as its own call: the next event confirms what it carried.
         let call_id = self.report.call_id.clone().unwrap_or_else(|| stamp.message_id().to_string());
         let confirms = Confirms {
@@ -227,7 +225,16 @@ impl Call<'_> {
         if (mid_turn || self.report.subagent)
             && let Some(known) = journal.and_then(|journal| journal.agent_info(&self.agent).ok().flatten())
         {
-            return AgentInfo { by_hooks: true, ..known };
+            // Only what needs the person is sent from here, so most calls need not look.
+            let asks = self.report.signals.iter().any(is_blocked);
+            let repository = known.worktree.as_deref().filter(|_| asks).map(Path::new);
+            let repository = repository.and_then(Repository::around);
+            return AgentInfo {
+                by_hooks: true,
+                repository: repository.as_ref().and_then(Repository::name),
+                branch: repository.as_ref().and_then(Repository::branch),
+                ..known
+            };
         }
         let cwd = self.report.cwd.clone().map(PathBuf::from).or_else(|| std::env::current_dir().ok());
         let repository = cwd.as_deref().and_then(Repository::around);
@@ -239,6 +246,8 @@ impl Call<'_> {
             client: self.client.to_string(),
             session_id: self.report.session_id.clone().unwrap_or_default(),
             scope,
+            repository: repository.as_ref().and_then(Repository::name),
+            branch: repository.as_ref().and_then(Repository::branch),
             worktree: repository.map(|found| text(&found.worktree)),
             cwd: cwd.as_deref().map(text),
             surface: origin.surface,
@@ -384,6 +393,10 @@ fn choose(pending: &[Message], budget: &InjectionBudget, mono: Duration) -> Vec<
     let chosen = budget.select(mono, &ready, &mut RateTracker::default());
     let indexes = chosen.into_iter().flat_map(|chosen| chosen.pending_range);
     indexes.filter_map(|index| injections.get(index).map(|(id, _)| id.clone())).collect()
+}
+
+fn is_blocked(signal: &Signal) -> bool {
+    matches!(signal.content, SignalContent::State(AgentState::Blocked(_)))
 }
 
 fn text(path: &Path) -> String {

@@ -93,6 +93,11 @@ pub(crate) fn scope(repository: Option<&Repository>) -> Scope {
     repository.map_or_else(Scope::global, |repository| repository.scope(IdSource::now().number()))
 }
 
+/// The name that this process was given: `RINGER_AGENT`.
+pub(crate) fn given_name() -> Option<String> {
+    env::var("RINGER_AGENT").ok().filter(|name| !name.is_empty())
+}
+
 /// The sender: `--from`, `RINGER_AGENT`, the only live agent of this worktree, else `system`. A message to the agent of
 /// this worktree is not from that agent.
 pub(crate) fn sender(
@@ -104,7 +109,7 @@ pub(crate) fn sender(
     if let Some(name) = from {
         return Ok(Sender::new(name)?);
     }
-    if let Some(name) = env::var("RINGER_AGENT").ok().filter(|name| !name.is_empty()) {
+    if let Some(name) = given_name() {
         return Ok(Sender::new(&name)?);
     }
     let worktree = repository.map(|repository| repository.worktree.to_string_lossy().into_owned());

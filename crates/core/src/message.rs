@@ -1,5 +1,6 @@
 //! The vocabulary: a message, and the ids, addresses, kinds and places in it.
 
+mod about;
 mod address;
 mod draft;
 mod id;
@@ -9,6 +10,7 @@ mod short_id;
 mod shown_kind;
 mod surface;
 
+pub use about::{About, PersonText};
 pub use address::{Agent, Recipient, Scope, Sender};
 pub use draft::{Draft, EPISODE_KEY, MAX_BODY, Message, MessageOrigin};
 pub use id::{MessageId, QuestionId};

@@ -17,6 +17,8 @@ struct NotificationView<'a> {
     short_id: Option<&'a str>,
     ts: String,
     from: &'a str,
+    /// Where it happened, in short, if an agent's client reported it.
+    label: Option<&'a str>,
     kind: &'static str,
     title: Option<&'a str>,
     subtitle: Option<&'a str>,
@@ -37,6 +39,7 @@ pub fn notification(record: &Record, short_id: Option<&str>, clock: &Clock) -> V
         short_id,
         ts: clock.stamp(record.unix_ms),
         from: &record.sender,
+        label: record.label.as_deref(),
         kind: record.shown_kind().as_str(),
         title: record.title.as_deref(),
         subtitle: record.subtitle.as_deref(),

@@ -58,6 +58,17 @@ pub(crate) fn of_worktree(root: &Path) -> Option<GitDirectory> {
     Some(if is_own { GitDirectory::Own(common) } else { GitDirectory::Unproven(root.join(".git")) })
 }
 
+/// The branch of the worktree with this root. `None` where a commit is checked out, or it cannot be read.
+pub(crate) fn branch(root: &Path) -> Option<String> {
+    let git = root.join(".git");
+    let private = match read_bounded(CWD, &git, MAX_POINTER) {
+        Some(text) => root.join(path_in(text.strip_prefix(b"gitdir:")?)),
+        None => git,
+    };
+    let head = String::from_utf8(read_bounded(CWD, &private.join("HEAD"), MAX_POINTER)?).ok()?;
+    Some(head.trim_end().strip_prefix("ref: refs/heads/")?.to_owned())
+}
+
 /// What git asks of a git directory as well: HEAD, objects, refs.
 fn is_git_directory(path: &Path) -> bool {
     // HEAD was a link in old repositories, to a branch that may not be born. It is never read here.

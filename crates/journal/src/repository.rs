@@ -11,7 +11,7 @@ use ringer_platform::sync_directory;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, linkat, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 
-use crate::git::{GitDirectory, of_worktree, read_bounded};
+use crate::git::{GitDirectory, branch, of_worktree, read_bounded};
 
 /// The directory that Ringer makes in a git directory, and the file in it that holds the repository's id.
 const FOLDER: &str = "ringer";
@@ -48,6 +48,21 @@ impl Repository {
     /// and nothing is written.
     pub fn is_proven(&self) -> bool {
         matches!(self.git, GitDirectory::Own(_))
+    }
+
+    /// What people call it: the name of the directory of its first worktree.
+    pub fn name(&self) -> Option<String> {
+        let shared = match &self.git {
+            GitDirectory::Own(common) if common.ends_with(".git") => common.parent(),
+            _ => None,
+        };
+        let directory = shared.unwrap_or(&self.worktree);
+        directory.file_name().map(|name| name.to_string_lossy().into_owned())
+    }
+
+    /// The branch that is checked out. Read from the git directory only if that belongs to this worktree.
+    pub fn branch(&self) -> Option<String> {
+        if self.is_proven() { branch(&self.worktree) } else { None }
     }
 
     /// The repository's id. Made on first use, out of the caller's randomness; where it cannot be written, a hash of

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use ringer_core::message::{MAX_BODY, validate_text};
+use ringer_core::message::{About, MAX_BODY, validate_text};
 use ringer_core::{Draft, Kind};
-use ringer_journal::{IdSource, Journal, OnParentExit, PendingQuestion};
+use ringer_journal::{IdSource, Journal, OnParentExit, PendingQuestion, Repository};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -97,9 +97,21 @@ fn send(arguments: &Args) -> Result<(Journal, PendingQuestion), Failure> {
     validate_text("question", &arguments.question, MAX_BODY)?;
     let mut draft = Draft::new(scope, sender, Kind::Question, &asks)?;
     draft.origin = origin::message_origin();
+    draft.about = Some(About {
+        name: arguments.from.clone().or_else(context::given_name),
+        repository: repository.as_ref().and_then(Repository::name),
+        branch: repository.as_ref().and_then(Repository::branch),
+        detail: Some(question_with_options(&arguments.question, &arguments.option)),
+        ..About::default()
+    });
     let wait = arguments.wait.then_some(OnParentExit::Stop);
     let asked = journal.ask(&draft, &arguments.question, &arguments.option, &IdSource::now(), wait)?;
     hub_client::start_if_not_woken(&journal);
     context::warn_if_repaired(&journal);
     Ok((journal, asked))
+}
+
+/// `Which database? (Postgres / SQLite)`
+fn question_with_options(question: &str, options: &[String]) -> String {
+    if options.is_empty() { question.to_owned() } else { format!("{question} ({})", options.join(" / ")) }
 }

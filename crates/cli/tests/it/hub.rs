@@ -11,6 +11,7 @@ mod following;
 mod hostile_text;
 mod intruders;
 mod naming;
+mod person_text;
 mod protocol;
 mod snapshots;
 mod spool;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attention::{ReadReason, Trail};
 use crate::message::{
-    EPISODE_KEY, IDLE_PROMPT, Kind, Message, MessageId, PERMISSION_PROMPT, Place, QuestionId, Recipient,
+    About, EPISODE_KEY, IDLE_PROMPT, Kind, Message, MessageId, PERMISSION_PROMPT, Place, QuestionId, Recipient,
     ShownKind, Tag, Urgency,
 };
 
@@ -32,6 +32,9 @@ pub struct Record {
     pub subtitle: Option<String>,
     /// The text.
     pub body: String,
+    /// Where it happened, in short: a repository and a branch, or the agent's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Arc<str>>,
     /// Who sent it.
     pub sender: Arc<str>,
     /// The repository it belongs to.
@@ -75,8 +78,9 @@ impl Record {
             return None;
         }
         let place = Place::own_workspace(draft.scope.as_str());
-        let record = Self::from_message(message, place, kind, draft.body.clone());
-        Some(Self { title: draft.title.clone(), subtitle: draft.subtitle.clone(), ..record })
+        let text = draft.for_person();
+        let record = Self::from_message(message, place, kind, text.body);
+        Some(Self { title: text.title, subtitle: draft.subtitle.clone(), ..record })
     }
 
     /// An unread notification of a message at a place, with this text and no headings.
@@ -88,6 +92,7 @@ impl Record {
         Self {
             sender: draft.sender.as_str().into(),
             scope: draft.scope.as_str().into(),
+            label: draft.about.as_ref().and_then(About::label).map(Arc::from),
             category: draft.category.as_deref().map(Arc::from),
             key: draft.key.as_deref().map(Arc::from),
             open_question: draft.question_id.clone().filter(|_| kind == Kind::Question),
@@ -152,6 +157,7 @@ impl Record {
             title: None,
             subtitle: None,
             body: body.into(),
+            label: None,
             sender: "system".into(),
             scope: "".into(),
             unix_ms,

@@ -73,12 +73,13 @@ impl Engine {
         let incoming = &arrival.item.incoming;
         let draft = &incoming.message.draft;
         let focus = self.focus_on(&arrival.place);
+        let person = draft.for_person();
         let text = HookInputText {
             workspace_id: arrival.place.workspace.to_string(),
             surface_id: arrival.place.surface.as_ref().map(ToString::to_string),
-            title: draft.title.clone().unwrap_or_default(),
+            title: person.title.unwrap_or_default(),
             subtitle: draft.subtitle.clone().unwrap_or_default(),
-            body: draft.body.clone(),
+            body: person.body,
         };
         let context = HookInputContext {
             cwd: draft.origin.cwd.clone(),

@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::message::{
-    InvalidName, Kind, MessageId, QuestionId, Recipient, Scope, Sender, Tag, validate_name, validate_text,
+    About, InvalidName, Kind, MessageId, PersonText, QuestionId, Recipient, Scope, Sender, Tag,
+    validate_name, validate_text,
 };
 
 /// The longest body, in bytes. A longer text belongs in a file that the message names.
@@ -68,6 +69,9 @@ pub struct Draft {
     pub ttl: Option<Duration>,
     /// Where it came from.
     pub origin: MessageOrigin,
+    /// What it is about, in parts, where an agent's client reported it. The body is the sentence for a lead agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<About>,
 }
 
 impl Draft {
@@ -92,6 +96,15 @@ impl Draft {
             key: None,
             ttl: None,
             origin: MessageOrigin::default(),
+            about: None,
+        }
+    }
+
+    /// The text for a person.
+    pub fn for_person(&self) -> PersonText {
+        match (&self.about, self.tag) {
+            (Some(about), Tag::Notice(kind)) => about.for_person(kind, self.category.as_deref()),
+            _ => PersonText { title: self.title.clone(), body: self.body.clone() },
         }
     }
 

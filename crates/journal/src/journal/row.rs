@@ -10,7 +10,7 @@ use crate::db::text::{optional_text, text};
 
 /// The columns of a message, in the order in which [`read`] takes them.
 pub(crate) const COLUMNS: &str = "seq, id, ts, scope, sender, kind, recipient, title, subtitle, body, category, \
-                                  question_id, key, ttl, origin, machine";
+                                  question_id, key, ttl, origin, machine, about";
 
 /// Puts a message in. Gives its number, or `None` if that id is there already.
 pub(crate) fn insert(
@@ -22,11 +22,12 @@ pub(crate) fn insert(
     let ttl = draft.ttl.map(|ttl| i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
     // Plain data: it cannot fail to be written.
     let origin = serde_json::to_string(&draft.origin).ok().filter(|origin| origin != "{}");
+    let about = draft.about.as_ref().and_then(|about| serde_json::to_string(about).ok());
     let inserted = transaction
         .prepare(
             "INSERT INTO message (id, ts, scope, sender, kind, recipient, title, subtitle, body, category,
-                                  question_id, key, ttl, origin)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                                  question_id, key, ttl, origin, about)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
              ON CONFLICT (id) DO NOTHING",
         )?
         .execute(params![
@@ -44,6 +45,7 @@ pub(crate) fn insert(
             draft.key,
             ttl,
             origin,
+            about,
         ])?;
     Ok((inserted == 1).then(|| transaction.last_insert_rowid()))
 }
@@ -75,6 +77,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Option<Message>> {
             origin: optional_text(row, 14)?
                 .and_then(|origin| serde_json::from_str(&origin).ok())
                 .unwrap_or_default(),
+            about: optional_text(row, 16)?.and_then(|about| serde_json::from_str(&about).ok()),
         },
         machine: optional_text(row, 15)?,
     }))

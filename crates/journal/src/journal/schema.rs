@@ -25,6 +25,7 @@ impl Schema for JournalSchema {
     const LOCK: &'static str = "write.lock";
     const TABLES: &'static [&'static str] = &[
         MESSAGE,
+        MESSAGE_ABOUT,
         MESSAGE_SCOPE,
         MESSAGE_QUESTION,
         CURSOR,
@@ -69,6 +70,8 @@ impl Schema for JournalSchema {
         ],
         // An answer was looked for in all messages and all receipts, under the write lock: 21 ms with 100,000 of them.
         &[MESSAGE_QUESTION, RECEIPT_SEQ],
+        // People and lead agents read different words, so a message has its parts, too.
+        &[MESSAGE_ABOUT],
     ];
     /// Without `waiter`: waiting processes register again.
     const RESCUED_TABLES: &'static [&'static str] =
@@ -157,6 +160,9 @@ const MESSAGE: &str = "CREATE TABLE message (
     origin TEXT,
     machine TEXT
 ) STRICT";
+
+/// Beside the table, because that is what earlier versions made.
+const MESSAGE_ABOUT: &str = "ALTER TABLE message ADD COLUMN about TEXT";
 
 const MESSAGE_SCOPE: &str = "CREATE INDEX message_scope ON message (scope)";
 

@@ -199,3 +199,20 @@ fn new_forms_of_references_are_a_repository_too() {
         .expect("a file");
     projects.scope("tables");
 }
+
+#[test]
+fn people_call_a_worktree_by_its_repository_and_its_branch() {
+    let projects = Projects::new();
+    projects.git("main", &["checkout", "--quiet", "-b", "trunk"]);
+    projects.git("main", &["worktree", "add", "--quiet", "-b", "feature/login", "../elsewhere"]);
+    let called = |name: &str| {
+        let repository = projects.repository(name);
+        (repository.name().unwrap_or_default(), repository.branch())
+    };
+    assert_eq!(called("main"), ("main".to_owned(), Some("trunk".to_owned())));
+    assert_eq!(called("elsewhere"), ("main".to_owned(), Some("feature/login".to_owned())));
+    projects.git("main", &["checkout", "--quiet", "--detach"]);
+    assert_eq!(called("main").1, None, "a commit is no branch");
+    fs::write(projects.at("main/.git/HEAD"), vec![b'x'; 10_000]).expect("a file");
+    assert_eq!(called("main").1, None);
+}

@@ -148,7 +148,8 @@ pub(crate) fn place(journal: &mut Journal, seq: i64) -> Cursor {
 }
 
 /// Makes a journal of schema 3 out of today's.
-pub(crate) const TO_SCHEMA_3: &str = "DROP INDEX message_question;
+pub(crate) const TO_SCHEMA_3: &str = "ALTER TABLE message DROP COLUMN about;
+    DROP INDEX message_question;
     DROP INDEX receipt_seq;
     DROP TABLE repair;
     DROP TABLE spooled;

@@ -5,9 +5,9 @@ use std::sync::Barrier;
 use std::thread;
 
 use ringer_core::attention::Record;
-use ringer_core::message::{Place, WorkspaceId};
-use ringer_core::{Kind, MessageId};
-use ringer_journal::{Cursor, Error, HubChanges, Journal, ReadPosition};
+use ringer_core::message::{About, Place, WorkspaceId};
+use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
+use ringer_journal::{Cursor, Error, HubChanges, IdSource, Journal, ReadPosition};
 
 use crate::home::{MEMORY_TO_SCHEMA_1, TO_SCHEMA_3, TestHome, append, bodies, heard, lead, place, read_to};
 
@@ -126,7 +126,7 @@ fn a_newer_one_in_use_is_refused_too() {
 /// One bit of the header is enough for that, and would be an outage for ever.
 #[test]
 fn a_damaged_version_is_no_newer_one() {
-    for version in [0, 1, 3, 4, 6, 7, 13, 67_108_869, -4] {
+    for version in [0, 1, 3, 4, 5, 7, 14, 67_108_869, -4] {
         let test = TestHome::new();
         append(&mut test.open(), "hello");
         test.connection().pragma_update(None, "user_version", version).unwrap();
@@ -153,4 +153,22 @@ fn sixty_four_open_a_fresh_home_at_once() {
     let mut sent: Vec<u32> = bodies(&mut test.open()).iter().map(|body| body.parse().unwrap()).collect();
     sent.sort_unstable();
     assert_eq!(sent, (0..64).collect::<Vec<u32>>());
+}
+
+#[test]
+fn messages_of_schema_5_have_no_parts_and_new_ones_have_them() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    append(&mut journal, "old");
+    drop(journal);
+    test.connection()
+        .execute_batch("ALTER TABLE message DROP COLUMN about; PRAGMA user_version = 5")
+        .unwrap();
+    let mut journal = test.open();
+    let about = About { repository: Some("proj".to_owned()), ..About::default() };
+    let draft = Draft::new(Scope::global(), Sender::system(), Kind::Complete, "new").unwrap();
+    journal.append(&Draft { about: Some(about.clone()), ..draft }, &IdSource::now()).unwrap();
+    let messages = journal.messages_after(0, 9).unwrap();
+    let kept: Vec<Option<About>> = messages.into_iter().map(|message| message.draft.about).collect();
+    assert_eq!(kept, [None, Some(about)]);
 }

@@ -33,7 +33,7 @@ fn the_list_has_every_field_and_is_newest_first() {
         json!({
             "id": id, "ts": null, "from": "worker-1", "kind": "error", "title": "Build", "subtitle": "main",
             "body": "it is red", "workspace": format!("repo:{scope}"), "surface": null, "scope": scope,
-            "is_read": false, "is_open": true, "short_id": short,
+            "is_read": false, "is_open": true, "short_id": short, "label": null,
         })
     );
     let words = environment.run(&["list"]);

@@ -173,7 +173,13 @@ fn told_about(transaction: &Transaction<'_>, update: &AgentUpdate<'_>) -> rusqli
         .prepare(&format!("SELECT {AGENT_INFO} FROM agent WHERE id = ?1"))?
         .query_row([update.agent.id.as_str()], agent_info)?;
     let of = of.unwrap_or_else(|| update.agent.clone());
-    Ok(AgentInfo { tty: update.agent.tty.clone(), ..of })
+    let seen = update.agent;
+    Ok(AgentInfo {
+        tty: seen.tty.clone(),
+        repository: seen.repository.clone(),
+        branch: seen.branch.clone(),
+        ..of
+    })
 }
 
 /// Appends the messages of a notice. Gives their ids.

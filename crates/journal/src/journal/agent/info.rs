@@ -28,6 +28,12 @@ pub struct AgentInfo {
     pub scope: Scope,
     /// Its worktree.
     pub worktree: Option<String>,
+    /// The name of the repository. Known to its hooks only, and not stored with the agent.
+    #[serde(default)]
+    pub repository: Option<String>,
+    /// The branch; as the repository's name.
+    #[serde(default)]
+    pub branch: Option<String>,
     /// Its current directory.
     pub cwd: Option<String>,
     /// The surface it is on.
@@ -53,6 +59,8 @@ impl AgentInfo {
             session_id: session_id.into(),
             scope,
             worktree: None,
+            repository: None,
+            branch: None,
             cwd: None,
             surface: None,
             tty: None,
@@ -101,6 +109,8 @@ pub(super) fn agent_info(row: &Row<'_>) -> rusqlite::Result<Option<AgentInfo>> {
         session_id: text(row, 2)?,
         scope: Scope::new(&text(row, 3)?).unwrap_or_else(|_| Scope::global()),
         worktree: optional_text(row, 4)?,
+        repository: None,
+        branch: None,
         cwd: optional_text(row, 5)?,
         surface: optional_text(row, 6)?,
         tty: None,

@@ -1,7 +1,7 @@
 //! The messages for an agent's notice: their recipients and their text.
 
 use ringer_core::agent::{AgentMessage, AgentNotice, Tier, agent_messages, episode_key};
-use ringer_core::message::{Agent, Tag};
+use ringer_core::message::{About, Agent, Tag};
 use ringer_core::{Draft, Scope, Sender};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
@@ -31,10 +31,24 @@ fn draft(of: &AgentInfo, notice: &AgentNotice, message: AgentMessage) -> Draft {
     draft.category = notice.category.map(str::to_owned);
     draft.key = Some(episode_key(&of.id, notice.episode));
     draft.title = title(of);
+    draft.about = Some(about(of, notice));
     draft.origin.cwd.clone_from(&of.cwd);
     draft.origin.surface.clone_from(&of.surface);
     draft.origin.tty.clone_from(&of.tty);
     draft
+}
+
+fn about(of: &AgentInfo, notice: &AgentNotice) -> About {
+    let directory = of.worktree.as_deref().or(of.cwd.as_deref()).map(std::path::Path::new);
+    let directory =
+        directory.and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
+    About {
+        name: of.name.clone(),
+        client: Some(of.client.clone()),
+        repository: of.repository.clone().or(directory),
+        branch: of.branch.clone(),
+        detail: notice.text.clone(),
+    }
 }
 
 /// Which agent, and where it works.
