@@ -4,8 +4,8 @@
 pub(crate) fn age(milliseconds: i64) -> String {
     let seconds = milliseconds / 1000;
     match seconds {
-        ..5 => "now".to_owned(),
-        5..60 => format!("{seconds}s"),
+        ..10 => "now".to_owned(),
+        10..60 => format!("{seconds}s"),
         60..3600 => format!("{}m", seconds / 60),
         3600..86400 => format!("{}h", seconds / 3600),
         _ => format!("{}d", seconds / 86400),
@@ -18,8 +18,8 @@ mod tests {
 
     #[test]
     fn one_number_and_one_letter() {
-        let ages = [i64::MIN, 4_999, 5_000, 59_999, 60_000, 3_599_999, 3_600_000, 86_400_000, 4_000_000_000];
-        let expect = ["now", "now", "5s", "59s", "1m", "59m", "1h", "1d", "46d"];
+        let ages = [i64::MIN, 9_999, 10_000, 59_999, 60_000, 3_599_999, 3_600_000, 86_400_000, 4_000_000_000];
+        let expect = ["now", "now", "10s", "59s", "1m", "59m", "1h", "1d", "46d"];
         assert_eq!(ages.map(age), expect);
     }
 }

@@ -22,6 +22,7 @@ mod probe;
 mod push_thread;
 mod repairs;
 mod session_thread;
+mod table;
 mod terminal;
 mod time_arguments;
 

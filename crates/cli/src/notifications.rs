@@ -73,6 +73,15 @@ impl Notifications {
         rows.map(|record| view::notification(record, self.short_id(&record.id).as_deref(), clock)).collect()
     }
 
+    /// Those that need the person, as the hub shows them: the most urgent first, then the oldest.
+    pub(crate) fn needing_person(&self, clock: &Clock, wanted: impl Fn(&Record) -> bool) -> Vec<Value> {
+        let needing = self.records.iter().filter(|record| record.needs_person() && wanted(record));
+        let mut needing: Vec<&Record> = needing.collect();
+        needing.sort_by(|one, two| one.by_urgency(two));
+        let view = |record: &Record| view::notification(record, self.short_id(&record.id).as_deref(), clock);
+        needing.into_iter().map(view).collect()
+    }
+
     /// What is shown of a message's id; `None` if it is not on the list.
     pub(crate) fn short_id(&self, id: &MessageId) -> Option<String> {
         self.ids.short_id(id)

@@ -2,14 +2,14 @@
 
 use ringer_core::attention::Record;
 use ringer_hub::{Clock, view};
-use ringer_journal::{Filter, HubStore};
-use ringer_term::sanitise_line_before;
+use ringer_journal::{Filter, HubStore, IdSource};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::line::text_line;
 use crate::notifications::{ListedIds, Notifications};
-use crate::output::{print_json, print_text};
+use crate::output::{print_bytes, print_json, print_text};
+use crate::table::{Row, Style, format_rows};
 use crate::{context, hub_client};
 
 /// List notifications, newest first
@@ -31,6 +31,9 @@ pub(crate) struct Args {
     /// Show only this repository
     #[arg(long)]
     here: bool,
+    /// Show every repository; that is the default
+    #[arg(long, hide = true, conflicts_with = "here")]
+    everywhere: bool,
     /// Maximum number of entries
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
@@ -55,7 +58,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         }
         None => without_hub(arguments, scope.as_ref())?,
     };
-    if arguments.json { print_json(&rows) } else { print_text(&format_text(&rows, arguments.unread)) }
+    // The table is made of safe texts, and may have colours.
+    if arguments.json {
+        print_json(&rows)
+    } else {
+        print_bytes(format_text(&rows, arguments.unread).as_bytes())
+    }
 }
 
 fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<Value, Failure> {
@@ -96,26 +104,11 @@ fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome
 }
 
 fn format_text(rows: &Value, unread: bool) -> String {
-    let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
-    let lines = rows.as_array().into_iter().flatten().map(|row| {
-        let dot = if row["is_read"].as_bool().unwrap_or(true) { ' ' } else { '*' };
-        let title = Some(text(row, "title")).filter(|title| !title.is_empty());
-        let title = title.map(|title| format!("{title}: ")).unwrap_or_default();
-        // The date and the zone are for programs.
-        let time = text(row, "ts").get(5..19).map(|time| time.replace('T', " ")).unwrap_or_default();
-        let line = format!(
-            "{dot} {time}  {:<8}  {}  {title}{}",
-            text(row, "kind"),
-            text(row, "from"),
-            text(row, "body")
-        );
-        // The id is what other commands take, so a long text gives way to it.
-        sanitise_line_before(&line, &format!("  [{}]", text(row, "short_id"))) + "\n"
-    });
-    let lines: String = lines.collect();
-    match (lines.is_empty(), unread) {
+    let (clock, now) = (Clock::local(), IdSource::now().unix_ms);
+    let rows: Vec<Row> = rows.as_array().into_iter().flatten().map(|row| Row::of(row, &clock, now)).collect();
+    match (rows.is_empty(), unread) {
         (true, true) => "No unread notifications.\n".to_owned(),
         (true, false) => "No notifications.\n".to_owned(),
-        (false, _) => lines,
+        (false, _) => format_rows(&rows, true, Style::of_stdout()),
     }
 }

@@ -1,5 +1,6 @@
 //! `ringer status`.
 
+use ringer_core::attention::Record;
 use ringer_hub::{Clock, agents};
 use ringer_ipc::StartFailure;
 use ringer_journal::{HubLock, HubStore, IdSource, Journal, JournalStats, SpoolStatus};
@@ -8,11 +9,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{count, print_json, print_text};
+use crate::notifications::Notifications;
+use crate::output::{count, print_bytes, print_json, print_text};
 use crate::repairs::RepairView;
+use crate::table::{Row, Style, format_rows};
 use crate::{context, hub_client, repairs};
 
-/// Show unread messages, listeners, agents and the hub
+/// Show what needs you, the agents, listeners and the hub
 ///
 /// Examples:
 ///   ringer status
@@ -20,8 +23,11 @@ use crate::{context, hub_client, repairs};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Include every repository
+    /// Show only this repository
     #[arg(long)]
+    here: bool,
+    /// Include every repository; that is the default
+    #[arg(long, hide = true, conflicts_with = "here")]
     everywhere: bool,
     /// Print one JSON object
     #[arg(long)]
@@ -47,6 +53,8 @@ struct Report {
     /// About how many messages the hub has not read yet.
     hub_behind: i64,
     unread_notifications: i64,
+    /// Notifications that need the person, the most urgent first.
+    needs_you: Vec<Value>,
     open_questions: i64,
     /// Hook events that are not in the journal yet or were lost; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,14 +90,17 @@ struct UnreadView {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let report = collect(arguments.everywhere)?;
-    if arguments.json { print_json(&report) } else { print_text(&format_text(&report)) }
+    let report = collect(!arguments.here)?;
+    if arguments.json {
+        return print_json(&report);
+    }
+    print_bytes(needs_you(&report).as_bytes())?;
+    print_text(&format!("\n{}", format_text(&report)))
 }
 
-/// The lines about the journal that `ringer` alone shows, too. Empty when there is no journal yet.
-pub(crate) fn summary() -> Result<String, Failure> {
-    let has_journal = context::home().is_ok_and(|home| home.database().exists());
-    Ok(if has_journal { format_text(&collect(false)?) } else { String::new() })
+/// What needs the person, and what the agents do: everywhere.
+pub(crate) fn overview() -> Result<String, Failure> {
+    Ok(needs_you(&collect(true)?))
 }
 
 fn collect(everywhere: bool) -> Result<Report, Failure> {
@@ -110,6 +121,13 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
         Some(journal) => hub_numbers(journal, hub_store.as_mut(), now)?,
         None => (0, 0),
     };
+    let needs_you = match &mut journal {
+        Some(journal) => {
+            let here = |record: &Record| everywhere || *record.scope == *scope.as_str();
+            Notifications::read(journal)?.needing_person(&clock, here)
+        }
+        None => Vec::new(),
+    };
     let repairs = repairs::of(journal.as_mut(), hub_store.as_mut(), &clock)?;
     if let Some(journal) = &journal {
         context::warn_if_repaired(journal);
@@ -128,6 +146,7 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
         hub_failure: hub_client::last_failure(&home).filter(|_| hub.is_none()),
         hub_behind,
         unread_notifications,
+        needs_you,
         spool: spool(&SpoolStatus::of(&home, now), &clock),
         repairs,
     })
@@ -169,6 +188,36 @@ fn views(stats: JournalStats, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadVi
     });
     (listeners.collect(), unread.collect())
 }
+
+/// The table of what needs the person, and a line about the agents that do not.
+fn needs_you(report: &Report) -> String {
+    let (clock, now) = (Clock::local(), IdSource::now().unix_ms);
+    let rows: Vec<Row> = report.needs_you.iter().map(|row| Row::of(row, &clock, now)).collect();
+    let heading = match rows.len() {
+        0 => "Nothing needs you.".to_owned(),
+        1 => "1 needs you".to_owned(),
+        many => format!("{many} need you"),
+    };
+    let state = |agent: &Value| agent["state"].as_str().map(str::to_owned);
+    let states: Vec<String> = report.agents.iter().filter_map(state).collect();
+    let counted = AGENT_STATES.into_iter().filter_map(|(state, word)| {
+        let count = states.iter().filter(|own| *own == state).count();
+        (count > 0).then(|| format!("{count} {word}"))
+    });
+    let agents = counted.collect::<Vec<_>>().join(" · ");
+    let agents = if agents.is_empty() { "No agents are running.".to_owned() } else { agents };
+    format!("{heading}\n{}{agents}\n", format_rows(&rows, false, Style::of_stdout()))
+}
+
+/// The states of agents that do not need the person, and their words.
+const AGENT_STATES: [(&str, &str); 6] = [
+    ("working", "working"),
+    ("compacting", "compacting"),
+    ("rate_limited", "waiting for a limit"),
+    ("done", "done"),
+    ("ready", "idle"),
+    ("starting", "starting"),
+];
 
 fn format_text(report: &Report) -> String {
     let repository = report.repository.as_deref().unwrap_or("none");

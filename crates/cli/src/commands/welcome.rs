@@ -1,14 +1,24 @@
 //! `ringer` without a command.
 
+use std::io::{self, IsTerminal};
+
 use ringer_term::{Channel, choose_method, sanitise_line};
 
+use crate::context;
 use crate::failure::Outcome;
-use crate::output::print_text;
+use crate::output::{print_bytes, print_text};
 use crate::probe::detect_here;
 use crate::terminal::apple_bell;
 
-/// Says what this terminal is, what the journal holds, and what to try. The workspace will open here once it exists.
+/// Shows what needs the person. In a terminal also what that terminal is, and what to try.
 pub(crate) fn run() -> Outcome {
+    let has_journal = context::home().is_ok_and(|home| home.database().exists());
+    if has_journal {
+        print_bytes(super::status::overview()?.as_bytes())?;
+    }
+    if !io::stdout().is_terminal() {
+        return if has_journal { Ok(()) } else { print_text("Nothing needs you.\nNo agents are running.\n") };
+    }
     let detection = detect_here();
     let choice = choose_method(Channel::Auto, &detection, apple_bell(&detection));
     let terminal = match &detection.terminal {
@@ -16,11 +26,10 @@ pub(crate) fn run() -> Outcome {
         None => "unknown".to_owned(),
     };
     print_text(&format!(
-        "Ringer {version}: notifications for coding agents.\n\
+        "{gap}Ringer {version}: notifications for coding agents.\n\
              \n\
              this terminal     {terminal}\n\
              notified through  {method}: {reason}\n\
-             {journal}\
              \n\
              Try:\n\
              \x20 ringer setup                  connect your agents\n\
@@ -29,9 +38,9 @@ pub(crate) fn run() -> Outcome {
              \x20 ringer term notify \"hello\"    show a notification through this terminal\n\
              \x20 ringer doctor                 check your setup\n\
              \x20 ringer help                   list all commands\n",
+        gap = if has_journal { "\n" } else { "" },
         version = env!("CARGO_PKG_VERSION"),
         method = choice.method.as_str(),
         reason = sanitise_line(&choice.reason),
-        journal = super::status::summary()?,
     ))
 }

@@ -139,6 +139,7 @@ fn status_has_every_field() {
             "hub_behind",
             "listeners",
             "messages",
+            "needs_you",
             "open_questions",
             "repository",
             "scope",

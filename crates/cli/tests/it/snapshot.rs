@@ -48,10 +48,13 @@ impl Transcript {
 
 /// Shapes of what differs from run to run: `9` is a digit, `x` a hexadecimal digit, `s` a character of a
 /// short id, the rest stands for itself.
-const SHAPES: [(&str, &str); 10] = [
+const SHAPES: [(&str, &str); 13] = [
     ("\"short_id\":\"ssss\"", "\"short_id\":\"<short>\""),
     ("[ssss]", "[<short>]"),
     ("\nssss ", "\n<short> "),
+    ("\n ssss ", "\n <short> "),
+    ("\n* ssss ", "\n* <short> "),
+    ("\n  ssss ", "\n  <short> "),
     ("q-9999999999-xxxxxx", "<question>"),
     ("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "<id>"),
     ("9999-99-99T99:99:99+9999", "<time>"),

@@ -66,3 +66,51 @@ fn a_given_name_comes_first() {
     );
     assert_eq!((&row["body"], &row["label"]), (&"Which database? (Postgres)".into(), &"painter".into()));
 }
+
+#[test]
+fn what_needs_a_person_comes_first_and_the_rest_is_counted() {
+    let environment = HubEnvironment::new();
+    assert_eq!(environment.run::<&str>(&[]), "Nothing needs you.\nNo agents are running.\n");
+    hook(&environment, "SessionStart", &json!({}));
+    hook(&environment, "UserPromptSubmit", &json!({}));
+    environment.notify(&["--from", "ci", "--kind", "complete", "green"]);
+    environment.notify(&["--from", "ci", "--kind", "error", "main is red"]);
+    environment.run(&["ask", "--from", "painter", "Which colour?"]);
+    environment.settled_hub();
+    let ids: Vec<String> = environment
+        .list(&["--limit", "2"])
+        .iter()
+        .rev()
+        .map(|row| row["short_id"].as_str().expect("one").to_owned())
+        .collect();
+    let overview = format!(
+        "2 need you\n {}  ci       error     main is red    now\n {}  painter  question  Which colour?  now\n1 working\n",
+        ids[0], ids[1]
+    );
+    assert_eq!(environment.run::<&str>(&[]), overview, "in a pipe");
+    assert!(environment.run(&["status"]).starts_with(&overview));
+    let needs: Vec<Value> =
+        environment.json(&["status", "--json"])["needs_you"].as_array().expect("rows").clone();
+    assert_eq!(needs.len(), 2);
+
+    let elsewhere = environment.base.make_repository("elsewhere");
+    let mut here = environment.ringer(&["status", "--here"]);
+    let words = crate::ringer::check(here.current_dir(elsewhere), 0).0;
+    assert!(words.starts_with("Nothing needs you.\n"), "{words}");
+    environment.run(&["read", &ids[0]]);
+    environment.settled_hub();
+    assert!(environment.run::<&str>(&[]).starts_with("1 needs you\n"));
+}
+
+#[test]
+fn a_table_is_as_wide_as_it_is_told() {
+    let environment = HubEnvironment::new();
+    environment.notify(&["--title", "t", &"word ".repeat(60)]);
+    for columns in ["60", "80", "120"] {
+        let mut command = environment.ringer(&["list"]);
+        let words = crate::ringer::check(command.env("COLUMNS", columns), 0).0;
+        let width = words.trim_end().chars().count();
+        assert!(width <= columns.parse().expect("a number") && width > 50, "{words}");
+        assert!(!words.contains('\x1b'), "no colours in a pipe");
+    }
+}

@@ -1,0 +1,236 @@
+//! Notifications as a table that fits its terminal.
+//!
+//! Widths are counted in columns of the terminal. Where a row does not fit, its parts give way in this order: where it
+//! happened, the detail, the label.
+
+use std::io::{self, IsTerminal};
+
+use ringer_hub::Clock;
+use ringer_term::sanitise_line;
+use rustix::termios::tcgetwinsize;
+use serde_json::Value;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use crate::age::age;
+
+/// Columns of an output that is no terminal and does not say how wide it is.
+const DEFAULT_WIDTH: usize = 100;
+/// The narrowest table. In a narrower terminal its lines wrap.
+const MIN_WIDTH: usize = 40;
+/// The widest label and the widest place.
+const MAX_LABEL: usize = 24;
+const MAX_PLACE: usize = 20;
+/// Columns that the detail gets before the place is shown.
+const DETAIL_BEFORE_PLACE: usize = 24;
+/// Columns that the detail gets before the label is cut.
+const DETAIL_BEFORE_LABEL: usize = 16;
+const MIN_LABEL: usize = 8;
+/// Between two columns.
+const GAP: &str = "  ";
+
+/// How a table is drawn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Style {
+    width: usize,
+    colour: bool,
+}
+
+impl Style {
+    /// For standard output: its width, and colours on a terminal unless `NO_COLOR` is set.
+    pub(crate) fn of_stdout() -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        let measured = tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+        let told = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let width = measured.filter(|width| is_terminal && *width > 0).or_else(told);
+        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self {
+            width: width.unwrap_or(DEFAULT_WIDTH).max(MIN_WIDTH),
+            colour: is_terminal && !no_colour && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+        }
+    }
+}
+
+/// One notification. Its texts are safe to print.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    is_unread: bool,
+    short_id: String,
+    label: String,
+    kind: String,
+    detail: String,
+    age: String,
+    place: String,
+}
+
+impl Row {
+    /// A notification as the hub shows it.
+    pub(crate) fn of(row: &Value, clock: &Clock, now_ms: i64) -> Self {
+        let text = |name: &str| sanitise_line(row[name].as_str().unwrap_or_default());
+        let title = text("title");
+        // A title that an agent's client made repeats the label and the kind.
+        let has_label = row["label"].is_string();
+        let detail =
+            if has_label || title.is_empty() { text("body") } else { format!("{title}: {}", text("body")) };
+        let label = text(if has_label { "label" } else { "from" });
+        let sent = row["ts"].as_str().and_then(|stamp| clock.parse_stamp(stamp));
+        Self {
+            is_unread: row["is_read"].as_bool() == Some(false),
+            short_id: text("short_id"),
+            label,
+            kind: text("kind"),
+            detail: detail.split_whitespace().collect::<Vec<_>>().join(" "),
+            age: sent.map(|sent| age(now_ms.saturating_sub(sent))).unwrap_or_default(),
+            place: row["surface"].as_str().map(place).unwrap_or_default(),
+        }
+    }
+
+    /// A command is told by its beginning and its end, any other text by its beginning.
+    fn detail(&self, width: usize) -> String {
+        if self.kind == "permission" { cut_middle(&self.detail, width) } else { cut_end(&self.detail, width) }
+    }
+}
+
+/// A surface in words: `tmux %3`, `pts/4`.
+fn place(surface: &str) -> String {
+    let words = match surface.split_once(':') {
+        Some(("tmux", rest)) => format!("tmux {}", rest.rsplit(':').next().unwrap_or_default()),
+        Some(("tty", device)) => {
+            let device = device.split('@').next().unwrap_or_default();
+            device.strip_prefix("/dev/").unwrap_or(device).to_owned()
+        }
+        _ => surface.to_owned(),
+    };
+    sanitise_line(&words)
+}
+
+/// The table, a line for each row. Unread rows have a mark if there is a column for it.
+pub(crate) fn format_rows(rows: &[Row], marks: bool, style: Style) -> String {
+    let widest = |column: fn(&Row) -> &str, most: usize| {
+        rows.iter().map(|row| column(row).width()).max().unwrap_or(0).min(most)
+    };
+    let id = widest(|row| &row.short_id, usize::MAX);
+    let kind = widest(|row| &row.kind, usize::MAX);
+    let age = widest(|row| &row.age, usize::MAX);
+    let mut label = widest(|row| &row.label, MAX_LABEL);
+    let mut place = widest(|row| &row.place, MAX_PLACE);
+    let gaps = |columns: usize| columns * GAP.len();
+    // The mark, or a space before the id.
+    let mark = if marks { 2 } else { 1 };
+    let fixed = mark + id + kind + age + gaps(4);
+    let rest = |label: usize, place: usize| {
+        let place = if place > 0 { place + GAP.len() } else { 0 };
+        style.width.saturating_sub(fixed + label + place)
+    };
+    if rest(label, place) < DETAIL_BEFORE_PLACE {
+        place = 0;
+    }
+    if rest(label, place) < DETAIL_BEFORE_LABEL {
+        let missing = DETAIL_BEFORE_LABEL - rest(label, place);
+        label = label.saturating_sub(missing).max(MIN_LABEL.min(label));
+    }
+    let longest = rows.iter().map(|row| row.detail.width()).max().unwrap_or(0);
+    let detail = rest(label, place).min(longest);
+    let line = |row: &Row| {
+        let mark = match (marks, row.is_unread) {
+            (false, _) => " ",
+            (true, true) => "* ",
+            (true, false) => "  ",
+        };
+        let mut line = format!(
+            "{mark}{}{GAP}{}{GAP}{}{GAP}{}{GAP}{}",
+            pad(&row.short_id, id),
+            pad(&cut_front(&row.label, label), label),
+            style.paint(&row.kind, &pad(&row.kind, kind)),
+            pad(&row.detail(detail), detail),
+            pad_front(&row.age, age),
+        );
+        if place > 0 {
+            line += GAP;
+            line += &cut_end(&row.place, place);
+        }
+        let line = line.trim_end();
+        if marks && row.is_unread { style.bold(line) } else { line.to_owned() }
+    };
+    rows.iter().map(|row| line(row) + "\n").collect()
+}
+
+impl Style {
+    fn paint(self, kind: &str, text: &str) -> String {
+        let code = match kind {
+            "permission" | "waiting" => "1;33",
+            "question" => "1;34",
+            "error" => "31",
+            "stuck" => "35",
+            "complete" => "32",
+            _ => "2",
+        };
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn bold(self, line: &str) -> String {
+        // A colour in the line ends all attributes, so the rest of the line begins them again.
+        if self.colour {
+            format!("\x1b[1m{}\x1b[0m", line.replace("\x1b[0m", "\x1b[0;1m"))
+        } else {
+            line.to_owned()
+        }
+    }
+}
+
+fn pad(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+fn pad_front(text: &str, width: usize) -> String {
+    format!("{}{text}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+/// As many first graphemes as fit.
+fn first(text: &str, width: usize) -> String {
+    let mut used = 0;
+    let fits = |grapheme: &&str| {
+        used += grapheme.width();
+        used <= width
+    };
+    text.graphemes(true).take_while(fits).collect()
+}
+
+/// As many last graphemes as fit.
+fn last(text: &str, width: usize) -> String {
+    let mut used = 0;
+    let fits = |grapheme: &&str| {
+        used += grapheme.width();
+        used <= width
+    };
+    let mut graphemes: Vec<&str> = text.graphemes(true).rev().take_while(fits).collect();
+    graphemes.reverse();
+    graphemes.concat()
+}
+
+fn cut_end(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        text.to_owned()
+    } else {
+        first(text, width.saturating_sub(1)).trim_end().to_owned() + "…"
+    }
+}
+
+fn cut_front(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        text.to_owned()
+    } else {
+        format!("…{}", last(text, width.saturating_sub(1)))
+    }
+}
+
+fn cut_middle(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let room = width.saturating_sub(1);
+    format!("{}…{}", first(text, room - room / 2), last(text, room / 2))
+}
+
+#[cfg(test)]
+mod tests;
