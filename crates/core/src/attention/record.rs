@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attention::{ReadReason, Trail};
 use crate::message::{
-    About, EPISODE_KEY, IDLE_PROMPT, Kind, Message, MessageId, PERMISSION_PROMPT, Place, QuestionId, Recipient,
-    ShownKind, Tag, Urgency,
+    About, EPISODE_KEY, Kind, Message, MessageId, Place, QuestionId, Recipient, ShownKind, Tag, Urgency,
 };
 
 /// How long a status is worth showing if its sender does not say.
@@ -108,17 +107,12 @@ impl Record {
 
     /// Whether an agent needs a person for it to go on: a permission, an answer, a login, an instruction.
     pub fn is_prompt(&self) -> bool {
-        match self.kind {
-            Kind::Question => true,
-            Kind::Waiting => self.category.as_deref() != Some(IDLE_PROMPT),
-            _ => false,
-        }
+        self.shown_kind().is_prompt()
     }
 
     /// Whether it is an open question or permission, which no newer notification supersedes.
     pub fn stays_unread(&self) -> bool {
-        let kept = self.kind == Kind::Question || self.category.as_deref() == Some(PERMISSION_PROMPT);
-        kept && !self.is_resolved
+        self.shown_kind().stays() && !self.is_resolved
     }
 
     /// Whether the person is needed for it: it is open, and of a kind that waits for them.

@@ -103,6 +103,11 @@ impl ShownKind {
         }
     }
 
+    /// Whether an agent needs a person for it to go on: a permission, an answer, a login, an instruction.
+    pub fn is_prompt(self) -> bool {
+        matches!(self, Self::Question | Self::Permission | Self::Waiting)
+    }
+
     /// Whether its popup stays until it is answered.
     pub fn stays(self) -> bool {
         matches!(self, Self::Question | Self::Permission)

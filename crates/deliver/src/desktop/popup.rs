@@ -29,7 +29,7 @@ impl Popup {
     pub fn of(note: &Note) -> Self {
         let title = note.heading().to_owned();
         let subtitle = if note.subtitle == title { String::new() } else { note.subtitle.clone() };
-        let surface = note.surface.as_ref().filter(|_| !matches!(note.kind, Kind::Question | Kind::Waiting));
+        let surface = note.surface.as_ref().filter(|_| !note.kind.is_prompt());
         let key = surface.map_or(note.id.as_str(), |surface| surface.as_str());
         Self {
             id: note.id.clone(),

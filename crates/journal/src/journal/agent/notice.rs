@@ -47,8 +47,18 @@ fn about(of: &AgentInfo, notice: &AgentNotice) -> About {
         client: Some(of.client.clone()),
         repository: of.repository.clone().or(directory),
         branch: of.branch.clone(),
-        detail: notice.text.clone(),
+        detail: detail(notice),
     }
+}
+
+/// What was said or wanted, and what runs on after it.
+fn detail(notice: &AgentNotice) -> Option<String> {
+    let running = match notice.running {
+        0 => return notice.text.clone(),
+        1 => "1 background task runs on".to_owned(),
+        many => format!("{many} background tasks run on"),
+    };
+    Some(notice.text.as_ref().map_or(running.clone(), |text| format!("{text} ({running})")))
 }
 
 /// Which agent, and where it works.
