@@ -149,6 +149,38 @@ fn an_agent_is_reached_by_its_id_its_session_and_its_name() {
 }
 
 #[test]
+fn what_was_sent_to_a_name_before_its_session_started_arrives() {
+    let environment = TestEnvironment::new();
+    let id = send(&environment, "painter", "start with blue");
+    assert_eq!(receipt(&environment, &id)["agent"], "painter");
+    let start = recorded(&environment, "claude_SessionStart");
+    hook_with(&environment, "claude_SessionStart", &start, &[("RINGER_AGENT", "painter")]);
+    play(&environment, "claude_UserPromptSubmit");
+    play(&environment, "claude_PostToolUse_Bash");
+    play(&environment, "claude_PostToolUse_Write");
+    let seen = receipt(&environment, &id);
+    assert_eq!((&seen["agent"], &seen["state"]), (&json!(AGENT), &json!("seen")));
+}
+
+#[test]
+fn a_manager_is_reached_by_the_name_it_was_given() {
+    let environment = TestEnvironment::new();
+    let boss = json!({"hook_event_name": "SessionStart", "session_id": "b0b0b0b0-1", "source": "startup",
+        "cwd": environment.repository()});
+    hook_with(&environment, "claude_SessionStart", &boss, &[("RINGER_AGENT", "boss")]);
+    let worker = [("RINGER_MANAGER", "boss")];
+    for name in ["claude_SessionStart", "claude_UserPromptSubmit", "claude_Stop"] {
+        hook_with(&environment, name, &recorded(&environment, name), &worker);
+    }
+    let log = environment.run(&["log", "--to", "boss", "--json"]);
+    let id = json(log.lines().next().expect("a message for the manager"))["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    assert_eq!(receipt(&environment, &id)["agent"], "claude-b0b0b0b0");
+}
+
+#[test]
 fn a_stop_with_something_waiting_goes_on() {
     let environment = TestEnvironment::new();
     play(&environment, "claude_UserPromptSubmit");

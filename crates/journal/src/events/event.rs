@@ -112,6 +112,9 @@ impl AgentEvent {
         // A late event changes nothing in the session: newer events have been applied.
         let claim = self.claim(wanted.choose).filter(|_| !is_late);
         let agent = self.agent.id.as_str();
+        if let Some(name) = self.agent.name.as_deref().filter(|_| self.session_starts) {
+            inbox::adopt(transaction, agent, name)?;
+        }
         let claimed = match claim {
             Some(claim) => inbox::claim(transaction, agent, &claim, &self.stamp)?,
             None => None,

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::row;
 use crate::journal::schema::Journal;
+use crate::journal::stats::AGENT_NAMED;
 use crate::wake::subscription;
 
 impl Journal {
@@ -39,9 +40,10 @@ pub(crate) fn put(
     if let Some(agent) = draft.recipient.agent() {
         transaction
             // A damaged journal may have kept the receipt of a message that it lost.
-            .prepare(
-                "INSERT OR REPLACE INTO receipt (agent, seq, state, queued) VALUES (?1, ?2, 'queued', ?3)",
-            )?
+            .prepare(&format!(
+                "INSERT OR REPLACE INTO receipt (agent, seq, state, queued)
+                     VALUES (coalesce(({AGENT_NAMED}), ?1), ?2, 'queued', ?3)"
+            ))?
             .execute(params![agent.as_str(), seq, unix_ms])?;
     }
     subscription::doorbells_to_wake(transaction, draft)

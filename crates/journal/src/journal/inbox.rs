@@ -179,6 +179,17 @@ pub(crate) fn waits(
         .map(|found| found.is_some())
 }
 
+/// What was sent to the name of an agent before that agent was known is for this agent now.
+pub(crate) fn adopt(transaction: &Transaction<'_>, agent: &str, name: &str) -> rusqlite::Result<()> {
+    transaction
+        .prepare(
+            "UPDATE OR IGNORE receipt SET agent = ?1 WHERE agent = ?2 AND state = 'queued'
+             AND NOT EXISTS (SELECT 1 FROM agent WHERE id = ?2)",
+        )?
+        .execute([agent, name])
+        .map(drop)
+}
+
 /// Confirms what was delivered before, and claims what may enter now.
 pub(crate) fn claim(
     transaction: &Transaction<'_>,

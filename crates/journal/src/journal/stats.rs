@@ -62,6 +62,10 @@ pub struct KnownAgent {
     pub lead: bool,
 }
 
+/// The agent of a name (`?1`): its id, its session, or what it was called. One that runs comes before one that has ended.
+pub(crate) const AGENT_NAMED: &str = "SELECT id FROM agent WHERE ?1 IN (id, session_id, name)
+     ORDER BY id <> ?1, state = 'exited', seen DESC LIMIT 1";
+
 /// What is in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalStats {
@@ -174,13 +178,7 @@ impl Journal {
     /// The agent of that id or session id, if the journal knows it.
     pub fn agent_named(&mut self, name: &str) -> Result<Option<String>, Error> {
         self.read(|connection| {
-            connection
-                .prepare(
-                    "SELECT id FROM agent WHERE ?1 IN (id, session_id, name)
-                          ORDER BY id <> ?1, state = 'exited', seen DESC LIMIT 1",
-                )?
-                .query_row([name], |row| text(row, 0))
-                .optional()
+            connection.prepare(AGENT_NAMED)?.query_row([name], |row| text(row, 0)).optional()
         })
     }
 
