@@ -42,7 +42,7 @@ use crate::output::eprint_line;
 
 /// Notifications for coding agents
 ///
-/// Without a command, shows this terminal, the status and commands to try.
+/// Without a command, shows what needs you, and in a terminal commands to try.
 #[derive(Debug, Parser)]
 #[command(name = "ringer", version, arg_required_else_help = false, max_term_width = 100)]
 struct Ringer {

@@ -1,11 +1,15 @@
 //! What people see first, and what they see when they mistype.
 
+use crate::pty::ringer_in_terminal;
 use crate::ringer::{check, ringer};
 
 #[test]
 fn without_a_command_it_says_what_to_try() {
-    let (out, _) = check(ringer(&[]).env("TERM", "xterm-kitty"), 0);
+    let (out, exit) = ringer_in_terminal(&[], &[("TERM", "xterm-kitty")]);
+    assert_eq!(exit, 0, "{out}");
     assert!(out.contains("kitty (TERM=xterm-kitty)") && out.contains("ringer term notify"), "{out}");
+    let (out, _) = check(ringer(&[]).env("TERM", "xterm-kitty"), 0);
+    assert_eq!(out, "Nothing needs you.\nNo agents are running.\n", "in a pipe");
 }
 
 #[test]

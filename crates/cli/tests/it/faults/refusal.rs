@@ -67,7 +67,7 @@ fn not_utf_8() {
 
 #[test]
 fn an_unknown_kind() {
-    let known = "complete, waiting, question, stuck, error, status";
+    let known = "complete, waiting, permission, idle, question, stuck, error, status";
     check(&words(&["--type", "done", "x"]), b"", 64, known);
     check(&words(&["--type", "mark-read", "x"]), b"", 64, known);
     check(&words(&["--type", "", "x"]), b"", 64, "--kind");
