@@ -55,10 +55,10 @@ mod tests {
 
     #[test]
     fn the_key_is_the_surface() {
-        let note = Note { kind: Kind::Complete, ..example() };
+        let note = Note { kind: ShownKind::Complete, ..example() };
         assert_eq!(Popup::of(&note).key, "s1");
         assert_eq!(Popup::of(&Note { surface: None, ..note.clone() }).key, note.id.as_str());
-        assert_eq!(Popup::of(&Note { kind: Kind::Question, ..note.clone() }).key, note.id.as_str());
+        assert_eq!(Popup::of(&Note { kind: ShownKind::Question, ..note.clone() }).key, note.id.as_str());
         let untitled = Popup::of(&Note { title: String::new(), ..note });
         assert_eq!((untitled.title.as_str(), untitled.subtitle.as_str()), ("ringer", ""));
     }
