@@ -145,8 +145,13 @@ fn format_text(answer: &Value) -> String {
     if answer["taken"].as_bool() == Some(false) {
         lines.push("  not processed by the hub yet; start it with: ringer hub start".to_owned());
     }
+    let is_open = answer["notification"]["is_open"] == true;
     lines.extend(answer["notification"]["is_read"].as_bool().map(|is_read| {
-        let state = if is_read { "read" } else { "unread" };
+        let state = match (is_read, is_open) {
+            (false, _) => "unread",
+            (true, true) => "read, and still open",
+            (true, false) => "read",
+        };
         format!("  {state}")
     }));
     lines.iter().map(|line| sanitise_line(line) + "\n").collect()

@@ -11,6 +11,7 @@ mod following;
 mod hostile_text;
 mod intruders;
 mod naming;
+mod open;
 mod person_text;
 mod protocol;
 mod snapshots;

@@ -71,9 +71,10 @@ impl About {
         let place = Self { name: None, ..self.clone() }.label();
         let parts = [self.name.as_deref(), place.as_deref(), event];
         let title: Vec<&str> = parts.into_iter().flatten().collect();
-        // A notification has a text. Where nothing was said, it names the client.
-        let said = self.detail.as_deref().filter(|detail| !detail.trim().is_empty());
-        let body = said.or(self.client.as_deref()).or(event).unwrap_or_default().to_owned();
+        // A notification has a text, also where nothing was said.
+        let said = self.detail.clone().filter(|detail| !detail.trim().is_empty());
+        let unsaid: Vec<&str> = [self.client.as_deref(), event].into_iter().flatten().collect();
+        let body = said.unwrap_or_else(|| unsaid.join(": "));
         PersonText { title: (!title.is_empty()).then(|| title.join(" · ")), body }
     }
 }
@@ -138,7 +139,7 @@ mod tests {
         let said = about(None, Some("proj"), None);
         assert_eq!(said.for_person(Kind::Complete, None).body, "All 214 tests pass.");
         let silent = About { detail: Some(" ".to_owned()), ..said };
-        assert_eq!(silent.for_person(Kind::Complete, None).body, "claude");
+        assert_eq!(silent.for_person(Kind::Complete, None).body, "claude: done");
         let nothing = About::default().for_person(Kind::Complete, None);
         assert_eq!((nothing.title.as_deref(), nothing.body.as_str()), (Some("done"), "done"));
     }

@@ -115,6 +115,11 @@ impl Draft {
                 validate_text(what, text, MAX_BODY / 16)?;
             }
         }
+        if matches!(self.tag, Tag::Notice(_))
+            && self.key.as_deref().is_some_and(|key| key.starts_with(EPISODE_KEY))
+        {
+            return Err(InvalidName::Reserved { what: "key", start: EPISODE_KEY });
+        }
         for (what, word) in [("key", &self.key), ("category", &self.category)] {
             if let Some(word) = word {
                 validate_name(what, word)?;
@@ -178,6 +183,9 @@ mod tests {
         draft.title = Some("fine".to_owned());
         draft.key = Some("two\nlines".to_owned());
         assert!(draft.check().is_err());
+        draft.key = Some("episode:a:1".to_owned());
+        let error = draft.check().unwrap_err().to_string();
+        assert_eq!(error, "the key begins with \"episode:\", as Ringer's own do");
     }
 
     #[test]

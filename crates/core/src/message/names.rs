@@ -31,6 +31,14 @@ pub enum InvalidName {
         /// The character.
         character: char,
     },
+    /// It begins like the names that Ringer gives itself.
+    #[error("the {what} begins with {start:?}, as Ringer's own do")]
+    Reserved {
+        /// Which text.
+        what: &'static str,
+        /// How it begins.
+        start: &'static str,
+    },
     /// It is none of the known names.
     #[error("unknown {what} {word:?} (known: {known})")]
     Unknown {

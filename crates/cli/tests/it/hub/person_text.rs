@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::environment::HubEnvironment;
 use crate::ringer::check_with_input;
 
-fn hook(environment: &HubEnvironment, name: &str, more: &Value) {
+pub(super) fn hook(environment: &HubEnvironment, name: &str, more: &Value) {
     let mut command = environment.ringer(&["hook", "claude", name]);
     let mut input = json!({
         "hook_event_name": name, "session_id": "0123456789", "cwd": environment.base.repository(),

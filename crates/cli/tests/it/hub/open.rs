@@ -1,0 +1,94 @@
+//! What is open, and what ends it, through hooks, commands and hubs that are killed.
+
+use serde_json::{Value, json};
+use test_support::until;
+
+use super::environment::{HubEnvironment, kill};
+use super::person_text::hook;
+
+fn permission(command: &str) -> Value {
+    json!({ "tool_name": "Bash", "tool_input": { "command": command } })
+}
+
+/// What is open, as its text, once that is what is expected.
+#[track_caller]
+fn until_open(environment: &HubEnvironment, expected: &[&str]) {
+    until("what is open is as expected", || {
+        let rows = environment.list(&[]);
+        let open = rows.iter().rev().filter(|row| row["is_open"] == true && row["kind"] != "status");
+        open.map(|row| row["body"].as_str().unwrap_or_default()).eq(expected.iter().copied())
+    });
+}
+
+/// What ended the notification with this text, once it has ended.
+#[track_caller]
+fn end_of(environment: &HubEnvironment, body: &str) -> String {
+    let mut end = None;
+    until("it has ended", || {
+        let rows = environment.list(&[]);
+        let id = rows.iter().find(|row| row["body"] == body).and_then(|row| row["id"].as_str());
+        let why = id.map(|id| environment.run(&["why", id])).unwrap_or_default();
+        end = why.lines().find_map(|line| Some(line.split_once("over: ")?.1.to_owned()));
+        end.is_some()
+    });
+    end.expect("it has ended")
+}
+
+#[test]
+fn two_prompts_stay_open_until_each_goes_on_whatever_is_read_and_killed() {
+    let environment = HubEnvironment::new();
+    hook(&environment, "SessionStart", &json!({}));
+    hook(&environment, "UserPromptSubmit", &json!({}));
+    hook(&environment, "PermissionRequest", &permission("make a"));
+    hook(&environment, "PermissionRequest", &permission("make b"));
+    until_open(&environment, &["Bash: make a", "Bash: make b"]);
+    environment.run(&["read", "--all"]);
+    kill(environment.settled_hub());
+    // Another hub reads what the first one wrote down.
+    environment.notify(&["--from", "ci", "--kind", "status", "hello"]);
+    environment.settled_hub();
+    until_open(&environment, &["Bash: make a", "Bash: make b"]);
+    assert!(environment.list(&[]).iter().all(|row| row["is_read"] == true || row["kind"] == "status"));
+    let words = environment.run::<&str>(&[]);
+    assert!(words.starts_with("2 need you\n"), "{words}");
+    // A tool that ran beside them ends neither.
+    hook(&environment, "PostToolUse", &permission("make c"));
+    hook(&environment, "PostToolUse", &permission("make b"));
+    until_open(&environment, &["Bash: make a"]);
+    assert_eq!(end_of(&environment, "Bash: make b"), "the agent went on");
+    kill(environment.settled_hub());
+    hook(&environment, "SessionEnd", &json!({ "reason": "prompt_input_exit" }));
+    until_open(&environment, &[]);
+    assert_eq!(end_of(&environment, "Bash: make a"), "the session ended");
+}
+
+#[test]
+fn a_completion_is_open_until_the_person_goes_on() {
+    let environment = HubEnvironment::new();
+    hook(&environment, "SessionStart", &json!({}));
+    hook(&environment, "UserPromptSubmit", &json!({}));
+    hook(&environment, "Stop", &json!({ "last_assistant_message": "All 214 tests pass." }));
+    until_open(&environment, &["All 214 tests pass."]);
+    let message = json!({ "prompt": "<notification source=\"agent:w\">\nready\n</notification>" });
+    hook(&environment, "UserPromptSubmit", &message);
+    environment.settled_hub();
+    until_open(&environment, &["All 214 tests pass."]);
+    hook(&environment, "UserPromptSubmit", &json!({ "prompt": "now the docs" }));
+    until_open(&environment, &[]);
+    assert_eq!(end_of(&environment, "All 214 tests pass."), "you gave the agent its next prompt");
+}
+
+#[test]
+fn a_newer_message_of_the_same_key_replaces_and_a_status_ends_with_its_time() {
+    let environment = HubEnvironment::new();
+    environment.notify(&["--from", "ci", "--kind", "error", "--key", "main", "3 tests fail"]);
+    environment.notify(&["--from", "other", "--kind", "error", "--key", "main", "not mine"]);
+    until_open(&environment, &["3 tests fail", "not mine"]);
+    environment.notify(&["--from", "ci", "--kind", "complete", "--key", "main", "all pass"]);
+    until_open(&environment, &["not mine", "all pass"]);
+    assert_eq!(end_of(&environment, "3 tests fail"), "a newer one with the same key replaced it");
+    environment.notify(&["--from", "ci", "--kind", "error", "--ttl", "1s", "the disk is slow"]);
+    assert_eq!(end_of(&environment, "the disk is slow"), "its time was over");
+    let refused = environment.fails(&["notify", "--key", "episode:a:1", "x"], 65);
+    assert!(refused.contains("the key begins with \"episode:\", as Ringer's own do"), "{refused}");
+}
