@@ -61,7 +61,7 @@ pub use reply::HookReply;
 pub use report::{HookPoint, HookReport, WAITING};
 pub use request::MAX_LINE;
 pub use sequence::is_allowed_sequence;
-pub(crate) use session_file::{SessionFile, SessionStatus};
+pub(crate) use session_file::{SessionActivity, SessionFile, SessionFiles, SessionStatus};
 pub use settings::{ClientPaths, Format};
 pub(crate) use settings::{HookEntryForm, InstalledHooks, PopupSetting, SettingsFile};
 pub use status::Status;

@@ -1,15 +1,17 @@
-//! What clients write down about their sessions. It tells what no hook tells: that the person interrupted the agent, or gave a
-//! permission to a tool that runs for long.
+//! What clients write down about their sessions. It tells what no hook tells: that the person interrupted the agent or gave a
+//! permission to a tool that runs for long, or that the server failed.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringer_core::agent::{AgentState, Authority, Signal, SignalContent};
 use ringer_core::message::Agent;
 use ringer_journal::{AgentEvent, AgentInfo, Error as JournalError, Home, IdSource, InboxRequest, Journal};
 
-use crate::client::{Client, ClientPaths, SessionFile, SessionStatus};
+use crate::client::{Client, ClientPaths, SessionActivity, SessionFile, SessionFiles, SessionStatus};
 
 /// How many files are read at most. Far more than sessions run at once.
 const MAX_SESSIONS: usize = 1024;
@@ -18,17 +20,54 @@ const MAX_BYTES: u64 = 64 * 1024;
 /// How long a session must have been in a status before that counts. A hook that says the same is on its way for less.
 const SETTLED_MS: i64 = 700;
 
+/// How much of the end of a log is read: the lines since a turn ended.
+const MAX_TAIL: u64 = 64 * 1024;
+/// In how many days back the log of a session is looked for; one that was resumed has an old one.
+const MAX_DAYS: usize = 62;
+
 /// What a client wrote about a session.
 pub(crate) fn find_session(client: Client, paths: &ClientPaths, session_id: &str) -> Option<SessionFile> {
     let adapter = client.adapter();
-    let files = adapter.sessions.as_ref()?;
-    let directory = (adapter.settings.user_directory)(paths).join(files.directory);
-    let entries = fs::read_dir(directory).ok()?.flatten().take(MAX_SESSIONS);
-    let mut sessions = entries.filter_map(|entry| {
-        let is_small_file = entry.metadata().is_ok_and(|data| data.is_file() && data.len() <= MAX_BYTES);
-        is_small_file.then(|| (files.read)(&fs::read(entry.path()).ok()?)).flatten()
-    });
-    sessions.find(|session| session.session_id == session_id)
+    let settings = (adapter.settings.user_directory)(paths);
+    match adapter.sessions.as_ref()? {
+        SessionFiles::States { directory, read } => {
+            let entries = fs::read_dir(settings.join(directory)).ok()?.flatten().take(MAX_SESSIONS);
+            let mut sessions = entries.filter_map(|entry| {
+                let is_small = entry.metadata().is_ok_and(|data| data.is_file() && data.len() <= MAX_BYTES);
+                is_small.then(|| read(&fs::read(entry.path()).ok()?)).flatten()
+            });
+            sessions.find(|session| session.session_id == session_id)
+        }
+        SessionFiles::Logs { directory, read } => {
+            let log = find_log(&settings.join(directory), session_id)?;
+            let tail = tail_of(&log).ok()?;
+            let status = tail.rsplit(|byte| *byte == b'\n').find_map(read);
+            Some(SessionFile { session_id: session_id.to_owned(), socket: None, status })
+        }
+    }
+}
+
+/// The log of a session: its name ends with the session's id.
+fn find_log(directory: &Path, session_id: &str) -> Option<PathBuf> {
+    let newest_first = |directory: PathBuf| {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_SESSIONS);
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        paths.sort_by(|one, two| two.cmp(one));
+        paths
+    };
+    let days = newest_first(directory.to_owned()).into_iter().flat_map(newest_first).flat_map(newest_first);
+    let end = format!("-{session_id}.jsonl");
+    let is_it = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&end));
+    days.take(MAX_DAYS).flat_map(newest_first).find(is_it)
+}
+
+fn tail_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(MAX_TAIL)))?;
+    let mut tail = Vec::new();
+    file.take(MAX_TAIL).read_to_end(&mut tail)?;
+    Ok(tail)
 }
 
 /// The agents in a turn whose clients say what their sessions do.
@@ -80,7 +119,7 @@ impl SessionWatch {
                 continue;
             };
             let stamp = IdSource::now();
-            let signal = session.status.and_then(|status| signal_of(status, state, since_ms, stamp.unix_ms));
+            let signal = session.status.and_then(|status| signal_of(&status, state, since_ms, stamp.unix_ms));
             let Some(signal) = signal else { continue };
             let event = AgentEvent {
                 agent: info.clone(),
@@ -108,22 +147,21 @@ fn is_in_turn(state: AgentState) -> bool {
 
 /// What the status of a session says that its agent's state does not. A status from before that state says nothing: the
 /// client writes it up to two seconds after its hooks.
-fn signal_of(
-    (status, status_since_ms): (SessionStatus, i64),
-    state: AgentState,
-    state_since_ms: i64,
-    now_ms: i64,
-) -> Option<Signal> {
-    if status_since_ms <= state_since_ms || now_ms < status_since_ms.saturating_add(SETTLED_MS) {
+fn signal_of(status: &SessionStatus, state: AgentState, state_since_ms: i64, now_ms: i64) -> Option<Signal> {
+    let SessionStatus { activity, since_ms } = status;
+    if *since_ms <= state_since_ms || now_ms < since_ms.saturating_add(SETTLED_MS) {
         return None;
     }
-    match (status, state) {
-        (SessionStatus::Idle, _) => Some(Signal::new(Authority::Hook, SignalContent::Interrupted)),
+    match (activity, state) {
+        (SessionActivity::Idle, _) => Some(Signal::new(Authority::Hook, SignalContent::Interrupted)),
+        (SessionActivity::Failed(why), _) => {
+            Some(Signal::state(Authority::Hook, AgentState::Error).text(why))
+        }
         // The prompt was answered, and a tool runs.
-        (SessionStatus::Busy, AgentState::Blocked(_)) => {
+        (SessionActivity::Busy, AgentState::Blocked(_)) => {
             Some(Signal::state(Authority::Hook, AgentState::Working))
         }
-        (SessionStatus::Busy | SessionStatus::Waiting, _) => None,
+        (SessionActivity::Busy | SessionActivity::Waiting | SessionActivity::Other, _) => None,
     }
 }
 
@@ -135,21 +173,55 @@ mod tests {
     #[test]
     fn what_a_status_says_that_no_hook_said() {
         use AgentState::{Blocked, Working};
-        use SessionStatus::{Busy, Idle, Waiting};
+        use SessionActivity::{Busy, Failed, Idle, Waiting};
         let permission = Blocked(BlockedOn::Permission);
-        let check = |status, state, age_ms: i64, expected: Option<SignalContent>| {
-            let signal = signal_of(status, state, 1000, status.1 + age_ms);
+        let check = |activity, since_ms, state, age_ms: i64, expected: Option<SignalContent>| {
+            let status = SessionStatus { activity, since_ms };
+            let signal = signal_of(&status, state, 1000, since_ms + age_ms);
             assert_eq!(signal.map(|signal| signal.content), expected, "{status:?} {state:?} {age_ms}");
         };
-        check((Idle, 2000), Working, 700, Some(SignalContent::Interrupted));
-        check((Idle, 2000), permission, 700, Some(SignalContent::Interrupted));
-        check((Busy, 2000), permission, 700, Some(SignalContent::State(Working)));
-        check((Busy, 2000), Working, 700, None);
-        check((Waiting, 2000), permission, 700, None);
+        check(Idle, 2000, Working, 700, Some(SignalContent::Interrupted));
+        check(Idle, 2000, permission, 700, Some(SignalContent::Interrupted));
+        check(Failed("500".into()), 2000, Working, 700, Some(SignalContent::State(AgentState::Error)));
+        check(Busy, 2000, permission, 700, Some(SignalContent::State(Working)));
+        check(Busy, 2000, Working, 700, None);
+        check(Waiting, 2000, permission, 700, None);
         // It was idle before the prompt, and the file does not say yet that it works.
-        check((Idle, 900), Working, 700, None);
-        check((Idle, 1000), Working, 700, None);
+        check(Idle, 900, Working, 700, None);
+        check(Idle, 1000, Working, 700, None);
         // The hook that ends the turn may be on its way.
-        check((Idle, 2000), Working, 699, None);
+        check(Idle, 2000, Working, 699, None);
+    }
+
+    #[test]
+    fn the_log_of_a_session_says_how_its_last_turn_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let day = directory.path().join(".codex/sessions/2026/11/16");
+        fs::create_dir_all(&day).unwrap();
+        fs::create_dir_all(directory.path().join(".codex/sessions/2026/11/17")).unwrap();
+        let log = day.join("rollout-2026-11-16T07-34-19-01a1-fa.jsonl");
+        let paths = ClientPaths::new(directory.path());
+        let status = |text: &str| {
+            fs::write(&log, text).unwrap();
+            find_session(Client::Codex, &paths, "01a1-fa").and_then(|session| session.status)
+        };
+        let started = r#"{"type":"event_msg","payload":{"type":"task_started","started_at":10}}"#;
+        let aborted = r#"{"type":"event_msg","payload":{"type":"turn_aborted","reason":"interrupted","completed_at":14}}"#;
+        let failed = r#"{"type":"event_msg","payload":{"type":"task_complete","completed_at":20,"last_agent_message":null,
+            "error":{"message":"high demand","codex_error_info":"internal_server_error"}}}"#
+            .replace('\n', "");
+        let other = r#"{"type":"response_item","payload":{"type":"message","role":"user"}}"#;
+        let expect = |activity, since_ms| Some(SessionStatus { activity, since_ms });
+        assert_eq!(status(&format!("{started}\n{other}\n")), expect(SessionActivity::Other, 10_999));
+        assert_eq!(
+            status(&format!("{started}\n{aborted}\n{other}\n")),
+            expect(SessionActivity::Idle, 14_999)
+        );
+        let all = format!("{started}\n{aborted}\n{started}\n{failed}\n");
+        assert_eq!(status(&all), expect(SessionActivity::Failed("high demand".into()), 20_999));
+        // A line that is written just now, and more output than is read.
+        assert_eq!(status(&format!("{aborted}\n{{\"type\":\"event")), expect(SessionActivity::Idle, 14_999));
+        assert_eq!(status(&format!("{aborted}\n{}", "x".repeat(100_000))), None);
+        assert_eq!(find_session(Client::Codex, &paths, "another"), None);
     }
 }

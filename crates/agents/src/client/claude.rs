@@ -16,7 +16,7 @@ use super::reply::HookReply;
 use super::report::{BackgroundTasks, HookPoint, HookReport};
 use super::request;
 use super::sequence::is_allowed_sequence;
-use super::session_file::{SessionFile, SessionFiles, SessionStatus};
+use super::session_file::{SessionActivity, SessionFile, SessionFiles, SessionStatus};
 use super::settings::{
     ClientSettings, Format, HookCheck, HookEntryForm, HookFile, InstalledHooks, PopupSetting, SettingsFile,
 };
@@ -50,7 +50,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
-    sessions: Some(SessionFiles { directory: "sessions", read: read_session }),
+    sessions: Some(SessionFiles::States { directory: "sessions", read: read_session }),
     push: PushMethod::SessionSocket { line: inbox_line },
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.claude_dir.as_ref(), ".claude"),
@@ -98,13 +98,14 @@ struct Session {
 
 fn read_session(bytes: &[u8]) -> Option<SessionFile> {
     let Session { id: session_id, socket, status, since_ms } = serde_json::from_slice(bytes).ok()?;
-    let status = match status.as_deref() {
-        Some("busy") => Some(SessionStatus::Busy),
-        Some("waiting") => Some(SessionStatus::Waiting),
-        Some("idle") => Some(SessionStatus::Idle),
+    let activity = match status.as_deref() {
+        Some("busy") => Some(SessionActivity::Busy),
+        Some("waiting") => Some(SessionActivity::Waiting),
+        Some("idle") => Some(SessionActivity::Idle),
         _ => None,
     };
-    Some(SessionFile { session_id, socket, status: status.zip(since_ms) })
+    let status = activity.zip(since_ms).map(|(activity, since_ms)| SessionStatus { activity, since_ms });
+    Some(SessionFile { session_id, socket, status })
 }
 
 /// One line of JSON, in the form that its own sessions use among each other. With the ids, because it drops a message that

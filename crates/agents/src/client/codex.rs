@@ -3,6 +3,7 @@
 mod trust;
 
 use ringer_core::agent::AgentState;
+use serde::Deserialize;
 
 use super::adapter::Adapter;
 use super::input::HookInput;
@@ -10,6 +11,8 @@ use super::output::{DecisionOutput, to_json};
 use super::push_method::PushMethod;
 use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
+use super::request;
+use super::session_file::{SessionActivity, SessionFiles, SessionStatus};
 use super::settings::{
     ClientSettings, Format, HookCheck, HookEntryForm, HookFile, InstalledHooks, NextStep, SettingsFile,
 };
@@ -33,7 +36,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
-    sessions: None,
+    sessions: Some(SessionFiles::Logs { directory: "sessions", read: read_log_line }),
     push: PushMethod::Command {
         program: "codex",
         arguments: |session_id, text| vec!["queue", "--thread", session_id, "--message", text],
@@ -73,6 +76,47 @@ fn find_obstacle(hooks: &InstalledHooks) -> Option<Obstacle> {
     let config_path = (ADAPTER.settings.user_directory)(hooks.paths).join("config.toml");
     let config = (hooks.read)(&config_path).unwrap_or_default();
     trust::find_obstacle(hooks, &config, &config_path)
+}
+
+/// What is read of a line of a session's log.
+#[derive(Deserialize)]
+struct LogLine {
+    payload: LogEvent,
+}
+
+#[derive(Deserialize)]
+struct LogEvent {
+    #[serde(rename = "type")]
+    kind: String,
+    reason: Option<String>,
+    error: Option<LogError>,
+    started_at: Option<i64>,
+    completed_at: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct LogError {
+    message: Option<String>,
+}
+
+/// No hook tells of an interruption, or of an error of the server.
+fn read_log_line(line: &[u8]) -> Option<SessionStatus> {
+    let LogEvent { kind, reason, error, started_at, completed_at } =
+        serde_json::from_slice::<LogLine>(line).ok()?.payload;
+    let (activity, seconds) = match kind.as_str() {
+        "task_started" => (SessionActivity::Other, started_at),
+        "turn_aborted" if reason.as_deref() == Some("interrupted") => (SessionActivity::Idle, completed_at),
+        "task_complete" => match error {
+            Some(error) => {
+                let message = error.message.as_deref().and_then(request::shorten);
+                (SessionActivity::Failed(message.unwrap_or_else(|| "unknown error".to_owned())), completed_at)
+            }
+            None => (SessionActivity::Other, completed_at),
+        },
+        _ => return None,
+    };
+    // It counts whole seconds, and the hooks' times have milliseconds.
+    Some(SessionStatus { activity, since_ms: seconds?.saturating_mul(1000).saturating_add(999) })
 }
 
 fn read(event: &str, input: &HookInput) -> HookReport {

@@ -2,13 +2,23 @@
 
 use std::path::PathBuf;
 
-/// Where a client writes such files.
+/// Where a client writes about its sessions, below the directory of the person's settings.
 #[derive(Debug)]
-pub(crate) struct SessionFiles {
-    /// The directory, in that of the person's settings.
-    pub(crate) directory: &'static str,
-    /// Reads a file.
-    pub(crate) read: fn(&[u8]) -> Option<SessionFile>,
+pub(crate) enum SessionFiles {
+    /// A small file for each session that runs, which is written anew.
+    States {
+        /// The directory.
+        directory: &'static str,
+        /// Reads a file.
+        read: fn(&[u8]) -> Option<SessionFile>,
+    },
+    /// A log for each session, which grows by a line for each event, in a directory for each day: `sessions/2026/11/16`.
+    Logs {
+        /// The directory of the years.
+        directory: &'static str,
+        /// Reads a line. `None` for one that says nothing about what the session does.
+        read: fn(&[u8]) -> Option<SessionStatus>,
+    },
 }
 
 /// What a file says of its session.
@@ -18,17 +28,28 @@ pub(crate) struct SessionFile {
     pub(crate) session_id: String,
     /// The socket that takes messages for it.
     pub(crate) socket: Option<PathBuf>,
-    /// What it does, and since when, in milliseconds since 1970.
-    pub(crate) status: Option<(SessionStatus, i64)>,
+    /// What it does.
+    pub(crate) status: Option<SessionStatus>,
 }
 
 /// What a session does, as its client says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SessionStatus {
-    /// It is in a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionStatus {
+    pub(crate) activity: SessionActivity,
+    /// Since when, in milliseconds since 1970.
+    pub(crate) since_ms: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SessionActivity {
+    /// It is in a turn, and shows no prompt.
     Busy,
     /// It shows a prompt.
     Waiting,
     /// It waits for the person's next prompt.
     Idle,
+    /// Its turn ended with this error.
+    Failed(String),
+    /// Something that its hooks tell, too.
+    Other,
 }

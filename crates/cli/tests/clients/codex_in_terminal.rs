@@ -1,7 +1,7 @@
 //! Codex in a terminal.
 
 use crate::environment::ClientEnvironment;
-use crate::model::Model;
+use crate::model::{Answer, Model};
 use crate::responses::Responses;
 use crate::scenarios;
 use crate::terminal::Terminal;
@@ -30,4 +30,27 @@ fn a_session_in_its_daemon_whose_hooks_the_person_trusts_is_woken_as_well() {
         terminal.press_until_drawn("2", "2. Trust all and continue");
         terminal.press("\r");
     });
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn escape_leaves_the_agent_idle_and_an_error_of_the_server_is_told() {
+    let model = Model::new(&Responses);
+    let environment = ClientEnvironment::for_codex(&model);
+    let arguments = ["--no-daemon", "--dangerously-bypass-hook-trust", "hello"];
+    let mut terminal = environment.start_in_terminal("codex", &arguments);
+    assert_eq!(model.request().count_new("hello"), 1);
+    environment.until_state("working");
+    terminal.press("\x1b");
+    environment.until_state("ready");
+    assert!(environment.kinds().is_empty());
+
+    terminal.press("again");
+    terminal.until_drawn("again");
+    terminal.press_until("\r", "it works", |_| environment.is_in_state("working"));
+    model.request();
+    model.answer(Answer::Error { status: 500, kind: "server_error" });
+    environment.notified("error");
+    environment.until_state("error");
+    assert_eq!(environment.complaints(), "");
 }

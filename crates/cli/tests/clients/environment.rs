@@ -230,12 +230,13 @@ impl ClientEnvironment {
     /// Waits until the agent is in this state.
     #[track_caller]
     pub(crate) fn until_state(&self, state: &str) {
-        until_within(DEADLINE, state, || {
-            let status: Value = serde_json::from_str(&self.ringer(&["status", "--json"])).expect("JSON");
-            status["agents"]
-                .as_array()
-                .is_some_and(|agents| agents.iter().any(|agent| agent["state"] == state))
-        });
+        until_within(DEADLINE, state, || self.is_in_state(state));
+    }
+
+    /// Whether the agent is in this state.
+    pub(crate) fn is_in_state(&self, state: &str) -> bool {
+        let status: Value = serde_json::from_str(&self.ringer(&["status", "--json"])).expect("JSON");
+        status["agents"].as_array().is_some_and(|agents| agents.iter().any(|agent| agent["state"] == state))
     }
 
     /// Waits until so many notifications of the agent are open. Gives what ended the newest one that is not.
