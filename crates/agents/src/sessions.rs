@@ -105,13 +105,12 @@ impl SessionWatch {
 
     /// Looks at the sessions, and writes down what their hooks did not say. Gives which agents that changed.
     pub fn look(&mut self, clock: &dyn Fn() -> Duration) -> Result<Vec<Agent>, JournalError> {
-        let mut changed = Vec::new();
-        let mut ended = Vec::new();
+        let mut journal = Journal::open(&self.home)?;
+        let (mut changed, mut ended) = (Vec::new(), Vec::new());
         for (agent, (client, info)) in &self.watched {
             // Before the file is read: a hook that comes after this is newer than what the file says.
             let mono = clock();
             let Some(session) = find_session(*client, &self.paths, &info.session_id) else { continue };
-            let mut journal = Journal::open(&self.home)?;
             let Some((state, since_ms)) =
                 journal.agent_state_since(agent)?.filter(|(state, _)| is_in_turn(*state))
             else {

@@ -7,6 +7,7 @@
 )]
 
 mod age;
+mod agent_thread;
 mod client_paths;
 mod commands;
 mod confirm;

@@ -1,42 +1,23 @@
 //! Looks once a second at what clients write about the sessions of agents in a turn, for the hub.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use ringer_agents::sessions::SessionWatch;
 use ringer_core::message::Agent;
 use ringer_hub::{Log, monotonic};
-use ringer_ipc::host::Extension;
 use ringer_journal::Home;
 use ringer_platform::path_variable;
 
+use crate::agent_thread::AgentThread;
 use crate::client_paths::client_paths;
 
 /// How often sessions are looked at.
 const EVERY: Duration = Duration::from_secs(1);
-/// Changes of agents that may be queued; more than agents run on one machine.
-const MAX_WAITING: usize = 256;
 
-/// Notices what no hook says, such as an interruption.
-pub(crate) struct SessionThread {
-    agents: SyncSender<Agent>,
-}
-
-impl SessionThread {
-    /// Starts the thread. It ends with the hub.
-    pub(crate) fn start(home: Home) -> Self {
-        let (agents, changed) = sync_channel(MAX_WAITING);
-        // Without the thread, an interrupted agent counts as working until its next prompt.
-        let _ = thread::Builder::new().name("sessions".to_owned()).spawn(move || run(home, &changed));
-        Self { agents }
-    }
-}
-
-impl Extension for SessionThread {
-    fn wake(&mut self, agent: &Agent) {
-        let _ = self.agents.try_send(agent.clone());
-    }
+/// Starts the thread. Without it, an interrupted agent counts as working until its next prompt.
+pub(crate) fn start(home: Home) -> AgentThread {
+    AgentThread::start("sessions", move |changed| run(home, changed))
 }
 
 fn run(home: Home, changed: &Receiver<Agent>) {

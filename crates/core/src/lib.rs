@@ -35,6 +35,7 @@ pub mod agent;
 mod arrival;
 pub mod attention;
 pub mod engine;
+pub mod hash;
 pub mod message;
 pub mod policy;
 pub mod time;

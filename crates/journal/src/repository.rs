@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ringer_core::Scope;
+use ringer_core::hash::fnv1a_32;
 use ringer_platform::sync_directory;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, linkat, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
@@ -165,14 +166,8 @@ fn is_draft(name: &str) -> bool {
         && random.zip(pid).is_some_and(|(random, pid)| draft_name(random, pid) == name)
 }
 
-/// FNV-1a: only has to be the same everywhere and always.
 fn hash_of(path: &Path) -> String {
-    let hash = path
-        .as_os_str()
-        .as_bytes()
-        .iter()
-        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
-    format!("{hash:08x}")
+    format!("{:08x}", fnv1a_32(path.as_os_str().as_bytes().iter().copied()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What an agent wants to do or to know, in one line for a person.
 
+use ringer_core::hash::fnv1a_64;
+
 use super::json::Value;
 
 /// The longest line, in characters: what a notification shows.
@@ -57,12 +59,8 @@ pub(super) fn wish(tool: &str, input: Option<&Value>, cwd: Option<&str>) -> Opti
 /// events have one. The same call twice at once is one.
 pub(super) fn call_key(tool: &str, input: Option<&Value>) -> String {
     let subject = input.and_then(|input| SUBJECTS.iter().find_map(|name| input.text(name)));
-    // FNV-1a: the key is stored, so it must be the same in every version.
     let bytes = tool.bytes().chain([0]).chain(subject.unwrap_or_default().bytes());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("{hash:016x}")
+    format!("{:016x}", fnv1a_64(bytes))
 }
 
 /// How prompts begin that no person typed: messages of Ringer and of other sessions, and the end of a background task.

@@ -12,9 +12,7 @@ use serde_json::{Value, json};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line};
-use crate::push_thread::PushThread;
-use crate::session_thread::SessionThread;
-use crate::{context, hub_client};
+use crate::{context, hub_client, push_thread, session_thread};
 
 /// Manage the background service
 ///
@@ -76,7 +74,7 @@ fn serve(foreground: bool) -> Outcome {
     let options = HubOptions::of_process(home.clone(), foreground);
     let plug_ins = PlugIns {
         hosts: vec![Box::new(PlainHost::default())],
-        extensions: vec![Box::new(PushThread::start(home.clone())), Box::new(SessionThread::start(home))],
+        extensions: vec![Box::new(push_thread::start(home.clone())), Box::new(session_thread::start(home))],
     };
     ringer_hub::run(&options, plug_ins).map_err(failure)
 }

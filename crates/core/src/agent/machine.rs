@@ -162,11 +162,6 @@ impl AgentMachine {
         self.decided_by
     }
 
-    /// How many background tasks run on after its turn.
-    pub fn running(&self) -> usize {
-        self.running
-    }
-
     /// An episode for a notice that comes late. They are counted apart: the number of the present episode is in use.
     pub fn next_late_episode(&mut self) -> Episode {
         self.late += 1;
@@ -373,10 +368,7 @@ impl AgentMachine {
         self.pending = state == AgentState::Done && signal.pending;
         self.running = if state == AgentState::Done { signal.running } else { 0 };
         self.interrupted = signal.content == SignalContent::Interrupted;
-        if self.interrupted {
-            return None;
-        }
-        if self.pending {
+        if self.interrupted || self.pending {
             return None;
         }
         let (kind, category) = notice_for(before, state)?;

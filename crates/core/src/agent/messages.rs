@@ -73,10 +73,9 @@ pub fn agent_messages(
 
 fn text_of(agent: &str, tier: &Tier, notice: &AgentNotice) -> String {
     let detail = notice.text.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
-    let detail = match notice.running {
-        0 => detail,
-        1 => format!(" (1 background task runs on){detail}"),
-        many => format!(" ({many} background tasks run on){detail}"),
+    let detail = match notice.running_words() {
+        Some(running) => format!(" ({running}){detail}"),
+        None => detail,
     };
     match (notice.kind, tier) {
         (Kind::Complete, Tier::Worker { manager }) => {

@@ -36,6 +36,15 @@ pub struct AgentNotice {
 }
 
 impl AgentNotice {
+    /// What runs on after the turn, in words.
+    pub fn running_words(&self) -> Option<String> {
+        match self.running {
+            0 => None,
+            1 => Some("1 background task runs on".to_owned()),
+            many => Some(format!("{many} background tasks run on")),
+        }
+    }
+
     fn is_of_timeout(&self) -> bool {
         self.kind == Kind::Stuck || self.category == Some(IDLE_PROMPT)
     }

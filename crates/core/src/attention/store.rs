@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use crate::attention::{Cause, ReadReason, Record, ResolvedBy};
 use crate::message::{
-    IDLE_PROMPT, IdReference, Kind, MessageId, Named, Place, QuestionId, SurfaceId, WorkspaceId,
+    IdReference, Kind, MessageId, Named, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId,
 };
 use index::Index;
 use ordered::Slot;
@@ -361,7 +361,7 @@ impl NotificationStore {
         let surface = Some(&newer.place).filter(|place| place.surface.is_some());
         let Some(group) = surface.and_then(|place| self.index.group(place)) else { return Vec::new() };
         // That an agent has been waiting since its turn ended says less than how the turn ended.
-        let is_idle = newer.category.as_deref() == Some(IDLE_PROMPT);
+        let is_idle = newer.shown_kind() == ShownKind::Idle;
         let says_more =
             |older: &Record| is_idle && older.kind == Kind::Complete && older.sender == newer.sender;
         let slots = group.unread.slots();

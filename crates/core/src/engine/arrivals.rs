@@ -8,9 +8,7 @@ use super::{Candidate, Engine, MAX_HOOK_CHAINS};
 use crate::arrival::{Coalesce, Displaced, DuplicateVerdict, EventReport};
 use crate::attention::{Cause, MarkTarget, PlaceReason, ResolvedBy};
 use crate::engine::{Event, IncomingMessage, Order};
-use crate::message::{
-    Draft, EPISODE_KEY, IDLE_PROMPT, Kind, Mark, MessageId, PERMISSION_PROMPT, Place, Recipient, Tag,
-};
+use crate::message::{Draft, EPISODE_KEY, Mark, MessageId, Place, Recipient, ShownKind, Tag};
 use crate::time::Now;
 
 impl Engine {
@@ -51,7 +49,7 @@ impl Engine {
         };
         let replaces = self.replace_key(now, draft, orders).or(replaces);
         let hooks = Arc::clone(&self.preferences.hooks);
-        let coalesce = coalesce(kind, draft.category.as_deref());
+        let coalesce = coalesce(ShownKind::of(kind, draft.category.as_deref()));
         let candidate = Candidate { incoming, replaces, steps, hooks };
         let displaced = self.queue.push(place, candidate, &self.fence, coalesce);
         if let Some((older, why)) = displaced {
@@ -125,10 +123,10 @@ impl Engine {
 
 /// What a message does to one of its surface that is not decided yet. What waits for the person is shown in any case, and that
 /// an agent has been waiting hides nothing that it said.
-fn coalesce(kind: Kind, category: Option<&str>) -> Coalesce {
-    match (kind, category) {
-        (Kind::Question, _) | (_, Some(PERMISSION_PROMPT)) => Coalesce::Apart,
-        (_, Some(IDLE_PROMPT)) => Coalesce::KeepOlder,
+fn coalesce(kind: ShownKind) -> Coalesce {
+    match kind {
+        kind if kind.stays() => Coalesce::Apart,
+        ShownKind::Idle => Coalesce::KeepOlder,
         _ => Coalesce::Replace,
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use crate::hash::fnv1a_64;
 use crate::message::MessageId;
 
 /// The letters: no vowels, so that no word can be spelled, and no `l` and `y`, which are misread.
@@ -34,11 +35,9 @@ pub struct ShortId(u32);
 impl ShortId {
     /// The short id of a message.
     pub fn of(id: &MessageId) -> Self {
-        // FNV-1a over the whole text, because an id from elsewhere need not be a UUID. Messages of one moment have ids
+        // Over the whole text, because an id from elsewhere need not be a UUID. Messages of one moment have ids
         // that count up at their end, and the hash makes their first characters differ, too.
-        let hash = id.as_str().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let hash = fnv1a_64(id.as_str().bytes());
         let code = (hash ^ (hash >> 32)) % CODES;
         Self(u32::try_from(code).unwrap_or_default())
     }

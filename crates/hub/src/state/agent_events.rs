@@ -1,6 +1,7 @@
 //! Agents, as the hub learns of them: from their terminals, from their processes, and as time passes.
 
 use ringer_core::agent::{AgentState, Authority, Signal};
+use ringer_core::hash::fnv1a_32;
 use ringer_core::message::{Agent, SurfaceId, Tag};
 use ringer_core::toast::Observation;
 use ringer_core::{Draft, Event, Kind, Now, Recipient, Scope, Sender};
@@ -177,11 +178,7 @@ impl HubState {
 /// An agent without hooks, of which only the terminal is known. Its name comes from the whole surface: those of two
 /// terminals often end alike.
 fn unknown_agent(surface: &SurfaceId) -> Option<AgentInfo> {
-    // FNV-1a: the same for ever, unlike the hashes of the standard library.
-    let hash = surface
-        .as_str()
-        .bytes()
-        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let hash = fnv1a_32(surface.as_str().bytes());
     Some(AgentInfo {
         surface: Some(surface.to_string()),
         ..AgentInfo::new(

@@ -15,6 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use ringer_core::hash::fnv1a_64;
 use ringer_core::message::Agent;
 use rustix::fs::OFlags;
 
@@ -298,11 +299,9 @@ fn file_name_part(agent: &Agent) -> String {
     }
 }
 
-/// FNV-1a. Names files of one person; a cryptographic hash would cost every hook call a look at the processor's features.
+/// Names files of one person; a cryptographic hash would cost every hook call a look at the processor's features.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    fnv1a_64(bytes.iter().copied())
 }
 
 /// Where systemd puts the runtime directory of this user.

@@ -1,7 +1,7 @@
 //! The store's rules, and a recount of its indexes.
 
 use super::*;
-use crate::message::{Kind, PERMISSION_PROMPT, SurfaceId};
+use crate::message::{IDLE_PROMPT, Kind, PERMISSION_PROMPT, SurfaceId};
 use proptest::prelude::*;
 
 fn id(number: u64) -> MessageId {

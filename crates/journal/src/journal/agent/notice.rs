@@ -53,12 +53,10 @@ fn about(of: &AgentInfo, notice: &AgentNotice) -> About {
 
 /// What was said or wanted, and what runs on after it.
 fn detail(notice: &AgentNotice) -> Option<String> {
-    let running = match notice.running {
-        0 => return notice.text.clone(),
-        1 => "1 background task runs on".to_owned(),
-        many => format!("{many} background tasks run on"),
-    };
-    Some(notice.text.as_ref().map_or(running.clone(), |text| format!("{text} ({running})")))
+    match (notice.text.clone(), notice.running_words()) {
+        (Some(text), Some(running)) => Some(format!("{text} ({running})")),
+        (text, running) => text.or(running),
+    }
 }
 
 /// Which agent, and where it works.
