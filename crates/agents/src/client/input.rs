@@ -3,15 +3,20 @@
 use std::io::Read;
 
 use super::json::{InputError, Limits, Reader, Value};
-use super::text::TruncatedText;
+use super::text::{MAX_TAIL, TruncatedText};
 
 /// The longest input that is read, in bytes. More is refused: no client sends it.
 pub const MAX_INPUT: u64 = 64 * 1024 * 1024;
-/// The longest text that is kept, in bytes. Of a longer one its beginning is kept, and a little of its end.
-pub const MAX_KEPT: usize = 8 * 1024;
+/// The longest text that is kept whole, in bytes. Of a longer one its beginning and its end are kept.
+pub const MAX_KEPT: usize = 16 * 1024;
 
-const LIMITS: Limits =
-    Limits { document: MAX_INPUT, text: MAX_KEPT, field: 12 * 1024, total: 256 * 1024, keeps: is_known };
+const LIMITS: Limits = Limits {
+    document: MAX_INPUT,
+    text: MAX_KEPT - MAX_TAIL,
+    field: 20 * 1024,
+    total: 256 * 1024,
+    keeps: is_known,
+};
 
 /// The members that Ringer reads, at any depth. Of what a tool answered only whether it failed is among them: the
 /// rest is what is big.
@@ -153,6 +158,12 @@ impl HookInput {
         self.whole_text(path).is_some_and(|text| text.cut)
     }
 
+    /// A text as a whole; of one that was cut, its beginning and its end.
+    pub fn full_text(&self, path: &str) -> Option<String> {
+        let text = self.whole_text(path)?;
+        Some(if text.cut { format!("{}\n…\n{}", text.head, text.tail) } else { text.head.clone() })
+    }
+
     /// The last line of a text that says anything, even if the text was cut.
     pub fn last_line(&self, path: &str) -> Option<&str> {
         let text = self.whole_text(path)?;
@@ -236,7 +247,7 @@ mod tests {
             r#"{{"prompt": "{long}", "tool_input": {{"prompt": "{long}", "question": "{long}", "query": "{long}"}},
                 "tool_use_id": "t1"}}"#
         ));
-        assert_eq!(input.text("prompt").map(str::len), Some(MAX_KEPT));
+        assert_eq!(input.text("prompt").map(str::len), Some(MAX_KEPT - MAX_TAIL));
         assert!(input.is_cut("prompt"));
         assert_eq!(input.text("tool_use_id"), Some("t1"));
     }
@@ -250,6 +261,18 @@ mod tests {
             let input = read(&format!(r#"{{"last_assistant_message": "{message}"}}"#));
             assert_eq!(input.last_line("last_assistant_message"), Some(expected));
         }
+    }
+
+    #[test]
+    fn sixteen_kilobytes_are_kept_whole_and_more_loses_its_middle() {
+        let read_back = |length: usize| {
+            let message = format!("begin{}end", "y".repeat(length - 8));
+            read(&format!(r#"{{"message": "{message}"}}"#)).full_text("message").unwrap()
+        };
+        assert_eq!(read_back(MAX_KEPT).len(), MAX_KEPT);
+        let cut = read_back(MAX_KEPT + 1);
+        assert!(cut.starts_with("begin") && cut.contains("y\n…\ny") && cut.ends_with("end"));
+        assert!(cut.len() <= MAX_KEPT + "\n…\n".len());
     }
 
     #[test]

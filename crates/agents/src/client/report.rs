@@ -62,7 +62,7 @@ pub struct HookReport {
     pub hook_point: HookPoint,
     /// What the client said about itself: limits, models.
     pub observations: Vec<Observation>,
-    /// In a line: the question, what it wants to do, the error, the last message, the prompt.
+    /// The question, what it wants to do, the error, the prompt: in a line. The last message: whole.
     pub text: Option<String>,
     /// The last line of the agent's last message.
     pub last_line: Option<String>,
@@ -79,8 +79,7 @@ impl HookReport {
             signal.content = SignalContent::State(AgentState::Blocked(BlockedOn::Input));
             signal.pending = false;
             // The marker is for Ringer, and the person need not read it.
-            self.text =
-                signal.text.take().and_then(|text| shorten(text.strip_suffix(marker).unwrap_or(&text)));
+            self.text = signal.text.take().and_then(|text| said(text.strip_suffix(marker).unwrap_or(&text)));
             signal.text.clone_from(&self.text);
         }
     }
@@ -192,7 +191,7 @@ impl HookReport {
 
     /// Its turn ended, with the message at that path.
     pub(super) fn done(&mut self, input: &HookInput, path: &str) {
-        let message = input.text(path).and_then(shorten);
+        let message = input.full_text(path).and_then(|message| said(&message));
         let mut signal = Signal::state(Authority::Hook, AgentState::Done);
         signal.text.clone_from(&message);
         self.signals.push(signal);
@@ -230,6 +229,12 @@ impl HookReport {
         self.hook_point = HookPoint::Other;
         self
     }
+}
+
+/// A message without the space around it. `None` if it says nothing.
+fn said(message: &str) -> Option<String> {
+    let message = message.trim_matches(|c: char| c.is_whitespace() || c.is_control());
+    (!message.is_empty()).then(|| message.to_owned())
 }
 
 /// What tells the tool call of the input from others.
@@ -277,8 +282,14 @@ mod tests {
         check("Which port?\n\nWAITING\n", Blocked(BlockedOn::Input), Some("Which port?"));
         check("WAITING", Blocked(BlockedOn::Input), None);
         check("It is WAITING", Done, Some("It is WAITING"));
-        check("WAITING\nfor nothing", Done, Some("WAITING for nothing"));
+        check("WAITING\nfor nothing", Done, Some("WAITING\nfor nothing"));
         check("", Done, None);
+    }
+
+    #[test]
+    fn the_last_message_is_kept_whole() {
+        let message = format!("{}\n3 tests FAIL", "It went well.\n".repeat(1000));
+        assert_eq!(stop(&message).signals[0].text.as_deref(), Some(message.as_str()));
     }
 
     #[test]

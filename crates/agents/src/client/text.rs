@@ -1,7 +1,7 @@
 //! A text out of a document, cut while it is read.
 
-/// What the end of a cut text has, in bytes. A last line that says something fits.
-const MAX_TAIL: usize = 1024;
+/// What is kept of the end of a long text, in bytes. The end of an agent's last message says how it went.
+pub(super) const MAX_TAIL: usize = 4 * 1024;
 
 /// A text, or its beginning and its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,13 +19,14 @@ pub(super) struct TextBuilder {
     most: Option<usize>,
     head: Vec<u8>,
     tail: Vec<u8>,
+    /// Whether something between the two was left out.
     cut: bool,
     /// The first half of a surrogate pair.
     high: Option<u32>,
 }
 
 impl TextBuilder {
-    /// At most so many bytes of the beginning; `None` keeps nothing at all.
+    /// At most so many bytes of the beginning, and [`MAX_TAIL`] of the rest; `None` keeps nothing at all.
     pub(super) fn new(most: Option<usize>) -> Self {
         Self { most, ..Self::default() }
     }
@@ -45,7 +46,7 @@ impl TextBuilder {
         self.head.extend_from_slice(&bytes[..fits]);
         let rest = &bytes[fits..];
         if !rest.is_empty() {
-            self.cut = true;
+            self.cut |= self.tail.len() + rest.len() > MAX_TAIL;
             self.tail.extend_from_slice(&rest[rest.len().saturating_sub(MAX_TAIL)..]);
             let excess = self.tail.len().saturating_sub(MAX_TAIL);
             self.tail.drain(..excess);
@@ -92,6 +93,8 @@ impl TextBuilder {
             }
             let inside = self.tail.iter().take_while(|byte| **byte & 0xC0 == 0x80).count();
             self.tail.drain(..inside);
+        } else {
+            self.head.append(&mut self.tail);
         }
         let readable = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         TruncatedText { head: readable(&self.head), tail: readable(&self.tail), cut: self.cut }
@@ -114,13 +117,17 @@ mod tests {
     fn what_fits_is_kept_whole() {
         let text = kept(5, &[b"ab", b"", b"cde"]);
         assert_eq!((text.head.as_str(), text.tail.as_str(), text.cut), ("abcde", "", false));
+        let long = "\u{e4}".repeat((MAX_TAIL + 6) / 2);
+        let text = kept(5, &[&long.as_bytes()[..7], &long.as_bytes()[7..MAX_TAIL + 5]]);
+        assert_eq!((text.head.len(), text.tail.as_str(), text.cut), (MAX_TAIL + 5 + 2, "", false));
     }
 
     #[test]
     fn what_does_not_fit_is_cut_between_characters() {
-        // Two bytes each; the third one does not fit whole.
-        let text = kept(5, &["\u{e4}\u{f6}\u{fc}x".as_bytes()]);
-        assert_eq!((text.head.as_str(), text.tail.as_str(), text.cut), ("\u{e4}\u{f6}", "x", true));
+        // Two bytes each; the third one does not fit whole, nor does the first of the end.
+        let end = "x".repeat(MAX_TAIL - 1);
+        let text = kept(5, &[format!("\u{e4}\u{f6}\u{fc}\u{fc}{end}").as_bytes()]);
+        assert_eq!((text.head.as_str(), text.tail, text.cut), ("\u{e4}\u{f6}", end, true));
     }
 
     #[test]

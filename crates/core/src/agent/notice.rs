@@ -6,6 +6,9 @@ use crate::agent::{AgentState, BlockedOn};
 use crate::attention::ResolvedBy;
 use crate::message::{IDLE_PROMPT, Kind, PERMISSION_PROMPT};
 
+/// How much of an agent's last line people are shown, in characters: what fits into a popup.
+const MAX_DETAIL: usize = 240;
+
 /// One period in a state that is reported. It makes one notice, however many signals report it and however late.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -45,9 +48,31 @@ impl AgentNotice {
         }
     }
 
+    /// What a person reads of it: the last line that was said, and what runs on.
+    pub fn detail(&self) -> Option<String> {
+        match (self.text.as_deref().and_then(last_line), self.running_words()) {
+            (Some(text), Some(running)) => Some(format!("{text} ({running})")),
+            (text, running) => text.or(running),
+        }
+    }
+
     fn is_of_timeout(&self) -> bool {
         self.kind == Kind::Stuck || self.category == Some(IDLE_PROMPT)
     }
+}
+
+/// The last line that says something, in at most [`MAX_DETAIL`] characters. A longer one keeps its end: that is where an
+/// agent says how it went.
+fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().rev().find(|line| line.chars().any(char::is_alphanumeric)).or(Some(text))?.trim();
+    let excess = line.chars().count().saturating_sub(MAX_DETAIL);
+    if excess == 0 {
+        return (!line.is_empty()).then(|| line.to_owned());
+    }
+    let end = line.char_indices().nth(excess + 1).map_or("", |(at, _)| &line[at..]);
+    // Not in the middle of a word, unless the word is very long.
+    let end = end.split_once(' ').map_or(end, |(_, rest)| rest);
+    Some(format!("…{end}"))
 }
 
 /// The end of a notice's cause.
@@ -112,5 +137,46 @@ pub(super) fn notice_for(before: AgentState, state: AgentState) -> Option<(Kind,
         | AgentState::Working
         | AgentState::RateLimited
         | AgentState::Compacting => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn detail(text: &str, running: usize) -> Option<String> {
+        let (episode, kind) = (Episode::default(), Kind::Complete);
+        let text = Some(text.to_owned());
+        AgentNotice { episode, upgrade: false, kind, category: None, text, running }.detail()
+    }
+
+    #[test]
+    fn a_person_reads_the_last_line_that_says_something() {
+        assert_eq!(detail("All good.\n\n3 tests FAIL\n", 0).as_deref(), Some("3 tests FAIL"));
+        assert_eq!(
+            detail("Ran it:\n```\nok 214\n```\n", 1).as_deref(),
+            Some("ok 214 (1 background task runs on)")
+        );
+        assert_eq!(detail("***", 0).as_deref(), Some("***"));
+        assert_eq!(detail("", 2).as_deref(), Some("2 background tasks run on"));
+        assert_eq!(detail(" \n ", 0), None);
+    }
+
+    #[test]
+    fn a_long_line_keeps_its_end() {
+        let line = format!("{}but 3 tests FAIL", "The work is done, ".repeat(50));
+        let shown = detail(&line, 0).unwrap();
+        assert!(shown.starts_with('…') && shown.ends_with("done, but 3 tests FAIL"), "{shown}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_detail_is_one_short_line(text in "(?s).{0,600}") {
+            if let Some(shown) = detail(&text, 0) {
+                prop_assert!(!shown.is_empty() && shown.chars().count() <= MAX_DETAIL);
+                prop_assert!(!shown.contains('\n'));
+            }
+        }
     }
 }

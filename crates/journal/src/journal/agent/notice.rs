@@ -47,15 +47,7 @@ fn about(of: &AgentInfo, notice: &AgentNotice) -> About {
         client: Some(of.client.clone()),
         repository: of.repository.clone().or(directory),
         branch: of.branch.clone(),
-        detail: detail(notice),
-    }
-}
-
-/// What was said or wanted, and what runs on after it.
-fn detail(notice: &AgentNotice) -> Option<String> {
-    match (notice.text.clone(), notice.running_words()) {
-        (Some(text), Some(running)) => Some(format!("{text} ({running})")),
-        (text, running) => text.or(running),
+        detail: notice.detail(),
     }
 }
 
