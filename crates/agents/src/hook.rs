@@ -7,15 +7,15 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ringer_core::Scope;
 use ringer_core::agent::{AgentState, Signal, SignalContent};
-use ringer_core::message::{Agent, MessageOrigin};
+use ringer_core::message::{Agent, MessageOrigin, MessagePart};
 use ringer_core::toast::Observation;
-use ringer_core::{Message, MessageId, Scope};
 use ringer_journal::{
     AgentEvent, AgentInfo, Claimed, Confirms, Consumer, Error as JournalError, EventOutcome, Home, IdSource,
     InboxRequest, Journal, LockTimeout, Repository, spool_event,
 };
-use ringer_turn::{Injection, InjectionBudget, InjectionSource, RateTracker, render};
+use ringer_turn::{Injection, InjectionBudget, RateTracker, render};
 
 use crate::bootstrap;
 use crate::client::{self, Client, HookPoint, HookReply, HookReport, InputError, agent_id, answer};
@@ -24,8 +24,6 @@ use crate::client::{self, Client, HookPoint, HookReply, HookReport, InputError, 
 pub const MAX_BLOCKS: i64 = 3;
 /// The most text, in characters, that enters a turn of a client that has no documented limit: Claude Code's.
 const CONTEXT_LIMIT: usize = 10_000;
-/// What the lead is given at once of what is for the lead.
-const MAX_FOR_LEAD: usize = 20;
 /// How long one call waits for other writers, all in all: to write its event, to move the lead's cursor, and to note what
 /// was handed over.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
@@ -121,20 +119,18 @@ impl Call<'_> {
         // What cannot be read now cannot enter the turn now: the event itself is not lost by that.
         let holds_turn = self.may_block(journal, &stamp).unwrap_or(false);
         let (budget, mono) = (self.budget(), event.mono);
-        let choose = move |pending: &[Message]| choose(pending, &budget, mono);
+        let agent = self.agent.clone();
+        let choose = move |pending: &[MessagePart]| choose(pending, &agent, &budget, mono);
         let takes = holds_turn || self.takes_context();
+        if takes {
+            // What cannot be moved now stays for the next hook, or for the listener.
+            let _ = self.take_in_for_lead(journal, &event.agent.scope);
+        }
         let wanted = InboxRequest { choose: takes.then_some(&choose), holds_turn };
         let mut outcome = journal.record_event(&event, wanted, self.at.clock)?;
         let claimed = outcome.change.claimed.take();
         let is_lead = self.is_lead(journal, &event, outcome.spooled).unwrap_or(false);
-        let answered = if is_lead && takes && !self.report.subagent && !outcome.spooled {
-            let scope = &event.agent.scope;
-            journal.with_lock_timeout(self.lock_timeout(), |journal| {
-                self.answer_lead(journal, out, scope, claimed.as_ref())
-            })
-        } else {
-            self.answer(out, claimed.as_ref(), is_lead)
-        };
+        let answered = self.answer(out, claimed.as_ref(), is_lead);
         if let Err(error @ HookError::Output(_)) = answered {
             // The client did not read it: a turn that was to go on has ended, and what was claimed waits on. The end
             // first: what is not given back is pending again when its lease is over.
@@ -208,8 +204,8 @@ impl Call<'_> {
 
     /// What was claimed, as it enters.
     fn claimed_injections(&self, claimed: Option<&Claimed>) -> Vec<Injection> {
-        let injections: Vec<Injection> =
-            claimed.into_iter().flat_map(|claimed| &claimed.messages).filter_map(Injection::of).collect();
+        let parts = claimed.into_iter().flat_map(|claimed| &claimed.parts);
+        let injections: Vec<Injection> = parts.filter_map(|part| Injection::of(part, &self.agent)).collect();
         // In the order of the choice; repeated messages become one with a count.
         let chosen = self.budget().select(
             (self.at.clock)(),
@@ -296,51 +292,17 @@ impl Call<'_> {
         Ok(waits && blocks < MAX_BLOCKS)
     }
 
-    /// Answers with what is for the lead as well: it shares one cursor with the lead's listener, so that nothing reaches
-    /// it twice.
-    fn answer_lead(
-        &self,
-        journal: &mut Journal,
-        out: &mut impl Write,
-        scope: &Scope,
-        claimed: Option<&Claimed>,
-    ) -> Result<(), HookError> {
-        let Ok(consumer) = Consumer::new(Consumer::LEAD, scope.clone()) else { return Ok(()) };
-        let own = self.agent.as_str().to_owned();
-        let unread = journal.unread(&consumer, Some(&own), IdSource::now().unix_ms, 1)?;
-        if unread.is_empty() {
-            return self.answer(out, claimed, true);
+    /// If this agent is the lead, puts what is for the lead into its inbox. The lead's listener has the same cursor, so that
+    /// nothing reaches the agent twice.
+    fn take_in_for_lead(&self, journal: &mut Journal, scope: &Scope) -> Result<(), JournalError> {
+        if self.report.subagent || journal.lead(scope)?.agent.as_deref() != Some(self.agent.as_str()) {
+            return Ok(());
         }
-        let (client, event, agent) = (self.client, self.event, self.agent.clone());
-        let name = self.at.name.clone();
-        let (moment, mine, budget) =
-            (self.report.hook_point, self.claimed_injections(claimed), self.budget().max_bytes);
+        let Ok(consumer) = Consumer::new(Consumer::LEAD, scope.clone()) else { return Ok(()) };
         let deadline = Some(Instant::now() + LEAD_LOCK_TIMEOUT);
-        let mut answered = false;
-        journal.deliver_unread(
-            &consumer,
-            Some(&own),
-            deadline,
-            MAX_FOR_LEAD,
-            || true,
-            |messages| {
-                let (mut all, mut taken) = (mine.clone(), 0);
-                for message in messages {
-                    // A message that the lead sent under its other name is not shown to the lead.
-                    let is_own = name.as_deref() == Some(message.draft.sender.as_str());
-                    let injection = lead_injection(message, &agent).filter(|_| !is_own);
-                    let blocks = all.iter().chain(&injection).map(|one| one.block().len() + 2);
-                    if !all.is_empty() && blocks.sum::<usize>() > budget {
-                        break;
-                    }
-                    all.extend(injection);
-                    taken += 1;
-                }
-                answered = true;
-                write(out, client, event, &reply(moment, &all, None)).map(|()| taken)
-            },
-        )?;
-        if answered { Ok(()) } else { self.answer(out, claimed, true) }
+        journal.with_lock_timeout(self.lock_timeout(), |journal| {
+            journal.move_to_inbox(&consumer, &self.agent, self.at.name.as_deref(), deadline).map(drop)
+        })
     }
 
     /// Answers with the claimed messages, and with the instructions if a lead's session begins.
@@ -365,34 +327,22 @@ fn reply(moment: HookPoint, injections: &[Injection], session_context: Option<St
     }
 }
 
-/// A message for the lead, as the lead's agent gets it.
-fn lead_injection(message: &Message, agent: &Agent) -> Option<Injection> {
-    let sender = message.draft.sender.as_str();
-    let source = match Agent::new(sender) {
-        Ok(sender) if sender.as_str() != "system" => InjectionSource::Agent(sender),
-        _ => InjectionSource::User,
-    };
-    let question =
-        message.draft.question_id.as_ref().map(|id| format!(" [question {id}]")).unwrap_or_default();
-    let text = format!("{}: {}{question}", message.draft.tag.as_str(), message.draft.body);
-    let injection = |text: &str| Injection::new(message.id.clone(), agent.clone(), source.clone(), text).ok();
-    // The longest body leaves no room for anything before it.
-    injection(&text).or_else(|| injection(&message.draft.body))
-}
-
 fn write(out: &mut impl Write, client: Client, event: &str, reply: &HookReply) -> Result<(), HookError> {
     let Some(answer) = answer(client, event, reply) else { return Ok(()) };
     out.write_all(answer.as_bytes()).and_then(|()| out.flush()).map_err(HookError::Output)
 }
 
 /// Which of the pending ones enter now: all of them, unless there are too many.
-fn choose(pending: &[Message], budget: &InjectionBudget, mono: Duration) -> Vec<MessageId> {
-    let injections: Vec<(MessageId, Injection)> =
-        pending.iter().filter_map(|message| Some((message.id.clone(), Injection::of(message)?))).collect();
+fn choose(pending: &[MessagePart], agent: &Agent, budget: &InjectionBudget, mono: Duration) -> Vec<usize> {
+    let injections: Vec<(usize, Injection)> = pending
+        .iter()
+        .enumerate()
+        .filter_map(|(index, part)| Some((index, Injection::of(part, agent)?)))
+        .collect();
     let ready: Vec<&Injection> = injections.iter().map(|(_, injection)| injection).collect();
     let chosen = budget.select(mono, &ready, &mut RateTracker::default());
-    let indexes = chosen.into_iter().flat_map(|chosen| chosen.pending_range);
-    indexes.filter_map(|index| injections.get(index).map(|(id, _)| id.clone())).collect()
+    let selected = chosen.into_iter().flat_map(|chosen| chosen.pending_range);
+    selected.filter_map(|at| injections.get(at).map(|(index, _)| *index)).collect()
 }
 
 fn is_blocked(signal: &Signal) -> bool {

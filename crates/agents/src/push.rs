@@ -11,10 +11,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ringer_core::agent::{AgentState, BlockedOn};
-use ringer_core::message::Agent;
-use ringer_core::{Message, MessageId};
+use ringer_core::message::{Agent, MessagePart};
 use ringer_journal::{
-    AgentInfo, Claimed, Error as JournalError, Home, INTO_INBOX, IdSource, InboxUpdate, Journal,
+    AgentInfo, Claimed, Consumer, Error as JournalError, Home, INTO_INBOX, IdSource, InboxUpdate, Journal,
 };
 use ringer_turn::{Injection, render};
 
@@ -60,26 +59,44 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
             agent_info.client
         )));
     };
+    // What cannot be pushed stays for a listener.
+    if !matches!(client.adapter().push, PushMethod::Refused(_)) {
+        take_in_for_lead(&mut journal, &agent_info)?;
+    }
     let stamp = IdSource::now();
     // A client may drop what is written to its socket, when too many come; its next prompts name the ones that arrived.
     let is_confirmed_later = matches!(client.adapter().push, PushMethod::SessionSocket { .. });
     let way = if is_confirmed_later { INTO_INBOX } else { "push-" };
     let lease = format!("{way}{}", stamp.message_id());
-    let everything = |pending: &[Message]| -> Vec<MessageId> {
-        pending.iter().map(|message| message.id.clone()).collect()
-    };
+    let everything = |pending: &[MessagePart]| (0..pending.len()).collect();
     let claim = InboxUpdate { call_id: Some(&lease), choose: Some(&everything), ..InboxUpdate::default() };
     let Some(claimed) = journal.claim_for(agent, &claim, &stamp)? else { return Ok(PushResult::Nothing) };
     match send(client, &agent_info, endpoints, &claimed) {
         Ok(()) => {
             journal.mark_delivered(agent, &claimed, IdSource::now().unix_ms)?;
-            Ok(PushResult::Sent(claimed.messages.len()))
+            Ok(PushResult::Sent(claimed.parts.len()))
         }
         Err(why) => {
             journal.release(agent, &claimed)?;
             Ok(PushResult::Unreachable(why))
         }
     }
+}
+
+/// If the agent is the lead and no listener runs for it, what is for the lead is its next message. A lead that was told to keep
+/// a listener may have forgotten it.
+fn take_in_for_lead(journal: &mut Journal, agent_info: &AgentInfo) -> Result<(), JournalError> {
+    let AgentInfo { id, scope, name, .. } = agent_info;
+    if journal.lead(scope)?.agent.as_deref() != Some(id.as_str()) {
+        return Ok(());
+    }
+    let listens = journal.listeners(Some(scope)).iter().any(|one| one.owner.consumer == Consumer::LEAD);
+    let Ok(consumer) = Consumer::new(Consumer::LEAD, scope.clone()) else { return Ok(()) };
+    if !listens {
+        let deadline = Some(Instant::now() + DEADLINE);
+        journal.move_to_inbox(&consumer, id, name.as_deref(), deadline)?;
+    }
+    Ok(())
 }
 
 /// Whether an agent waits for its person. One that asks for a permission does not read messages.
@@ -96,7 +113,8 @@ fn send(
     endpoints: &ClientEndpoints,
     claimed: &Claimed,
 ) -> Result<(), String> {
-    let injections: Vec<Injection> = claimed.messages.iter().filter_map(Injection::of).collect();
+    let parts = claimed.parts.iter();
+    let injections: Vec<Injection> = parts.filter_map(|part| Injection::of(part, &agent_info.id)).collect();
     let text = render(&injections);
     let adapter = client.adapter();
     match &adapter.push {
@@ -104,7 +122,8 @@ fn send(
         PushMethod::SessionSocket { line } => {
             let session = find_session(client, &endpoints.paths, &agent_info.session_id);
             let socket = session.and_then(|session| session.socket).ok_or("its session has no inbox")?;
-            let ids: Vec<&str> = claimed.messages.iter().map(|message| message.id.as_str()).collect();
+            let mut ids: Vec<&str> = claimed.parts.iter().map(|part| part.message.id.as_str()).collect();
+            ids.dedup();
             write_line(&socket, &line(&ids.join(" "), &text)).map_err(|error| format!("its inbox: {error}"))
         }
         PushMethod::Command { program, arguments } => {
@@ -208,6 +227,40 @@ mod tests {
         let content = sent["message"]["content"].as_str().unwrap();
         assert!(content.starts_with("<cross-session-message from=\"ringer\""), "{content}");
         assert!(content.contains("look &lt;here&gt;"), "{content}");
+        assert_eq!(push(&home, &endpoints, &agent).unwrap(), PushResult::Nothing, "once is enough");
+    }
+
+    #[test]
+    fn a_lead_without_a_listener_is_woken_and_one_that_listens_is_left_alone() {
+        use ringer_journal::{Listener, OnParentExit};
+        let (directory, home, endpoints) = prepare(AgentState::Done);
+        let agent = agent_info("claude").id;
+        let mut journal = Journal::open(&home).unwrap();
+        journal.want_lead(&Scope::global(), true).unwrap();
+        assert!(journal.claim_lead(&Scope::global(), &agent).unwrap());
+        let socket = directory.path().join("inbox.sock");
+        let inbox = UnixListener::bind(&socket).unwrap();
+        let session = json!({ "sessionId": "6be1e699-d2b2", "messagingSocketPath": socket });
+        fs::write(directory.path().join(".claude/sessions/2.json"), session.to_string()).unwrap();
+        assert_eq!(push(&home, &endpoints, &agent).unwrap(), PushResult::Sent(1), "its own message");
+
+        let worker = Sender::new("w1").unwrap();
+        let done = Draft::new(Scope::global(), worker, Kind::Complete, "the parser works").unwrap();
+        journal.append(&done, &IdSource::now()).unwrap();
+        let mut other = Journal::open(&home).unwrap();
+        let consumer = Consumer::new(Consumer::LEAD, Scope::global()).unwrap();
+        let listener = Listener::begin(&mut other, consumer, None, false, OnParentExit::Continue).unwrap();
+        assert_eq!(push(&home, &endpoints, &agent).unwrap(), PushResult::Nothing, "its listener tells it");
+        drop(listener);
+        assert_eq!(push(&home, &endpoints, &agent).unwrap(), PushResult::Sent(1));
+        let lines: Vec<String> = (0..2)
+            .map(|_| {
+                let mut line = String::new();
+                BufReader::new(inbox.accept().unwrap().0).read_line(&mut line).unwrap();
+                line
+            })
+            .collect();
+        assert!(lines[1].contains("complete: the parser works"), "{lines:?}");
         assert_eq!(push(&home, &endpoints, &agent).unwrap(), PushResult::Nothing, "once is enough");
     }
 

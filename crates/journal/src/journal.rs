@@ -9,6 +9,7 @@ pub(crate) mod cursor;
 pub(crate) mod hub_reader;
 pub(crate) mod inbox;
 pub(crate) mod lead;
+pub(crate) mod lead_inbox;
 pub(crate) mod listener;
 pub(crate) mod question;
 pub(crate) mod read;

@@ -1,7 +1,7 @@
 //! The injection: one event for one agent's conversation.
 
-use ringer_core::message::{Agent, MAX_BODY, Tag, validate_text};
-use ringer_core::{Message, MessageId, Recipient};
+use ringer_core::message::{Agent, MAX_BODY, MessagePart, Tag, validate_text};
+use ringer_core::{MessageId, Recipient};
 
 use crate::channel::ChannelMessage;
 use crate::error::Error;
@@ -30,8 +30,7 @@ const NON_AGENT_SENDERS: [&str; 2] = ["system", "person"];
 pub struct Injection {
     /// The id of the message behind it. A reader who sees it twice has seen one event.
     pub id: MessageId,
-    /// The agent it is for; inboxes of other agents refuse it. Only messages to `agent:ID` become injections: `lead` and
-    /// `all` are read from the journal by cursor and would come twice.
+    /// The agent it is for; inboxes of other agents refuse it.
     pub to: Agent,
     /// Where it comes from.
     pub source: InjectionSource,
@@ -54,21 +53,20 @@ impl Injection {
         Ok(Self { id, to, source, body: Body::Text(text.to_owned()), times: 1 })
     }
 
-    /// The injection for a message of the journal, if that is for an agent. Its source is the category, or else the sender;
+    /// The injection for what is in an agent's inbox. `None` for a mark. Its source is the category, or else the sender;
     /// messages of the person and of the system count as the user's.
-    pub fn of(message: &Message) -> Option<Self> {
-        let draft = &message.draft;
-        let (Tag::Notice(_), Recipient::Agent(to)) = (draft.tag, &draft.recipient) else { return None };
-        let said = draft.category.as_deref().and_then(|category| category.parse().ok());
+    pub fn of(part: &MessagePart, to: &Agent) -> Option<Self> {
+        let draft = &part.message.draft;
+        let Tag::Notice(_) = draft.tag else { return None };
+        let said = draft.category.as_deref().filter(|_| matches!(draft.recipient, Recipient::Agent(_)));
         let sender = draft.sender.as_str();
-        let source = said.unwrap_or_else(|| match Agent::new(sender) {
-            Ok(agent) if !NON_AGENT_SENDERS.contains(&sender) => InjectionSource::Agent(agent),
-            _ => InjectionSource::User,
-        });
-        let headings = [&draft.title, &draft.subtitle].into_iter().flatten();
-        let text: Vec<&str> = headings.map(String::as_str).chain([draft.body.as_str()]).collect();
-        let text = text.join("\n");
-        Some(Self { id: message.id.clone(), to: to.clone(), source, body: Body::Text(text), times: 1 })
+        let source =
+            said.and_then(|category| category.parse().ok()).unwrap_or_else(|| match Agent::new(sender) {
+                Ok(agent) if !NON_AGENT_SENDERS.contains(&sender) => InjectionSource::Agent(agent),
+                _ => InjectionSource::User,
+            });
+        let body = Body::Text(part.text());
+        Some(Self { id: part.message.id.clone(), to: to.clone(), source, body, times: 1 })
     }
 
     /// A message of an MCP channel. Its source is the server that pushed it, whatever the message claims.
@@ -129,31 +127,50 @@ mod tests {
         assert_eq!(injection.block(), expected);
     }
 
-    fn message(sender: &str, to: &str, category: Option<&str>) -> Message {
+    fn part(sender: &str, to: &str, category: Option<&str>) -> MessagePart {
         let sender = ringer_core::Sender::new(sender).unwrap();
         let kind = ringer_core::Kind::Status;
         let mut draft = ringer_core::Draft::new(ringer_core::Scope::global(), sender, kind, "look").unwrap();
         draft.recipient = Recipient::parse(to).unwrap();
         draft.category = category.map(str::to_owned);
-        Message { seq: 1, id: MessageId::parse("m1").unwrap(), unix_ms: 0, draft, machine: None }
+        let id = MessageId::parse("m1").unwrap();
+        MessagePart::whole(ringer_core::Message { seq: 1, id, unix_ms: 0, draft, machine: None })
+    }
+
+    fn of(part: &MessagePart) -> Option<Injection> {
+        Injection::of(part, &Agent::new("a1").unwrap())
     }
 
     #[test]
     fn the_source_of_a_journal_message_is_its_category_or_its_sender() {
-        let source = |message| Injection::of(&message).map(|injection| injection.source.to_string());
-        assert_eq!(source(message("w1", "agent:a1", None)).unwrap(), "agent:w1");
-        assert_eq!(source(message("system", "agent:a1", None)).unwrap(), "user");
-        assert_eq!(source(message("w1", "agent:a1", Some("file_watcher"))).unwrap(), "file_watcher");
-        assert_eq!(source(message("w1", "agent:a1", Some("permission_prompt"))).unwrap(), "agent:w1");
-        for reader_with_a_cursor in ["lead", "all", "person", "default"] {
-            assert_eq!(source(message("w1", reader_with_a_cursor, None)), None, "routed by recipient only");
+        let source = |part| of(&part).map(|injection| injection.source.to_string());
+        assert_eq!(source(part("w1", "agent:a1", None)).unwrap(), "agent:w1");
+        assert_eq!(source(part("system", "agent:a1", None)).unwrap(), "user");
+        assert_eq!(source(part("w1", "agent:a1", Some("file_watcher"))).unwrap(), "file_watcher");
+        assert_eq!(source(part("w1", "agent:a1", Some("permission_prompt"))).unwrap(), "agent:w1");
+        assert_eq!(
+            source(part("w1", "lead", Some("user"))).unwrap(),
+            "agent:w1",
+            "a worker is not the person"
+        );
+        let mut read = part("w1", "agent:a1", None);
+        read.message.draft.tag = Tag::Mark(ringer_core::message::Mark::Read);
+        assert_eq!(of(&read), None, "a mark is never shown");
+        assert_eq!(of(&part("w1", "default", None)).unwrap().text(), "status: look");
+    }
+
+    #[test]
+    fn every_part_fits_into_what_claude_code_takes() {
+        for text in ["\"&<>'", "plain text\n", "\u{1f600}"] {
+            let mut long = part("w1", "agent:a1", None);
+            long.message.draft.body = text.repeat(MAX_BODY / text.len());
+            let count = ringer_core::message::part_count(&long.message.draft);
+            assert!(count > 1);
+            for number in 0..count {
+                let block = of(&MessagePart { number, of: count, ..long.clone() }).unwrap().block();
+                assert!(block.len() < crate::CLAUDE_CODE_MAX_BYTES - 200, "{}", block.len());
+            }
         }
-        let mut read = message("w1", "agent:a1", None);
-        read.draft.tag = Tag::Mark(ringer_core::message::Mark::Read);
-        assert_eq!(Injection::of(&read), None, "a mark is never shown");
-        let mut titled = message("w1", "agent:a1", None);
-        titled.draft.title = Some("Build".to_owned());
-        assert_eq!(Injection::of(&titled).unwrap().text(), "Build\nlook");
     }
 
     #[test]

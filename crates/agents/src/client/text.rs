@@ -117,7 +117,7 @@ mod tests {
     fn what_fits_is_kept_whole() {
         let text = kept(5, &[b"ab", b"", b"cde"]);
         assert_eq!((text.head.as_str(), text.tail.as_str(), text.cut), ("abcde", "", false));
-        let long = "\u{e4}".repeat((MAX_TAIL + 6) / 2);
+        let long = "\u{e4}".repeat(MAX_TAIL);
         let text = kept(5, &[&long.as_bytes()[..7], &long.as_bytes()[7..MAX_TAIL + 5]]);
         assert_eq!((text.head.len(), text.tail.as_str(), text.cut), (MAX_TAIL + 5 + 2, "", false));
     }

@@ -8,8 +8,8 @@ use std::thread;
 use ringer_agents::client::{CLAUDE_CONTEXT_LIMIT, Client};
 use ringer_agents::hook::MAX_BLOCKS;
 use ringer_core::agent::AgentState;
-use ringer_core::message::Tag;
-use ringer_core::{Draft, Message, MessageId, Recipient, Scope, Sender};
+use ringer_core::message::{MessagePart, Tag};
+use ringer_core::{Draft, MessageId, Recipient, Scope, Sender};
 use ringer_journal::{CONFIRM_WITHIN, IdSource, InboxUpdate, LEASE};
 use serde_json::{Value, json};
 
@@ -124,6 +124,51 @@ fn a_storm_of_the_same_stays_in_bounds() {
 }
 
 #[test]
+fn a_long_message_enters_in_parts_and_is_seen_with_the_last() {
+    let environment = working();
+    let lines: Vec<String> =
+        (0..1500).map(|number| format!("line {number} with <markup> & \"quotes\"")).collect();
+    let long = lines.join("\n");
+    let (id, after) = (environment.send(AGENT, &long), environment.send(AGENT, "and then"));
+    let mut got = Vec::new();
+    for call in 0..20 {
+        let context =
+            entered(&environment.call(Client::Claude, "PostToolUse", &after_tool(&format!("t{call}"))));
+        assert!(context.len() <= CLAUDE_CONTEXT_LIMIT, "{} in call {call}", context.len());
+        let blocks = context.split("\n</notification>").map(str::trim_start);
+        got.extend(blocks.filter(|block| !block.is_empty()).map(str::to_owned));
+        let is_last = got.last().is_some_and(|block| block.contains("and then"));
+        assert_eq!(environment.receipt(&id) == "queued", !is_last && call < 11, "call {call}");
+        if is_last {
+            break;
+        }
+    }
+    let parts = got.len() - 1;
+    assert!(parts > 5, "{parts}");
+    let mut joined = String::new();
+    for (number, block) in got[..parts].iter().enumerate() {
+        let begin = format!("<notification source=\"agent:w1\">\n(part {} of {parts})\n", number + 1);
+        joined.push_str(block.strip_prefix(&begin).unwrap_or_else(|| panic!("part {number}: {block}")));
+    }
+    let unescaped =
+        joined.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
+    assert_eq!(unescaped, long);
+    environment.call(Client::Claude, "PostToolUse", &after_tool("last"));
+    assert_eq!((environment.receipt(&id), environment.receipt(&after)), ("seen".into(), "seen".into()));
+}
+
+#[test]
+fn what_is_for_all_reaches_every_agent_of_the_repository_once() {
+    let environment = working();
+    environment.play_in("77777777-d2b2-442c-995b-a5ac36193cd6", "claude_UserPromptSubmit");
+    environment.send_to(Recipient::All, "claude-77777777", "main is frozen");
+    let told = block("agent:claude-77777777", "status: main is frozen");
+    assert_eq!(entered(&environment.play("claude_PostToolUse_Bash")), told);
+    assert_eq!(environment.play("claude_PostToolUse_Write"), "");
+    assert_eq!(environment.play_in("77777777-d2b2-442c-995b-a5ac36193cd6", "claude_PostToolUse_Bash"), "");
+}
+
+#[test]
 fn a_stop_is_blocked_three_times_and_a_prompt_begins_anew() {
     let environment = working();
     for _turn in 0..2 {
@@ -159,8 +204,8 @@ fn who_does_not_read_gets_it_later() {
     );
 }
 
-fn ids(messages: &[Message]) -> Vec<MessageId> {
-    messages.iter().map(|message| message.id.clone()).collect()
+fn ids(parts: &[MessagePart]) -> Vec<MessageId> {
+    parts.iter().map(|part| part.message.id.clone()).collect()
 }
 
 fn millis(time: std::time::Duration) -> i64 {
@@ -171,7 +216,7 @@ fn millis(time: std::time::Duration) -> i64 {
 fn die_half_way(environment: &TestEnvironment, milliseconds_ago: i64) {
     let stamp = IdSource::now();
     let stamp = IdSource { unix_ms: stamp.unix_ms - milliseconds_ago, ..stamp };
-    let all = |pending: &[Message]| ids(pending);
+    let all = |pending: &[MessagePart]| (0..pending.len()).collect();
     let claim = InboxUpdate { call_id: Some("t0"), choose: Some(&all), ..InboxUpdate::default() };
     assert!(environment.journal().claim_for(&agent(), &claim, &stamp).unwrap().is_some());
 }
@@ -322,12 +367,4 @@ fn a_stop_that_nothing_keeps_is_an_end() {
     assert_eq!(environment.play("claude_Stop"), "");
     assert_eq!(environment.state(), AgentState::Done);
     assert!(environment.told().last().unwrap().starts_with("complete: "), "{:?}", environment.told());
-}
-
-#[test]
-fn a_message_that_is_a_block_too_long_by_itself_still_goes() {
-    let environment = working();
-    let long = "y".repeat(60_000);
-    environment.send(AGENT, &long);
-    assert_eq!(entered(&environment.play("claude_PostToolUse_Bash")), block("agent:w1", &long));
 }

@@ -166,11 +166,16 @@ fn the_longest_message_is_not_lost_on_the_lead() {
     let environment = led();
     let text = "w".repeat(MAX_BODY);
     environment.send_to(Recipient::Default, "w1", &text);
-    let hooked = entered(&environment.play("claude_PostToolUse_Bash"));
-    assert!(
-        hooked.contains(&text) || listen(&environment) == [text],
-        "neither the hook nor the listener has it"
-    );
+    let mut got = String::new();
+    for call in 0..20 {
+        let mut input = recorded("claude_PostToolUse_Bash", SESSION);
+        input["tool_use_id"] = json!(format!("t{call}"));
+        let context = entered(&environment.call(Client::Claude, "PostToolUse", &input));
+        assert!(context.len() <= CLAUDE_CONTEXT_LIMIT, "{}", context.len());
+        got.push_str(&context);
+    }
+    assert_eq!(got.matches('w').count() - got.matches("agent:w1").count(), MAX_BODY);
+    assert_eq!(listen(&environment), Vec::<String>::new(), "nothing twice");
 }
 
 #[test]

@@ -78,6 +78,17 @@ impl AgentTracker {
         self.extensions.iter_mut().for_each(|extension| extension.wake(agent));
     }
 
+    /// A message for all of them is in the journal.
+    pub(super) fn wake_all(&mut self) {
+        for agent in self.tracked.keys() {
+            self.extensions.iter_mut().for_each(|extension| extension.wake(agent));
+        }
+    }
+
+    pub(super) fn has_any(&self) -> bool {
+        !self.tracked.is_empty()
+    }
+
     /// Its process ended.
     pub(super) fn remove(&mut self, agent: &Agent) {
         self.tracked.remove(agent);

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use ringer_core::attention::{Cause, Record};
 use ringer_core::engine::{Caller, IncomingMessage};
-use ringer_core::message::{SurfaceId, WorkspaceId};
-use ringer_core::{Event, Message, Now};
+use ringer_core::message::{Agent, SurfaceId, WorkspaceId};
+use ringer_core::{Event, Message, Now, Recipient};
 use ringer_journal::{Age, Batch, Error, LockTimeout, RetentionLimits, Uptime};
 
 use super::maintenance::Due;
@@ -215,12 +215,27 @@ impl HubState {
         }
         let workspace = message.draft.origin.workspace.as_deref().map(WorkspaceId::new);
         let caller = Caller { workspace, surface, tty, prefer_tty };
-        if let Some(agent) = message.draft.recipient.agent() {
-            self.agents.wake(agent);
-        }
+        self.wake_recipients(&message);
         let is_subagent = message.draft.category.as_deref() == Some("subagent");
         let incoming = IncomingMessage { message, caller, is_subagent, pending: false };
         self.decide(now, Event::Message(Box::new(incoming)));
+    }
+
+    /// The agents that a message is for are woken if they are idle.
+    fn wake_recipients(&mut self, message: &Message) {
+        let draft = &message.draft;
+        match &draft.recipient {
+            Recipient::Agent(agent) => self.agents.wake(agent),
+            Recipient::All => self.agents.wake_all(),
+            Recipient::Default | Recipient::Lead if self.agents.has_any() => {
+                let lead = self.journal.lead(&draft.scope).ok().and_then(|lead| lead.agent);
+                let lead = lead.filter(|id| id != draft.sender.as_str()).and_then(|id| Agent::new(&id).ok());
+                if let Some(lead) = lead {
+                    self.agents.wake(&lead);
+                }
+            }
+            Recipient::Default | Recipient::Lead | Recipient::Person => {}
+        }
     }
 
     /// Reads what hooks spooled because they could not write it in time. If that fails, it is tried again in a second;

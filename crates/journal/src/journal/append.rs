@@ -1,13 +1,15 @@
 //! Appends messages. A message exists once its transaction is on disk.
 
-use ringer_core::{Draft, MessageId};
-use rusqlite::{Transaction, params};
+use ringer_core::message::part_count;
+use ringer_core::{Draft, MessageId, Recipient};
+use rusqlite::Transaction;
 
+use crate::db::text::text;
 use crate::error::Error;
 use crate::ids::IdSource;
+use crate::journal::inbox;
 use crate::journal::row;
 use crate::journal::schema::Journal;
-use crate::journal::stats::AGENT_NAMED;
 use crate::wake::subscription;
 
 impl Journal {
@@ -26,7 +28,7 @@ impl Journal {
     }
 }
 
-/// Puts a message, and the receipt of the agent it is for, into a transaction. Gives the doorbells to wake once that is
+/// Puts a message, and the receipts of the agents it is for, into a transaction. Gives the doorbells to wake once that is
 /// on disk, and not before.
 pub(crate) fn put(
     transaction: &Transaction<'_>,
@@ -37,14 +39,25 @@ pub(crate) fn put(
     let Some(seq) = row::insert(transaction, draft, id, unix_ms)? else {
         return Ok(Vec::new());
     };
-    if let Some(agent) = draft.recipient.agent() {
-        transaction
-            // A damaged journal may have kept the receipt of a message that it lost.
-            .prepare(&format!(
-                "INSERT OR REPLACE INTO receipt (agent, seq, state, queued)
-                     VALUES (coalesce(({AGENT_NAMED}), ?1), ?2, 'queued', ?3)"
-            ))?
-            .execute(params![agent.as_str(), seq, unix_ms])?;
+    let parts = part_count(draft);
+    if draft.recipient == Recipient::All {
+        for agent in everyone_else(transaction, draft)? {
+            inbox::queue(transaction, &agent, (seq, parts), unix_ms)?;
+        }
+    } else if let Some(agent) = draft.recipient.agent() {
+        inbox::queue(transaction, agent.as_str(), (seq, parts), unix_ms)?;
     }
     subscription::doorbells_to_wake(transaction, draft)
+}
+
+/// The agents that a message to all is for: those of its scope that have not ended. Without its sender, and without the lead,
+/// which reads what is for all by its cursor.
+fn everyone_else(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite::Result<Vec<String>> {
+    transaction
+        .prepare(
+            "SELECT id FROM agent WHERE scope = ?1 AND state <> 'exited' AND id <> ?2 AND name IS NOT ?2
+             AND id NOT IN (SELECT agent FROM lead WHERE scope = ?1 AND agent IS NOT NULL)",
+        )?
+        .query_map([draft.scope.as_str(), draft.sender.as_str()], |row| text(row, 0))?
+        .collect()
 }

@@ -97,11 +97,7 @@ impl Journal {
         last: (i64, &MessageId),
         unix_ms: i64,
     ) -> Result<(), Error> {
-        let (name, scope, (seq, id)) = (consumer.name.as_str(), consumer.scope.as_str(), last);
-        self.write(|transaction| {
-            let found = "SELECT ?1, ?2, seq, id, ?5, 0 FROM message WHERE seq = ?3 AND id = ?4";
-            advance(transaction, found, params![name, scope, seq, id.as_str(), unix_ms])
-        })
+        self.write(|transaction| advance_behind(transaction, consumer, last, unix_ms))
     }
 
     /// What a consumer has not read yet, in order: what is for the lead of its scope, not sent by itself, and still
@@ -135,6 +131,18 @@ impl Journal {
             most,
         )
     }
+}
+
+/// Moves a cursor behind a message, in a transaction; see [`Journal::advance`].
+pub(crate) fn advance_behind(
+    transaction: &Transaction<'_>,
+    consumer: &Consumer,
+    (seq, id): (i64, &MessageId),
+    unix_ms: i64,
+) -> rusqlite::Result<()> {
+    let found = "SELECT ?1, ?2, seq, id, ?5, 0 FROM message WHERE seq = ?3 AND id = ?4";
+    let Consumer { name, scope } = consumer;
+    advance(transaction, found, params![name, scope.as_str(), seq, id.as_str(), unix_ms])
 }
 
 /// The newest messages of which it is checked that the index by scope has them all: enough for what comes between two looks

@@ -6,8 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use ringer_core::message::Agent;
-use ringer_core::{Message, MessageId};
+use ringer_core::message::{Agent, MessagePart};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::db::text::text;
@@ -15,6 +14,7 @@ use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::row::{COLUMNS, read};
 use crate::journal::schema::Journal;
+use crate::journal::stats::AGENT_NAMED;
 
 /// How long a claim holds until its output is written. A hook takes milliseconds, so after ten seconds it was killed
 /// and the messages are free again.
@@ -22,11 +22,11 @@ pub const LEASE: Duration = Duration::from_secs(10);
 /// How long after the hand-over the client may take to send its next event. A model may think for minutes; fifteen is a
 /// choice, not a measurement.
 pub const CONFIRM_WITHIN: Duration = Duration::from_mins(15);
-/// Messages that one claim may look at. More wait for the next. Far more than fit into a turn (10,000 characters).
+/// Messages, or parts of them, that one claim may look at. More wait for the next. Far more than fit into a turn (10,000 characters).
 const MAX_LOOKED_AT: i64 = 512;
 
-/// Selects which of the pending messages enter a turn now.
-pub type Choose<'a> = &'a dyn Fn(&[Message]) -> Vec<MessageId>;
+/// Selects which of the pending messages and parts enter a turn now, by their indexes.
+pub type Choose<'a> = &'a dyn Fn(&[MessagePart]) -> Vec<usize>;
 
 /// What an event of an agent's turn does to its inbox: it confirms what was delivered before, and may claim more.
 #[derive(Default)]
@@ -59,13 +59,13 @@ impl fmt::Debug for InboxUpdate<'_> {
 /// What was claimed. To be passed to [`Journal::mark_delivered`] once it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
-    /// The messages, in order.
-    pub messages: Vec<Message>,
+    /// The messages, in order; of a long one, the parts that enter now.
+    pub parts: Vec<MessagePart>,
     /// The call under which they were claimed. Another call may have claimed them since, if this took too long.
     pub call_id: Option<String>,
 }
 
-/// How far a message has come on its way to one agent.
+/// How far a message has come on its way to one agent; of one in parts, its last part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiptRow {
     /// The agent.
@@ -91,7 +91,7 @@ const CURRENT: &str = "(message.ttl IS NULL OR message.ts + message.ttl > ?2)";
 
 impl Journal {
     /// What waits for an agent, in order.
-    pub fn pending_for(&mut self, agent: &Agent, unix_ms: i64) -> Result<Vec<Message>, Error> {
+    pub fn pending_for(&mut self, agent: &Agent, unix_ms: i64) -> Result<Vec<MessagePart>, Error> {
         self.read(|connection| pending(connection, agent.as_str(), unix_ms))
     }
 
@@ -110,11 +110,12 @@ impl Journal {
         self.write(|transaction| {
             let mut update = transaction.prepare(
                 "UPDATE receipt SET state = 'delivered', delivered = ?3, leased_until = ?4
-                 WHERE agent = ?1 AND seq = ?2 AND state = 'leased' AND call_id IS ?5",
+                 WHERE agent = ?1 AND seq = ?2 AND part = ?6 AND state = 'leased' AND call_id IS ?5",
             )?;
-            for message in &claimed.messages {
+            for part in &claimed.parts {
                 let until = unix_ms.saturating_add(millis(CONFIRM_WITHIN));
-                update.execute(params![agent.as_str(), message.seq, unix_ms, until, claimed.call_id])?;
+                let (seq, number) = (part.message.seq, count(part.number));
+                update.execute(params![agent.as_str(), seq, unix_ms, until, claimed.call_id, number])?;
             }
             Ok(())
         })
@@ -125,10 +126,11 @@ impl Journal {
         self.write(|transaction| {
             let mut update = transaction.prepare(
                 "UPDATE receipt SET state = 'queued', leased_until = NULL, call_id = NULL
-                 WHERE agent = ?1 AND seq = ?2 AND state = 'leased' AND call_id IS ?3",
+                 WHERE agent = ?1 AND seq = ?2 AND part = ?4 AND state = 'leased' AND call_id IS ?3",
             )?;
-            for message in &claimed.messages {
-                update.execute(params![agent.as_str(), message.seq, claimed.call_id])?;
+            for part in &claimed.parts {
+                let (seq, number) = (part.message.seq, count(part.number));
+                update.execute(params![agent.as_str(), seq, claimed.call_id, number])?;
             }
             Ok(())
         })
@@ -140,7 +142,7 @@ impl Journal {
             connection
                 .prepare(
                     "SELECT agent, state, queued, delivered, seen FROM receipt
-                     WHERE seq = (SELECT seq FROM message WHERE id = ?1) ORDER BY agent",
+                     WHERE seq = (SELECT seq FROM message WHERE id = ?1) AND part = parts - 1 ORDER BY agent",
                 )?
                 .query_map([id], |row| {
                     Ok(ReceiptRow {
@@ -179,6 +181,24 @@ pub(crate) fn waits(
         .map(|found| found.is_some())
 }
 
+/// Puts a message into an agent's inbox, in as many parts as it has.
+pub(crate) fn queue(
+    transaction: &Transaction<'_>,
+    agent: &str,
+    (seq, parts): (i64, usize),
+    unix_ms: i64,
+) -> rusqlite::Result<()> {
+    // A damaged journal may have kept the receipt of a message that it lost.
+    let mut insert = transaction.prepare(&format!(
+        "INSERT OR REPLACE INTO receipt (agent, seq, part, parts, state, queued)
+         VALUES (coalesce(({AGENT_NAMED}), ?1), ?2, ?3, ?4, 'queued', ?5)"
+    ))?;
+    for part in 0..parts {
+        insert.execute(params![agent, seq, count(part), count(parts), unix_ms])?;
+    }
+    Ok(())
+}
+
 /// What was sent to the name of an agent before that agent was known is for this agent now.
 pub(crate) fn adopt(transaction: &Transaction<'_>, agent: &str, name: &str) -> rusqlite::Result<()> {
     transaction
@@ -205,32 +225,43 @@ pub(crate) fn claim(
     let Some(choose) = claim.choose else { return Ok(None) };
     let pending = pending(transaction, agent, stamp.unix_ms)?;
     let chosen = if pending.is_empty() { Vec::new() } else { choose(&pending) };
-    let messages: Vec<Message> = pending.into_iter().filter(|message| chosen.contains(&message.id)).collect();
-    if messages.is_empty() {
+    let pending = pending.into_iter().enumerate();
+    let parts: Vec<MessagePart> =
+        pending.filter(|(index, _)| chosen.contains(index)).map(|(_, part)| part).collect();
+    if parts.is_empty() {
         return Ok(None);
     }
     let mut lease = transaction.prepare(
-        "UPDATE receipt SET state = 'leased', leased_until = ?3, call_id = ?4 WHERE agent = ?1 AND seq = ?2",
+        "UPDATE receipt SET state = 'leased', leased_until = ?3, call_id = ?4
+         WHERE agent = ?1 AND seq = ?2 AND part = ?5",
     )?;
-    for message in &messages {
+    for part in &parts {
         let until = stamp.unix_ms.saturating_add(millis(LEASE));
-        lease.execute(params![agent, message.seq, until, claim.call_id])?;
+        lease.execute(params![agent, part.message.seq, until, claim.call_id, count(part.number)])?;
     }
-    Ok(Some(Claimed { messages, call_id: claim.call_id.map(str::to_owned) }))
+    Ok(Some(Claimed { parts, call_id: claim.call_id.map(str::to_owned) }))
 }
 
-fn pending(connection: &Connection, agent: &str, unix_ms: i64) -> rusqlite::Result<Vec<Message>> {
+fn pending(connection: &Connection, agent: &str, unix_ms: i64) -> rusqlite::Result<Vec<MessagePart>> {
     let mut statement = connection.prepare(&format!(
-        "SELECT {COLUMNS} FROM receipt JOIN message USING (seq)
-         WHERE agent = ?1 AND {PENDING} AND {CURRENT} ORDER BY seq LIMIT ?3"
+        "SELECT {COLUMNS}, part, parts FROM receipt JOIN message USING (seq)
+         WHERE agent = ?1 AND {PENDING} AND {CURRENT} ORDER BY seq, part LIMIT ?3"
     ))?;
+    let after = statement.column_count() - 2;
     let mut rows = statement.query(params![agent, unix_ms, MAX_LOOKED_AT])?;
-    let mut messages = Vec::new();
+    let mut parts = Vec::new();
     while let Some(row) = rows.next()? {
+        let part = |column: usize| row.get(column).map(|number: u32| number as usize);
         // A damaged row is skipped: it must not block the messages after it.
-        messages.extend(read(row)?);
+        let Some(message) = read(row)? else { continue };
+        parts.push(MessagePart { message, number: part(after)?, of: part(after + 1)? });
     }
-    Ok(messages)
+    Ok(parts)
+}
+
+/// A number of parts as SQLite has it. A body has a limit, so there are few.
+fn count(parts: usize) -> u32 {
+    u32::try_from(parts).unwrap_or(u32::MAX)
 }
 
 fn millis(time: Duration) -> i64 {

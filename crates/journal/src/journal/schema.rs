@@ -72,6 +72,15 @@ impl Schema for JournalSchema {
         &[MESSAGE_QUESTION, RECEIPT_SEQ],
         // People and lead agents read different words, so a message has its parts, too.
         &[MESSAGE_ABOUT],
+        // A long message enters an agent's turns in parts.
+        &[
+            "ALTER TABLE receipt RENAME TO receipt_6",
+            RECEIPT,
+            "INSERT INTO receipt (agent, seq, state, queued, leased_until, call_id, delivered, seen)
+             SELECT agent, seq, state, queued, leased_until, call_id, delivered, seen FROM receipt_6",
+            "DROP TABLE receipt_6",
+            RECEIPT_SEQ,
+        ],
     ];
     /// Without `waiter`: waiting processes register again.
     const RESCUED_TABLES: &'static [&'static str] =
@@ -224,13 +233,15 @@ const AGENT: &str = "CREATE TABLE agent (
 const RECEIPT: &str = "CREATE TABLE receipt (
     agent TEXT NOT NULL,
     seq INTEGER NOT NULL,
+    part INTEGER NOT NULL DEFAULT 0,
+    parts INTEGER NOT NULL DEFAULT 1,
     state TEXT NOT NULL,
     queued INTEGER NOT NULL,
     leased_until INTEGER,
     call_id TEXT,
     delivered INTEGER,
     seen INTEGER,
-    PRIMARY KEY (agent, seq)
+    PRIMARY KEY (agent, seq, part)
 ) STRICT, WITHOUT ROWID";
 
 const NOTE: &str = "CREATE TABLE note (

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringer_core::agent::{AgentState, AgentTimeouts, Authority, BlockedOn, Signal, SignalContent};
-use ringer_core::message::{Agent, Mark, Tag};
+use ringer_core::message::{Agent, Mark, MessagePart, Tag};
 use ringer_core::{Draft, Kind, Message, Recipient};
 use ringer_journal::{AgentChange, AgentInfo, AgentUpdate, HubLock, InboxUpdate, Journal};
 use rusqlite::Connection;
@@ -407,7 +407,7 @@ fn what_waits_for_an_agent_enters_its_turn_in_the_same_transaction() {
     let watcher = test.connection();
     let of = agent_info("a");
     JournalAt::at(&mut journal, 0).working(&of);
-    let everything = |messages: &[Message]| messages.iter().map(|message| message.id.clone()).collect();
+    let everything = |parts: &[MessagePart]| (0..parts.len()).collect();
     let takes = |call_id| InboxUpdate { call_id, choose: Some(&everything), ..InboxUpdate::default() };
     let only_confirms = |call_id| InboxUpdate { call_id, ..InboxUpdate::default() };
     // Others have something; it has not.
@@ -428,11 +428,12 @@ fn what_waits_for_an_agent_enters_its_turn_in_the_same_transaction() {
     );
     let change = JournalAt::at(&mut journal, 3).alive(&of, Some(&takes(Some("2"))));
     let claimed = change.claimed.expect("it waits");
-    assert!(change.written && claimed.messages.len() == 1);
+    assert!(change.written && claimed.parts.len() == 1);
     assert!(!JournalAt::at(&mut journal, 4).alive(&of, Some(&takes(Some("3")))).written, "it is leased");
     journal.mark_delivered(&of.id, &claimed, 4000).unwrap();
-    let state =
-        |journal: &mut Journal| journal.receipts(claimed.messages[0].id.as_str()).unwrap()[0].state.clone();
+    let state = |journal: &mut Journal| {
+        journal.receipts(claimed.parts[0].message.id.as_str()).unwrap()[0].state.clone()
+    };
     assert!(!JournalAt::at(&mut journal, 5).alive(&of, Some(&takes(Some("2")))).written, "the same event");
     assert_eq!(state(&mut journal), "delivered");
     let change = JournalAt::at(&mut journal, 6).alive(&of, Some(&only_confirms(Some("4"))));

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ringer_core::message::{Agent, Tag};
-use ringer_core::{Kind, Message, MessageId, Recipient, Scope, Sender};
+use ringer_core::message::{Agent, MessagePart, Tag};
+use ringer_core::{Kind, MessageId, Recipient, Scope, Sender};
 use ringer_journal::{CONFIRM_WITHIN, Choose, Claimed, INTO_INBOX, InboxUpdate, Journal, LEASE};
 
 use crate::home::{TestHome, at, draft};
@@ -27,15 +27,15 @@ fn send(journal: &mut Journal, body: &str, unix_ms: i64) -> MessageId {
     send_to(journal, "a", body, unix_ms)
 }
 
-fn everything(messages: &[Message]) -> Vec<MessageId> {
-    messages.iter().map(|message| message.id.clone()).collect()
+fn everything(parts: &[MessagePart]) -> Vec<usize> {
+    (0..parts.len()).collect()
 }
 
-fn first(messages: &[Message]) -> Vec<MessageId> {
-    messages.iter().take(1).map(|message| message.id.clone()).collect()
+fn first(parts: &[MessagePart]) -> Vec<usize> {
+    (0..parts.len().min(1)).collect()
 }
 
-fn nothing(_: &[Message]) -> Vec<MessageId> {
+fn nothing(_: &[MessagePart]) -> Vec<usize> {
     Vec::new()
 }
 
@@ -51,13 +51,13 @@ fn event(
         .expect("claimed")
 }
 
-fn texts(messages: &[Message]) -> Vec<&str> {
-    messages.iter().map(|message| message.draft.body.as_str()).collect()
+fn texts(parts: &[MessagePart]) -> Vec<&str> {
+    parts.iter().map(|part| part.message.draft.body.as_str()).collect()
 }
 
 fn pending(journal: &mut Journal, now: i64) -> Vec<String> {
     let pending = journal.pending_for(&agent("a"), now).expect("readable");
-    pending.into_iter().map(|message| message.draft.body).collect()
+    pending.into_iter().map(|message| message.message.draft.body).collect()
 }
 
 fn state(journal: &mut Journal, id: &MessageId) -> String {
@@ -76,7 +76,7 @@ fn a_message_goes_from_queued_to_seen_with_its_times() {
     let expect = |state: &str, delivered, seen| ("a".to_owned(), state.to_owned(), 100, delivered, seen);
     assert_eq!(row(&mut journal), expect("queued", None, None));
     let claimed = event(&mut journal, Some("call-1"), Some(&everything), 200).expect("one waits");
-    assert_eq!(texts(&claimed.messages), ["look"]);
+    assert_eq!(texts(&claimed.parts), ["look"]);
     assert_eq!(row(&mut journal), expect("leased", None, None));
     journal.mark_delivered(&agent("a"), &claimed, 210).unwrap();
     assert_eq!(row(&mut journal), expect("delivered", Some(210), None));
@@ -121,7 +121,7 @@ fn a_claim_that_was_never_written_is_pending_again_when_its_lease_is_over() {
     assert_eq!((state(&mut journal, &id).as_str(), pending(&mut journal, over).len()), ("leased", 0));
     assert_eq!(pending(&mut journal, over + 1), ["look"]);
     let again = event(&mut journal, Some("call-3"), Some(&everything), over + 1).expect("pending again");
-    assert_eq!(again.messages[0].id, id, "under the same id");
+    assert_eq!(again.parts[0].message.id, id, "under the same id");
     assert!(pending(&mut journal, over + 1 + ms(LEASE)).is_empty(), "with a lease of its own");
 }
 
@@ -165,7 +165,7 @@ fn what_could_not_be_written_is_given_back_at_once() {
     let mut journal = test.open();
     let ids = ["one", "two"].map(|body| send(&mut journal, body, 0));
     let claimed = event(&mut journal, Some("call-1"), Some(&everything), 0).expect("two wait");
-    let only_one = Claimed { messages: claimed.messages[..1].to_vec(), ..claimed.clone() };
+    let only_one = Claimed { parts: claimed.parts[..1].to_vec(), ..claimed.clone() };
     journal.release(&agent("a"), &only_one).unwrap();
     assert_eq!(pending(&mut journal, 0), ["one"]);
     assert_eq!([state(&mut journal, &ids[0]), state(&mut journal, &ids[1])], ["queued", "leased"]);
@@ -192,7 +192,7 @@ fn only_what_is_leased_can_be_handed_over_or_given_back() {
     journal.mark_delivered(&agent("a"), &claimed, 3).unwrap();
     assert_eq!(state(&mut journal, &id), "seen");
     let queued = send(&mut journal, "never claimed", 0);
-    let pretended = Claimed { messages: journal.pending_for(&agent("a"), 4).unwrap(), call_id: None };
+    let pretended = Claimed { parts: journal.pending_for(&agent("a"), 4).unwrap(), call_id: None };
     journal.mark_delivered(&agent("a"), &pretended, 4).unwrap();
     assert_eq!(state(&mut journal, &queued), "queued");
 }
@@ -205,7 +205,7 @@ fn everybody_has_an_inbox_of_his_own() {
     journal.append(&draft("for the lead and the person"), &at(0)).unwrap();
     assert_eq!(pending(&mut journal, 0), ["mine"]);
     let claimed = event(&mut journal, None, Some(&everything), 0).expect("one waits");
-    assert_eq!(texts(&claimed.messages), ["mine"]);
+    assert_eq!(texts(&claimed.parts), ["mine"]);
     let theirs = InboxUpdate { choose: Some(&everything), ..InboxUpdate::default() };
     let theirs = journal.claim_for(&agent("b"), &theirs, &at(0)).unwrap().expect("one waits");
     journal.mark_delivered(&agent("b"), &theirs, 1).unwrap();
@@ -221,15 +221,15 @@ fn what_is_chosen_enters_in_the_order_it_was_sent_and_the_rest_waits() {
     for body in ["one", "two", "three"] {
         send(&mut journal, body, 0);
     }
-    let backwards = |messages: &[Message]| -> Vec<MessageId> {
-        assert_eq!(texts(messages), ["one", "two", "three"], "all of them can be chosen from");
-        vec![messages[2].id.clone(), messages[0].id.clone(), MessageId::new(9, [9; 10])]
+    let backwards = |parts: &[MessagePart]| -> Vec<usize> {
+        assert_eq!(texts(parts), ["one", "two", "three"], "all of them can be chosen from");
+        vec![2, 0, 9]
     };
     let claimed = event(&mut journal, Some("call-1"), Some(&backwards), 0).expect("three wait");
-    assert_eq!(texts(&claimed.messages), ["one", "three"]);
+    assert_eq!(texts(&claimed.parts), ["one", "three"]);
     assert_eq!(pending(&mut journal, 0), ["two"]);
     let next = event(&mut journal, Some("call-2"), Some(&first), 1).expect("one is left");
-    assert_eq!(texts(&next.messages), ["two"]);
+    assert_eq!(texts(&next.parts), ["two"]);
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn a_budget_that_takes_nothing_claims_nothing() {
     assert_eq!(event(&mut journal, Some("call-1"), Some(&nothing), 0), None);
     assert_eq!(event(&mut journal, Some("call-2"), None, 0), None);
     assert_eq!(state(&mut journal, &id), "queued");
-    let asked = |_: &[Message]| -> Vec<MessageId> { panic!("nothing waits, so nothing is chosen") };
+    let asked = |_: &[MessagePart]| -> Vec<usize> { panic!("nothing waits, so nothing is chosen") };
     let claim = InboxUpdate { choose: Some(&asked), ..InboxUpdate::default() };
     assert_eq!(journal.claim_for(&agent("nobody"), &claim, &at(0)).unwrap(), None);
 }
@@ -257,7 +257,7 @@ fn what_outlived_its_worth_does_not_enter() {
     assert_eq!(pending(&mut journal, 149), ["short", "long"]);
     assert_eq!(pending(&mut journal, 150), ["long"]);
     let claimed = event(&mut journal, None, Some(&everything), 150).expect("one is worth it");
-    assert_eq!(texts(&claimed.messages), ["long"]);
+    assert_eq!(texts(&claimed.parts), ["long"]);
 }
 
 /// A queue of messages to agent `a`, past the journal: `(how many, ttl)`.
@@ -282,12 +282,9 @@ fn one_claim_looks_at_so_many_and_the_rest_comes_with_the_next() {
     let mut journal = test.open();
     fill(&test, &[(600, None)]);
     let claimed = event(&mut journal, Some("call-1"), Some(&everything), 1).expect("many wait");
-    assert_eq!(claimed.messages.len(), 512);
-    assert_eq!((claimed.messages[0].seq, claimed.messages[511].seq), (1, 512));
-    assert_eq!(
-        event(&mut journal, Some("call-2"), Some(&everything), 2).expect("more wait").messages.len(),
-        88
-    );
+    assert_eq!(claimed.parts.len(), 512);
+    assert_eq!((claimed.parts[0].message.seq, claimed.parts[511].message.seq), (1, 512));
+    assert_eq!(event(&mut journal, Some("call-2"), Some(&everything), 2).expect("more wait").parts.len(), 88);
 }
 
 #[test]
@@ -319,9 +316,9 @@ fn an_answer_waits_in_the_inbox_of_the_agent_that_asked() {
     journal.answer(&asked.id, Some("this one"), &Sender::system(), &at(1)).unwrap();
     let waiting = journal.pending_for(&agent("a"), 1).unwrap();
     assert_eq!(texts(&waiting), ["Answer to \"which?\": this one"]);
-    assert_eq!(waiting[0].draft.tag, Tag::Notice(Kind::Status));
+    assert_eq!(waiting[0].message.draft.tag, Tag::Notice(Kind::Status));
     assert_eq!(
-        (waiting[0].draft.question_id.as_ref(), &waiting[0].draft.scope),
+        (waiting[0].message.draft.question_id.as_ref(), &waiting[0].message.draft.scope),
         (Some(&asked.id), &Scope::global())
     );
 }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use ringer_core::message::Agent;
-use ringer_core::{Message, MessageId, Recipient};
+use ringer_core::message::{Agent, MessagePart};
+use ringer_core::{MessageId, Recipient};
 use ringer_journal::{CONFIRM_WITHIN, Claimed, InboxUpdate, Journal, LEASE};
 
 use crate::home::{TestHome, at, draft};
@@ -70,12 +70,10 @@ impl InboxModel<'_> {
             }
             Step::InboxUpdate { call, most } => {
                 let before = self.pending();
-                let choose = |messages: &[Message]| {
-                    messages.iter().take(most).map(|message| message.id.clone()).collect()
-                };
+                let choose = |parts: &[MessagePart]| (0..parts.len().min(most)).collect();
                 let claimed = self.event(call, Some(&choose))?;
                 if let Some(claimed) = claimed {
-                    let ids: Vec<&MessageId> = claimed.messages.iter().map(|message| &message.id).collect();
+                    let ids: Vec<&MessageId> = claimed.parts.iter().map(|part| &part.message.id).collect();
                     prop_assert!(ids.iter().all(|id| !self.seen.contains(*id)), "nothing seen comes again");
                     // An event that comes late still confirms, and then claims the rest.
                     let rest = before.iter().filter(|id| !self.seen.contains(*id));
@@ -86,7 +84,7 @@ impl InboxModel<'_> {
             Step::Delivered { which } => {
                 if let Some(claimed) = self.claims.get(which) {
                     self.journal.mark_delivered(&self.agent, claimed, self.now).expect("written");
-                    self.written.extend(claimed.messages.iter().map(|message| message.id.clone()));
+                    self.written.extend(claimed.parts.iter().map(|part| part.message.id.clone()));
                 }
             }
             Step::Released { which } => {
@@ -120,7 +118,7 @@ impl InboxModel<'_> {
 
     fn pending(&mut self) -> Vec<MessageId> {
         let pending = self.journal.pending_for(&self.agent, self.now).expect("readable");
-        pending.into_iter().map(|message| message.id).collect()
+        pending.into_iter().map(|part| part.message.id).collect()
     }
 
     fn states(&mut self) -> HashMap<MessageId, String> {

@@ -5,8 +5,8 @@ use std::sync::Barrier;
 use std::thread;
 
 use ringer_core::attention::Record;
-use ringer_core::message::{About, Place, WorkspaceId};
-use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
+use ringer_core::message::{About, Agent, Place, WorkspaceId};
+use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender};
 use ringer_journal::{Cursor, Error, HubChanges, IdSource, Journal, ReadPosition};
 
 use crate::home::{MEMORY_TO_SCHEMA_1, TO_SCHEMA_3, TestHome, append, bodies, heard, lead, place, read_to};
@@ -19,6 +19,34 @@ fn a_database_of_version_0_becomes_a_journal() {
     let mut journal = test.open();
     append(&mut journal, "hello");
     assert_eq!(bodies(&mut journal), ["hello"]);
+}
+
+/// Schema 6 had one receipt for a message, however long.
+#[test]
+fn what_waits_for_an_agent_in_schema_6_waits_on() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let agent = Agent::new("a1").unwrap();
+    let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, "look").unwrap();
+    draft.recipient = Recipient::Agent(agent.clone());
+    let id = journal.append(&draft, &IdSource::now()).unwrap();
+    drop(journal);
+    let old = "DROP INDEX receipt_seq;
+         CREATE TABLE old (agent TEXT NOT NULL, seq INTEGER NOT NULL, state TEXT NOT NULL, queued INTEGER NOT NULL,
+             leased_until INTEGER, call_id TEXT, delivered INTEGER, seen INTEGER, PRIMARY KEY (agent, seq)) STRICT, WITHOUT ROWID;
+         INSERT INTO old SELECT agent, seq, state, queued, leased_until, call_id, delivered, seen FROM receipt;
+         DROP TABLE receipt;
+         ALTER TABLE old RENAME TO receipt;
+         CREATE INDEX receipt_seq ON receipt (seq);
+         PRAGMA user_version = 6;";
+    test.connection().execute_batch(old).unwrap();
+    let mut journal = test.open();
+    assert!(journal.repair().is_none());
+    let waiting = journal.pending_for(&agent, IdSource::now().unix_ms).unwrap();
+    assert_eq!(
+        waiting.iter().map(|part| (&part.message.id, part.number, part.of)).collect::<Vec<_>>(),
+        [(&id, 0, 1)]
+    );
 }
 
 /// Schema 3 had a number alone in its cursors, and nothing that names the file.
@@ -126,7 +154,7 @@ fn a_newer_one_in_use_is_refused_too() {
 /// One bit of the header is enough for that, and would be an outage for ever.
 #[test]
 fn a_damaged_version_is_no_newer_one() {
-    for version in [0, 1, 3, 4, 5, 7, 14, 67_108_869, -4] {
+    for version in [0, 1, 3, 4, 5, 8, 15, 67_108_871, -4] {
         let test = TestHome::new();
         append(&mut test.open(), "hello");
         test.connection().pragma_update(None, "user_version", version).unwrap();
