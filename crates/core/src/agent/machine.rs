@@ -237,6 +237,16 @@ impl AgentMachine {
         [hold, stuck, idle].into_iter().flatten().min()
     }
 
+    /// Whether it works and has given no sign of life for as long as it takes to be stuck.
+    pub fn is_silent(&self, now: Duration) -> bool {
+        self.state == AgentState::Working && now >= self.last_alive + self.timeouts.stuck
+    }
+
+    /// A tool of it runs: no other sign is to be expected meanwhile.
+    pub fn tool_runs(&mut self, now: Duration) {
+        self.last_alive = now;
+    }
+
     /// Applies timeouts.
     pub fn tick(&mut self, now: Duration) -> AgentChanges {
         let mut changes = AgentChanges::default();
@@ -246,7 +256,7 @@ impl AgentMachine {
         {
             changes.extend(self.enter(now, state, &signal));
         }
-        if self.state == AgentState::Working && now >= self.last_alive + self.timeouts.stuck {
+        if self.is_silent(now) {
             let signal = Signal::state(Authority::Process, AgentState::Stuck);
             changes.extend(self.enter(now, AgentState::Stuck, &signal));
         }
