@@ -58,7 +58,7 @@ pub use input::{HookInput, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;
 pub(crate) use push_method::PushMethod;
 pub use reply::HookReply;
-pub use report::{HookPoint, HookReport, ToolCall, WAITING};
+pub use report::{HookPoint, HookReport, WAITING};
 pub use request::MAX_LINE;
 pub use sequence::is_allowed_sequence;
 pub(crate) use session_file::{SessionActivity, SessionFile, SessionFiles, SessionStatus};
@@ -97,6 +97,11 @@ impl Client {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         self.adapter().name
+    }
+
+    /// Its name, as its makers write it.
+    pub fn display_name(self) -> &'static str {
+        self.adapter().display_name
     }
 
     /// The names of its programs; each stands for it where a client is named.

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use ringer_core::agent::{AgentState, Authority, Signal, SignalContent};
 use ringer_core::message::Agent;
-use ringer_journal::{AgentEvent, AgentInfo, Error as JournalError, Home, IdSource, InboxRequest, Journal};
+use ringer_journal::{
+    AgentEvent, AgentInfo, Error as JournalError, Home, IdSource, InboxRequest, Journal, ProcessStat,
+};
 
 use crate::client::{Client, ClientPaths, SessionActivity, SessionFile, SessionFiles, SessionStatus};
 
@@ -19,6 +21,9 @@ const MAX_SESSIONS: usize = 1024;
 const MAX_BYTES: u64 = 64 * 1024;
 /// How long a session must have been in a status before that counts. A hook that says the same is on its way for less.
 const SETTLED_MS: i64 = 700;
+
+/// How old the file of a session must be before its first hook has surely been called.
+const FIRST_HOOK: Duration = Duration::from_secs(5);
 
 /// How much of the end of a log is read: the lines since a turn ended.
 const MAX_TAIL: u64 = 64 * 1024;
@@ -45,6 +50,25 @@ pub(crate) fn find_session(client: Client, paths: &ClientPaths, session_id: &str
             Some(SessionFile { session_id: session_id.to_owned(), socket: None, status })
         }
     }
+}
+
+/// The ids of a client's sessions that run, where the client says which do: it has a file `PID.json` for each. One that began
+/// a moment ago is left out: its first hook may be on its way.
+pub fn running_sessions(client: Client, paths: &ClientPaths) -> Vec<String> {
+    let adapter = client.adapter();
+    let Some(SessionFiles::States { directory, read }) = &adapter.sessions else { return Vec::new() };
+    let settings = (adapter.settings.user_directory)(paths);
+    let entries = fs::read_dir(settings.join(directory)).into_iter().flatten().flatten();
+    let running = entries.take(MAX_SESSIONS).filter_map(|entry| {
+        let path = entry.path();
+        let pid: u32 = path.file_stem()?.to_str()?.parse().ok()?;
+        ProcessStat::of(pid)?;
+        let data = entry.metadata().ok().filter(|data| data.is_file() && data.len() <= MAX_BYTES)?;
+        let age = data.modified().ok()?.elapsed().ok()?;
+        let bytes = fs::read(&path).ok().filter(|_| age >= FIRST_HOOK)?;
+        Some(read(&bytes)?.session_id)
+    });
+    running.collect()
 }
 
 /// The log of a session: its name ends with the session's id.

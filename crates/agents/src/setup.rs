@@ -30,9 +30,11 @@
 //! Bounds: files up to [`MAX_FILE`], nesting up to 128 levels, [`MAX_BACKUPS`] backups per file.
 
 mod apply;
+mod backup;
 mod conf;
 mod dialect;
 mod disk;
+mod elsewhere;
 mod entries;
 mod error;
 mod find;
@@ -49,9 +51,11 @@ mod replace;
 mod splice;
 
 pub use crate::client::{Client, ClientPaths, Format};
-pub use apply::{Applied, BackupTime, MAX_BACKUPS, apply, apply_with_observer};
+pub use apply::{Applied, MAX_BACKUPS, apply, apply_with_observer};
+pub use backup::{BackupTime, backups};
 pub(crate) use dialect::Dialect;
 pub use disk::{Before, MAX_FILE};
+pub use elsewhere::removals_elsewhere;
 pub use entries::RingerProgram;
 pub use error::SetupError;
 pub use find::{DetectedClient, SetupScope, Target, find};

@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod complete;
 mod completions;
 mod config;
 mod doctor;
@@ -26,6 +27,7 @@ mod statusline;
 mod term;
 mod toast;
 mod trust;
+mod uninstall;
 mod watch;
 mod welcome;
 mod why;
@@ -73,6 +75,7 @@ enum Command {
     Toast(toast::Args),
     Observe(observe::Args),
     Setup(setup::Args),
+    Uninstall(uninstall::Args),
     Hook(hook::Args),
     Lead(lead::Args),
     Statusline(statusline::Args),
@@ -81,6 +84,8 @@ enum Command {
     Config(config::Args),
     Trust(trust::Args),
     Completions(completions::Args),
+    #[command(hide = true)]
+    Complete(complete::Args),
     Man(man::Args),
 }
 
@@ -117,6 +122,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Observe(arguments)) => observe::run(&arguments),
         Some(Command::Hub(arguments)) => hub::run(&arguments),
         Some(Command::Setup(arguments)) => setup::run(&arguments),
+        Some(Command::Uninstall(arguments)) => uninstall::run(&arguments),
         Some(Command::Hook(arguments)) => hook::run(&arguments),
         Some(Command::Lead(arguments)) => lead::run(&arguments),
         Some(Command::Statusline(arguments)) => statusline::run(&arguments),
@@ -124,6 +130,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Config(arguments)) => config::run(&arguments),
         Some(Command::Trust(arguments)) => trust::run(&arguments),
         Some(Command::Completions(arguments)) => completions::run(&arguments, Ringer::command()),
+        Some(Command::Complete(arguments)) => complete::run(&arguments, Ringer::command()),
         Some(Command::Man(arguments)) => man::run(&arguments, Ringer::command()),
     };
     exit_with(outcome)
@@ -157,7 +164,9 @@ fn exit_with(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprint_line(&failure.to_string());
+            if failure.has_message() {
+                eprint_line(&failure.to_string());
+            }
             ExitCode::from(failure.exit as u8)
         }
     }

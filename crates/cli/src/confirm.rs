@@ -1,21 +1,64 @@
-//! Asking before something is done that is not easily undone.
+//! Asking at the terminal before something is done.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output::eprint_line;
 
-/// Asks at the terminal. Without a terminal it fails with the command that skips the question.
+/// Whether a person can be asked: standard input is a terminal.
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal()
+}
+
+/// Asks, and takes only a yes for a yes. Without a terminal it fails with the command that skips the question.
 pub(crate) fn confirm(question: &str, without_asking: &str) -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() {
+    let answer = ask(&format!("{question} [y/N] "), without_asking)?;
+    Ok(answer.is_some_and(|answer| is_yes(&answer)))
+}
+
+/// Asks, and takes Enter for a yes. Anything but a yes, and the end of the input, is a no.
+pub(crate) fn confirm_by_enter(question: &str, without_asking: &str) -> Result<bool, Failure> {
+    let answer = ask(&format!("{question} [Y/n] "), without_asking)?;
+    Ok(answer.is_some_and(|answer| answer.is_empty() || is_yes(&answer)))
+}
+
+/// The answer to a question that also offers to show more first.
+pub(crate) fn confirm_or_show(
+    question: &str,
+    without_asking: &str,
+    mut show: impl FnMut() -> Result<(), Failure>,
+) -> Result<bool, Failure> {
+    loop {
+        let answer = ask(&format!("{question} [Y/n/d = show the changes] "), without_asking)?;
+        match answer.as_deref() {
+            Some("d" | "D" | "diff") => show()?,
+            Some(answer) => return Ok(answer.is_empty() || is_yes(answer)),
+            None => return Ok(false),
+        }
+    }
+}
+
+fn is_yes(answer: &str) -> bool {
+    matches!(answer, "y" | "Y" | "yes")
+}
+
+/// The line that was typed; `None` at the end of the input.
+fn ask(prompt: &str, without_asking: &str) -> Result<Option<String>, Failure> {
+    if !can_ask() {
         return Err(Failure::usage("cannot ask for confirmation: standard input is not a terminal")
             .hint(without_asking));
     }
-    eprint!("{question} [y/N] ");
+    eprint!("{prompt}");
     let mut answer = String::new();
-    io::stderr()
+    let read = io::stderr()
         .flush()
         .and_then(|()| io::stdin().lock().read_line(&mut answer))
         .map_err(|error| Failure::new(Exit::InputOutput, "cannot ask for confirmation").because(error))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    if read == 0 {
+        // What comes next begins on a line of its own.
+        eprint_line("");
+        return Ok(None);
+    }
+    Ok(Some(answer.trim().to_owned()))
 }

@@ -36,6 +36,16 @@ impl Failure {
         Self::new(Exit::Usage, what)
     }
 
+    /// The command has printed all there is to say.
+    pub(crate) fn reported(exit: Exit) -> Self {
+        Self::new(exit, "")
+    }
+
+    /// Whether there is something to print.
+    pub(crate) fn has_message(&self) -> bool {
+        !self.what.is_empty()
+    }
+
     pub(crate) fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self

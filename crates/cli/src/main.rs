@@ -9,6 +9,8 @@
 mod age;
 mod agent_thread;
 mod client_paths;
+mod client_setup;
+mod client_version;
 mod commands;
 mod confirm;
 mod context;
@@ -23,6 +25,7 @@ mod probe;
 mod push_thread;
 mod repairs;
 mod session_thread;
+mod signs;
 mod table;
 mod terminal;
 mod time_arguments;

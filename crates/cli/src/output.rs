@@ -5,8 +5,10 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 
-use ringer_term::{escape_json, sanitise_text};
+use ringer_platform::path_variable;
+use ringer_term::{escape_json, sanitise_line, sanitise_text};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -84,4 +86,14 @@ pub(crate) fn check_write(written: io::Result<()>) -> Outcome {
 /// `1 message`, `3 messages`: a count with its noun.
 pub(crate) fn count<N: Copy + Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     if number == N::from(1) { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// A path as people write it: with `~` for their home, and safe to print.
+pub(crate) fn short_path(path: &Path) -> String {
+    let home = path_variable("HOME").filter(|home| home.is_absolute());
+    let below = home.as_deref().and_then(|home| path.strip_prefix(home).ok());
+    sanitise_line(&match below {
+        Some(below) => Path::new("~").join(below).display().to_string(),
+        None => path.display().to_string(),
+    })
 }

@@ -10,7 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_term::outer::{apple_bell_query, tmux_query};
-use ringer_term::{AppleBell, Detection, Env, Multiplexer, NotificationId, OuterTerminal, detect};
+use ringer_term::{
+    AppleBell, Detection, Env, Multiplexer, NotificationId, OuterTerminal, TerminalProgram, detect,
+    sanitise_line,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::exit::Exit;
@@ -37,6 +40,26 @@ pub(crate) fn detect_by_environment() -> Detection {
         Some(outer) => detection.with_outer_terminal(outer),
         None => detection,
     }
+}
+
+/// The terminal, and the multiplexers between it and this process: `kitty 0.48.2 in tmux 3.3a`.
+pub(crate) fn terminal_name(detection: &Detection) -> String {
+    if !io::stdout().is_terminal() {
+        return "no terminal".to_owned();
+    }
+    let named = || detection.terminal.clone().filter(|_| detection.multiplexers.is_empty());
+    let terminal = match detection.identity.program {
+        TerminalProgram::Unknown => named().unwrap_or_else(|| "an unknown terminal".to_owned()),
+        _ => detection.identity.to_string(),
+    };
+    // tmux says its version in the environment of its panes.
+    let set = |name: &str| std::env::var(name).unwrap_or_default();
+    let tmux = Some(set("TERM_PROGRAM_VERSION")).filter(|_| set("TERM_PROGRAM") == "tmux");
+    let layers = detection.multiplexers.iter().map(|layer| match &tmux {
+        Some(version) if *layer == Multiplexer::Tmux => format!(" in tmux {version}"),
+        _ => format!(" in {}", layer.as_str()),
+    });
+    sanitise_line(&(terminal + &layers.rev().collect::<String>()))
 }
 
 /// Terminal.app's bell setting; only a Mac can be asked.

@@ -30,7 +30,6 @@ mod parse;
 mod problem;
 mod schema;
 mod settings;
-mod span;
 mod trust;
 mod trustable;
 mod word;

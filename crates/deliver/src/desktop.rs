@@ -92,6 +92,24 @@ impl Desktop {
         Ok("Notification Center shows banners".to_owned())
     }
 
+    /// Whether the server at that address keeps popups back, because the person does not want to be disturbed. `false` where
+    /// it does not say.
+    pub async fn is_paused(address: &str, deadline: Duration) -> bool {
+        #[cfg(not(target_os = "macos"))]
+        let asked = async {
+            match bus::BusConnection::connect(address).await {
+                Ok(connection) => connection.is_paused().await,
+                Err(_) => false,
+            }
+        };
+        #[cfg(target_os = "macos")]
+        let asked = async {
+            let _ = address;
+            false
+        };
+        tokio::time::timeout(deadline, asked).await.unwrap_or(false)
+    }
+
     /// Uses another bus from now on, if it has a notification server and the present one has none.
     pub async fn use_bus(&self, address: String) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();

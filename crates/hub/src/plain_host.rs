@@ -81,10 +81,10 @@ impl Host for PlainHost {
             surface: surface.clone(),
             workspace: workspace.clone(),
             tty: tty.clone(),
-            host: self.name().to_owned(),
+            host: self.name(),
         };
         self.terminals.insert(surface.clone(), Heard { info, last: self.heard });
-        Some(Event::Surface { surface: surface.clone(), workspace, tty, reports_focus: false })
+        Some(Event::Surface { surface: surface.clone(), workspace, tty })
     }
 
     fn focus(&mut self, place: &Place) -> FocusResult {

@@ -65,6 +65,12 @@ pub(crate) fn usual_sockets(home: &Home) -> Vec<PathBuf> {
     places(home, home.runtime()).iter().map(|place| place.directory().join(SOCKET)).collect()
 }
 
+/// The directories that hubs of a home make outside of it, each named after that home.
+pub fn directories_outside(home: &Home) -> Vec<PathBuf> {
+    let places = places(home, home.runtime()).into_iter().filter(|place| !place.folders.is_empty());
+    places.map(|place| place.directory()).collect()
+}
+
 fn file(home: &Home) -> PathBuf {
     home.path().join("hub.json")
 }

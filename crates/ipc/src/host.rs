@@ -16,7 +16,7 @@ pub struct SurfaceInfo {
     /// Its terminal device.
     pub tty: Option<String>,
     /// Its host.
-    pub host: String,
+    pub host: &'static str,
 }
 
 /// What came of wanting to go to a place.

@@ -6,6 +6,7 @@ pub(crate) mod agent_question;
 pub(crate) mod append;
 pub(crate) mod consumer;
 pub(crate) mod cursor;
+mod directories;
 pub(crate) mod hub_reader;
 pub(crate) mod inbox;
 pub(crate) mod lead;

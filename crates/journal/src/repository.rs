@@ -78,6 +78,12 @@ impl Repository {
         Scope::new(&id).unwrap_or_else(|_| Scope::global())
     }
 
+    /// The directory that Ringer made in the git directory, if it is there.
+    pub fn own_directory(&self) -> Option<PathBuf> {
+        let GitDirectory::Own(common) = &self.git else { return None };
+        Some(common.join(FOLDER)).filter(|folder| open_folder(folder).is_ok())
+    }
+
     /// Removes the files that Ringer made in the git directory, by their names, and their directory if it is empty then.
     pub fn remove_files(&self) -> io::Result<Leftover> {
         let GitDirectory::Own(common) = &self.git else { return Ok(Leftover::Nothing) };

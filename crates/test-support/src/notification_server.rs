@@ -50,6 +50,8 @@ pub enum ServerBehaviour {
     AnswersWhenWoken,
     /// It reports that the person closed a popup just before it replaces that popup.
     ClosesBeforeReplacing,
+    /// It says that it keeps popups back, as KDE Plasma does.
+    DoNotDisturb,
 }
 
 struct Interface {
@@ -69,6 +71,11 @@ impl Interface {
     #[expect(clippy::unused_self, reason = "a method of the interface has it")]
     fn get_server_information(&self) -> (&'static str, &'static str, &'static str, &'static str) {
         ("Recorder", "the test", "1", "1.2")
+    }
+
+    #[zbus(property)]
+    fn inhibited(&self) -> bool {
+        self.behaviour == ServerBehaviour::DoNotDisturb
     }
 
     #[expect(clippy::too_many_arguments, reason = "the standard has that many")]

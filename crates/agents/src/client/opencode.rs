@@ -71,10 +71,12 @@ fn read(event: &str, input: &HookInput) -> HookReport {
             report.hook_point = HookPoint::PromptSubmitted;
         }
         "tool.execute.before" => {
-            report.call_begins(report.call_id.clone());
+            report.works_with_call(report.call_id.clone());
+            report.hook_point = HookPoint::BeforeTool;
         }
         "tool.execute.after" => {
-            report.call_ended(report.call_id.clone());
+            report.works_with_call(report.call_id.clone());
+            report.hook_point = HookPoint::AfterTool;
         }
         "permission.asked" | "permission.updated" => {
             let wish = permission(input.get("properties").unwrap_or(&Value::Null), report.cwd.as_deref());

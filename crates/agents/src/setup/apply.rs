@@ -7,31 +7,18 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::backup::{BackupTime, backups};
 use super::disk::read;
 use super::error::SetupError;
 use super::plan::{FileChange, Plan, SetupAction};
 use super::record::{OriginalFile, SetupRecord, SetupRecords, fingerprint};
-use super::replace::{BeforeStep, Step, ask, beside, replace, resolve, write_new};
+use super::replace::{BeforeStep, Step, ask, replace, resolve, write_new};
 
 /// How many backups of a file are kept. The backup of the file from before the setup is kept in addition.
 pub const MAX_BACKUPS: usize = 5;
 
 /// How many backups may bear the same second; the next one is refused.
 const MAX_SAME_SECOND: usize = 99;
-
-/// What stands between the name of a file and the time in the name of its backup.
-const BACKUP: &str = ".ringer-backup-";
-
-/// The time in the names of backups, `20261115-060000`. The caller has the clock.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BackupTime(String);
-
-impl BackupTime {
-    /// A time of the form `YYYYMMDD-HHMMSS`.
-    pub fn new(text: &str) -> Result<Self, SetupError> {
-        if is_time(text) { Ok(Self(text.to_owned())) } else { Err(SetupError::Stamp(text.to_owned())) }
-    }
-}
 
 /// What was done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -103,7 +90,8 @@ impl FileUpdate<'_> {
         let (path, real) = (change.path(), resolve(change.path())?);
         ask(self.before_step, Step::MakeDirectory, path)?;
         let mut made = make_directory(&real)?;
-        let backup = self.back_up(change)?;
+        // What Ringer wrote itself is no loss; the backup from before the first setup stays.
+        let backup = if self.is_as_written(change) { None } else { self.back_up(change)? };
 
         let old = self.records.get(path).filter(|_| change.untouched).cloned();
         let original = match (old, backup, &change.before) {
@@ -129,7 +117,7 @@ impl FileUpdate<'_> {
     fn remove(&mut self, change: &FileChange) -> Result<(), SetupError> {
         let (path, real) = (change.path(), resolve(change.path())?);
         // What Ringer wrote and the person has not changed is no loss.
-        if !(change.untouched && change.after.is_none()) {
+        if !change.untouched {
             self.back_up(change)?;
         }
         replace(&real, change.before.as_deref(), change.after.as_deref(), self.before_step)?;
@@ -141,7 +129,19 @@ impl FileUpdate<'_> {
             self.save_records()?;
             self.empty.extend(record.made);
         }
-        self.prune(path)
+        self.prune(path)?;
+        if let Some(restored) = change.after.as_deref().filter(|_| change.untouched) {
+            delete_copies(path, restored);
+        }
+        Ok(())
+    }
+
+    /// Whether a file has exactly the bytes that the last setup wrote.
+    fn is_as_written(&self, change: &FileChange) -> bool {
+        let written = self.records.get(change.path()).and_then(|record| record.left.first());
+        written.is_some_and(|written| {
+            change.before.as_deref().is_some_and(|bytes| fingerprint(bytes) == *written)
+        })
     }
 
     /// Copies the old bytes to a backup beside the path that the user knows.
@@ -149,8 +149,7 @@ impl FileUpdate<'_> {
         let Some(bytes) = &change.before else { return Ok(None) };
         ask(self.before_step, Step::WriteBackup, change.path())?;
         for number in 1..=MAX_SAME_SECOND {
-            let suffix = if number == 1 { String::new() } else { format!("-{number}") };
-            let backup = beside(change.path(), "", &format!("{BACKUP}{}{suffix}", self.time.0));
+            let backup = self.time.backup_of(change.path(), number);
             match write_new(&backup, bytes, Some(change.path())) {
                 Ok(()) => self.applied.backups.push(backup.clone()),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -176,22 +175,22 @@ impl FileUpdate<'_> {
     /// Deletes the backups of a file beyond the newest [`MAX_BACKUPS`].
     fn prune(&mut self, path: &Path) -> Result<(), SetupError> {
         ask(self.before_step, Step::PruneBackups, path)?;
-        let Some(directory) = path.parent() else { return Ok(()) };
-        let prefix = format!("{}{BACKUP}", path.file_name().unwrap_or_default().to_string_lossy());
-        let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
-        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        let mut names: Vec<String> = names
-            .filter(|name| {
-                name.strip_prefix(&prefix).is_some_and(|rest| is_time(rest.get(..15).unwrap_or_default()))
-            })
-            .collect();
-        names.sort_unstable_by(|a, b| b.cmp(a));
-        let old = names.iter().skip(MAX_BACKUPS).map(|name| directory.join(name));
+        let old = backups(path).into_iter().skip(MAX_BACKUPS);
         for backup in old.filter(|backup| !self.records.uses_backup(backup)) {
             // One that cannot be deleted is litter, not a failure of the setup.
             drop(fs::remove_file(backup));
         }
         Ok(())
+    }
+}
+
+/// Deletes the backups that hold the same as a file that was restored.
+fn delete_copies(path: &Path, restored: &[u8]) {
+    for backup in backups(path) {
+        if matches!(read(&backup), Ok(Some(bytes)) if bytes == restored) {
+            // One that cannot be deleted is litter, not a failure of the removal.
+            drop(fs::remove_file(backup));
+        }
     }
 }
 
@@ -212,12 +211,4 @@ fn lock(state: &Path) -> Result<File, SetupError> {
         File::options().create(true).append(true).open(&path).map_err(SetupError::io("opening", &path))?;
     file.lock().map_err(SetupError::io("locking", &path))?;
     Ok(file)
-}
-
-fn is_time(text: &str) -> bool {
-    text.len() == 15
-        && text
-            .bytes()
-            .enumerate()
-            .all(|(at, byte)| if at == 8 { byte == b'-' } else { byte.is_ascii_digit() })
 }

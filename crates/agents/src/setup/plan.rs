@@ -19,7 +19,7 @@ use super::notify::{self, Outcome};
 use super::plugin;
 use super::popups;
 use super::record::{OriginalFile, SetupRecords, fingerprint};
-use crate::client::{Client, ClientPaths, Format, PopupSetting};
+use crate::client::{Client, ClientPaths, Format};
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,9 +112,16 @@ impl Plan {
             let off =
                 popups::turn_off(setting, text).map_err(|source| jsonc_error(&change.target.path, source))?;
             change.after = Some(off.into_bytes());
-            change.notes.retain(|note| *note != two_popups(self.client, setting));
         }
         Ok(())
+    }
+
+    /// The terminals in which the client will show popups of its own beside Ringer's: its settings do not say otherwise.
+    pub fn client_popups(&self) -> Option<&'static str> {
+        let setting = self.client.adapter().settings.own_popups.as_ref()?;
+        let change = self.changes.iter().find(|change| change.target.format == Format::Hooks)?;
+        let after = str::from_utf8(change.after.as_deref()?).ok()?;
+        (!popups::are_set(setting, after)).then_some(setting.terminals)
     }
 
     /// Whether nothing is to be done.
@@ -130,8 +137,14 @@ pub fn read_files(
     places: &ClientPaths,
     records: &SetupRecords,
 ) -> Result<Vec<CurrentFile>, SetupError> {
-    let targets = places.targets(client, scope)?.into_iter();
-    let files = targets.map(|target| {
+    read_targets(places.targets(client, scope)?, records)
+}
+
+pub(crate) fn read_targets(
+    targets: Vec<Target>,
+    records: &SetupRecords,
+) -> Result<Vec<CurrentFile>, SetupError> {
+    let files = targets.into_iter().map(|target| {
         let bytes = read(&target.path)?;
         let history = history(&target.path, bytes.as_deref(), records);
         Ok(CurrentFile { target, bytes, history })
@@ -184,12 +197,6 @@ fn setup(file: CurrentFile, program: &RingerProgram) -> Result<FileChange, Setup
         Format::AiderConf => conf::install(program, text).map_err(|error| conf_error(&target.path, error))?,
     };
     let settings = &target.client.adapter().settings;
-    if let Some(setting) = settings.own_popups.as_ref().filter(|_| target.format == Format::Hooks)
-        && text != after
-        && !popups::are_set(setting, &after)
-    {
-        notes.push(two_popups(target.client, setting));
-    }
     let after = Some(after.into_bytes());
     if !target.client.is_tested() && before != after {
         notes.push(untested(target.client));
@@ -269,14 +276,6 @@ fn untested(client: Client) -> SetupNote {
     SetupNote {
         what: format!("{client} support is experimental: written from its docs, not tested"),
         hint: format!("ringer setup {client} --remove   # to undo it"),
-    }
-}
-
-fn two_popups(client: Client, setting: &PopupSetting) -> SetupNote {
-    let (terminals, name) = (setting.terminals, client.adapter().display_name);
-    SetupNote {
-        what: format!("{terminals} show {name}'s own popups beside Ringer's"),
-        hint: format!("ringer setup {client} --no-client-popups   # turns its own off"),
     }
 }
 

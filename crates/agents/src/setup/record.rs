@@ -97,6 +97,11 @@ impl SetupRecords {
         self.files.contains_key(path)
     }
 
+    /// The files of which something is recorded.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.keys().map(PathBuf::as_path)
+    }
+
     pub(crate) fn get(&self, path: &Path) -> Option<&SetupRecord> {
         self.files.get(path)
     }

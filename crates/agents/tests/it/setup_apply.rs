@@ -9,8 +9,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    Applied, BackupTime, Client, ClientPaths, MAX_BACKUPS, Plan, RingerProgram, SetupAction, SetupError,
-    SetupRecords, SetupScope, Step, apply, apply_with_observer, find, plan, read_files,
+    Applied, BackupTime, Client, ClientPaths, FileChange, MAX_BACKUPS, Plan, RingerProgram, SetupAction,
+    SetupError, SetupRecords, SetupScope, Step, apply, apply_with_observer, find, plan, read_files,
+    removals_elsewhere,
 };
 
 /// A home in a temporary directory.
@@ -144,6 +145,10 @@ fn what_was_edited_since_keeps_the_edit() {
     assert!(!path.exists());
 }
 
+fn backup_names(home: &Home) -> Vec<String> {
+    home.files().into_iter().filter(|name| name.contains("backup")).collect()
+}
+
 #[test]
 fn backups_are_few_and_the_first_one_stays() {
     let home = Home::new();
@@ -152,12 +157,50 @@ fn backups_are_few_and_the_first_one_stays() {
         home.run(Client::Claude, &setup(&format!("/opt/{run}/ringer")), &format!("20261115-0600{run:02}"))
             .unwrap();
     }
-    let backups: Vec<String> = home.files().into_iter().filter(|name| name.contains("backup")).collect();
-    assert_eq!(backups.len(), MAX_BACKUPS + 1, "{backups:?}");
-    assert!(backups[0].ends_with("-060000") && backups[1].ends_with("-060007"), "{backups:?}");
+    let backups = backup_names(&home);
+    assert!(backups.len() == 1 && backups[0].ends_with("-060000"), "{backups:?}");
     home.run(Client::Claude, &SetupAction::Remove, T2).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
     assert!(!SetupRecords::load(&home.state()).unwrap().contains(&path));
+    assert_eq!(backup_names(&home), Vec::<String>::new(), "the file is as it was");
+
+    for run in 0..12 {
+        fs::write(&path, format!("{{}}{}", " ".repeat(run))).unwrap();
+        home.run(Client::Claude, &setup("ringer"), &format!("20261115-0600{run:02}")).unwrap();
+    }
+    let edited = backup_names(&home);
+    assert_eq!(edited.len(), MAX_BACKUPS, "{edited:?}");
+    assert!(edited[0].ends_with("-060007"), "{edited:?}");
+}
+
+#[test]
+fn what_was_set_up_elsewhere_is_found_by_its_record() {
+    let home = Home::new();
+    let project = home.write("project/.claude/settings.json", "{}\n").parent().unwrap().to_owned();
+    let claude = ClientPaths { claude_dir: Some(project.clone()), ..home.places.clone() };
+    let codex = ClientPaths { project: Some(project.parent().unwrap().to_owned()), ..home.places.clone() };
+    let (state, time) = (home.state(), BackupTime::new(T1).unwrap());
+    for (client, scope, places) in
+        [(Client::Claude, SetupScope::User, &claude), (Client::Codex, SetupScope::Project, &codex)]
+    {
+        let files = read_files(client, scope, places, &SetupRecords::load(&state).unwrap()).unwrap();
+        apply(&plan(client, &setup("ringer"), files).unwrap(), &state, &time).unwrap();
+    }
+    home.run(Client::Gemini, &setup("ringer"), T1).unwrap();
+    let known = home.places.targets(Client::Gemini, SetupScope::User).unwrap();
+    let records = SetupRecords::load(&state).unwrap();
+    let plans = removals_elsewhere(&records, &known).unwrap();
+    for plan in &plans {
+        apply(plan, &state, &time).unwrap();
+    }
+    let found: Vec<&Path> = plans.iter().flat_map(|plan| &plan.changes).map(FileChange::path).collect();
+    assert_eq!(found, [project.join("settings.json"), codex.project.unwrap().join(".codex/hooks.json")]);
+    assert_eq!(
+        home.files(),
+        [".gemini", ".gemini/settings.json", "project", "project/.claude", "project/.claude/settings.json"]
+    );
+    assert_eq!(fs::read_to_string(project.join("settings.json")).unwrap(), "{}\n");
+    assert!(removals_elsewhere(&SetupRecords::load(&state).unwrap(), &known).unwrap().is_empty());
 }
 
 #[test]
@@ -287,7 +330,8 @@ fn a_failing_step_leaves_the_old_file_or_the_new_one() {
 
         let plan = home.plan(Client::Claude, &SetupAction::Remove).unwrap();
         let failed = apply_with_observer(&plan, &home.state(), &time, &mut watch).is_err();
-        assert_eq!(failed, !matches!(step, Step::MakeDirectory | Step::WriteReceipt), "{step:?}");
+        let is_taken = !matches!(step, Step::MakeDirectory | Step::WriteBackup | Step::WriteReceipt);
+        assert_eq!(failed, is_taken, "{step:?}");
         let now = fs::read_to_string(&path).unwrap();
         assert!(now == old || now == new, "{step:?}: {now}");
         home.run(Client::Claude, &SetupAction::Remove, T2).unwrap();

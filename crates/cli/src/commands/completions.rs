@@ -1,13 +1,15 @@
 //! `ringer completions`.
 
 use clap::ValueEnum;
-use clap_complete::{Shell as Known, generate};
+use clap_complete::generate;
 use clap_complete_nushell::Nushell;
 
 use crate::failure::Outcome;
 use crate::output::print_bytes;
 
 /// Generate shell completions
+///
+/// In bash, zsh and fish they offer open notifications and running agents, too.
 ///
 /// Examples:
 ///   ringer completions bash > ~/.local/share/bash-completion/completions/ringer
@@ -29,15 +31,21 @@ enum Shell {
     Nushell,
 }
 
-/// Writes completions of the whole command line, which is `command`.
+/// Scripts that ask `ringer complete`, which knows open ids and agents.
+const BASH: &str = include_str!("completions/ringer.bash");
+const ZSH: &str = include_str!("completions/ringer.zsh");
+const FISH: &str = include_str!("completions/ringer.fish");
+
+/// Prints the script of a shell. That of Nushell has the whole command line in it, which is `command`.
 pub(crate) fn run(arguments: &Args, mut command: clap::Command) -> Outcome {
-    let mut script = Vec::new();
-    let mut write = |known| generate(known, &mut command, "ringer", &mut script);
     match arguments.shell {
-        Shell::Bash => write(Known::Bash),
-        Shell::Zsh => write(Known::Zsh),
-        Shell::Fish => write(Known::Fish),
-        Shell::Nushell => generate(Nushell, &mut command, "ringer", &mut script),
+        Shell::Bash => print_bytes(BASH.as_bytes()),
+        Shell::Zsh => print_bytes(ZSH.as_bytes()),
+        Shell::Fish => print_bytes(FISH.as_bytes()),
+        Shell::Nushell => {
+            let mut script = Vec::new();
+            generate(Nushell, &mut command, "ringer", &mut script);
+            print_bytes(&script)
+        }
     }
-    print_bytes(&script)
 }

@@ -16,11 +16,13 @@ use serde_json::json;
 
 use self::row::{Check, Row, Verdict, reason};
 use self::settings::Settings;
+use crate::client_setup::{INSTALL, own_path, passing_place};
 use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print_json, print_line, print_text};
+use crate::output::{count, print_json, print_line, print_text};
 use crate::probe::detect_and_ask;
+use crate::signs::has_unicode;
 
 /// How long a check may take. Longer than the timeouts of the hub and of the journal, so that their own error is
 /// reported.
@@ -54,30 +56,57 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     detect_and_ask();
     // All begin at once and are printed in order, so the slowest alone decides how long it takes.
     let checks = begin(arguments.send);
+    let unicode = has_unicode();
     let mut rows = Vec::new();
     for check in checks {
         for row in check.rows() {
-            if !arguments.json {
-                print_text(&row.lines())?;
+            if !arguments.json && !row.is_unused {
+                print_text(&row.lines(unicode))?;
             }
             rows.push(row);
         }
     }
-    let count = |verdict| rows.iter().filter(|row: &&Row| row.verdict == verdict).count();
-    let (broken, warnings) = (count(Verdict::Broken), count(Verdict::Warn));
+    let number = |verdict| rows.iter().filter(|row: &&Row| row.verdict == verdict).count();
+    let (broken, warnings) = (number(Verdict::Broken), number(Verdict::Warn));
     if arguments.json {
         print_json(&json!({ "broken": broken, "warnings": warnings, "rows": rows }))?;
-    }
-    match broken {
-        0 if arguments.json => Ok(()),
-        0 => print_line(&match warnings {
+    } else {
+        let unused: Vec<&str> = rows.iter().filter(|row| row.is_unused).map(Row::part).collect();
+        if !unused.is_empty() {
+            print_text(&Row::ok("not used", unused.join(", ")).lines(unicode))?;
+        }
+        print_line(&match broken + warnings {
             0 => "Everything works.".to_owned(),
-            1 => "1 warning. Everything else works.".to_owned(),
-            many => format!("{many} warnings. Everything else works."),
-        }),
-        1 => Err(Failure::new(Exit::Broken, "1 check failed")),
-        broken => Err(Failure::new(Exit::Broken, format!("{broken} checks failed"))),
+            problems => format!("{}. Everything else works.", count(problems, "problem")),
+        })?;
     }
+    if broken == 0 { Ok(()) } else { Err(Failure::reported(Exit::Broken)) }
+}
+
+/// The program that would show a popup, in words; `None` if there is none. Nothing is shown.
+pub(super) fn desktop_server() -> Option<String> {
+    channels::desktop_server().ok()
+}
+
+/// What is wrong with the ways to the person, as lines to print; empty if nothing is. Nothing is shown or sent.
+pub(super) fn delivery_problems() -> String {
+    let home = context::home();
+    let config = Settings::read(home.as_ref().ok()).config;
+    let popup = config.notify.popup;
+    let mut checks = vec![
+        Check::begin("terminal", LOOK, move || terminal::rows(&config, false)),
+        Check::begin("desktop", LOOK, move || vec![channels::desktop(popup, false)]),
+    ];
+    checks.extend(home.ok().map(|home| Check::begin("hub", LOOK, move || vec![hub::hub(&home)])));
+    let unicode = has_unicode();
+    let rows = checks.into_iter().flat_map(Check::rows).filter(|row| row.verdict != Verdict::Ok);
+    rows.map(|row| row.lines(unicode)).collect()
+}
+
+/// A row only where this program may be gone soon: hooks name it by its path.
+fn program() -> Vec<Row> {
+    let what = own_path().ok().and_then(|path| passing_place(&path));
+    what.map(|what| Row::warn("program", what).fix(INSTALL)).into_iter().collect()
 }
 
 fn begin(send: bool) -> Vec<Check> {
@@ -101,6 +130,7 @@ fn begin(send: bool) -> Vec<Check> {
     checks.push(Check::begin("config", LOOK, move || rows));
     checks.extend(channels::begin(&config, send, patience));
     checks.extend(programs::begin(settings.programs, send, patience));
+    checks.push(Check::begin("program", LOOK, program));
     checks.push(Check::begin("agents", LOOK, agents::rows));
     checks.push(Check::begin("repository", LOOK, repository));
     checks

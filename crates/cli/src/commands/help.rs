@@ -7,11 +7,11 @@ use clap::builder::StyledStr;
 
 /// Every visible command, in the group under which `ringer help` lists it. Each is in one group; a test checks it.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Notifications", &["notify", "list", "read", "unread", "clear", "jump", "why"]),
-    ("Agents and questions", &["setup", "lead", "listen", "ask", "questions", "answer"]),
-    ("Status and history", &["status", "log", "watch", "statusline", "nuke"]),
-    ("Configuration and service", &["doctor", "config", "trust", "hub", "completions", "man", "help"]),
-    ("Terminal and scripting", &["term", "progress", "hook", "toast", "observe"]),
+    ("Inbox", &["list", "why", "read", "unread", "clear", "answer", "jump"]),
+    ("Send", &["notify", "ask", "progress"]),
+    ("Agents", &["setup", "uninstall", "status", "listen", "questions", "lead"]),
+    ("Setup", &["doctor", "config", "trust", "completions", "man", "help"]),
+    ("Plumbing", &["hook", "hub", "term", "toast", "observe", "log", "watch", "statusline", "nuke"]),
 ];
 
 /// The exit codes of all commands; [`crate::exit::Exit`] is the same list.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ringer_hub::{HubError, HubOptions, PlainHost};
 use ringer_ipc::host::PlugIns;
 use ringer_ipc::{HubClient, HubClientError, detach};
-use ringer_journal::HubLock;
+use ringer_journal::{Home, HubLock};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -105,24 +105,29 @@ fn start() -> Outcome {
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn stop() -> Outcome {
-    let home = context::home()?;
-    let mut client = match HubClient::connect(&home) {
-        Err(HubClientError::NoHub) => return print_line("the hub is not running"),
+    print_line(&end(&context::home()?)?)
+}
+
+/// Stops the hub of a home and waits until it is gone. Gives what happened, in words.
+pub(super) fn end(home: &Home) -> Result<String, Failure> {
+    let mut client = match HubClient::connect(home) {
+        Err(HubClientError::NoHub) => return Ok("the hub is not running".to_owned()),
         connected => connected.map_err(hub_client::failure)?,
     };
-    let before = HubLock::owner(&home).map(|hub| hub.pid);
-    client.call("hub.stop", &Value::Null).map_err(hub_client::failure)?;
+    let before = HubLock::owner(home).map(|hub| hub.pid);
+    match client.call("hub.stop", &Value::Null) {
+        // It ended between the two calls.
+        Err(HubClientError::NoHub) => return Ok("the hub is not running".to_owned()),
+        answer => drop(answer.map_err(hub_client::failure)?),
+    }
     client.wait_for_ever().map_err(hub_client::failure)?;
     // The connection ends a moment before the hub does; its lock says when it is gone.
     while let Ok(Some(_)) = client.next_line() {}
     let deadline = Instant::now() + STOP_TIMEOUT;
-    while let Some(hub) = HubLock::owner(&home) {
+    while let Some(hub) = HubLock::owner(home) {
         // Two messages may each have started a hub: the other one has waited for this lock.
         if before.is_some_and(|before| before != hub.pid) {
-            return print_line(&format!(
-                "the hub has stopped, and another one has started (pid {})",
-                hub.pid
-            ));
+            return Ok(format!("the hub has stopped, and another one has started (pid {})", hub.pid));
         }
         if Instant::now() >= deadline {
             let message = format!("the hub did not stop in time (pid {})", hub.pid);
@@ -131,7 +136,7 @@ fn stop() -> Outcome {
         }
         thread::sleep(Duration::from_millis(2));
     }
-    print_line("the hub has stopped")
+    Ok("the hub has stopped".to_owned())
 }
 
 fn status(as_json: bool) -> Outcome {

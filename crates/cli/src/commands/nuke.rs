@@ -119,7 +119,7 @@ fn show(unread: &[Message], listeners: usize, worktree: &str) {
 }
 
 /// Ends a listener: the process that holds its lock, and no other that has its number by now.
-fn stop_listener(listening: &RunningListener) -> bool {
+pub(super) fn stop_listener(listening: &RunningListener) -> bool {
     let pid = i32::try_from(listening.owner.pid).ok().and_then(Pid::from_raw);
     listening.owner.is_running() && pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok())
 }

@@ -1,34 +1,33 @@
 //! `ringer setup`.
 
+mod screen;
+mod test_notification;
+
 use std::env;
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    BackupTime, Client, ClientPaths, FileChange, ObstacleKind, Plan, RingerProgram, SetupAction, SetupError,
-    SetupNote, SetupRecords, SetupScope, apply, find, obstacles, plan, read_files,
+    Applied, BackupTime, Client, ClientPaths, DetectedClient, FileChange, ObstacleKind, Plan, SetupAction,
+    SetupError, SetupNote, SetupRecords, SetupScope, apply, find, obstacles, plan, read_files,
 };
-use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
 use ringer_hub::Clock;
-use ringer_journal::{IdSource, Journal};
-use ringer_platform::path_variable;
+use ringer_journal::IdSource;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
-use crate::confirm::confirm;
+use crate::client_setup::{INSTALL, TAKEN, failure, own_path, passing_place, program, setup_paths};
+use crate::confirm::{can_ask, confirm, confirm_by_enter, confirm_or_show};
+use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line, print_text};
 use crate::probe::detect_and_ask;
-use crate::{context, hub_client, origin};
-
-/// What can be done where the person has set aider's notifications themselves.
-pub(crate) const TAKEN: &str = "remove that line, or make your notifications-command run: \
-     ringer notify --from aider --kind waiting \"aider waits for you\"";
 
 /// Connect your agents: add Ringer's hooks to their settings
 ///
-/// Shows the change, asks, makes a backup and writes. Without a name, sets up every
-/// installed agent. Other entries in the files are not changed.
+/// Finds the installed agents, lists what it will write, asks (`d` shows the changes),
+/// makes backups, writes, and sends a test notification. Other entries in the files
+/// are not changed.
 ///
 /// Examples:
 ///   ringer setup
@@ -61,18 +60,104 @@ pub(crate) struct Args {
     json: bool,
 }
 
+impl Args {
+    fn scope(&self) -> SetupScope {
+        if self.project { SetupScope::Project } else { SetupScope::User }
+    }
+
+    /// The command that skips the question.
+    fn without_asking(&self) -> &'static str {
+        if self.remove { "ringer setup --remove --yes" } else { "ringer setup --yes" }
+    }
+}
+
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let client_paths = setup_paths(arguments.project)?;
-    let scope = if arguments.project { SetupScope::Project } else { SetupScope::User };
     let state = context::home()?.path().to_owned();
-    let clients = clients(arguments, &client_paths)?;
+    let found = find(&env::var_os("PATH").unwrap_or_default(), &client_paths);
+    let plans = make_plans(arguments, &client_paths, &found, &state)?;
+    if arguments.json || arguments.dry_run {
+        return plain(arguments, &plans, &client_paths, &state);
+    }
+    if !arguments.remove {
+        // The terminal answers as keyboard input, so before anything is asked. The hub may show the test here and needs to
+        // know what this terminal can show.
+        let detection = detect_and_ask();
+        screen::print_found(&plans, &found, &detection)?;
+        warn_of_place(arguments.project);
+    }
+    let changing: Vec<&Plan> = plans.iter().filter(|plan| !plan.is_empty()).collect();
+    if changing.is_empty() {
+        print_notes(&notes(arguments, &plans, &client_paths, false));
+        return print_line(nothing(arguments.remove));
+    }
+    screen::print_plans(&plans)?;
+    let question = screen::question(changing.len(), arguments.remove);
+    let agreed =
+        arguments.yes || confirm_or_show(&question, arguments.without_asking(), || print_diffs(&plans))?;
+    if !agreed {
+        eprint_line("Nothing was changed.");
+        return Ok(());
+    }
+    let applied = apply_plans(&plans, &state)?;
+    screen::print_done(&applied, arguments.remove, arguments.project)?;
+    print_notes(&notes(arguments, &plans, &client_paths, true));
+    if arguments.remove {
+        return Ok(());
+    }
+    offer_one_popup(arguments, &changing, &client_paths, &state)?;
+    let clients: Vec<Client> = plans.iter().map(|plan| plan.client).collect();
+    test_notification::send(&clients, !arguments.yes)
+}
+
+/// Shows or writes without a screen: the differences, or JSON.
+fn plain(arguments: &Args, plans: &[Plan], client_paths: &ClientPaths, state: &Path) -> Outcome {
+    let has_changes = plans.iter().any(|plan| !plan.is_empty());
+    if arguments.dry_run && !arguments.json {
+        print_diffs(plans)?;
+        print_notes(&notes(arguments, plans, client_paths, has_changes));
+        return if has_changes { Ok(()) } else { print_line(nothing(arguments.remove)) };
+    }
+    let mut applied = Applied::default();
+    if has_changes && !arguments.dry_run {
+        if !arguments.yes && !confirm("Write these changes?", arguments.without_asking())? {
+            eprint_line("Nothing was changed.");
+            return Ok(());
+        }
+        applied = apply_plans(plans, state)?;
+    }
+    let written: Vec<PathBuf> = [applied.written, applied.deleted].concat();
+    let in_the_way = if arguments.remove {
+        Vec::new()
+    } else {
+        obstacle_notes(plans, arguments.scope(), client_paths, !written.is_empty())
+    };
+    print_json(&report(plans, &written, &in_the_way))
+}
+
+/// What to say when nothing is to be done.
+fn nothing(remove: bool) -> &'static str {
+    if remove {
+        "Ringer is not set up in any agent; nothing to remove."
+    } else {
+        "Already set up; nothing to change."
+    }
+}
+
+fn make_plans(
+    arguments: &Args,
+    client_paths: &ClientPaths,
+    found: &[DetectedClient],
+    state: &Path,
+) -> Result<Vec<Plan>, Failure> {
     let action =
         if arguments.remove { SetupAction::Remove } else { SetupAction::Setup(program(arguments.project)?) };
-    let records = SetupRecords::load(&state).map_err(|error| failure(&error))?;
+    let records = SetupRecords::load(state).map_err(|error| failure(&error))?;
     let mut plans = Vec::new();
-    for client in &clients {
-        let files = read_files(*client, scope, &client_paths, &records).map_err(|error| failure(&error))?;
-        match plan(*client, &action, files) {
+    for client in clients(arguments, found)? {
+        let files =
+            read_files(client, arguments.scope(), client_paths, &records).map_err(|error| failure(&error))?;
+        match plan(client, &action, files) {
             Ok(mut plan) => {
                 if arguments.no_client_popups {
                     plan.turn_off_client_popups().map_err(|error| failure(&error))?;
@@ -81,70 +166,18 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             }
             // This client was not named on the command line, so its error does not stop the others.
             Err(error @ SetupError::Taken { .. }) if arguments.clients.is_empty() => {
-                eprint_line(&format!("note: {}\nhint: {TAKEN}", sanitise_line(&error.to_string())));
+                print_notes(&[SetupNote { what: error.to_string(), hint: TAKEN.to_owned() }]);
             }
             Err(error) => return Err(failure(&error)),
         }
     }
-    let clients: Vec<Client> = plans.iter().map(|plan| plan.client).collect();
-    let changes: Vec<&FileChange> =
-        plans.iter().flat_map(|plan| &plan.changes).filter(|change| change.is_change()).collect();
-    if !arguments.json {
-        show(&plans)?;
-    }
-    let written = if changes.is_empty() || arguments.dry_run {
-        Vec::new()
-    } else if arguments.yes || confirm("Write these changes?", "ringer setup --yes")? {
-        apply_plans(&plans, &state)?
-    } else {
-        eprint_line("Nothing was changed.");
-        return Ok(());
-    };
-    let obstacles =
-        if arguments.remove { Vec::new() } else { obstacle_notes(&plans, scope, &client_paths, &written) };
-    if arguments.json {
-        return print_json(&report(&clients, &plans, &written, &obstacles));
-    }
-    for note in &obstacles {
-        eprint_line(&format!("note: {}\nhint: {}", sanitise_line(&note.what), sanitise_line(&note.hint)));
-    }
-    if changes.is_empty() {
-        print_line(if arguments.remove {
-            "Ringer is not set up in any agent; nothing to remove."
-        } else {
-            "Already set up; nothing to change."
-        })?;
-    }
-    if !arguments.remove && !arguments.dry_run && !written.is_empty() {
-        // The hub shows the test in this terminal, perhaps, and needs to know what it can show.
-        detect_and_ask();
-        send_test(&clients)?;
-    }
-    Ok(())
+    Ok(plans)
 }
 
-/// Why clients will not run what is set up.
-fn obstacle_notes(
-    plans: &[Plan],
-    scope: SetupScope,
-    client_paths: &ClientPaths,
-    written: &[PathBuf],
-) -> Vec<SetupNote> {
-    let was_written =
-        |plan: &Plan| plan.changes.iter().any(|change| written.iter().any(|path| path == change.path()));
-    let found = plans.iter().flat_map(|plan| {
-        let found = obstacles(plan.client, scope, client_paths, None).into_iter();
-        // That new hooks have to be trusted is in the notes of the plan already.
-        found.filter(|obstacle| obstacle.kind != ObstacleKind::Untrusted || !was_written(plan))
-    });
-    found.map(|obstacle| obstacle.note).collect()
-}
-
-fn clients(arguments: &Args, client_paths: &ClientPaths) -> Result<Vec<Client>, Failure> {
+fn clients(arguments: &Args, found: &[DetectedClient]) -> Result<Vec<Client>, Failure> {
     if !arguments.clients.is_empty() {
         return arguments.clients.iter().map(|name| Ok(name.parse::<Client>()?)).collect();
     }
-    let found = find(&env::var_os("PATH").unwrap_or_default(), client_paths);
     let here: Vec<Client> =
         found.iter().filter(|found| found.is_installed()).map(|found| found.client).collect();
     if here.is_empty() && !arguments.remove {
@@ -157,82 +190,106 @@ fn clients(arguments: &Args, client_paths: &ClientPaths) -> Result<Vec<Client>, 
     Ok(if arguments.remove { Client::ALL.to_vec() } else { here })
 }
 
-pub(crate) fn setup_paths(project: bool) -> Result<ClientPaths, Failure> {
-    let home = path_variable("HOME").ok_or_else(|| Failure::new(Exit::CannotCreate, "HOME is not set"))?;
-    let root = if project {
-        let repository = context::repository().ok_or_else(|| {
-            Failure::usage("not a git repository, so --project has no settings to write").hint("ringer setup")
-        })?;
-        Some(repository.worktree)
-    } else {
-        None
-    };
-    Ok(crate::client_paths::client_paths(home, root))
+/// Hooks name the program by its path, so it has to stay where it is.
+fn warn_of_place(project: bool) {
+    let passing = own_path().ok().filter(|_| !project).and_then(|path| passing_place(&path));
+    if let Some(what) = passing {
+        print_notes(&[SetupNote { what, hint: INSTALL.to_owned() }]);
+    }
 }
 
-/// The program that hooks call. In a repository's files a plain name: the path differs between users.
-pub(crate) fn program(project: bool) -> Result<RingerProgram, Failure> {
-    let path = if project {
-        PathBuf::from("ringer")
-    } else {
-        env::current_exe().map_err(|error| {
-            Failure::new(Exit::Unavailable, "cannot find the path of the ringer program").because(error)
-        })?
-    };
-    RingerProgram::new(&path).map_err(|error| failure(&error))
+/// What a person should know: of the files, and why clients will not run what is set up.
+fn notes(arguments: &Args, plans: &[Plan], client_paths: &ClientPaths, is_written: bool) -> Vec<SetupNote> {
+    let of_files = plans.iter().flat_map(|plan| &plan.changes).flat_map(|change| change.notes.clone());
+    let mut notes: Vec<SetupNote> = of_files.collect();
+    if arguments.remove {
+        return notes;
+    }
+    let is_offered = can_ask() && !arguments.yes && !arguments.dry_run;
+    for plan in plans.iter().filter(|plan| is_written && !is_offered && !plan.is_empty()) {
+        notes.extend(plan.client_popups().map(|terminals| two_popups(plan.client, terminals)));
+    }
+    notes.extend(obstacle_notes(plans, arguments.scope(), client_paths, is_written));
+    notes
 }
 
-fn show(plans: &[Plan]) -> Outcome {
-    for change in plans.iter().flat_map(|plan| &plan.changes) {
-        if change.is_change() {
-            // Line by line: what is in a file may not reach the terminal as it is.
-            let diff: String = change.diff().lines().map(|line| sanitise_line(line) + "\n").collect();
-            print_text(&diff)?;
-        }
-        for note in &change.notes {
-            eprint_line(&format!("note: {}\nhint: {}", sanitise_line(&note.what), sanitise_line(&note.hint)));
-        }
+fn two_popups(client: Client, terminals: &str) -> SetupNote {
+    SetupNote {
+        what: format!("{terminals} show {}'s own popups beside Ringer's", client.display_name()),
+        hint: format!("ringer setup {client} --no-client-popups   # turns its own off"),
+    }
+}
+
+/// Why clients will not run what is set up.
+fn obstacle_notes(
+    plans: &[Plan],
+    scope: SetupScope,
+    client_paths: &ClientPaths,
+    is_written: bool,
+) -> Vec<SetupNote> {
+    let found = plans.iter().flat_map(|plan| {
+        let is_new = is_written && !plan.is_empty();
+        let found = obstacles(plan.client, scope, client_paths, None).into_iter();
+        // That new hooks have to be trusted is in the notes of the plan already.
+        found.filter(move |obstacle| obstacle.kind != ObstacleKind::Untrusted || !is_new)
+    });
+    found.map(|obstacle| obstacle.note).collect()
+}
+
+fn print_notes(notes: &[SetupNote]) {
+    for note in notes {
+        eprint_line(&format!("note: {}\nhint: {}", sanitise_line(&note.what), sanitise_line(&note.hint)));
+    }
+}
+
+fn print_diffs(plans: &[Plan]) -> Outcome {
+    for change in plans.iter().flat_map(|plan| &plan.changes).filter(|change| change.is_change()) {
+        // Line by line: what is in a file may not reach the terminal as it is.
+        let diff: String = change.diff().lines().map(|line| sanitise_line(line) + "\n").collect();
+        print_text(&diff)?;
     }
     Ok(())
 }
 
-fn apply_plans(plans: &[Plan], state: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn apply_plans(plans: &[Plan], state: &Path) -> Result<Applied, Failure> {
     let stamp = Clock::local().compact(IdSource::now().unix_ms);
     let time = BackupTime::new(&stamp).map_err(|error| failure(&error))?;
-    let mut written = Vec::new();
+    let mut all = Applied::default();
     for plan in plans.iter().filter(|plan| !plan.is_empty()) {
         let applied = apply(plan, state, &time).map_err(|error| failure(&error))?;
-        for path in &applied.written {
-            eprint_line(&format!("wrote {}", path.display()));
-        }
-        for path in &applied.deleted {
-            eprint_line(&format!("removed {}", path.display()));
-        }
-        for path in &applied.backups {
-            eprint_line(&format!("backup: {}", path.display()));
-        }
-        written.extend(applied.written);
-        written.extend(applied.deleted);
+        all.written.extend(applied.written);
+        all.deleted.extend(applied.deleted);
+        all.backups.extend(applied.backups);
     }
-    Ok(written)
+    Ok(all)
 }
 
-/// Sends a notification the way an agent does, to show that it works.
-fn send_test(clients: &[Client]) -> Outcome {
-    let names: Vec<&str> = clients.iter().map(|client| client.as_str()).collect();
-    let text = format!("Ringer is connected to {}", names.join(", "));
-    let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, &text)?;
-    draft.recipient = Recipient::Person;
-    draft.title = Some("Ringer".to_owned());
-    draft.origin = origin::message_origin();
-    let mut journal = Journal::open(&context::home()?)?;
-    let id = journal.append(&draft, &IdSource::now())?;
-    hub_client::start_if_not_woken(&journal);
-    print_line(&format!("Sent a test notification. If you did not see it: ringer why {id}"))
+/// Offers to turn off the popups that clients show themselves.
+fn offer_one_popup(arguments: &Args, plans: &[&Plan], client_paths: &ClientPaths, state: &Path) -> Outcome {
+    if arguments.yes {
+        return Ok(());
+    }
+    for plan in plans {
+        let Some(terminals) = plan.client_popups() else { continue };
+        let name = plan.client.display_name();
+        let question =
+            format!("{name} shows popups of its own in {terminals}, beside Ringer's. Turn them off?");
+        if !confirm_by_enter(&question, arguments.without_asking())? {
+            continue;
+        }
+        let records = SetupRecords::load(state).map_err(|error| failure(&error))?;
+        let files = read_files(plan.client, arguments.scope(), client_paths, &records)
+            .map_err(|error| failure(&error))?;
+        let mut silent =
+            ringer_agents::setup::plan(plan.client, &plan.action, files).map_err(|error| failure(&error))?;
+        silent.turn_off_client_popups().map_err(|error| failure(&error))?;
+        apply_plans(&[silent], state)?;
+    }
+    Ok(())
 }
 
-fn report(clients: &[Client], plans: &[Plan], written: &[PathBuf], obstacles: &[SetupNote]) -> Value {
-    let changes = plans.iter().flat_map(|plan| &plan.changes).map(|change| {
+fn report(plans: &[Plan], written: &[PathBuf], in_the_way: &[SetupNote]) -> Value {
+    let file = |change: &FileChange| {
         let notes: Vec<&str> = change.notes.iter().map(|note| note.what.as_str()).collect();
         json!({
             "path": change.path(),
@@ -241,25 +298,9 @@ fn report(clients: &[Client], plans: &[Plan], written: &[PathBuf], obstacles: &[
             "diff": if change.is_change() { change.diff() } else { String::new() },
             "notes": notes,
         })
-    });
-    let names: Vec<&str> = clients.iter().map(|client| client.as_str()).collect();
-    let obstacles: Vec<&str> = obstacles.iter().map(|note| note.what.as_str()).collect();
-    json!({ "clients": names, "files": changes.collect::<Vec<_>>(), "in_the_way": obstacles })
-}
-
-fn failure(error: &SetupError) -> Failure {
-    let exit = match error {
-        SetupError::Jsonc { .. }
-        | SetupError::Toml { .. }
-        | SetupError::Yaml(_)
-        | SetupError::Taken { .. }
-        | SetupError::NotText(_) => Exit::Config,
-        _ => Exit::CannotCreate,
     };
-    let hint = match exit {
-        Exit::Config if matches!(error, SetupError::Taken { .. }) => TAKEN,
-        Exit::Config => "correct the file, which was not changed, then run: ringer setup",
-        _ => "ringer setup --dry-run",
-    };
-    Failure::new(exit, error.to_string()).hint(hint)
+    let files: Vec<Value> = plans.iter().flat_map(|plan| &plan.changes).map(file).collect();
+    let names: Vec<&str> = plans.iter().map(|plan| plan.client.as_str()).collect();
+    let in_the_way: Vec<&str> = in_the_way.iter().map(|note| note.what.as_str()).collect();
+    json!({ "clients": names, "files": files, "in_the_way": in_the_way })
 }

@@ -58,7 +58,7 @@ fn explain_agent(name: &str, as_json: bool) -> Outcome {
     print_line(&format!("{id}: {state} for {} s (reported by {by})", since.as_secs()))
 }
 
-fn explain_message(text: &str, as_json: bool) -> Outcome {
+pub(super) fn explain_message(text: &str, as_json: bool) -> Outcome {
     // A hub that runs may know more than is written down yet; starting one would change nothing.
     let answer = match HubClient::connect(&context::home()?) {
         Ok(mut client) => match client.call("notification.why", &json!({ "id": text })) {

@@ -33,7 +33,7 @@ fn claude_code_runs_no_hook_of_a_file_with_a_comment() {
     let environment = ClientEnvironment::for_claude(&model);
     let path = environment.home().join(".claude/settings.json");
     let plain = fs::read_to_string(&path).expect("settings");
-    check_row(&environment, "ok", "no event received yet");
+    check_row(&environment, "warn", "has not called yet");
     for (change, verdict, what) in [
         (plain.replacen('{', "{ // mine\n", 1), "broken", "does not read"),
         (plain.replacen('{', "{ \"disableAllHooks\": true,", 1), "warn", "disableAllHooks is true"),
@@ -46,7 +46,7 @@ fn claude_code_runs_no_hook_of_a_file_with_a_comment() {
     fs::write(&path, plain).expect("a file");
     turn(&environment, &model);
     assert_eq!(environment.kinds(), ["complete"]);
-    check_row(&environment, "ok", "last event");
+    check_row(&environment, "ok", "hooks; called ");
 }
 
 /// What Codex says of each hook: its key and its hash.
@@ -89,7 +89,7 @@ fn codex_and_doctor_agree_on_what_is_trusted() {
     };
     trust(&str::to_owned);
     assert!(hooks(&environment).iter().all(|(.., status)| status == "trusted"));
-    check_row(&environment, "ok", "no event received yet");
+    check_row(&environment, "warn", "has not called yet");
     trust(&|_| "sha256:00".to_owned());
     assert!(hooks(&environment).iter().all(|(.., status)| status == "modified"));
     check_row(&environment, "warn", "6 changed since they were trusted");

@@ -167,7 +167,7 @@ impl ClientEnvironment {
     pub(crate) fn doctor(&self) -> Value {
         let output = self.directories.command(RINGER, &["doctor", "--json"]).output().expect("it runs");
         let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let part = format!("agent {}", self.client);
+        let part = self.client;
         let rows = report["rows"].as_array().expect("rows");
         rows.iter().find(|row| row["part"] == part).expect("a row").clone()
     }

@@ -50,7 +50,7 @@ fn a_notification_command_of_the_person_stays() {
     assert!(user.read(".claude/settings.json").contains("ringer-hook"));
     assert_eq!(user.read(".aider.conf.yml"), mine);
     let rows = doctor(&user);
-    assert_eq!(row(&rows, "agent aider")["verdict"], "warn", "{rows:?}");
+    assert_eq!(row(&rows, "aider")["verdict"], "warn", "{rows:?}");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn the_doctor_says_which_are_untested() {
     let user = UserHome::with_clients(&["cursor", "copilot", "aider"]);
     let rows = doctor(&user);
     for client in ["cursor", "copilot", "aider"] {
-        let row = row(&rows, &format!("agent {client}"));
+        let row = row(&rows, client);
         assert_eq!(
             (&row["verdict"], &row["fix"]),
             (&json!("warn"), &json!(format!("ringer setup {client}")))
@@ -67,10 +67,11 @@ fn the_doctor_says_which_are_untested() {
     check(&mut user.setup(&["--yes"]), 0);
     let rows = doctor(&user);
     for client in ["cursor", "copilot", "aider"] {
-        let row = row(&rows, &format!("agent {client}"));
-        assert_eq!(row["verdict"], "ok");
+        let row = row(&rows, client);
+        // aider reports no events, so there is no call to wait for.
+        assert_eq!(row["verdict"], if client == "aider" { "ok" } else { "warn" });
         let what = row["what"].as_str().expect("a text");
-        assert!(what.starts_with("set up; experimental (written from its docs"), "{what}");
+        assert!(what.contains("; experimental (written from its docs"), "{what}");
     }
 }
 

@@ -34,3 +34,4 @@ mod term_notify;
 mod term_probe;
 mod term_scan;
 mod trust_config;
+mod uninstall;

@@ -48,7 +48,18 @@ pub(crate) fn typed_in_terminal(
     directory: &Path,
     typed: &str,
 ) -> (String, u32) {
-    let mut command = command(env!("CARGO_BIN_EXE_ringer"), arguments, variables);
+    program_typed_in_terminal(env!("CARGO_BIN_EXE_ringer"), arguments, variables, directory, typed)
+}
+
+/// A program in a PTY in some directory, with this typed ahead.
+pub(crate) fn program_typed_in_terminal(
+    program: &str,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+    directory: &Path,
+    typed: &str,
+) -> (String, u32) {
+    let mut command = command(program, arguments, variables);
     command.cwd(directory);
     let (written, exit) = run(command, typed);
     (String::from_utf8_lossy(&written).into_owned(), exit)

@@ -107,8 +107,11 @@ fn it_writes_backs_up_tells_and_takes_everything_back() {
     let user = UserHome::with_clients(&["claude"]);
     user.write(".claude/settings.json", SETTINGS);
     let (out, err) = check(&mut user.setup(&["--yes"]), 0);
-    assert!(err.contains("wrote ") && err.contains("backup: "), "{err}");
-    assert!(out.contains("Sent a test notification"), "{out}");
+    assert!(out.starts_with("Found Claude Code; ") && !out.contains("@@"), "{out}");
+    assert!(out.contains("\n  claude  12 hooks in ~/.claude/settings.json\n"), "{out}");
+    assert!(out.contains("\nDone. Backups: ~/.claude/settings.json.ringer-backup-"), "{out}");
+    assert!(out.contains(". Undo: ringer setup --remove\nA test notification was sent. "), "{out}");
+    assert!(err.contains("is in a build directory"), "{err}");
     let written = user.read(".claude/settings.json");
     assert!(written.contains("// my own") && written.contains("say done"), "{written}");
     for event in ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"] {
@@ -122,9 +125,10 @@ fn it_writes_backs_up_tells_and_takes_everything_back() {
     assert_eq!(user.read(".claude/settings.json"), written);
     assert!(user.environment.run(&["why", id]).contains(" by system to you\n"));
 
-    let (_, err) = check(&mut user.setup(&["--remove", "--yes"]), 0);
-    assert!(err.contains("wrote "), "{err}");
+    let (out, _) = check(&mut user.setup(&["--remove", "--yes"]), 0);
+    assert_eq!(out, "  claude  ~/.claude/settings.json\nDone.\n");
     assert_eq!(user.read(".claude/settings.json"), SETTINGS, "to the byte");
+    assert_eq!(user.claude_files(), ["settings.json"], "a copy of what is there again is no use");
     assert!(check(&mut user.setup(&["--remove", "--yes"]), 0).0.contains("nothing to remove"));
 }
 
@@ -145,18 +149,55 @@ fn a_file_that_was_not_there_goes_again() {
 #[test]
 fn the_person_is_asked_and_the_answer_counts() {
     let user = UserHome::with_clients(&["claude"]);
-    for no in ["n\n", "\n", "maybe\n"] {
+    for no in ["n\n", "maybe\n", "d\nn\n", "\u{4}"] {
         let (shown, exit) = user.typed(no);
         assert!(
-            shown.contains("Write these changes? [y/N]") && shown.contains("Nothing was changed."),
+            shown.contains("Connect it? [Y/n/d = show the changes]")
+                && shown.contains("Nothing was changed."),
             "{shown}"
         );
-        assert_eq!(exit, 0);
+        assert_eq!((exit, shown.contains("hook claude Stop")), (0, no.starts_with('d')), "{shown}");
         assert_eq!(user.claude_files(), Vec::<String>::new());
     }
-    let (shown, exit) = user.typed("y\n");
-    assert!(exit == 0 && shown.contains("Sent a test notification"), "{shown}");
+    // Enter three times: connect, one popup, it was seen.
+    let (shown, exit) = user.typed("\n\n\n");
+    assert!(exit == 0 && shown.contains("Did you see it? [Y/n]") && !shown.contains("reason"), "{shown}");
     assert_eq!(user.claude_files(), ["settings.json"]);
+    let settings = user.read(".claude/settings.json");
+    assert!(settings.contains("\"preferredNotifChannel\": \"notifications_disabled\""), "{settings}");
+    let (shown, _) = user.typed("");
+    assert!(shown.contains("Already set up") && !shown.contains('?'), "{shown}");
+
+    check(&mut user.setup(&["--remove", "--yes"]), 0);
+    assert_eq!(user.claude_files(), Vec::<String>::new(), "with the setting of the popups");
+}
+
+#[test]
+fn popups_of_the_client_stay_if_the_person_wants_them() {
+    let user = UserHome::with_clients(&["claude", "gemini"]);
+    user.write(".claude/settings.json", SETTINGS);
+    let (shown, _) = user.typed("y\nn\ny\n");
+    assert!(shown.contains("Connect both?"), "{shown}");
+    assert!(shown.contains("Claude Code shows popups of its own in kitty, Ghostty and iTerm2"), "{shown}");
+    assert!(!user.read(".claude/settings.json").contains("preferredNotifChannel"));
+    assert_eq!(user.claude_files().len(), 2, "one backup: {:?}", user.claude_files());
+}
+
+#[test]
+fn a_test_that_was_not_seen_is_explained() {
+    let user = UserHome::with_clients(&["codex"]);
+    let (shown, exit) = user.typed("\nn\n");
+    assert_eq!(exit, 0);
+    for words in [
+        "Found Codex; no desktop notifications; ",
+        "What became of it:\r\nRinger: Ringer is connected to codex\r\n",
+        "not processed by the hub yet",
+        "The reason may be:\r\n",
+        "! desktop       no session bus",
+        "! hub           not running, and RINGER_HUB=off prevents starting it\r\n                  fix: unset RINGER_HUB",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
 }
 
 #[test]

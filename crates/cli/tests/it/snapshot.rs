@@ -34,6 +34,12 @@ impl Transcript {
         }
     }
 
+    /// Adds what a command showed in a terminal in which something was typed.
+    pub(crate) fn add(&mut self, shown: &str, text: &str) {
+        let separator = if self.text.is_empty() { "" } else { "\n" };
+        let _ = writeln!(self.text, "{separator}$ {shown}\n{}", text.replace("\r\n", "\n").trim_end());
+    }
+
     /// Compares everything with the snapshot of this name.
     #[track_caller]
     pub(crate) fn check(&self, name: &str) {
@@ -48,7 +54,8 @@ impl Transcript {
 
 /// Shapes of what differs from run to run: `9` is a digit, `x` a hexadecimal digit, `s` a character of a
 /// short id, the rest stands for itself.
-const SHAPES: [(&str, &str); 13] = [
+const SHAPES: [(&str, &str); 14] = [
+    ("backup-99999999-999999", "backup-<time>"),
     ("\"short_id\":\"ssss\"", "\"short_id\":\"<short>\""),
     ("[ssss]", "[<short>]"),
     ("\nssss ", "\n<short> "),

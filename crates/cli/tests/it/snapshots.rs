@@ -5,7 +5,9 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use crate::home::TestEnvironment;
+use crate::pty::typed_in_terminal;
 use crate::ringer::json;
+use crate::setup::UserHome;
 use crate::snapshot::Transcript;
 
 /// Runs `ringer` with these words, separated by spaces.
@@ -173,6 +175,10 @@ fn settings() {
     for line in ["setup", "setup claude --dry-run", "setup aider --dry-run", "setup --remove"] {
         run(&mut transcript, &environment, line);
     }
+    for line in ["setup claude codex --yes", "setup claude --yes", "setup --remove --yes", "uninstall --yes"]
+    {
+        run(&mut transcript, &environment, line);
+    }
     transcript.check("setup");
 }
 
@@ -192,4 +198,32 @@ fn doctor() {
         transcript.run("ringer doctor", &mut command);
     }
     transcript.check("doctor");
+}
+
+/// What a person sees who sets everything up, does not see the test, and takes everything back.
+#[test]
+fn setup_in_a_terminal() {
+    let user = UserHome::with_clients(&["claude", "codex"]);
+    user.write(".claude/settings.json", "{}\n");
+    let mut transcript = Transcript::new(user.environment.path());
+    for (arguments, typed) in [
+        (&["setup"][..], "y\n\nn\n"),
+        (&["setup"], ""),
+        (&["setup", "--remove"], "\n"),
+        (&["uninstall"], "y\n"),
+        (&["uninstall"], ""),
+    ] {
+        let mut variables = user.variables();
+        // With its version, so that the terminal is not asked for it.
+        let kitty = [("TERM", "xterm-kitty"), ("TERM_PROGRAM", "kitty"), ("TERM_PROGRAM_VERSION", "0.48.2")];
+        variables.extend(kitty.map(|(name, value)| (name, value.to_owned())));
+        variables.push(("TZ", "UTC".to_owned()));
+        let variables: Vec<(&str, &str)> =
+            variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let (shown, _) = typed_in_terminal(arguments, &variables, user.environment.path(), typed);
+        // The terminal repeats what was typed ahead.
+        let shown = shown.strip_prefix(&typed.replace('\n', "\r\n")).unwrap_or(&shown);
+        transcript.add(&format!("ringer {}", arguments.join(" ")), shown);
+    }
+    transcript.check("setup-terminal");
 }

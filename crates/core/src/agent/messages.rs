@@ -129,7 +129,6 @@ mod tests {
             category,
             text: text.map(str::to_owned),
             running: 0,
-            turn: None,
         }
     }
 

@@ -23,6 +23,11 @@ const PATH: &str = "/org/freedesktop/Notifications";
 const BUS: &str = "org.freedesktop.DBus";
 const BUS_PATH: &str = "/org/freedesktop/DBus";
 
+const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
+
+/// The interfaces and properties in which servers say that they keep popups back: dunst, and KDE Plasma.
+const PAUSED: [(&str, &str); 2] = [("org.dunstproject.cmd0", "paused"), (NAME, "Inhibited")];
+
 /// The signals to subscribe to: those of the server, and a change of the server.
 const RULES: [&str; 2] = [
     "type='signal',sender='org.freedesktop.Notifications',interface='org.freedesktop.Notifications'",
@@ -107,6 +112,20 @@ impl BusConnection {
             return Ok("the session bus starts a notification server with the first popup".to_owned());
         }
         Err(Error::Desktop("there is none on the session bus".to_owned()))
+    }
+
+    /// Whether the server says that it keeps popups back. No server is started.
+    pub(super) async fn is_paused(&self) -> bool {
+        let Some(owner) = self.owner.as_deref() else { return false };
+        for property in PAUSED {
+            let asked = self.connection.call_method(Some(owner), PATH, Some(PROPERTIES), "Get", &property);
+            let Ok(reply) = asked.await else { continue };
+            let value = reply.body();
+            if value.deserialize::<Variant<'_>>().is_ok_and(|value| bool::try_from(value).unwrap_or(false)) {
+                return true;
+            }
+        }
+        false
     }
 
     async fn bus(&self, method: &str, argument: &str) -> zbus::Result<Message> {

@@ -142,3 +142,15 @@ async fn dunst_replaces_withdraws_and_tells() {
         matches!(in_time("an event", told.recv()).await, Some(DesktopEvent::Show(shown, _)) if shown == id("f"))
     );
 }
+
+#[tokio::test]
+async fn dunst_says_when_it_keeps_popups_back() {
+    let bus = SessionBus::start();
+    let _running = dunst(&bus, "");
+    let (desktop, _events) = Desktop::new(Some(bus.address()), Vec::new(), DEADLINE);
+    show_first(&desktop, popup("a", "s1")).await;
+    assert!(!Desktop::is_paused(&bus.address(), DEADLINE).await);
+    dunstctl(&bus, &["set-paused", "true"]);
+    assert!(Desktop::is_paused(&bus.address(), DEADLINE).await);
+    assert!(!Desktop::is_paused("unix:path=/nowhere", DEADLINE).await);
+}

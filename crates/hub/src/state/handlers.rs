@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ringer_core::attention::{MarkTarget, Record};
-use ringer_core::engine::TerminalSignal;
+use ringer_core::engine::{FocusState, TerminalSignal};
 use ringer_core::message::{
     InvalidName, Mark, MessageOrigin, Named, Place, ShownKind, SurfaceId, Tag, WorkspaceId,
 };
@@ -20,8 +20,7 @@ use super::surfaces::FocusOutcome;
 use crate::delivery_setup::search_path;
 use crate::message::{Action, Answer};
 use crate::request::{
-    ConnectionId, CreateParams, HostRequest, ListParams, Request, SignalParams, TargetParams, ToastParams,
-    method_names,
+    CreateParams, FocusParams, ListParams, Request, SignalParams, TargetParams, ToastParams, method_names,
 };
 use crate::view;
 
@@ -109,7 +108,7 @@ impl HubState {
                 }
             }
             Request::ListSurfaces => value(json!(self.surfaces.list())),
-            Request::Host(connection, request) => value(self.host_request(now, connection, request)?),
+            Request::FocusChanged(params) => value(self.focus_changed(now, &params)),
             Request::TerminalSignal(params) => value(self.terminal_signal(now, params)?),
             Request::FocusSurface(target) => {
                 let place = self.place(&target)?;
@@ -227,11 +226,16 @@ impl HubState {
         }
     }
 
-    fn host_request(&mut self, now: Now, connection: ConnectionId, request: HostRequest) -> Result<Value> {
-        for event in self.surfaces.handle_host(connection, request)? {
-            self.decide(now, event);
-        }
-        Ok(json!({}))
+    fn focus_changed(&mut self, now: Now, params: &FocusParams) -> Value {
+        self.decide(
+            now,
+            Event::FocusChanged(FocusState {
+                app: params.app,
+                workspace: params.workspace_id.as_deref().map(WorkspaceId::new),
+                surface: params.surface_id.as_deref().map(SurfaceId::new),
+            }),
+        );
+        json!({})
     }
 
     fn terminal_signal(&mut self, now: Now, params: SignalParams) -> Result<Value> {

@@ -1,5 +1,6 @@
 //! How agents are connected.
 
+use ringer_agents::sessions::running_sessions;
 use ringer_agents::setup::{
     Client, Obstacle, ObstacleKind, SetupAction, SetupError, SetupRecords, SetupScope, find, obstacles, plan,
     read_files,
@@ -8,7 +9,8 @@ use ringer_hub::Clock;
 use ringer_journal::Journal;
 
 use super::row::Row;
-use crate::commands::setup::{TAKEN, program, setup_paths};
+use crate::age::age;
+use crate::client_setup::{TAKEN, entries_in_short, program, setup_paths};
 use crate::context;
 
 /// One row for each agent that is installed: whether its hooks call us, and the `ringer setup` that makes them.
@@ -30,29 +32,37 @@ fn heard() -> Vec<(String, i64)> {
 }
 
 fn row(client: Client, heard: Option<&(String, i64)>) -> Row {
-    let part = format!("agent {client}");
+    let part = client.as_str();
     let setup = format!("ringer setup {client}");
-    let called = heard.map(|(_, unix_ms)| format!("last event {}", Clock::local().short(*unix_ms)));
+    let called = heard.map(|(_, unix_ms)| match age(Clock::local().now().wall_ms - unix_ms) {
+        now if now == "now" => "called just now".to_owned(),
+        age => format!("called {age} ago"),
+    });
     match looked_at(client) {
         Ok(Look::Elsewhere) => Row::warn(part, "hooks are missing or call another ringer binary").fix(setup),
         // The user chose another setting; nothing is broken, and nothing is broken by that.
         Ok(Look::Taken(what)) => Row::warn(part, what).fix(TAKEN),
-        Ok(Look::SetUp { notes, obstacle: Some(Obstacle { kind, note }) }) => {
+        Ok(Look::SetUp { what, obstacle: Some(Obstacle { kind, note }) }) => {
             let called = called.map(|called| format!("; {called}")).unwrap_or_default();
-            let what = format!("set up{notes}, but {}{called}", note.what);
+            let what = format!("{what}, but {}{called}", note.what);
             match kind {
                 ObstacleKind::Unread => Row::broken(part, what).fix(note.hint),
                 // The person wants it so, or Codex tells at least by its notify program when a turn ends.
                 _ => Row::warn(part, what).fix(note.hint),
             }
         }
-        Ok(Look::SetUp { notes, obstacle: None }) => {
+        Ok(Look::SetUp { what, obstacle: None }) => {
             let untested =
                 if client.is_tested() { "" } else { "; experimental (written from its docs, not tested)" };
-            match called {
-                Some(called) => Row::ok(part, format!("set up{notes}{untested}; {called}")),
-                None if !client.reports_events() => Row::ok(part, format!("set up{notes}{untested}")),
-                None => Row::ok(part, format!("set up{notes}{untested}; no event received yet"))
+            let what = format!("{what}{untested}");
+            match (called, silent_sessions(client)) {
+                (_, 1..) if client.reports_events() => {
+                    Row::warn(part, format!("{what}, but a session that runs has never called"))
+                        .fix("end that session and start it again: a session reads its hooks when it starts")
+                }
+                (Some(called), _) => Row::ok(part, format!("{what}; {called}")),
+                (None, _) if !client.reports_events() => Row::ok(part, what),
+                (None, _) => Row::warn(part, format!("{what}; it has not called yet"))
                     .fix(format!("start {client} once, then run ringer doctor again")),
             }
         }
@@ -60,12 +70,23 @@ fn row(client: Client, heard: Option<&(String, i64)>) -> Row {
     }
 }
 
+/// How many sessions of a client run of which the journal knows nothing.
+fn silent_sessions(client: Client) -> usize {
+    let (Ok(paths), Ok(home)) = (setup_paths(false), context::home()) else { return 0 };
+    let Ok(mut journal) = Journal::open_existing(&home) else { return 0 };
+    let mut is_known = |session: &String| match &mut journal {
+        Some(journal) => !matches!(journal.agent_named(session), Ok(None)),
+        None => false,
+    };
+    running_sessions(client, &paths).iter().filter(|session| !is_known(session)).count()
+}
+
 /// How an agent's settings are.
 enum Look {
     /// A setup would change something.
     Elsewhere,
-    /// It would change nothing, and note this; the client may still not run it.
-    SetUp { notes: String, obstacle: Option<Obstacle> },
+    /// It would change nothing; what is there, in words. The client may still not run it.
+    SetUp { what: String, obstacle: Option<Obstacle> },
     /// The person has set something else, in these words.
     Taken(String),
 }
@@ -86,9 +107,10 @@ fn looked_at(client: Client) -> Result<Look, String> {
         return Ok(Look::Elsewhere);
     }
     let notes = plan.changes.iter().flat_map(|change| &change.notes);
-    let notes = notes.map(|note| format!("; {}", note.what)).collect();
+    let notes: String = notes.map(|note| format!("; {}", note.what)).collect();
+    let what = entries_in_short(&plan) + &notes;
     // Of the repository in which doctor runs, because its settings count there.
     let repository = context::repository().map(|repository| repository.worktree);
     let obstacle = obstacles(client, SetupScope::User, &places, repository.as_deref()).into_iter().next();
-    Ok(Look::SetUp { notes, obstacle })
+    Ok(Look::SetUp { what, obstacle })
 }

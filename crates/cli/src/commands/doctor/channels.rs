@@ -28,12 +28,12 @@ pub(super) fn begin(config: &Config, send: bool, patience: Duration) -> Vec<Chec
         checks.push(Check::begin(part.clone(), patience, move || vec![webhook(part, &entry, send)]));
     }
     if config.webhooks.is_empty() {
-        checks.push(Check::begin("webhook", patience, || vec![Row::ok("webhook", "not configured")]));
+        checks.push(Check::begin("webhook", patience, || vec![Row::unused("webhook", "not configured")]));
     }
     checks
 }
 
-fn desktop(popup: PopupMode, send: bool) -> Row {
+pub(super) fn desktop(popup: PopupMode, send: bool) -> Row {
     let part = "desktop";
     let unused = match popup {
         PopupMode::Terminal => "terminal",
@@ -69,7 +69,7 @@ fn desktop(popup: PopupMode, send: bool) -> Row {
     }
     if let Some(HubView { bus, server, .. }) = hub {
         return match server {
-            Ok(who) => Row::ok(part, format!("{who} (reported by the hub); test with: ringer doctor --send")),
+            Ok(who) => shown(&format!("{who} (reported by the hub)"), bus.as_deref()),
             Err(why) if bus.is_none() => bad(format!("{why} (reported by the hub)")).fix(NO_BUS),
             Err(why) => bad(format!("{why} (reported by the hub)")).fix(NO_SERVER),
         };
@@ -78,10 +78,30 @@ fn desktop(popup: PopupMode, send: bool) -> Row {
         return bad("no session bus: DBUS_SESSION_BUS_ADDRESS is not set".to_owned()).fix(NO_BUS);
     };
     match send::describe_desktop(&bus) {
-        Ok(who) => Row::ok(part, format!("{who}; test with: ringer doctor --send")),
+        Ok(who) => shown(&who, Some(&bus)),
         Err(error @ Error::NoBus(_)) => bad(error.to_string()).fix(NO_BUS),
         Err(error) => bad(error.to_string()).fix(NO_SERVER),
     }
+}
+
+/// There is a server. It may keep popups back.
+fn shown(who: &str, bus: Option<&str>) -> Row {
+    if bus.is_some_and(send::desktop_is_paused) {
+        return Row::warn("desktop", format!("{who}, but do not disturb is on, so they are not shown now"))
+            .fix("turn it off in your desktop's settings (dunst: dunstctl set-paused false)");
+    }
+    Row::ok("desktop", format!("{who}; test with: ringer doctor --send"))
+}
+
+/// The server that would show the hub's popups, in words, or why there is none. Nothing is shown.
+pub(super) fn desktop_server() -> Result<String, String> {
+    let hub = HubView::ask().map_err(|error| error.to_string())?;
+    if let Some(hub) = hub {
+        return hub.server;
+    }
+    let bus = hub_view::own_bus().or_else(|| cfg!(target_os = "macos").then(String::new));
+    let bus = bus.ok_or_else(|| "no session bus".to_owned())?;
+    send::describe_desktop(&bus).map_err(|error| error.to_string())
 }
 
 const NO_BUS: &str = "log in to a desktop, or set notify.popup = \"terminal\"";
@@ -94,7 +114,7 @@ const NO_SERVER: &str = if cfg!(target_os = "macos") {
 fn sound(wanted: &SoundSetting, send: bool) -> Row {
     let part = "sound";
     let row = match wanted {
-        SoundSetting::Off => return Row::ok(part, "off"),
+        SoundSetting::Off => return Row::unused(part, "off"),
         SoundSetting::File(file) if !file.is_file() => {
             return Row::broken(part, format!("{} does not exist", file.display()))
                 .fix("correct notify.sound, or set it to true");
@@ -119,7 +139,7 @@ fn sound(wanted: &SoundSetting, send: bool) -> Row {
 
 fn command(run: Option<PersonCommand>, send: bool) -> Row {
     let part = "command";
-    let Some(run) = run else { return Row::ok(part, "not configured") };
+    let Some(run) = run else { return Row::unused(part, "not configured") };
     let program = match find(&run.argv) {
         Ok(program) => program,
         Err(why) => return Row::broken(part, why).fix("install it, chmod +x it, or correct notify.command"),

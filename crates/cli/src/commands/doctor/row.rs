@@ -22,14 +22,19 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    fn sign(self) -> char {
+    fn sign(self, unicode: bool) -> char {
         match self {
-            Self::Ok => '✓',
+            Self::Ok if unicode => '✓',
+            Self::Ok => '+',
             Self::Warn => '!',
-            Self::Broken => '✗',
+            Self::Broken if unicode => '✗',
+            Self::Broken => 'x',
         }
     }
 }
+
+/// Columns of the names of parts; the longest that a new setup shows is `dead letters`.
+const PART_WIDTH: usize = 12;
 
 /// What was found out about one part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -42,11 +47,23 @@ pub(crate) struct Row {
     what: String,
     /// A command one can type, or a sentence that leads to one.
     fix: Option<String>,
+    /// It is not wanted, so a line of its own says nothing.
+    #[serde(skip)]
+    pub(super) is_unused: bool,
 }
 
 impl Row {
     pub(crate) fn ok(part: impl Into<String>, what: impl Into<String>) -> Self {
-        Self { part: part.into(), verdict: Verdict::Ok, what: what.into(), fix: None }
+        Self { part: part.into(), verdict: Verdict::Ok, what: what.into(), fix: None, is_unused: false }
+    }
+
+    /// A part that the person does not use. All of them share a line.
+    pub(crate) fn unused(part: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { is_unused: true, ..Self::ok(part, what) }
+    }
+
+    pub(super) fn part(&self) -> &str {
+        &self.part
     }
 
     pub(crate) fn warn(part: impl Into<String>, what: impl Into<String>) -> Self {
@@ -62,9 +79,10 @@ impl Row {
     }
 
     /// One safe line, and a second one with the fix: the texts may come from files, programs and servers.
-    pub(super) fn lines(&self) -> String {
-        let line = sanitise_line(&format!("{} {:<14}  {}", self.verdict.sign(), self.part, self.what));
-        let fix = self.fix.as_ref().map(|fix| sanitise_line(&format!("{:18}fix: {fix}", "")));
+    pub(super) fn lines(&self, unicode: bool) -> String {
+        let sign = self.verdict.sign(unicode);
+        let line = sanitise_line(&format!("{sign} {:<PART_WIDTH$}  {}", self.part, self.what));
+        let fix = self.fix.as_ref().map(|fix| sanitise_line(&format!("{:PART_WIDTH$}    fix: {fix}", "")));
         [line].into_iter().chain(fix).map(|line| format!("  {line}\n")).collect()
     }
 }
@@ -121,11 +139,14 @@ mod tests {
     #[test]
     fn a_row_is_one_safe_line_and_one_for_its_fix() {
         let row = Row::warn("hook x", "says \u{1b}[2K\nhello").fix("ringer \ntrust");
-        let text = row.lines();
+        let text = row.lines(true);
         let lines: Vec<&str> = text.lines().collect();
-        assert!(lines[0].starts_with("  ! hook x          says ") && lines[0].ends_with("hello"), "{text:?}");
-        assert_eq!(lines[1..], ["                    fix: ringer  trust"]);
+        assert!(lines[0].starts_with("  ! hook x        says ") && lines[0].ends_with("hello"), "{text:?}");
+        assert_eq!(lines[1..], ["                  fix: ringer  trust"]);
         assert!(!text.contains('\u{1b}'), "{text:?}");
+        let signs = |unicode| [Row::ok("a", "b"), Row::broken("a", "b")].map(|row| row.lines(unicode));
+        assert_eq!(signs(true), ["  ✓ a             b\n", "  ✗ a             b\n"]);
+        assert_eq!(signs(false), ["  + a             b\n", "  x a             b\n"]);
     }
 
     #[test]

@@ -53,6 +53,11 @@ pub(super) fn describe_desktop(bus: &str) -> Result<String, Error> {
     wait(Desktop::describe(bus, SEND_TIMEOUT / 2))
 }
 
+/// Whether the program that shows popups keeps them back now.
+pub(super) fn desktop_is_paused(bus: &str) -> bool {
+    wait(async { Ok(Desktop::is_paused(bus, SEND_TIMEOUT / 2).await) }).unwrap_or(false)
+}
+
 /// Plays it.
 pub(super) fn sound(wanted: &ringer_config::SoundSetting) -> Result<(), Error> {
     wait(async {

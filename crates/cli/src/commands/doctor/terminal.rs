@@ -10,7 +10,7 @@ use ringer_term::{
 
 use super::row::{Row, reason};
 use crate::probe::detect_here;
-use crate::terminal::{apple_bell, random_id, write_to_terminal};
+use crate::terminal::{apple_bell, random_id, terminal_name, write_to_terminal};
 
 /// Looks at both, and with `send` shows something in this terminal.
 pub(super) fn rows(config: &Config, send: bool) -> Vec<Row> {
@@ -26,13 +26,8 @@ pub(super) fn rows(config: &Config, send: bool) -> Vec<Row> {
 }
 
 fn terminal(detection: &Detection, choice: &MethodChoice) -> Row {
-    let name = detection.terminal.as_deref().unwrap_or("unknown");
-    let what = format!(
-        "{name} ({}), notified through {}: {}",
-        detection.evidence,
-        choice.method.as_str(),
-        choice.reason
-    );
+    let name = terminal_name(detection);
+    let what = format!("{name}; notified through {}: {}", choice.method.as_str(), choice.reason);
     if OpenOptions::new().write(true).open("/dev/tty").is_err() {
         let what = format!("no terminal to show notifications in ({})", detection.evidence);
         return Row::warn("terminal", what).fix("run ringer doctor in a terminal");
@@ -54,7 +49,7 @@ fn multiplexer(detection: &Detection, choice: &MethodChoice) -> Row {
     let names: Vec<&str> = detection.multiplexers.iter().map(|layer| layer.as_str()).collect();
     let names = names.join(", inside ");
     match (detection.multiplexers.first(), &detection.outer) {
-        (None, _) => Row::ok(part, "none"),
+        (None, _) => Row::unused(part, "none"),
         (Some(Multiplexer::Tmux), Some(outer)) => match outer.passthrough {
             Passthrough::Off => Row::warn(
                 part,

@@ -1,0 +1,145 @@
+//! Which clients' settings a setup is about, and what it writes there, in words.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use ringer_agents::setup::{ClientPaths, FileChange, Format, Plan, RingerProgram, SetupError};
+use ringer_platform::path_variable;
+
+use crate::client_paths::client_paths;
+use crate::context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{count, short_path};
+
+/// What can be done where the person has set aider's notifications themselves.
+pub(crate) const TAKEN: &str = "remove that line, or make your notifications-command run: \
+     ringer notify --from aider --kind waiting \"aider waits for you\"";
+
+/// Where the clients' settings are: the person's, or with `project` also those of the repository here.
+pub(crate) fn setup_paths(project: bool) -> Result<ClientPaths, Failure> {
+    let home = path_variable("HOME").ok_or_else(|| Failure::new(Exit::CannotCreate, "HOME is not set"))?;
+    let root = if project {
+        let repository = context::repository().ok_or_else(|| {
+            Failure::usage("not a git repository, so --project has no settings to write").hint("ringer setup")
+        })?;
+        Some(repository.worktree)
+    } else {
+        None
+    };
+    Ok(client_paths(home, root))
+}
+
+/// The program that hooks call. In a repository's files a plain name: the path differs between users.
+pub(crate) fn program(project: bool) -> Result<RingerProgram, Failure> {
+    let path = if project { PathBuf::from("ringer") } else { own_path()? };
+    RingerProgram::new(&path).map_err(|error| failure(&error))
+}
+
+/// The path of this program.
+pub(crate) fn own_path() -> Result<PathBuf, Failure> {
+    env::current_exe().map_err(|error| {
+        Failure::new(Exit::Unavailable, "cannot find the path of the ringer program").because(error)
+    })
+}
+
+/// Why this program may be gone soon, with its path: it lies where builds or temporary files are.
+pub(crate) fn passing_place(program: &Path) -> Option<String> {
+    let directory = program.parent()?;
+    let path = short_path(program);
+    let is_profile = |name: &str| matches!(name, "debug" | "release");
+    let names: Vec<&str> = directory.iter().filter_map(|name| name.to_str()).collect();
+    let in_target = names.last().copied().is_some_and(is_profile) && names.contains(&"target");
+    // Cargo makes this directory beside what it builds, whatever the target directory is called.
+    if in_target || directory.join(".fingerprint").is_dir() {
+        return Some(format!("{path} is in a build directory: it is gone after cargo clean"));
+    }
+    let temporary = [env::temp_dir(), "/tmp".into(), "/var/tmp".into(), "/dev/shm".into()];
+    let is_temporary = temporary.iter().any(|temporary| directory.starts_with(temporary));
+    is_temporary.then(|| format!("{path} is in a temporary directory: it may be gone soon"))
+}
+
+/// What to do about a program in such a place.
+pub(crate) const INSTALL: &str = "cargo install --path crates/cli, then: ringer setup";
+
+/// What Ringer has in a client's files: `12 hooks in ~/.claude/settings.json`. `None` if it has nothing there.
+pub(crate) fn entries(plan: &Plan) -> String {
+    let mut directory = None;
+    let parts = plan.changes.iter().filter_map(|change| {
+        let what = entry(plan, change)?;
+        let parent = change.path().parent();
+        // A second file in the same directory is named by its name.
+        let place = match change.path().file_name() {
+            Some(name) if directory == parent => name.to_string_lossy().into_owned(),
+            _ => short_path(change.path()),
+        };
+        directory = parent;
+        Some(format!("{what} in {place}"))
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// The same without the files: `12 hooks`.
+pub(crate) fn entries_in_short(plan: &Plan) -> String {
+    let parts: Vec<String> = plan.changes.iter().filter_map(|change| entry(plan, change)).collect();
+    parts.join(" and ")
+}
+
+fn entry(plan: &Plan, change: &FileChange) -> Option<String> {
+    Some(match change.target.format {
+        Format::Hooks => count(plan.client.hook_events().len(), "hook"),
+        // A `notify` of the person's stays, which is in the notes.
+        Format::CodexConfig if !change.notes.is_empty() => return None,
+        Format::CodexConfig => "notify".to_owned(),
+        Format::OpencodePlugin => "a plugin".to_owned(),
+        Format::AiderConf => "a notification command".to_owned(),
+        _ => return None,
+    })
+}
+
+/// How a failed setup ends.
+pub(crate) fn failure(error: &SetupError) -> Failure {
+    let exit = match error {
+        SetupError::Jsonc { .. }
+        | SetupError::Toml { .. }
+        | SetupError::Yaml(_)
+        | SetupError::Taken { .. }
+        | SetupError::NotText(_) => Exit::Config,
+        _ => Exit::CannotCreate,
+    };
+    let hint = match exit {
+        Exit::Config if matches!(error, SetupError::Taken { .. }) => TAKEN,
+        Exit::Config => "correct the file, which was not changed, then run: ringer setup",
+        _ => "ringer setup --dry-run",
+    };
+    Failure::new(exit, error.to_string()).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_may_be_gone_soon() {
+        let check = |path: &str, expected: Option<&str>| {
+            let found = passing_place(Path::new(path));
+            assert_eq!(found.is_some(), expected.is_some(), "{path}: {found:?}");
+            assert!(found.is_none_or(|found| found.contains(expected.unwrap_or_default())), "{path}");
+        };
+        check("/people/ada/ringer/target/release/ringer", Some("build directory"));
+        check("/people/ada/ringer/target/x86_64-unknown-linux-musl/debug/ringer", Some("build directory"));
+        check("/tmp/download/ringer", Some("temporary directory"));
+        check("/people/ada/.cargo/bin/ringer", None);
+        check("/people/ada/release/ringer", None);
+        check("/usr/bin/ringer", None);
+    }
+
+    #[test]
+    fn a_build_directory_of_another_name_is_known_by_what_cargo_puts_there() {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let program = directory.path().join("ringer");
+        assert_eq!(passing_place(&program), None);
+        std::fs::create_dir(directory.path().join(".fingerprint")).unwrap();
+        assert!(passing_place(&program).unwrap().contains("build directory"));
+    }
+}

@@ -1,0 +1,308 @@
+//! `ringer complete`: what can stand next on a command line. The scripts of `ringer completions` call it.
+
+use std::ffi::OsString;
+
+use clap::builder::Str;
+use clap::{Arg, Command, ValueHint};
+use ringer_agents::setup::Client;
+use ringer_core::message::{MessageId, QuestionId, ShownKind};
+use ringer_hub::Clock;
+use ringer_journal::Journal;
+use ringer_term::sanitise_line;
+use serde_json::Value;
+
+use crate::context;
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::notifications::Notifications;
+use crate::output::print_bytes;
+
+/// Notifications and agents that are offered at most: more than fit on a screen.
+const MAX_OFFERED: usize = 100;
+/// Characters of a notification that are shown beside its id.
+const MAX_HELP: usize = 60;
+
+/// Print what can follow these words
+///
+/// One candidate per line, and a tab with its description. Exits with 1 where the name of
+/// a file is expected. Starts no hub, and prints nothing if something fails.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The words after `ringer`; the last one is the one that is being typed
+    #[arg(last = true)]
+    words: Vec<OsString>,
+}
+
+/// Completes words of the command line that `command` describes.
+pub(crate) fn run(arguments: &Args, mut command: Command) -> Outcome {
+    command.build();
+    let words: Vec<String> = arguments.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (typed, before) = words.split_last().map_or(("", &[][..]), |(typed, before)| (typed, before));
+    let candidates = match expected(&command, before, typed) {
+        Expected::Path => return Err(Failure::reported(Exit::Broken)),
+        Expected::Words(candidates) => candidates,
+        Expected::Value(value) => value.candidates(),
+    };
+    let lines = candidates.iter().filter(|candidate| candidate.text.starts_with(typed)).map(|candidate| {
+        let help = sanitise_line(candidate.help.lines().next().unwrap_or_default());
+        format!("{}\t{help}\n", sanitise_line(&candidate.text))
+    });
+    // Both parts are safe to print; a tab stands between them.
+    print_bytes(lines.collect::<String>().as_bytes())
+}
+
+/// What can stand at the cursor.
+#[derive(Debug, PartialEq)]
+enum Expected {
+    /// One of these words.
+    Words(Vec<Candidate>),
+    /// Something that is read from the journal.
+    Value(ValueKind),
+    /// A path, which shells complete themselves.
+    Path,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Candidate {
+    text: String,
+    help: String,
+}
+
+/// What a value names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ValueKind {
+    /// A notification that is open or unread.
+    Notification,
+    /// A question or permission that is open.
+    Prompt,
+    Agent,
+    /// An agent, or one of the words for several.
+    Recipient,
+}
+
+impl Candidate {
+    fn new(text: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { text: text.into(), help: help.into() }
+    }
+}
+
+/// What can stand after these words, with so much typed of it.
+fn expected(root: &Command, before: &[String], typed: &str) -> Expected {
+    let mut command = root;
+    let mut positional = 1;
+    let mut waiting: Option<&Arg> = None;
+    let mut options_ended = false;
+    for word in before {
+        // bash hands `--to=lead` over as three words.
+        if word == "=" || waiting.take().is_some() {
+            continue;
+        }
+        if options_ended || !word.starts_with('-') || word == "-" {
+            match command.find_subcommand(word) {
+                Some(subcommand) if positional == 1 && !options_ended => command = subcommand,
+                _ => positional += 1,
+            }
+        } else if word == "--" {
+            options_ended = true;
+        } else {
+            waiting = option(command, word).filter(|option| option.get_action().takes_values());
+        }
+    }
+    if let Some(option) = waiting {
+        return values(command, option);
+    }
+    if typed.starts_with('-') && !options_ended {
+        return Expected::Words(options(command));
+    }
+    let arguments: Vec<&Arg> = command.get_positionals().collect();
+    let takes_more = |argument: &&&Arg| argument.get_num_args().is_some_and(|range| range.max_values() > 1);
+    let argument = arguments
+        .iter()
+        .find(|argument| argument.get_index() == Some(positional))
+        .or_else(|| arguments.last().filter(takes_more));
+    match argument {
+        Some(argument) => values(command, argument),
+        None if positional == 1 => Expected::Words(subcommands(command)),
+        None => Expected::Words(Vec::new()),
+    }
+}
+
+/// The option of a word such as `--kind` or `-h`. `None` if its value is in the same word.
+fn option<'a>(command: &'a Command, word: &str) -> Option<&'a Arg> {
+    command.get_arguments().find(|argument| match word.strip_prefix("--") {
+        Some(long) => argument.get_long_and_visible_aliases().is_some_and(|names| names.contains(&long)),
+        None => argument.get_short().is_some_and(|short| word.strip_prefix('-') == Some(&short.to_string())),
+    })
+}
+
+fn options(command: &Command) -> Vec<Candidate> {
+    let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
+    let options = shown.filter_map(|argument| Some((argument.get_long()?, argument)));
+    options.map(|(long, argument)| Candidate::new(format!("--{long}"), help(argument.get_help()))).collect()
+}
+
+fn subcommands(command: &Command) -> Vec<Candidate> {
+    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.map(|command| Candidate::new(command.get_name(), help(command.get_about()))).collect()
+}
+
+fn help(text: Option<&clap::builder::StyledStr>) -> String {
+    text.map(ToString::to_string).unwrap_or_default()
+}
+
+/// What an argument takes, by the name that help shows for its value.
+fn values(command: &Command, argument: &Arg) -> Expected {
+    if matches!(argument.get_value_hint(), ValueHint::AnyPath | ValueHint::FilePath | ValueHint::DirPath) {
+        return Expected::Path;
+    }
+    let possible = argument.get_possible_values();
+    if !possible.is_empty() {
+        let words = possible.iter().filter(|value| !value.is_hide_set());
+        return Expected::Words(
+            words.map(|value| Candidate::new(value.get_name(), help(value.get_help()))).collect(),
+        );
+    }
+    let name = argument.get_value_names().and_then(|names| names.first()).map(Str::as_str);
+    match (command.get_name(), name, argument.is_positional()) {
+        ("setup", Some("AGENT"), true) => {
+            let clients = Client::ALL.iter();
+            Expected::Words(
+                clients.map(|client| Candidate::new(client.as_str(), client.display_name())).collect(),
+            )
+        }
+        ("answer", Some("ID"), true) => Expected::Value(ValueKind::Prompt),
+        (_, Some("ID" | "IDS"), true) => Expected::Value(ValueKind::Notification),
+        (_, Some("AGENT"), _) => Expected::Value(ValueKind::Agent),
+        (_, Some("WHO"), _) => Expected::Value(ValueKind::Recipient),
+        (_, Some("KIND"), _) => {
+            Expected::Words(ShownKind::all().map(|kind| Candidate::new(kind.as_str(), "")).collect())
+        }
+        _ => Expected::Words(Vec::new()),
+    }
+}
+
+impl ValueKind {
+    /// Reads the journal; what cannot be read is not offered.
+    fn candidates(self) -> Vec<Candidate> {
+        let journal = context::home().ok().and_then(|home| Journal::open_existing(&home).ok().flatten());
+        let Some(mut journal) = journal else { return Vec::new() };
+        match self {
+            Self::Notification | Self::Prompt => notifications(&mut journal, self),
+            Self::Agent => agents(&mut journal),
+            Self::Recipient => {
+                let words = [
+                    ("lead", "the lead agent of this repository"),
+                    ("person", "you"),
+                    ("all", "you and all agents"),
+                ];
+                let words = words.map(|(word, help)| Candidate::new(word, help));
+                words.into_iter().chain(agents(&mut journal)).collect()
+            }
+        }
+    }
+}
+
+fn notifications(journal: &mut Journal, wanted: ValueKind) -> Vec<Candidate> {
+    let Ok(notifications) = Notifications::read(journal) else { return Vec::new() };
+    // A hub that does not run has not noticed an answer yet.
+    let mut questions = |closed_too| journal.question_messages(closed_too).unwrap_or_default();
+    let (open, all) = (questions(false), questions(true));
+    let is_answered = |row: &Value| {
+        let is_among = |questions: &[(QuestionId, MessageId)]| {
+            questions.iter().any(|(_, message)| row["id"] == message.as_str())
+        };
+        is_among(&all) && !is_among(&open)
+    };
+    let is_prompt = |row: &Value| {
+        let kinds = ["question", "permission", "waiting"];
+        row["is_open"] == true && kinds.iter().any(|kind| row["kind"] == *kind) && !is_answered(row)
+    };
+    let is_wanted = |row: &&Value| match wanted {
+        ValueKind::Prompt => is_prompt(row),
+        _ => row["is_open"] == true || row["is_read"] == false,
+    };
+    let rows = notifications.newest(&Clock::local(), |_| true, usize::MAX);
+    let candidate = |row: &Value| {
+        let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        let said = [text("title"), text("body")].into_iter().filter(|said| !said.is_empty());
+        let said = sanitise_line(&said.collect::<Vec<_>>().join(": "));
+        Candidate::new(text("short_id"), said.chars().take(MAX_HELP).collect::<String>())
+    };
+    rows.iter().filter(is_wanted).take(MAX_OFFERED).map(candidate).collect()
+}
+
+fn agents(journal: &mut Journal) -> Vec<Candidate> {
+    let known = journal.known_agents().unwrap_or_default();
+    let running = known.iter().filter(|agent| agent.state.as_deref() != Some("exited"));
+    let candidate = |agent: &ringer_journal::KnownAgent| {
+        let name = agent.name.as_ref().unwrap_or(&agent.id);
+        let state = agent.state.as_deref().unwrap_or_default();
+        let place = agent.cwd.as_deref().unwrap_or_default();
+        Candidate::new(name, [state, place].join(" ").trim())
+    };
+    running.take(MAX_OFFERED).map(candidate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::commands::Ringer;
+
+    #[track_caller]
+    fn check(line: &str, expected_here: &Expected) {
+        let mut command = Ringer::command();
+        command.build();
+        let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let typed = words.pop().unwrap();
+        assert_eq!(&expected(&command, &words, &typed), expected_here, "{line}");
+    }
+
+    /// Some of the words that are offered.
+    #[track_caller]
+    fn offers(line: &str, offered: &[&str]) {
+        let mut command = Ringer::command();
+        command.build();
+        let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let typed = words.pop().unwrap();
+        let Expected::Words(found) = expected(&command, &words, &typed) else { panic!("{line}") };
+        let found: Vec<&str> = found.iter().map(|candidate| candidate.text.as_str()).collect();
+        assert!(offered.iter().all(|word| found.contains(word)), "{line}: {found:?}");
+        assert_eq!(found.is_empty(), offered.is_empty(), "{line}: {found:?}");
+    }
+
+    #[test]
+    fn what_stands_at_the_cursor() {
+        for line in ["read ", "read k3", "read k3fx ", "read --json ", "unread ", "clear ", "jump ", "why "] {
+            check(line, &Expected::Value(ValueKind::Notification));
+        }
+        check("answer ", &Expected::Value(ValueKind::Prompt));
+        check("acknowledge ", &Expected::Value(ValueKind::Prompt));
+        check("why --agent ", &Expected::Value(ValueKind::Agent));
+        check("notify --to ", &Expected::Value(ValueKind::Recipient));
+        check("notify hello --to = l", &Expected::Value(ValueKind::Recipient));
+        check("term scan ", &Expected::Path);
+        check("man ", &Expected::Path);
+        offers("", &["notify", "setup", "uninstall", "help"]);
+        offers("hub ", &["start", "stop", "status"]);
+        offers("help ", &["notify", "hub"]);
+        offers("setup claude ", &["claude", "codex"]);
+        offers("completions ", &["bash", "zsh", "fish", "nushell"]);
+        offers("notify --kind ", &["permission", "complete"]);
+        offers("notify --", &["--to", "--json", "--help"]);
+        for line in ["notify ", "notify -- --", "why k3fx ", "answer k3fx ", "bogus "] {
+            offers(line, &[]);
+        }
+    }
+
+    #[test]
+    fn what_is_hidden_is_not_offered() {
+        let mut command = Ringer::command();
+        command.build();
+        assert!(subcommands(&command).iter().all(|command| command.text != "complete"));
+        let hub = command.find_subcommand("hub").unwrap();
+        assert!(subcommands(hub).iter().all(|command| command.text != "run"));
+    }
+}

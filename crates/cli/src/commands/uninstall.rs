@@ -1,0 +1,274 @@
+//! `ringer uninstall`.
+
+mod state;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use ringer_agents::setup::{
+    BackupTime, Client, ClientPaths, Plan, SetupAction, SetupError, SetupRecords, SetupScope, Target, apply,
+    backups, plan, read_files, removals_elsewhere,
+};
+use ringer_config::user_path;
+use ringer_hub::Clock;
+use ringer_journal::{Home, HubLock, IdSource, Journal, Leftover, Repository, RunningListener};
+use serde::Serialize;
+
+use self::state::StateFiles;
+use super::nuke::stop_listener;
+use super::{config, hub};
+use crate::client_paths::client_paths;
+use crate::client_setup::{failure, own_path, setup_paths};
+use crate::confirm::confirm;
+use crate::context;
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::{count, eprint_line, print_json, print_line, print_text, short_path};
+
+/// Remove everything that Ringer wrote: hooks, backups, the journal, repository ids
+///
+/// Lists it and asks first. Removes Ringer's entries from the settings of all agents,
+/// the backups of those files, the messages and all other state, and the ids in git
+/// directories; stops the hub and the listeners. Your config file and the program stay.
+///
+/// Examples:
+///   ringer uninstall
+///   ringer uninstall --keep-history
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Keep the messages and the repository ids
+    #[arg(long)]
+    keep_history: bool,
+    /// Skip the confirmation prompt
+    #[arg(long)]
+    yes: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Everything that Ringer left on this machine.
+struct Traces {
+    home: Home,
+    plans: Vec<Plan>,
+    backups: Vec<PathBuf>,
+    hub: Option<u32>,
+    listeners: Vec<RunningListener>,
+    repositories: Vec<Repository>,
+    state: StateFiles,
+    /// Agents that run, and call their hooks until they end.
+    running_agents: usize,
+}
+
+#[derive(Serialize)]
+struct Removed {
+    settings: Vec<PathBuf>,
+    backups: Vec<PathBuf>,
+    state: Vec<PathBuf>,
+    repositories: Vec<PathBuf>,
+    kept: Vec<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    let traces = Traces::find(arguments.keep_history)?;
+    if traces.is_empty() {
+        return if arguments.json {
+            print_json(&traces.as_removed())
+        } else {
+            print_line("Nothing to remove.")
+        };
+    }
+    if !arguments.json {
+        print_text(&traces.lines())?;
+    }
+    if !arguments.yes && !confirm("Remove all of this?", "ringer uninstall --yes")? {
+        eprint_line("Nothing was removed.");
+        return Ok(());
+    }
+    let mut removed = traces.as_removed();
+    removed.kept = traces.remove()?;
+    for path in &removed.kept {
+        let path = short_path(path);
+        eprint_line(&format!("note: {path} stays, because it has files that Ringer did not create"));
+    }
+    if traces.running_agents > 0 {
+        eprint_line(&format!(
+            "note: sessions that run call Ringer until they end ({})\n\
+             hint: end them, then run ringer uninstall again",
+            count(traces.running_agents, "agent")
+        ));
+    }
+    if arguments.json {
+        return print_json(&removed);
+    }
+    let program = own_path().map(|path| format!(" To remove the program: rm {}", short_path(&path)));
+    print_line(&format!("Done.{}", program.unwrap_or_default()))
+}
+
+impl Traces {
+    fn find(keep_history: bool) -> Result<Self, Failure> {
+        let home = context::home()?;
+        home.check_owner()?;
+        let mut journal = match context::existing_journal() {
+            Ok(journal) => journal,
+            // What is removed need not be readable.
+            Err(failure) => {
+                eprint_line(&failure.to_string().replacen("error: ", "warning: ", 1));
+                None
+            }
+        };
+        let repositories = repositories(journal.as_mut());
+        let records = SetupRecords::load(home.path()).map_err(|error| failure(&error))?;
+        let (plans, targets) = settings(&records, &repositories)?;
+        let recorded = records.paths().filter(|path| !targets.iter().any(|target| target.path == *path));
+        let files = targets.iter().map(|target| target.path.as_path()).chain(recorded);
+        let backups = files.flat_map(backups).collect();
+        let is_running = |state: Option<&str>| state.is_some_and(|state| state != "exited");
+        let agents = journal.as_mut().map(Journal::known_agents).transpose().ok().flatten();
+        let running_agents =
+            agents.unwrap_or_default().iter().filter(|agent| is_running(agent.state.as_deref())).count();
+        Ok(Self {
+            plans,
+            backups,
+            hub: HubLock::owner(&home).map(|hub| hub.pid),
+            listeners: journal.map(|journal| journal.listeners(None)).unwrap_or_default(),
+            repositories: if keep_history { Vec::new() } else { repositories },
+            state: StateFiles::find(&home, keep_history),
+            running_agents,
+            home,
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.plans.is_empty()
+            && self.backups.is_empty()
+            && self.hub.is_none()
+            && self.repositories.is_empty()
+            && self.state.is_empty()
+    }
+
+    fn as_removed(&self) -> Removed {
+        let changes = self.plans.iter().flat_map(|plan| &plan.changes).filter(|change| change.is_change());
+        Removed {
+            settings: changes.map(|change| change.path().to_owned()).collect(),
+            backups: self.backups.clone(),
+            state: self.state.paths().map(PathBuf::from).collect(),
+            repositories: self.repositories.iter().filter_map(Repository::own_directory).collect(),
+            kept: Vec::new(),
+        }
+    }
+
+    fn lines(&self) -> String {
+        let removed = self.as_removed();
+        let running: Vec<String> = [
+            self.hub.map(|pid| format!("the hub (pid {pid})")),
+            (!self.listeners.is_empty()).then(|| count(self.listeners.len(), "listener")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let paths = |paths: &[PathBuf]| paths.iter().map(|path| short_path(path)).collect::<Vec<_>>();
+        let groups = [
+            ("hooks in", paths(&removed.settings)),
+            ("backups", paths(&removed.backups)),
+            ("running", running),
+            ("state", paths(&removed.state)),
+            ("ids in", paths(&removed.repositories)),
+        ];
+        let mut lines = "This removes what Ringer wrote:\n".to_owned();
+        for (name, entries) in groups {
+            for (index, entry) in entries.iter().enumerate() {
+                let _ = writeln!(lines, "  {:<8}  {entry}", if index == 0 { name } else { "" });
+            }
+        }
+        let config = user_path(&config::environment()).filter(|path| path.exists());
+        if let Some(path) = config {
+            let _ = writeln!(lines, "Your settings stay: {}", short_path(&path));
+        }
+        lines
+    }
+
+    /// Removes everything. Gives the directories that stay because of other files in them.
+    fn remove(&self) -> Result<Vec<PathBuf>, Failure> {
+        // First what starts Ringer, then what runs, then what it wrote down.
+        let stamp = Clock::local().compact(IdSource::now().unix_ms);
+        let time = BackupTime::new(&stamp).map_err(|error| failure(&error))?;
+        let mut new_backups = Vec::new();
+        for plan in &self.plans {
+            let applied = apply(plan, self.home.path(), &time).map_err(|error| failure(&error))?;
+            new_backups.extend(applied.backups);
+        }
+        for backup in self.backups.iter().chain(&new_backups) {
+            state::remove_file(backup)?;
+        }
+        for listener in &self.listeners {
+            stop_listener(listener);
+        }
+        hub::end(&self.home)?;
+        let mut kept = Vec::new();
+        for repository in &self.repositories {
+            let left = repository.remove_files().map_err(|error| {
+                let what = format!("cannot remove the id in {}", short_path(&repository.worktree));
+                Failure::new(Exit::NoPermission, what).because(error).hint("ringer uninstall")
+            })?;
+            if let Leftover::Foreign(path) = left {
+                kept.push(path);
+            }
+        }
+        kept.extend(self.state.remove()?);
+        Ok(kept)
+    }
+}
+
+/// The repositories that have an id, of those from which a message or an agent came, and the one here.
+fn repositories(journal: Option<&mut Journal>) -> Vec<Repository> {
+    let known = journal.and_then(|journal| journal.directories().ok()).unwrap_or_default();
+    let known = known.iter().filter_map(|directory| Repository::around(directory.as_ref()));
+    let mut found: Vec<(PathBuf, Repository)> = known
+        .chain(context::repository())
+        .filter_map(|repository| Some((repository.own_directory()?, repository)))
+        .collect();
+    found.sort_by(|(one, _), (two, _)| one.cmp(two));
+    found.dedup_by(|(one, _), (two, _)| one == two);
+    found.into_iter().map(|(_, repository)| repository).collect()
+}
+
+/// What removes Ringer from the settings of every client: the person's, those of repositories, and those that are recorded
+/// to be elsewhere; and all files that a setup may have written.
+fn settings(
+    records: &SetupRecords,
+    repositories: &[Repository],
+) -> Result<(Vec<Plan>, Vec<Target>), Failure> {
+    let own = setup_paths(false)?;
+    let projects = repositories.iter().map(|repository| repository.worktree.clone());
+    let places: Vec<(SetupScope, ClientPaths)> = [(SetupScope::User, own.clone())]
+        .into_iter()
+        .chain(projects.map(|root| (SetupScope::Project, client_paths(own.home.clone(), Some(root)))))
+        .collect();
+    let (mut plans, mut targets) = (Vec::new(), Vec::new());
+    for (scope, places) in &places {
+        for client in Client::ALL {
+            let files = read_files(client, *scope, places, records).map_err(|error| failure(&error))?;
+            targets.extend(files.iter().map(|file| file.target.clone()));
+            let names_us = files.iter().filter_map(|file| file.bytes.as_deref()).any(names_ringer);
+            match plan(client, &SetupAction::Remove, files) {
+                Ok(plan) => plans.push(plan),
+                Err(error) if names_us => return Err(refused(&error)),
+                // It cannot be read, and has nothing of Ringer's in it.
+                Err(_) => {}
+            }
+        }
+    }
+    plans.extend(removals_elsewhere(records, &targets).map_err(|error| refused(&error))?);
+    plans.retain(|plan| !plan.is_empty());
+    Ok((plans, targets))
+}
+
+fn names_ringer(bytes: &[u8]) -> bool {
+    bytes.windows(6).any(|word| word == b"ringer")
+}
+
+fn refused(error: &SetupError) -> Failure {
+    failure(error).hint("correct the file, which was not changed, then run: ringer uninstall")
+}

@@ -1,0 +1,122 @@
+//! The files that Ringer keeps: in its home, and in the runtime and the temporary directory.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use ringer_ipc::discovery::directories_outside;
+use ringer_journal::{Home, spool_directories};
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::short_path;
+
+/// What names of files in the home begin with. Databases have others beside them, and logs an older one.
+const FILES: [&str; 12] = [
+    "ringer.db",
+    "hub.db",
+    "hub.json",
+    "hub.lock",
+    "hub.log",
+    "hub.sock",
+    "hub.failed",
+    "hooks.log",
+    "lost-events",
+    "setup.",
+    "trusted.json",
+    "write.lock",
+];
+/// The same of the files that hold the history.
+const HISTORY: [&str; 2] = ["ringer.db", "hub.db"];
+/// The directories in the home.
+const DIRECTORIES: [&str; 4] = ["bells", "locks", "spool", "terminals"];
+
+/// The state of one home.
+pub(super) struct StateFiles {
+    home: PathBuf,
+    /// What is removed of the home.
+    own: Vec<PathBuf>,
+    /// Whether other files are in the home, too: then no directory in it is taken for Ringer's because of its name.
+    has_others: bool,
+    keeps_history: bool,
+    /// Directories outside the home.
+    outside: Vec<PathBuf>,
+}
+
+impl StateFiles {
+    pub(super) fn find(home: &Home, keeps_history: bool) -> Self {
+        let entries = fs::read_dir(home.path()).into_iter().flatten().flatten();
+        let (mut own, mut has_others) = (Vec::new(), false);
+        for entry in entries {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !is_own(&name) {
+                has_others = true;
+            } else if !(keeps_history && HISTORY.iter().any(|history| name.starts_with(history))) {
+                own.push(entry.path());
+            }
+        }
+        let outside = [directories_outside(home), spool_directories(home)].concat();
+        let outside = outside.into_iter().filter(|path| !path.starts_with(home.path()) && path.is_dir());
+        let mut outside: Vec<PathBuf> = outside.collect();
+        outside.dedup();
+        Self { home: home.path().to_owned(), own, has_others, keeps_history, outside }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.own.is_empty() && self.outside.is_empty()
+    }
+
+    /// What to show of it: the home as a whole, unless something in it stays.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        let is_whole = !self.has_others && !self.keeps_history;
+        let home = Some(self.home.as_path()).filter(|home| is_whole && home.is_dir());
+        let parts = self.own.iter().filter(move |_| !is_whole).map(PathBuf::as_path);
+        home.into_iter().chain(parts).chain(self.outside.iter().map(PathBuf::as_path))
+    }
+
+    /// Removes it. Gives the home if it stays because of other files in it.
+    pub(super) fn remove(&self) -> Result<Option<PathBuf>, Failure> {
+        // What has come since it was listed, as a hub that ends writes.
+        let home = Home::new(&self.home);
+        for path in Self::find(&home, self.keeps_history).own {
+            match fs::symlink_metadata(&path) {
+                Ok(data) if !data.is_dir() => remove_file(&path)?,
+                Ok(_) if self.has_others => drop(fs::remove_dir(&path)),
+                Ok(_) => ignore_missing(&path, fs::remove_dir_all(&path))?,
+                Err(_) => {}
+            }
+        }
+        for path in &self.outside {
+            ignore_missing(path, fs::remove_dir_all(path))?;
+            // The directory of all homes, if this was the last.
+            let _ = path.parent().map(fs::remove_dir);
+        }
+        if self.keeps_history {
+            return Ok(None);
+        }
+        let is_left = fs::remove_dir(&self.home).is_err_and(|error| error.kind() != ErrorKind::NotFound);
+        Ok(is_left.then(|| self.home.clone()))
+    }
+}
+
+/// Whether Ringer makes files of that name in its home. A file that is being replaced is `.NAME.PID.NUMBER.new`.
+fn is_own(name: &str) -> bool {
+    let replaced = name.strip_prefix('.').and_then(|name| name.strip_suffix(".new"));
+    let name = replaced.unwrap_or(name);
+    DIRECTORIES.contains(&name) || FILES.iter().any(|file| name.starts_with(file))
+}
+
+/// Removes a file; one that is gone already is no failure.
+pub(super) fn remove_file(path: &Path) -> Outcome {
+    ignore_missing(path, fs::remove_file(path))
+}
+
+fn ignore_missing(path: &Path, removed: io::Result<()>) -> Outcome {
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            let what = format!("cannot remove {}", short_path(path));
+            Err(Failure::new(Exit::NoPermission, what).because(error).hint("ringer uninstall"))
+        }
+        _ => Ok(()),
+    }
+}
