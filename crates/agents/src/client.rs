@@ -58,7 +58,7 @@ pub use input::{HookInput, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;
 pub(crate) use push_method::PushMethod;
 pub use reply::HookReply;
-pub use report::{HookPoint, HookReport, WAITING};
+pub use report::{HookPoint, HookReport, ToolCall, WAITING};
 pub use request::MAX_LINE;
 pub use sequence::is_allowed_sequence;
 pub(crate) use session_file::{SessionActivity, SessionFile, SessionFiles, SessionStatus};

@@ -13,12 +13,12 @@ use ringer_core::message::{Agent, MessageOrigin, MessagePart};
 use ringer_core::toast::Observation;
 use ringer_journal::{
     AgentEvent, AgentInfo, Claimed, Confirms, Consumer, Error as JournalError, EventOutcome, Home, IdSource,
-    InboxRequest, Journal, LockTimeout, Repository, spool_event,
+    InboxRequest, Journal, LockTimeout, Repository, RunningTools, spool_event,
 };
 use ringer_turn::{Injection, InjectionBudget, RateTracker, render};
 
 use crate::bootstrap;
-use crate::client::{self, Client, HookPoint, HookReply, HookReport, InputError, agent_id, answer};
+use crate::client::{self, Client, HookPoint, HookReply, HookReport, InputError, ToolCall, agent_id, answer};
 
 /// How often in a row a stop is blocked. More would be a loop.
 pub const MAX_BLOCKS: i64 = 3;
@@ -114,6 +114,7 @@ struct Call<'a> {
 
 impl Call<'_> {
     fn run(&mut self, journal: &mut Journal, out: &mut impl Write) -> Result<EventOutcome, HookError> {
+        self.note_running_tool();
         let stamp = IdSource::now();
         let event = self.agent_event(Some(journal), &stamp);
         // What cannot be read now cannot enter the turn now: the event itself is not lost by that.
@@ -156,6 +157,22 @@ impl Call<'_> {
         }
         answered?;
         Ok(outcome)
+    }
+
+    /// Notes which tool runs now, so that the agent does not count as stuck meanwhile.
+    fn note_running_tool(&self) {
+        let tools = RunningTools::of(&self.at.home);
+        match &self.report.tool_call {
+            Some(ToolCall::Begins(call)) => tools.begin(&self.agent, call),
+            Some(ToolCall::Ended(call)) => tools.end(&self.agent, call),
+            None if self.report.subagent => {}
+            None => match self.report.hook_point {
+                HookPoint::SessionStarts | HookPoint::PromptSubmitted | HookPoint::Stopping { .. } => {
+                    tools.end_all(&self.agent);
+                }
+                _ => {}
+            },
+        }
     }
 
     /// How long the write lock is waited for: what is left of the hook's time, and 5 ms at least, because most writers hold the

@@ -146,7 +146,7 @@ mod tests {
         let repository = load_repository(directory.path(), None).unwrap();
         assert_eq!(repository.watches[0].paths, [directory.path().join("flake.nix")]);
         assert_eq!(repository.watches[0].working_directory(), directory.path());
-        std::fs::write(&path, "idle_threshold_ms = 5\n").unwrap();
-        assert_eq!(load(&path, None).unwrap().idle_threshold.as_millis(), 5);
+        std::fs::write(&path, "stuck_threshold_ms = 5\n").unwrap();
+        assert_eq!(load(&path, None).unwrap().stuck_threshold.as_millis(), 5);
     }
 }

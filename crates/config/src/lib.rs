@@ -30,6 +30,7 @@ mod parse;
 mod problem;
 mod schema;
 mod settings;
+mod span;
 mod trust;
 mod trustable;
 mod word;

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ringer_core::agent::AgentTimeouts;
 use ringer_core::message::ShownKind;
 use ringer_core::policy::{Mute, PopupMode, RateLimit};
 use ringer_core::time::DailySpan;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-use crate::word;
+use crate::{span, word};
 
 /// How notifications are shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -47,6 +48,15 @@ pub struct Notify {
     pub rate_limit: Option<RateLimit>,
     /// Also notify about subagents.
     pub subagents: bool,
+    /// Where it is not known whether you look at the pane, the end of a turn shorter than this makes no popup and no sound.
+    /// `0s` is never.
+    #[serde(serialize_with = "span::serialize")]
+    #[schemars(schema_with = "span::schema")]
+    pub min_turn: Duration,
+    /// How long after the end of a turn to remind you that the agent is waiting, if the end of the turn made no popup; or `off`.
+    #[serde(serialize_with = "span::serialize_or_off")]
+    #[schemars(schema_with = "span::schema_or_off")]
+    pub idle_reminder: Option<Duration>,
 }
 
 impl Default for Notify {
@@ -63,6 +73,8 @@ impl Default for Notify {
             mute: Vec::new(),
             rate_limit: Some(RateLimit { count: 30, window: Duration::from_mins(1) }),
             subagents: false,
+            min_turn: Duration::from_secs(10),
+            idle_reminder: AgentTimeouts::default().idle,
         }
     }
 }

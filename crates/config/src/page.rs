@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringer_core::message::validate_name;
+use ringer_core::time::parse_span;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::milliseconds::MAX_MILLISECONDS;
 use crate::problem::{ConfigError, ConfigErrors, MAX_PROBLEMS, nearest, one_of};
+use crate::span::OFF;
 use crate::word::{Word, names};
+
+const SPANS: &str = "a span up to a day, like \"90s\", \"20m\" or \"2h\"";
 
 /// The file that is read, and what was wrong so far.
 #[derive(Debug)]
@@ -195,6 +199,19 @@ impl<'a, 'i> Item<'a, 'i> {
             Some(number) => Some(Duration::from_millis(number)),
             None => self.wrong(format!("is {number}; expected 1 to {MAX_MILLISECONDS} milliseconds"), None),
         }
+    }
+
+    /// A span of time, like `90s`.
+    pub(crate) fn span(&self) -> Option<Duration> {
+        let text = self.text()?;
+        parse_span(text).or_else(|| self.wrong(format!("is {text:?}; expected {SPANS}"), None))
+    }
+
+    /// A span of time, or `None` for `off`.
+    pub(crate) fn span_or_off(&self) -> Option<Duration> {
+        let text = self.text().filter(|text| *text != OFF)?;
+        let expected = || format!("is {text:?}; expected {SPANS}, or \"{OFF}\"");
+        parse_span(text).or_else(|| self.wrong(expected(), None))
     }
 
     pub(crate) fn word<T: Word>(&self) -> Option<T> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use ringer_core::Scope;
 use ringer_core::message::ShownKind;
@@ -27,7 +28,7 @@ pub(crate) const ROOT: [&str; 10] = [
     "theme",
     "relay",
 ];
-pub(crate) const NOTIFY: [&str; 11] = [
+pub(crate) const NOTIFY: [&str; 13] = [
     "popup",
     "sound",
     "command",
@@ -39,6 +40,8 @@ pub(crate) const NOTIFY: [&str; 11] = [
     "mute",
     "rate_limit",
     "subagents",
+    "min_turn",
+    "idle_reminder",
 ];
 pub(crate) const MATCHER: [&str; 3] = ["agent", "scope", "kind"];
 pub(crate) const HOOK: [&str; 5] = ["id", "command", "timeout_ms", "on_failure", "enabled"];
@@ -57,20 +60,22 @@ pub fn parse(path: &Path, home: Option<&Path>, text: &str) -> Result<Config, Con
     let root = Section::root(&page, &tree).with_keys(&ROOT, belongs_in_notify);
     let source = Source { origin: Origin::User, path: path.to_owned() };
     let default = Config::default();
+    let idle_threshold = root.get("idle_threshold_ms").and_then(|item| item.duration());
+    let idle_threshold = idle_threshold.or(default.notify.idle_reminder);
     let config = Config {
         preferred_channel: root
             .get("preferred_channel")
             .and_then(|item| item.word())
             .unwrap_or(default.preferred_channel),
-        idle_threshold: root
-            .get("idle_threshold_ms")
-            .and_then(|item| item.duration())
-            .unwrap_or(default.idle_threshold),
         stuck_threshold: root
             .get("stuck_threshold_ms")
             .and_then(|item| item.duration())
             .unwrap_or(default.stuck_threshold),
-        notify: root.get("notify").and_then(|item| notify(&item)).unwrap_or_default(),
+        notify: root
+            .get("notify")
+            .and_then(|item| notify(&item, idle_threshold))
+            .unwrap_or(Notify { idle_reminder: idle_threshold, ..default.notify }),
+        idle_threshold: None,
         hooks: hooks(&root, &source),
         webhooks: tables(&root, "webhook", webhook),
         watches: tables(&root, "watch", |section| watch(section, &source)),
@@ -121,7 +126,8 @@ fn belongs_in_notify(key: &str) -> Option<String> {
     NOTIFY.contains(&key).then(|| format!("{key} belongs under [notify]"))
 }
 
-fn notify(item: &Item<'_, '_>) -> Option<Notify> {
+/// `idle_threshold` is the reminder of an older file, which holds where `idle_reminder` is not set.
+fn notify(item: &Item<'_, '_>, idle_threshold: Option<Duration>) -> Option<Notify> {
     let section = item.section("a table")?.with_keys(&NOTIFY, |_| None);
     let default = Notify::default();
     let switch = |key, default| section.get(key).and_then(|item| item.boolean()).unwrap_or(default);
@@ -137,6 +143,8 @@ fn notify(item: &Item<'_, '_>) -> Option<Notify> {
         mute: section.get("mute").map(|item| mute(&item)).unwrap_or_default(),
         rate_limit: section.get("rate_limit").map_or(default.rate_limit, |item| rate_limit(&item)),
         subagents: switch("subagents", default.subagents),
+        min_turn: section.get("min_turn").and_then(|item| item.span()).unwrap_or(default.min_turn),
+        idle_reminder: section.get("idle_reminder").map_or(idle_threshold, |item| item.span_or_off()),
     })
 }
 

@@ -56,7 +56,10 @@ mod tests {
     #[test]
     fn the_schema_knows_the_defaults() {
         let schema = schema();
-        assert_eq!(schema["properties"]["idle_threshold_ms"]["default"], 60_000);
+        assert_eq!(schema["properties"]["stuck_threshold_ms"]["default"], 600_000);
+        let notify = &schema["definitions"]["Notify"]["properties"];
+        assert_eq!(notify["min_turn"]["default"], "10s");
+        assert_eq!(notify["idle_reminder"]["default"], "60s");
         assert_eq!(schema["definitions"]["Notify"]["properties"]["rate_limit"]["default"], "30/min");
         assert_eq!(schema["definitions"]["Hook"]["properties"]["timeout_ms"]["default"], 20_000);
         assert_eq!(schema["definitions"]["Hook"]["required"], serde_json::json!(["id", "command"]));

@@ -24,10 +24,11 @@ pub struct Config {
     #[serde(serialize_with = "word::serialize")]
     #[schemars(schema_with = "word::schema::<Channel>")]
     pub preferred_channel: Channel,
-    /// How long after a turn ends to remind you that the agent is waiting, in milliseconds.
-    #[serde(rename = "idle_threshold_ms", serialize_with = "milliseconds::serialize")]
+    // Never set: what a file says of it is put into `notify.idle_reminder`. It is here for the schema.
+    /// Older form of `notify.idle_reminder`, in milliseconds.
+    #[serde(rename = "idle_threshold_ms", skip_serializing)]
     #[schemars(schema_with = "milliseconds::schema")]
-    pub idle_threshold: Duration,
+    pub idle_threshold: Option<Duration>,
     /// How long an agent may work without any event before it counts as stuck, in milliseconds.
     #[serde(rename = "stuck_threshold_ms", serialize_with = "milliseconds::serialize")]
     #[schemars(schema_with = "milliseconds::schema")]
@@ -59,7 +60,7 @@ impl Default for Config {
         let timeouts = AgentTimeouts::default();
         Self {
             preferred_channel: Channel::default(),
-            idle_threshold: timeouts.idle,
+            idle_threshold: None,
             stuck_threshold: timeouts.stuck,
             notify: Notify::default(),
             hooks: Vec::new(),
@@ -115,6 +116,8 @@ impl Config {
                 quiet_hours: notify.quiet_hours.iter().map(QuietHours::span).collect(),
                 rate_limit: notify.rate_limit,
                 subagents: notify.subagents,
+                min_turn: notify.min_turn,
+                idle_reminder_off: notify.idle_reminder.is_none(),
             },
             popup: notify.popup,
             reorder: notify.reorder,
@@ -141,7 +144,7 @@ impl Config {
 
     /// How long an agent is waited for.
     pub fn agent_timeouts(&self) -> AgentTimeouts {
-        AgentTimeouts { stuck: self.stuck_threshold, idle: self.idle_threshold }
+        AgentTimeouts { stuck: self.stuck_threshold, idle: self.notify.idle_reminder }
     }
 
     /// The settings as a file that says the same, defaults included.

@@ -11,13 +11,16 @@ mod order;
 mod records;
 mod resolve;
 mod terminal_signals;
+mod turn_ends;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, SurfaceRegistry};
-use crate::attention::{Attention, Badge, Cause, NewerSession, ReadReason, Record, Session, UnreadReason};
+use crate::attention::{
+    Attention, Badge, Cause, Focus, NewerSession, ReadReason, Record, Session, UnreadReason,
+};
 use crate::message::{Kind, MessageId, Place, Tag, WorkspaceId};
 use crate::policy::{
     ActiveHooks, DeliveryChannel, FailureNotices, Hook, HookChain, PopupMode, RuleSettings, Rules,
@@ -25,9 +28,11 @@ use crate::policy::{
 use crate::time::Now;
 use crate::toast::{Priority, Sources, Toast, ToastChange, ToastQueue};
 use terminal_signals::TerminalSignals;
+use turn_ends::TurnEnds;
 
 pub use crate::arrival::Caller;
-pub use order::{Delivery, Event, FocusState, IncomingMessage, Order, TerminalSignal, Ticket};
+pub use crate::attention::View;
+pub use order::{Delivery, Event, IncomingMessage, Order, TerminalSignal, Ticket};
 
 /// How many notifications may have hooks running at once. Further ones wait in the queue. Each runs one program at a
 /// time, so this also bounds the processes.
@@ -106,7 +111,7 @@ pub struct Engine {
     active_hooks: ActiveHooks,
     rules: Rules,
     surfaces: SurfaceRegistry,
-    focus: FocusState,
+    focus: Focus,
     window: DuplicateWindow,
     queue: ArrivalQueue<Candidate>,
     fence: Fence,
@@ -125,6 +130,7 @@ pub struct Engine {
     superseded: HashMap<MessageId, Vec<MessageId>>,
     toasts: ToastQueue,
     sources: Sources,
+    turn_ends: TurnEnds,
     /// The rings and badges that were last drawn, so that only changes are ordered.
     lit_rings: HashMap<Place, bool>,
     badges: HashMap<WorkspaceId, Badge>,
@@ -138,7 +144,7 @@ impl Engine {
             active_hooks: preferences.active_hooks(),
             preferences,
             surfaces: SurfaceRegistry::default(),
-            focus: FocusState::default(),
+            focus: Focus::default(),
             window: DuplicateWindow::default(),
             queue: ArrivalQueue::default(),
             fence: Fence::default(),
@@ -153,6 +159,7 @@ impl Engine {
             superseded: HashMap::new(),
             toasts: ToastQueue::default(),
             sources: Sources::new(remote),
+            turn_ends: TurnEnds::default(),
             lit_rings: HashMap::new(),
             badges: HashMap::new(),
         }
@@ -209,6 +216,7 @@ impl Engine {
         reasons: impl IntoIterator<Item = (UnreadReason, Place)>,
     ) -> Vec<Order> {
         for record in records {
+            self.turn_ends.add(&record);
             self.attention.store_mut().restore(record);
         }
         for (reason, place) in reasons {
@@ -301,8 +309,8 @@ impl Engine {
                     self.continue_hooks(now, ticket, running, next, orders);
                 }
             }
-            Event::Surface { surface, workspace, tty } => {
-                if let Some(forgotten) = self.surfaces.register(surface, workspace, tty) {
+            Event::Surface { surface, workspace, tty, reports_focus } => {
+                if let Some(forgotten) = self.surfaces.register(surface, workspace, tty, reports_focus) {
                     self.terminal_signals.set_agent(&forgotten, None);
                 }
             }
@@ -312,7 +320,7 @@ impl Engine {
             }
             Event::AgentOnSurface { surface, agent } => self.terminal_signals.set_agent(&surface, agent),
             Event::TerminalSignal { surface, signal } => self.terminal_signal(now, surface, signal, orders),
-            Event::FocusChanged(looking) => self.focus_changed(now, looking, orders),
+            Event::Looks { host, views, present } => self.looks(now, host, views, present, orders),
             Event::Read(place) => self.read(now, &place, &ReadReason::Place, orders),
             Event::ReadAll => {
                 let ids = self.attention.read_all(now.wall_ms, &ReadReason::All);

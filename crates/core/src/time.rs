@@ -13,6 +13,42 @@ pub struct Now {
     pub local: TimeOfDay,
 }
 
+/// How long a span in the settings may be at most: a day.
+const MAX_SPAN: Duration = Duration::from_hours(24);
+
+/// Reads `500ms`, `90s`, `20m` or `2h`, up to a day.
+///
+/// ```
+/// use std::time::Duration;
+/// use ringer_core::time::{parse_span, span_text};
+///
+/// assert_eq!(parse_span("90s"), Some(Duration::from_secs(90)));
+/// assert_eq!(span_text(Duration::from_secs(120)), "2m");
+/// assert_eq!(parse_span("90"), None);
+/// ```
+pub fn parse_span(text: &str) -> Option<Duration> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit_ms = UNITS.iter().find(|(unit, _)| *unit == &text[digits.len()..])?.1;
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number: u64 = is_number.then(|| digits.parse().ok()).flatten()?;
+    let span = Duration::from_millis(number.checked_mul(unit_ms)?);
+    (span <= MAX_SPAN).then_some(span)
+}
+
+/// A span as people write it: `10s`, `60s`, `2m`. In the largest unit that it is a whole number of; a single minute or hour
+/// is written in the next smaller one.
+pub fn span_text(span: Duration) -> String {
+    let ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    let fits = |unit_ms: u64| ms > 0 && ms.is_multiple_of(unit_ms) && (unit_ms <= 1000 || ms > unit_ms);
+    match UNITS.iter().find(|(_, unit_ms)| fits(*unit_ms)) {
+        Some((unit, unit_ms)) => format!("{}{unit}", ms / unit_ms),
+        None => "0s".to_owned(),
+    }
+}
+
+/// The units of spans, in milliseconds, the largest first.
+const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+
 /// A time of day, to the minute.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimeOfDay(u16);
@@ -68,6 +104,18 @@ impl DailySpan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_span_reads_as_it_is_written() {
+        for text in ["0s", "1ms", "1500ms", "1s", "10s", "60s", "90s", "2m", "60m", "61m", "2h", "24h"] {
+            assert_eq!(parse_span(text).map(span_text).as_deref(), Some(text));
+        }
+        assert_eq!(parse_span("1m").map(span_text).as_deref(), Some("60s"));
+        for wrong in ["", "s", "10", "1.5s", "-1s", "+1s", " 1s", "25h", "1d", "99999999999999999999h", "1 s"]
+        {
+            assert_eq!(parse_span(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn spans_may_go_over_midnight() {

@@ -137,7 +137,7 @@ fn an_episode_is_one_notification_whatever_signals_announce_it_and_however_late(
 
 #[test]
 fn the_times_are_configurable() {
-    let timeouts = AgentTimeouts { stuck: at(5), idle: at(7) };
+    let timeouts = AgentTimeouts { stuck: at(5), idle: Some(at(7)) };
     let mut agent = AgentMachine::new(at(0), timeouts);
     agent.apply(at(0), &Signal::state(Authority::Hook, AgentState::Working));
     assert_eq!((agent.tick(at(4)).notices.len(), agent.tick(at(5)).notices.len()), (0, 1));

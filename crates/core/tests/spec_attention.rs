@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ringer_core::attention::Cause;
-use ringer_core::engine::{Caller, FocusState, IncomingMessage, Ticket};
+use ringer_core::engine::{Caller, IncomingMessage, Ticket, View};
 use ringer_core::message::{Place, SurfaceId, WorkspaceId};
 use ringer_core::policy::{
     DeliveryChannel, Effects, Hook, HookAnswer, HookIdentity, HookInput, HookPatch, Mute, OnFailure,
@@ -39,9 +39,9 @@ fn message(number: u64, surface: &str, body: &str) -> Event {
     Event::Message(Box::new(incoming(number, surface, body)))
 }
 
-fn looking(app: bool, surface: &str) -> Event {
-    let (workspace, surface) = (Some(WorkspaceId::new("w")), Some(SurfaceId::new(surface)));
-    Event::FocusChanged(FocusState { app, workspace, surface })
+fn looking(present: bool, surface: &str) -> Event {
+    let view = View { client: "main".to_owned(), surface: SurfaceId::new(surface) };
+    Event::Looks { host: 1, views: vec![view], present }
 }
 
 fn hook(id: &str) -> Hook {
@@ -53,7 +53,7 @@ fn engine(preferences: Preferences) -> Engine {
     let mut engine = Engine::new(preferences, false);
     for surface in ["a", "b", "c"] {
         let (surface, workspace) = (SurfaceId::new(surface), WorkspaceId::new("w"));
-        engine.handle(at(0), Event::Surface { surface, workspace, tty: None });
+        engine.handle(at(0), Event::Surface { surface, workspace, tty: None, reports_focus: false });
     }
     engine
 }
@@ -304,7 +304,7 @@ fn session_restore_replaces_that_workspaces_notifications_and_no_others() {
     let mut after = engine(Preferences::default());
     after.handle(at(0), message(2, "b", "since then"));
     let (surface, workspace) = (SurfaceId::new("x"), WorkspaceId::new("v"));
-    after.handle(at(0), Event::Surface { surface, workspace, tty: None });
+    after.handle(at(0), Event::Surface { surface, workspace, tty: None, reports_focus: false });
     after.handle(at(0), message(3, "x", "elsewhere"));
     let orders = after.restore_session(at(1), session).expect("of this version");
     assert!(orders.iter().any(|order| matches!(order, Order::Withdraw(gone) if *gone == id(2))));
@@ -333,9 +333,9 @@ fn the_three_other_sources_of_unread_have_lives_of_their_own() {
 }
 
 #[test]
-fn in_view_nothing_goes_out_but_a_command_and_elsewhere_in_the_workspace_everything_does() {
+fn in_view_nothing_goes_out_and_elsewhere_in_the_workspace_everything_does() {
     for (app, surface, expect) in [
-        (true, "a", vec![DeliveryChannel::Command]),
+        (true, "a", vec![]),
         (
             true,
             "b",
@@ -371,7 +371,6 @@ fn every_decision_is_appended_to_the_trail() {
     };
     let mut engine =
         engine(Preferences { rules, hooks: vec![hook("triage")].into(), ..Preferences::default() });
-    engine.handle(at(0), looking(true, "a"));
     let (ticket, _) = asked(&engine.handle(at(1), message(1, "a", "x"))).remove(0);
     engine.handle(at(2), patched(ticket, r#"{"effects":{"desktop":false,"command":true}}"#));
     let done = Event::Delivered {
@@ -381,12 +380,20 @@ fn every_decision_is_appended_to_the_trail() {
         result: Ok("ran".to_owned()),
     };
     engine.handle(at(3), done);
-    let steps = trail(&engine, 1);
-    // Where it rings, the rule, the hook, the suppression, what was decided, the channel and its result.
-    let expect =
-        ["in its pane", "quiet hours", "hook triage", "you are looking at it", "channels: ", "command: ran"];
-    let found = expect.map(|part| steps.iter().position(|step| step.contains(part)));
-    assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{found:?} in {steps:?}");
+    let check = |steps: Vec<String>, expect: &[&str]| {
+        let found: Vec<Option<usize>> =
+            expect.iter().map(|part| steps.iter().position(|step| step.contains(part))).collect();
+        assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{found:?} in {steps:?}");
+    };
+    // Where it rings, the rule, the hook, what was decided, the channel and its result.
+    check(
+        trail(&engine, 1),
+        &["in its pane", "quiet hours", "hook triage", "channels: command", "command: ran"],
+    );
+    engine.handle(at(4), looking(true, "a"));
+    let (ticket, _) = asked(&engine.handle(at(600), message(2, "a", "y"))).remove(0);
+    engine.handle(at(601), patched(ticket, r#"{"effects":{"command":true}}"#));
+    check(trail(&engine, 2), &["hook triage", "you are looking at it", "channels: none (listed as read)"]);
 }
 
 #[test]

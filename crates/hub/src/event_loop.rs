@@ -240,16 +240,18 @@ impl EventLoop {
         match input {
             Input::Event(LoopEvent::Stop) => self.stopping = true,
             Input::Event(event) => self.handle(event),
-            Input::Request { method, params, reply } => match Request::read(&method, params) {
-                Ok(request) => {
-                    self.last_request += 1;
-                    let id = RequestId(self.last_request);
-                    self.replies.insert(id, reply);
-                    self.handle(LoopEvent::Request { id, request });
+            Input::Request { connection, method, params, reply } => {
+                match Request::read(&method, params, connection) {
+                    Ok(request) => {
+                        self.last_request += 1;
+                        let id = RequestId(self.last_request);
+                        self.replies.insert(id, reply);
+                        self.handle(LoopEvent::Request { id, request });
+                    }
+                    // A client that has gone needs no answer.
+                    Err(error) => drop(reply.send(Answered { reply: Reply::Result(Err(error)), behind: 0 })),
                 }
-                // A client that has gone needs no answer.
-                Err(error) => drop(reply.send(Answered { reply: Reply::Result(Err(error)), behind: 0 })),
-            },
+            }
         }
     }
 

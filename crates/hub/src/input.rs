@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::event_log::Subscription;
 use crate::message::LoopEvent;
+use crate::request::ConnectionId;
 use crate::tmux::TmuxPane;
 
 /// What other threads send to the loop.
@@ -15,7 +16,7 @@ pub(crate) enum Input {
     /// Something happened.
     Event(LoopEvent),
     /// A client asks for something.
-    Request { method: String, params: Value, reply: oneshot::Sender<Answered> },
+    Request { connection: ConnectionId, method: String, params: Value, reply: oneshot::Sender<Answered> },
 }
 
 /// The answer to a request.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::delivery_setup::DeliverySetup;
 use crate::event_log::EventFilter;
 use crate::repository_probe::{ProbeResult, ProbeTarget};
-use crate::request::Request;
+use crate::request::{ConnectionId, Request};
 use crate::terminals::Terminal;
 use crate::title_writer::{TitleMarkChange, TitleOutcome};
 use crate::tmux::{TmuxPane, Unreachable};
@@ -45,6 +45,8 @@ pub(crate) enum LoopEvent {
     Probed(Vec<(ProbeTarget, ProbeResult)>),
     /// A client asks for something.
     Request { id: RequestId, request: Request },
+    /// The connection of a host ended.
+    HostGone(ConnectionId),
     /// The hub is to end.
     Stop,
 }

@@ -81,10 +81,10 @@ impl Host for PlainHost {
             surface: surface.clone(),
             workspace: workspace.clone(),
             tty: tty.clone(),
-            host: self.name(),
+            host: self.name().to_owned(),
         };
         self.terminals.insert(surface.clone(), Heard { info, last: self.heard });
-        Some(Event::Surface { surface: surface.clone(), workspace, tty })
+        Some(Event::Surface { surface: surface.clone(), workspace, tty, reports_focus: false })
     }
 
     fn focus(&mut self, place: &Place) -> FocusResult {

@@ -10,6 +10,10 @@ use serde_json::{Value, json};
 
 use crate::event_log::EventFilter;
 
+/// Identifies a connection to the socket. The server gives the numbers, and none twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ConnectionId(pub(crate) u64);
+
 /// What a client asks for.
 #[derive(Debug)]
 pub(crate) enum Request {
@@ -28,7 +32,8 @@ pub(crate) enum Request {
     OpenNotification(String),
     JumpToUnread,
     ListSurfaces,
-    FocusChanged(FocusParams),
+    /// A host reports something.
+    Host(ConnectionId, HostRequest),
     TerminalSignal(SignalParams),
     FocusSurface(TargetParams),
     ListWorkspaces,
@@ -38,6 +43,38 @@ pub(crate) enum Request {
     Observe(Vec<Observation>),
     Subscribe(EventFilter),
 }
+
+/// What a host sends on its connection.
+#[derive(Debug)]
+pub(crate) enum HostRequest {
+    /// The connection is a host from now on.
+    Attach { name: String },
+    /// It has a surface, or one of its surfaces changed.
+    Opened(SurfaceParams),
+    /// A surface was closed.
+    Closed { surface_id: String },
+    /// What the person looks at in it.
+    Looks(LooksParams),
+}
+
+type HostReader = fn(Value) -> Result<HostRequest, ApiError>;
+
+/// The methods of hosts: what they mean depends on the connection.
+const HOST_METHODS: &[(&str, HostReader)] = &[
+    (ATTACH, |params| {
+        let HostName { name } = read(params)?;
+        Ok(HostRequest::Attach { name })
+    }),
+    ("surface.opened", |params| read(params).map(HostRequest::Opened)),
+    ("surface.closed", |params| {
+        let SurfaceName { surface_id } = read(params)?;
+        Ok(HostRequest::Closed { surface_id })
+    }),
+    ("surface.looks", |params| read(params).map(HostRequest::Looks)),
+];
+
+/// The method that makes a connection a host.
+pub(crate) const ATTACH: &str = "host.attach";
 
 type Reader = fn(Value) -> Result<Request, ApiError>;
 
@@ -77,7 +114,6 @@ const METHODS: &[(&str, Reader)] = &[
     }),
     ("notification.jump_to_unread", |_| Ok(Request::JumpToUnread)),
     ("surface.list", |_| Ok(Request::ListSurfaces)),
-    ("surface.looks", |params| read(params).map(Request::FocusChanged)),
     ("surface.heard", |params| read(params).map(Request::TerminalSignal)),
     ("surface.focus", |params| read(params).map(Request::FocusSurface)),
     ("workspace.list", |_| Ok(Request::ListWorkspaces)),
@@ -93,12 +129,16 @@ const METHODS: &[(&str, Reader)] = &[
 
 /// The names of all methods. `hub.stop` is the server's own.
 pub fn method_names() -> Vec<&'static str> {
-    METHODS.iter().map(|(name, _)| *name).chain(["hub.stop"]).collect()
+    let of_hosts = HOST_METHODS.iter().map(|(name, _)| *name);
+    METHODS.iter().map(|(name, _)| *name).chain(of_hosts).chain(["hub.stop"]).collect()
 }
 
 impl Request {
-    /// Reads a request.
-    pub(crate) fn read(method: &str, params: Value) -> Result<Self, ApiError> {
+    /// Reads a request that came on a connection.
+    pub(crate) fn read(method: &str, params: Value, connection: ConnectionId) -> Result<Self, ApiError> {
+        if let Some((_, reader)) = HOST_METHODS.iter().find(|(name, _)| *name == method) {
+            return reader(params).map(|request| Self::Host(connection, request));
+        }
         let found = METHODS.iter().find(|(name, _)| *name == method);
         let (_, reader) = found.ok_or_else(|| {
             ApiError::new("unknown_method", format!("unknown method {method:?}; hub.methods lists them"))
@@ -163,13 +203,42 @@ pub(crate) struct ToastParams {
     pub(crate) timeout_ms: Option<u64>,
 }
 
-/// Where the person looks.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct FocusParams {
-    pub(crate) app: bool,
-    pub(crate) workspace_id: Option<String>,
-    pub(crate) surface_id: Option<String>,
+#[derive(Debug, Deserialize)]
+struct HostName {
+    name: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct SurfaceName {
+    surface_id: String,
+}
+
+/// A surface of a host.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SurfaceParams {
+    pub(crate) surface_id: String,
+    pub(crate) workspace_id: String,
+    #[serde(default)]
+    pub(crate) tty: Option<String>,
+}
+
+/// Everything that the person looks at in a host.
+#[derive(Debug, Deserialize)]
+pub(crate) struct LooksParams {
+    pub(crate) views: Vec<ViewParams>,
+    /// Whether the person is there. A host that does not know leaves it out.
+    #[serde(default = "is_present")]
+    pub(crate) present: bool,
+}
+
+fn is_present() -> bool {
+    true
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ViewParams {
+    pub(crate) client: String,
+    pub(crate) surface_id: String,
 }
 
 /// What a terminal showed: a bell, a notification, or a sign of its agent's state.
@@ -238,7 +307,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_said() {
         fn check(method: &str, params: Value, code: &str, words: &str) {
-            let error = Request::read(method, params).unwrap_err();
+            let error = Request::read(method, params, ConnectionId(1)).unwrap_err();
             assert_eq!((error.code.as_str(), error.message.contains(words)), (code, true), "{error:?}");
         }
         check("notification.opne", Value::Null, "unknown_method", "hub.methods");
@@ -246,6 +315,7 @@ mod tests {
         check("notification.create_for_surface", json!({ "body": "x" }), "invalid_params", "surface_id");
         check("notification.dismiss", json!({}), "invalid_params", "id or all_read");
         check("notification.list", json!({ "limit": "many" }), "invalid_params", "expected usize");
-        assert!(matches!(Request::read("ping", Value::Null), Ok(Request::Ping)));
+        check("surface.looks", json!({}), "invalid_params", "missing field `views`");
+        assert!(matches!(Request::read("ping", Value::Null, ConnectionId(1)), Ok(Request::Ping)));
     }
 }

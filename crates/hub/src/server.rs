@@ -17,6 +17,7 @@ use crate::connection_slots::{ConnectionSlot, ConnectionSlots};
 use crate::event_log::Subscription;
 use crate::input::{Answered, Input, Reply};
 use crate::message::LoopEvent;
+use crate::request::{ATTACH, ConnectionId};
 use crate::session_bus::SessionDesktop;
 use crate::view;
 use ringer_ipc::{ApiError, MAX_LINE, Response, json_line, read_request};
@@ -64,6 +65,7 @@ pub(crate) async fn serve(
     desktop: SessionDesktop,
 ) {
     let own = rustix::process::geteuid().as_raw();
+    let mut last_id = 0;
     let (ordinary, control) = (ConnectionSlots::new(MAX_CONNECTIONS), ConnectionSlots::new(MAX_CONTROL));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -80,10 +82,12 @@ pub(crate) async fn serve(
             refuse(&stream, "busy", TOO_MANY);
             continue;
         };
+        last_id += 1;
+        let id = ConnectionId(last_id);
         let count = ConnectionGuard::begin(&open);
         let (inputs, desktop) = (inputs.clone(), desktop.clone());
         tokio::spawn(async move {
-            Connection::new(stream, inputs, desktop, slot, allowed).run().await;
+            Connection::new(stream, inputs, desktop, (slot, allowed), id).run().await;
             drop(count);
         });
     }
@@ -148,6 +152,9 @@ struct Connection {
     rate_limiter: RateLimiter,
     slot: ConnectionSlot,
     allowed: Allowed,
+    id: ConnectionId,
+    /// Whether this is a host. It may be silent for as long as it likes.
+    is_host: bool,
 }
 
 /// Why a connection ends.
@@ -158,16 +165,24 @@ impl Connection {
         stream: UnixStream,
         inputs: mpsc::Sender<Input>,
         desktop: SessionDesktop,
-        slot: ConnectionSlot,
-        allowed: Allowed,
+        (slot, allowed): (ConnectionSlot, Allowed),
+        id: ConnectionId,
     ) -> Self {
         let (read, out) = stream.into_split();
         let lines = Lines { read, held: Vec::new(), searched: 0 };
         let rate_limiter = RateLimiter { left: BURST, at: Instant::now() };
-        Self { lines, out, inputs, desktop, rate_limiter, slot, allowed }
+        Self { lines, out, inputs, desktop, rate_limiter, slot, allowed, id, is_host: false }
     }
 
     async fn run(mut self) {
+        self.answer_lines().await;
+        if self.is_host {
+            // If the loop is gone, so is what it knew of this host.
+            let _ = self.inputs.send(Input::Event(LoopEvent::HostGone(self.id))).await;
+        }
+    }
+
+    async fn answer_lines(&mut self) {
         let mut deadline = FIRST_LINE_DEADLINE;
         loop {
             let next = tokio::select! {
@@ -193,10 +208,10 @@ impl Connection {
             if !self.slot.keep() {
                 self.allowed = Allowed::Once;
             }
-            deadline = IDLE_DEADLINE;
             if self.answer(&line).await.is_err() || self.allowed != Allowed::Everything {
                 return;
             }
+            deadline = if self.is_host { Duration::MAX } else { IDLE_DEADLINE };
         }
     }
 
@@ -223,7 +238,9 @@ impl Connection {
             // Its end is the end of the process, which `ringer hub stop` waits for.
             return std::future::pending().await;
         }
+        let attaches = request.method == ATTACH;
         let Answered { reply, behind } = self.ask(request.method, request.params).await?;
+        self.is_host |= attaches && matches!(reply, Reply::Result(Ok(_)));
         match reply {
             Reply::Result(result) => self.write(&Response::to(id, result).without(behind).line()).await,
             Reply::Focus { pane, notification } => {
@@ -254,7 +271,8 @@ impl Connection {
     /// Asks the loop, and waits for its answer.
     async fn ask(&self, method: String, params: Value) -> Result<Answered, Disconnected> {
         let (reply, answered) = oneshot::channel();
-        self.inputs.send(Input::Request { method, params, reply }).await.map_err(|_| Disconnected)?;
+        let request = Input::Request { connection: self.id, method, params, reply };
+        self.inputs.send(request).await.map_err(|_| Disconnected)?;
         answered.await.map_err(|_| Disconnected)
     }
 
@@ -374,7 +392,8 @@ mod tests {
         let slot = ConnectionSlots::new(1).take().unwrap();
         let (inputs, _) = mpsc::channel(1);
         let desktop = SessionDesktop::new(desktop, None);
-        let connection = Connection::new(theirs, inputs, desktop, slot, Allowed::Everything);
+        let connection =
+            Connection::new(theirs, inputs, desktop, (slot, Allowed::Everything), ConnectionId(1));
         (ours, tokio::spawn(connection.run()))
     }
 

@@ -7,6 +7,7 @@
 
 mod agent_events;
 mod agents;
+mod attached_hosts;
 mod deliveries;
 mod handlers;
 mod hook_programs;
@@ -191,6 +192,11 @@ impl HubState {
                 let up_to = self.journal.last_seq().unwrap_or(i64::MAX);
                 self.requests.add(id, request, up_to, now.mono);
                 self.ingest.schedule();
+            }
+            LoopEvent::HostGone(connection) => {
+                for event in self.surfaces.detach(connection) {
+                    self.decide(now, event);
+                }
             }
             LoopEvent::Desktop(_) | LoopEvent::Stop => {}
         }

@@ -16,7 +16,7 @@ pub struct SurfaceInfo {
     /// Its terminal device.
     pub tty: Option<String>,
     /// Its host.
-    pub host: &'static str,
+    pub host: String,
 }
 
 /// What came of wanting to go to a place.

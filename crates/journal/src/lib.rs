@@ -39,6 +39,8 @@ mod lock;
 mod position;
 mod process;
 mod repository;
+mod running_tools;
+mod runtime_directory;
 mod upgrade;
 mod wake;
 
@@ -73,5 +75,6 @@ pub use journal::status_summary::StatusSummary;
 pub use position::{Age, CatchUp, Cursor, ReadPosition};
 pub use process::ProcessStat;
 pub use repository::{Leftover, Repository};
+pub use running_tools::RunningTools;
 pub use wake::doorbell::LockOwner;
 pub use wake::waiter::OnParentExit;

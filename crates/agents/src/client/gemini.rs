@@ -87,10 +87,10 @@ fn read(event: &str, input: &HookInput) -> HookReport {
         }
         "BeforeTool" => report.before_tool(input),
         "AfterTool" => {
-            report.works_with_tool(input);
+            report.after_tool(input);
             // Of a tool that could not run the model gets the error alone, without what a hook has added.
-            if input.get("tool_response.error").is_none_or(|error| *error == Value::Null) {
-                report.hook_point = HookPoint::AfterTool;
+            if input.get("tool_response.error").is_some_and(|error| *error != Value::Null) {
+                report.hook_point = HookPoint::Other;
             }
         }
         "AfterAgent" => report.done(input, "prompt_response"),

@@ -71,12 +71,10 @@ fn read(event: &str, input: &HookInput) -> HookReport {
             report.hook_point = HookPoint::PromptSubmitted;
         }
         "tool.execute.before" => {
-            report.works_with_call(report.call_id.clone());
-            report.hook_point = HookPoint::BeforeTool;
+            report.call_begins(report.call_id.clone());
         }
         "tool.execute.after" => {
-            report.works_with_call(report.call_id.clone());
-            report.hook_point = HookPoint::AfterTool;
+            report.call_ended(report.call_id.clone());
         }
         "permission.asked" | "permission.updated" => {
             let wish = permission(input.get("properties").unwrap_or(&Value::Null), report.cwd.as_deref());

@@ -31,6 +31,16 @@ pub enum HookPoint {
     Other,
 }
 
+/// A call of a tool, by its id, or else by what tells it from others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolCall {
+    /// It is about to run.
+    Begins(String),
+    /// It ran, well or badly.
+    Ended(String),
+}
+
 /// What runs on after a turn.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct BackgroundTasks {
@@ -56,6 +66,8 @@ pub struct HookReport {
     pub turn_key: Option<String>,
     /// The tool call it is about.
     pub call_id: Option<String>,
+    /// Which tool begins to run or has ended, also a subagent's.
+    pub tool_call: Option<ToolCall>,
     /// The ids of Ringer's messages that it carries.
     pub confirmed_ids: Vec<String>,
     /// What may be answered.
@@ -112,13 +124,8 @@ impl HookReport {
         self.signals.push(Signal { by_person, ..signal });
     }
 
-    /// It works with the tool of the input.
-    pub(super) fn works_with_tool(&mut self, input: &HookInput) {
-        self.works_with_call(call_of(input));
-    }
-
     /// It works with a tool. Prompts about other calls stay open.
-    pub(super) fn works_with_call(&mut self, call: Option<String>) {
+    fn works_with_call(&mut self, call: Option<String>) {
         let signal = Signal::state(Authority::Hook, AgentState::Working);
         self.signals.push(Signal { call, ..signal });
     }
@@ -177,15 +184,28 @@ impl HookReport {
     pub(super) fn before_tool(&mut self, input: &HookInput) {
         if input.text("tool_name").is_some_and(request::is_question) {
             self.blocked_by_tool(input);
+            self.hook_point = HookPoint::BeforeTool;
         } else {
-            self.works_with_tool(input);
+            self.call_begins(call_of(input));
         }
+    }
+
+    /// A call is about to run.
+    pub(super) fn call_begins(&mut self, call: Option<String>) {
+        self.tool_call = self.call_id.clone().or_else(|| call.clone()).map(ToolCall::Begins);
+        self.works_with_call(call);
         self.hook_point = HookPoint::BeforeTool;
     }
 
     /// A tool of the input ran.
     pub(super) fn after_tool(&mut self, input: &HookInput) {
-        self.works_with_tool(input);
+        self.call_ended(call_of(input));
+    }
+
+    /// A call ran.
+    pub(super) fn call_ended(&mut self, call: Option<String>) {
+        self.tool_call = self.call_id.clone().or_else(|| call.clone()).map(ToolCall::Ended);
+        self.works_with_call(call);
         self.hook_point = HookPoint::AfterTool;
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ringer_agents::client::Client;
 use ringer_agents::hook::{HookContext, HookError, call};
-use ringer_core::agent::{AgentState, BlockedOn};
+use ringer_core::agent::{AgentState, AgentTimeouts, BlockedOn};
 use ringer_core::message::{Agent, Mark, MessageOrigin, Tag};
 use ringer_core::{Draft, Kind, Message, MessageId, Recipient, Scope, Sender};
 use ringer_journal::{Home, IdSource, Journal};
@@ -354,6 +354,26 @@ fn what_changes_nothing_writes_nothing() {
     let before = size(&environment);
     environment.play_all(&["claude_PreToolUse_Bash", "claude_PostToolUse_Bash", "claude_PostToolBatch"]);
     assert_eq!(size(&environment), before);
+}
+
+#[test]
+fn a_tool_that_runs_for_long_is_not_stuck_and_silence_after_it_is() {
+    let environment = TestEnvironment::new();
+    environment.play_all(&["claude_UserPromptSubmit", "claude_PreToolUse_Bash"]);
+    let tick = |environment: &TestEnvironment| {
+        environment.pass(11 * 60);
+        let (mono, timeouts) = (environment.mono.get(), AgentTimeouts::default());
+        environment.journal().tick_agents(mono, timeouts, &IdSource::now()).unwrap();
+        environment.state()
+    };
+    assert_eq!(tick(&environment), AgentState::Working);
+    assert_eq!(tick(&environment), AgentState::Working);
+    environment.play_all(&["claude_PostToolUse_Bash"]);
+    assert_eq!(tick(&environment), AgentState::Stuck);
+    assert!(environment.told().last().unwrap().starts_with("stuck"));
+    // A call that never ended is forgotten with its turn.
+    environment.play_all(&["claude_PreToolUse_Bash", "claude_Stop", "claude_UserPromptSubmit"]);
+    assert_eq!(tick(&environment), AgentState::Stuck);
 }
 
 #[test]

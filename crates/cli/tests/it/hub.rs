@@ -10,6 +10,7 @@ mod failing;
 mod following;
 mod hostile_text;
 mod intruders;
+mod looking;
 mod naming;
 mod open;
 mod person_text;

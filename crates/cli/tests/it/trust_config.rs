@@ -91,10 +91,10 @@ fn a_repository_s_file_has_rules_of_its_own() {
 #[test]
 fn what_is_shown_says_the_same_as_what_was_read() {
     let environment = TestEnvironment::new();
-    let text = "idle_threshold_ms = 5\n[notify]\npopup = \"off\"\nsound = true\n";
+    let text = "stuck_threshold_ms = 5\n[notify]\npopup = \"off\"\nsound = true\n";
     let path = own(&environment, text);
     let shown = check(&mut with_config(&environment, &["config", "show"], &path), 0).0;
-    assert!(shown.contains("idle_threshold_ms = 5") && shown.contains("popup = \"off\""), "{shown}");
+    assert!(shown.contains("stuck_threshold_ms = 5") && shown.contains("popup = \"off\""), "{shown}");
     let path = own(&environment, &shown);
     assert_eq!(check(&mut with_config(&environment, &["config", "show"], &path), 0).0, shown);
     let report = json(&check(&mut with_config(&environment, &["config", "show", "--json"], &path), 0).0);

@@ -37,9 +37,10 @@ fn notifies() -> impl Strategy<Value = Notify> {
         RateLimit::parse("7/min"),
         RateLimit::parse("9/h"),
     ]);
+    let spans = || (0..=86_400_000u64).prop_map(Duration::from_millis);
     let quiet = prop::collection::vec(prop::sample::select(vec!["22:00-07:00", "1:05 - 2:00"]), 0..3);
     (
-        (words_of::<PopupMode>(), words_of::<TitleMark>()),
+        (words_of::<PopupMode>(), words_of::<TitleMark>(), spans(), prop::option::of(spans())),
         sounds,
         commands(0),
         any::<[bool; 5]>(),
@@ -49,7 +50,7 @@ fn notifies() -> impl Strategy<Value = Notify> {
     )
         .prop_map(
             |(
-                (popup, title_mark),
+                (popup, title_mark, min_turn, idle_reminder),
                 sound,
                 command,
                 [ring, flash, reorder, subagents, _],
@@ -70,6 +71,8 @@ fn notifies() -> impl Strategy<Value = Notify> {
                     mute,
                     rate_limit,
                     subagents,
+                    min_turn,
+                    idle_reminder,
                 }
             },
         )
@@ -113,26 +116,20 @@ fn configs() -> impl Strategy<Value = Config> {
     let many = 0..3usize;
     let texts = prop::collection::btree_map("[a-z .\"]{0,5}", "[a-zä \n]{0,5}", many.clone());
     (
-        (words_of::<Channel>(), times(), times(), notifies()),
+        (words_of::<Channel>(), times(), notifies()),
         prop::collection::vec(hooks, many.clone()),
         prop::collection::vec(webhooks, many.clone()),
         prop::collection::vec(watches, many),
         texts,
     )
         .prop_map(
-            |(
-                (preferred_channel, idle_threshold, stuck_threshold, notify),
-                mut hooks,
-                webhooks,
-                watches,
-                keys,
-            )| {
+            |((preferred_channel, stuck_threshold, notify), mut hooks, webhooks, watches, keys)| {
                 for (index, hook) in hooks.iter_mut().enumerate() {
                     hook.id = format!("hook {index}");
                 }
                 Config {
                     preferred_channel,
-                    idle_threshold,
+                    idle_threshold: None,
                     stuck_threshold,
                     notify,
                     hooks,

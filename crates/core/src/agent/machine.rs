@@ -27,13 +27,13 @@ const FIRST_LATE_EPISODE: u64 = 1 << 32;
 pub struct AgentTimeouts {
     /// How long an agent may work without any signal before it counts as stuck.
     pub stuck: Duration,
-    /// How long an agent may wait for its user before that makes a notice (`idle_threshold_ms`).
-    pub idle: Duration,
+    /// How long an agent may wait for its user before that makes a notice (`notify.idle_reminder`); `None` for ever.
+    pub idle: Option<Duration>,
 }
 
 impl Default for AgentTimeouts {
     fn default() -> Self {
-        Self { stuck: STUCK_AFTER, idle: IDLE_AFTER }
+        Self { stuck: STUCK_AFTER, idle: Some(IDLE_AFTER) }
     }
 }
 
@@ -90,6 +90,9 @@ pub struct AgentMachine {
     /// The person interrupted it, and it has not worked since.
     #[serde(default)]
     interrupted: bool,
+    /// When its turn began, the present or the last one. An older version did not note it.
+    #[serde(default)]
+    turn_began: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,6 +128,7 @@ impl AgentMachine {
             open: OpenNotices::default(),
             late: 0,
             interrupted: false,
+            turn_began: None,
         }
     }
 
@@ -135,6 +139,7 @@ impl AgentMachine {
         for time in [&mut self.since, &mut self.decided_at, &mut self.last_alive] {
             *time = now.min(*time);
         }
+        self.turn_began = self.turn_began.map(|began| now.min(began));
         self
     }
 
@@ -233,8 +238,19 @@ impl AgentMachine {
     pub fn next_deadline(&self) -> Option<Duration> {
         let hold = self.contradicting.as_ref().map(|_| self.decided_at + AUTHORITY_HOLD);
         let stuck = (self.state == AgentState::Working).then(|| self.last_alive + self.timeouts.stuck);
-        let idle = (self.is_waiting() && !self.idle_reported).then(|| self.since + self.timeouts.idle);
+        let idle = self.timeouts.idle.filter(|_| self.is_waiting() && !self.idle_reported);
+        let idle = idle.map(|idle| self.since + idle);
         [hold, stuck, idle].into_iter().flatten().min()
+    }
+
+    /// Whether it works and has given no sign of life for as long as it takes to be stuck.
+    pub fn is_silent(&self, now: Duration) -> bool {
+        self.state == AgentState::Working && now >= self.last_alive + self.timeouts.stuck
+    }
+
+    /// A tool of it runs: no other sign is to be expected meanwhile.
+    pub fn tool_runs(&mut self, now: Duration) {
+        self.last_alive = now;
     }
 
     /// Applies timeouts.
@@ -246,11 +262,12 @@ impl AgentMachine {
         {
             changes.extend(self.enter(now, state, &signal));
         }
-        if self.state == AgentState::Working && now >= self.last_alive + self.timeouts.stuck {
+        if self.is_silent(now) {
             let signal = Signal::state(Authority::Process, AgentState::Stuck);
             changes.extend(self.enter(now, AgentState::Stuck, &signal));
         }
-        if self.is_waiting() && !self.idle_reported && now >= self.since + self.timeouts.idle {
+        let is_idle = |idle: Duration| now >= self.since + idle;
+        if self.is_waiting() && !self.idle_reported && self.timeouts.idle.is_some_and(is_idle) {
             changes.notices.push(self.idle(None));
         }
         changes
@@ -269,6 +286,7 @@ impl AgentMachine {
             category: Some(IDLE_PROMPT),
             text,
             running: self.running,
+            turn: None,
         };
         self.open.add(&notice, self.state, None);
         notice
@@ -295,7 +313,23 @@ impl AgentMachine {
             category: None,
             text: Some(text),
             running: 0,
+            turn: self.ended_turn(),
         })
+    }
+
+    /// How long the turn took that has ended.
+    fn ended_turn(&self) -> Option<Duration> {
+        let began = self.turn_began.filter(|_| self.state == AgentState::Done)?;
+        Some(self.since.saturating_sub(began))
+    }
+
+    /// Whether a signal of work begins a turn: the person gave a prompt, or no turn was going on. Background work that wakes
+    /// the agent goes on with the turn that waited for it.
+    fn begins_turn(&self, before: AgentState, signal: &Signal) -> bool {
+        let in_turn = before.is_busy()
+            || matches!(before, AgentState::Blocked(_))
+            || (before == AgentState::Done && self.pending);
+        self.state.is_busy() && (signal.by_person || !in_turn)
     }
 
     /// Done, with nothing running: the agent waits for its user.
@@ -349,6 +383,9 @@ impl AgentMachine {
         if state != before {
             self.since = now;
         }
+        if self.begins_turn(before, signal) {
+            self.turn_began = Some(now);
+        }
         let both_blocked = matches!((before, state), (AgentState::Blocked(_), AgentState::Blocked(_)));
         let is_new = if both_blocked && self.open.blocked_on().is_some() {
             // Either another signal of a prompt that is open, or one more prompt beside it.
@@ -380,7 +417,8 @@ impl AgentMachine {
         }
         self.reported = Some(reported);
         let (episode, text, running) = (self.episode, signal.text.clone(), self.running);
-        let notice = AgentNotice { episode, upgrade, kind, category, text, running };
+        let turn = self.ended_turn();
+        let notice = AgentNotice { episode, upgrade, kind, category, text, running, turn };
         self.open.add(&notice, state, signal.call.as_deref());
         Some(notice)
     }

@@ -129,6 +129,7 @@ mod tests {
             category,
             text: text.map(str::to_owned),
             running: 0,
+            turn: None,
         }
     }
 

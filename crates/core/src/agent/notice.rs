@@ -1,5 +1,7 @@
 //! What is told about an agent, and when that ends.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{AgentState, BlockedOn};
@@ -36,6 +38,8 @@ pub struct AgentNotice {
     pub text: Option<String>,
     /// How many background tasks run on.
     pub running: usize,
+    /// Of the end of a turn: how long the turn took, if its beginning was seen.
+    pub turn: Option<Duration>,
 }
 
 impl AgentNotice {
@@ -148,7 +152,7 @@ mod tests {
     fn detail(text: &str, running: usize) -> Option<String> {
         let (episode, kind) = (Episode::default(), Kind::Complete);
         let text = Some(text.to_owned());
-        AgentNotice { episode, upgrade: false, kind, category: None, text, running }.detail()
+        AgentNotice { episode, upgrade: false, kind, category: None, text, running, turn: None }.detail()
     }
 
     #[test]

@@ -42,6 +42,8 @@ struct Registered {
     workspace: WorkspaceId,
     tty: Option<String>,
     number: u64,
+    /// Whether its host reports when the person looks at it.
+    reports_focus: bool,
 }
 
 /// The place of a message, and how it was found.
@@ -60,10 +62,14 @@ impl SurfaceRegistry {
         surface: SurfaceId,
         workspace: WorkspaceId,
         tty: Option<String>,
+        reports_focus: bool,
     ) -> Option<SurfaceId> {
         // Most messages come from a surface that is known.
-        let same = |known: &Registered| known.workspace == workspace && known.tty == tty;
-        if self.surfaces.get(&surface).is_some_and(same) {
+        if let Some(known) = self.surfaces.get_mut(&surface)
+            && known.workspace == workspace
+            && known.tty == tty
+        {
+            known.reports_focus = reports_focus;
             return None;
         }
         self.remove(&surface);
@@ -73,7 +79,7 @@ impl SurfaceRegistry {
         *self.workspaces.entry(workspace.clone()).or_default() += 1;
         self.last_number += 1;
         self.by_number.insert(self.last_number, surface.clone());
-        self.surfaces.insert(surface, Registered { workspace, tty, number: self.last_number });
+        self.surfaces.insert(surface, Registered { workspace, tty, number: self.last_number, reports_focus });
         if self.surfaces.len() <= MAX_SURFACES {
             return None;
         }
@@ -84,7 +90,7 @@ impl SurfaceRegistry {
 
     /// Removes a surface.
     pub(crate) fn remove(&mut self, surface: &SurfaceId) {
-        let Some(Registered { workspace, tty, number }) = self.surfaces.remove(surface) else { return };
+        let Some(Registered { workspace, tty, number, .. }) = self.surfaces.remove(surface) else { return };
         self.by_number.remove(&number);
         // Another surface may have taken over its terminal.
         if let Some(tty) = tty.filter(|tty| self.ttys.get(tty) == Some(surface)) {
@@ -108,13 +114,20 @@ impl SurfaceRegistry {
         self.surfaces.get(surface).map(|known| &known.workspace)
     }
 
+    /// Whether it is known when the person looks at a surface.
+    pub(crate) fn reports_focus(&self, surface: &SurfaceId) -> bool {
+        self.surfaces.get(surface).is_some_and(|known| known.reports_focus)
+    }
+
     /// Finds the place of a caller: by its ids, by its terminal, or else the selected workspace.
     pub(crate) fn resolve(&self, caller: &Caller) -> Option<ResolvedPlace> {
         let by_ids = || self.by_ids(caller);
         let by_tty = || self.by_tty(caller);
         let first = if caller.prefer_tty { by_tty().or_else(by_ids) } else { by_ids().or_else(by_tty) };
         first.or_else(|| {
-            let place = Place::workspace(self.selected.clone()?);
+            // Its host may be gone, and with it the workspace.
+            let selected = self.selected.clone().filter(|id| self.workspaces.contains_key(id))?;
+            let place = Place::workspace(selected);
             Some(ResolvedPlace { place, how: PlaceReason::SelectedWorkspace })
         })
     }
@@ -143,8 +156,8 @@ mod tests {
 
     fn surfaces() -> SurfaceRegistry {
         let mut surfaces = SurfaceRegistry::default();
-        surfaces.register(SurfaceId::new("s1"), WorkspaceId::new("w1"), Some("/dev/pts/1".into()));
-        surfaces.register(SurfaceId::new("s2"), WorkspaceId::new("w2"), Some("/dev/pts/2".into()));
+        surfaces.register(SurfaceId::new("s1"), WorkspaceId::new("w1"), Some("/dev/pts/1".into()), false);
+        surfaces.register(SurfaceId::new("s2"), WorkspaceId::new("w2"), Some("/dev/pts/2".into()), false);
         surfaces.select(Some(WorkspaceId::new("w2")));
         surfaces
     }
@@ -194,12 +207,15 @@ mod tests {
         let flood = |number: usize| SurfaceId::new(&format!("flood-{number}"));
         for number in 0..MAX_SURFACES {
             let (workspace, tty) = (WorkspaceId::new(&format!("w-{number}")), format!("tty-{number}"));
-            let forgotten = surfaces.register(flood(number), workspace.clone(), Some(tty.clone()));
+            let forgotten = surfaces.register(flood(number), workspace.clone(), Some(tty.clone()), false);
             let oldest = ["s1", "s2"].get((number + 2).wrapping_sub(MAX_SURFACES));
             assert_eq!(forgotten, oldest.copied().map(SurfaceId::new), "{number}");
-            assert_eq!(surfaces.register(flood(number), workspace, Some(tty)), None, "it is known");
+            assert_eq!(surfaces.register(flood(number), workspace, Some(tty), false), None, "it is known");
         }
-        assert_eq!(surfaces.register(flood(MAX_SURFACES), WorkspaceId::new("w-1"), None), Some(flood(0)));
+        assert_eq!(
+            surfaces.register(flood(MAX_SURFACES), WorkspaceId::new("w-1"), None, false),
+            Some(flood(0))
+        );
         for left in [surfaces.surfaces.len(), surfaces.by_number.len()] {
             assert_eq!(left, MAX_SURFACES);
         }
@@ -211,7 +227,7 @@ mod tests {
     #[test]
     fn a_terminal_that_another_surface_took_over_stays_with_that_one() {
         let mut surfaces = surfaces();
-        surfaces.register(SurfaceId::new("s3"), WorkspaceId::new("w3"), Some("/dev/pts/1".into()));
+        surfaces.register(SurfaceId::new("s3"), WorkspaceId::new("w3"), Some("/dev/pts/1".into()), false);
         surfaces.remove(&SurfaceId::new("s1"));
         let found = surfaces.by_tty(&caller(None, None, Some("/dev/pts/1"), false)).unwrap();
         assert_eq!(found.place.surface, Some(SurfaceId::new("s3")));
@@ -220,7 +236,7 @@ mod tests {
     #[test]
     fn a_surface_that_has_gone_or_moved_is_not_found_where_it_was() {
         let mut surfaces = surfaces();
-        surfaces.register(SurfaceId::new("s1"), WorkspaceId::new("w2"), Some("/dev/pts/7".into()));
+        surfaces.register(SurfaceId::new("s1"), WorkspaceId::new("w2"), Some("/dev/pts/7".into()), false);
         assert_eq!(surfaces.by_tty(&caller(None, None, Some("/dev/pts/1"), false)), None);
         assert_eq!(surfaces.workspace_of(&SurfaceId::new("s1")), Some(&WorkspaceId::new("w2")));
         surfaces.remove(&SurfaceId::new("s1"));

@@ -1,11 +1,14 @@
 //! Why something happened to a notification: a value for programs, and a sentence for people.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attention::{PlaceReason, ReadReason, ResolvedBy};
 use crate::message::MessageId;
 use crate::policy::DeliveryChannel;
+use crate::time::span_text;
 
 /// One step in the life of a notification. `Display` is the sentence that `ringer why` prints; the serialized form is an
 /// object with the `name` of the cause and its fields.
@@ -68,6 +71,17 @@ pub enum Cause {
         /// How many notifications too many.
         over: u32,
     },
+    /// The turn that ended was short, and no host says whether the person looks at its pane.
+    ShortTurn {
+        /// How long the turn took, in milliseconds.
+        turn_ms: u64,
+        /// The setting, in milliseconds.
+        min_turn_ms: u64,
+    },
+    /// The end of the turn after which the agent waits had a popup.
+    TurnShown,
+    /// The settings turn reminders of waiting agents off.
+    IdleReminderOff,
     /// A hook has run.
     HookRan {
         /// The hook's id.
@@ -164,92 +178,6 @@ pub enum Cause {
     },
 }
 
-/// How the place of a notification was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum PlaceReason {
-    /// By the pane or terminal that the sender is in.
-    Surface,
-    /// By the workspace that the sender named.
-    Workspace,
-    /// By the sender's terminal device.
-    Terminal,
-    /// By the workspace that is selected: the sender has no known terminal.
-    SelectedWorkspace,
-    /// By the repository: the sender has no known terminal.
-    Repository,
-}
-
-/// What marked a notification read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ReadReason {
-    /// A command or a click for this notification.
-    Person,
-    /// A command for its pane or workspace.
-    Place,
-    /// A command for all notifications.
-    All,
-    /// The person looked at its pane.
-    Looked,
-    /// Its question was answered.
-    Answered,
-    /// A newer notification of the same pane.
-    Newer(MessageId),
-}
-
-/// How the cause of a notification ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ResolvedBy {
-    /// The session went on without it.
-    WentOn,
-    /// The person gave the agent its next prompt.
-    Prompted,
-    /// The person interrupted the agent.
-    Interrupted,
-    /// The session ended.
-    SessionEnded,
-    /// Its time was over.
-    Expired,
-    /// A newer notification of the same sender and key.
-    Replaced,
-    /// Something that a newer version writes.
-    #[serde(other)]
-    Other,
-}
-
-impl ResolvedBy {
-    /// The word in the journal.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::WentOn => "went_on",
-            Self::Prompted => "prompted",
-            Self::Interrupted => "interrupted",
-            Self::SessionEnded => "session_ended",
-            Self::Expired => "expired",
-            Self::Replaced => "replaced",
-            Self::Other => "other",
-        }
-    }
-
-    /// Reads the word of the journal.
-    pub fn named(word: &str) -> Self {
-        let known = [
-            Self::WentOn,
-            Self::Prompted,
-            Self::Interrupted,
-            Self::SessionEnded,
-            Self::Expired,
-            Self::Replaced,
-        ];
-        known.into_iter().find(|by| by.as_str() == word).unwrap_or(Self::Other)
-    }
-}
-
 /// `desktop, else terminal; command`: the channels of a plan.
 fn channel_names(groups: &[Vec<DeliveryChannel>]) -> String {
     let group = |group: &Vec<DeliveryChannel>| {
@@ -293,6 +221,16 @@ impl fmt::Display for Cause {
                     "{sender} is {over} over its rate limit: no popup, sound, command or webhook"
                 )
             }
+            Self::ShortTurn { turn_ms, min_turn_ms } => write!(
+                formatter,
+                "no popup or sound: the turn took {}, less than notify.min_turn = \"{}\"",
+                span_text(Duration::from_millis(*turn_ms)),
+                span_text(Duration::from_millis(*min_turn_ms))
+            ),
+            Self::TurnShown => formatter.write_str("no popup or sound: the end of that turn had a popup"),
+            Self::IdleReminderOff => formatter.write_str(
+                "notify.idle_reminder = \"off\": listed as read, no popup, sound, command or webhook",
+            ),
             Self::HookRan { hook, changed: true, effects } => {
                 write!(formatter, "hook {hook} changed it; effects: {}", effects.join(", "))
             }
@@ -306,9 +244,8 @@ impl fmt::Display for Cause {
                 write!(formatter, "hook {hook} did not run: not trusted")
             }
             Self::HookNotRun { hook, why } => write!(formatter, "hook {hook} did not run: {why}"),
-            Self::InView => {
-                formatter.write_str("you are looking at it: listed as read, no popup, sound or webhook")
-            }
+            Self::InView => formatter
+                .write_str("you are looking at it: listed as read, no popup, sound, command or webhook"),
             Self::TooOld => {
                 formatter.write_str("not sent to any channel: it was sent long before the hub received it")
             }
@@ -339,45 +276,6 @@ fn recipient(to: &str) -> String {
     match to.strip_prefix("agent:") {
         Some(agent) => format!("agent {agent}"),
         None => format!("the {to} agent"),
-    }
-}
-
-impl fmt::Display for PlaceReason {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Surface => ", in its pane",
-            Self::Workspace => ", in its workspace",
-            Self::Terminal => ", in its terminal",
-            Self::SelectedWorkspace => ", outside any known terminal: filed under the selected workspace",
-            Self::Repository => ", outside any known terminal: filed under its repository",
-        })
-    }
-}
-
-impl fmt::Display for ReadReason {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Person => formatter.write_str("by you"),
-            Self::Place => formatter.write_str("by you, with all of its pane or workspace"),
-            Self::All => formatter.write_str("by you, with all others"),
-            Self::Looked => formatter.write_str("you looked at its pane"),
-            Self::Answered => formatter.write_str("the question was answered"),
-            Self::Newer(newer) => write!(formatter, "superseded by {newer}"),
-        }
-    }
-}
-
-impl fmt::Display for ResolvedBy {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::WentOn => "the agent went on",
-            Self::Prompted => "you gave the agent its next prompt",
-            Self::Interrupted => "you interrupted the agent",
-            Self::SessionEnded => "the session ended",
-            Self::Expired => "its time was over",
-            Self::Replaced => "a newer one with the same key replaced it",
-            Self::Other => "its cause has ended",
-        })
     }
 }
 
@@ -419,6 +317,10 @@ mod tests {
         check(
             &Cause::ForAgent { to: "agent:worker-9".to_owned() },
             "not shown to you: it is for agent worker-9",
+        );
+        check(
+            &Cause::ShortTurn { turn_ms: 1_500, min_turn_ms: 10_000 },
+            "no popup or sound: the turn took 1500ms, less than notify.min_turn = \"10s\"",
         );
         check(&Cause::ForAgent { to: "lead".to_owned() }, "not shown to you: it is for the lead agent");
         check(

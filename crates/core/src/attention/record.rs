@@ -15,6 +15,7 @@ const STATUS_TTL_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// A recorded notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub struct Record {
     /// The id of the message it came from.
     pub id: MessageId,
@@ -62,6 +63,9 @@ pub struct Record {
     pub is_resolved: bool,
     /// Whether its pane is to flash.
     pub pane_flash: bool,
+    /// Whether it had a popup, or is to have one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub had_popup: bool,
     /// What happened to it.
     #[serde(default)]
     pub trail: Trail,
@@ -163,6 +167,7 @@ impl Record {
             is_read: false,
             is_resolved: false,
             pane_flash: true,
+            had_popup: false,
             trail: Trail::default(),
         }
     }

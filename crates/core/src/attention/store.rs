@@ -193,6 +193,19 @@ impl NotificationStore {
         self.index.surfaces.keys().find(|place| place.surface.as_ref() == Some(surface))
     }
 
+    /// Every place of this surface that has a notification: more than one if the surface moved between workspaces.
+    pub(crate) fn places_of(&self, surface: &SurfaceId) -> Vec<Place> {
+        let of_surface = |place: &&Place| place.surface.as_ref() == Some(surface);
+        self.index.surfaces.keys().filter(of_surface).cloned().collect()
+    }
+
+    /// The popup of a notification could not be shown.
+    pub(crate) fn popup_failed(&mut self, id: &MessageId) {
+        if let Some(entry) = self.entry_mut(id) {
+            entry.record.had_popup = false;
+        }
+    }
+
     /// Adds a notification. On a surface it supersedes the unread one before it, so that the unread count does not depend on
     /// how many signals reported one event; an open question or permission stays unread.
     pub fn add(&mut self, record: Record, unix_ms: i64) -> Added {

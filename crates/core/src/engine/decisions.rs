@@ -6,10 +6,9 @@ use super::{Candidate, Engine, RunningChain, kind_of};
 use crate::arrival::Arrival;
 use crate::attention::Cause;
 use crate::engine::{Order, Ticket};
-use crate::message::{Place, ShownKind};
+use crate::message::{About, ShownKind};
 use crate::policy::{
-    AgentContext, Effects, HookChain, HookChainStep, HookInput, HookInputContext, HookInputText, PlaceFocus,
-    Subject,
+    AgentContext, Effects, HookChain, HookChainStep, HookInput, HookInputContext, HookInputText, Subject,
 };
 use crate::time::Now;
 use crate::toast::{Priority, Toast};
@@ -24,6 +23,9 @@ impl Engine {
             scope: draft.scope.as_str(),
             kind: ShownKind::of(kind_of(draft.tag), draft.category.as_deref()),
             is_subagent: incoming.is_subagent,
+            turn: draft.about.as_ref().and_then(About::turn),
+            focus_known: arrival.place.surface.as_ref().is_some_and(|id| self.surfaces.reports_focus(id)),
+            turn_had_popup: self.turn_ends.had_popup(draft.sender.as_str()),
         };
         let (effects, why) = self.rules.decide(now, &subject);
         arrival.item.steps.extend(why);
@@ -72,7 +74,6 @@ impl Engine {
     fn hook_input(&self, arrival: &Arrival<Candidate>) -> HookInput {
         let incoming = &arrival.item.incoming;
         let draft = &incoming.message.draft;
-        let focus = self.focus_on(&arrival.place);
         let person = draft.for_person();
         let text = HookInputText {
             workspace_id: arrival.place.workspace.to_string(),
@@ -83,8 +84,8 @@ impl Engine {
         };
         let context = HookInputContext {
             cwd: draft.origin.cwd.clone(),
-            app_focused: focus.app,
-            focused_panel: focus.is_in_view(),
+            app_focused: self.focus.is_anywhere(),
+            focused_panel: self.is_in_view(&arrival.place),
             ..HookInputContext::default()
         };
         let agent = AgentContext {
@@ -95,11 +96,5 @@ impl Engine {
             is_subagent: incoming.is_subagent,
         };
         HookInput::new(text, context, agent)
-    }
-
-    pub(super) fn focus_on(&self, place: &Place) -> PlaceFocus {
-        let workspace = self.focus.workspace.as_ref() == Some(&place.workspace);
-        let surface = place.surface.is_some() && self.focus.surface == place.surface;
-        PlaceFocus { app: self.focus.app, workspace, surface }
     }
 }

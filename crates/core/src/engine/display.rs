@@ -5,20 +5,38 @@ use std::time::Duration;
 
 use super::Engine;
 use crate::attention::{Badge, Cause, ReadReason};
-use crate::engine::{FocusState, Order};
+use crate::engine::{Order, View};
 use crate::message::{MessageId, Place, WorkspaceId};
 use crate::policy::DeliveryChannel;
 use crate::time::Now;
 
 impl Engine {
-    pub(super) fn focus_changed(&mut self, now: Now, looking: FocusState, orders: &mut Vec<Order>) {
-        self.surfaces.select(looking.workspace.clone());
-        self.focus = looking;
-        let FocusState { app: true, workspace: Some(workspace), surface: Some(surface) } = self.focus.clone()
-        else {
-            return;
-        };
-        self.read(now, &Place::surface(workspace, surface), &ReadReason::Looked, orders);
+    /// What the person looks at is read. A surface that they looked at before is not: they may have marked it unread.
+    pub(super) fn looks(
+        &mut self,
+        now: Now,
+        host: u64,
+        views: Vec<View>,
+        present: bool,
+        orders: &mut Vec<Order>,
+    ) {
+        for surface in self.focus.set(host, views, present) {
+            let mut places = self.attention.store().places_of(&surface);
+            if let Some(workspace) = self.surfaces.workspace_of(&surface).cloned() {
+                self.surfaces.select(Some(workspace.clone()));
+                places.push(Place::surface(workspace, surface));
+            }
+            places.sort();
+            places.dedup();
+            for place in places {
+                self.read(now, &place, &ReadReason::Looked, orders);
+            }
+        }
+    }
+
+    /// Whether the person looks at a place.
+    pub(super) fn is_in_view(&self, place: &Place) -> bool {
+        place.surface.as_ref().is_some_and(|surface| self.focus.is_looked_at(surface))
     }
 
     pub(super) fn read(&mut self, now: Now, place: &Place, by: &ReadReason, orders: &mut Vec<Order>) {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Signal;
-use crate::attention::{Badge, Cause, Record};
+use crate::attention::{Badge, Cause, Record, View};
 use crate::engine::Caller;
 use crate::message::{Agent, Message, MessageId, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId};
 use crate::policy::{DeliveryChannel, HookAnswer, HookIdentity, HookInput};
@@ -25,17 +25,6 @@ pub struct IncomingMessage {
     pub is_subagent: bool,
     /// Whether its agent still has work running.
     pub pending: bool,
-}
-
-/// Which surface has the person's focus.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FocusState {
-    /// Whether the application has the focus at all.
-    pub app: bool,
-    /// The workspace that is selected.
-    pub workspace: Option<WorkspaceId>,
-    /// The surface that has the keyboard.
-    pub surface: Option<SurfaceId>,
 }
 
 /// What a terminal reported about a surface. It is not in the journal yet; as a duplicate it never will be.
@@ -78,6 +67,9 @@ pub enum Event {
         workspace: WorkspaceId,
         /// Its terminal device.
         tty: Option<String>,
+        /// Whether its host reports when the person looks at it.
+        #[serde(default)]
+        reports_focus: bool,
     },
     /// A host removed a surface.
     SurfaceGone(SurfaceId),
@@ -95,8 +87,15 @@ pub enum Event {
         /// The signal.
         signal: TerminalSignal,
     },
-    /// The focus changed. The notifications of the focused surface become read.
-    FocusChanged(FocusState),
+    /// A host reports everything that the person looks at in it. What they did not look at before becomes read.
+    Looks {
+        /// The host, by its number.
+        host: u64,
+        /// What its clients show. None when the host is gone.
+        views: Vec<View>,
+        /// Whether the person is there, as far as the host knows. If they are not, the views count for nothing.
+        present: bool,
+    },
     /// The person reads a place.
     Read(Place),
     /// The person reads everything.

@@ -5,7 +5,7 @@ use crate::arrival::Arrival;
 use crate::attention::{Cause, ReadReason, Record};
 use crate::engine::{Delivery, Order};
 use crate::message::{MessageId, ShownKind};
-use crate::policy::{DeliveryChannel, HookInput, plan_delivery};
+use crate::policy::{DeliveryChannel, HookInput, PopupMode, plan_delivery};
 use crate::time::Now;
 use crate::toast::{Priority, Toast};
 
@@ -29,7 +29,7 @@ impl Engine {
         let message = incoming.message;
         let mut plan = plan_delivery(
             hook_input.effects,
-            self.focus_on(&place),
+            self.is_in_view(&place),
             self.preferences.popup,
             self.preferences.reorder,
         );
@@ -51,6 +51,7 @@ impl Engine {
             group.retain(enabled);
         }
         plan.fallback_groups.retain(|group| !group.is_empty());
+        record.had_popup = plan.fallback_groups.iter().flatten().any(|channel| is_popup(*channel));
         let decided = Cause::Decided {
             channels: plan.fallback_groups.clone(),
             listed: plan.record,
@@ -68,6 +69,7 @@ impl Engine {
                     .map(|step| Order::AddTrailStep { id: message.id.clone(), cause: step.cause.clone() }),
             );
         } else if self.attention.store().get(&message.id).is_none() {
+            self.turn_ends.add(&record);
             let added = self.attention.add(record, now.wall_ms);
             self.supersede(&message.id, added.superseded, &plan.fallback_groups, orders);
             self.added(&message.id, orders);
@@ -79,7 +81,7 @@ impl Engine {
             self.attention.start_brief_ring(place.clone(), now.mono);
         }
         // A person who looks at the pane needs no toast about it.
-        if plan.record && !self.focus_on(&place).is_in_view() {
+        if plan.record && !self.is_in_view(&place) {
             let line = [&text.title, &text.body].map(String::as_str).join(if text.title.is_empty() {
                 ""
             } else {
@@ -146,12 +148,32 @@ impl Engine {
         } else {
             self.changed_without_withdrawing(id, orders);
         }
-        if let (true, Some((rest, delivery))) = (has_failed, delivery)
-            && let Some((next, rest)) = rest.split_first()
-        {
-            self.start_delivery(Delivery { channel: *next, ..delivery }, rest.to_vec(), orders);
-        } else if is_popup(channel) {
-            self.withdraw_superseded(id, orders);
+        let next = delivery.filter(|_| has_failed).and_then(|(rest, delivery)| {
+            let (next, rest) = rest.split_first()?;
+            // What is not in the store was not withdrawn when the person began to look at its pane.
+            let is_wanted = !self.is_in_view(&delivery.place);
+            is_wanted.then(|| (Delivery { channel: *next, ..delivery }, rest.to_vec()))
+        });
+        match next {
+            Some((delivery, rest)) => self.start_delivery(delivery, rest, orders),
+            None if is_popup(channel) => {
+                if has_failed {
+                    self.popup_failed(id, orders);
+                }
+                self.withdraw_superseded(id, orders);
+            }
+            None => {}
+        }
+    }
+
+    /// No channel could show a popup, so the person was not told by one.
+    fn popup_failed(&mut self, id: &MessageId, orders: &mut Vec<Order>) {
+        // With `both` the other channel may have shown it, so it counts as shown.
+        let is_only = self.preferences.popup != PopupMode::Both;
+        if let Some(record) = self.attention.store().get(id).filter(|record| record.had_popup && is_only) {
+            self.turn_ends.popup_failed(record);
+            self.attention.store_mut().popup_failed(id);
+            self.changed_without_withdrawing(id, orders);
         }
     }
 

@@ -90,6 +90,7 @@ impl Engine {
             record.trail.add(now.wall_ms, step);
         }
         let id = record.id.clone();
+        self.turn_ends.add(&record);
         if self.attention.store_mut().add(record, now.wall_ms).is_new {
             self.added(&id, orders);
         }

@@ -1,5 +1,6 @@
 //! The rules of the assembly line, one by one.
 
+mod focus;
 mod hooks;
 
 use std::time::Duration;
@@ -36,6 +37,12 @@ fn message(number: u64, surface: &str, body: &str) -> Event {
     Event::Message(Box::new(incoming(number, surface, body)))
 }
 
+/// The clients of one host show these surfaces, and no others.
+fn looks(surfaces: &[&str]) -> Event {
+    let view = |surface: &&str| View { client: format!("on {surface}"), surface: SurfaceId::new(surface) };
+    Event::Looks { host: 1, views: surfaces.iter().map(view).collect(), present: true }
+}
+
 /// Settings of a revision with hooks of the person's own.
 fn preferences(revision: u64, hooks: &[&str]) -> Preferences {
     let hook = |id: &&str| Hook {
@@ -51,8 +58,12 @@ fn preferences(revision: u64, hooks: &[&str]) -> Preferences {
 fn engine(hooks: &[&str]) -> Engine {
     let mut engine = Engine::new(preferences(1, hooks), false);
     for surface in ["a", "b", "c"] {
-        let event =
-            Event::Surface { surface: SurfaceId::new(surface), workspace: WorkspaceId::new("w"), tty: None };
+        let event = Event::Surface {
+            surface: SurfaceId::new(surface),
+            workspace: WorkspaceId::new("w"),
+            tty: None,
+            reports_focus: false,
+        };
         engine.handle(at(0), event);
     }
     engine
@@ -114,22 +125,15 @@ fn a_message_rings_and_is_delivered() {
 fn focusing_the_pane_reads_it_and_withdraws_its_popups() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "a", "needs you"));
-    let looking =
-        FocusState { app: true, workspace: Some(WorkspaceId::new("w")), surface: Some(SurfaceId::new("a")) };
-    assert_eq!(
-        words(&engine.handle(at(1), Event::FocusChanged(looking))),
-        ["withdraw 1", "ring a false", "badge 0"]
-    );
+    assert_eq!(words(&engine.handle(at(1), looks(&["a"]))), ["withdraw 1", "ring a false", "badge 0"]);
 }
 
 #[test]
 fn a_notification_in_view_is_read_with_a_brief_ring_and_no_popup() {
     let mut engine = engine(&[]);
-    let looking =
-        FocusState { app: true, workspace: Some(WorkspaceId::new("w")), surface: Some(SurfaceId::new("a")) };
-    engine.handle(at(0), Event::FocusChanged(looking));
+    engine.handle(at(0), looks(&["a"]));
     let orders = words(&engine.handle(at(0), message(1, "a", "done")));
-    assert_eq!(orders, ["withdraw 1", "ring a true", "Command 1"]);
+    assert_eq!(orders, ["withdraw 1", "ring a true"]);
     assert!(engine.attention().store().get(&id(1)).unwrap().is_read);
     let deadline = engine.next_deadline(at(0)).unwrap();
     assert_eq!(deadline, Duration::from_secs(2));

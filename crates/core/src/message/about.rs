@@ -1,6 +1,8 @@
 //! The parts of a notice about an agent, and their words for people. The words for a lead agent are in
 //! [`agent_messages`](crate::agent::agent_messages).
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::message::{Kind, ShownKind};
@@ -27,6 +29,9 @@ pub struct About {
     /// What was said or wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// Of the end of a turn: how long the turn took, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_ms: Option<u64>,
 }
 
 /// A notification's text for a person.
@@ -39,6 +44,11 @@ pub struct PersonText {
 }
 
 impl About {
+    /// How long the turn took that has ended.
+    pub fn turn(&self) -> Option<Duration> {
+        self.turn_ms.map(Duration::from_millis)
+    }
+
     /// Where it happened: `api/auth`, or the agent's name.
     pub fn label(&self) -> Option<String> {
         let branch = self.branch.as_deref().filter(|branch| !DEFAULT_BRANCHES.contains(branch));
@@ -107,6 +117,7 @@ mod tests {
             repository: own(repository),
             branch: own(branch),
             detail: Some("All 214 tests pass.".to_owned()),
+            turn_ms: None,
         }
     }
 

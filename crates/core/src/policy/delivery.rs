@@ -3,24 +3,6 @@
 use crate::attention::Cause;
 use crate::policy::{DeliveryChannel, Effects};
 
-/// How the person's focus relates to one place.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct PlaceFocus {
-    /// The application has the focus.
-    pub app: bool,
-    /// The place's workspace is selected.
-    pub workspace: bool,
-    /// The place's surface has the focus.
-    pub surface: bool,
-}
-
-impl PlaceFocus {
-    /// Whether the person is looking at the very pane.
-    pub(crate) fn is_in_view(self) -> bool {
-        self.app && self.workspace && self.surface
-    }
-}
-
 /// Where popups are shown (`notify.popup`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum PopupMode {
@@ -57,14 +39,13 @@ pub(crate) struct DeliveryPlan {
     pub why: Vec<Cause>,
 }
 
-/// Plans how a notification is delivered.
+/// Plans how a notification is delivered. Nothing is shown or sent of what the person looks at.
 pub(crate) fn plan_delivery(
     effects: Effects,
-    focus: PlaceFocus,
+    seen: bool,
     popup: PopupMode,
     reordering: bool,
 ) -> DeliveryPlan {
-    let seen = focus.is_in_view();
     let mut plan = DeliveryPlan {
         record: effects.record,
         unread: effects.record && effects.mark_unread && !seen,
@@ -75,18 +56,17 @@ pub(crate) fn plan_delivery(
     };
     if seen {
         plan.why.push(Cause::InView);
+        return plan;
     }
-    if effects.desktop && !seen {
+    if effects.desktop {
         plan.fallback_groups.extend(popups(popup).iter().map(|channels| channels.to_vec()));
     }
-    if effects.sound && !seen {
+    if effects.sound {
         plan.fallback_groups.push(vec![DeliveryChannel::Sound]);
     }
     if effects.command {
         plan.fallback_groups.push(vec![DeliveryChannel::Command]);
-        if !seen {
-            plan.fallback_groups.push(vec![DeliveryChannel::Webhook]);
-        }
+        plan.fallback_groups.push(vec![DeliveryChannel::Webhook]);
     }
     plan
 }
@@ -106,26 +86,19 @@ fn popups(popup: PopupMode) -> &'static [&'static [DeliveryChannel]] {
 mod tests {
     use super::*;
 
-    const LOOKING: PlaceFocus = PlaceFocus { app: true, workspace: true, surface: true };
-
     #[test]
-    fn only_the_very_pane_in_view_is_suppressed() {
-        for focus in [
-            PlaceFocus { app: false, ..LOOKING },
-            PlaceFocus { workspace: false, ..LOOKING },
-            PlaceFocus { surface: false, ..LOOKING },
-        ] {
-            let plan = plan_delivery(Effects::default(), focus, PopupMode::Auto, false);
-            assert!(plan.unread && !plan.brief_ring && plan.fallback_groups.len() == 4, "{focus:?}");
-        }
-        assert!(!plan_delivery(Effects::default(), LOOKING, PopupMode::Auto, false).unread);
+    fn nothing_pops_up_sounds_or_is_sent_of_what_is_in_view() {
+        let plan = plan_delivery(Effects::default(), false, PopupMode::Auto, false);
+        assert!(plan.unread && !plan.brief_ring && plan.fallback_groups.len() == 4, "{plan:?}");
+        let plan = plan_delivery(Effects::default(), true, PopupMode::Both, false);
+        assert!(!plan.unread && plan.brief_ring && plan.fallback_groups.is_empty(), "{plan:?}");
     }
 
     #[test]
     fn one_popup_unless_the_person_wants_both() {
         let channels = |popup| {
             let effects = Effects { desktop: true, record: true, ..Effects::NONE };
-            plan_delivery(effects, PlaceFocus::default(), popup, false).fallback_groups
+            plan_delivery(effects, false, popup, false).fallback_groups
         };
         assert_eq!(channels(PopupMode::Auto), [vec![DeliveryChannel::Desktop, DeliveryChannel::Terminal]]);
         assert_eq!(channels(PopupMode::Desktop), [[DeliveryChannel::Desktop]]);
@@ -137,40 +110,20 @@ mod tests {
     #[test]
     fn each_switch_turns_off_its_own() {
         let all = Effects::default();
-        let channels = |effects| {
-            plan_delivery(effects, PlaceFocus::default(), PopupMode::Auto, true).fallback_groups.concat()
-        };
+        let channels =
+            |effects| plan_delivery(effects, false, PopupMode::Auto, true).fallback_groups.concat();
         assert!(!channels(Effects { desktop: false, ..all }).contains(&DeliveryChannel::Terminal));
         assert!(!channels(Effects { sound: false, ..all }).contains(&DeliveryChannel::Sound));
         let silent = channels(Effects { command: false, ..all });
         assert!(!silent.contains(&DeliveryChannel::Command) && !silent.contains(&DeliveryChannel::Webhook));
-        assert!(
-            !plan_delivery(
-                Effects { mark_unread: false, ..all },
-                PlaceFocus::default(),
-                PopupMode::Auto,
-                true
-            )
-            .unread
-        );
-        assert!(
-            !plan_delivery(Effects { record: false, ..all }, PlaceFocus::default(), PopupMode::Auto, true)
-                .unread
-        );
-        assert!(
-            !plan_delivery(
-                Effects { pane_flash: false, ..all },
-                PlaceFocus::default(),
-                PopupMode::Auto,
-                true
-            )
-            .flash
-        );
+        assert!(!plan_delivery(Effects { mark_unread: false, ..all }, false, PopupMode::Auto, true).unread);
+        assert!(!plan_delivery(Effects { record: false, ..all }, false, PopupMode::Auto, true).unread);
+        assert!(!plan_delivery(Effects { pane_flash: false, ..all }, false, PopupMode::Auto, true).flash);
     }
 
     #[test]
     fn rows_move_only_if_the_person_wants_that_at_all() {
-        assert!(!plan_delivery(Effects::default(), PlaceFocus::default(), PopupMode::Auto, false).reorder);
-        assert!(plan_delivery(Effects::default(), PlaceFocus::default(), PopupMode::Auto, true).reorder);
+        assert!(!plan_delivery(Effects::default(), false, PopupMode::Auto, false).reorder);
+        assert!(plan_delivery(Effects::default(), false, PopupMode::Auto, true).reorder);
     }
 }

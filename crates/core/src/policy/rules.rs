@@ -1,4 +1,5 @@
-//! The rules that are built in: mute, quiet hours, rate limit, subagents. They come before the hooks.
+//! The rules that are built in: mute, what the person knows already, quiet hours, rate limit, subagents. They come before
+//! the hooks.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,6 +23,12 @@ pub(crate) struct Subject<'a> {
     pub kind: ShownKind,
     /// Whether it comes from an agent's agent.
     pub is_subagent: bool,
+    /// How long the turn took whose end it reports.
+    pub turn: Option<Duration>,
+    /// Whether a host reports when the person looks at its surface.
+    pub focus_known: bool,
+    /// Whether the end of its agent's last turn had a popup.
+    pub turn_had_popup: bool,
 }
 
 /// Which notifications to mute. Every field that is set must match; a rule with no field matches nothing.
@@ -80,6 +87,10 @@ pub struct RuleSettings {
     pub rate_limit: Option<RateLimit>,
     /// Whether notifications of subagents are shown.
     pub subagents: bool,
+    /// Where it is not known what the person looks at, the end of a shorter turn makes no popup.
+    pub min_turn: Duration,
+    /// Whether reminders that an agent waits are off.
+    pub idle_reminder_off: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -117,6 +128,13 @@ impl Rules {
             effects = Effects { record: true, ..Effects::NONE };
             why.push(Cause::Muted);
         }
+        if subject.kind == ShownKind::Idle && self.settings.idle_reminder_off {
+            effects = Effects { record: true, ..Effects::NONE };
+            why.push(Cause::IdleReminderOff);
+        } else if let Some(cause) = self.says_what_is_known(subject) {
+            (effects.desktop, effects.sound) = (false, false);
+            why.push(cause);
+        }
         if self.settings.quiet_hours.iter().any(|span| span.contains(now.local)) {
             (effects.desktop, effects.sound, effects.command) = (false, false, false);
             why.push(Cause::QuietHours);
@@ -126,6 +144,19 @@ impl Rules {
             why.push(Cause::RateLimited { sender: subject.sender.to_owned(), over });
         }
         (effects, why)
+    }
+
+    /// Why a notification tells the person nothing new: they most likely still look at the pane, or were told before.
+    fn says_what_is_known(&self, subject: &Subject<'_>) -> Option<Cause> {
+        let min_turn = self.settings.min_turn;
+        let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+        match (subject.kind, subject.turn) {
+            (ShownKind::Idle, _) => subject.turn_had_popup.then_some(Cause::TurnShown),
+            (ShownKind::Complete, Some(turn)) if turn < min_turn && !subject.focus_known => {
+                Some(Cause::ShortTurn { turn_ms: ms(turn), min_turn_ms: ms(min_turn) })
+            }
+            _ => None,
+        }
     }
 
     /// By how many a sender exceeds its limit, this notification included.
@@ -154,7 +185,15 @@ mod tests {
     }
 
     fn subject(sender: &str) -> Subject<'_> {
-        Subject { sender, scope: "repo", kind: ShownKind::Complete, is_subagent: false }
+        Subject {
+            sender,
+            scope: "repo",
+            kind: ShownKind::Complete,
+            is_subagent: false,
+            turn: None,
+            focus_known: false,
+            turn_had_popup: false,
+        }
     }
 
     #[test]
@@ -214,6 +253,36 @@ mod tests {
         assert_eq!(Rules::default().decide(at(0, "12:00"), &sub).0, Effects::NONE);
         let mut rules = Rules::new(RuleSettings { subagents: true, ..RuleSettings::default() });
         assert_eq!(rules.decide(at(0, "12:00"), &sub).0, Effects::default());
+    }
+
+    #[test]
+    fn the_end_of_a_short_turn_makes_no_popup_where_focus_cannot_be_known() {
+        let settings = RuleSettings { min_turn: Duration::from_secs(10), ..RuleSettings::default() };
+        let check = |subject: Subject<'_>, pops_up: bool| {
+            let (effects, why) = Rules::new(settings.clone()).decide(at(0, "12:00"), &subject);
+            assert!(effects.record && effects.mark_unread && effects.command, "{subject:?}");
+            assert_eq!((effects.desktop, effects.sound, why.is_empty()), (pops_up, pops_up, pops_up));
+        };
+        let of = |seconds| Subject { turn: Some(Duration::from_secs(seconds)), ..subject("a") };
+        check(of(9), false);
+        check(of(10), true);
+        check(Subject { focus_known: true, ..of(9) }, true);
+        check(Subject { kind: ShownKind::Error, ..of(9) }, true);
+        check(subject("a"), true);
+    }
+
+    #[test]
+    fn a_second_popup_for_a_turn_that_already_had_one_never_comes() {
+        let idle = Subject { kind: ShownKind::Idle, ..subject("a") };
+        assert_eq!(Rules::default().decide(at(0, "12:00"), &idle).0, Effects::default());
+        let told = Subject { turn_had_popup: true, ..idle };
+        let (effects, why) = Rules::default().decide(at(0, "12:00"), &told);
+        assert!(effects.mark_unread && !effects.desktop && !effects.sound);
+        assert_eq!(why, [Cause::TurnShown]);
+        let done = Subject { turn_had_popup: true, ..subject("a") };
+        assert_eq!(Rules::default().decide(at(0, "12:00"), &done).0, Effects::default(), "another turn");
+        let mut rules = Rules::new(RuleSettings { idle_reminder_off: true, ..RuleSettings::default() });
+        assert_eq!(rules.decide(at(0, "12:00"), &idle).0, Effects { record: true, ..Effects::NONE });
     }
 
     #[test]

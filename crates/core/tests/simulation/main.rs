@@ -1,11 +1,12 @@
-//! A seeded simulation of the engine: random agents, messages, hooks that are slow, fail or answer late, focus changes,
-//! clears, restarts from a session, clock jumps, settings and trust that change. After every step the invariants are
+//! A seeded simulation of the engine: random agents, messages, hooks that are slow, fail or answer late, a person who looks
+//! at panes and goes away, clears, restarts from a session, clock jumps, settings and trust that change. After every step the invariants are
 //! checked.
 //!
 //! `cargo xtask simulate --seeds 10000` plays more of them; a failing seed says how to play it again.
 
 #![expect(clippy::expect_used, reason = "a simulation that cannot go on has failed")]
 
+mod looking;
 mod sessions;
 mod settings;
 
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use ringer_core::agent::{AgentState, Authority, Signal};
 use ringer_core::attention::{Attention, UnreadReason};
-use ringer_core::engine::{Caller, FocusState, IncomingMessage, MAX_HOOK_CHAINS, TerminalSignal, Ticket};
+use ringer_core::engine::{Caller, IncomingMessage, MAX_HOOK_CHAINS, TerminalSignal, Ticket};
 use ringer_core::message::{Agent, Place, QuestionId, SurfaceId, Tag, WorkspaceId};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, Mute, RateLimit, RuleSettings};
 use ringer_core::time::TimeOfDay;
@@ -24,6 +25,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use test_support::Random;
 
+use looking::Looking;
 use settings::HookFiles;
 
 /// Steps of one seed.
@@ -73,6 +75,7 @@ struct Simulation {
     /// Deliveries in flight.
     in_flight: Vec<(MessageId, DeliveryChannel)>,
     places: Vec<Place>,
+    looking: Looking,
     /// Every message, and whether its end was ever reported.
     ended: HashMap<MessageId, bool>,
     /// Where each message was sent from, while it may still be undecided.
@@ -109,7 +112,15 @@ impl Simulation {
         let now = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
         for place in &places {
             let surface = place.surface.clone().expect("they are surfaces");
-            engine.handle(now, Event::Surface { surface, workspace: place.workspace.clone(), tty: None });
+            engine.handle(
+                now,
+                Event::Surface {
+                    surface,
+                    workspace: place.workspace.clone(),
+                    tty: None,
+                    reports_focus: false,
+                },
+            );
         }
         Self {
             random,
@@ -122,6 +133,7 @@ impl Simulation {
             running: Vec::new(),
             in_flight: Vec::new(),
             places,
+            looking: Looking::default(),
             ended: HashMap::new(),
             from: HashMap::new(),
             fenced: HashSet::new(),
@@ -158,7 +170,7 @@ impl Simulation {
             0..7 => self.message(&place),
             7..10 if !self.running.is_empty() => self.answer(),
             10..12 if !self.in_flight.is_empty() => self.delivered(),
-            12 => self.focus_changed(&place),
+            12 => self.looking.change(&mut self.random, &self.places),
             13 => Event::Read(place),
             14 => self.clear(place),
             15 => match self.random.below(4) {
@@ -262,14 +274,6 @@ impl Simulation {
         Event::Delivered { popup: None, id, channel, result }
     }
 
-    fn focus_changed(&mut self, place: &Place) -> Event {
-        Event::FocusChanged(FocusState {
-            app: self.random.below(2) == 0,
-            workspace: Some(place.workspace.clone()),
-            surface: place.surface.clone(),
-        })
-    }
-
     fn clear(&mut self, place: Place) -> Event {
         let place = if self.random.below(2) == 0 { place } else { Place::workspace(place.workspace) };
         let before = self.from.iter().filter(|(_, from)| place.covers(from)).map(|(id, _)| id.clone());
@@ -290,8 +294,17 @@ impl Simulation {
         let mut engine = Engine::new(preferences(&mut self.files, &RuleSettings::default()), false);
         for place in &self.places {
             let surface = place.surface.clone().expect("they are surfaces");
-            engine.handle(now, Event::Surface { surface, workspace: place.workspace.clone(), tty: None });
+            engine.handle(
+                now,
+                Event::Surface {
+                    surface,
+                    workspace: place.workspace.clone(),
+                    tty: None,
+                    reports_focus: false,
+                },
+            );
         }
+        self.looking.restart();
         self.lit.clear();
         self.badges.clear();
         self.running.clear();
@@ -333,6 +346,7 @@ impl Simulation {
                 Order::AddTrailStep { id, .. } | Order::DeleteRecord(id) => _ = self.ended.insert(id, true),
                 Order::Deliver(delivery) => {
                     assert!(!self.fenced.contains(&delivery.id), "a cleared notification went out");
+                    assert!(!self.looking.is_at(&delivery.place), "the person looks at it, and it went out");
                     self.in_flight.push((delivery.id, delivery.channel));
                 }
                 Order::Withdraw(id) => self.in_flight.retain(|(own, _)| *own != id),

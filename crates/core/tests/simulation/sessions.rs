@@ -10,13 +10,14 @@ use ringer_core::agent::{
     SignalContent, episode_key,
 };
 use ringer_core::attention::{Cause, TrailStep};
-use ringer_core::engine::{Caller, FocusState, IncomingMessage, Ticket};
-use ringer_core::message::{Agent, Mark, Place, SurfaceId, Tag, WorkspaceId};
-use ringer_core::policy::{HookAnswer, RuleSettings};
+use ringer_core::engine::{Caller, IncomingMessage, Ticket};
+use ringer_core::message::{Agent, Mark, Place, ShownKind, SurfaceId, Tag, WorkspaceId};
+use ringer_core::policy::{DeliveryChannel, HookAnswer, RuleSettings};
 use ringer_core::time::TimeOfDay;
 use ringer_core::{Draft, Engine, Event, Kind, Message, MessageId, Now, Order, Scope, Sender};
 use test_support::Random;
 
+use super::looking::Looking;
 use super::settings::HookFiles;
 use super::{play_seeds, preferences};
 
@@ -55,6 +56,9 @@ struct Simulation {
     ids: HashMap<MessageId, String>,
     /// What the person cleared: it is gone, also while its cause holds.
     cleared: HashSet<String>,
+    looking: Looking,
+    /// Of each agent, the end of its last turn and whether that had a popup.
+    turn_ends: HashMap<String, (MessageId, bool)>,
 }
 
 impl Simulation {
@@ -76,7 +80,15 @@ impl Simulation {
         let now = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
         for Session { place, .. } in &sessions {
             let surface = place.surface.clone().expect("it is a surface");
-            engine.handle(now, Event::Surface { surface, workspace: place.workspace.clone(), tty: None });
+            engine.handle(
+                now,
+                Event::Surface {
+                    surface,
+                    workspace: place.workspace.clone(),
+                    tty: None,
+                    reports_focus: false,
+                },
+            );
         }
         Self {
             random,
@@ -89,6 +101,8 @@ impl Simulation {
             prompts: HashSet::new(),
             ids: HashMap::new(),
             cleared: HashSet::new(),
+            looking: Looking::default(),
+            turn_ends: HashMap::new(),
         }
     }
 
@@ -209,11 +223,10 @@ impl Simulation {
                 self.engine.trim(3);
                 Event::Tick
             }
-            app => Event::FocusChanged(FocusState {
-                app: app % 2 == 0,
-                workspace: Some(place.workspace),
-                surface: place.surface,
-            }),
+            _ => {
+                let places = self.sessions.iter().map(|session| session.place.clone()).collect::<Vec<_>>();
+                self.looking.change(&mut self.random, &places)
+            }
         };
         self.handle(now, event);
     }
@@ -226,6 +239,22 @@ impl Simulation {
                     let record = self.engine.attention().store().get(&delivery.id).expect("it is recorded");
                     let has_ended = |step: &TrailStep| matches!(step.cause, Cause::Resolved { .. });
                     assert!(!record.trail.steps().any(has_ended), "what has ended is not delivered");
+                    assert!(!self.looking.is_at(&delivery.place), "the person looks at it, and it went out");
+                    let is_popup =
+                        matches!(delivery.channel, DeliveryChannel::Desktop | DeliveryChannel::Terminal);
+                    let end = self.turn_ends.get_mut(&delivery.sender).filter(|_| is_popup);
+                    match (delivery.kind, end) {
+                        (ShownKind::Complete, Some((id, had_popup))) if *id == delivery.id => {
+                            *had_popup = true;
+                        }
+                        (ShownKind::Idle, Some((_, had_popup))) => {
+                            assert!(!*had_popup, "a second popup for one turn");
+                        }
+                        _ => {}
+                    }
+                }
+                Order::SaveRecord { record, is_new: true } if record.kind == Kind::Complete => {
+                    self.turn_ends.insert(record.sender.to_string(), (record.id, false));
                 }
                 _ => {}
             }

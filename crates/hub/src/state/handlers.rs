@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ringer_core::attention::{MarkTarget, Record};
-use ringer_core::engine::{FocusState, TerminalSignal};
+use ringer_core::engine::TerminalSignal;
 use ringer_core::message::{
     InvalidName, Mark, MessageOrigin, Named, Place, ShownKind, SurfaceId, Tag, WorkspaceId,
 };
@@ -20,7 +20,8 @@ use super::surfaces::FocusOutcome;
 use crate::delivery_setup::search_path;
 use crate::message::{Action, Answer};
 use crate::request::{
-    CreateParams, FocusParams, ListParams, Request, SignalParams, TargetParams, ToastParams, method_names,
+    ConnectionId, CreateParams, HostRequest, ListParams, Request, SignalParams, TargetParams, ToastParams,
+    method_names,
 };
 use crate::view;
 
@@ -108,7 +109,7 @@ impl HubState {
                 }
             }
             Request::ListSurfaces => value(json!(self.surfaces.list())),
-            Request::FocusChanged(params) => value(self.focus_changed(now, &params)),
+            Request::Host(connection, request) => value(self.host_request(now, connection, request)?),
             Request::TerminalSignal(params) => value(self.terminal_signal(now, params)?),
             Request::FocusSurface(target) => {
                 let place = self.place(&target)?;
@@ -226,16 +227,11 @@ impl HubState {
         }
     }
 
-    fn focus_changed(&mut self, now: Now, params: &FocusParams) -> Value {
-        self.decide(
-            now,
-            Event::FocusChanged(FocusState {
-                app: params.app,
-                workspace: params.workspace_id.as_deref().map(WorkspaceId::new),
-                surface: params.surface_id.as_deref().map(SurfaceId::new),
-            }),
-        );
-        json!({})
+    fn host_request(&mut self, now: Now, connection: ConnectionId, request: HostRequest) -> Result<Value> {
+        for event in self.surfaces.handle_host(connection, request)? {
+            self.decide(now, event);
+        }
+        Ok(json!({}))
     }
 
     fn terminal_signal(&mut self, now: Now, params: SignalParams) -> Result<Value> {

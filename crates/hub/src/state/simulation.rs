@@ -29,12 +29,14 @@ use super::{HubState, RandomSource, Settings, TimeSource, trust_file};
 use crate::clock::Clock;
 use crate::message::{Action, DeliveryReport, Job, LoopEvent, RequestId};
 use crate::repository_probe::{ProbeResult, ProbeTarget, RepositorySettings};
-use crate::request::Request;
+use crate::request::{ConnectionId, Request};
 use crate::title_writer::TitleOutcome;
 use ringer_ipc::host::PlugIns;
 use surroundings::{PANES, TitleHost};
 
 const STEPS: u64 = 60;
+/// The connection on which everything is asked.
+const CLIENT: ConnectionId = ConnectionId(1);
 
 struct Simulation {
     directory: TempDir,
@@ -219,7 +221,8 @@ impl Simulation {
 
     fn request(&mut self) {
         let id = self.sent.last().map(|id| id.as_str().to_owned());
-        let (method, params) = match self.random.below(9) {
+        let pane = *self.random.pick(&PANES);
+        let (method, params) = match self.random.below(12) {
             0 => ("notification.mark_read", json!({ "all": true })),
             1 => ("notification.clear", json!({ "all": true })),
             2 => ("notification.mark_read", json!({ "id": id })),
@@ -228,9 +231,13 @@ impl Simulation {
             5 => ("hub.reload", json!({})),
             6 => ("notification.dismiss", json!({ "all_read": true })),
             7 => ("notification.list", json!({ "unread": true })),
+            8 => ("host.attach", json!({ "name": "scripted" })),
+            9 => ("surface.opened", json!({ "surface_id": pane, "workspace_id": "w" })),
+            10 => ("surface.looks", json!({ "views": [{ "client": "main", "surface_id": pane }] })),
+            11 => ("surface.looks", json!({ "views": [] })),
             _ => ("hub.status", json!({})),
         };
-        let Ok(request) = Request::read(method, params) else { return };
+        let Ok(request) = Request::read(method, params, CLIENT) else { return };
         self.requests += 1;
         let id = RequestId(self.requests);
         self.asked.push_back(id);

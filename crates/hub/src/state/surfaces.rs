@@ -5,9 +5,12 @@ use ringer_core::message::{Place, SurfaceId, WorkspaceId};
 use ringer_core::toast::Toast;
 use ringer_core::{Event, Message};
 
+use super::attached_hosts::{AttachedHosts, HostChanges, registration};
+use crate::request::{ConnectionId, HostRequest};
 use crate::session_bus::Callers;
 use crate::terminals::Terminal;
 use crate::tmux::{TmuxPane, Unreachable};
+use ringer_ipc::ApiError;
 use ringer_ipc::host::{FocusResult, Host, SurfaceInfo};
 
 /// Terminals of a workspace that are tried for a message that came from none of them. The first is nearly always there; the
@@ -26,13 +29,14 @@ pub(super) enum FocusOutcome {
 /// The hosts, and the processes that sent the last messages.
 pub(super) struct Surfaces {
     hosts: Vec<Box<dyn Host>>,
+    attached: AttachedHosts,
     callers: Callers,
     flash_enabled: bool,
 }
 
 impl Surfaces {
     pub(super) fn new(hosts: Vec<Box<dyn Host>>, flash_enabled: bool) -> Self {
-        Self { hosts, callers: Callers::default(), flash_enabled }
+        Self { hosts, attached: AttachedHosts::default(), callers: Callers::default(), flash_enabled }
     }
 
     pub(super) fn enable_flash(&mut self, enabled: bool) {
@@ -41,12 +45,46 @@ impl Surfaces {
 
     /// Every surface that a host has now.
     pub(super) fn list(&self) -> Vec<SurfaceInfo> {
-        self.hosts.iter().flat_map(|host| host.surfaces()).collect()
+        let attached = self.attached.surfaces().cloned();
+        let others = self.hosts.iter().flat_map(|host| host.surfaces());
+        attached.chain(others.filter(|info| self.attached.surface(&info.surface).is_none())).collect()
+    }
+
+    /// A surface, as its host knows it. One that is attached knows better than one that only heard of it.
+    fn info(&self, surface: &SurfaceId) -> Option<SurfaceInfo> {
+        let plugged_in = || self.hosts.iter().find_map(|host| host.surface(surface));
+        self.attached.surface(surface).cloned().or_else(plugged_in)
+    }
+
+    /// Handles what an attached host sent. Gives what the engine has to know.
+    pub(super) fn handle_host(
+        &mut self,
+        connection: ConnectionId,
+        request: HostRequest,
+    ) -> Result<Vec<Event>, ApiError> {
+        let changes = self.attached.handle(connection, request)?;
+        Ok(self.after_host(changes))
+    }
+
+    /// The connection of a host ended. Gives what the engine has to know.
+    pub(super) fn detach(&mut self, connection: ConnectionId) -> Vec<Event> {
+        let changes = self.attached.detach(connection);
+        self.after_host(changes)
+    }
+
+    /// A surface that an attached host no longer has may still be known to another one.
+    fn after_host(&self, changes: HostChanges) -> Vec<Event> {
+        let HostChanges { mut events, gone } = changes;
+        events.extend(gone.into_iter().map(|surface| match self.info(&surface) {
+            Some(info) => registration(&info, false),
+            None => Event::SurfaceGone(surface),
+        }));
+        events
     }
 
     /// The workspace in which a surface stands, if a host has it.
     pub(super) fn workspace_of(&self, surface: &SurfaceId) -> Option<WorkspaceId> {
-        self.hosts.iter().find_map(|host| host.surface(surface)).map(|info| info.workspace)
+        self.info(surface).map(|info| info.workspace)
     }
 
     /// A message came from a process.
@@ -62,6 +100,10 @@ impl Surfaces {
     /// A message came from a surface: its host says where the surface stands. One that no host owns stands where the message
     /// says. Gives what the engine has to know of it, if that is news.
     pub(super) fn register(&mut self, surface: &SurfaceId, message: &Message) -> Option<Event> {
+        // An attached host says where its surfaces stand.
+        if self.attached.surface(surface).is_some() {
+            return None;
+        }
         let (origin, scope) = (&message.draft.origin, message.draft.scope.as_str());
         match self.hosts.iter_mut().find(|host| host.owns(surface)) {
             Some(host) => host.register(surface, origin.tty.as_deref(), scope),
@@ -72,6 +114,7 @@ impl Surfaces {
                     .as_deref()
                     .map_or_else(|| Place::own_workspace(scope).workspace, WorkspaceId::new),
                 tty: origin.tty.clone(),
+                reports_focus: false,
             }),
         }
     }
@@ -138,7 +181,7 @@ impl Surfaces {
 
     /// The terminal of a surface.
     pub(super) fn terminal_of(&self, surface: &SurfaceId) -> Option<Terminal> {
-        let tty = self.hosts.iter().find_map(|host| host.surface(surface)).and_then(|info| info.tty);
+        let tty = self.info(surface).and_then(|info| info.tty);
         // After a restart no terminal is known until it speaks, but its id says which it is.
         let named = || Some(surface.as_str().strip_prefix("tty:")?.rsplit_once('@')?.0.to_owned());
         let tty = tty.or_else(named);

@@ -20,12 +20,13 @@ use super::lost::LostEvents;
 use crate::db::text::text;
 use crate::db::write_lock::LockTimeout;
 use crate::error::Error;
-use crate::events::spool::{Entry, SHOWN_FOR, Spool, hash};
+use crate::events::spool::{Entry, SHOWN_FOR, Spool};
 use crate::home::Home;
 use crate::ids::IdSource;
 use crate::journal::agent::apply::EventTime;
 use crate::journal::append;
 use crate::journal::schema::Journal;
+use crate::runtime_directory::hash;
 
 /// Events applied in one transaction. Each takes a fraction of a millisecond, and other writers wait for all of them.
 const MAX_AT_ONCE: usize = 256;

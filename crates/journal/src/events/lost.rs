@@ -76,7 +76,7 @@ impl Spool {
     fn counters(&self, name: &'static str) -> impl Iterator<Item = PathBuf> {
         [self.home.clone()]
             .into_iter()
-            .chain(self.directories.clone())
+            .chain(self.directories.written.clone())
             .map(move |directory| directory.join(name))
     }
 }

@@ -11,16 +11,16 @@
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ringer_core::hash::fnv1a_64;
 use ringer_core::message::Agent;
 use rustix::fs::OFlags;
 
 use crate::home::Home;
 use crate::ids::Uptime;
+use crate::runtime_directory::{RuntimeDirectories, file_name_part, make_private};
 
 /// Files that one directory holds at most. A session makes a few events a second, so this is an hour of a hundred agents.
 pub(crate) const MAX_FILES: usize = 10_000;
@@ -40,11 +40,7 @@ const TEMPORARY: &str = ".tmp";
 /// The directories of one home's spool.
 #[derive(Debug, Clone)]
 pub(crate) struct Spool {
-    /// Where events are written, the best first. All of them are read.
-    pub(super) directories: Vec<PathBuf>,
-    /// Read as well, and never made: a hub that was started with another `XDG_RUNTIME_DIR`, or without one, finds what
-    /// hooks of a login session put there.
-    also_read: Option<PathBuf>,
+    pub(super) directories: RuntimeDirectories,
     pub(super) home: PathBuf,
 }
 
@@ -67,20 +63,13 @@ pub(crate) struct Entry {
 
 impl Spool {
     pub(crate) fn of(home: &Home) -> Self {
-        // `/home` and `/home/` are one home.
-        let path: PathBuf = home.path().components().collect();
-        let name = format!("spool-{:016x}", hash(path.as_os_str().as_encoded_bytes()));
-        let below = |runtime: &Path| runtime.join("ringer").join(&name);
-        let runtime = home.runtime().filter(|path| is_private(path)).map(below);
-        let also_read = Some(below(&usual_runtime())).filter(|usual| runtime.as_ref() != Some(usual));
-        let directories = runtime.into_iter().chain([home.path().join("spool")]).collect();
-        Self { directories, also_read, home: home.path().to_owned() }
+        Self { directories: RuntimeDirectories::of(home, "spool"), home: home.path().to_owned() }
     }
 
     /// Begins to spool an event of an agent. From here on other hooks of that session know that there is one.
     pub(crate) fn begin(&self, agent: &Agent, random: u32) -> io::Result<Unfinished> {
         let mut failure = io::Error::from(ErrorKind::NotFound);
-        for directory in &self.directories {
+        for directory in &self.directories.written {
             match self.begin_in(directory, agent, random) {
                 Ok(unfinished) => return Ok(unfinished),
                 Err(error) => failure = error,
@@ -112,12 +101,12 @@ impl Spool {
             };
             stem.splitn(parts, '-').nth(parts - 1).map(str::to_owned)
         };
-        self.names().any(|(_, name)| agent_of(&name).is_some_and(|agent| agent == word))
+        self.directories.names().any(|(_, name)| agent_of(&name).is_some_and(|agent| agent == word))
     }
 
     /// The spooled events in the order in which they happened: all, or those of one agent.
     pub(crate) fn entries(&self, of: Option<&Agent>) -> Vec<Entry> {
-        let names: Vec<(&Path, String)> = self.names().collect();
+        let names: Vec<(&Path, String)> = self.directories.names().collect();
         if names.is_empty() {
             return Vec::new();
         }
@@ -134,31 +123,21 @@ impl Spool {
 
     /// How many events are spooled, and how many files of the last day could not be read and were quarantined.
     pub(crate) fn count(&self) -> (usize, usize) {
-        let events = self.names().filter(|(_, name)| name.ends_with(EVENT)).count();
+        let events = self.directories.names().filter(|(_, name)| name.ends_with(EVENT)).count();
         let is_recent = |file: &fs::DirEntry| {
             let moved = file.metadata().and_then(|metadata| metadata.modified());
             moved.is_ok_and(|moved| moved.elapsed().unwrap_or_default() < SHOWN_FOR)
         };
-        let bad = self.all().flat_map(|directory| fs::read_dir(directory.join("bad")).into_iter().flatten());
+        let bad = self
+            .directories
+            .all()
+            .flat_map(|directory| fs::read_dir(directory.join("bad")).into_iter().flatten());
         (events, bad.flatten().filter(is_recent).count())
-    }
-
-    fn all(&self) -> impl Iterator<Item = &PathBuf> {
-        self.directories.iter().chain(&self.also_read)
-    }
-
-    fn names(&self) -> impl Iterator<Item = (&Path, String)> {
-        let listed = self.all().filter(|directory| is_private(directory));
-        listed.flat_map(|directory| {
-            let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-            entries
-                .filter_map(move |entry| Some((directory.as_path(), entry.file_name().into_string().ok()?)))
-        })
     }
 
     /// Removes temporary files that killed processes left.
     pub(crate) fn remove_abandoned(&self) {
-        for (directory, name) in self.names().filter(|(_, name)| name.ends_with(TEMPORARY)) {
+        for (directory, name) in self.directories.names().filter(|(_, name)| name.ends_with(TEMPORARY)) {
             let path = directory.join(name);
             let written = fs::symlink_metadata(&path).and_then(|metadata| metadata.modified());
             let age = written.map(|written| SystemTime::now().duration_since(written).unwrap_or_default());
@@ -261,28 +240,6 @@ impl Drop for Unfinished {
     }
 }
 
-/// Makes a directory that only its owner can enter, and whatever lies between it and a private one.
-fn make_private(directory: &Path) -> io::Result<()> {
-    if is_private(directory) {
-        return Ok(());
-    }
-    if let Some(parent) = directory.parent().filter(|parent| !parent.exists()) {
-        make_private(parent)?;
-    }
-    match DirBuilder::new().mode(0o700).create(directory) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    if is_private(directory) { Ok(()) } else { Err(ErrorKind::PermissionDenied.into()) }
-}
-
-/// Whether this user owns the directory and no other user can write into it.
-fn is_private(directory: &Path) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    fs::symlink_metadata(directory)
-        .is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own && metadata.mode() & 0o022 == 0)
-}
-
 fn has_room(directory: &Path) -> io::Result<()> {
     let files: Vec<_> = fs::read_dir(directory)?.flatten().collect();
     // Sizes are asked for only where they can matter.
@@ -292,27 +249,6 @@ fn has_room(directory: &Path) -> io::Result<()> {
         return Err(ErrorKind::QuotaExceeded.into());
     }
     Ok(())
-}
-
-/// An agent's id as a part of a file name. Ids are words of clients, which may hold anything.
-fn file_name_part(agent: &Agent) -> String {
-    let id = agent.as_str();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    if id.len() <= 64 && id.chars().all(is_plain) {
-        id.to_owned()
-    } else {
-        format!("x{:016x}", hash(id.as_bytes()))
-    }
-}
-
-/// Names files of one person; a cryptographic hash would cost every hook call a look at the processor's features.
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    fnv1a_64(bytes.iter().copied())
-}
-
-/// Where systemd puts the runtime directory of this user.
-fn usual_runtime() -> PathBuf {
-    PathBuf::from(format!("/run/user/{}", rustix::process::geteuid().as_raw()))
 }
 
 /// The first eight digits of what the kernel calls this boot. Without one (macOS) all boots count as one.

@@ -1,6 +1,7 @@
 //! What a person reads about an agent, and what its lead reads.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -8,7 +9,17 @@ use super::environment::HubEnvironment;
 use crate::ringer::check_with_input;
 
 pub(super) fn hook(environment: &HubEnvironment, name: &str, more: &Value) {
+    call(environment.ringer(&["hook", "claude", name]), environment, name, more);
+}
+
+/// A hook of an agent in a pane.
+pub(super) fn hook_on(environment: &HubEnvironment, pane: &str, name: &str, more: &Value) {
     let mut command = environment.ringer(&["hook", "claude", name]);
+    command.env("RINGER_SURFACE", pane);
+    call(command, environment, name, more);
+}
+
+fn call(mut command: Command, environment: &HubEnvironment, name: &str, more: &Value) {
     let mut input = json!({
         "hook_event_name": name, "session_id": "0123456789", "cwd": environment.base.repository(),
         "prompt": "go on", "source": "startup",

@@ -364,3 +364,47 @@ fn the_saved_field_names_stay_the_same() {
     }
     assert_eq!(saved["doubted"]["says"], serde_json::json!({"is": {"state": "done"}}));
 }
+
+#[test]
+fn the_end_of_a_turn_says_how_long_the_turn_took() {
+    let turn = |signals: &[(u64, Signal)]| {
+        let mut agent = AgentMachine::new(at(0), AgentTimeouts::default());
+        let applied = signals.iter().map(|(seconds, signal)| agent.apply(at(*seconds), signal));
+        let changes = applied.last().unwrap();
+        changes.notices.last().and_then(|notice| notice.turn).map(|turn| turn.as_secs())
+    };
+    let (working, done) = (hook(Working), hook(Done));
+    let blocked = hook(Blocked(BlockedOn::Permission));
+    let pending = Signal { pending: true, ..done.clone() };
+    assert_eq!(turn(&[(5, working.clone()), (12, done.clone())]), Some(7));
+    assert_eq!(
+        turn(&[(5, working.clone()), (6, blocked.clone()), (8, working.clone()), (12, done.clone())]),
+        Some(7),
+        "a prompt in between is part of it"
+    );
+    assert_eq!(
+        turn(&[(5, working.clone()), (6, pending), (50, working.clone()), (52, done.clone())]),
+        Some(47),
+        "background work goes on with it"
+    );
+    assert_eq!(
+        turn(&[(5, working.clone()), (90, working.clone().by_person()), (92, done.clone())]),
+        Some(2),
+        "the person has just given a prompt"
+    );
+    assert_eq!(
+        turn(&[(5, working.clone()), (6, done.clone()), (90, working.clone()), (93, done.clone())]),
+        Some(3)
+    );
+    assert_eq!(turn(&[(5, done.clone())]), None, "its beginning was not seen");
+    assert_eq!(turn(&[(5, working), (6, blocked)]), None, "it has not ended");
+}
+
+#[test]
+fn without_a_reminder_an_agent_that_waits_makes_no_notice() {
+    let mut agent = AgentMachine::new(at(0), AgentTimeouts { idle: None, ..AgentTimeouts::default() });
+    agent.apply(at(1), &hook(Working));
+    agent.apply(at(2), &hook(Done));
+    assert_eq!(agent.next_deadline(), None);
+    assert!(agent.tick(Duration::from_hours(5)).is_empty());
+}

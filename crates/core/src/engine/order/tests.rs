@@ -136,11 +136,20 @@ fn an_event_that_is_saved_can_be_read_back() {
     events.extend([
         Event::HookAnswered { ticket: Ticket(u64::MAX), answer: HookAnswer::Patched(patch) },
         Event::HookAnswered { ticket: Ticket(0), answer: HookAnswer::Failed("exit 1".to_owned()) },
-        Event::Surface { surface: surface(), workspace: workspace(), tty: Some("/dev/pts/1".to_owned()) },
+        Event::Surface {
+            surface: surface(),
+            workspace: workspace(),
+            tty: Some("/dev/pts/1".to_owned()),
+            reports_focus: true,
+        },
         Event::SurfaceGone(surface()),
         Event::AgentOnSurface { surface: surface(), agent: Some((agent(), true)) },
         Event::AgentOnSurface { surface: surface(), agent: None },
-        Event::FocusChanged(FocusState { app: true, workspace: Some(workspace()), surface: Some(surface()) }),
+        Event::Looks {
+            host: 7,
+            views: vec![View { client: "main".to_owned(), surface: surface() }],
+            present: true,
+        },
         Event::Read(place()),
         Event::ReadAll,
         Event::Mark { id: id(), read: true },

@@ -146,8 +146,12 @@ fn at_most_64_notifications_have_hooks_running() {
     let mut asked = 0;
     for number in 0..90 {
         let surface = format!("s{number}");
-        let event =
-            Event::Surface { surface: SurfaceId::new(&surface), workspace: WorkspaceId::new("w"), tty: None };
+        let event = Event::Surface {
+            surface: SurfaceId::new(&surface),
+            workspace: WorkspaceId::new("w"),
+            tty: None,
+            reports_focus: false,
+        };
         engine.handle(at(0), event);
         asked += tickets(&engine.handle(at(0), message(number, &surface, "x"))).len();
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringer_core::MessageId;
 use serde_json::json;
 
-use super::Simulation;
+use super::{CLIENT, Simulation};
 use crate::message::{LoopEvent, RequestId};
 use crate::request::Request;
 
@@ -19,7 +19,7 @@ impl Simulation {
         self.requests += 1;
         let id = RequestId(self.requests);
         self.asked.push_back(id);
-        let request = Request::read("notification.mark_read", json!({ "all": true })).unwrap();
+        let request = Request::read("notification.mark_read", json!({ "all": true }), CLIENT).unwrap();
         self.handle(LoopEvent::Request { id, request });
         self.rest();
         self.check();

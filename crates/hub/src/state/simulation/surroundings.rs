@@ -26,7 +26,7 @@ impl Host for TitleHost {
 
     fn register(&mut self, surface: &SurfaceId, _tty: Option<&str>, scope: &str) -> Option<Event> {
         let workspace = Place::own_workspace(scope).workspace;
-        Some(Event::Surface { surface: surface.clone(), workspace, tty: None })
+        Some(Event::Surface { surface: surface.clone(), workspace, tty: None, reports_focus: false })
     }
 
     fn rings_by_title(&self) -> bool {

@@ -68,7 +68,7 @@ fn what_happened_before_the_machine_was_started_comes_first() {
     let spool = place.spool();
     let name = put(&spool, "claude-a", 5, 1);
     let (boot, rest) = name.split_once('-').unwrap();
-    let folder = spool.directories[0].clone();
+    let folder = spool.directories.written[0].clone();
     let earlier = format!("{}-{}", "0badb007", rest.replace("00005000000000", "99000000000000"));
     assert_ne!(boot, "0badb007");
     fs::write(folder.join(earlier), "event").unwrap();
@@ -100,7 +100,7 @@ fn what_no_hook_wrote_is_set_aside_unread() {
     let place = Place::new();
     let spool = place.spool();
     put(&spool, "a", 1, 1);
-    let folder = spool.directories[0].clone();
+    let folder = spool.directories.written[0].clone();
     let name = |number: u32| format!("00000000-{number:020}-00000000-a{EVENT}");
     fs::create_dir(folder.join(name(1))).unwrap();
     std::os::unix::fs::symlink("/dev/zero", folder.join(name(2))).unwrap();
@@ -126,7 +126,7 @@ fn a_spool_that_is_full_says_so() {
     let place = Place::new();
     let spool = place.spool();
     put(&spool, "a", 1, 0);
-    let folder = spool.directories[0].clone();
+    let folder = spool.directories.written[0].clone();
     for number in 1..MAX_FILES {
         fs::write(folder.join(number.to_string()), "").unwrap();
     }
@@ -168,7 +168,7 @@ fn what_the_killed_left_half_written_goes_in_the_end() {
     let place = Place::new();
     let spool = place.spool();
     put(&spool, "a", 1, 1);
-    let folder = spool.directories[0].clone();
+    let folder = spool.directories.written[0].clone();
     let (old, new) =
         (folder.join(format!("00000001-a{TEMPORARY}")), folder.join(format!("00000002-a{TEMPORARY}")));
     fs::write(&old, "ha").unwrap();

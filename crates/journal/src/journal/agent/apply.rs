@@ -160,9 +160,7 @@ fn apply_late_signals(
         }
     }
     if sent > 0 {
-        transaction
-            .prepare("UPDATE agent SET machine = ?2 WHERE id = ?1")?
-            .execute([update.agent.id.as_str(), &written(&newer)])?;
+        save_machine(transaction, &update.agent.id, &newer)?;
     }
     Ok((sent, bells))
 }
@@ -220,6 +218,16 @@ fn put_resolved(
     let mut mark = Draft::tagged(of.scope.clone(), sender, Tag::Mark(Mark::Resolve), by.as_str());
     mark.key = Some(target.to_string());
     put(transaction, &mark, &stamp.message_id(), stamp.unix_ms)
+}
+
+/// Saves the machine of a known agent, and nothing else of it.
+pub(super) fn save_machine(
+    transaction: &Transaction<'_>,
+    agent: &Agent,
+    machine: &AgentMachine,
+) -> rusqlite::Result<()> {
+    let mut update = transaction.prepare("UPDATE agent SET machine = ?2 WHERE id = ?1")?;
+    update.execute([agent.as_str(), &written(machine)]).map(drop)
 }
 
 /// A machine as it is saved.

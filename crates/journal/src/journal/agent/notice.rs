@@ -48,6 +48,7 @@ fn about(of: &AgentInfo, notice: &AgentNotice) -> About {
         repository: of.repository.clone().or(directory),
         branch: of.branch.clone(),
         detail: notice.detail(),
+        turn_ms: notice.turn.map(|turn| u64::try_from(turn.as_millis()).unwrap_or(u64::MAX)),
     }
 }
 

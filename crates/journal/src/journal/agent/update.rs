@@ -11,8 +11,9 @@ use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::inbox::{self, InboxUpdate};
 use crate::journal::schema::Journal;
+use crate::running_tools::RunningTools;
 
-use super::apply::{apply_signals, row};
+use super::apply::{apply_signals, row, save_machine};
 use super::info::{AGENT_INFO, AgentChange, AgentInfo, AgentUpdate, agent_info};
 
 /// How often a signal that changes nothing but the time of the last one is written. Far less than the time after which
@@ -58,14 +59,19 @@ impl Journal {
         timeouts: AgentTimeouts,
         stamp: &IdSource,
     ) -> Result<usize, Error> {
+        let tools = RunningTools::of(&self.home);
         let (messages_sent, bells) = self.write(|transaction| {
             let (mut messages_sent, mut bells) = (0, Vec::new());
-            let due = live(transaction)?.into_iter().filter(|(_, machine)| {
-                let machine = machine.clone().resume(mono, timeouts);
-                machine.next_deadline().is_some_and(|deadline| deadline <= mono)
-            });
+            let live = live(transaction)?.into_iter();
+            let resumed = live.map(|(of, machine)| (of, machine.resume(mono, timeouts)));
+            let due = resumed
+                .filter(|(_, machine)| machine.next_deadline().is_some_and(|deadline| deadline <= mono));
             let mut stamp = *stamp;
-            for (of, _) in due {
+            for (of, mut machine) in due {
+                if machine.is_silent(mono) && tools.has_any(&of.id) {
+                    machine.tool_runs(mono);
+                    save_machine(transaction, &of.id, &machine)?;
+                }
                 let update = AgentUpdate { agent: &of, signals: &[], mono, timeouts, notify: true };
                 let (more, rung) = apply_signals(transaction, &update, &mut stamp, None)?;
                 messages_sent += more;

@@ -1,0 +1,197 @@
+//! What the person looks at, as a host on the socket tells it, and what then pops up on a real notification server.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use test_support::{BlockingNotificationServer, ServerBehaviour, ServerCall, SessionBus, until};
+
+use super::environment::{HubEnvironment, Socket};
+use super::person_text::hook_on;
+use crate::ringer::{check, json as read_json};
+
+/// A hub whose popups go to a server that records them.
+struct Desktop {
+    environment: HubEnvironment,
+    server: BlockingNotificationServer,
+    bus: SessionBus,
+}
+
+impl Desktop {
+    fn new(settings: &str) -> Self {
+        let bus = SessionBus::start();
+        let server = BlockingNotificationServer::start(&bus.address(), ServerBehaviour::Normal);
+        let environment =
+            HubEnvironment::with_settings(&format!("[notify]\nrate_limit = \"off\"\n{settings}"));
+        Self { environment, server, bus }
+    }
+
+    /// A command in a pane.
+    fn on(&self, pane: &str, arguments: &[&str]) -> Command {
+        let mut command = self.environment.ringer(arguments);
+        command.env("RINGER_SURFACE", pane).env("DBUS_SESSION_BUS_ADDRESS", self.bus.address());
+        command
+    }
+
+    #[track_caller]
+    fn notify(&self, pane: &str, text: &str) -> String {
+        let sent = check(&mut self.on(pane, &["notify", "--kind", "error", "--json", text]), 0).0;
+        read_json(&sent)["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// The text of the next popup.
+    #[track_caller]
+    fn popup(&self) -> String {
+        self.server.next_popup().body
+    }
+
+    /// The next popup is that of this message in this pane, so those before it made none.
+    #[track_caller]
+    fn check_pops_up(&self, pane: &str, text: &str) {
+        self.notify(pane, text);
+        assert_eq!(self.popup(), text);
+    }
+
+    fn row(&self, body: &str) -> Value {
+        let rows = self.environment.list(&[]);
+        rows.into_iter().find(|row| row["body"] == body).expect("it is listed")
+    }
+
+    /// The notification of this kind, once it is listed.
+    #[track_caller]
+    fn of_kind(&self, kind: &str) -> Value {
+        let mut found = None;
+        until("it is listed", || {
+            found = self.environment.list(&[]).into_iter().find(|row| row["kind"] == kind);
+            found.is_some()
+        });
+        found.expect("it is listed")
+    }
+
+    #[track_caller]
+    fn why(&self, row: &Value) -> String {
+        self.environment.run(&["why", row["id"].as_str().expect("an id")])
+    }
+}
+
+#[track_caller]
+fn tell(host: &mut Socket, method: &str, params: &Value) {
+    let answer = host.call(method, params);
+    assert_eq!(answer["ok"], true, "{method}: {answer}");
+}
+
+/// A host with these panes.
+#[track_caller]
+fn attach(environment: &HubEnvironment, panes: &[&str]) -> Socket {
+    let mut host = environment.connect();
+    tell(&mut host, "host.attach", &json!({ "name": "scripted" }));
+    for pane in panes {
+        tell(&mut host, "surface.opened", &json!({ "surface_id": pane, "workspace_id": "w" }));
+    }
+    host
+}
+
+#[track_caller]
+fn looks(host: &mut Socket, panes: &[&str], present: bool) {
+    let view = |pane: &&str| json!({ "client": format!("client on {pane}"), "surface_id": pane });
+    let views: Vec<Value> = panes.iter().map(view).collect();
+    tell(host, "surface.looks", &json!({ "views": views, "present": present }));
+}
+
+#[test]
+fn nothing_pops_up_where_the_person_looks_until_they_look_away_or_the_host_is_gone() {
+    let desktop = Desktop::new("");
+    desktop.check_pops_up("ws:a", "popup 1");
+    let environment = &desktop.environment;
+    let mut host = attach(environment, &["ws:a", "ws:b", "ws:c"]);
+    looks(&mut host, &["ws:a", "ws:b"], true);
+    let ServerCall::Close(_) = desktop.server.next_call() else { panic!("looking takes the popup away") };
+    assert_eq!(desktop.row("popup 1")["is_read"], true);
+    for pane in ["ws:a", "ws:b"] {
+        desktop.notify(pane, &format!("seen in {pane}"));
+    }
+    desktop.check_pops_up("ws:c", "popup 2");
+    for body in ["seen in ws:a", "seen in ws:b"] {
+        let row = desktop.row(body);
+        assert_eq!((&row["is_read"], &row["workspace"]), (&json!(true), &json!("w")), "{row}");
+        let why = desktop.why(&row);
+        assert!(why.contains("you are looking at it") && why.contains("channels: none"), "{why}");
+    }
+    // The person goes, and the host says so.
+    looks(&mut host, &["ws:a"], false);
+    desktop.check_pops_up("ws:a", "popup 3");
+    looks(&mut host, &["ws:a"], true);
+    let ServerCall::Close(_) = desktop.server.next_call() else { panic!("they are back and see it") };
+    desktop.notify("ws:a", "seen again");
+    drop(host);
+    until("the host is gone", || {
+        let surfaces = environment.connect().call("surface.list", &json!({}))["result"].clone();
+        surfaces.as_array().is_some_and(Vec::is_empty)
+    });
+    desktop.check_pops_up("ws:a", "popup 4");
+}
+
+#[test]
+fn a_question_stays_open_when_its_pane_is_looked_at() {
+    let desktop = Desktop::new("");
+    check(&mut desktop.on("ws:a", &["ask", "Which database?"]), 0);
+    assert!(desktop.popup().contains("Which database?"));
+    let environment = &desktop.environment;
+    let mut host = attach(environment, &["ws:a"]);
+    looks(&mut host, &["ws:a"], true);
+    let ServerCall::Close(_) = desktop.server.next_call() else { panic!("looking takes the popup away") };
+    check(&mut desktop.on("ws:a", &["ask", "Which port?"]), 0);
+    let words = environment.run::<&str>(&[]);
+    assert!(words.starts_with("2 need you\n"), "{words}");
+    let rows = environment.list(&[]);
+    assert!(rows.iter().all(|row| row["is_read"] == true && row["is_open"] == true), "{rows:?}");
+}
+
+#[test]
+fn the_reminder_tells_what_the_end_of_a_short_turn_did_not() {
+    let desktop = Desktop::new("idle_reminder = \"300ms\"\n");
+    desktop.check_pops_up("ws:x", "popup 5");
+    for name in ["SessionStart", "UserPromptSubmit", "Stop"] {
+        hook_on(&desktop.environment, "ws:a", name, &json!({ "last_assistant_message": "It compiles." }));
+    }
+    let popup = desktop.server.next_popup();
+    assert!(popup.summary.ends_with("still waiting for you"), "{popup:?}");
+    let done = desktop.of_kind("complete");
+    assert_eq!(done["is_read"], false, "{done}");
+    let why = desktop.why(&done);
+    assert!(
+        why.contains("no popup or sound: the turn took ") && why.contains("notify.min_turn = \"10s\""),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_turn_whose_end_popped_up_has_no_reminder() {
+    let desktop = Desktop::new("idle_reminder = \"300ms\"\n");
+    desktop.check_pops_up("ws:x", "popup 6");
+    // The host says that the person looks elsewhere, so that the length of the turn does not matter.
+    let mut host = attach(&desktop.environment, &["ws:a", "ws:b"]);
+    looks(&mut host, &["ws:b"], true);
+    for name in ["SessionStart", "UserPromptSubmit", "Stop"] {
+        hook_on(&desktop.environment, "ws:a", name, &json!({ "last_assistant_message": "It compiles." }));
+    }
+    let popup = desktop.server.next_popup();
+    assert!(popup.summary.ends_with(" · done"), "{popup:?}");
+    let idle = desktop.of_kind("idle");
+    desktop.check_pops_up("ws:x", "popup 7");
+    let why = desktop.why(&idle);
+    assert!(why.contains("no popup or sound: the end of that turn had a popup"), "{why}");
+}
+
+#[test]
+fn only_a_host_says_what_the_person_looks_at() {
+    let environment = HubEnvironment::new();
+    environment.notify(&["hello"]);
+    environment.settled_hub();
+    let mut client = environment.connect();
+    let refused = client.call("surface.looks", &json!({ "views": [] }));
+    assert_eq!(refused["error"]["code"], "invalid_request", "{refused}");
+    assert!(
+        refused["error"]["message"].as_str().is_some_and(|text| text.contains("host.attach")),
+        "{refused}"
+    );
+}

@@ -1,0 +1,132 @@
+//! The reasons in a trail: how a place was found, what marked a notification read, how its cause ended.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::MessageId;
+
+/// How the place of a notification was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PlaceReason {
+    /// By the pane or terminal that the sender is in.
+    Surface,
+    /// By the workspace that the sender named.
+    Workspace,
+    /// By the sender's terminal device.
+    Terminal,
+    /// By the workspace that is selected: the sender has no known terminal.
+    SelectedWorkspace,
+    /// By the repository: the sender has no known terminal.
+    Repository,
+}
+
+/// What marked a notification read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ReadReason {
+    /// A command or a click for this notification.
+    Person,
+    /// A command for its pane or workspace.
+    Place,
+    /// A command for all notifications.
+    All,
+    /// The person looked at its pane.
+    Looked,
+    /// Its question was answered.
+    Answered,
+    /// A newer notification of the same pane.
+    Newer(MessageId),
+}
+
+/// How the cause of a notification ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ResolvedBy {
+    /// The session went on without it.
+    WentOn,
+    /// The person gave the agent its next prompt.
+    Prompted,
+    /// The person interrupted the agent.
+    Interrupted,
+    /// The session ended.
+    SessionEnded,
+    /// Its time was over.
+    Expired,
+    /// A newer notification of the same sender and key.
+    Replaced,
+    /// Something that a newer version writes.
+    #[serde(other)]
+    Other,
+}
+
+impl ResolvedBy {
+    /// The word in the journal.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::WentOn => "went_on",
+            Self::Prompted => "prompted",
+            Self::Interrupted => "interrupted",
+            Self::SessionEnded => "session_ended",
+            Self::Expired => "expired",
+            Self::Replaced => "replaced",
+            Self::Other => "other",
+        }
+    }
+
+    /// Reads the word of the journal.
+    pub fn named(word: &str) -> Self {
+        let known = [
+            Self::WentOn,
+            Self::Prompted,
+            Self::Interrupted,
+            Self::SessionEnded,
+            Self::Expired,
+            Self::Replaced,
+        ];
+        known.into_iter().find(|by| by.as_str() == word).unwrap_or(Self::Other)
+    }
+}
+
+impl fmt::Display for PlaceReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Surface => ", in its pane",
+            Self::Workspace => ", in its workspace",
+            Self::Terminal => ", in its terminal",
+            Self::SelectedWorkspace => ", outside any known terminal: filed under the selected workspace",
+            Self::Repository => ", outside any known terminal: filed under its repository",
+        })
+    }
+}
+
+impl fmt::Display for ReadReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Person => formatter.write_str("by you"),
+            Self::Place => formatter.write_str("by you, with all of its pane or workspace"),
+            Self::All => formatter.write_str("by you, with all others"),
+            Self::Looked => formatter.write_str("you looked at its pane"),
+            Self::Answered => formatter.write_str("the question was answered"),
+            Self::Newer(newer) => write!(formatter, "superseded by {newer}"),
+        }
+    }
+}
+
+impl fmt::Display for ResolvedBy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::WentOn => "the agent went on",
+            Self::Prompted => "you gave the agent its next prompt",
+            Self::Interrupted => "you interrupted the agent",
+            Self::SessionEnded => "the session ended",
+            Self::Expired => "its time was over",
+            Self::Replaced => "a newer one with the same key replaced it",
+            Self::Other => "its cause has ended",
+        })
+    }
+}
