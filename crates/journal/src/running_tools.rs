@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use ringer_core::message::Agent;
 
 use crate::home::Home;
-use crate::runtime_directory::{RuntimeDirectories, file_name_part, hash, make_private};
+use crate::runtime_directory::{RuntimeDirectories, TOOLS, file_name_part, hash, make_private};
 
 /// The tools that run.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct RunningTools {
 impl RunningTools {
     /// Those of the agents of a home.
     pub fn of(home: &Home) -> Self {
-        Self { directories: RuntimeDirectories::of(home, "tools") }
+        Self { directories: RuntimeDirectories::of(home, TOOLS) }
     }
 
     /// A call begins. Where no file can be made, an agent may count as stuck while its tool runs.

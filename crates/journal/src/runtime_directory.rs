@@ -11,6 +11,16 @@ use ringer_core::message::Agent;
 
 use crate::home::Home;
 
+/// What the directories are for, which is a part of their names.
+pub(crate) const SPOOL: &str = "spool";
+pub(crate) const TOOLS: &str = "tools";
+
+/// Every such directory of a home, whether it is there or not: those in the home, and those that are named after it.
+pub fn runtime_directories(home: &Home) -> Vec<PathBuf> {
+    let all = [SPOOL, TOOLS].map(|purpose| RuntimeDirectories::of(home, purpose));
+    all.iter().flat_map(RuntimeDirectories::all).cloned().collect()
+}
+
 /// The directories of one home for one purpose.
 #[derive(Debug, Clone)]
 pub(crate) struct RuntimeDirectories {

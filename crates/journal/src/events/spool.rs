@@ -20,7 +20,7 @@ use rustix::fs::OFlags;
 
 use crate::home::Home;
 use crate::ids::Uptime;
-use crate::runtime_directory::{RuntimeDirectories, file_name_part, make_private};
+use crate::runtime_directory::{RuntimeDirectories, SPOOL, file_name_part, make_private};
 
 /// Files that one directory holds at most. A session makes a few events a second, so this is an hour of a hundred agents.
 pub(crate) const MAX_FILES: usize = 10_000;
@@ -44,12 +44,6 @@ pub(crate) struct Spool {
     pub(super) home: PathBuf,
 }
 
-/// The directories of a home's spool: one in the home, the others named after it.
-pub fn spool_directories(home: &Home) -> Vec<PathBuf> {
-    let Spool { directories, also_read, .. } = Spool::of(home);
-    directories.into_iter().chain(also_read).collect()
-}
-
 /// One file of the spool. Ordered by when its event happened.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
@@ -63,7 +57,7 @@ pub(crate) struct Entry {
 
 impl Spool {
     pub(crate) fn of(home: &Home) -> Self {
-        Self { directories: RuntimeDirectories::of(home, "spool"), home: home.path().to_owned() }
+        Self { directories: RuntimeDirectories::of(home, SPOOL), home: home.path().to_owned() }
     }
 
     /// Begins to spool an event of an agent. From here on other hooks of that session know that there is one.

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use ringer_ipc::discovery::directories_outside;
-use ringer_journal::{Home, spool_directories};
+use ringer_journal::{Home, runtime_directories};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
@@ -29,7 +29,7 @@ const FILES: [&str; 12] = [
 /// The same of the files that hold the history.
 const HISTORY: [&str; 2] = ["ringer.db", "hub.db"];
 /// The directories in the home.
-const DIRECTORIES: [&str; 4] = ["bells", "locks", "spool", "terminals"];
+const DIRECTORIES: [&str; 5] = ["bells", "locks", "spool", "terminals", "tools"];
 
 /// The state of one home.
 pub(super) struct StateFiles {
@@ -55,7 +55,7 @@ impl StateFiles {
                 own.push(entry.path());
             }
         }
-        let outside = [directories_outside(home), spool_directories(home)].concat();
+        let outside = [directories_outside(home), runtime_directories(home)].concat();
         let outside = outside.into_iter().filter(|path| !path.starts_with(home.path()) && path.is_dir());
         let mut outside: Vec<PathBuf> = outside.collect();
         outside.dedup();
