@@ -71,8 +71,11 @@ impl Machine {
         let other = self.user.environment.path().join("other");
         self.run(&["notify", "one"]);
         check(self.ringer(&["notify", "two"]).current_dir(&other), 0);
-        let stop = value!({ "hook_event_name": "Stop", "session_id": "0123456789", "cwd": other });
-        check_with_input(&mut self.ringer(&["hook", "claude", "Stop"]), stop.to_string().as_bytes());
+        // The second one leaves a file about a tool that runs.
+        for event in ["Stop", "PreToolUse"] {
+            let input = value!({ "session_id": "0123456789", "cwd": other, "tool_name": "Bash", "tool_use_id": "t1" });
+            check_with_input(&mut self.ringer(&["hook", "claude", event]), input.to_string().as_bytes());
+        }
         until("the hub has read them", || {
             // A hub that is just starting may not answer.
             let listed = self.ringer(&["list"]).output().expect("it runs");
@@ -98,8 +101,11 @@ fn nothing_is_left() {
     let directory = machine.user.environment.path();
     let before = tree(directory);
     machine.use_ringer();
-    let socket = directory.join("runtime/ringer");
-    assert!(socket.is_dir() && directory.join("other/.git/ringer/id").is_file());
+    let runtime = fs::read_dir(directory.join("runtime/ringer")).expect("a directory").flatten();
+    let runtime: Vec<String> =
+        runtime.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    assert!(runtime.iter().any(|name| name.starts_with("tools-")), "{runtime:?}");
+    assert!(directory.join("other/.git/ringer/id").is_file());
 
     let shown = machine.run(&["uninstall", "--yes"]);
     for words in [
