@@ -7,6 +7,7 @@ use ringer_hub::Clock;
 use ringer_ipc::{HubClient, HubClientError, StartError, StartFailure, start_and_wait, start_detached};
 use ringer_journal::{Home, HubLock, Journal};
 use ringer_platform::path_variable;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::context;
@@ -20,6 +21,9 @@ use crate::output::eprint_line;
 const START_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the connection is tried. A hub takes about 30 ms to start, so 10 ms adds little to that.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How long a hub may take to say what is wrong: ten times what it takes while it is busy.
+const PROBLEMS_WITHIN: Duration = Duration::from_millis(300);
 
 /// Whether a hub may be started: `RINGER_HUB=off` forbids it.
 pub(crate) fn may_start() -> bool {
@@ -55,6 +59,26 @@ pub(crate) fn start_in_background() {
     {
         let _ = start_detached(&program);
     }
+}
+
+/// What a running hub says is wrong with Ringer itself. Nothing if none runs, or if it does not answer at once: what needs
+/// the person is shown without waiting for it.
+pub(crate) fn problems(home: &Home) -> Vec<Problem> {
+    let client = HubClient::connect(home).and_then(|client| client.answer_within(PROBLEMS_WITHIN));
+    let status = client.and_then(|mut client| client.call("hub.status", &Value::Null));
+    let problems = status.ok().and_then(|status| serde_json::from_value(status["problems"].clone()).ok());
+    problems.unwrap_or_default()
+}
+
+/// Something that is wrong with Ringer itself.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Problem {
+    /// Which problem, for programs.
+    pub(crate) key: String,
+    /// What is wrong.
+    pub(crate) text: String,
+    /// A command that shows more, or repairs it.
+    pub(crate) hint: String,
 }
 
 /// When and why the hub could not start, as text.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringer_core::Preferences;
 use ringer_core::agent::AgentTimeouts;
-use ringer_core::policy::{DeliveryChannel, RuleSettings};
+use ringer_core::policy::{DeliveryChannel, PopupMode, RuleSettings};
 use ringer_term::Channel;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -119,7 +119,10 @@ impl Config {
                 min_turn: notify.min_turn,
                 idle_reminder_off: notify.idle_reminder.is_none(),
             },
-            popup: notify.popup,
+            popup: match self.preferred_channel {
+                Channel::NotificationsDisabled => PopupMode::Off,
+                _ => notify.popup,
+            },
             reorder: notify.reorder,
             no_rings: !notify.ring,
             hooks: self

@@ -73,6 +73,16 @@ fn spans_of_time() {
 }
 
 #[test]
+fn disabled_notifications_make_no_popup_of_any_kind() {
+    let popup = |text: &str| read(text).unwrap().preferences(1, &Trusted::default()).popup;
+    assert_eq!(
+        popup("preferred_channel = \"notifications_disabled\"\n[notify]\npopup = \"both\""),
+        PopupMode::Off
+    );
+    assert_eq!(popup("preferred_channel = \"kitty\"\n[notify]\npopup = \"both\""), PopupMode::Both);
+}
+
+#[test]
 fn what_is_not_toml() {
     check("a", &["1:2: key with no value, expected `=`"]);
     check("[notify]\nring = true\nring = false\n", &["3:1: duplicate key"]);

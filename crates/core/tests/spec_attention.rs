@@ -163,20 +163,15 @@ fn built_in_rules_come_first_then_the_hook_programs() {
 }
 
 #[test]
-fn each_effect_switches_its_own_and_toasts_follow_record() {
-    let check = |patch: &str,
-                 remembered: bool,
-                 unread: usize,
-                 flashes: bool,
-                 toast: bool,
-                 expect: &[DeliveryChannel]| {
+fn each_effect_switches_its_own_and_a_recorded_notification_makes_no_toast() {
+    let check = |patch: &str, remembered: bool, unread: usize, flashes: bool, expect: &[DeliveryChannel]| {
         let mut engine = hook_chains(vec![hook("h")]);
         let (ticket, _) = asked(&engine.handle(at(0), message(1, "a", "x"))).remove(0);
         let orders = engine.handle(at(1), patched(ticket, patch));
         assert_eq!(engine.attention().store().get(&id(1)).is_some(), remembered, "{patch}");
         assert_eq!(engine.attention().store().total_unread(), unread, "{patch}");
         assert_eq!(orders.iter().any(|order| matches!(order, Order::Flash(_))), flashes, "{patch}");
-        assert_eq!(engine.toast().is_some(), toast, "{patch}");
+        assert!(engine.toast().is_none(), "{patch}");
         assert_eq!(ways(&orders), expect, "{patch}");
         assert!(!orders.iter().any(|order| matches!(order, Order::Reorder(_))), "not turned on: {patch}");
     };
@@ -186,15 +181,14 @@ fn each_effect_switches_its_own_and_toasts_follow_record() {
         DeliveryChannel::Command,
         DeliveryChannel::Webhook,
     ];
-    check("{}", true, 1, true, true, &all);
-    check(r#"{"effects":{"record":false}}"#, false, 0, false, false, &all);
-    check(r#"{"effects":{"markUnread":false}}"#, true, 0, true, true, &all);
-    check(r#"{"effects":{"paneFlash":false}}"#, true, 1, false, true, &all);
+    check("{}", true, 1, true, &all);
+    check(r#"{"effects":{"record":false}}"#, false, 0, false, &all);
+    check(r#"{"effects":{"markUnread":false}}"#, true, 0, true, &all);
+    check(r#"{"effects":{"paneFlash":false}}"#, true, 1, false, &all);
     check(
         r#"{"effects":{"desktop":false}}"#,
         true,
         1,
-        true,
         true,
         &[DeliveryChannel::Sound, DeliveryChannel::Command, DeliveryChannel::Webhook],
     );
@@ -203,14 +197,12 @@ fn each_effect_switches_its_own_and_toasts_follow_record() {
         true,
         1,
         true,
-        true,
         &[DeliveryChannel::Desktop, DeliveryChannel::Command, DeliveryChannel::Webhook],
     );
     check(
         r#"{"effects":{"command":false}}"#,
         true,
         1,
-        true,
         true,
         &[DeliveryChannel::Desktop, DeliveryChannel::Sound],
     );

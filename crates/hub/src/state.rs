@@ -17,6 +17,8 @@ mod journal_writes;
 mod maintenance;
 mod notifications;
 mod orders;
+mod own_problems;
+mod problems;
 mod reading;
 mod recovery;
 mod repairs;
@@ -50,6 +52,7 @@ use journal_write_queue::JournalWriteQueue;
 use maintenance::Maintenance;
 pub use notifications::MAX_READ;
 use notifications::Notifications;
+use problems::Problems;
 use request_queue::RequestQueue;
 use ringer_ipc::host::PlugIns;
 pub(crate) use settings::Settings;
@@ -72,6 +75,7 @@ pub(crate) struct HubState {
     settings: Settings,
     requests: RequestQueue,
     maintenance: Maintenance,
+    problems: Problems,
     /// For the times in answers; it is never asked for the present.
     clock: Clock,
     time: TimeSource,
@@ -151,6 +155,7 @@ impl HubState {
             agents: AgentTracker::new(plug_ins.extensions, config.agent_timeouts()),
             requests: RequestQueue::default(),
             maintenance: Maintenance::new(),
+            problems: Problems::default(),
             journal,
             settings,
             clock,
@@ -352,19 +357,19 @@ impl HubState {
     /// Reads the person's settings again if they changed.
     fn reload_settings(&mut self, now: Now) {
         let Some(observations) = self.settings.refresh() else { return };
-        self.apply_settings();
+        self.apply_settings(now);
         for observation in observations {
             self.decide(now, Event::Observed(observation));
         }
     }
 
-    fn repository_probed(&mut self, scope: &str, result: &ProbeResult) {
+    fn repository_probed(&mut self, now: Now, scope: &str, result: &ProbeResult) {
         if self.settings.repository_probed(scope, result) {
-            self.apply_settings();
+            self.apply_settings(now);
         }
     }
 
-    fn apply_settings(&mut self) {
+    fn apply_settings(&mut self, now: Now) {
         let config = self.settings.apply();
         self.notifications.set_preferences(self.settings.preferences(&config));
         self.settings.keep_revisions(&self.notifications.hook_revisions());
@@ -375,6 +380,7 @@ impl HubState {
         let watches = self.settings.trusted_watches(&config);
         self.act(Action::SetWatches(watches));
         self.log("the settings changed");
+        self.check_settings_problems(now);
     }
 
     /// A delivery is over.

@@ -110,7 +110,10 @@ impl Terminal {
             tty: tty.clone(),
             close: wrap(close99(&id, Terminator::St).as_bytes(), &detection.multiplexers),
         });
-        Ok((format!("{} through {}", choice.method.as_str(), tty), close))
+        let terminal = detection.terminal.as_deref().unwrap_or("an unknown terminal");
+        let setting = preferred.as_str();
+        let how = format!("{} through {tty} in {terminal} ({setting})", choice.method.as_str());
+        Ok((how, close))
     }
 
     /// The detection with what the terminal answered to a command that ran in it, if one asked.

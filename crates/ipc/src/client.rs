@@ -182,6 +182,12 @@ impl HubClient {
         Ok(Self { stream: BufReader::new(stream), behind: 0 })
     }
 
+    /// Waits for each answer only so long.
+    pub fn answer_within(self, deadline: Duration) -> Result<Self, HubClientError> {
+        self.stream.get_ref().set_read_timeout(Some(deadline)).map_err(HubClientError::Silent)?;
+        Ok(self)
+    }
+
     /// About how many older messages the last answer did not take into account: the hub was still reading them.
     pub fn behind(&self) -> u64 {
         self.behind

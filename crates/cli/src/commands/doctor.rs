@@ -118,7 +118,11 @@ fn begin(send: bool) -> Vec<Check> {
     match home {
         Ok(home) => {
             let own = home.clone();
-            checks.push(Check::begin("hub", LOOK, move || vec![hub::hub(&own)]));
+            checks.push(Check::begin("hub", LOOK, move || {
+                let mut rows = vec![hub::hub(&own)];
+                rows.extend(hub::failing_hooks(&own));
+                rows
+            }));
             checks.push(Check::begin("journal", LOOK, move || hub::journal(&home)));
         }
         Err(failure) => {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::{Failure, Outcome};
+use crate::hub_client::Problem;
 use crate::notifications::Notifications;
 use crate::output::{count, print_bytes, print_json, print_text};
 use crate::repairs::RepairView;
@@ -55,6 +56,9 @@ struct Report {
     unread_notifications: i64,
     /// Notifications that need the person, the most urgent first.
     needs_you: Vec<Value>,
+    /// What is wrong with Ringer itself; absent where nothing is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<Problem>,
     open_questions: i64,
     /// Hook events that are not in the journal yet or were lost; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,6 +151,7 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
         hub_behind,
         unread_notifications,
         needs_you,
+        problems: hub_client::problems(&home),
         spool: spool(&SpoolStatus::of(&home, now), &clock),
         repairs,
     })
@@ -206,7 +211,11 @@ fn needs_you(report: &Report) -> String {
     });
     let agents = counted.collect::<Vec<_>>().join(" · ");
     let agents = if agents.is_empty() { "No agents are running.".to_owned() } else { agents };
-    format!("{heading}\n{}{agents}\n", format_rows(&rows, false, Style::of_stdout()))
+    let problem = |problem: &Problem| {
+        format!("problem: {}\n   hint: {}\n", sanitise_line(&problem.text), sanitise_line(&problem.hint))
+    };
+    let problems: String = report.problems.iter().map(problem).collect();
+    format!("{heading}\n{}{agents}\n{problems}", format_rows(&rows, false, Style::of_stdout()))
 }
 
 /// The states of agents that do not need the person, and their words.

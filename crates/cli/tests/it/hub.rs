@@ -14,6 +14,7 @@ mod looking;
 mod naming;
 mod open;
 mod person_text;
+mod problems;
 mod protocol;
 mod snapshots;
 mod spool;

@@ -122,6 +122,8 @@ pub enum Cause {
     },
     /// The person is looking at its pane.
     InView,
+    /// The settings turn popups off.
+    PopupsDisabled,
     /// It was sent long before the hub took it.
     TooOld,
     /// All rules and hooks have been applied.
@@ -246,6 +248,7 @@ impl fmt::Display for Cause {
             Self::HookNotRun { hook, why } => write!(formatter, "hook {hook} did not run: {why}"),
             Self::InView => formatter
                 .write_str("you are looking at it: listed as read, no popup, sound, command or webhook"),
+            Self::PopupsDisabled => formatter.write_str("no popup: disabled by your settings"),
             Self::TooOld => {
                 formatter.write_str("not sent to any channel: it was sent long before the hub received it")
             }

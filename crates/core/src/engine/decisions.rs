@@ -53,6 +53,7 @@ impl Engine {
                 self.hook_chains.insert(ticket, running);
             }
             HookChainStep::Decided { hook_input, steps, failures } => {
+                orders.extend(steps.iter().filter_map(hook_report));
                 running.arrival.item.steps.extend(steps);
                 for (hook, why) in failures {
                     if self.failures.is_due(now.mono, &hook) {
@@ -96,5 +97,16 @@ impl Engine {
             is_subagent: incoming.is_subagent,
         };
         HookInput::new(text, context, agent)
+    }
+}
+
+/// What a step says about a hook.
+fn hook_report(step: &Cause) -> Option<Order> {
+    match step {
+        Cause::HookRan { hook, .. } => Some(Order::ReportHook { hook: hook.clone(), failure: None }),
+        Cause::HookFailed { hook, why } => {
+            Some(Order::ReportHook { hook: hook.clone(), failure: Some(why.clone()) })
+        }
+        _ => None,
     }
 }

@@ -223,6 +223,13 @@ pub enum Order {
     Reorder(WorkspaceId),
     /// Another toast is shown, or none.
     ShowToast(Option<Toast>),
+    /// A hook ran, or failed.
+    ReportHook {
+        /// Its id.
+        hook: String,
+        /// Why it failed.
+        failure: Option<String>,
+    },
     /// An indicator changes; an empty text takes it away.
     Indicator {
         /// What it is about.

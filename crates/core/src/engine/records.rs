@@ -7,7 +7,6 @@ use crate::engine::{Delivery, Order};
 use crate::message::{MessageId, ShownKind};
 use crate::policy::{DeliveryChannel, HookInput, PopupMode, plan_delivery};
 use crate::time::Now;
-use crate::toast::{Priority, Toast};
 
 fn is_popup(channel: DeliveryChannel) -> bool {
     matches!(channel, DeliveryChannel::Desktop | DeliveryChannel::Terminal)
@@ -79,16 +78,6 @@ impl Engine {
         }
         if plan.brief_ring {
             self.attention.start_brief_ring(place.clone(), now.mono);
-        }
-        // A person who looks at the pane needs no toast about it.
-        if plan.record && !self.is_in_view(&place) {
-            let line = [&text.title, &text.body].map(String::as_str).join(if text.title.is_empty() {
-                ""
-            } else {
-                ": "
-            });
-            self.toasts
-                .add(now.mono, Toast::new(format!("notification-{}", message.id), Priority::Medium, line));
         }
         self.redraw(now.mono, &place, orders);
         if plan.flash && plan.record {

@@ -58,6 +58,9 @@ pub(crate) fn plan_delivery(
         plan.why.push(Cause::InView);
         return plan;
     }
+    if effects.desktop && popup == PopupMode::Off {
+        plan.why.push(Cause::PopupsDisabled);
+    }
     if effects.desktop {
         plan.fallback_groups.extend(popups(popup).iter().map(|channels| channels.to_vec()));
     }
@@ -105,6 +108,9 @@ mod tests {
         assert_eq!(channels(PopupMode::Terminal), [[DeliveryChannel::Terminal]]);
         assert_eq!(channels(PopupMode::Both), [[DeliveryChannel::Desktop], [DeliveryChannel::Terminal]]);
         assert!(channels(PopupMode::Off).is_empty());
+        let why = |effects| plan_delivery(effects, false, PopupMode::Off, false).why;
+        assert_eq!(why(Effects::default()), [Cause::PopupsDisabled]);
+        assert!(why(Effects::NONE).is_empty(), "there would have been none");
     }
 
     #[test]

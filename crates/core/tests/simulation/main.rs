@@ -363,7 +363,11 @@ impl Simulation {
                     self.append(&surface, &body, category.as_deref());
                 }
                 Order::ApplySignal { .. } => self.signals_used += 1,
-                Order::Flash(_) | Order::Reorder(_) | Order::ShowToast(_) | Order::Indicator { .. } => {}
+                Order::Flash(_)
+                | Order::Reorder(_)
+                | Order::ShowToast(_)
+                | Order::ReportHook { .. }
+                | Order::Indicator { .. } => {}
             }
         }
     }

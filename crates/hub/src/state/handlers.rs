@@ -323,6 +323,7 @@ impl HubState {
             "cursor": self.ingest.seq(),
             "behind": behind,
             "toast": self.notifications.toast().map(Toast::text),
+            "problems": self.problem_list(),
         })
     }
 

@@ -63,6 +63,7 @@ impl HubState {
                 let data = toast.map(|toast| json!({ "key": toast.key, "text": toast.text() }));
                 self.publish(now, "toast", data.unwrap_or(Value::Null));
             }
+            Order::ReportHook { hook, failure } => self.hook_reported(now, &hook, failure),
             Order::Indicator { key, text } => {
                 self.publish(now, "indicator", json!({ "key": key, "text": text }));
             }

@@ -145,7 +145,7 @@ impl HubState {
         for (target, result) in
             probed.iter().filter(|(target, _)| matches!(target, ProbeTarget::Known { .. }))
         {
-            self.repository_probed(target.scope(), result);
+            self.repository_probed(now, target.scope(), result);
         }
         // With nothing new the position stays, and nothing has to reach the disk before a request is answered.
         if !messages.is_empty() {
@@ -199,7 +199,7 @@ impl HubState {
         if let Some(cwd) = &message.draft.origin.cwd
             && let Some((_, result)) = probed.iter().find(|(target, _)| target.is_around(scope, cwd))
         {
-            self.repository_probed(scope, result);
+            self.repository_probed(now, scope, result);
         }
         let origin = &message.draft.origin;
         if let Some(pid) = origin.pid {

@@ -67,6 +67,7 @@ impl HubState {
         }
         let watches = self.settings.trusted_watches(&self.settings.config());
         self.act(Action::SetWatches(watches));
+        self.check_settings_problems(now);
         if let Some(observation) = self.settings.error_observation() {
             self.decide(now, Event::Observed(observation));
         }

@@ -106,6 +106,17 @@ impl Settings {
         config.watches.iter().filter(|watch| self.trusted.is_trusted(*watch)).cloned().collect()
     }
 
+    /// How many programs do not run because they are not trusted, by the files that name them.
+    pub(super) fn untrusted_files(&self, config: &Config) -> BTreeMap<PathBuf, usize> {
+        let hooks = config.enabled_hooks().filter(|hook| !self.trusted.is_trusted(*hook));
+        let watches = config.watches.iter().filter(|watch| !self.trusted.is_trusted(*watch));
+        let paths = hooks.map(|hook| &hook.source.path).chain(watches.map(|watch| &watch.source.path));
+        paths.fold(BTreeMap::new(), |mut files, path| {
+            *files.entry(path.clone()).or_default() += 1;
+            files
+        })
+    }
+
     /// Whether it is time to look at the files again. From then on it is not, for a second.
     pub(super) fn take_check(&mut self, now: Duration) -> bool {
         let is_due = self.checked_at.is_none_or(|at| now.saturating_sub(at) >= CHECK_EVERY);
@@ -203,10 +214,15 @@ impl Settings {
 
     /// What is wrong with the person's file, for the settings source.
     pub(crate) fn error_observation(&self) -> Option<Observation> {
-        let errors = self.last.errors()?;
-        let mut observation = Observation::new("settings", format!("{errors}; the last good settings hold"));
+        let mut observation = Observation::new("settings", self.error_text()?);
         observation.error = true;
         Some(observation)
+    }
+
+    /// What is wrong with the person's file, in words.
+    pub(super) fn error_text(&self) -> Option<String> {
+        let errors = self.last.errors()?;
+        Some(format!("{errors}; the last good settings hold"))
     }
 }
 

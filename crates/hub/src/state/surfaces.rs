@@ -105,6 +105,10 @@ impl Surfaces {
             return None;
         }
         let (origin, scope) = (&message.draft.origin, message.draft.scope.as_str());
+        // What the hub appended because of a terminal's signal came from no process: it does not say where the surface is.
+        if origin.pid.is_none() && origin.tty.is_none() && self.info(surface).is_some() {
+            return None;
+        }
         match self.hosts.iter_mut().find(|host| host.owns(surface)) {
             Some(host) => host.register(surface, origin.tty.as_deref(), scope),
             None => Some(Event::Surface {

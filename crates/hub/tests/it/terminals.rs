@@ -20,7 +20,7 @@ fn kitty_is_told_with_osc_99_and_told_again_when_it_is_read() {
     assert!(told.contains("May I?"), "{told:?}");
     assert!(told.ends_with("\x1b\\") || told.ends_with('\x07'), "{told:?}");
     let trail = hub.wait_for_step(&id, "terminal: ");
-    let step = format!("terminal: kitty through {}", terminal.tty);
+    let step = format!("terminal: kitty through {} in kitty (auto)", terminal.tty);
     assert!(trail.contains(&step), "{trail:?}");
     hub.mark_read(&id);
     let told = terminal.wait_for("p=close");
@@ -116,7 +116,8 @@ fn switched_off_no_terminal_is_told() {
     let hub = TestHub::start("preferred_channel = \"notifications_disabled\"\n");
     let terminal = Terminal::kitty();
     let id = hub.append(&terminal.says("hello"));
-    hub.wait_for_step(&id, "terminal failed: ");
+    let trail = hub.wait_for_step(&id, "channels: ");
+    assert!(trail.contains(&"no popup: disabled by your settings".to_owned()), "{trail:?}");
     assert!(terminal.told().is_empty());
 }
 
@@ -180,18 +181,19 @@ fn a_terminal_that_would_not_give_its_title_back_has_no_mark() {
 
 #[test]
 fn where_nothing_is_to_be_shown_no_title_is_touched() {
-    for settings in ["preferred_channel = \"notifications_disabled\"\n", "[notify]\nring = false\n"] {
+    let disabled = ("preferred_channel = \"notifications_disabled\"\n", "channels: none");
+    for (settings, step) in [disabled, ("[notify]\nring = false\n", "terminal")] {
         let hub = TestHub::start(&format!(
             "{settings}{}",
             if settings.starts_with('[') { "title_mark = \"always\"\n" } else { ALWAYS }
         ));
         let terminal = Terminal::kitty();
         let id = hub.append(&terminal.says("hello"));
-        hub.wait_for_step(&id, "terminal");
+        hub.wait_for_step(&id, step);
         hub.mark_read(&id);
         // Another terminal is asked after that, and its answer comes after that.
         let other = hub.append(&terminal.says("later"));
-        hub.wait_for_step(&other, "terminal");
+        hub.wait_for_step(&other, step);
         hub.mark_read(&other);
         assert_eq!((times(&terminal, PUSH), times(&terminal, POP)), (0, 0), "{settings}");
     }
@@ -247,7 +249,7 @@ fn a_message_from_no_terminal_goes_to_the_one_of_its_workspace_that_spoke_last()
         hub.wait_for_step(&first, "terminal: ");
         let id = hub.send("from nowhere");
         let trail = hub.wait_for_step(&id, "terminal: ");
-        let step = format!("terminal: kitty through {}", speaks.tty);
+        let step = format!("terminal: kitty through {} in kitty (auto)", speaks.tty);
         assert!(trail.contains(&step), "not through {}: {trail:?}", other.tty);
     }
 }
@@ -266,6 +268,6 @@ fn a_terminal_that_was_closed_is_passed_over_and_forgotten() {
     drop(goes);
     let id = hub.send("from nowhere");
     let trail = hub.wait_for_step(&id, "terminal");
-    assert!(trail.contains(&format!("terminal: kitty through {}", stays.tty)), "{trail:?}");
+    assert!(trail.contains(&format!("terminal: kitty through {} in kitty (auto)", stays.tty)), "{trail:?}");
     assert_eq!(surfaces(&hub), std::slice::from_ref(&stays.surface));
 }

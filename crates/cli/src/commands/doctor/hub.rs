@@ -43,6 +43,13 @@ pub(super) fn hub(home: &Home) -> Row {
     Row::ok(part, format!("running, version {version}"))
 }
 
+/// What the hub says is wrong with hooks. The settings and what is trusted of them have rows of their own.
+pub(super) fn failing_hooks(home: &Home) -> Vec<Row> {
+    let problems = hub_client::problems(home).into_iter();
+    let failing = problems.filter(|problem| problem.key.starts_with("hook-failed-"));
+    failing.map(|problem| Row::warn("hook", problem.text).fix(problem.hint)).collect()
+}
+
 fn no_hub(home: &Home) -> Row {
     let part = "hub";
     match HubLock::owner(home) {

@@ -11,7 +11,8 @@ use crate::terminal::{apple_bell, random_id, write_to_terminal};
 /// Show a notification through this terminal; it is not stored
 ///
 /// Writes to the controlling terminal, so it works inside a pipeline, and prints
-/// the method used.
+/// the method used. Your settings, hooks, mutes and quiet hours do not count: it is
+/// for scripts that write to a terminal themselves. `ringer notify` obeys them.
 ///
 /// Examples:
 ///   ringer term notify "tests pass"

@@ -220,6 +220,7 @@ fn an_order_that_is_saved_can_be_read_back() {
         Order::ShowToast(Some(toast())),
         Order::ShowToast(None),
         Order::Indicator { key: "k".to_owned(), text: "t".to_owned() },
+        Order::ReportHook { hook: "h".to_owned(), failure: Some("exit 1".to_owned()) },
     ]);
     check_round_trips(&orders);
 }

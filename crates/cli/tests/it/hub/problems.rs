@@ -1,0 +1,101 @@
+//! What is wrong with Ringer itself, as people are told of it, and what their settings turn off.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use test_support::until;
+
+use super::environment::HubEnvironment;
+
+const QUIET: &str = "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n";
+
+fn set(environment: &HubEnvironment, settings: &str) {
+    fs::write(environment.base.path().join("config.toml"), settings).expect("a file");
+}
+
+/// Sends a message, with which the hub looks at its settings, until `status` has, or has not, a line with these words.
+#[track_caller]
+fn until_status(environment: &HubEnvironment, words: &str, has: bool) {
+    until(words, || {
+        environment.notify(&["look again"]);
+        environment.run(&["status"]).contains(words) == has
+    });
+}
+
+#[test]
+fn a_broken_file_is_a_problem_until_it_is_mended() {
+    let environment = HubEnvironment::new();
+    environment.notify(&["hello"]);
+    environment.settled_hub();
+    assert!(!environment.run(&["status"]).contains("problem"));
+    set(&environment, "[notify]\npopup = 7\n");
+    until_status(&environment, "config.toml:2:9: notify.popup is a number", true);
+    let words = environment.run::<&str>(&[]);
+    assert!(words.contains("\nproblem: ") && words.contains("\n   hint: ringer config check\n"), "{words}");
+    let problems = environment.json(&["status", "--json"])["problems"].clone();
+    assert_eq!((&problems[0]["key"], problems.as_array().map(Vec::len)), (&json!("settings"), Some(1)));
+    assert!(environment.log().contains("problem: ") && !environment.log().contains("no longer a problem"));
+    set(&environment, QUIET);
+    until_status(&environment, "problem", false);
+    assert!(environment.log().contains("no longer a problem: "), "{}", environment.log());
+}
+
+#[test]
+fn a_hook_that_fails_is_a_problem_until_it_works() {
+    let hook = |program: &str| format!("{QUIET}[[hook]]\nid = \"triage\"\ncommand = [\"{program}\"]\n");
+    let environment = HubEnvironment::with_settings(&hook("false"));
+    let failing = "problem: notification hook triage fails: ";
+    until_status(&environment, failing, true);
+    let doctor = environment.ringer(&["doctor"]).output().expect("it runs");
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(doctor.contains("notification hook triage fails"), "{doctor}");
+    set(&environment, &hook("true"));
+    until_status(&environment, failing, false);
+    set(&environment, &hook("false"));
+    until_status(&environment, failing, true);
+    // One that is no longer in the file cannot fail.
+    set(&environment, QUIET);
+    until_status(&environment, failing, false);
+}
+
+#[test]
+fn programs_of_a_repository_are_a_problem_until_they_are_trusted() {
+    let environment = HubEnvironment::new();
+    let file = environment.base.repository().join(".ringer.toml");
+    fs::write(file, "[[hook]]\nid = \"format\"\ncommand = [\"true\"]\n").expect("a file");
+    let words = "problem: not trusted, so not run: 1 program in ";
+    until_status(&environment, words, true);
+    assert!(environment.run::<&str>(&[]).contains("\n   hint: ringer trust\n"));
+    environment.run(&["trust", "--yes"]);
+    until_status(&environment, words, false);
+}
+
+#[test]
+fn disabled_notifications_are_no_failure() {
+    let environment = HubEnvironment::with_settings(
+        "preferred_channel = \"notifications_disabled\"\n[notify]\nflash = true\n",
+    );
+    let id = environment.notify(&["hello"]);
+    environment.settled_hub();
+    let why = environment.run(&["why", &id]);
+    assert!(why.contains("no popup: disabled by your settings"), "{why}");
+    assert!(why.contains("channels: none (listed as unread)") && !why.contains("failed"), "{why}");
+}
+
+#[test]
+fn what_a_terminal_showed_does_not_move_its_surface() {
+    let environment = HubEnvironment::new();
+    let pane = "tmux:/nowhere/default:1:%7";
+    let mut command = environment.ringer(&["notify", "hello"]);
+    crate::ringer::check(command.env("RINGER_SURFACE", pane), 0);
+    environment.settled_hub();
+    let surfaces = || environment.connect().call("surface.list", &json!({}))["result"].clone();
+    let before = surfaces();
+    assert_eq!(before[0]["surface"], pane, "{before}");
+    let heard = json!({ "surface_id": pane, "body": "the build is green" });
+    environment.connect().call("surface.heard", &heard);
+    until("it is listed", || environment.bodies(&[]).contains(&"the build is green".to_owned()));
+    assert_eq!(surfaces(), before);
+    let workspaces: Vec<Value> = environment.list(&[]).iter().map(|row| row["workspace"].clone()).collect();
+    assert_eq!(workspaces, [before[0]["workspace"].clone(), before[0]["workspace"].clone()]);
+}

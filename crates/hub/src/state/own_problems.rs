@@ -1,0 +1,81 @@
+//! Finds what is wrong with Ringer itself, and says so in the log. Toasts about it come from the engine.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ringer_core::{Event, Now};
+use serde_json::{Value, json};
+
+use super::HubState;
+use super::problems::Problem;
+
+const SETTINGS: &str = "settings";
+const UNTRUSTED: &str = "untrusted-";
+/// How the key of a failing hook's problem begins; its toast has the same key.
+const HOOK_FAILED: &str = "hook-failed-";
+
+impl HubState {
+    /// Looks at the settings: what is wrong with them, and what in them is not trusted.
+    pub(super) fn check_settings_problems(&mut self, now: Now) {
+        match self.settings.error_text() {
+            Some(text) => self.set_problem(SETTINGS, Problem { text, hint: "ringer config check" }),
+            None => self.clear_problem(now, SETTINGS),
+        }
+        let config = self.settings.config();
+        let untrusted = self.settings.untrusted_files(&config);
+        let untrusted: BTreeMap<String, Problem> = untrusted.iter().map(untrusted_file).collect();
+        for key in self.problems.keys(UNTRUSTED) {
+            if !untrusted.contains_key(&key) {
+                self.clear_problem(now, &key);
+            }
+        }
+        for (key, problem) in untrusted {
+            self.set_problem(&key, problem);
+        }
+        for key in self.problems.keys(HOOK_FAILED) {
+            let id = key.strip_prefix(HOOK_FAILED);
+            if !config.enabled_hooks().any(|hook| Some(hook.id.as_str()) == id) {
+                self.clear_problem(now, &key);
+            }
+        }
+    }
+
+    /// A hook has run, or failed.
+    pub(super) fn hook_reported(&mut self, now: Now, hook: &str, failure: Option<String>) {
+        let key = format!("{HOOK_FAILED}{hook}");
+        match failure {
+            Some(why) => {
+                let text = format!("notification hook {hook} fails: {why}");
+                self.set_problem(&key, Problem { text, hint: "ringer why last" });
+            }
+            None => self.clear_problem(now, &key),
+        }
+    }
+
+    /// What is wrong, for `hub.status`.
+    pub(super) fn problem_list(&self) -> Value {
+        let row = |(key, Problem { text, hint }): (&String, &Problem)| json!({ "key": key, "text": text, "hint": hint });
+        self.problems.list().map(row).collect()
+    }
+
+    fn set_problem(&mut self, key: &str, problem: Problem) {
+        let line = format!("problem: {}", problem.text);
+        if self.problems.set(key, problem) {
+            self.log(line);
+        }
+    }
+
+    fn clear_problem(&mut self, now: Now, key: &str) {
+        if let Some(problem) = self.problems.clear(key) {
+            self.log(format!("no longer a problem: {}", problem.text));
+            self.decide(now, Event::RemoveToast(key.to_owned()));
+        }
+    }
+}
+
+fn untrusted_file((path, programs): (&PathBuf, &usize)) -> (String, Problem) {
+    let path = path.display();
+    let programs = if *programs == 1 { "1 program".to_owned() } else { format!("{programs} programs") };
+    let text = format!("not trusted, so not run: {programs} in {path}");
+    (format!("{UNTRUSTED}{path}"), Problem { text, hint: "ringer trust" })
+}

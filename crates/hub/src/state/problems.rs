@@ -1,0 +1,79 @@
+//! What is wrong with Ringer itself: broken settings, hooks that fail or are not trusted. A problem is there until it is gone;
+//! `hub.status` lists them.
+
+use std::collections::BTreeMap;
+
+/// Problems that are kept. More would not be read.
+const MAX_PROBLEMS: usize = 100;
+
+/// What is wrong, and what to type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// What is wrong.
+    pub(super) text: String,
+    /// A command that shows more, or repairs it.
+    pub(super) hint: &'static str,
+}
+
+/// The problems that there are now, by their keys.
+#[derive(Debug, Default)]
+pub(super) struct Problems {
+    by_key: BTreeMap<String, Problem>,
+}
+
+impl Problems {
+    /// There is a problem. Gives whether that is news.
+    pub(super) fn set(&mut self, key: &str, problem: Problem) -> bool {
+        let known = self.by_key.get(key);
+        if known == Some(&problem) || (known.is_none() && self.by_key.len() >= MAX_PROBLEMS) {
+            return false;
+        }
+        self.by_key.insert(key.to_owned(), problem);
+        true
+    }
+
+    /// A problem is gone. Gives it, if it was there.
+    pub(super) fn clear(&mut self, key: &str) -> Option<Problem> {
+        self.by_key.remove(key)
+    }
+
+    /// The keys of the problems that begin like this.
+    pub(super) fn keys(&self, beginning: &str) -> Vec<String> {
+        self.by_key.keys().filter(|key| key.starts_with(beginning)).cloned().collect()
+    }
+
+    /// All problems, in the order of their keys.
+    pub(super) fn list(&self) -> impl Iterator<Item = (&String, &Problem)> {
+        self.by_key.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> Problem {
+        Problem { text: text.to_owned(), hint: "ringer doctor" }
+    }
+
+    #[test]
+    fn a_problem_is_news_once_and_there_until_it_is_gone() {
+        let mut problems = Problems::default();
+        assert!(problems.set("settings", problem("line 1")) && !problems.set("settings", problem("line 1")));
+        assert!(problems.set("settings", problem("line 2")), "another text");
+        assert_eq!(problems.list().count(), 1);
+        assert_eq!(problems.clear("settings"), Some(problem("line 2")));
+        assert_eq!(problems.clear("settings"), None);
+        assert!(problems.set("settings", problem("line 2")), "it is back");
+    }
+
+    #[test]
+    fn problems_are_bounded() {
+        let mut problems = Problems::default();
+        for number in 0..1000 {
+            problems.set(&format!("hook-failed-{number}"), problem("x"));
+        }
+        assert_eq!(problems.keys("hook-failed-").len(), MAX_PROBLEMS);
+        assert!(problems.keys("settings").is_empty());
+    }
+}
