@@ -18,7 +18,10 @@ use ringer_journal::{
 use ringer_turn::{Injection, InjectionBudget, RateTracker, render};
 
 use crate::bootstrap;
-use crate::client::{self, Client, HookPoint, HookReply, HookReport, InputError, ToolCall, agent_id, answer};
+use crate::client::{
+    self, Client, ClientPaths, HookPoint, HookReply, HookReport, InputError, ToolCall, agent_id, answer,
+};
+use crate::prompt_check::shows_prompt;
 
 /// How often in a row a stop is blocked. More would be a loop.
 pub const MAX_BLOCKS: i64 = 3;
@@ -44,6 +47,10 @@ pub struct HookContext<'a> {
     pub manager: Option<String>,
     /// What people call it (`RINGER_AGENT`).
     pub name: Option<String>,
+    /// Reads a variable of the environment.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// Where clients keep their settings.
+    pub paths: &'a dyn Fn() -> ClientPaths,
 }
 
 /// What a hook call did, for its caller.
@@ -83,6 +90,7 @@ pub fn call(
     let Some(agent) = report.session_id.as_deref().and_then(|session| agent_id(client, session)) else {
         return Ok(HookOutcome { observations, hub_is_missing: false });
     };
+    check_permission_prompt(client, event, &mut report, at);
     let until = Instant::now() + LONGEST_WAIT;
     let mut call = Call { client, event, agent, report, at, until };
     let hub_is_missing = match Journal::open_without_repair(&at.home, LockTimeout::HOOK) {
@@ -100,6 +108,25 @@ pub fn call(
         }
     };
     Ok(HookOutcome { observations, hub_is_missing })
+}
+
+/// Finds out whether a person is asked for a permission at all.
+fn check_permission_prompt(client: Client, event: &str, report: &mut HookReport, at: &HookContext<'_>) {
+    let Some(prompts) = &client.adapter().permissions else { return };
+    if event != prompts.event_beside_prompt {
+        return;
+    }
+    let (name, value) = prompts.unattended;
+    if (at.variable)(name).as_deref() == Some(value) {
+        return report.replace_permission_prompt(&SignalContent::UnattendedPermission);
+    }
+    // In a subagent the prompt comes after the hook.
+    if !report.subagent
+        && let Some(session) = &report.session_id
+        && !shows_prompt(client, &(at.paths)(), session)
+    {
+        report.replace_permission_prompt(&SignalContent::Alive);
+    }
 }
 
 struct Call<'a> {

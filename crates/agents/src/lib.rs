@@ -26,6 +26,7 @@
 pub mod bootstrap;
 pub mod client;
 pub mod hook;
+mod prompt_check;
 pub mod push;
 pub mod sessions;
 pub mod setup;

@@ -5,6 +5,7 @@ mod messages;
 mod notice;
 mod open_notices;
 mod signal;
+mod unattended;
 
 pub use machine::{AUTHORITY_HOLD, AgentMachine, AgentTimeouts};
 pub use messages::{AgentMessage, Tier, agent_messages, ends_with_waiting_marker, episode_key};

@@ -7,7 +7,7 @@ use ringer_turn::escape_attribute;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::adapter::Adapter;
+use super::adapter::{Adapter, PermissionPrompts};
 use super::input::HookInput;
 use super::json::Value;
 use super::output::{DecisionOutput, to_json};
@@ -51,6 +51,11 @@ pub(super) const ADAPTER: Adapter = Adapter {
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
     sessions: Some(SessionFiles::States { directory: "sessions", read: read_session }),
+    permissions: Some(PermissionPrompts {
+        event_beside_prompt: "PermissionRequest",
+        // `claude -p`; seen with 2.1.325.
+        unattended: ("CLAUDE_CODE_ENTRYPOINT", "sdk-cli"),
+    }),
     push: PushMethod::SessionSocket { line: inbox_line },
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.claude_dir.as_ref(), ".claude"),

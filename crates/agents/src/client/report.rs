@@ -135,6 +135,14 @@ impl HookReport {
         self.signals.push(Signal::new(Authority::Hook, SignalContent::Interrupted));
     }
 
+    /// It only wants a permission in these signals, which it has or will not get: no person is asked.
+    pub(crate) fn replace_permission_prompt(&mut self, content: &SignalContent) {
+        let asks = SignalContent::State(AgentState::Blocked(BlockedOn::Permission));
+        for signal in self.signals.iter_mut().filter(|signal| signal.content == asks) {
+            signal.content = content.clone();
+        }
+    }
+
     /// The last signal is about this call.
     pub(super) fn about_call(&mut self, call: Option<String>) {
         if let Some(signal) = self.signals.last_mut() {

@@ -119,6 +119,7 @@ fn words(report: &HookReport) -> String {
             SignalContent::Notified => "notified",
             SignalContent::Idle => "idle",
             SignalContent::Interrupted => "interrupted",
+            SignalContent::UnattendedPermission => "unattended permission",
         };
         let authority = if signal.authority == Authority::Notification { " (notification)" } else { "" };
         format!("{content}{authority}{}", if signal.pending { " pending" } else { "" })

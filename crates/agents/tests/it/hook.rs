@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringer_agents::client::Client;
+use ringer_agents::client::{Client, ClientPaths};
 use ringer_agents::hook::{HookContext, HookError, call};
 use ringer_core::agent::{AgentState, AgentTimeouts, BlockedOn};
 use ringer_core::message::{Agent, Mark, MessageOrigin, Tag};
@@ -29,6 +29,10 @@ pub(crate) struct TestEnvironment {
     mono: Cell<Duration>,
     /// `RINGER_MANAGER`.
     pub(crate) manager: Option<&'static str>,
+    /// `RINGER_AGENT`.
+    pub(crate) name: Option<&'static str>,
+    /// Whether it is a run of `claude -p`.
+    unattended: bool,
 }
 
 /// A recorded input, with the session replaced.
@@ -44,7 +48,13 @@ pub(crate) fn recorded(name: &str, session: &str) -> Value {
 impl TestEnvironment {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        Self { directory, mono: Cell::new(Duration::from_secs(1000)), manager: None }
+        Self {
+            directory,
+            mono: Cell::new(Duration::from_secs(1000)),
+            manager: None,
+            name: None,
+            unattended: false,
+        }
     }
 
     pub(crate) fn home(&self) -> Home {
@@ -73,7 +83,11 @@ impl TestEnvironment {
             origin: &MessageOrigin::default,
             process: None,
             manager: self.manager.map(str::to_owned),
-            name: None,
+            name: self.name.map(str::to_owned),
+            variable: &|name| {
+                (self.unattended && name == "CLAUDE_CODE_ENTRYPOINT").then(|| "sdk-cli".to_owned())
+            },
+            paths: &|| ClientPaths::new(std::path::Path::new(NOWHERE)),
         };
         call(client, event, input.to_string().as_bytes(), out, &at).map(drop)
     }
@@ -374,6 +388,43 @@ fn a_tool_that_runs_for_long_is_not_stuck_and_silence_after_it_is() {
     // A call that never ended is forgotten with its turn.
     environment.play_all(&["claude_PreToolUse_Bash", "claude_Stop", "claude_UserPromptSubmit"]);
     assert_eq!(tick(&environment), AgentState::Stuck);
+}
+
+#[test]
+fn what_is_refused_because_nobody_attends_is_told_and_what_a_program_allows_is_not() {
+    let environment = TestEnvironment { unattended: true, ..TestEnvironment::new() };
+    environment.play_all(&["claude_UserPromptSubmit", "claude_PreToolUse_Bash"]);
+    let mut request = recorded("claude_PreToolUse_Bash", SESSION);
+    request["hook_event_name"] = json!("PermissionRequest");
+    environment.call(Client::Claude, "PermissionRequest", &request);
+    assert_eq!((environment.state(), environment.told()), (AgentState::Working, Vec::new()));
+    environment.play_all(&["claude_PostToolUse_Bash", "claude_PostToolBatch"]);
+    assert_eq!(environment.told(), Vec::<String>::new(), "it ran");
+    environment.call(Client::Claude, "PermissionRequest", &request);
+    environment.play_all(&["claude_PostToolBatch", "claude_PostToolBatch"]);
+    let told = environment.told();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("was refused permission: Bash: "), "{told:?}");
+}
+
+#[test]
+fn a_named_session_has_one_identity() {
+    let environment = TestEnvironment { name: Some("worker-2"), ..TestEnvironment::new() };
+    environment.send_to(Recipient::Agent(Agent::new("worker-2").unwrap()), "boss", "begin with the parser");
+    environment.play_all(&["claude_SessionStart"]);
+    assert!(environment.play("claude_UserPromptSubmit").contains("begin with the parser"), "it has the name");
+    environment.play_all(&["claude_Stop"]);
+    let complete = environment.messages().into_iter().next_back().unwrap().draft;
+    assert_eq!(complete.sender.as_str(), "worker-2");
+    assert!(complete.body.starts_with("Manager worker-2 completed its goal"), "{}", complete.body);
+    // What it says with `ringer notify` comes from the same one.
+    environment.send_to(Recipient::Default, "worker-2", "half done");
+    let agents = environment.journal().stats(None, 0).unwrap().agents;
+    let ids: Vec<_> = agents.iter().map(|agent| agent.id.as_str()).filter(|id| *id != "boss").collect();
+    assert_eq!(ids, [AGENT]);
+    // The person's next prompt ends it under that name, too.
+    environment.play_all(&["claude_UserPromptSubmit"]);
+    assert_eq!(environment.ended(), ["prompted"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::thread;
 
-use ringer_agents::client::{CLAUDE_CONTEXT_LIMIT, Client};
+use ringer_agents::client::{CLAUDE_CONTEXT_LIMIT, Client, ClientPaths};
 use ringer_agents::hook::MAX_BLOCKS;
 use ringer_core::agent::AgentState;
 use ringer_core::message::{MessagePart, Tag};
@@ -265,6 +265,8 @@ fn of_many_hooks_at_once_one_gets_it() {
                     process: None,
                     manager: None,
                     name: None,
+                    variable: &|_| None,
+                    paths: &|| ClientPaths::new(std::path::Path::new(NOWHERE)),
                 };
                 let input = after_tool(&format!("t{number}")).to_string();
                 let mut out = Vec::new();

@@ -7,9 +7,11 @@ use ringer_agents::hook::{HookContext, HookOutcome, call};
 use ringer_hub::{Log, monotonic};
 use ringer_ipc::tell;
 use ringer_journal::Home;
+use ringer_platform::path_variable;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
+use crate::client_paths::client_paths;
 use crate::failure::{Failure, Outcome};
 use crate::output::stdout_is_closed;
 use crate::{context, hub_client, origin};
@@ -69,6 +71,8 @@ fn handle(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
         process: if client.is_tested() { origin::parent() } else { None },
         manager: set("RINGER_MANAGER"),
         name: set("RINGER_AGENT"),
+        variable: &set,
+        paths: &|| client_paths(path_variable("HOME").unwrap_or_default(), None),
     };
     let input: Box<dyn Read> = match &arguments.input {
         Some(input) if arguments.event == CODEX_NOTIFY => {

@@ -57,6 +57,25 @@ fn what_comes_too_late_for_a_tool_makes_it_go_on_and_is_still_one_complete() {
 
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
+fn a_permission_that_no_person_can_give_is_told_as_refused() {
+    let model = Model::new(&Messages);
+    let environment = ClientEnvironment::for_claude(&model);
+    let session = environment.start("claude", &["-p", "do it"]);
+    assert_eq!(model.request().count_new("do it"), 1);
+    let file = environment.project().join("hello.txt");
+    model.answer(Answer::tool("Write", json!({ "file_path": file, "content": "hi\n" })));
+    model.request();
+    let refused = environment.notified("status");
+    let text = refused["msg"].as_str().unwrap_or_default();
+    assert!(text.contains("was refused permission: Write: hello.txt"), "{refused}");
+    model.answer(Answer::Text("I may not"));
+    assert!(session.end().0.contains("I may not"));
+    assert_eq!(environment.kinds(), ["status", "complete"]);
+    assert_eq!(environment.complaints(), "");
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
 fn an_error_of_the_server_is_an_error() {
     for (status, kind) in [(400, "invalid_request_error"), (529, "overloaded_error")] {
         let model = Model::new(&Messages);

@@ -38,6 +38,27 @@ fn a_permission_prompt_is_one_waiting_however_often_the_client_tells_it() {
     assert_eq!(environment.complaints(), "");
 }
 
+/// Claude Code shows no dialog then, and calls Ringer's hook all the same.
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn a_permission_that_another_hook_gives_is_not_told() {
+    let model = Model::new(&Messages);
+    let environment = ClientEnvironment::for_claude(&model);
+    let allow =
+        r#"{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}"#;
+    environment.add_hook("PermissionRequest", &format!("cat > /dev/null; sleep 0.2; echo '{allow}'"));
+    let _terminal =
+        environment.start_in_terminal("claude", &["--permission-mode", "default", "write a file, please"]);
+    assert_eq!(model.request().count_new("write a file, please"), 1);
+    let file = environment.project().join("hello.txt");
+    model.answer(Answer::tool("Write", json!({ "file_path": file, "content": "hi\n" })));
+    assert_eq!(model.request().count_new("File created successfully"), 1);
+    model.answer(Answer::Text("written"));
+    environment.notified("complete");
+    assert_eq!(environment.kinds(), ["complete"]);
+    assert_eq!(environment.complaints(), "");
+}
+
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn an_idle_session_is_woken_through_its_inbox() {

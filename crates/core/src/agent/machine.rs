@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::notice::{AgentChanges, AgentNotice, Episode, notice_for};
 use super::open_notices::OpenNotices;
+use super::unattended::UnattendedRequests;
 use crate::agent::{AgentState, Authority, BlockedOn, Signal, SignalContent};
 use crate::message::{IDLE_PROMPT, Kind};
 
@@ -90,6 +91,9 @@ pub struct AgentMachine {
     /// The person interrupted it, and it has not worked since.
     #[serde(default)]
     interrupted: bool,
+    /// What it wants in a run that no person attends.
+    #[serde(default)]
+    unattended: UnattendedRequests,
     /// When its turn began, the present or the last one. An older version did not note it.
     #[serde(default)]
     turn_began: Option<Duration>,
@@ -128,6 +132,7 @@ impl AgentMachine {
             open: OpenNotices::default(),
             late: 0,
             interrupted: false,
+            unattended: UnattendedRequests::default(),
             turn_began: None,
         }
     }
@@ -207,6 +212,10 @@ impl AgentMachine {
     pub fn apply(&mut self, now: Duration, signal: &Signal) -> AgentChanges {
         let mut changes = self.tick(now);
         self.last_alive = now;
+        if let Some(refused) = self.unattended.refused_by(signal) {
+            let episode = self.next_late_episode();
+            changes.notices.push(AgentNotice { episode, ..refused });
+        }
         match signal.content {
             SignalContent::Notified => changes.notices.extend(self.client_notification(signal)),
             SignalContent::Idle if self.is_waiting() && !self.idle_reported => {
@@ -341,7 +350,10 @@ impl AgentMachine {
     fn implied_state(&self, now: Duration, signal: &Signal) -> Option<AgentState> {
         match signal.content {
             SignalContent::Alive if self.state == AgentState::Stuck => Some(AgentState::Working),
-            SignalContent::Alive | SignalContent::Notified | SignalContent::Idle => None,
+            SignalContent::Alive
+            | SignalContent::Notified
+            | SignalContent::Idle
+            | SignalContent::UnattendedPermission => None,
             SignalContent::Interrupted => {
                 let in_turn = self.state.is_busy() || matches!(self.state, AgentState::Blocked(_));
                 in_turn.then_some(AgentState::Ready)

@@ -3,7 +3,7 @@
 //! Three tiers: a worker has a manager, which is an agent; a scope has a lead, the session that the person talks to.
 
 use crate::agent::{AgentNotice, Episode};
-use crate::message::{Agent, EPISODE_KEY, Kind, Recipient};
+use crate::message::{Agent, EPISODE_KEY, Kind, PERMISSION_REFUSED, Recipient};
 
 /// The role of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum Tier {
     Worker {
         /// For this one.
         manager: Agent,
+        /// The manager's name, if it was given one.
+        manager_name: Option<String>,
     },
     /// It has workers, or could have.
     Manager {
@@ -32,7 +34,7 @@ pub struct AgentMessage {
 
 /// The messages for a notice. None for the completion of a manager whose workers have not finished.
 ///
-/// A worker's notice goes to its manager and to the lead (and the person). An agent gets no message about itself.
+/// Agents are called by their names, where they were given one (`RINGER_AGENT`). A worker's notice goes to its manager and to the lead (and the person). An agent gets no message about itself.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,13 +46,15 @@ pub struct AgentMessage {
 /// let changes = machine.apply(Duration::from_secs(9), &Signal::state(Authority::Hook, AgentState::Done));
 ///
 /// let (worker, manager) = (Agent::new("w1")?, Agent::new("m1")?);
-/// let messages = agent_messages(&worker, &Tier::Worker { manager }, None, &changes.notices[0]);
-/// assert_eq!(messages[0].text, "Agent w1 completed (worker of m1)");
+/// let tier = Tier::Worker { manager, manager_name: Some("boss".to_owned()) };
+/// let messages = agent_messages(&worker, None, &tier, None, &changes.notices[0]);
+/// assert_eq!(messages[0].text, "Agent w1 completed (worker of boss)");
 /// assert_eq!(messages.len(), 2);
 /// # Ok::<(), ringer_core::message::InvalidName>(())
 /// ```
 pub fn agent_messages(
     agent: &Agent,
+    name: Option<&str>,
     tier: &Tier,
     lead: Option<&Agent>,
     notice: &AgentNotice,
@@ -58,9 +62,9 @@ pub fn agent_messages(
     if notice.kind == Kind::Complete && matches!(tier, Tier::Manager { unfinished } if *unfinished > 0) {
         return Vec::new();
     }
-    let text = text_of(agent.as_str(), tier, notice);
+    let text = text_of(name.unwrap_or(agent.as_str()), tier, notice);
     let mut recipients = Vec::new();
-    if let Tier::Worker { manager } = tier
+    if let Tier::Worker { manager, .. } = tier
         && manager != agent
         && Some(manager) != lead
     {
@@ -78,8 +82,9 @@ fn text_of(agent: &str, tier: &Tier, notice: &AgentNotice) -> String {
         None => detail,
     };
     match (notice.kind, tier) {
-        (Kind::Complete, Tier::Worker { manager }) => {
-            format!("Agent {agent} completed (worker of {}){detail}", manager.as_str())
+        (Kind::Complete, Tier::Worker { manager, manager_name }) => {
+            let manager = manager_name.as_deref().unwrap_or(manager.as_str());
+            format!("Agent {agent} completed (worker of {manager}){detail}")
         }
         (Kind::Complete, Tier::Manager { .. }) => format!("Manager {agent} completed its goal{detail}"),
         (Kind::Waiting, _) if notice.category == Some("permission_prompt") => {
@@ -98,6 +103,9 @@ fn text_of(agent: &str, tier: &Tier, notice: &AgentNotice) -> String {
             format!("Agent {agent} ended in the middle of a turn{detail}")
         }
         (Kind::Error, _) => format!("Agent {agent} failed{detail}"),
+        (Kind::Status, _) if notice.category == Some(PERMISSION_REFUSED) => {
+            format!("Agent {agent} was refused permission{detail}")
+        }
         (Kind::Status, _) => format!("Agent {agent}{detail}"),
     }
 }
@@ -134,7 +142,7 @@ mod tests {
     }
 
     fn worker() -> Tier {
-        Tier::Worker { manager: agent("m") }
+        Tier::Worker { manager: agent("m"), manager_name: None }
     }
 
     const MANAGER: Tier = Tier::Manager { unfinished: 0 };
@@ -142,7 +150,7 @@ mod tests {
     #[test]
     fn the_words_of_each_transition() {
         let check = |tier: &Tier, kind, category, text, expected: &str| {
-            let messages = agent_messages(&agent("a"), tier, None, &notice(kind, category, text));
+            let messages = agent_messages(&agent("a"), None, tier, None, &notice(kind, category, text));
             assert_eq!(messages[0].text, expected);
         };
         check(&worker(), Kind::Complete, None, None, "Agent a completed (worker of m)");
@@ -163,17 +171,36 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_is_called_by_its_name() {
+        let complete = notice(Kind::Complete, None, None);
+        let tier = Tier::Worker { manager: agent("m"), manager_name: Some("boss".to_owned()) };
+        let messages = agent_messages(&agent("a"), Some("worker-2"), &tier, None, &complete);
+        assert_eq!(messages[0].text, "Agent worker-2 completed (worker of boss)");
+        assert_eq!(messages[0].recipient.to_string(), "agent:m", "ids are addresses");
+    }
+
+    #[test]
     fn a_workers_notice_goes_to_its_manager_and_the_lead() {
-        let messages =
-            agent_messages(&agent("a"), &worker(), Some(&agent("lead")), &notice(Kind::Complete, None, None));
+        let messages = agent_messages(
+            &agent("a"),
+            None,
+            &worker(),
+            Some(&agent("lead")),
+            &notice(Kind::Complete, None, None),
+        );
         let recipients: Vec<String> = messages.iter().map(|message| message.recipient.to_string()).collect();
         assert_eq!(recipients, ["agent:m", "default"]);
     }
 
     #[test]
     fn a_manager_that_is_the_lead_gets_one_message() {
-        let messages =
-            agent_messages(&agent("a"), &worker(), Some(&agent("m")), &notice(Kind::Complete, None, None));
+        let messages = agent_messages(
+            &agent("a"),
+            None,
+            &worker(),
+            Some(&agent("m")),
+            &notice(Kind::Complete, None, None),
+        );
         assert_eq!(messages.len(), 1);
     }
 
@@ -181,21 +208,22 @@ mod tests {
     fn an_agent_gets_no_message_about_itself() {
         let messages = agent_messages(
             &agent("lead"),
+            None,
             &MANAGER,
             Some(&agent("lead")),
             &notice(Kind::Complete, None, None),
         );
         assert_eq!(messages[0].recipient, Recipient::Person);
-        let own = Tier::Worker { manager: agent("a") };
-        let messages = agent_messages(&agent("a"), &own, None, &notice(Kind::Complete, None, None));
+        let own = Tier::Worker { manager: agent("a"), manager_name: None };
+        let messages = agent_messages(&agent("a"), None, &own, None, &notice(Kind::Complete, None, None));
         assert!(messages.iter().all(|message| message.recipient.agent().is_none()));
     }
 
     #[test]
     fn a_manager_with_unfinished_workers_has_not_completed() {
         let busy = Tier::Manager { unfinished: 2 };
-        assert_eq!(agent_messages(&agent("m"), &busy, None, &notice(Kind::Complete, None, None)), []);
-        assert_eq!(agent_messages(&agent("m"), &busy, None, &notice(Kind::Error, None, None)).len(), 1);
+        assert_eq!(agent_messages(&agent("m"), None, &busy, None, &notice(Kind::Complete, None, None)), []);
+        assert_eq!(agent_messages(&agent("m"), None, &busy, None, &notice(Kind::Error, None, None)).len(), 1);
     }
 
     #[test]

@@ -115,6 +115,8 @@ pub enum SignalContent {
     Idle,
     /// The person interrupted the turn, or refused what was asked: the agent waits for them.
     Interrupted,
+    /// It wants a permission in a run that no person attends: the client refuses it at once, unless a program allows it.
+    UnattendedPermission,
     /// The agent is active: output, a tool call, the next frame of a spinner.
     Alive,
 }

@@ -154,10 +154,11 @@ impl NotificationStore {
         self.index.needs_person.iter().filter_map(|slot| self.at(*slot))
     }
 
-    /// The open ones of a sender and key.
-    pub fn open_of<'a>(&'a self, sender: &'a str, key: &str) -> impl Iterator<Item = &'a Record> {
+    /// The open ones of a key, of one sender or of any.
+    pub fn open_of<'a>(&'a self, sender: Option<&'a str>, key: &str) -> impl Iterator<Item = &'a Record> {
         let slots = self.index.keys.get(key).into_iter().flatten();
-        slots.filter_map(|slot| self.at(*slot)).filter(move |record| *record.sender == *sender)
+        let is_of = move |record: &&Record| sender.is_none_or(|sender| *record.sender == *sender);
+        slots.filter_map(|slot| self.at(*slot)).filter(is_of)
     }
 
     /// When the next one ends by itself, in milliseconds since 1970.

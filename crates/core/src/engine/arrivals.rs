@@ -64,9 +64,9 @@ impl Engine {
     /// A newer message of a sender and key replaces the older ones. Gives the one whose popup it takes over.
     fn replace_key(&mut self, now: Now, draft: &Draft, orders: &mut Vec<Order>) -> Option<MessageId> {
         let key = draft.key.as_deref()?;
-        let older = self.attention.store().open_of(draft.sender.as_str(), key);
+        let older = self.attention.store().open_of(Some(draft.sender.as_str()), key);
         let shown = older.filter(|record| !record.is_read).last().map(|record| record.id.clone());
-        self.resolve_key(now, draft.sender.as_str(), key, ResolvedBy::Replaced, orders);
+        self.resolve_key(now, Some(draft.sender.as_str()), key, ResolvedBy::Replaced, orders);
         shown
     }
 
@@ -90,8 +90,7 @@ impl Engine {
                 None => return,
             },
             (Mark::Resolve, Some(MarkTarget::Episode(key))) => {
-                let (sender, by) = (draft.sender.as_str().to_owned(), ResolvedBy::named(&draft.body));
-                return self.resolve_key(now, &sender, &key, by, orders);
+                return self.resolve_key(now, None, &key, ResolvedBy::named(&draft.body), orders);
             }
             (Mark::Resolve, Some(MarkTarget::Message(id))) => {
                 return self.resolve_messages(now, vec![id], ResolvedBy::named(&draft.body), orders);

@@ -8,18 +8,19 @@ use crate::message::{MessageId, Place};
 use crate::time::Now;
 
 impl Engine {
-    /// Resolves what a sender reported with a key, also what is not decided yet.
+    /// Resolves what has a key, also what is not decided yet: of a sender, or of any, because the key of an agent's episode
+    /// names the agent and no other sender may use it.
     pub(super) fn resolve_key(
         &mut self,
         now: Now,
-        sender: &str,
+        sender: Option<&str>,
         key: &str,
         by: ResolvedBy,
         orders: &mut Vec<Order>,
     ) {
         let of_key = |candidate: &Candidate| {
             let draft = &candidate.incoming.message.draft;
-            draft.key.as_deref() == Some(key) && draft.sender.as_str() == sender
+            draft.key.as_deref() == Some(key) && sender.is_none_or(|sender| draft.sender.as_str() == sender)
         };
         self.resolve_undecided(now, of_key, by, orders);
         let open = self.attention.store().open_of(sender, key);

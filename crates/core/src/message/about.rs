@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Kind, ShownKind};
+use crate::message::{Kind, PERMISSION_REFUSED, ShownKind};
 
 /// Branches that every repository has: naming them tells nothing.
 const DEFAULT_BRANCHES: [&str; 2] = ["main", "master"];
@@ -101,6 +101,7 @@ fn event_words(kind: Kind, category: Option<&str>) -> Option<&'static str> {
         (ShownKind::Stuck, _) => "stuck",
         (ShownKind::Error, Some("abnormal_stop")) => "ended in the middle of a turn",
         (ShownKind::Error, _) => "failed",
+        (ShownKind::Status, Some(PERMISSION_REFUSED)) => "was refused permission",
         (ShownKind::Status, _) => return None,
     })
 }

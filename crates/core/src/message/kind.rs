@@ -66,6 +66,8 @@ impl FromStr for Kind {
 
 /// The category of a notification that asks for a permission.
 pub const PERMISSION_PROMPT: &str = "permission_prompt";
+/// The category of a notification that says that an agent was refused a permission, because no person attends its run.
+pub const PERMISSION_REFUSED: &str = "permission_refused";
 /// The category of a notification that says that an agent has been waiting for its user.
 pub const IDLE_PROMPT: &str = "idle_prompt";
 

@@ -112,9 +112,6 @@ impl AgentEvent {
         // A late event changes nothing in the session: newer events have been applied.
         let claim = self.claim(wanted.choose).filter(|_| !is_late);
         let agent = self.agent.id.as_str();
-        if let Some(name) = self.agent.name.as_deref().filter(|_| self.session_starts) {
-            inbox::adopt(transaction, agent, name)?;
-        }
         let claimed = match claim {
             Some(claim) => inbox::claim(transaction, agent, &claim, &self.stamp)?,
             None => None,
@@ -127,6 +124,9 @@ impl AgentEvent {
             update.signals = &goes_on;
         }
         let (messages_sent, bells) = apply_signals(transaction, &update, &mut { self.stamp }, Some(time))?;
+        if let Some(name) = self.agent.name.as_deref().filter(|_| self.session_starts) {
+            inbox::adopt(transaction, agent, name)?;
+        }
         if self.session_starts && self.agent.manager.is_none() && !is_late {
             lead::claim(transaction, &self.agent.scope, &self.agent.id)?;
         }

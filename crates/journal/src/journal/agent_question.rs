@@ -1,12 +1,13 @@
 //! Questions that an agent asks in its own terminal: they are questions like others while they are open there, and closed
 //! when the agent goes on.
 
-use ringer_core::message::{Agent, EPISODE_KEY, Mark, QuestionId, Tag};
-use ringer_core::{Draft, Scope, Sender};
+use ringer_core::Draft;
+use ringer_core::message::{EPISODE_KEY, Mark, QuestionId, Tag};
 use rusqlite::{Transaction, params};
 
 use crate::db::text::text;
 use crate::ids::IdSource;
+use crate::journal::agent::info::AgentInfo;
 use crate::journal::append::put;
 
 /// Stores the question that a notice asks. Gives the id for its message.
@@ -28,8 +29,7 @@ pub(crate) fn open(
 /// What it asked with `ringer ask` stays open. Gives the doorbells to wake.
 pub(crate) fn close(
     transaction: &Transaction<'_>,
-    agent: &Agent,
-    scope: &Scope,
+    of: &AgentInfo,
     key: Option<&str>,
     stamp: &mut IdSource,
 ) -> rusqlite::Result<Vec<String>> {
@@ -37,12 +37,12 @@ pub(crate) fn close(
     let open: Vec<String> = transaction
         .prepare(
             "SELECT DISTINCT question.id FROM question JOIN message ON message.question_id = question.id
-             WHERE question.answered IS NULL AND question.asker = ?1 AND message.sender = ?1 AND message.kind = 'question'
-                 AND (message.key = ?2 OR ?2 IS NULL AND (
-                     substr(message.key, 1, length(?3)) = ?3 OR substr(message.key, 1, length(?4)) = ?4))",
+             WHERE question.answered IS NULL AND message.kind = 'question'
+                 AND (message.key = ?1 OR ?1 IS NULL AND (
+                     substr(message.key, 1, length(?2)) = ?2 OR substr(message.key, 1, length(?3)) = ?3))",
         )?
         .query_map(
-            params![agent.as_str(), key, format!("{EPISODE_KEY}{}:", agent.as_str()), format!("{}-", agent.as_str())],
+            params![key, format!("{EPISODE_KEY}{}:", of.id.as_str()), format!("{}-", of.id.as_str())],
             |row| text(row, 0),
         )?
         .collect::<rusqlite::Result<_>>()?;
@@ -51,9 +51,8 @@ pub(crate) fn close(
         let stamp = stamp.next();
         transaction
             .prepare("UPDATE question SET answered = ?2, answerer = ?3 WHERE id = ?1")?
-            .execute(params![id, stamp.unix_ms, agent.as_str()])?;
-        let sender = Sender::new(agent.as_str()).unwrap_or_else(|_| Sender::system());
-        let mut mark = Draft::tagged(scope.clone(), sender, Tag::Mark(Mark::Answer), "");
+            .execute(params![id, stamp.unix_ms, of.sender().as_str()])?;
+        let mut mark = Draft::tagged(of.scope.clone(), of.sender(), Tag::Mark(Mark::Answer), "");
         mark.question_id = QuestionId::parse(&id).ok();
         bells.extend(put(transaction, &mark, &stamp.message_id(), stamp.unix_ms)?);
     }

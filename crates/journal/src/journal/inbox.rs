@@ -204,7 +204,8 @@ pub(crate) fn adopt(transaction: &Transaction<'_>, agent: &str, name: &str) -> r
     transaction
         .prepare(
             "UPDATE OR IGNORE receipt SET agent = ?1 WHERE agent = ?2 AND state = 'queued'
-             AND NOT EXISTS (SELECT 1 FROM agent WHERE id = ?2)",
+             AND NOT EXISTS (SELECT 1 FROM agent WHERE id = ?2)
+             AND EXISTS (SELECT 1 FROM agent WHERE id = ?1 AND name = ?2)",
         )?
         .execute([agent, name])
         .map(drop)

@@ -408,3 +408,27 @@ fn without_a_reminder_an_agent_that_waits_makes_no_notice() {
     assert_eq!(agent.next_deadline(), None);
     assert!(agent.tick(Duration::from_hours(5)).is_empty());
 }
+
+#[test]
+fn a_permission_that_is_refused_because_no_person_attends_is_told_once_it_is_known() {
+    let wants = |call: &str| {
+        Signal::new(Authority::Hook, SignalContent::UnattendedPermission)
+            .call(call)
+            .text(format!("run {call}"))
+    };
+    let mut agent = AgentMachine::new(at(0), AgentTimeouts::default());
+    let mut texts = |seconds, signal: &Signal| -> Vec<String> {
+        let notices = agent.apply(at(seconds), signal).notices;
+        assert!(notices.iter().all(|notice| notice.kind == Kind::Status || notice.kind == Kind::Complete));
+        notices.into_iter().filter_map(|notice| notice.text).collect()
+    };
+    texts(1, &hook(Working).call("a"));
+    assert_eq!(texts(2, &wants("a")), [""; 0]);
+    assert_eq!(texts(2, &wants("b")), [""; 0]);
+    assert_eq!(texts(3, &wants("c")), [""; 0]);
+    assert_eq!(texts(4, &hook(Working).call("b")), [""; 0], "a program allowed this one");
+    assert_eq!(texts(5, &hook(Working)), ["run a; run c"]);
+    assert_eq!(texts(6, &hook(Working)), [""; 0]);
+    texts(7, &wants("d"));
+    assert_eq!(texts(8, &hook(Done).text("done")), ["run d", "done"]);
+}

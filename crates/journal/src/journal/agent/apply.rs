@@ -5,7 +5,7 @@ use std::time::Duration;
 use ringer_core::agent::{AgentMachine, AgentNotice, AgentState, Authority, Signal, episode_key};
 use ringer_core::attention::{MarkTarget, ResolvedBy};
 use ringer_core::message::{Agent, Mark, Tag};
-use ringer_core::{Draft, Kind, MessageId, Sender};
+use ringer_core::{Draft, Kind, MessageId};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::info::{AGENT_INFO, AgentInfo, AgentUpdate, agent_info};
@@ -14,6 +14,7 @@ use crate::db::text::{optional_text, text};
 use crate::ids::IdSource;
 use crate::journal::agent_question;
 use crate::journal::append::put;
+use crate::process::started;
 
 /// When an event happened, and when it is applied.
 #[derive(Debug, Clone, Copy)]
@@ -109,23 +110,23 @@ pub(crate) fn apply_signals(
     let since_ms = if machine.state() == before { since_ms } else { stamp.unix_ms };
     save(transaction, update, &machine, since_ms, stamp.unix_ms, time)?;
     let mut bells = Vec::new();
-    let AgentInfo { id, scope, .. } = update.agent;
     let mut sent = 0;
+    let is_told = !changes.is_empty() || (asked && !machine.asks());
+    let of = if is_told { told_about(transaction, update)? } else { update.agent.clone() };
     if !changes.notices.is_empty() {
-        let of = told_about(transaction, update)?;
         for notice in &changes.notices {
             sent += append_notice(transaction, &of, notice, stamp, &mut bells)?.len();
         }
     }
     // After the notices: one of them may have ended, too.
     for end in &changes.ended {
-        let key = episode_key(id, end.episode);
-        bells.extend(agent_question::close(transaction, id, scope, Some(&key), stamp)?);
+        let key = episode_key(&of.id, end.episode);
+        bells.extend(agent_question::close(transaction, &of, Some(&key), stamp)?);
         let target = MarkTarget::Episode(key);
-        bells.extend(put_resolved(transaction, update.agent, &target, end.by, &stamp.next())?);
+        bells.extend(put_resolved(transaction, &of, &target, end.by, &stamp.next())?);
     }
     if asked && !machine.asks() {
-        bells.extend(agent_question::close(transaction, id, scope, None, stamp)?);
+        bells.extend(agent_question::close(transaction, &of, None, stamp)?);
     }
     Ok((sent, bells))
 }
@@ -152,7 +153,7 @@ fn apply_late_signals(
                 continue;
             }
             let key = episode_key(&of.id, notice.episode);
-            bells.extend(agent_question::close(transaction, &of.id, &of.scope, Some(&key), stamp)?);
+            bells.extend(agent_question::close(transaction, &of, Some(&key), stamp)?);
             for id in ids {
                 let target = MarkTarget::Message(id);
                 bells.extend(put_resolved(transaction, &of, &target, ResolvedBy::WentOn, &stamp.next())?);
@@ -214,10 +215,25 @@ fn put_resolved(
     by: ResolvedBy,
     stamp: &IdSource,
 ) -> rusqlite::Result<Vec<String>> {
-    let sender = Sender::new(of.id.as_str()).unwrap_or_else(|_| Sender::system());
-    let mut mark = Draft::tagged(of.scope.clone(), sender, Tag::Mark(Mark::Resolve), by.as_str());
+    let mut mark = Draft::tagged(of.scope.clone(), of.sender(), Tag::Mark(Mark::Resolve), by.as_str());
     mark.key = Some(target.to_string());
     put(transaction, &mark, &stamp.message_id(), stamp.unix_ms)
+}
+
+/// The name of an agent, unless another live agent has it: a session that another one starts inherits its environment.
+fn own_name(transaction: &Transaction<'_>, of: &AgentInfo) -> rusqlite::Result<Option<String>> {
+    let Some(name) = &of.name else { return Ok(None) };
+    let holders: Vec<(Option<u32>, Option<i64>)> = transaction
+        .prepare("SELECT pid, started FROM agent WHERE name = ?1 AND id <> ?2 AND state <> 'exited'")?
+        .query_map([name, of.id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let own = of.process.map(|(pid, _)| pid);
+    // A session that follows on another one in the same process takes its name over.
+    let is_another = |(pid, since): &(Option<u32>, Option<i64>)| {
+        let runs = |pid: u32| started(pid).and_then(|started| i64::try_from(started).ok()) == *since;
+        *pid != own && pid.is_some_and(runs)
+    };
+    Ok(Some(name.clone()).filter(|_| !holders.iter().any(is_another)))
 }
 
 /// Saves the machine of a known agent, and nothing else of it.
@@ -276,7 +292,7 @@ fn save(
             of.cwd,
             of.surface,
             of.manager.as_ref().map(Agent::as_str),
-            of.name,
+            own_name(transaction, of)?,
             pid,
             started.and_then(|started| i64::try_from(started).ok()),
             of.by_hooks,

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ringer_core::Scope;
 use ringer_core::agent::{AgentTimeouts, Signal};
 use ringer_core::message::Agent;
+use ringer_core::{Scope, Sender};
 use rusqlite::Row;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +69,14 @@ impl AgentInfo {
             process: None,
             by_hooks: false,
         }
+    }
+}
+
+impl AgentInfo {
+    /// Whom its messages are from: its name, if it was given one that can be a sender, or else its id.
+    pub(crate) fn sender(&self) -> Sender {
+        let name = self.name.as_deref().and_then(|name| Sender::new(name).ok());
+        name.or_else(|| Sender::new(self.id.as_str()).ok()).unwrap_or_else(Sender::system)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ringer_core::agent::{AgentMessage, AgentNotice, Tier, agent_messages, episode_key};
 use ringer_core::message::{About, Agent, Tag};
-use ringer_core::{Draft, Scope, Sender};
+use ringer_core::{Draft, Scope};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::info::AgentInfo;
@@ -17,16 +17,18 @@ pub(super) fn drafts(
     let lead = lead_of(transaction, &of.scope)?;
     let manager = of.manager.clone().or_else(|| lead.clone().filter(|lead| *lead != of.id));
     let tier = match manager {
-        Some(manager) => Tier::Worker { manager },
+        Some(manager) => {
+            let manager_name = name_of(transaction, &manager)?;
+            Tier::Worker { manager, manager_name }
+        }
         None => Tier::Manager { unfinished: unfinished(transaction, &of.id)? },
     };
-    let messages = agent_messages(&of.id, &tier, lead.as_ref(), notice);
+    let messages = agent_messages(&of.id, of.name.as_deref(), &tier, lead.as_ref(), notice);
     Ok(messages.into_iter().map(|message| draft(of, notice, message)).collect())
 }
 
 fn draft(of: &AgentInfo, notice: &AgentNotice, message: AgentMessage) -> Draft {
-    let sender = Sender::new(of.id.as_str()).unwrap_or_else(|_| Sender::system());
-    let mut draft = Draft::tagged(of.scope.clone(), sender, Tag::Notice(notice.kind), &message.text);
+    let mut draft = Draft::tagged(of.scope.clone(), of.sender(), Tag::Notice(notice.kind), &message.text);
     draft.recipient = message.recipient;
     draft.category = notice.category.map(str::to_owned);
     draft.key = Some(episode_key(&of.id, notice.episode));
@@ -66,6 +68,14 @@ fn unfinished(transaction: &Transaction<'_>, manager: &Agent) -> rusqlite::Resul
         )?
         .query_row([manager.as_str()], |row| row.get(0))?;
     Ok(usize::try_from(count).unwrap_or(0))
+}
+
+/// The name that an agent was given.
+fn name_of(connection: &Connection, agent: &Agent) -> rusqlite::Result<Option<String>> {
+    let query = "SELECT name FROM agent WHERE id = ?1";
+    let found =
+        connection.prepare(query)?.query_row([agent.as_str()], |row| optional_text(row, 0)).optional();
+    found.map(Option::flatten)
 }
 
 /// The lead of a scope.
