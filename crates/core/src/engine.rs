@@ -4,7 +4,9 @@
 //! The engine has no clock and performs no side effect, so a test can simulate years of use in a loop.
 
 mod accept_signals;
+mod apply_marks;
 mod arrivals;
+mod bulk_mark;
 mod decisions;
 mod display;
 mod order;
@@ -27,6 +29,7 @@ use crate::policy::{
 };
 use crate::time::Now;
 use crate::toast::{Priority, Sources, Toast, ToastChange, ToastQueue};
+use bulk_mark::{BulkChange, BulkMarks};
 use terminal_signals::TerminalSignals;
 use turn_ends::TurnEnds;
 
@@ -128,6 +131,7 @@ pub struct Engine {
     in_flight: HashMap<(MessageId, DeliveryChannel), (Vec<DeliveryChannel>, Delivery)>,
     /// The notifications that each one superseded, until its own popup is shown: the desktop replaces one by the other.
     superseded: HashMap<MessageId, Vec<MessageId>>,
+    bulk_marks: BulkMarks,
     toasts: ToastQueue,
     sources: Sources,
     turn_ends: TurnEnds,
@@ -157,6 +161,7 @@ impl Engine {
             attention: Attention::default(),
             in_flight: HashMap::new(),
             superseded: HashMap::new(),
+            bulk_marks: BulkMarks::default(),
             toasts: ToastQueue::default(),
             sources: Sources::new(remote),
             turn_ends: TurnEnds::default(),
@@ -323,9 +328,8 @@ impl Engine {
             Event::Looks { host, views, present } => self.looks(now, host, views, present, orders),
             Event::Read(place) => self.read(now, &place, &ReadReason::Place, orders),
             Event::ReadAll => {
-                let ids = self.attention.read_all(now.wall_ms, &ReadReason::All);
-                self.changed(&ids, orders);
-                self.redraw_all(now.mono, orders);
+                let ids = self.attention.begin_read_all();
+                self.begin_mark(now, BulkChange::Read(ReadReason::All), ids, None, orders);
             }
             Event::Mark { id, read } => {
                 if self.attention.store_mut().mark(&id, read, now.wall_ms, &ReadReason::Person) {
@@ -342,12 +346,8 @@ impl Engine {
             }
             Event::Remove(id) => self.remove(now, id, orders),
             Event::RemoveRead => {
-                let read =
-                    self.attention.store().newest().filter(|record| record.is_read && record.is_resolved);
-                let ids: Vec<MessageId> = read.map(|record| record.id.clone()).collect();
-                for id in ids {
-                    self.remove(now, id, orders);
-                }
+                let ids = self.attention.store().read_ids();
+                self.begin_mark(now, BulkChange::Remove, ids, None, orders);
             }
             Event::Clear(place) => self.clear(now, &place, orders),
             Event::ClearAll => self.clear_all(now, orders),

@@ -216,7 +216,7 @@ fn a_patch_of_a_hook_changes_what_is_remembered_and_sent() {
     let orders = engine.handle(at(1), patched(ticket, patch));
     let record = engine.attention().store().get(&id(1)).expect("remembered");
     assert_eq!(
-        (record.title.as_deref(), record.subtitle.as_deref(), record.body.as_str()),
+        (record.title.as_deref(), record.subtitle.as_deref(), &*record.body),
         (Some("T"), Some("S"), "B")
     );
     assert_eq!(record.place, pane("a"), "ids in a patch are ignored");

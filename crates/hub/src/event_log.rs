@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use ringer_ipc::json_line;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -14,17 +15,33 @@ pub(crate) const MAX_WAITING: usize = 1024;
 /// Subscribers at once; as many as there may be connections.
 pub(crate) const MAX_SUBSCRIBERS: usize = 256;
 
-/// One event.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct HubEvent {
+/// One event, as it is sent.
+#[derive(Debug, Serialize)]
+struct EventLine<'a> {
     /// Its number; they go up by one.
-    pub seq: u64,
+    seq: u64,
     /// What kind of thing happened: `notification.created`, `badge`, …
-    pub event: &'static str,
+    event: &'static str,
     /// When, in milliseconds since 1970.
-    pub unix_ms: i64,
+    unix_ms: i64,
     /// The details.
-    pub data: Value,
+    data: &'a Value,
+}
+
+/// One event that is kept.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct HubEvent {
+    seq: u64,
+    event: &'static str,
+    /// The line that is sent. A JSON value would take five times its memory.
+    line: Box<[u8]>,
+}
+
+impl HubEvent {
+    /// The line that is sent, with its end.
+    pub(crate) fn line(&self) -> &[u8] {
+        &self.line
+    }
 }
 
 /// What a subscriber wants.
@@ -66,9 +83,10 @@ pub(crate) struct EventLog {
 
 impl EventLog {
     /// Adds an event. A subscriber that does not keep up is cut off, so this never waits.
-    pub(crate) fn add(&mut self, unix_ms: i64, event: &'static str, data: Value) {
+    pub(crate) fn add(&mut self, unix_ms: i64, event: &'static str, data: &Value) {
         self.last_seq += 1;
-        let event = Arc::new(HubEvent { seq: self.last_seq, event, unix_ms, data });
+        let line = json_line(&EventLine { seq: self.last_seq, event, unix_ms, data });
+        let event = Arc::new(HubEvent { seq: self.last_seq, event, line: line.into() });
         self.subscribers.retain(|(filter, sender)| {
             !filter.takes(&event) && !sender.is_closed() || sender.try_send(Arc::clone(&event)).is_ok()
         });
@@ -108,7 +126,7 @@ mod tests {
     fn log(events: u64) -> EventLog {
         let mut log = EventLog::default();
         for number in 0..events {
-            log.add(0, if number % 2 == 0 { "badge" } else { "ring" }, Value::from(number));
+            log.add(0, if number % 2 == 0 { "badge" } else { "ring" }, &Value::from(number));
         }
         log
     }
@@ -135,7 +153,7 @@ mod tests {
         let mut log = EventLog::default();
         let mut slow = log.subscribe(EventFilter::default()).unwrap();
         for _ in 0..=MAX_WAITING {
-            log.add(0, "badge", Value::Null);
+            log.add(0, "badge", &Value::Null);
         }
         assert_eq!(log.followers(), 0);
         let mut got = 0;

@@ -299,7 +299,7 @@ impl EventLoop {
             match action {
                 Action::Execute(job) => self.job_backlog.push_back(job),
                 Action::Answer { id, answer, behind } => self.answer(id, answer, behind),
-                Action::Publish { unix_ms, event, data } => self.events.add(unix_ms, event, data),
+                Action::Publish { unix_ms, event, data } => self.events.add(unix_ms, event, &data),
                 Action::Probe(targets) => self.start_probe(targets, Vec::new(), monotonic()),
                 Action::WatchProcess { agent, pid, started } => {
                     self.tell_of_end(agent, async move { process::ended(pid, started).await });

@@ -66,7 +66,6 @@ mod why;
 pub use clock::{Clock, monotonic};
 pub use daemon::{HubOptions, run};
 pub use error::HubError;
-pub use event_log::HubEvent;
 pub use log::Log;
 pub use plain_host::PlainHost;
 pub use probed_terminal::ProbedTerminal;

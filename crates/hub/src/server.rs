@@ -20,7 +20,7 @@ use crate::message::LoopEvent;
 use crate::request::{ATTACH, ConnectionId};
 use crate::session_bus::SessionDesktop;
 use crate::view;
-use ringer_ipc::{ApiError, MAX_LINE, Response, json_line, read_request};
+use ringer_ipc::{ApiError, MAX_LINE, Response, read_request};
 
 /// Connections at once. One more takes the place of the oldest that has not sent a whole line; where all have, it may
 /// only ask for what `CONTROL` names.
@@ -282,14 +282,14 @@ impl Connection {
         let begun = json!({ "subscribed": true, "gap": gap, "last_seq": last_seq });
         self.write(&Response::to(id, Ok(begun)).line()).await?;
         for event in replay {
-            self.write(&json_line(&event)).await?;
+            self.write(event.line()).await?;
         }
         let mut heartbeat = tokio::time::interval(HEARTBEAT);
         heartbeat.reset();
         loop {
             tokio::select! {
                 event = receiver.recv() => match event {
-                    Some(event) => self.write(&json_line(&event)).await?,
+                    Some(event) => self.write(event.line()).await?,
                     None => return Err(Disconnected),
                 },
                 _ = heartbeat.tick() => self.write(b"{\"event\":\"heartbeat\"}\n").await?,

@@ -231,9 +231,15 @@ impl HubState {
         self.can_read(now) || !self.requests.is_empty()
     }
 
-    /// Whether there is more in the journal, and nothing keeps the hub from reading it.
+    /// Whether there is more in the journal, and nothing keeps the hub from reading it; or a mark that was read is not
+    /// applied to all of its notifications yet.
     pub(crate) fn can_read(&self, now: Duration) -> bool {
-        self.ingest.can_read(now) && self.has_room()
+        self.can_continue_marks(now) || (self.ingest.can_read(now) && self.has_room())
+    }
+
+    /// Not while the store cannot be written: what is marked would be in memory only.
+    fn can_continue_marks(&self, now: Duration) -> bool {
+        self.notifications.has_unfinished_marks() && !self.ingest.is_paused(now)
     }
 
     fn has_room(&self) -> bool {

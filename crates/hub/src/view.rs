@@ -68,7 +68,7 @@ pub(crate) fn workspace(engine: &Engine, id: &WorkspaceId) -> Value {
         "badge": badge,
         "text": Badge(badge).to_string(),
         "unread": attention.store().unread_of(id),
-        "latest": latest.map(|record| record.body.as_str()),
+        "latest": latest.map(|record| &*record.body),
     })
 }
 

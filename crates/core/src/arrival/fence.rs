@@ -39,6 +39,13 @@ impl Fence {
         self.generation
     }
 
+    /// Clears every place: items of an earlier generation no longer count anywhere.
+    pub(crate) fn raise_everywhere(&mut self) {
+        self.generation.0 += 1;
+        self.raised.clear();
+        self.floor = self.generation;
+    }
+
     /// Whether something of a generation still counts at a place.
     pub(crate) fn admits(&self, place: &Place, generation: Generation) -> bool {
         let whole = Place::workspace(place.workspace.clone());

@@ -114,11 +114,6 @@ impl<T> ArrivalQueue<T> {
         Drained { arrivals: arrivals.collect(), more }
     }
 
-    /// The places of the queued items.
-    pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
-        self.pending.values().map(|arrival| &arrival.place)
-    }
-
     /// The queued items, in the order of arrival.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &T> {
         self.pending.values().map(|arrival| &arrival.item)

@@ -112,25 +112,46 @@ impl Attention {
 
     /// Marks a place read: its notifications, and every other reason there. Returns the ids that were unread.
     pub fn read(&mut self, place: &Place, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
-        for reason in UnreadReason::ALL {
-            self.unset(reason, place);
-        }
+        self.end_reasons(place);
         self.store.mark_read(place, unix_ms, by)
     }
 
-    /// Marks everything read. Returns the ids that were unread.
-    pub fn read_all(&mut self, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
+    /// Ends every other reason at a place. Returns the notifications that are to be marked read.
+    pub(crate) fn begin_read(&mut self, place: &Place) -> Vec<MessageId> {
+        self.end_reasons(place);
+        self.store.unread_ids_of(place)
+    }
+
+    /// Ends every other reason. Returns the notifications that are to be marked read.
+    pub(crate) fn begin_read_all(&mut self) -> Vec<MessageId> {
         self.reasons.clear();
-        self.store.mark_all_read(unix_ms, by)
+        self.store.unread_ids()
     }
 
     /// Removes everything at a place, with every other reason there. Returns the removed notifications.
     pub fn clear(&mut self, place: &Place) -> Vec<Record> {
+        let ids = self.begin_clear(place);
+        ids.iter().filter_map(|id| self.store.remove(id)).collect()
+    }
+
+    /// Ends every other reason and ring at a place. Returns the notifications that are to be removed.
+    pub(crate) fn begin_clear(&mut self, place: &Place) -> Vec<MessageId> {
+        self.end_reasons(place);
+        self.brief_rings.retain(|ring, _| !place.covers(ring));
+        self.store.ids_of(place)
+    }
+
+    /// Ends every other reason and ring. Returns the notifications that are to be removed.
+    pub(crate) fn begin_clear_all(&mut self) -> Vec<MessageId> {
+        self.reasons.clear();
+        self.brief_rings.clear();
+        self.store.all_ids()
+    }
+
+    fn end_reasons(&mut self, place: &Place) {
         for reason in UnreadReason::ALL {
             self.unset(reason, place);
         }
-        self.brief_rings.retain(|ring, _| !place.covers(ring));
-        self.store.clear(place)
     }
 
     /// A reason begins to hold at a place.

@@ -21,17 +21,14 @@ pub struct Record {
     pub id: MessageId,
     /// Where it rings.
     pub place: Place,
-    /// The split of the surface, for hosts that have splits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub panel: Option<String>,
     /// A heading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
+    pub title: Option<Box<str>>,
     /// A second heading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subtitle: Option<String>,
+    pub subtitle: Option<Box<str>>,
     /// The text.
-    pub body: String,
+    pub body: Box<str>,
     /// Where it happened, in short: a repository and a branch, or the agent's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Arc<str>>,
@@ -83,7 +80,11 @@ impl Record {
         let place = Place::own_workspace(draft.scope.as_str());
         let text = draft.for_person();
         let record = Self::from_message(message, place, kind, text.body);
-        Some(Self { title: text.title, subtitle: draft.subtitle.clone(), ..record })
+        Some(Self {
+            title: text.title.map(Into::into),
+            subtitle: draft.subtitle.as_deref().map(Into::into),
+            ..record
+        })
     }
 
     /// An unread notification of a message at a place, with this text and no headings.
@@ -147,11 +148,10 @@ impl Record {
     }
 
     /// An unread notification with only a text.
-    pub fn new(id: MessageId, place: Place, kind: Kind, body: impl Into<String>, unix_ms: i64) -> Self {
+    pub fn new(id: MessageId, place: Place, kind: Kind, body: impl Into<Box<str>>, unix_ms: i64) -> Self {
         Self {
             id,
             place,
-            panel: None,
             title: None,
             subtitle: None,
             body: body.into(),

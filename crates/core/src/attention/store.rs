@@ -6,6 +6,7 @@
 mod index;
 mod ordered;
 mod shared_text;
+mod slot_by_id;
 
 use std::collections::HashMap;
 
@@ -14,8 +15,9 @@ use crate::message::{
     IdReference, Kind, MessageId, Named, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId,
 };
 use index::Index;
-use ordered::Slot;
+use ordered::{HOLE, Slot};
 use shared_text::SharedTexts;
+use slot_by_id::SlotById;
 
 #[derive(Debug, Clone)]
 struct Entry {
@@ -57,7 +59,7 @@ pub struct NotificationStore {
     /// A slot is empty once its record was removed, until the next one takes it.
     slots: Vec<Option<Entry>>,
     empty_slots: Vec<Slot>,
-    by_id: HashMap<MessageId, Slot>,
+    by_id: SlotById,
     by_question: HashMap<QuestionId, MessageId>,
     index: Index,
     texts: SharedTexts,
@@ -78,7 +80,7 @@ impl NotificationStore {
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.by_id.is_empty()
+        self.len() == 0
     }
 
     /// How many notifications of a workspace are unread.
@@ -105,18 +107,18 @@ impl NotificationStore {
 
     /// A notification by its id.
     pub fn get(&self, id: &MessageId) -> Option<&Record> {
-        self.at(*self.by_id.get(id)?)
+        self.at(self.slot_of(id)?)
     }
 
     /// What is shown of a notification's id: as much as tells it apart from the others.
     pub fn short_id(&self, id: &MessageId) -> Option<String> {
-        Some(self.index.short_ids.shown(id, *self.by_id.get(id)?))
+        Some(self.index.short_ids.shown(id, self.slot_of(id)?))
     }
 
     /// The notification that a person means: by its id, its short id, `last`, or a piece of its id. Several are given newest
     /// first.
     pub fn named(&self, text: &str) -> Named {
-        if let Some(exact) = MessageId::parse(text).ok().filter(|id| self.by_id.contains_key(id)) {
+        if let Some(exact) = MessageId::parse(text).ok().filter(|id| self.has(id)) {
             return Named::One(exact);
         }
         let text = match IdReference::parse(text) {
@@ -166,16 +168,44 @@ impl NotificationStore {
         self.index.expiring.first().map(|(expires_ms, _)| *expires_ms)
     }
 
-    /// The ones whose time is over.
-    pub(crate) fn expired(&self, unix_ms: i64) -> Vec<MessageId> {
+    /// The ones whose time is over, this many at most.
+    pub(crate) fn expired(&self, unix_ms: i64, most: usize) -> Vec<MessageId> {
         let expired = self.index.expiring.iter().take_while(|(expires_ms, _)| *expires_ms <= unix_ms);
-        self.ids(expired.map(|(_, slot)| *slot))
+        self.ids(expired.take(most).map(|(_, slot)| *slot))
     }
 
     /// Those of a place, newest first.
     pub fn newest_of(&self, place: &Place) -> impl Iterator<Item = &Record> {
         let slots = self.index.group(place).into_iter().flat_map(|group| group.all.slots().rev());
         slots.filter_map(|slot| self.at(slot))
+    }
+
+    /// All of them, oldest first.
+    pub(crate) fn all_ids(&self) -> Vec<MessageId> {
+        self.ids(self.index.everything.slots())
+    }
+
+    /// Those of a place, oldest first.
+    pub(crate) fn ids_of(&self, place: &Place) -> Vec<MessageId> {
+        self.index.group(place).map_or_else(Vec::new, |group| self.ids(group.all.slots()))
+    }
+
+    /// Those that are read and resolved; first the one that became so first.
+    pub(crate) fn read_ids(&self) -> Vec<MessageId> {
+        self.ids(self.index.read.slots())
+    }
+
+    /// Those that reading everything changes: what is unread, and what is open.
+    pub(crate) fn unread_ids(&self) -> Vec<MessageId> {
+        self.ids(self.index.unread.slots().chain(self.index.needs_person.iter().copied()))
+    }
+
+    /// Those that reading a place changes: what is unread there, and what is open.
+    pub(crate) fn unread_ids_of(&self, place: &Place) -> Vec<MessageId> {
+        let Some(group) = self.index.group(place) else { return Vec::new() };
+        let open = self.index.needs_person.iter().copied();
+        let open = open.filter(|slot| self.at(*slot).is_some_and(|record| place.covers(&record.place)));
+        self.ids(group.unread.slots().chain(group.stays_unread.slots()).chain(open))
     }
 
     /// Those of a repository, newest first.
@@ -210,7 +240,7 @@ impl NotificationStore {
     /// Adds a notification. On a surface it supersedes the unread one before it, so that the unread count does not depend on
     /// how many signals reported one event; an open question or permission stays unread.
     pub fn add(&mut self, record: Record, unix_ms: i64) -> Added {
-        if self.by_id.contains_key(&record.id) {
+        if self.has(&record.id) {
             return Added { is_new: false, superseded: Vec::new() };
         }
         let superseded = if record.is_read { Vec::new() } else { self.supersede(&record, unix_ms) };
@@ -219,16 +249,16 @@ impl NotificationStore {
 
     /// Adds a saved notification, read or unread, and supersedes nothing. Returns whether it was added.
     pub(crate) fn restore(&mut self, mut record: Record) -> bool {
-        if self.by_id.contains_key(&record.id) {
+        if self.has(&record.id) {
             return false;
         }
-        let next_slot = || Slot::try_from(self.slots.len()).ok();
+        let next_slot = || Slot::try_from(self.slots.len()).ok().filter(|slot| *slot != HOLE);
         let Some(slot) = self.empty_slots.pop().or_else(next_slot) else { return false };
         self.texts.share(&mut record);
         let number = self.next_number();
         self.index.add(&record, slot, number);
         self.index.add_state(&record, slot, number);
-        self.by_id.insert(record.id.clone(), slot);
+        self.by_id.insert(&record.id, slot);
         if let Some(question) = &record.open_question {
             self.by_question.insert(question.clone(), record.id.clone());
         }
@@ -242,16 +272,13 @@ impl NotificationStore {
 
     /// Marks everything at a place as read. Returns the ids that changed.
     pub fn mark_read(&mut self, place: &Place, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
-        let Some(group) = self.index.group(place) else { return Vec::new() };
-        let open = self.index.needs_person.iter().copied();
-        let open = open.filter(|slot| self.at(*slot).is_some_and(|record| place.covers(&record.place)));
-        let ids = self.ids(group.unread.slots().chain(group.stays_unread.slots()).chain(open));
+        let ids = self.unread_ids_of(place);
         self.mark_these_read(ids, unix_ms, by)
     }
 
     /// Marks everything as read. Returns the ids that changed.
     pub fn mark_all_read(&mut self, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
-        let ids = self.ids(self.index.unread.slots().chain(self.index.needs_person.iter().copied()));
+        let ids = self.unread_ids();
         self.mark_these_read(ids, unix_ms, by)
     }
 
@@ -259,7 +286,7 @@ impl NotificationStore {
     /// changed it.
     pub fn mark(&mut self, id: &MessageId, is_read: bool, unix_ms: i64, by: &ReadReason) -> bool {
         let number = self.next_number();
-        let Some(&slot) = self.by_id.get(id) else { return false };
+        let Some(slot) = self.slot_of(id) else { return false };
         let Some(entry) = self.slots[slot as usize].as_mut() else { return false };
         let is_resolved = entry.record.is_resolved || (is_read && entry.record.ends_when_read(by));
         if (entry.record.is_read, entry.record.is_resolved) == (is_read, is_resolved) {
@@ -277,7 +304,7 @@ impl NotificationStore {
     /// What one is about has ended: it is resolved, and read. Returns whether that changed it.
     pub fn resolve(&mut self, id: &MessageId, unix_ms: i64, by: ResolvedBy) -> bool {
         let number = self.next_number();
-        let Some(&slot) = self.by_id.get(id) else { return false };
+        let Some(slot) = self.slot_of(id) else { return false };
         let Some(entry) = self.slots[slot as usize].as_mut() else { return false };
         if entry.record.is_resolved {
             return false;
@@ -307,7 +334,8 @@ impl NotificationStore {
 
     /// Removes one.
     pub fn remove(&mut self, id: &MessageId) -> Option<Record> {
-        let slot = self.by_id.remove(id)?;
+        let slot = self.slot_of(id)?;
+        self.by_id.remove(id, slot);
         let Entry { record, arrival, change } = self.slots.get_mut(slot as usize)?.take()?;
         self.empty_slots.push(slot);
         self.index.remove_state(&record, slot, change);
@@ -321,8 +349,7 @@ impl NotificationStore {
 
     /// Removes everything at a place.
     pub fn clear(&mut self, place: &Place) -> Vec<Record> {
-        let Some(group) = self.index.group(place) else { return Vec::new() };
-        let ids = self.ids(group.all.slots());
+        let ids = self.ids_of(place);
         ids.iter().filter_map(|id| self.remove(id)).collect()
     }
 
@@ -348,12 +375,21 @@ impl NotificationStore {
         }
     }
 
+    fn has(&self, id: &MessageId) -> bool {
+        self.slot_of(id).is_some()
+    }
+
+    fn slot_of(&self, id: &MessageId) -> Option<Slot> {
+        self.by_id.get(id, |slot| self.at(slot).is_some_and(|record| record.id == *id))
+    }
+
     fn at(&self, slot: Slot) -> Option<&Record> {
         self.slots.get(slot as usize)?.as_ref().map(|entry| &*entry.record)
     }
 
     fn entry_mut(&mut self, id: &MessageId) -> Option<&mut Entry> {
-        self.slots.get_mut(*self.by_id.get(id)? as usize)?.as_mut()
+        let slot = self.slot_of(id)?;
+        self.slots.get_mut(slot as usize)?.as_mut()
     }
 
     fn ids(&self, slots: impl Iterator<Item = Slot>) -> Vec<MessageId> {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::cause::Cause;
 
@@ -43,30 +43,54 @@ impl From<TrailStep> for StoredStep {
 }
 
 /// Everything that happened to one notification.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "VecDeque<TrailStep>")]
 pub struct Trail {
-    steps: VecDeque<TrailStep>,
+    /// `None` if there are none.
+    #[expect(
+        clippy::box_collection,
+        reason = "most trails in memory are empty: a pointer is a quarter of a deque"
+    )]
+    steps: Option<Box<VecDeque<TrailStep>>>,
+}
+
+impl From<VecDeque<TrailStep>> for Trail {
+    fn from(steps: VecDeque<TrailStep>) -> Self {
+        Self { steps: Some(steps).filter(|steps| !steps.is_empty()).map(Box::new) }
+    }
+}
+
+impl Serialize for Trail {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.steps())
+    }
 }
 
 impl Trail {
     /// Adds a step.
     pub fn add(&mut self, unix_ms: i64, cause: impl Into<Cause>) {
-        if self.steps.len() == MAX_TRAIL_STEPS {
-            self.steps.remove(MAX_TRAIL_STEPS / 2);
+        let steps = self.steps.get_or_insert_default();
+        if steps.len() == MAX_TRAIL_STEPS {
+            steps.remove(MAX_TRAIL_STEPS / 2);
         }
-        self.steps.push_back(TrailStep { unix_ms, cause: cause.into() });
+        steps.push_back(TrailStep { unix_ms, cause: cause.into() });
     }
 
     /// Forgets the first steps: they are saved.
     pub(crate) fn forget_first(&mut self, steps: usize) {
-        self.steps.drain(..steps.min(self.steps.len()));
-        self.steps.shrink_to_fit();
+        let Some(kept) = &mut self.steps else { return };
+        kept.drain(..steps.min(kept.len()));
+        kept.shrink_to_fit();
+        if kept.is_empty() {
+            self.steps = None;
+        }
     }
 
     /// The steps, first to last.
     pub fn steps(&self) -> impl ExactSizeIterator<Item = &TrailStep> + DoubleEndedIterator {
-        self.steps.iter()
+        // An empty deque allocates nothing.
+        static NONE: VecDeque<TrailStep> = VecDeque::new();
+        self.steps.as_deref().unwrap_or(&NONE).iter()
     }
 }
 

@@ -1,14 +1,20 @@
 //! Reading and clearing, and the rings and badges that change with it.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::Engine;
+use super::bulk_mark::BulkChange;
+use super::{Candidate, Engine};
 use crate::attention::{Badge, Cause, ReadReason};
 use crate::engine::{Order, View};
-use crate::message::{MessageId, Place, WorkspaceId};
+use crate::message::{MessageId, Place};
 use crate::policy::DeliveryChannel;
 use crate::time::Now;
+
+fn add_cleared_steps(discarded: impl IntoIterator<Item = Candidate>, orders: &mut Vec<Order>) {
+    for candidate in discarded {
+        orders.push(Order::AddTrailStep { id: candidate.incoming.message.id, cause: Cause::Cleared });
+    }
+}
 
 impl Engine {
     /// What the person looks at is read. A surface that they looked at before is not: they may have marked it unread.
@@ -40,33 +46,26 @@ impl Engine {
     }
 
     pub(super) fn read(&mut self, now: Now, place: &Place, by: &ReadReason, orders: &mut Vec<Order>) {
-        let ids = self.attention.read(place, now.wall_ms, by);
-        self.changed(&ids, orders);
-        self.redraw(now.mono, place, orders);
+        let ids = self.attention.begin_read(place);
+        self.begin_mark(now, BulkChange::Read(by.clone()), ids, Some(place.clone()), orders);
     }
 
     pub(super) fn clear(&mut self, now: Now, place: &Place, orders: &mut Vec<Order>) {
         let generation = self.fence.raise(place);
-        for candidate in self.queue.discard(place, generation) {
-            orders.push(Order::AddTrailStep { id: candidate.incoming.message.id, cause: Cause::Cleared });
-        }
-        for record in self.attention.clear(place) {
-            self.withdraw(&record.id, orders);
-            orders.push(Order::DeleteRecord(record.id));
-        }
-        self.redraw(now.mono, place, orders);
+        let discarded = self.queue.discard(place, generation);
+        add_cleared_steps(discarded, orders);
+        let running = self.stop_hook_chains(|arrival| place.covers(&arrival.place));
+        add_cleared_steps(running.into_iter().map(|arrival| arrival.item), orders);
+        let ids = self.attention.begin_clear(place);
+        self.begin_mark(now, BulkChange::Remove, ids, Some(place.clone()), orders);
     }
 
     pub(super) fn clear_all(&mut self, now: Now, orders: &mut Vec<Order>) {
-        let stored = self.attention.store().newest().map(|record| &record.place);
-        let undecided =
-            self.queue.places().chain(self.hook_chains.values().map(|running| &running.arrival.place));
-        let workspaces = stored.chain(undecided).map(|place| place.workspace.clone());
-        let marked = self.attention.places_with_reason().map(|place| place.workspace);
-        let workspaces: BTreeSet<WorkspaceId> = workspaces.chain(marked).collect();
-        for workspace in workspaces {
-            self.clear(now, &Place::workspace(workspace), orders);
-        }
+        self.fence.raise_everywhere();
+        let undecided = self.queue.take(|_| true).into_iter().chain(self.stop_hook_chains(|_| true));
+        add_cleared_steps(undecided.map(|arrival| arrival.item), orders);
+        let ids = self.attention.begin_clear_all();
+        self.begin_mark(now, BulkChange::Remove, ids, None, orders);
     }
 
     pub(super) fn remove(&mut self, now: Now, id: MessageId, orders: &mut Vec<Order>) {

@@ -37,7 +37,7 @@ impl Engine {
             plan.why.push(Cause::TooOld);
         }
         let text = &hook_input.notification;
-        let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        let some = |text: &String| Some(text.as_str()).filter(|text| !text.is_empty()).map(Into::into);
         let kind = kind_of(message.draft.tag);
         let mut record = Record::from_message(&message, place.clone(), kind, text.body.clone());
         record.title = some(&text.title);

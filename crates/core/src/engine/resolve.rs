@@ -44,10 +44,10 @@ impl Engine {
         }
     }
 
-    /// Resolves the notifications whose time is over.
+    /// Resolves the notifications whose time is over. Of many, the others follow with the next event: it is due at once.
     pub(super) fn expire(&mut self, now: Now, orders: &mut Vec<Order>) {
         if self.attention.store().next_expiry().is_some_and(|expires_ms| expires_ms <= now.wall_ms) {
-            let expired = self.attention.store().expired(now.wall_ms);
+            let expired = self.attention.store().expired(now.wall_ms, self.bulk_marks.most);
             self.resolve_messages(now, expired, ResolvedBy::Expired, orders);
         }
     }
@@ -61,11 +61,7 @@ impl Engine {
         orders: &mut Vec<Order>,
     ) {
         let mut arrivals = self.queue.take(&ended);
-        let running = self.hook_chains.extract_if(|_, running| ended(&running.arrival.item));
-        for (ticket, running) in running {
-            self.pointless_hooks.insert(ticket);
-            arrivals.push(running.arrival);
-        }
+        arrivals.extend(self.stop_hook_chains(|arrival| ended(&arrival.item)));
         for Arrival { place, item, generation } in arrivals {
             let id = item.incoming.message.id.clone();
             if self.fence.admits(&place, generation) {
@@ -74,6 +70,17 @@ impl Engine {
                 orders.push(Order::AddTrailStep { id, cause: Cause::Cleared });
             }
         }
+    }
+
+    /// Takes notifications out of the hands of their hooks, whose answers change nothing any more.
+    pub(super) fn stop_hook_chains(
+        &mut self,
+        which: impl Fn(&Arrival<Candidate>) -> bool,
+    ) -> Vec<Arrival<Candidate>> {
+        let stopped = self.hook_chains.extract_if(|_, running| which(&running.arrival));
+        let stopped: Vec<_> = stopped.collect();
+        self.pointless_hooks.extend(stopped.iter().map(|(ticket, _)| *ticket));
+        stopped.into_iter().map(|(_, running)| running.arrival).collect()
     }
 
     fn record_ended(

@@ -2,6 +2,7 @@
 
 mod focus;
 mod hooks;
+mod marks;
 
 use std::time::Duration;
 

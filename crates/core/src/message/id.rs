@@ -1,58 +1,135 @@
 //! Ids of messages and questions.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::message::{InvalidName, validate_name};
 
+/// The length of a UUID as text.
+const UUID: usize = 36;
+
 /// The id of a message: a UUID of version 7, so ids sort by time. Appending the same id twice is one message.
 ///
-/// Cheap to clone: every index of a store has it, and there may be 100,000 unread notifications.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct MessageId(Arc<str>);
+/// Cheap to clone: what is ordered and written names it, and there may be 100,000 unread notifications.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
+pub struct MessageId(IdText);
+
+/// A text of the usual length is kept in place: an allocation for each would take twice its memory.
+#[derive(Clone)]
+enum IdText {
+    Uuid([u8; UUID]),
+    Other(Arc<str>),
+}
 
 impl MessageId {
     /// An id for a message made at this time, out of the caller's randomness.
     pub fn new(unix_ms: u64, random: [u8; 10]) -> Self {
-        Self(uuid::Builder::from_unix_timestamp_millis(unix_ms, &random).into_uuid().to_string().into())
+        let mut text = [0; UUID];
+        let id = uuid::Builder::from_unix_timestamp_millis(unix_ms, &random).into_uuid();
+        id.hyphenated().encode_lower(&mut text);
+        Self(IdText::Uuid(text))
     }
 
     /// Reads an id that a message already has.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         validate_name("message id", text)?;
-        Ok(Self(text.into()))
+        Ok(Self::of(text))
+    }
+
+    fn of(text: &str) -> Self {
+        match text.as_bytes().try_into() {
+            Ok(bytes) => Self(IdText::Uuid(bytes)),
+            Err(_) => Self(IdText::Other(text.into())),
+        }
     }
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        match &self.0 {
+            // Made from a text, so it is one.
+            IdText::Uuid(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
+            IdText::Other(text) => text,
+        }
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            IdText::Uuid(bytes) => bytes,
+            IdText::Other(text) => text.as_bytes(),
+        }
+    }
+}
+
+impl PartialEq for MessageId {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for MessageId {}
+
+impl Hash for MessageId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_bytes().hash(state);
+    }
+}
+
+impl Ord for MessageId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_bytes().cmp(other.as_bytes())
+    }
+}
+
+impl PartialOrd for MessageId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl From<String> for MessageId {
+    fn from(text: String) -> Self {
+        Self::of(&text)
+    }
+}
+
+impl From<MessageId> for String {
+    fn from(id: MessageId) -> Self {
+        id.as_str().to_owned()
+    }
+}
+
+impl fmt::Debug for MessageId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("MessageId").field(&self.as_str()).finish()
     }
 }
 
 impl fmt::Display for MessageId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        formatter.write_str(self.as_str())
     }
 }
 
 /// The id of a question: `q-<unix seconds>-<6 hex>`, short enough for an agent to repeat.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct QuestionId(String);
+pub struct QuestionId(Box<str>);
 
 impl QuestionId {
     /// An id for a question asked at this time, out of the caller's randomness.
     pub fn new(unix_seconds: u64, random: u32) -> Self {
-        Self(format!("q-{unix_seconds}-{:06x}", random & 0x00ff_ffff))
+        Self(format!("q-{unix_seconds}-{:06x}", random & 0x00ff_ffff).into())
     }
 
     /// Accepts an id from outside. Other tools have other formats, so any valid name is accepted.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         validate_name("question id", text)?;
-        Ok(Self(text.to_owned()))
+        Ok(Self(text.into()))
     }
 
     /// The text.
@@ -77,6 +154,19 @@ mod tests {
         assert_eq!(id.as_str().len(), 36);
         assert_eq!(&id.as_str()[14..15], "7");
         assert!(id < MessageId::new(1_771_338_605_001, [0; 10]));
+    }
+
+    #[test]
+    fn ids_of_any_length_are_compared_as_texts() {
+        let texts = ["b", "01997a3e-0a1b-7c2d-8e3f-0123456789ab", "0", "01997a3e-0a1b-7c2d-8e3f-0123456789a"];
+        let mut ids = texts.map(|text| MessageId::parse(text).unwrap());
+        ids.sort();
+        let mut sorted = texts;
+        sorted.sort_unstable();
+        assert_eq!(ids.each_ref().map(MessageId::as_str), sorted);
+        let json = serde_json::to_string(&ids).unwrap();
+        assert_eq!(json, serde_json::to_string(&sorted).unwrap());
+        assert_eq!(serde_json::from_str::<[MessageId; 4]>(&json).unwrap(), ids);
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub(super) struct Ingest {
     more_to_read: bool,
     /// The batch whose repositories are being probed. Nothing behind it is read, so the order is kept.
     pending_batch: Option<Vec<Message>>,
+    /// The mark that is being applied in pieces. The position stays before it until it is finished: if the hub ends in between,
+    /// the next one reads it again and applies it to what is left.
+    unfinished_mark: Option<Message>,
     /// Until then nothing is read without a request, and nothing is written to the hub's store: the last try failed.
     paused_until: Option<Duration>,
     /// When the spool is read again: there was more in it, or it could not be read.
@@ -24,7 +27,14 @@ pub(super) struct Ingest {
 
 impl Ingest {
     pub(super) fn new(position: ReadPosition) -> Self {
-        Self { position, more_to_read: true, pending_batch: None, paused_until: None, spool_due: None }
+        Self {
+            position,
+            more_to_read: true,
+            pending_batch: None,
+            unfinished_mark: None,
+            paused_until: None,
+            spool_due: None,
+        }
     }
 
     pub(super) fn position(&self) -> &ReadPosition {
@@ -72,9 +82,26 @@ impl Ingest {
         self.pending_batch.is_some()
     }
 
+    /// Keeps the position before a mark until it is finished. What was read behind it is read again then.
+    pub(super) fn hold_mark(&mut self, mark: Message) {
+        self.unfinished_mark = Some(mark);
+    }
+
+    /// All marks are finished. Gives whether the position is behind another message now.
+    pub(super) fn finish_mark(&mut self) -> bool {
+        let Some(mark) = self.unfinished_mark.take() else { return false };
+        self.advance(&mark);
+        self.schedule();
+        true
+    }
+
+    pub(super) fn has_unfinished_mark(&self) -> bool {
+        self.unfinished_mark.is_some()
+    }
+
     /// Whether there is more to read and nothing in the way, provided that there is room for it.
     pub(super) fn can_read(&self, now: Duration) -> bool {
-        self.more_to_read && !self.is_probing() && !self.is_paused(now)
+        self.more_to_read && !self.is_probing() && !self.has_unfinished_mark() && !self.is_paused(now)
     }
 
     /// Leaves the files alone for a moment.
@@ -119,7 +146,7 @@ impl Ingest {
 
     /// Whether the hub must not end now.
     pub(super) fn is_busy(&self) -> bool {
-        self.is_probing() || self.spool_due.is_some()
+        self.is_probing() || self.has_unfinished_mark() || self.spool_due.is_some()
     }
 
     pub(super) fn next_deadline(&self) -> Option<Duration> {

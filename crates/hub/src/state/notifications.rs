@@ -26,6 +26,8 @@ const MAX_UNDECIDED: usize = 256;
 const MAX_UNWRITTEN: usize = 1024;
 /// Read notifications that are kept in memory; older ones are in the journal.
 pub const MAX_READ: usize = 10_000;
+/// Notifications that a mark on many of them changes at once. In the simulation a mark on a few takes several pieces.
+const MARKED_AT_ONCE: usize = if cfg!(test) { 2 } else { 64 };
 /// Notifications that are added before the memory is trimmed again.
 const TRIM_EVERY: usize = 1_000;
 
@@ -40,7 +42,8 @@ pub(super) struct Notifications {
 
 impl Notifications {
     pub(super) fn new(store: HubStore, preferences: Preferences) -> Self {
-        let engine = Engine::new(preferences, false);
+        let mut engine = Engine::new(preferences, false);
+        engine.limit_marks(MARKED_AT_ONCE);
         Self { engine, store, writes: PendingWrites::default(), added_since_trim: 0 }
     }
 
@@ -88,6 +91,16 @@ impl Notifications {
     /// Lets the engine handle an event. Gives what it orders.
     pub(super) fn handle(&mut self, now: Now, event: Event) -> Vec<Order> {
         self.engine.handle(now, event)
+    }
+
+    /// Whether a mark is not applied to all of its notifications yet.
+    pub(super) fn has_unfinished_marks(&self) -> bool {
+        self.engine.has_unfinished_marks()
+    }
+
+    /// Applies it to the next ones. Gives what the engine orders.
+    pub(super) fn continue_marks(&mut self, now: Now) -> Vec<Order> {
+        self.engine.continue_marks(now)
     }
 
     pub(super) fn set_preferences(&mut self, preferences: Preferences) {

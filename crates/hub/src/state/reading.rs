@@ -11,22 +11,27 @@ use std::time::Duration;
 
 use ringer_core::attention::{Cause, Record};
 use ringer_core::engine::{Caller, IncomingMessage};
-use ringer_core::message::{Agent, SurfaceId, WorkspaceId};
+use ringer_core::message::{Agent, SurfaceId, Tag, WorkspaceId};
 use ringer_core::{Event, Message, Now, Recipient};
 use ringer_journal::{Age, Batch, Error, LockTimeout, RetentionLimits, Uptime};
 
 use super::maintenance::Due;
-use super::request_queue::QueuedRequest;
+use super::request_queue::{QueuedRequest, RequestStep};
 use super::{HubState, RETRY_AFTER};
 use crate::message::Action;
 use crate::repository_probe::{ProbeResult, ProbeTarget};
 
 /// Messages that are read at once: one transaction for all of them.
-const BATCH: usize = 64;
+const BATCH: usize = 32;
 /// Batches that are read before other events are handled again, and the time after which no other batch is begun. In a
-/// release build a batch takes 4 ms; the loop may be away from its `select!` for 20 ms.
+/// release build a batch takes 2 ms; the loop may be away from its `select!` for 20 ms, also while other processes take half
+/// of the processor.
 const BATCHES_A_TURN: usize = 4;
-const READ_FOR: Duration = Duration::from_millis(6);
+const READ_FOR: Duration = Duration::from_millis(4);
+/// Pieces of a mark on many notifications, for which the same time holds.
+const PIECES_A_TURN: usize = if cfg!(test) { 1 } else { 8 };
+/// How much longer a request waits for such a mark: less than its client does, which would mark them again.
+const MARK_FOR: Duration = Duration::from_secs(3);
 
 impl HubState {
     /// Reads messages, as long as there is room and for one turn at most, and answers the requests that waited for it.
@@ -39,9 +44,15 @@ impl HubState {
             self.agents.mark_stale();
         }
         self.check_settings(now);
+        self.continue_marks(now);
         for turn in 0..BATCHES_A_TURN {
-            let is_late = self.time.mono(now) >= now.mono + READ_FOR;
-            if is_late || self.ingest.is_probing() || !self.ingest.has_more_to_read() || !self.has_room() {
+            let is_late = self.is_late(now);
+            if is_late
+                || self.notifications.has_unfinished_marks()
+                || self.ingest.is_probing()
+                || !self.ingest.has_more_to_read()
+                || !self.has_room()
+            {
                 break;
             }
             if let Err(error) = self.read_batch(now, rang && turn == 0) {
@@ -52,6 +63,30 @@ impl HubState {
         self.tell_of_repairs(now);
         self.answer_requests(now);
         self.take_actions()
+    }
+
+    /// Whether no other batch and no other piece is begun in this turn.
+    fn is_late(&self, now: Now) -> bool {
+        self.time.mono(now) >= now.mono + READ_FOR
+    }
+
+    /// Applies the marks that are not finished, piece by piece and for one turn at most. One transaction for all of these.
+    fn continue_marks(&mut self, now: Now) {
+        if !self.can_continue_marks(now.mono) {
+            return;
+        }
+        for _ in 0..PIECES_A_TURN {
+            let orders = self.notifications.continue_marks(now);
+            self.execute_orders(now, orders);
+            if !self.notifications.has_unfinished_marks() || self.is_late(now) {
+                break;
+            }
+        }
+        if !self.notifications.has_unfinished_marks() && self.ingest.finish_mark() {
+            let position = self.ingest.position().clone();
+            self.notifications.writes().set_position(position);
+        }
+        self.write_changes(now);
     }
 
     /// The doorbell cannot be read. Requests are answered all the same.
@@ -153,12 +188,15 @@ impl HubState {
             // Trust that was withdrawn before a message came counts for it.
             self.reload_settings(now);
         }
-        let ingested = messages.into_iter().try_for_each(|message| {
-            self.ingest_message(now, message, probed)?;
+        let mut ingested = Ok(());
+        for message in messages {
+            ingested = self.ingest_message(now, message, probed);
+            if ingested.is_err() || self.ingest.has_unfinished_mark() {
+                break;
+            }
             let position = self.ingest.position().clone();
             self.notifications.writes().set_position(position);
-            Ok(())
-        });
+        }
         let refreshed = if self.agents.is_stale() { self.refresh_agents(now) } else { Ok(()) };
         self.write_changes(now);
         ingested.and(refreshed)
@@ -175,11 +213,19 @@ impl HubState {
     ) -> Result<(), Error> {
         let age = self.ingest.position().age(&message);
         let is_known = age != Age::New && self.notifications.store().knows(&message.id)?;
-        self.ingest.advance(&message);
+        let mark = matches!(message.draft.tag, Tag::Mark(_)).then(|| message.clone());
+        if mark.is_none() {
+            self.ingest.advance(&message);
+        }
         match age {
             _ if is_known => {}
             Age::New | Age::MaybeSeen => self.arrive(now, message, probed),
             Age::Old => self.list_as_read(now, &message),
+        }
+        match mark {
+            Some(mark) if self.notifications.has_unfinished_marks() => self.ingest.hold_mark(mark),
+            Some(mark) => self.ingest.advance(&mark),
+            None => {}
         }
         Ok(())
     }
@@ -311,10 +357,17 @@ impl HubState {
     }
 
     /// Whether everything has been read that was in the journal before this request; or it has waited long enough; or
-    /// reading is paused, so that it would wait in vain.
+    /// reading is paused, so that it would wait in vain. A request that marks many waits longer, for all of them.
     fn can_answer(&self, now: Duration, request: &QueuedRequest) -> bool {
+        let waits_for_mark = self.ingest.has_unfinished_mark() && !self.ingest.is_paused(now);
+        if waits_for_mark && matches!(request.step, RequestStep::Finish(_)) {
+            return request.deadline + MARK_FOR <= now;
+        }
         if self.ingest.seq() >= request.up_to || request.deadline <= now {
             return true;
+        }
+        if waits_for_mark {
+            return false;
         }
         let is_stuck = !self.ingest.has_more_to_read() || !self.has_room() || self.ingest.is_paused(now);
         !self.ingest.is_probing() && is_stuck
@@ -322,7 +375,8 @@ impl HubState {
 
     /// About how many messages up to this number have not been read yet. Those that were removed in between count, too.
     pub(super) fn unread_up_to(&mut self, up_to: i64) -> u64 {
-        if !self.ingest.has_more_to_read() && !self.ingest.is_probing() {
+        if !self.ingest.has_more_to_read() && !self.ingest.is_probing() && !self.ingest.has_unfinished_mark()
+        {
             return 0;
         }
         let next = self.journal.messages_after(self.ingest.seq(), 1).ok();

@@ -46,6 +46,10 @@ const TURN_LOG_ON_WITHIN: Duration = Duration::from_millis(100);
 /// the file has to read the whole log, and `ringer notify` pays for that.
 const TRUNCATE_LOG_ABOVE: u64 = 512 * 1024;
 
+/// Pages that a long-lived process keeps in memory, as SQLite counts them: negative for KiB. What the hub reads again is at the
+/// end of its tables, and SQLite's own 2 MiB for each file would be a tenth of its memory.
+const LOOP_CACHE: i64 = -256;
+
 /// Statements that stay prepared. A commit of the hub has about 20.
 const MAX_PREPARED: usize = 64;
 
@@ -164,6 +168,8 @@ impl<S: Schema> Database<S> {
     pub fn wait_as_loop(&mut self, pause: Duration) {
         self.set_lock_timeout(LockTimeout::LOOP);
         self.lock_waits = LockWaits::of_loop(pause);
+        // It only sets a number in the connection; where it fails, more is kept.
+        let _ = self.connection.pragma_update(None, "cache_size", LOOP_CACHE);
     }
 
     /// Waits for the write lock as a command does, from now on: the loop is over.

@@ -167,7 +167,7 @@ fn a_notification_comes_back_as_it_last_was_with_its_whole_trail() {
     assert_eq!(store.notification(message.as_str()).unwrap(), Some(first));
     // Only what is new of the trail is given.
     let mut changed = record(&message, true, 3..5);
-    changed.body = "richer".to_owned();
+    changed.body = "richer".into();
     remember(&mut store, vec![changed.clone()]);
     let trail = record(&message, true, 0..5).trail;
     assert_eq!(

@@ -84,8 +84,9 @@ fn one_whose_time_is_over_is_found() {
     for (number, expires_ms) in [(1, Some(30)), (2, Some(10)), (3, None)] {
         store.add(Record { expires_ms, ..record(number, whole("w")) }, 0);
     }
-    assert_eq!((store.next_expiry(), store.expired(9)), (Some(10), vec![]));
-    assert_eq!(store.expired(30), [id(2), id(1)]);
+    assert_eq!((store.next_expiry(), store.expired(9, 5)), (Some(10), vec![]));
+    assert_eq!(store.expired(30, 5), [id(2), id(1)]);
+    assert_eq!(store.expired(30, 1), [id(2)]);
     store.mark(&id(2), true, 0, &ReadReason::Person);
     assert_eq!(store.next_expiry(), Some(30), "what is over does not expire");
 }

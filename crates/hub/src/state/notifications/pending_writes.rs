@@ -231,8 +231,7 @@ mod tests {
         writes.upsert(record(1, "first"));
         writes.upsert(record(2, "other"));
         writes.upsert(record(1, "last"));
-        let bodies: Vec<&str> =
-            writes.transaction().records.iter().map(|record| record.body.as_str()).collect();
+        let bodies: Vec<&str> = writes.transaction().records.iter().map(|record| &*record.body).collect();
         assert_eq!(bodies, ["last", "other"]);
         writes.delete(&id(1));
         writes.upsert(record(2, "newer"));

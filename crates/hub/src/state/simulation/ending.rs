@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use ringer_core::MessageId;
+use ringer_core::attention::Cause;
+use ringer_core::message::{Mark, Tag};
+use ringer_core::{Message, MessageId};
 use serde_json::json;
 
 use super::{CLIENT, Simulation};
@@ -64,11 +66,35 @@ impl Simulation {
         assert_eq!(self.store.outbox().unwrap().len(), 0, "no delivery is left");
         let marked: Vec<_> = self.marked.iter().filter(|(_, marked)| **marked).collect();
         assert_eq!(marked, [], "everything is read, so no title has a mark");
+        assert_eq!(self.store.unread().unwrap(), 0, "everything is read");
+        self.check_clearing();
         let distinct: HashSet<_> = self.sent.iter().cloned().collect();
         for id in distinct {
             let known = self.store.notification(id.as_str()).unwrap().is_some();
             let steps = self.store.trail(id.as_str()).unwrap();
             assert!(known || steps.steps().next().is_some() || self.is_removed(&id), "{id} is lost");
+        }
+    }
+
+    /// What was sent before everything was cleared is gone. What was listed after all clearing is there.
+    fn check_clearing(&mut self) {
+        let messages = self.journal.messages_after(0, usize::MAX).unwrap();
+        let last = |keys: &[&str]| {
+            let is_meant = |message: &&Message| {
+                message.draft.tag == Tag::Mark(Mark::Clear)
+                    && message.draft.key.as_deref().is_some_and(|key| keys.contains(&key))
+            };
+            messages.iter().filter(is_meant).map(|message| message.seq).max().unwrap_or(0)
+        };
+        let (all, any) = (last(&["all"]), last(&["all", "all-read"]));
+        for message in messages.iter().filter(|message| matches!(message.draft.tag, Tag::Notice(_))) {
+            let id = message.id.as_str();
+            let is_listed = self.store.notification(id).unwrap().is_some();
+            let trail = self.store.trail(id).unwrap();
+            let was_listed =
+                trail.steps().any(|step| matches!(step.cause, Cause::Decided { listed: true, .. }));
+            assert!(message.seq > all || !is_listed, "{id} was cleared");
+            assert!(message.seq < any || !was_listed || is_listed, "{id} came after all clearing");
         }
     }
 
