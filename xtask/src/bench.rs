@@ -1,6 +1,7 @@
 //! Benchmarks. They compare two programs in one run and print the ratio: on a noisy machine that is
 //! the only figure worth keeping, so none of them fails because of a time.
 
+mod at_once;
 mod audience;
 mod baseline;
 mod desktop;

@@ -3,15 +3,21 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use super::at_once::{self, Crowd};
 use super::baseline;
 use super::measure::{Contender, Rounds, interleave, table};
 use super::options::Options;
 use crate::binary::{self, Profile};
+use crate::codex::turn_ended;
 use crate::environment::{TestEnvironment, failed};
 use crate::failure::Failure;
 use crate::step_times::StepTimes;
 
 const ROUNDS: Rounds = Rounds { warm_ups: 20, measured: 400, pause: Duration::ZERO };
+
+/// Turns that end at the same moment, and how often that happens.
+const AT_ONCE: u64 = 100;
+const ROUNDS_AT_ONCE: u64 = 20;
 
 /// What Claude Code gives its hooks, recorded.
 const INPUTS: &str = "crates/agents/tests/fixtures/hooks";
@@ -31,13 +37,45 @@ pub(crate) fn run(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
             Contender::new("`ringer hook claude PostToolUse`", hook(&environment, "PostToolUse"))
                 .reading(&tool),
             Contender::new("`ringer statusline tmux`", environment.ringer(["statusline", "tmux"])),
-            Contender::new("empty Rust program", Command::new(empty)).reading(&tool),
+            Contender::new("empty Rust program", Command::new(&empty)).reading(&tool),
         ];
         let samples = interleave(contenders, ROUNDS)?;
         println!("{}", table(&format!("hook ({} runs each, interleaved)", ROUNDS.measured), &samples));
         println!("Bars: hook p50 at most 2.5 ×, its p99 below 10 ms; statusline below 10 ms.\n");
         Ok(())
-    })
+    })?;
+    let append = baseline::build("append", times)?;
+    times.time("hooks at once", || together(&environment, &empty, &append))
+}
+
+/// Many turns that end at the same moment: how much longer an agent waits than for a program that only appends and syncs as
+/// much, and that is started in the same way.
+fn together(environment: &TestEnvironment, empty: &Path, append: &Path) -> Result<(), Failure> {
+    let file = environment.path("appended");
+    let crowds = [
+        Crowd {
+            name: "`ringer hook codex notify`",
+            command: Box::new(|number| {
+                let event = turn_ended(number, 1, "done");
+                environment.ringer(["hook", "codex", "notify", &event])
+            }),
+        },
+        Crowd {
+            name: "append and fdatasync",
+            command: Box::new(|number| {
+                let mut command = Command::new(append);
+                command.arg(&file).arg(turn_ended(number, 1, "done"));
+                command
+            }),
+        },
+        Crowd { name: "empty Rust program", command: Box::new(|_| Command::new(empty)) },
+    ];
+    let samples = at_once::run(&crowds, AT_ONCE, ROUNDS_AT_ONCE)?;
+    println!("{}", table(&format!("{AT_ONCE} at once ({ROUNDS_AT_ONCE} times each, in turn)"), &samples));
+    let [hook, append, _] = &samples[..] else { return Ok(()) };
+    let beyond = hook.percentile(99).saturating_sub(append.percentile(99));
+    println!("p99 beyond append and fdatasync: {} ms; the bar: at most 100 ms.\n", beyond.as_millis());
+    Ok(())
 }
 
 fn hook(environment: &TestEnvironment, event: &str) -> Command {
