@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_a_strangers_place() {
+    fn no_popup_takes_a_strangers_place() {
         let found = read("1:a1 1/1:b1 2:q 1x 2x", &[]);
         assert_eq!((found.replaced_foreign, found.never_sent), (1, 1));
     }

@@ -121,7 +121,7 @@ fn naps(pid: u32) -> String {
 }
 
 #[test]
-fn nobody_is_woken_by_his_own_message_or_given_it() {
+fn no_listener_is_woken_by_its_own_message_or_given_it() {
     let environment = TestEnvironment::new();
     let mut listen = environment.ringer(&["listen"]);
     listen.env("RINGER_AGENT", "lead-1");
@@ -138,7 +138,7 @@ fn nobody_is_woken_by_his_own_message_or_given_it() {
 }
 
 #[test]
-fn what_is_for_others_wakes_nobody_and_is_not_printed() {
+fn what_is_for_others_wakes_no_listener_and_is_not_printed() {
     let environment = TestEnvironment::new();
     let listener = environment.listen(&[]);
     let before = naps(listener.pid());
@@ -190,7 +190,7 @@ fn what_has_outlived_its_worth_is_not_printed() {
 
 /// It has not read its text yet, so it holds nothing that others need.
 #[test]
-fn a_writer_that_stands_still_holds_nobody_up() {
+fn a_writer_that_stands_still_holds_up_no_other() {
     let environment = TestEnvironment::new();
     let mut notify = environment.ringer(&["notify", "-"]);
     let mut writer = notify.stdin(Stdio::piped()).spawn().unwrap();

@@ -214,7 +214,7 @@ fn nuke_removes_what_belongs_to_the_repository_and_nothing_else() {
 }
 
 #[test]
-fn nuke_lists_only_what_nobody_has_read() {
+fn nuke_lists_only_what_no_reader_has_read() {
     let environment = TestEnvironment::new();
     environment.notify("was read");
     environment.drain();

@@ -201,7 +201,7 @@ fn a_test_that_was_not_seen_is_explained() {
 }
 
 #[test]
-fn where_there_is_nobody_to_ask_nothing_is_written() {
+fn without_a_terminal_to_ask_on_nothing_is_written() {
     let user = UserHome::with_clients(&["claude"]);
     for arguments in [&[][..], &["--json"]] {
         let (_, err) = check(&mut user.setup(arguments), 64);

@@ -117,7 +117,7 @@ fn a_terminal_that_does_not_answer_is_waited_for_once() {
 }
 
 #[test]
-fn nothing_is_asked_where_the_answer_would_be_somebodys_input() {
+fn nothing_is_asked_where_the_answer_would_be_another_programs_input() {
     let environment = TestEnvironment::new();
     for script in [
         "\"$RINGER\" term notify hello | cat",
@@ -134,7 +134,7 @@ fn nothing_is_asked_where_the_answer_would_be_somebodys_input() {
 }
 
 #[test]
-fn what_was_typed_ahead_reaches_whoever_reads_next() {
+fn what_was_typed_ahead_reaches_the_next_reader() {
     let environment = TestEnvironment::new();
     // The shell takes a moment to start: both lines are typed long before the command runs.
     let script = "read first; \"$RINGER\" term detect >/dev/null; \"$RINGER\" progress 42; read line; echo \"got <$line>\"";

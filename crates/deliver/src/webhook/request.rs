@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn slack_and_discord_call_nobody() {
+    fn slack_and_discord_mention_no_person() {
         let note = Note { body: "<!channel> & @everyone".into(), ..example() };
         let (_, slack) = built(Service::Slack, "https://hooks.slack.example/T/B/x", &note);
         assert_eq!(slack["text"], "Claude Code\nringer\n&lt;!channel&gt; &amp; @everyone");

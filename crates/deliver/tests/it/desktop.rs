@@ -264,7 +264,7 @@ async fn a_popup_that_comes_too_late_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_full_queue_is_told_in_time_and_a_hanging_server_holds_up_nobody_else() {
+async fn a_full_queue_is_reported_in_time_and_a_hanging_server_holds_up_no_other() {
     let bus = SessionBus::start();
     let mut server = NotificationServer::start(&bus.address(), ServerBehaviour::Hangs, ABLE).await;
     let (stuck, _events) = Desktop::new(Some(bus.address()), Vec::new(), Duration::from_secs(4));

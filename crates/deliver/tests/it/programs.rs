@@ -116,7 +116,7 @@ async fn a_flood_is_stopped_and_a_flood_of_complaints_is_cut() {
 }
 
 #[tokio::test]
-async fn input_that_nobody_reads_holds_nobody_up() {
+async fn input_that_is_not_read_holds_up_no_program() {
     let home = tempdir().expect("a directory");
     for script in ["echo done", "exec 0<&-; echo done", "head -c 1 >/dev/null; echo done"] {
         let program = Program { input: vec![b'x'; 4 * 1024 * 1024], ..shell(script, home.path()) };

@@ -43,7 +43,7 @@ async fn every_byte_arrives() {
 }
 
 #[tokio::test]
-async fn a_stopped_terminal_gives_up_empty_and_blocks_nobody() {
+async fn a_stopped_terminal_gives_up_empty_and_blocks_no_other() {
     let (_pair, path) = pty();
     let tty = fs::File::open(&path).expect("the terminal");
     tcflow(&tty, Action::OOff).expect("stopped");
@@ -62,7 +62,7 @@ async fn a_stopped_terminal_gives_up_empty_and_blocks_nobody() {
 }
 
 #[tokio::test]
-async fn a_terminal_that_nobody_reads_gives_up_in_the_middle() {
+async fn a_terminal_that_is_not_read_gives_up_in_the_middle() {
     let (_pair, path) = pty();
     let bytes = vec![b'x'; 1024 * 1024];
     let error = write(&path, &bytes, SHORT).await.expect_err("the terminal is not read");

@@ -121,7 +121,7 @@ async fn a_server_that_never_answers_costs_one_timeout() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_worth_another_attempt() {
+async fn a_refused_connection_is_worth_another_attempt() {
     let address = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         format!("http://{}/", listener.local_addr().expect("its address"))

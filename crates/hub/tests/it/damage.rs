@@ -153,7 +153,7 @@ fn a_memory_that_is_set_aside_under_its_hub_is_written_again() {
 
 /// Found by a process that says nothing, as a hook does.
 #[test]
-fn a_damaged_journal_is_told_of_once_whoever_found_it() {
+fn a_damaged_journal_is_reported_once_whichever_process_found_it() {
     for runs in [true, false] {
         let mut hub = hub_with(&["one"]);
         if !runs {

@@ -96,7 +96,7 @@ fn was_passed_over(hub: &TestHub, id: &MessageId, hook: &str) {
 }
 
 #[test]
-fn one_that_hangs_costs_nobody_anything() {
+fn one_that_hangs_delays_no_other() {
     let directory = tempfile::tempdir().expect("a directory");
     let sink = Sink::new(directory.path());
     let mut hub = hub(&sink.command());

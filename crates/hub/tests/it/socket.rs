@@ -150,7 +150,7 @@ fn however_many_say_nothing_every_request_is_answered() {
 }
 
 #[test]
-fn who_does_not_read_is_cut_off_and_nobody_waits() {
+fn a_client_that_does_not_read_is_cut_off_and_no_other_waits() {
     let hub = TestHub::start("");
     let mut slow = BufReader::new(connect(&hub));
     slow.get_mut().write_all(b"{\"method\":\"events.subscribe\"}\n").expect("it reads");
@@ -176,7 +176,7 @@ fn who_does_not_read_is_cut_off_and_nobody_waits() {
 }
 
 #[test]
-fn a_flood_is_limited_for_whoever_makes_it() {
+fn a_flood_is_limited_for_the_client_that_makes_it() {
     const FLOOD: usize = 5000;
     let hub = TestHub::start("");
     let begun = Instant::now();
@@ -208,7 +208,7 @@ fn a_flood_is_limited_for_whoever_makes_it() {
 }
 
 #[test]
-fn half_a_line_holds_up_nobody() {
+fn half_a_line_holds_up_no_other_client() {
     let hub = TestHub::start("");
     let mut held: Vec<UnixStream> = (0..50).map(|_| connect(&hub)).collect();
     for stream in &mut held {

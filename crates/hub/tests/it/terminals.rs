@@ -86,7 +86,7 @@ fn what_is_said_cannot_get_out_of_its_sequence() {
 }
 
 #[test]
-fn a_terminal_that_is_somebody_elses_by_now_is_left_alone() {
+fn a_terminal_that_another_user_has_by_now_is_left_alone() {
     let hub = TestHub::start("");
     let terminal = Terminal::kitty();
     let mut message = terminal.says("hello");

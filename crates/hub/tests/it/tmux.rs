@@ -151,7 +151,7 @@ fn a_click_on_a_popup_of_an_earlier_hub_goes_there() {
 }
 
 #[test]
-fn where_nobody_is_attached_it_stays_unread_and_says_what_to_type() {
+fn where_no_client_is_attached_it_stays_unread_and_says_what_to_type() {
     let bus = SessionBus::start();
     let desktop = BlockingNotificationServer::start(&bus.address(), ServerBehaviour::Normal);
     let hub = TestHub::with_bus("", Some(bus.address()));

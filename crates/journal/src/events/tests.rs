@@ -260,7 +260,7 @@ fn an_event_that_cannot_be_applied_keeps_no_other_from_being_so() {
 }
 
 #[test]
-fn what_cannot_be_removed_is_applied_once_and_keeps_nobody_busy() {
+fn what_cannot_be_removed_is_applied_once_and_keeps_no_process_busy() {
     let fixture = SpoolFixture::new();
     let mut journal = fixture.journal();
     put(&fixture.spool(), &fixture.event(AgentState::Done)).unwrap();

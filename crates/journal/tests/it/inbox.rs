@@ -288,7 +288,7 @@ fn one_claim_looks_at_so_many_and_the_rest_comes_with_the_next() {
 }
 
 #[test]
-fn many_that_outlived_their_worth_keep_nobody_from_the_next() {
+fn many_that_outlived_their_worth_do_not_keep_back_the_next() {
     let test = TestHome::new();
     let mut journal = test.open();
     fill(&test, &[(600, Some(1)), (1, None)]);
@@ -296,7 +296,7 @@ fn many_that_outlived_their_worth_keep_nobody_from_the_next() {
 }
 
 #[test]
-fn a_row_that_makes_no_sense_keeps_nobody_from_the_next() {
+fn a_row_that_makes_no_sense_does_not_keep_back_the_next() {
     let test = TestHome::new();
     let mut journal = test.open();
     for body in ["one", "two"] {
@@ -324,7 +324,7 @@ fn an_answer_waits_in_the_inbox_of_the_agent_that_asked() {
 }
 
 #[test]
-fn a_claim_that_took_too_long_vouches_for_nobody_elses() {
+fn a_claim_that_took_too_long_vouches_for_no_other() {
     let test = TestHome::new();
     let mut journal = test.open();
     let id = send(&mut journal, "one", 0);

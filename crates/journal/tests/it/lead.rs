@@ -29,7 +29,7 @@ fn led_by(agent: Option<&str>) -> Lead {
 }
 
 #[test]
-fn nobody_leads_where_the_person_did_not_ask_for_it() {
+fn no_agent_leads_where_the_person_did_not_ask_for_it() {
     let test = TestHome::new();
     let mut journal = test.open();
     put(&mut journal, "one", SCOPE, AgentState::Ready);
@@ -78,7 +78,7 @@ fn a_lead_that_has_gone_is_replaced() {
 }
 
 #[test]
-fn a_lead_that_nobody_has_ever_heard_of_is_replaced() {
+fn a_lead_that_was_never_known_is_replaced() {
     let test = TestHome::new();
     let mut journal = test.open();
     journal.want_lead(&scope(SCOPE), true).unwrap();

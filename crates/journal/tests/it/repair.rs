@@ -232,7 +232,7 @@ fn a_listener_that_repairs_stays_registered() {
 
 /// A row that makes no sense is passed over, also by one who takes one message at a time.
 #[test]
-fn a_row_that_makes_no_sense_keeps_nobody_from_the_next() {
+fn a_row_that_makes_no_sense_does_not_keep_back_the_next() {
     for (most, damage) in [
         (100, "UPDATE message SET id = '' WHERE seq = 1"),
         (1, "UPDATE message SET id = '' WHERE seq = 1"),

@@ -127,7 +127,7 @@ fn what_may_not_be_written_is_77_with_the_remedy() {
 }
 
 #[test]
-fn nobody_else_may_look_in() {
+fn no_other_user_may_look_in() {
     if !is_root() {
         return;
     }

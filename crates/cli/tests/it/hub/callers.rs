@@ -105,7 +105,7 @@ fn ids_in_the_environment_say_where() {
 }
 
 #[test]
-fn a_surface_that_nobody_owns_stays_in_the_workspace_that_was_given() {
+fn a_surface_that_no_host_has_stays_in_the_workspace_that_was_given() {
     let environment = HubEnvironment::new();
     let mut notify = environment.ringer(&["notify", "hello"]);
     check(notify.env("RINGER_SURFACE", "ws:one").env("RINGER_WORKSPACE", "w1"), 0);

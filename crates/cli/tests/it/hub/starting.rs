@@ -171,7 +171,7 @@ fn in_the_foreground_it_tells_its_log_and_ends_when_it_is_told() {
 }
 
 #[test]
-fn it_ends_when_it_has_nothing_to_do_and_nobody_is_connected() {
+fn it_ends_when_it_has_nothing_to_do_and_no_client_is_connected() {
     let environment = HubEnvironment::new();
     let mut start = environment.ringer(&["hub", "start"]);
     check(start.env("RINGER_HUB_IDLE_MS", "200"), 0);
@@ -190,7 +190,7 @@ fn it_ends_when_it_has_nothing_to_do_and_nobody_is_connected() {
 }
 
 #[test]
-fn nobody_starts_one_where_that_is_forbidden() {
+fn no_command_starts_one_where_that_is_forbidden() {
     let environment = HubEnvironment::new();
     let off = |arguments: &[&str], exit| check(environment.ringer(arguments).env("RINGER_HUB", "off"), exit);
     off(&["notify", "hello"], 0);
