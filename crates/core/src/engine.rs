@@ -389,6 +389,7 @@ impl Engine {
             ToastChange::Add(toast) => self.toasts.add(now.mono, toast),
             ToastChange::Remove(key) => self.toasts.remove(now.mono, &key),
             ToastChange::Indicator { key, text } => orders.push(Order::Indicator { key, text }),
+            ToastChange::Notify(notification) => orders.push(Order::NotifyOfSource(notification)),
         }
     }
 }

@@ -5,4 +5,6 @@ mod sources;
 
 pub(crate) use queue::DEFAULT_TOAST_TIMEOUT;
 pub use queue::{Colour, Fold, Priority, Toast, ToastQueue, ToastSpan};
-pub use sources::{Observation, Sources, ToastChange, UnknownSource, names as source_names};
+pub use sources::{
+    Observation, SourceNotification, Sources, ToastChange, UnknownSource, names as source_names,
+};

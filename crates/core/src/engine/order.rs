@@ -7,7 +7,7 @@ use crate::attention::{Badge, Cause, Record, View};
 use crate::engine::Caller;
 use crate::message::{Agent, Message, MessageId, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId};
 use crate::policy::{DeliveryChannel, HookAnswer, HookIdentity, HookInput};
-use crate::toast::{Observation, Toast};
+use crate::toast::{Observation, SourceNotification, Toast};
 
 /// Identifies one notification while its hooks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -190,6 +190,8 @@ pub enum Order {
         /// `bell`, or nothing.
         category: Option<String>,
     },
+    /// Append a notification to the journal about what a source reports.
+    NotifyOfSource(SourceNotification),
     /// Apply a signal to an agent's state machine, and append its notices to the journal.
     ApplySignal {
         /// On this surface.

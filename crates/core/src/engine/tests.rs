@@ -85,6 +85,7 @@ fn words(orders: &[Order]) -> Vec<String> {
                     return None;
                 }
                 Order::AppendToJournal { surface, body, .. } => format!("append {surface} {body}"),
+                Order::NotifyOfSource(sent) => format!("notify {}", sent.text),
                 Order::ApplySignal { surface, signal, .. } => format!("apply {surface} {:?}", signal.content),
                 Order::DeleteRecord(id) => format!("forget {}", number(id)),
                 Order::Deliver(delivery) => format!("{:?} {}", delivery.channel, number(&delivery.id)),

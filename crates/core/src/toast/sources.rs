@@ -41,6 +41,8 @@ struct Row {
     show_when: ShowWhen,
     /// Looked at once per session, and never in remote mode.
     start_up: bool,
+    /// The heading of the notification that the person also gets: a footer that no terminal shows tells them nothing.
+    notification: Option<&'static str>,
 }
 
 const FIVE_SECONDS: Duration = Duration::from_secs(5);
@@ -61,11 +63,17 @@ const fn row(
         on_error: None,
         show_when,
         start_up: false,
+        notification: None,
     }
 }
 
 const fn at_start(mut row: Row) -> Row {
     row.start_up = true;
+    row
+}
+
+const fn notifying(mut row: Row, title: &'static str) -> Row {
+    row.notification = Some(title);
     row
 }
 
@@ -85,13 +93,13 @@ use ShowWhen::{Inline, OnEntry, OnNewText, WhileActive};
 
 /// The seventeen sources.
 const CATALOGUE: [Row; 17] = [
-    row("rate-limit-warning", "rate-limit-warning", High, Warning, OnNewText),
-    row("limit-reached", "limit-reached", Immediate, Error, OnEntry),
-    row("model-deprecation", "model-deprecation-warning", High, Warning, OnNewText),
+    notifying(row("rate-limit-warning", "rate-limit-warning", High, Warning, OnNewText), "limit near"),
+    notifying(row("limit-reached", "limit-reached", Immediate, Error, OnEntry), "limit reached"),
+    notifying(row("model-deprecation", "model-deprecation-warning", High, Warning, OnNewText), "model"),
     row("language-server", "lsp-error-{}", Medium, Error, WhileActive),
     row("fast-mode", "fast-mode", High, Plain, OnEntry),
     at_start(row("auto-mode", "auto-mode-unavailable", High, Warning, OnEntry)),
-    row("model-migration", "model-migration", High, Plain, OnNewText),
+    notifying(row("model-migration", "model-migration", High, Plain, OnNewText), "model"),
     at_start(row("npm-deprecation", "npm-deprecation", High, Warning, OnNewText)),
     row("plugin-update", "plugin-autoupdate", Low, Success, OnNewText),
     worse_on_error(row("plugin-install", "plugin-install-{}", Medium, Success, OnNewText), Medium),
@@ -150,6 +158,19 @@ pub enum ToastChange {
         /// What it says.
         text: String,
     },
+    /// Send the person this notification.
+    Notify(SourceNotification),
+}
+
+/// A notification about what a source reports. A newer one of the same source replaces it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceNotification {
+    /// The source.
+    pub source: String,
+    /// A heading.
+    pub title: String,
+    /// The text.
+    pub text: String,
 }
 
 /// There is no source of that name.
@@ -169,6 +190,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 struct SourceState {
     active: bool,
     last_shown: Option<String>,
+    /// The last notification, without its digits: a limit that comes nearer is one notification, not one per percent.
+    last_notified: Option<String>,
 }
 
 /// The sources, with what each has shown.
@@ -178,7 +201,9 @@ struct SourceState {
 ///
 /// let mut sources = Sources::new(false);
 /// let warning = Observation::new("rate-limit-warning", "80 % of this week's limit is used");
-/// assert!(matches!(&sources.observe(&warning)?[..], [ToastChange::Add(toast)] if toast.key == "rate-limit-warning"));
+/// let changes = sources.observe(&warning)?;
+/// assert!(matches!(&changes[0], ToastChange::Add(toast) if toast.key == "rate-limit-warning"));
+/// assert!(matches!(&changes[1], ToastChange::Notify(sent) if sent.title == "limit near"));
 /// assert!(sources.observe(&warning)?.is_empty(), "the same text again is not worth showing");
 /// # Ok::<(), ringer_core::toast::UnknownSource>(())
 /// ```
@@ -223,12 +248,20 @@ impl Sources {
                 Inline => began || ended || (observation.active && differs),
             };
         if ended {
-            seen.last_shown = None;
+            (seen.last_shown, seen.last_notified) = (None, None);
         }
+        let words: String = observation.text.chars().filter(|c| !c.is_ascii_digit()).collect();
+        // What failed was told as an error.
+        let is_news = observation.active && !observation.error && seen.last_notified.as_ref() != Some(&words);
+        let notification = row.notification.filter(|_| is_news).map(|title| {
+            seen.last_notified = Some(words);
+            let (source, text) = (row.name.to_owned(), observation.text.clone());
+            ToastChange::Notify(SourceNotification { source, title: title.to_owned(), text })
+        });
         if shows && observation.active {
             seen.last_shown = Some(observation.text.clone());
         }
-        Ok(match row.show_when {
+        let mut changes = match row.show_when {
             Inline if shows => {
                 let text = if observation.active { observation.text.clone() } else { String::new() };
                 vec![ToastChange::Indicator { key, text }]
@@ -237,7 +270,9 @@ impl Sources {
             WhileActive if ended => vec![ToastChange::Remove(key)],
             _ if shows => vec![ToastChange::Add(toast(row, key, observation))],
             _ => Vec::new(),
-        })
+        };
+        changes.extend(notification);
+        Ok(changes)
     }
 }
 
@@ -253,159 +288,4 @@ fn toast(row: &Row, key: String, observation: &Observation) -> Toast {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn about(source: &str, subject: &str, text: &str) -> Observation {
-        Observation { subject: Some(subject.to_owned()), ..Observation::new(source, text) }
-    }
-
-    fn ended(source: &str) -> Observation {
-        Observation { active: false, ..Observation::new(source, "") }
-    }
-
-    /// The changes, as short words.
-    fn words(sources: &mut Sources, observation: &Observation) -> Vec<String> {
-        let changes = sources.observe(observation).unwrap().into_iter();
-        changes
-            .map(|change| match change {
-                ToastChange::Add(toast) => format!("+{}", toast.key),
-                ToastChange::Remove(key) => format!("-{key}"),
-                ToastChange::Indicator { key, text } => format!("={key}:{text}"),
-            })
-            .collect()
-    }
-
-    /// Key, priority and time of every row of the catalogue, as documents list them.
-    #[test]
-    fn every_row_of_the_catalogue() {
-        let check = |source: &str, key: &str, priority, seconds| {
-            let changes = Sources::new(false).observe(&about(source, "x", "text")).unwrap();
-            let [ToastChange::Add(toast)] = &changes[..] else { panic!("{source}: {changes:?}") };
-            assert_eq!(
-                (toast.key.as_str(), toast.priority, toast.timeout.as_secs()),
-                (key, priority, seconds)
-            );
-            assert_eq!(toast.text(), "text");
-        };
-        check("rate-limit-warning", "rate-limit-warning", High, 8);
-        check("limit-reached", "limit-reached", Immediate, 8);
-        check("model-deprecation", "model-deprecation-warning", High, 8);
-        check("language-server", "lsp-error-x", Medium, 8);
-        check("fast-mode", "fast-mode", High, 8);
-        check("auto-mode", "auto-mode-unavailable", High, 8);
-        check("model-migration", "model-migration", High, 8);
-        check("npm-deprecation", "npm-deprecation", High, 8);
-        check("plugin-update", "plugin-autoupdate", Low, 8);
-        check("plugin-install", "plugin-install-x", Medium, 8);
-        check("mcp-connectivity", "mcp-connectivity", Medium, 8);
-        check("install-notes", "install-msg-x", Low, 8);
-        check("teammate-shutdown", "teammate-shutdown", High, 8);
-        check("settings", "settings-error-x", High, 8);
-        check("editor-hint", "external-editor-hint", Immediate, 5);
-        check("env-hook", "env-hook", Low, 5);
-        assert_eq!(
-            words(&mut Sources::new(false), &Observation::new("ide-status", "VS Code")),
-            ["=ide-status:VS Code"]
-        );
-        assert_eq!(names().count(), 17);
-    }
-
-    #[test]
-    fn an_env_hook_that_fails_is_medium_for_eight_seconds() {
-        let failed = Observation { error: true, ..Observation::new("env-hook", "direnv failed") };
-        let changes = Sources::new(false).observe(&failed).unwrap();
-        let [ToastChange::Add(toast)] = &changes[..] else { panic!("{changes:?}") };
-        assert_eq!((toast.priority, toast.timeout.as_secs(), toast.spans[0].colour), (Medium, 8, Error));
-    }
-
-    #[test]
-    fn a_text_is_shown_again_only_when_it_differs_from_the_last_one() {
-        let mut sources = Sources::new(false);
-        for (text, shown) in [("a", true), ("a", false), ("b", true), ("a", true)] {
-            let shows = !words(&mut sources, &Observation::new("rate-limit-warning", text)).is_empty();
-            assert_eq!(shows, shown, "{text}");
-        }
-    }
-
-    #[test]
-    fn overage_is_shown_once_per_entry() {
-        let mut sources = Sources::new(false);
-        let reached = Observation::new("limit-reached", "using extra credits");
-        assert_eq!(words(&mut sources, &reached), ["+limit-reached"]);
-        assert!(words(&mut sources, &Observation::new("limit-reached", "another text")).is_empty());
-        assert!(words(&mut sources, &ended("limit-reached")).is_empty());
-        assert_eq!(words(&mut sources, &reached), ["+limit-reached"]);
-    }
-
-    #[test]
-    fn the_editor_hint_goes_when_its_condition_does() {
-        let mut sources = Sources::new(false);
-        let hint = Observation::new("editor-hint", "ctrl-g opens your editor");
-        assert!(words(&mut sources, &ended("editor-hint")).is_empty(), "it never was there");
-        assert_eq!(words(&mut sources, &hint), ["+external-editor-hint"]);
-        assert!(words(&mut sources, &hint).is_empty());
-        assert_eq!(words(&mut sources, &ended("editor-hint")), ["-external-editor-hint"]);
-        assert_eq!(words(&mut sources, &hint), ["+external-editor-hint"]);
-    }
-
-    #[test]
-    fn each_language_server_has_its_own_toast() {
-        let mut sources = Sources::new(false);
-        assert_eq!(words(&mut sources, &about("language-server", "rust", "crashed")), ["+lsp-error-rust"]);
-        assert!(
-            words(&mut sources, &about("language-server", "rust", "crashed")).is_empty(),
-            "looked at again"
-        );
-        assert_eq!(words(&mut sources, &about("language-server", "go", "crashed")), ["+lsp-error-go"]);
-    }
-
-    #[test]
-    fn each_agent_has_its_own_conditions_and_all_share_a_toast() {
-        let mut sources = Sources::new(false);
-        let fast = |agent: &str| about("fast-mode", agent, &format!("{agent} is in fast mode"));
-        assert_eq!(words(&mut sources, &fast("claude-1")), ["+fast-mode"]);
-        assert_eq!(words(&mut sources, &fast("claude-2")), ["+fast-mode"]);
-        assert!(words(&mut sources, &fast("claude-1")).is_empty(), "it is still so");
-        let over = Observation { active: false, ..fast("claude-1") };
-        assert!(words(&mut sources, &over).is_empty());
-        assert!(words(&mut sources, &fast("claude-2")).is_empty(), "that was another agent");
-        assert_eq!(words(&mut sources, &fast("claude-1")), ["+fast-mode"]);
-    }
-
-    #[test]
-    fn the_ide_is_an_indicator_and_never_a_toast() {
-        let mut sources = Sources::new(false);
-        assert_eq!(
-            words(&mut sources, &Observation::new("ide-status", "connected")),
-            ["=ide-status:connected"]
-        );
-        assert!(words(&mut sources, &Observation::new("ide-status", "connected")).is_empty());
-        assert_eq!(words(&mut sources, &ended("ide-status")), ["=ide-status:"]);
-    }
-
-    #[test]
-    fn a_start_up_source_shows_once_and_never_in_remote_mode() {
-        let mut sources = Sources::new(false);
-        assert_eq!(words(&mut sources, &about("install-notes", "a", "new in 2")), ["+install-msg-a"]);
-        assert!(words(&mut sources, &about("install-notes", "a", "another")).is_empty());
-        let mut remote = Sources::new(true);
-        assert!(words(&mut remote, &about("install-notes", "a", "new in 2")).is_empty());
-        assert_eq!(words(&mut remote, &Observation::new("fast-mode", "on")), ["+fast-mode"]);
-    }
-
-    #[test]
-    fn the_error_for_an_unknown_source_lists_the_known_ones() {
-        let error = Sources::new(false).observe(&Observation::new("weather", "rain")).unwrap_err();
-        assert!(error.to_string().contains("env-hook"), "{error}");
-    }
-
-    #[test]
-    fn memory_is_bounded() {
-        let mut sources = Sources::new(false);
-        for number in 0..10_000 {
-            words(&mut sources, &about("plugin-install", &number.to_string(), "installed"));
-        }
-        assert!(sources.seen.len() <= MAX_SUBJECTS);
-    }
-}
+mod tests;

@@ -367,6 +367,7 @@ impl Simulation {
                 | Order::Reorder(_)
                 | Order::ShowToast(_)
                 | Order::ReportHook { .. }
+                | Order::NotifyOfSource(_)
                 | Order::Indicator { .. } => {}
             }
         }

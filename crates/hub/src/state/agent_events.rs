@@ -3,7 +3,7 @@
 use ringer_core::agent::{AgentState, Authority, Signal};
 use ringer_core::hash::fnv1a_32;
 use ringer_core::message::{Agent, SurfaceId, Tag};
-use ringer_core::toast::Observation;
+use ringer_core::toast::{Observation, SourceNotification};
 use ringer_core::{Draft, Event, Kind, Now, Recipient, Scope, Sender};
 use ringer_journal::{AgentInfo, AgentUpdate, Error};
 use serde_json::json;
@@ -37,6 +37,17 @@ impl HubState {
         if draft.check().is_err() {
             draft.title = None;
         }
+        self.append_or_log(now, &draft);
+    }
+
+    /// Sends the person what a source reports: a limit, a model.
+    pub(super) fn append_source_notification(&mut self, now: Now, sent: &SourceNotification) {
+        let Ok(mut draft) = Draft::new(Scope::global(), Sender::system(), Kind::Status, &sent.text) else {
+            return;
+        };
+        draft.recipient = Recipient::Person;
+        draft.title = Some(sent.title.clone());
+        draft.key = Some(sent.source.clone());
         self.append_or_log(now, &draft);
     }
 

@@ -39,6 +39,7 @@ impl HubState {
             Order::AppendToJournal { surface, title, body, category } => {
                 self.append_terminal_notification(now, &surface, title.as_ref(), &body, category);
             }
+            Order::NotifyOfSource(notification) => self.append_source_notification(now, &notification),
             Order::ApplySignal { surface, agent: _, signal } => self.apply_signal(now, &surface, signal),
             Order::Deliver(delivery) => self.notifications.writes().start_delivery(*delivery),
             Order::Withdraw(id) => {

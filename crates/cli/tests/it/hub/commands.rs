@@ -224,8 +224,8 @@ fn toasts_and_observations_show_in_the_footer() {
     assert_eq!(toast(), "the build is red", "what was pushed aside comes back");
     environment.run(&["toast", "--remove", "build"]);
     assert_eq!(toast(), Value::Null);
-    environment.run(&["observe", "model-deprecation", "this model goes in March"]);
-    assert_eq!(toast(), "this model goes in March");
+    environment.run(&["observe", "plugin-update", "two plugins are new"]);
+    assert_eq!(toast(), "two plugins are new");
     environment.run(&[
         "observe",
         "language-server",

@@ -92,3 +92,27 @@ fn a_newer_message_of_the_same_key_replaces_and_a_status_ends_with_its_time() {
     let refused = environment.fails(&["notify", "--key", "episode:a:1", "x"], 65);
     assert!(refused.contains("the key begins with \"episode:\", as Ringer's own do"), "{refused}");
 }
+
+/// Without a program that shows toasts, they told nobody.
+#[test]
+fn a_limit_and_a_changed_model_reach_the_person_and_the_newer_one_replaces() {
+    let environment = HubEnvironment::new();
+    for (source, text) in [
+        ("rate-limit-warning", "80% of the five hour limit is used"),
+        ("rate-limit-warning", "93% of the five hour limit is used"),
+        ("model-migration", "claude-1: the model changed from Opus to Haiku"),
+        ("rate-limit-warning", "80% of the week's limit is used"),
+    ] {
+        environment.run(&["observe", source, text]);
+    }
+    let mut told = Vec::new();
+    until("they are told", || {
+        let rows = environment.list(&[]);
+        let open = rows.iter().filter(|row| row["is_open"] == true && row["kind"] == "status");
+        told = open.map(|row| row["body"].as_str().unwrap_or_default().to_owned()).collect();
+        told.len() == 2 && told.iter().any(|text| text.contains("week"))
+    });
+    assert!(told.iter().any(|text| text.contains("from Opus to Haiku")), "{told:?}");
+    let sent = environment.list(&[]).iter().filter(|row| row["title"] == "limit near").count();
+    assert_eq!(sent, 2, "one for each limit, not for each percent");
+}

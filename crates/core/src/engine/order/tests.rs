@@ -7,7 +7,7 @@ use super::*;
 use crate::agent::{Authority, BlockedOn, SignalContent};
 use crate::message::{Draft, Kind, Mark, MessageOrigin, Recipient, Scope, Sender, Tag};
 use crate::policy::{AgentContext, HookInputContext, HookInputText, HookPatch};
-use crate::toast::{Colour, Priority, ToastSpan};
+use crate::toast::{Colour, Priority, SourceNotification, ToastSpan};
 
 /// A delivery is saved, and a newer hub resumes it.
 #[test]
@@ -220,6 +220,11 @@ fn an_order_that_is_saved_can_be_read_back() {
         Order::ShowToast(Some(toast())),
         Order::ShowToast(None),
         Order::Indicator { key: "k".to_owned(), text: "t".to_owned() },
+        Order::NotifyOfSource(SourceNotification {
+            source: "s".to_owned(),
+            title: "t".to_owned(),
+            text: "x".to_owned(),
+        }),
         Order::ReportHook { hook: "h".to_owned(), failure: Some("exit 1".to_owned()) },
     ]);
     check_round_trips(&orders);
