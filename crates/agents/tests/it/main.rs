@@ -6,6 +6,7 @@ mod client_properties;
 mod hook;
 mod hook_inbox;
 mod hook_lead;
+mod hour;
 mod setup_aider;
 mod setup_apply;
 mod setup_configs;

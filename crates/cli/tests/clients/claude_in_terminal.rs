@@ -46,7 +46,7 @@ fn a_permission_that_another_hook_gives_is_not_told() {
     let environment = ClientEnvironment::for_claude(&model);
     let allow =
         r#"{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}"#;
-    environment.add_hook("PermissionRequest", &format!("cat > /dev/null; sleep 0.2; echo '{allow}'"));
+    environment.add_hook("PermissionRequest", &format!("cat > /dev/null; echo '{allow}'"));
     let _terminal =
         environment.start_in_terminal("claude", &["--permission-mode", "default", "write a file, please"]);
     assert_eq!(model.request().count_new("write a file, please"), 1);
