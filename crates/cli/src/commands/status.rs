@@ -210,12 +210,17 @@ fn needs_you(report: &Report) -> String {
         (count > 0).then(|| format!("{count} {word}"))
     });
     let agents = counted.collect::<Vec<_>>().join(" · ");
-    let agents = if agents.is_empty() { "No agents are running.".to_owned() } else { agents };
+    let agents = match (agents.is_empty(), rows.is_empty()) {
+        (true, true) => "No agents are running.\n".to_owned(),
+        // Those that run are in the table.
+        (true, false) => String::new(),
+        (false, _) => format!("{agents}\n"),
+    };
     let problem = |problem: &Problem| {
         format!("problem: {}\n   hint: {}\n", sanitise_line(&problem.text), sanitise_line(&problem.hint))
     };
     let problems: String = report.problems.iter().map(problem).collect();
-    format!("{heading}\n{}{agents}\n{problems}", format_rows(&rows, false, Style::of_stdout()))
+    format!("{heading}\n{}{agents}{problems}", format_rows(&rows, false, Style::of_stdout()))
 }
 
 /// The states of agents that do not need the person, and their words.
@@ -237,8 +242,9 @@ fn format_text(report: &Report) -> String {
     let text = |agent: &Value, name: &str| agent[name].as_str().unwrap_or_default().to_owned();
     let agents = report.agents.iter().map(|agent| {
         let lead = if agent["lead"].as_bool() == Some(true) { ", lead" } else { "" };
+        let name = agent["name"].as_str().map(|name| format!(" {name}")).unwrap_or_default();
         match agent["state"].as_str() {
-            Some(state) => format!("{} ({state}{lead})", text(agent, "id")),
+            Some(state) => format!("{}{name} ({state}{lead})", text(agent, "id")),
             None => text(agent, "id"),
         }
     });

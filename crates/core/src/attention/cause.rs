@@ -226,7 +226,8 @@ impl fmt::Display for Cause {
             Self::ShortTurn { turn_ms, min_turn_ms } => write!(
                 formatter,
                 "no popup or sound: the turn took {}, less than notify.min_turn = \"{}\"",
-                span_text(Duration::from_millis(*turn_ms)),
+                // Half a second more or less tells nothing.
+                span_text(Duration::from_secs(*turn_ms / 1000)),
                 span_text(Duration::from_millis(*min_turn_ms))
             ),
             Self::TurnShown => formatter.write_str("no popup or sound: the end of that turn had a popup"),
@@ -323,7 +324,7 @@ mod tests {
         );
         check(
             &Cause::ShortTurn { turn_ms: 1_500, min_turn_ms: 10_000 },
-            "no popup or sound: the turn took 1500ms, less than notify.min_turn = \"10s\"",
+            "no popup or sound: the turn took 1s, less than notify.min_turn = \"10s\"",
         );
         check(&Cause::ForAgent { to: "lead".to_owned() }, "not shown to you: it is for the lead agent");
         check(
