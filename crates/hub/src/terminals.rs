@@ -222,7 +222,7 @@ fn notification_id(id: &MessageId) -> NotificationId {
 }
 
 fn urgency(kind: ShownKind) -> Urgency {
-    match kind.urgency() {
+    match kind.popup_urgency() {
         message::Urgency::High => Urgency::Critical,
         message::Urgency::Normal => Urgency::Normal,
         message::Urgency::Low => Urgency::Low,

@@ -113,6 +113,11 @@ impl ShownKind {
         matches!(self, Self::Question | Self::Permission)
     }
 
+    /// The urgency of its popup. Desktops show a popup of high urgency until it is closed, so only those that stay have it.
+    pub fn popup_urgency(self) -> Urgency {
+        if self.stays() { Urgency::High } else { self.urgency().min(Urgency::Normal) }
+    }
+
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         KINDS.iter().find(|(_, own)| *own == self).map_or("", |(word, _)| word)
@@ -168,5 +173,15 @@ mod tests {
             ShownKind::all().filter(|kind| kind.urgency() == Urgency::High).map(ShownKind::as_str).collect();
         assert_eq!(urgent, ["waiting", "permission", "question", "stuck", "error"]);
         assert_eq!(ShownKind::Idle.urgency(), Urgency::Low);
+    }
+
+    #[test]
+    fn only_a_popup_that_stays_has_high_urgency() {
+        let popups = |urgency: Urgency| -> Vec<&str> {
+            ShownKind::all().filter(|kind| kind.popup_urgency() == urgency).map(ShownKind::as_str).collect()
+        };
+        assert_eq!(popups(Urgency::High), ["permission", "question"]);
+        assert_eq!(popups(Urgency::Normal), ["complete", "waiting", "stuck", "error"]);
+        assert_eq!(popups(Urgency::Low), ["idle", "status"]);
     }
 }

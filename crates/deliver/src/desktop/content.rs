@@ -21,7 +21,7 @@ impl Popup {
         PopupContent {
             summary,
             body,
-            urgency: match self.kind.urgency() {
+            urgency: match self.kind.popup_urgency() {
                 Urgency::High => 2,
                 Urgency::Normal => 1,
                 Urgency::Low => 0,
@@ -29,7 +29,7 @@ impl Popup {
             category: format!("x-ringer.{}", self.kind),
             tag: sanitise_line(&self.key),
             actions: if server.actions { vec!["default", "Show"] } else { Vec::new() },
-            // A question stays until the person has answered it; all else as long as the server likes.
+            // What the person must answer stays; all else is shown as long as the server likes.
             expire: if self.kind.stays() { 0 } else { -1 },
         }
     }
@@ -153,11 +153,11 @@ mod tests {
             let content = Popup { kind, ..popup("t", "", "b") }.content(ALL);
             assert_eq!((content.urgency, content.expire), (urgency, expire), "{kind}");
         };
-        check(ShownKind::Error, 2, -1);
+        check(ShownKind::Error, 1, -1);
         check(ShownKind::Question, 2, 0);
         check(ShownKind::Permission, 2, 0);
-        check(ShownKind::Waiting, 2, -1);
-        check(ShownKind::Stuck, 2, -1);
+        check(ShownKind::Waiting, 1, -1);
+        check(ShownKind::Stuck, 1, -1);
         check(ShownKind::Complete, 1, -1);
         check(ShownKind::Idle, 0, -1);
         check(ShownKind::Status, 0, -1);

@@ -43,14 +43,29 @@ async fn every_field_as_the_standard_wants_it() {
     assert_eq!(told.body, "repo\n&lt;b&gt;rm&lt;/b&gt; &amp; more");
     assert_eq!(told.actions, ["default", "Show"]);
     let text = |name: &str| told.hints[name].downcast_ref::<&str>().expect("text").to_owned();
-    assert_eq!(told.hints["urgency"].downcast_ref::<u8>().expect("a byte"), 2);
+    assert_eq!(told.hints["urgency"].downcast_ref::<u8>().expect("a byte"), 1);
     assert_eq!(text("category"), "x-ringer.error");
     assert_eq!(text("desktop-entry"), "ringer");
     assert_eq!(text("x-dunst-stack-tag"), "ws:1");
     assert_eq!(told.hints.len(), 4);
+}
 
-    show(&desktop, popup("b", "ws:2")).await;
-    assert_eq!(server.next_popup().await.expire, 0, "a question stays");
+#[tokio::test]
+async fn only_what_must_be_answered_is_critical_and_stays() {
+    let bus = SessionBus::start();
+    let mut server = NotificationServer::start(&bus.address(), ServerBehaviour::Normal, ABLE).await;
+    let (desktop, _events) = desktop(&bus);
+    for kind in ShownKind::all() {
+        show(&desktop, Popup { kind, ..popup("a", kind.as_str()) }).await;
+        let told = server.next_popup().await;
+        let urgency = told.hints["urgency"].downcast_ref::<u8>().expect("a byte");
+        let expected = match kind {
+            ShownKind::Question | ShownKind::Permission => (2, 0),
+            ShownKind::Idle | ShownKind::Status => (0, -1),
+            _ => (1, -1),
+        };
+        assert_eq!((urgency, told.expire), expected, "{kind}");
+    }
 }
 
 #[tokio::test]
