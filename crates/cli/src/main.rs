@@ -21,6 +21,7 @@ mod line;
 mod notifications;
 mod origin;
 mod output;
+mod places;
 mod probe;
 mod push_thread;
 mod repairs;

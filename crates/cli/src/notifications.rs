@@ -82,6 +82,11 @@ impl Notifications {
         needing.into_iter().map(view).collect()
     }
 
+    /// The notification of a message; `None` if it is not on the list.
+    pub(crate) fn record(&self, id: &MessageId) -> Option<&Record> {
+        self.ids.numbers.get(id).and_then(|number| self.records.get(usize::try_from(*number).ok()?))
+    }
+
     /// What is shown of a message's id; `None` if it is not on the list.
     pub(crate) fn short_id(&self, id: &MessageId) -> Option<String> {
         self.ids.short_id(id)

@@ -6,6 +6,7 @@
 use std::io::{self, IsTerminal};
 
 use ringer_hub::Clock;
+use ringer_journal::IdSource;
 use ringer_term::sanitise_line;
 use rustix::termios::tcgetwinsize;
 use serde_json::Value;
@@ -13,6 +14,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use crate::age::age;
+use crate::places::Places;
 
 /// Columns of an output that is no terminal and does not say how wide it is.
 const DEFAULT_WIDTH: usize = 100;
@@ -26,6 +28,8 @@ const DETAIL_BEFORE_PLACE: usize = 24;
 /// Columns that the detail gets before the label is cut.
 const DETAIL_BEFORE_LABEL: usize = 16;
 const MIN_LABEL: usize = 8;
+/// What stands for the kind of a question that has its answer.
+pub(crate) const ANSWERED: &str = "answered";
 /// Between two columns.
 const GAP: &str = "  ";
 
@@ -64,8 +68,14 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// A notification as the hub shows it.
-    pub(crate) fn of(row: &Value, clock: &Clock, now_ms: i64) -> Self {
+    /// Notifications as the hub shows them.
+    pub(crate) fn all(rows: &[Value]) -> Vec<Self> {
+        let (clock, now_ms) = (Clock::local(), IdSource::now().unix_ms);
+        let places = Places::of(rows.iter());
+        rows.iter().map(|row| Self::of(row, &places, &clock, now_ms)).collect()
+    }
+
+    fn of(row: &Value, places: &Places, clock: &Clock, now_ms: i64) -> Self {
         let text = |name: &str| sanitise_line(row[name].as_str().unwrap_or_default());
         let title = text("title");
         // A title that an agent's client made repeats the label and the kind.
@@ -81,27 +91,17 @@ impl Row {
             kind: text("kind"),
             detail: detail.split_whitespace().collect::<Vec<_>>().join(" "),
             age: sent.map(|sent| age(now_ms.saturating_sub(sent))).unwrap_or_default(),
-            place: row["surface"].as_str().map(place).unwrap_or_default(),
+            place: row["surface"].as_str().map(|surface| places.name(surface)).unwrap_or_default(),
         }
     }
 
-    /// A command is told by its beginning and its end, any other text by its beginning.
+    /// A command, and a question with its answer, are told by their beginning and end, any other text by its beginning.
     fn detail(&self, width: usize) -> String {
-        if self.kind == "permission" { cut_middle(&self.detail, width) } else { cut_end(&self.detail, width) }
-    }
-}
-
-/// A surface in words: `tmux %3`, `pts/4`.
-fn place(surface: &str) -> String {
-    let words = match surface.split_once(':') {
-        Some(("tmux", rest)) => format!("tmux {}", rest.rsplit(':').next().unwrap_or_default()),
-        Some(("tty", device)) => {
-            let device = device.split('@').next().unwrap_or_default();
-            device.strip_prefix("/dev/").unwrap_or(device).to_owned()
+        match self.kind.as_str() {
+            "permission" | ANSWERED => cut_middle(&self.detail, width),
+            _ => cut_end(&self.detail, width),
         }
-        _ => surface.to_owned(),
-    };
-    sanitise_line(&words)
+    }
 }
 
 /// The table, a line for each row. Unread rows have a mark if there is a column for it.
@@ -147,7 +147,8 @@ pub(crate) fn format_rows(rows: &[Row], marks: bool, style: Style) -> String {
         );
         if place > 0 {
             line += GAP;
-            line += &cut_end(&row.place, place);
+            // The window's number is at the end.
+            line += &cut_middle(&row.place, place);
         }
         let line = line.trim_end();
         if marks && row.is_unread { style.bold(line) } else { line.to_owned() }

@@ -1,5 +1,6 @@
 //! Panes of tmux: found by the id of their surface alone, so that a hub finds those that an earlier one heard of.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::time::Duration;
 
@@ -7,20 +8,23 @@ use ringer_core::message::SurfaceId;
 use ringer_deliver::{Output, Program};
 use ringer_journal::ProcessStat;
 use ringer_term::{Env, sanitise_line};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 /// How long tmux may take for one command. It answers within milliseconds unless its server hangs.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
 /// The most that tmux may say: a row of 200 bytes for each of thousands of panes.
 const MOST: usize = 1024 * 1024;
+/// The most servers that are asked at once where panes are. A person has one or two.
+const MAX_SERVERS: usize = 8;
 
 /// What is asked of every pane. The name comes last: it may hold spaces. (tmux prints tabs as underscores.)
-const PANE: &str =
-    "#{pid} #{pane_id} #{session_attached} #{session_id} #{window_id} #{pane_tty} #{session_name}";
+const PANE: &str = "#{pid} #{pane_id} #{session_attached} #{session_id} #{window_id} #{window_index} #{pane_tty} #{session_name}";
 /// What is asked of every client. One in control mode is a program and shows nothing.
 const CLIENT: &str = "#{client_control_mode} #{client_activity} #{session_id} #{client_name}";
 
 /// A pane, as the id of its surface names it: `tmux:<socket>:<server's pid>:%N`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TmuxPane {
     socket: String,
     /// Pane numbers are those of one server; another one may have the socket now.
@@ -59,12 +63,37 @@ impl Unreachable {
 }
 
 /// Where a pane is now.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Found {
     session: String,
     session_name: String,
     window: String,
+    window_index: String,
     tty: String,
+}
+
+/// A row of [`PANE`]. A pane has one for each session that its window is in.
+#[derive(Debug)]
+struct PaneRow {
+    server: String,
+    pane: String,
+    is_attached: bool,
+    found: Found,
+}
+
+impl PaneRow {
+    fn parse_all(listed: &str) -> Vec<Self> {
+        listed.lines().filter_map(Self::parse).collect()
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let mut fields = line.splitn(8, ' ');
+        let mut next = || fields.next().map(str::to_owned);
+        let (server, pane, attached) = (next()?, next()?, next()?);
+        let (session, window, window_index, tty) = (next()?, next()?, next()?, next()?);
+        let found = Found { session, session_name: next()?, window, window_index, tty };
+        Some(Self { server, pane, is_attached: attached != "0", found })
+    }
 }
 
 impl TmuxPane {
@@ -105,26 +134,57 @@ impl TmuxPane {
         self.find().await.map(|found| found.tty)
     }
 
+    /// The window that each pane is in now, by session and number: `main:3`. Asks each server once. A pane that is closed,
+    /// or whose server does not answer in time, has none.
+    pub async fn windows(panes: Vec<Self>, within: Duration) -> HashMap<Self, String> {
+        let mut servers: BTreeMap<String, Vec<Self>> = BTreeMap::new();
+        for pane in panes {
+            servers.entry(pane.socket.clone()).or_default().push(pane);
+        }
+        let mut asked = JoinSet::new();
+        for panes in servers.into_values().take(MAX_SERVERS) {
+            asked.spawn(timeout(within, Self::windows_of_one_server(panes)));
+        }
+        let mut windows = HashMap::new();
+        while let Some(answer) = asked.join_next().await {
+            windows.extend(answer.into_iter().flatten().flatten());
+        }
+        windows
+    }
+
+    async fn windows_of_one_server(panes: Vec<Self>) -> Vec<(Self, String)> {
+        let rows = match panes.first() {
+            Some(pane) => pane.list().await.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let window = |pane: Self| {
+            let found = pane.in_rows(&rows)?;
+            let window = format!("{}:{}", found.session_name, found.window_index);
+            Some((pane, window))
+        };
+        panes.into_iter().filter_map(window).collect()
+    }
+
+    /// All panes of the server that has the socket now.
+    async fn list(&self) -> Result<Vec<PaneRow>, Unreachable> {
+        let listed = self.run(&["list-panes", "-a", "-F", PANE]).await?;
+        Ok(PaneRow::parse_all(&listed))
+    }
+
+    /// The pane among those of the server. A window may be in several sessions: the one that is looked at, if there is one.
+    fn in_rows<'a>(&self, rows: &'a [PaneRow]) -> Option<&'a Found> {
+        let own = rows.iter().filter(|row| row.server == self.server && row.pane == self.pane);
+        own.max_by_key(|row| row.is_attached).map(|row| &row.found)
+    }
+
     async fn find(&self) -> Result<Found, Unreachable> {
         let ended = || Unreachable::gone(format!("its tmux server (pid {}) has ended", self.server));
-        let panes = self.run(&["list-panes", "-a", "-F", PANE]).await;
-        let panes = panes.map_err(|why| if self.server_runs() { why } else { ended() })?;
-        let mut rows = panes.lines().map(|line| line.splitn(7, ' ').collect::<Vec<_>>()).peekable();
-        if rows.peek().and_then(|row| row.first()) != Some(&self.server.as_str()) {
+        let rows = self.list().await.map_err(|why| if self.server_runs() { why } else { ended() })?;
+        if rows.first().is_none_or(|row| row.server != self.server) {
             return Err(ended());
         }
-        let own = rows.filter(|row| row.get(1) == Some(&self.pane.as_str()));
-        // A window may be in several sessions: the one that is looked at, if there is one.
-        let row = own.max_by_key(|row| row.get(2).is_some_and(|attached| *attached != "0"));
-        match row.as_deref() {
-            Some(&[_, _, _, session, window, tty, session_name]) => Ok(Found {
-                session: session.to_owned(),
-                session_name: session_name.to_owned(),
-                window: window.to_owned(),
-                tty: tty.to_owned(),
-            }),
-            _ => Err(Unreachable::gone(format!("its tmux pane {} is closed", self.pane))),
-        }
+        let found = self.in_rows(&rows).cloned();
+        found.ok_or_else(|| Unreachable::gone(format!("its tmux pane {} is closed", self.pane)))
     }
 
     fn server_runs(&self) -> bool {
@@ -195,6 +255,22 @@ mod tests {
         {
             assert_eq!(TmuxPane::of(&SurfaceId::new(not_one)), None, "{not_one}");
         }
+    }
+
+    #[test]
+    fn a_pane_is_found_by_its_server_and_number_in_the_session_that_is_looked_at() {
+        let rows = PaneRow::parse_all(
+            "77 %3 0 $1 @2 5 /dev/pts/4 main\n77 %3 1 $2 @2 6 /dev/pts/4 the other\n\nno row\n77 %4 0 $1 @2 5  main\n",
+        );
+        let check = |surface: &str, expected: Option<(&str, &str)>| {
+            let found = TmuxPane::of(&SurfaceId::new(surface)).unwrap();
+            let found = found.in_rows(&rows).map(|found| (&*found.session_name, &*found.window_index));
+            assert_eq!(found, expected, "{surface}");
+        };
+        check("tmux:s:77:%3", Some(("the other", "6")));
+        check("tmux:s:77:%4", Some(("main", "5")));
+        check("tmux:s:77:%5", None);
+        check("tmux:s:78:%3", None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use ringer_core::attention::Record;
 use ringer_hub::{Clock, view};
-use ringer_journal::{Filter, HubStore, IdSource};
+use ringer_journal::{Filter, HubStore};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
@@ -104,8 +104,7 @@ fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome
 }
 
 fn format_text(rows: &Value, unread: bool) -> String {
-    let (clock, now) = (Clock::local(), IdSource::now().unix_ms);
-    let rows: Vec<Row> = rows.as_array().into_iter().flatten().map(|row| Row::of(row, &clock, now)).collect();
+    let rows = Row::all(rows.as_array().map_or(&[], Vec::as_slice));
     match (rows.is_empty(), unread) {
         (true, true) => "No unread notifications.\n".to_owned(),
         (true, false) => "No notifications.\n".to_owned(),

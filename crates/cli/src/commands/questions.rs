@@ -2,30 +2,36 @@
 
 use std::collections::HashMap;
 
-use ringer_core::message::QuestionId;
+use ringer_core::attention::Record;
+use ringer_core::message::{MessageId, QuestionId, ShownKind, SurfaceId};
 use ringer_hub::Clock;
 use ringer_journal::{Journal, Question};
-use ringer_term::sanitise_line;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::context;
 use crate::failure::{Failure, Outcome};
 use crate::notifications::Notifications;
-use crate::output::{eprint_line, print_json, print_text};
+use crate::output::{eprint_line, print_bytes, print_json};
+use crate::table::{ANSWERED, Row, Style, format_rows};
 
-/// List open questions
+/// List open questions, oldest first
 ///
 /// Examples:
 ///   ringer questions
-///   ringer questions --everywhere --json | jq -r '.[].question_id'
+///   ringer questions --here --json | jq -r '.[].question_id'
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Args {
     /// Include closed questions
     #[arg(long)]
     all: bool,
-    /// Include every repository
+    /// Show only this repository
     #[arg(long)]
+    here: bool,
+    /// Show every repository; that is the default
+    #[arg(long, hide = true, conflicts_with = "here")]
     everywhere: bool,
     /// Print one JSON array
     #[arg(long)]
@@ -38,6 +44,8 @@ struct View<'a> {
     short_id: Option<&'a str>,
     question_id: &'a str,
     from: &'a str,
+    /// Where it was asked, in short, if that is known.
+    label: Option<&'a str>,
     asked: String,
     question: &'a str,
     options: &'a [String],
@@ -48,46 +56,68 @@ struct View<'a> {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let scope = context::scope(context::repository().as_ref());
-    let scope = (!arguments.everywhere).then_some(&scope);
-    let (questions, short_ids) = match context::existing_journal()? {
+    let scope = arguments.here.then(|| context::scope(context::repository().as_ref()));
+    let (questions, asked) = match context::existing_journal()? {
         Some(mut journal) => {
-            let questions = journal.questions(scope, arguments.all)?;
-            let short_ids = if questions.is_empty() { HashMap::new() } else { short_ids(&mut journal)? };
+            let questions = journal.questions(scope.as_ref(), arguments.all)?;
+            let asked = if questions.is_empty() { Asked::default() } else { Asked::read(&mut journal)? };
             context::warn_if_repaired(&journal);
-            (questions, short_ids)
+            (questions, asked)
         }
         None => Default::default(),
     };
-    let short_id = |question: &Question| short_ids.get(&question.id).map(String::as_str);
     let clock = Clock::local();
     if arguments.json {
-        let views: Vec<View<'_>> =
-            questions.iter().map(|question| view(question, short_id(question), &clock)).collect();
+        let short_ids: Vec<Option<String>> =
+            questions.iter().map(|question| asked.short_id(question)).collect();
+        let shown = questions.iter().zip(&short_ids);
+        let views: Vec<View<'_>> = shown
+            .map(|(question, short_id)| view(question, short_id.as_deref(), asked.record(question), &clock))
+            .collect();
         return print_json(&views);
     }
     if questions.is_empty() {
         eprint_line(if arguments.all { "No questions." } else { "No open questions." });
         return Ok(());
     }
-    let lines = questions.iter().map(|question| format_text(question, short_id(question), &clock));
-    print_text(&lines.collect::<String>())
+    let rows: Vec<Value> = questions.iter().map(|question| row(question, &asked, &clock)).collect();
+    // The table is made of safe texts, and may have colours.
+    print_bytes(format_rows(&Row::all(&rows), false, Style::of_stdout()).as_bytes())
 }
 
-/// What is shown of the ids of the messages that asked.
-fn short_ids(journal: &mut Journal) -> Result<HashMap<QuestionId, String>, Failure> {
-    let notifications = Notifications::read(journal)?;
-    let messages = journal.question_messages(true)?;
-    let known =
-        messages.into_iter().filter_map(|(question, id)| Some((question, notifications.short_id(&id)?)));
-    Ok(known.collect())
+/// The notifications that asked.
+#[derive(Debug, Default)]
+struct Asked {
+    notifications: Notifications,
+    messages: HashMap<QuestionId, MessageId>,
 }
 
-fn view<'a>(question: &'a Question, short_id: Option<&'a str>, clock: &Clock) -> View<'a> {
+impl Asked {
+    fn read(journal: &mut Journal) -> Result<Self, Failure> {
+        let notifications = Notifications::read(journal)?;
+        Ok(Self { notifications, messages: journal.question_messages(true)?.into_iter().collect() })
+    }
+
+    fn record(&self, question: &Question) -> Option<&Record> {
+        self.notifications.record(self.messages.get(&question.id)?)
+    }
+
+    fn short_id(&self, question: &Question) -> Option<String> {
+        self.notifications.short_id(self.messages.get(&question.id)?)
+    }
+}
+
+fn view<'a>(
+    question: &'a Question,
+    short_id: Option<&'a str>,
+    record: Option<&'a Record>,
+    clock: &Clock,
+) -> View<'a> {
     View {
         short_id,
         question_id: question.id.as_str(),
         from: question.asker.as_str(),
+        label: record.and_then(|record| record.label.as_deref()),
         asked: clock.stamp(question.asked_ms),
         question: &question.question,
         options: &question.options,
@@ -98,24 +128,26 @@ fn view<'a>(question: &'a Question, short_id: Option<&'a str>, clock: &Clock) ->
     }
 }
 
-fn format_text(question: &Question, short_id: Option<&str>, clock: &Clock) -> String {
-    let options = if question.options.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", question.options.join(" / "))
+/// The row of the table, in the fields of a notification.
+fn row(question: &Question, asked: &Asked, clock: &Clock) -> Value {
+    let options = match question.options.join(" / ") {
+        options if options.is_empty() => String::new(),
+        options => format!(" ({options})"),
     };
-    let answer = match (&question.answered_ms, &question.answer) {
-        (None, _) => String::new(),
-        (Some(_), None) => "  → closed".to_owned(),
-        (Some(_), Some(answer)) => format!("  → {answer}"),
+    let (kind, answer) = match (question.answered_ms, &question.answer) {
+        (None, _) => (ShownKind::Question.as_str(), String::new()),
+        (Some(_), None) => ("closed", String::new()),
+        (Some(_), Some(answer)) => (ANSWERED, format!(" → {answer}")),
     };
-    let line = format!(
-        "{:<4}  {}  {}  {}: {}{options}{answer}",
-        short_id.unwrap_or_default(),
-        question.id,
-        clock.short(question.asked_ms),
-        question.asker,
-        question.question
-    );
-    sanitise_line(&line) + "\n"
+    let record = asked.record(question);
+    json!({
+        // A question whose notification is gone is named by its own id.
+        "short_id": asked.short_id(question).unwrap_or_else(|| question.id.to_string()),
+        "label": record.and_then(|record| record.label.as_deref()),
+        "from": question.asker.as_str(),
+        "kind": kind,
+        "body": format!("{}{options}{answer}", question.question),
+        "ts": clock.stamp(question.asked_ms),
+        "surface": record.and_then(|record| record.place.surface.as_ref()).map(SurfaceId::as_str),
+    })
 }

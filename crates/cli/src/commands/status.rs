@@ -196,8 +196,7 @@ fn views(stats: JournalStats, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadVi
 
 /// The table of what needs the person, and a line about the agents that do not.
 fn needs_you(report: &Report) -> String {
-    let (clock, now) = (Clock::local(), IdSource::now().unix_ms);
-    let rows: Vec<Row> = report.needs_you.iter().map(|row| Row::of(row, &clock, now)).collect();
+    let rows = Row::all(&report.needs_you);
     let heading = match rows.len() {
         0 => "Nothing needs you.".to_owned(),
         1 => "1 needs you".to_owned(),

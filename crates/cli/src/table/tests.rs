@@ -14,7 +14,7 @@ fn rows() -> Vec<Row> {
             "short_id": short, "label": label, "from": "ci", "kind": kind, "title": "Build", "body": body,
             "surface": surface, "is_read": kind == "complete", "ts": clock.stamp(1_771_338_605_000 - seconds * 1000),
         });
-        Row::of(&row, &clock, 1_771_338_605_000)
+        Row::of(&row, &Places::default(), &clock, 1_771_338_605_000)
     };
     vec![
         row(
@@ -100,11 +100,4 @@ fn colours_are_only_around_the_same_text() {
     plain += rest;
     assert_eq!(plain, drawn(80));
     assert!(coloured.contains("\x1b[1;33mpermission"));
-}
-
-#[test]
-fn a_place_is_in_words() {
-    assert_eq!(place("tmux:/tmp/tmux-0/default:12:%3"), "tmux %3");
-    assert_eq!(place("tty:/dev/pts/4@99"), "pts/4");
-    assert_eq!(place("anything\x1b"), "anything");
 }

@@ -114,6 +114,6 @@ fn an_answer_to_its_question_is_in_the_next_request_and_the_person_was_asked_onc
     let count = |kind: &str| kinds.iter().filter(|own| *own == kind).count();
     assert_eq!((count("question"), count("complete")), (1, 1), "{kinds:?}");
     assert!(!model.has_request(), "it did not have to go on for the answer");
-    assert!(!environment.ringer(&["questions"]).contains(id), "it is closed");
+    assert!(!environment.ringer(&["questions", "--json"]).contains(id), "it is closed");
     assert_eq!(environment.complaints(), "");
 }

@@ -220,10 +220,44 @@ fn questions_belong_to_a_repository() {
     let environment = TestEnvironment::new();
     let other = environment.make_repository("other");
     ask(&environment, &["Here?"]);
-    let mut elsewhere = environment.ringer(&["questions", "--json"]);
-    assert_eq!(check(elsewhere.current_dir(&other), 0).0, "[]\n");
-    let mut everywhere = environment.ringer(&["questions", "--json", "--everywhere"]);
-    assert!(check(everywhere.current_dir(&other), 0).0.contains("Here?"));
+    let elsewhere = |arguments: &[&str]| {
+        let mut command = environment.ringer(&[&["questions", "--json"], arguments].concat());
+        check(command.current_dir(&other), 0).0
+    };
+    assert_eq!(elsewhere(&["--here"]), "[]\n");
+    assert_eq!(questions(&environment, &["--here"]).len(), 1);
+    for everywhere in [&[][..], &["--everywhere"]] {
+        let listed = ringer::json(&elsewhere(everywhere));
+        assert_eq!((&listed[0]["question"], &listed[0]["label"]), (&json!("Here?"), &json!("repository")));
+        assert!(listed[0]["scope"].is_string(), "{listed}");
+    }
+    check(&mut environment.ringer(&["questions", "--here", "--everywhere"]), 64);
+}
+
+#[test]
+fn the_table_has_a_short_id_the_answers_to_choose_from_and_the_answer() {
+    let environment = TestEnvironment::new();
+    ask(
+        &environment,
+        &["--from", "worker-1", "Which database?", "--option", "Postgres", "--option", "SQLite"],
+    );
+    let done = ask(&environment, &["--from", "worker-2", "Deploy?"]);
+    environment.run(&["answer", &done, "yes"]);
+    let withdrawn = ask(&environment, &["--from", "worker-3", "Still there?"]);
+    environment.run(&["answer", &withdrawn]);
+    let short_id = |number: usize| questions(&environment, &["--all"])[number]["short_id"].clone();
+    let short_id = |number: usize| short_id(number).as_str().expect("a short id").to_owned();
+    let open = environment.run(&["questions"]);
+    let expected =
+        format!(" {}  worker-1  question  Which database? (Postgres / SQLite)  now\n", short_id(0));
+    assert_eq!(open, expected);
+    let all = environment.run(&["questions", "--all"]);
+    let rest: Vec<Vec<&str>> = all.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rest[0], [&short_id(1), "worker-2", "answered", "Deploy?", "→", "yes", "now"]);
+    assert_eq!(rest[1], [&short_id(2), "worker-3", "closed", "Still", "there?", "now"]);
+    // Its short id is enough to answer it.
+    environment.run(&["answer", &short_id(0), "SQLite"]);
+    assert_eq!(questions(&environment, &["--all"])[0]["answer"], "SQLite");
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io::Read;
-use std::process::Command;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use serde_json::Value;
-use test_support::{started, until};
+use test_support::until;
 
 use super::environment::HubEnvironment;
+use super::tmux::Tmux;
 use crate::ringer::check;
 
 /// A terminal with a shell in it, and what it has printed.
@@ -52,40 +52,6 @@ impl Terminal {
         let _ = self.master.try_clone_reader().expect("a reader").read_to_end(&mut said);
         let exit = self.shell.wait().expect("it ends");
         assert!(exit.success(), "{}", String::from_utf8_lossy(&said));
-    }
-}
-
-/// A tmux server in a environment. It ends with the test.
-struct Tmux<'a>(&'a HubEnvironment);
-
-impl<'a> Tmux<'a> {
-    fn start(environment: &'a HubEnvironment, configuration: &str) -> Self {
-        fs::write(environment.base.path().join("tmux.conf"), configuration).expect("a file");
-        let tmux = Self(environment);
-        tmux.tell(&["new-session", "-d", "sleep 1000"]);
-        tmux
-    }
-
-    #[track_caller]
-    fn tell(&self, arguments: &[&str]) -> String {
-        let output = started("tmux", self.command(arguments).output());
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.0.program("tmux");
-        let directory = self.0.base.path();
-        command.args(["-L", "ringer", "-f"]).arg(directory.join("tmux.conf")).args(arguments);
-        command.env("TMUX_TMPDIR", directory);
-        command
-    }
-}
-
-impl Drop for Tmux<'_> {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.command(&["kill-server"]).output();
     }
 }
 

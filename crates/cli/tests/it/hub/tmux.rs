@@ -1,0 +1,60 @@
+//! A real tmux.
+
+use std::fs;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
+use test_support::started;
+
+use super::environment::HubEnvironment;
+
+/// A tmux server in an environment. It ends with the test.
+pub(super) struct Tmux<'a>(&'a HubEnvironment);
+
+impl<'a> Tmux<'a> {
+    pub(super) fn start(environment: &'a HubEnvironment, configuration: &str) -> Self {
+        fs::write(environment.base.path().join("tmux.conf"), configuration).expect("a file");
+        let tmux = Self(environment);
+        tmux.tell(&["new-session", "-d", "-s", "main", "sleep 1000"]);
+        tmux
+    }
+
+    #[track_caller]
+    pub(super) fn tell(&self, arguments: &[&str]) -> String {
+        let output = started("tmux", self.command(arguments).output());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// Stops the server's process. It answers nothing until it goes on at the end of what this gives.
+    pub(super) fn stop(&self) -> Stopped {
+        let server = self.tell(&["display-message", "-p", "#{pid}"]);
+        let server = Pid::from_raw(server.parse().expect("a number")).expect("a pid");
+        kill_process(server, Signal::STOP).expect("it runs");
+        Stopped(server)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.0.program("tmux");
+        let directory = self.0.base.path();
+        command.args(["-u", "-L", "ringer", "-f"]).arg(directory.join("tmux.conf")).args(arguments);
+        command.env("TMUX_TMPDIR", directory);
+        command
+    }
+}
+
+impl Drop for Tmux<'_> {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.command(&["kill-server"]).output();
+    }
+}
+
+/// A server that was stopped.
+pub(super) struct Stopped(Pid);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::CONT);
+    }
+}
