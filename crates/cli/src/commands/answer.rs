@@ -78,7 +78,7 @@ fn named(text: &str, journal: &mut Journal) -> Result<QuestionId, Failure> {
             let ids = messages.iter().take(10).filter_map(question_of);
             let ids: String = ids.map(|id| format!("\n  {id}")).collect();
             let what = format!("{} fits several open questions:{ids}", sanitise_line(text));
-            Err(Failure::usage(what).hint("ringer questions --everywhere"))
+            Err(Failure::usage(what).hint("ringer questions"))
         }
     }
 }
