@@ -1,5 +1,7 @@
 //! Codex in a terminal.
 
+use serde_json::json;
+
 use crate::environment::ClientEnvironment;
 use crate::model::{Answer, Model};
 use crate::responses::Responses;
@@ -52,5 +54,34 @@ fn escape_leaves_the_agent_idle_and_an_error_of_the_server_is_told() {
     model.answer(Answer::Error { status: 500, kind: "server_error" });
     environment.notified("error");
     environment.until_state("error");
+    assert_eq!(environment.complaints(), "");
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn escape_in_its_dialog_ends_the_permission() {
+    let model = Model::new(&Responses);
+    let environment = ClientEnvironment::for_codex(&model);
+    let arguments = [
+        "--no-daemon",
+        "--dangerously-bypass-hook-trust",
+        "--ask-for-approval",
+        "on-request",
+        "--sandbox",
+        "workspace-write",
+        "hello",
+    ];
+    let mut terminal = environment.start_in_terminal("codex", &arguments);
+    assert_eq!(model.request().count_new("hello"), 1);
+    let file = environment.project().join("made");
+    let command = format!("touch {}", file.display());
+    let asks =
+        json!({ "cmd": command, "sandbox_permissions": "require_escalated", "justification": "May I?" });
+    model.answer(Answer::tool("exec_command", asks));
+    let waiting = environment.notified("waiting");
+    assert!(waiting["msg"].as_str().is_some_and(|text| text.contains("touch")), "{waiting}");
+    terminal.press_until("\x1b", "the agent is idle", |_| environment.is_in_state("ready"));
+    assert_eq!(environment.until_open(0).as_deref(), Some("you interrupted the agent"));
+    assert!(!file.exists() && environment.kinds() == ["waiting"]);
     assert_eq!(environment.complaints(), "");
 }
