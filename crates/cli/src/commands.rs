@@ -27,6 +27,7 @@ mod statusline;
 mod term;
 mod toast;
 mod trust;
+mod undo;
 mod uninstall;
 mod watch;
 mod welcome;
@@ -64,6 +65,7 @@ enum Command {
     Read(mark::ReadArgs),
     Unread(mark::UnreadArgs),
     Clear(mark::ClearArgs),
+    Undo(undo::Args),
     Jump(jump::Args),
     Why(why::Args),
     Watch(watch::Args),
@@ -115,6 +117,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Read(arguments)) => mark::read(&arguments),
         Some(Command::Unread(arguments)) => mark::unread(&arguments),
         Some(Command::Clear(arguments)) => mark::clear(&arguments),
+        Some(Command::Undo(arguments)) => undo::run(&arguments),
         Some(Command::Jump(arguments)) => jump::run(&arguments),
         Some(Command::Why(arguments)) => why::run(&arguments),
         Some(Command::Watch(arguments)) => watch::run(&arguments),

@@ -9,14 +9,16 @@ mod record;
 mod session;
 mod store;
 mod trail;
+mod undo_log;
 
 pub use badges::{Attention, Badge, UnreadReason};
 pub use cause::Cause;
 pub(crate) use focus::Focus;
 pub use focus::View;
 pub use mark::{MarkTarget, apply_mark};
-pub use reason::{PlaceReason, ReadReason, ResolvedBy};
+pub use reason::{PlaceReason, ReadReason, ResolvedBy, UndoKind};
 pub use record::Record;
 pub use session::{NewerSession, Session};
 pub use store::{Added, NotificationStore};
 pub use trail::{MAX_TRAIL_STEPS, Trail, TrailStep};
+pub use undo_log::{Before, Command, MAX_UNDO_COMMANDS, MAX_UNDO_NOTIFICATIONS, UndoItem, UndoLog};

@@ -14,6 +14,7 @@ mod records;
 mod resolve;
 mod terminal_signals;
 mod turn_ends;
+mod undo;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use std::time::Duration;
 
 use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, SurfaceRegistry};
 use crate::attention::{
-    Attention, Badge, Cause, Focus, NewerSession, ReadReason, Record, Session, UnreadReason,
+    Attention, Badge, Cause, Focus, NewerSession, ReadReason, Record, Session, UndoLog, UnreadReason,
 };
 use crate::message::{Kind, MessageId, Place, Tag, WorkspaceId};
 use crate::policy::{
@@ -29,7 +30,7 @@ use crate::policy::{
 };
 use crate::time::Now;
 use crate::toast::{Priority, Sources, Toast, ToastChange, ToastQueue};
-use bulk_mark::{BulkChange, BulkMarks};
+use bulk_mark::BulkMarks;
 use terminal_signals::TerminalSignals;
 use turn_ends::TurnEnds;
 
@@ -132,6 +133,7 @@ pub struct Engine {
     /// The notifications that each one superseded, until its own popup is shown: the desktop replaces one by the other.
     superseded: HashMap<MessageId, Vec<MessageId>>,
     bulk_marks: BulkMarks,
+    undo_log: UndoLog,
     toasts: ToastQueue,
     sources: Sources,
     turn_ends: TurnEnds,
@@ -162,6 +164,7 @@ impl Engine {
             in_flight: HashMap::new(),
             superseded: HashMap::new(),
             bulk_marks: BulkMarks::default(),
+            undo_log: UndoLog::default(),
             toasts: ToastQueue::default(),
             sources: Sources::new(remote),
             turn_ends: TurnEnds::default(),
@@ -326,11 +329,8 @@ impl Engine {
             Event::AgentOnSurface { surface, agent } => self.terminal_signals.set_agent(&surface, agent),
             Event::TerminalSignal { surface, signal } => self.terminal_signal(now, surface, signal, orders),
             Event::Looks { host, views, present } => self.looks(now, host, views, present, orders),
-            Event::Read(place) => self.read(now, &place, &ReadReason::Place, orders),
-            Event::ReadAll => {
-                let ids = self.attention.begin_read_all();
-                self.begin_mark(now, BulkChange::Read(ReadReason::All), ids, None, orders);
-            }
+            Event::Read(place) => self.read(now, &place, &ReadReason::Place, None, orders),
+            Event::ReadAll => self.read_all(now, None, orders),
             Event::Mark { id, read } => {
                 if self.attention.store_mut().mark(&id, read, now.wall_ms, &ReadReason::Person) {
                     self.changed_at(now, &id, orders);
@@ -344,15 +344,17 @@ impl Engine {
                 self.attention.set(UnreadReason::Panel, place.clone());
                 self.redraw(now.mono, &place, orders);
             }
-            Event::Remove(id) => self.remove(now, id, orders),
-            Event::RemoveRead => {
-                let ids = self.attention.store().read_ids();
-                self.begin_mark(now, BulkChange::Remove, ids, None, orders);
+            Event::Remove(id) => {
+                if let Some(place) = self.remove_one(id, None, orders) {
+                    self.redraw(now.mono, &place, orders);
+                }
             }
-            Event::Clear(place) => self.clear(now, &place, orders),
-            Event::ClearAll => self.clear_all(now, orders),
+            Event::RemoveRead => self.remove_read(now, None, orders),
+            Event::Clear(place) => self.clear(now, &place, None, orders),
+            Event::ClearAll => self.clear_all(now, None, orders),
             Event::Answered(question) => {
                 let by = &ReadReason::Answered;
+                self.end_undo(|record| record.open_question.as_ref() == Some(&question), orders);
                 if let Some(id) = self.attention.store_mut().close_question(&question, now.wall_ms, by) {
                     self.changed_at(now, &id, orders);
                 }

@@ -29,6 +29,7 @@ pub(crate) enum Request {
     CreateNotification(Box<CreateParams>),
     Mark(Mark, TargetParams),
     DismissRead,
+    Undo,
     OpenNotification(String),
     JumpToUnread,
     ListSurfaces,
@@ -108,6 +109,7 @@ const METHODS: &[(&str, Reader)] = &[
             (None, false) => Err(missing("id or all_read")),
         }
     }),
+    ("notification.undo", |_| Ok(Request::Undo)),
     ("notification.open", |params| {
         let TargetParams { id, .. } = read(params)?;
         id.map(Request::OpenNotification).ok_or_else(|| missing("id"))
@@ -175,6 +177,8 @@ pub(crate) struct TargetParams {
     pub(crate) surface_id: Option<String>,
     pub(crate) all: bool,
     all_read: bool,
+    /// What the marks of one command have in common, so that it is taken back as a whole.
+    pub(crate) command: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

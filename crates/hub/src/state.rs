@@ -15,6 +15,7 @@ mod ingest;
 mod journal_write_queue;
 mod journal_writes;
 mod maintenance;
+mod mark_requests;
 mod notifications;
 mod orders;
 mod own_problems;

@@ -120,15 +120,19 @@ fn requests(target: &Target, all: Option<Value>, hint: &str) -> Result<Vec<Value
 }
 
 fn mark_through_hub(method: &str, mark: Mark, requests: &[Value], as_json: bool, counted: &str) -> Outcome {
-    let Some(mut client) = hub_client::connect()? else { return mark_in_journal(mark, requests) };
+    // The marks of one command are taken back together.
+    let command = IdSource::now().message_id();
+    let Some(mut client) = hub_client::connect()? else { return mark_in_journal(mark, requests, &command) };
     let mut count = 0;
     for (done, request) in requests.iter().enumerate() {
-        match client.call(method, request) {
+        let mut params = request.clone();
+        params["command"] = json!(command);
+        match client.call(method, &params) {
             Ok(answer) => count += answer[counted].as_i64().unwrap_or(0),
             // The hub ended or stopped during the request. It may have done this one already; marking twice changes
             // nothing.
             Err(HubClientError::NoHub | HubClientError::Silent(_) | HubClientError::Late { .. }) => {
-                return mark_in_journal(mark, &requests[done..]);
+                return mark_in_journal(mark, &requests[done..], &command);
             }
             Err(error) => return Err(hub_client::failure(error)),
         }
@@ -138,7 +142,7 @@ fn mark_through_hub(method: &str, mark: Mark, requests: &[Value], as_json: bool,
 }
 
 /// Without a hub the mark is appended to the journal, and the next hub applies it.
-fn mark_in_journal(mark: Mark, requests: &[Value]) -> Outcome {
+fn mark_in_journal(mark: Mark, requests: &[Value], command: &MessageId) -> Outcome {
     let mut journal = Journal::open(&context::home()?)?;
     let clock = Clock::local();
     let names_one = requests.iter().any(|request| request["id"].is_string());
@@ -167,7 +171,7 @@ fn mark_in_journal(mark: Mark, requests: &[Value]) -> Outcome {
             return Err(Failure::new(crate::exit::Exit::Data, format!("unknown notification {id}"))
                 .hint("ringer list"));
         }
-        let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), "");
+        let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), command.as_str());
         draft.key = Some(target.to_string());
         journal.append(&draft, &IdSource::now())?;
     }

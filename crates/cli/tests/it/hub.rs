@@ -24,3 +24,4 @@ mod stopped;
 mod surroundings;
 mod tmux;
 mod trust;
+mod undo;

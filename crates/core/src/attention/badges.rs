@@ -227,6 +227,11 @@ impl Attention {
         UnreadReason::ALL.into_iter().flat_map(|reason| self.places(reason))
     }
 
+    /// The reasons that hold at a place, or everywhere.
+    pub(crate) fn reasons_of(&self, place: Option<&Place>) -> Vec<(UnreadReason, Place)> {
+        self.reasons().filter(|(_, of)| place.is_none_or(|place| place.covers(of))).collect()
+    }
+
     /// Every place that is unread for another reason than a notification, with the reason.
     pub fn reasons(&self) -> impl Iterator<Item = (UnreadReason, Place)> + '_ {
         UnreadReason::ALL

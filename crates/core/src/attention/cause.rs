@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{PlaceReason, ReadReason, ResolvedBy};
+use crate::attention::{PlaceReason, ReadReason, ResolvedBy, UndoKind};
 use crate::message::MessageId;
 use crate::policy::DeliveryChannel;
 use crate::time::span_text;
@@ -161,6 +161,11 @@ pub enum Cause {
     },
     /// It was marked unread.
     MarkedUnread,
+    /// The command that read it, or took it off the list, was taken back.
+    TakenBack {
+        /// What that command did.
+        kind: UndoKind,
+    },
     /// What it was about has ended.
     Resolved {
         /// How.
@@ -265,6 +270,8 @@ impl fmt::Display for Cause {
             Self::DeliveryFailed { channel, why } => write!(formatter, "{channel} failed: {why}"),
             Self::MarkedRead { by } => write!(formatter, "marked read: {by}"),
             Self::MarkedUnread => formatter.write_str("marked unread"),
+            Self::TakenBack { kind: UndoKind::Read } => formatter.write_str("reading it was taken back"),
+            Self::TakenBack { kind: UndoKind::Clear } => formatter.write_str("clearing it was taken back"),
             Self::Resolved { by } => write!(formatter, "over: {by}"),
             Self::CannotShow { why } => write!(formatter, "cannot jump to its pane: {why}"),
             Self::OtherJournal => {

@@ -72,7 +72,8 @@ pub fn apply_mark(mark: Mark, target: &MarkTarget, records: &mut Vec<Record>) {
                 (record.is_read, record.is_resolved) = (true, true);
             }
         }
-        Mark::Answer => {}
+        // What a command changed is known to the engine only.
+        Mark::Answer | Mark::Undo => {}
     }
 }
 

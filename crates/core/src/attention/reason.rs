@@ -130,3 +130,13 @@ impl fmt::Display for ResolvedBy {
         })
     }
 }
+
+/// What a command did that can be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UndoKind {
+    /// It marked notifications read.
+    Read,
+    /// It took notifications off the list.
+    Clear,
+}

@@ -197,15 +197,18 @@ impl NotificationStore {
 
     /// Those that reading everything changes: what is unread, and what is open.
     pub(crate) fn unread_ids(&self) -> Vec<MessageId> {
-        self.ids(self.index.unread.slots().chain(self.index.needs_person.iter().copied()))
+        let open = self.index.needs_person.iter().copied();
+        let open = open.filter(|slot| self.at(*slot).is_some_and(|record| record.is_read));
+        self.ids(open.chain(self.index.unread.slots()))
     }
 
     /// Those that reading a place changes: what is unread there, and what is open.
     pub(crate) fn unread_ids_of(&self, place: &Place) -> Vec<MessageId> {
         let Some(group) = self.index.group(place) else { return Vec::new() };
         let open = self.index.needs_person.iter().copied();
-        let open = open.filter(|slot| self.at(*slot).is_some_and(|record| place.covers(&record.place)));
-        self.ids(group.unread.slots().chain(group.stays_unread.slots()).chain(open))
+        let is_meant = |record: &Record| record.is_read && place.covers(&record.place);
+        let open = open.filter(|slot| self.at(*slot).is_some_and(is_meant));
+        self.ids(open.chain(group.unread.slots()).chain(group.stays_unread.slots()))
     }
 
     /// Those of a repository, newest first.
@@ -285,34 +288,38 @@ impl NotificationStore {
     /// Marks one as read or unread. Reading resolves it too, unless an agent waits for the person. Returns whether that
     /// changed it.
     pub fn mark(&mut self, id: &MessageId, is_read: bool, unix_ms: i64, by: &ReadReason) -> bool {
-        let number = self.next_number();
-        let Some(slot) = self.slot_of(id) else { return false };
-        let Some(entry) = self.slots[slot as usize].as_mut() else { return false };
-        let is_resolved = entry.record.is_resolved || (is_read && entry.record.ends_when_read(by));
-        if (entry.record.is_read, entry.record.is_resolved) == (is_read, is_resolved) {
-            return false;
-        }
-        self.index.remove_state(&entry.record, slot, entry.change);
-        entry.change = number;
-        (entry.record.is_read, entry.record.is_resolved) = (is_read, is_resolved);
+        let Some(record) = self.get(id) else { return false };
+        let is_resolved = record.is_resolved || (is_read && record.ends_when_read(by));
         let cause = if is_read { Cause::MarkedRead { by: by.clone() } } else { Cause::MarkedUnread };
-        entry.record.trail.add(unix_ms, cause);
-        self.index.add_state(&entry.record, slot, number);
-        true
+        self.set_state(id, (is_read, is_resolved), unix_ms, cause)
     }
 
     /// What one is about has ended: it is resolved, and read. Returns whether that changed it.
     pub fn resolve(&mut self, id: &MessageId, unix_ms: i64, by: ResolvedBy) -> bool {
+        if self.get(id).is_none_or(|record| record.is_resolved) {
+            return false;
+        }
+        self.set_state(id, (true, true), unix_ms, Cause::Resolved { by })
+    }
+
+    /// Makes one read or not, and resolved or not. Returns whether that changed it.
+    pub(crate) fn set_state(
+        &mut self,
+        id: &MessageId,
+        state: (bool, bool),
+        unix_ms: i64,
+        cause: Cause,
+    ) -> bool {
         let number = self.next_number();
         let Some(slot) = self.slot_of(id) else { return false };
         let Some(entry) = self.slots[slot as usize].as_mut() else { return false };
-        if entry.record.is_resolved {
+        if (entry.record.is_read, entry.record.is_resolved) == state {
             return false;
         }
         self.index.remove_state(&entry.record, slot, entry.change);
         entry.change = number;
-        (entry.record.is_read, entry.record.is_resolved) = (true, true);
-        entry.record.trail.add(unix_ms, Cause::Resolved { by });
+        (entry.record.is_read, entry.record.is_resolved) = state;
+        entry.record.trail.add(unix_ms, cause);
         self.index.add_state(&entry.record, slot, number);
         true
     }
@@ -406,18 +413,29 @@ impl NotificationStore {
         ids
     }
 
+    /// The unread one that superseded a notification, or would have if it had been unread.
+    pub(crate) fn superseding(&self, older: &Record) -> Option<&MessageId> {
+        let is_concerned = older.place.surface.is_some() && !older.stays_unread();
+        let group = self.index.group(&older.place).filter(|_| is_concerned)?;
+        let unread = group.unread.slots().chain(group.stays_unread.slots());
+        let mut unread = unread.filter_map(|slot| self.at(slot));
+        let is_newer = |newer: &Record| (newer.unix_ms, &newer.id) > (older.unix_ms, &older.id);
+        Some(&unread.find(|newer| is_newer(newer) && !says_more(older, newer))?.id)
+    }
+
     fn supersede(&mut self, newer: &Record, unix_ms: i64) -> Vec<MessageId> {
         // What has no surface supersedes nothing.
         let surface = Some(&newer.place).filter(|place| place.surface.is_some());
         let Some(group) = surface.and_then(|place| self.index.group(place)) else { return Vec::new() };
-        // That an agent has been waiting since its turn ended says less than how the turn ended.
-        let is_idle = newer.shown_kind() == ShownKind::Idle;
-        let says_more =
-            |older: &Record| is_idle && older.kind == Kind::Complete && older.sender == newer.sender;
         let slots = group.unread.slots();
-        let ids = self.ids(slots.filter(|slot| self.at(*slot).is_some_and(|older| !says_more(older))));
+        let ids = self.ids(slots.filter(|slot| self.at(*slot).is_some_and(|older| !says_more(older, newer))));
         self.mark_these_read(ids, unix_ms, &ReadReason::Newer(newer.id.clone()))
     }
+}
+
+/// That an agent has been waiting since its turn ended says less than how the turn ended.
+fn says_more(older: &Record, newer: &Record) -> bool {
+    newer.shown_kind() == ShownKind::Idle && older.kind == Kind::Complete && older.sender == newer.sender
 }
 
 #[cfg(test)]

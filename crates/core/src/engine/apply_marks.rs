@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Engine;
 use super::bulk_mark::{BulkChange, BulkMark};
+use crate::attention::{Command, MAX_UNDO_NOTIFICATIONS};
 use crate::engine::Order;
 use crate::message::{MessageId, Place};
 use crate::time::Now;
@@ -36,9 +37,11 @@ impl Engine {
         change: BulkChange,
         ids: Vec<MessageId>,
         place: Option<Place>,
+        command: Option<Command>,
         orders: &mut Vec<Order>,
     ) {
-        self.bulk_marks.unfinished.push_back(BulkMark { change, rest: ids.into_iter(), place });
+        let rest = ids.into_iter();
+        self.bulk_marks.unfinished.push_back(BulkMark { change, rest, place, command });
         // Behind another one it waits for its turn.
         if self.bulk_marks.unfinished.len() == 1 {
             self.apply_marks(now, orders);
@@ -51,8 +54,12 @@ impl Engine {
             let piece: Vec<MessageId> = mark.rest.by_ref().take(left).collect();
             left -= piece.len();
             let mut places = BTreeSet::new();
+            let mut behind = piece.len() + mark.rest.len();
             for id in piece {
-                places.extend(self.apply_to(now, &mark.change, id, orders));
+                behind -= 1;
+                // The last ones are the newest. What is not kept in the end is not saved first.
+                let command = mark.command.as_ref().filter(|_| behind < MAX_UNDO_NOTIFICATIONS);
+                places.extend(self.apply_to(now, &mark.change, id, command, orders));
             }
             let is_finished = mark.rest.len() == 0;
             match mark.place.as_ref().filter(|_| is_finished) {
@@ -75,22 +82,13 @@ impl Engine {
         now: Now,
         change: &BulkChange,
         id: MessageId,
+        command: Option<&Command>,
         orders: &mut Vec<Order>,
     ) -> Option<Place> {
         match change {
-            BulkChange::Read(by) => {
-                if !self.attention.store_mut().mark(&id, true, now.wall_ms, by) {
-                    return None;
-                }
-                self.changed(std::slice::from_ref(&id), orders);
-                self.attention.store().get(&id).map(|record| record.place.clone())
-            }
-            BulkChange::Remove => {
-                let record = self.attention.store_mut().remove(&id)?;
-                self.withdraw(&id, orders);
-                orders.push(Order::DeleteRecord(id));
-                Some(record.place)
-            }
+            BulkChange::Read(by) => self.read_one(now, &id, by, command, orders),
+            BulkChange::Remove => self.remove_one(id, command, orders),
+            BulkChange::TakeBack => self.take_back(now, &id, orders),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::terminal_signals::BELL_CATEGORY;
 use super::{Candidate, Engine, MAX_HOOK_CHAINS};
 use crate::arrival::{Coalesce, Displaced, DuplicateVerdict, EventReport};
-use crate::attention::{Cause, MarkTarget, PlaceReason, ResolvedBy};
+use crate::attention::{Cause, Command, MarkTarget, PlaceReason, ReadReason, ResolvedBy, UndoKind};
 use crate::engine::{Event, IncomingMessage, Order};
 use crate::message::{Draft, EPISODE_KEY, Mark, MessageId, Place, Recipient, ShownKind, Tag};
 use crate::time::Now;
@@ -70,21 +70,25 @@ impl Engine {
         shown
     }
 
-    /// Applies a mark. The key of its message names the target.
+    /// Applies a mark. The key of its message names the target; its text is the id of the person's command, if it can be taken
+    /// back.
     fn apply_mark(&mut self, now: Now, incoming: &IncomingMessage, orders: &mut Vec<Order>) {
         let draft = &incoming.message.draft;
         let Tag::Mark(mark) = draft.tag else { return };
         let about = draft.key.as_deref().and_then(MarkTarget::parse);
+        let command = |kind| {
+            Some(draft.body.as_str()).filter(|id| !id.is_empty()).map(|id| Command { id: id.into(), kind })
+        };
         let event = match (mark, about) {
-            (Mark::Read, Some(MarkTarget::Message(id))) => Event::Mark { id, read: true },
-            (Mark::Read, Some(MarkTarget::Place(place))) => Event::Read(place),
-            (Mark::Read, Some(MarkTarget::All)) => Event::ReadAll,
+            (Mark::Read, Some(target)) => {
+                return self.read_target(now, target, command(UndoKind::Read), orders);
+            }
+            (Mark::Clear, Some(target)) => {
+                return self.clear_target(now, target, command(UndoKind::Clear), orders);
+            }
+            (Mark::Undo, _) => return self.undo(now, orders),
             (Mark::Unread, Some(MarkTarget::Message(id))) => Event::Mark { id, read: false },
             (Mark::Unread, Some(MarkTarget::Place(place))) => Event::MarkUnread(place),
-            (Mark::Clear, Some(MarkTarget::Message(id))) => Event::Remove(id),
-            (Mark::Clear, Some(MarkTarget::Place(place))) => Event::Clear(place),
-            (Mark::Clear, Some(MarkTarget::All)) => Event::ClearAll,
-            (Mark::Clear, Some(MarkTarget::AllRead)) => Event::RemoveRead,
             (Mark::Answer, _) => match &draft.question_id {
                 Some(question) => Event::Answered(question.clone()),
                 None => return,
@@ -93,12 +97,53 @@ impl Engine {
                 return self.resolve_key(now, None, &key, ResolvedBy::named(&draft.body), orders);
             }
             (Mark::Resolve, Some(MarkTarget::Message(id))) => {
+                self.end_undo(|record| record.id == id, orders);
                 return self.resolve_messages(now, vec![id], ResolvedBy::named(&draft.body), orders);
             }
             // A mark of a newer version, which this version cannot apply.
             _ => return,
         };
         self.handle_event(now, event, orders);
+    }
+
+    fn read_target(
+        &mut self,
+        now: Now,
+        target: MarkTarget,
+        command: Option<Command>,
+        orders: &mut Vec<Order>,
+    ) {
+        match target {
+            MarkTarget::Message(id) => {
+                let read = self.read_one(now, &id, &ReadReason::Person, command.as_ref(), orders);
+                if let Some(place) = read {
+                    self.redraw(now.mono, &place, orders);
+                }
+            }
+            MarkTarget::Place(place) => self.read(now, &place, &ReadReason::Place, command, orders),
+            MarkTarget::All => self.read_all(now, command, orders),
+            MarkTarget::AllRead | MarkTarget::Episode(_) => {}
+        }
+    }
+
+    fn clear_target(
+        &mut self,
+        now: Now,
+        target: MarkTarget,
+        command: Option<Command>,
+        orders: &mut Vec<Order>,
+    ) {
+        match target {
+            MarkTarget::Message(id) => {
+                if let Some(place) = self.remove_one(id, command.as_ref(), orders) {
+                    self.redraw(now.mono, &place, orders);
+                }
+            }
+            MarkTarget::Place(place) => self.clear(now, &place, command, orders),
+            MarkTarget::All => self.clear_all(now, command, orders),
+            MarkTarget::AllRead => self.remove_read(now, command, orders),
+            MarkTarget::Episode(_) => {}
+        }
     }
 
     /// Starts the hooks of queued messages: one message of a surface at a time, and at most [`MAX_HOOK_CHAINS`] at once.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::attention::ReadReason;
+use crate::attention::{Command, ReadReason};
 use crate::message::{MessageId, Place};
 
 /// Marks that are not applied to all of their notifications yet, in the order in which they came.
@@ -27,10 +27,13 @@ pub(super) struct BulkMark {
     pub(super) rest: std::vec::IntoIter<MessageId>,
     /// What is redrawn at the end; `None` for everything.
     pub(super) place: Option<Place>,
+    /// The command of the person whose mark it is, if it can be taken back.
+    pub(super) command: Option<Command>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum BulkChange {
     Read(ReadReason),
     Remove,
+    TakeBack,
 }

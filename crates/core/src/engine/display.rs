@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::bulk_mark::BulkChange;
 use super::{Candidate, Engine};
-use crate::attention::{Badge, Cause, ReadReason};
+use crate::attention::{Badge, Cause, Command, ReadReason};
 use crate::engine::{Order, View};
 use crate::message::{MessageId, Place};
 use crate::policy::DeliveryChannel;
@@ -35,7 +35,7 @@ impl Engine {
             places.sort();
             places.dedup();
             for place in places {
-                self.read(now, &place, &ReadReason::Looked, orders);
+                self.read(now, &place, &ReadReason::Looked, None, orders);
             }
         }
     }
@@ -45,35 +45,91 @@ impl Engine {
         place.surface.as_ref().is_some_and(|surface| self.focus.is_looked_at(surface))
     }
 
-    pub(super) fn read(&mut self, now: Now, place: &Place, by: &ReadReason, orders: &mut Vec<Order>) {
+    pub(super) fn read(
+        &mut self,
+        now: Now,
+        place: &Place,
+        by: &ReadReason,
+        command: Option<Command>,
+        orders: &mut Vec<Order>,
+    ) {
+        self.note_reasons(Some(place), command.as_ref(), orders);
         let ids = self.attention.begin_read(place);
-        self.begin_mark(now, BulkChange::Read(by.clone()), ids, Some(place.clone()), orders);
+        self.begin_mark(now, BulkChange::Read(by.clone()), ids, Some(place.clone()), command, orders);
     }
 
-    pub(super) fn clear(&mut self, now: Now, place: &Place, orders: &mut Vec<Order>) {
+    pub(super) fn read_all(&mut self, now: Now, command: Option<Command>, orders: &mut Vec<Order>) {
+        self.note_reasons(None, command.as_ref(), orders);
+        let ids = self.attention.begin_read_all();
+        self.begin_mark(now, BulkChange::Read(ReadReason::All), ids, None, command, orders);
+    }
+
+    /// Marks one notification read. Gives its place, if that changed it.
+    pub(super) fn read_one(
+        &mut self,
+        now: Now,
+        id: &MessageId,
+        by: &ReadReason,
+        command: Option<&Command>,
+        orders: &mut Vec<Order>,
+    ) -> Option<Place> {
+        let before = command.and_then(|_| self.attention.store().get(id).cloned());
+        if !self.attention.store_mut().mark(id, true, now.wall_ms, by) {
+            return None;
+        }
+        if let (Some(command), Some(before)) = (command, before) {
+            self.note_change(command, before, orders);
+        }
+        self.changed(std::slice::from_ref(id), orders);
+        self.attention.store().get(id).map(|record| record.place.clone())
+    }
+
+    pub(super) fn clear(
+        &mut self,
+        now: Now,
+        place: &Place,
+        command: Option<Command>,
+        orders: &mut Vec<Order>,
+    ) {
         let generation = self.fence.raise(place);
         let discarded = self.queue.discard(place, generation);
         add_cleared_steps(discarded, orders);
         let running = self.stop_hook_chains(|arrival| place.covers(&arrival.place));
         add_cleared_steps(running.into_iter().map(|arrival| arrival.item), orders);
+        self.note_reasons(Some(place), command.as_ref(), orders);
         let ids = self.attention.begin_clear(place);
-        self.begin_mark(now, BulkChange::Remove, ids, Some(place.clone()), orders);
+        self.begin_mark(now, BulkChange::Remove, ids, Some(place.clone()), command, orders);
     }
 
-    pub(super) fn clear_all(&mut self, now: Now, orders: &mut Vec<Order>) {
+    pub(super) fn clear_all(&mut self, now: Now, command: Option<Command>, orders: &mut Vec<Order>) {
         self.fence.raise_everywhere();
         let undecided = self.queue.take(|_| true).into_iter().chain(self.stop_hook_chains(|_| true));
         add_cleared_steps(undecided.map(|arrival| arrival.item), orders);
+        self.note_reasons(None, command.as_ref(), orders);
         let ids = self.attention.begin_clear_all();
-        self.begin_mark(now, BulkChange::Remove, ids, None, orders);
+        self.begin_mark(now, BulkChange::Remove, ids, None, command, orders);
     }
 
-    pub(super) fn remove(&mut self, now: Now, id: MessageId, orders: &mut Vec<Order>) {
-        if let Some(record) = self.attention.store_mut().remove(&id) {
-            self.withdraw(&id, orders);
-            orders.push(Order::DeleteRecord(id));
-            self.redraw(now.mono, &record.place, orders);
+    pub(super) fn remove_read(&mut self, now: Now, command: Option<Command>, orders: &mut Vec<Order>) {
+        let ids = self.attention.store().read_ids();
+        self.begin_mark(now, BulkChange::Remove, ids, None, command, orders);
+    }
+
+    /// Takes one notification off the list. Gives its place.
+    pub(super) fn remove_one(
+        &mut self,
+        id: MessageId,
+        command: Option<&Command>,
+        orders: &mut Vec<Order>,
+    ) -> Option<Place> {
+        let record = self.attention.store_mut().remove(&id)?;
+        let place = record.place.clone();
+        if let Some(command) = command {
+            self.note_change(command, record, orders);
         }
+        self.withdraw(&id, orders);
+        orders.push(Order::DeleteRecord(id));
+        Some(place)
     }
 
     /// One notification changed: saves it and redraws its place.

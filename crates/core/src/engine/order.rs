@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Signal;
-use crate::attention::{Badge, Cause, Record, View};
+use crate::attention::{Badge, Cause, Record, UndoItem, View};
 use crate::engine::Caller;
 use crate::message::{Agent, Message, MessageId, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId};
 use crate::policy::{DeliveryChannel, HookAnswer, HookIdentity, HookInput};
@@ -172,6 +172,10 @@ pub enum Order {
     },
     /// Delete a saved notification: it was cleared.
     DeleteRecord(MessageId),
+    /// Save what a command of the person changed, or that this has ended since.
+    SaveUndo(Box<UndoItem>),
+    /// Delete that, by its number.
+    DeleteUndo(i64),
     /// Add a step to the trail of a message that is not in the store.
     AddTrailStep {
         /// Which message.

@@ -23,6 +23,10 @@ impl Engine {
             draft.key.as_deref() == Some(key) && sender.is_none_or(|sender| draft.sender.as_str() == sender)
         };
         self.resolve_undecided(now, of_key, by, orders);
+        let has_key = |record: &Record| {
+            record.key.as_deref() == Some(key) && sender.is_none_or(|sender| &*record.sender == sender)
+        };
+        self.end_undo(has_key, orders);
         let open = self.attention.store().open_of(sender, key);
         let ids = open.map(|record| record.id.clone()).collect();
         self.resolve_messages(now, ids, by, orders);

@@ -3,6 +3,7 @@
 mod focus;
 mod hooks;
 mod marks;
+mod undo;
 
 use std::time::Duration;
 
@@ -81,6 +82,8 @@ fn words(orders: &[Order]) -> Vec<String> {
                 | Order::AddTrailStep { .. }
                 | Order::Flash(_)
                 | Order::ReportHook { .. }
+                | Order::SaveUndo(_)
+                | Order::DeleteUndo(_)
                 | Order::ShowToast(_) => {
                     return None;
                 }

@@ -85,14 +85,17 @@ pub enum Mark {
     Answer,
     /// What a notification was about has ended.
     Resolve,
+    /// The last command that read or cleared is taken back.
+    Undo,
 }
 
-const MARKS: [(&str, Mark); 5] = [
+const MARKS: [(&str, Mark); 6] = [
     ("mark-read", Mark::Read),
     ("mark-unread", Mark::Unread),
     ("mark-clear", Mark::Clear),
     ("mark-answer", Mark::Answer),
     ("mark-resolve", Mark::Resolve),
+    ("mark-undo", Mark::Undo),
 ];
 
 /// What a message is in the journal: a notification of some kind, or a mark.

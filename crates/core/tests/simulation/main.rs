@@ -368,6 +368,8 @@ impl Simulation {
                 | Order::ShowToast(_)
                 | Order::ReportHook { .. }
                 | Order::NotifyOfSource(_)
+                | Order::SaveUndo(_)
+                | Order::DeleteUndo(_)
                 | Order::Indicator { .. } => {}
             }
         }

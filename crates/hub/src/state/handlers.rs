@@ -7,7 +7,7 @@ use std::time::Duration;
 use ringer_core::attention::{MarkTarget, Record};
 use ringer_core::engine::TerminalSignal;
 use ringer_core::message::{
-    InvalidName, Mark, MessageOrigin, Named, Place, ShownKind, SurfaceId, Tag, WorkspaceId,
+    InvalidName, Mark, MessageOrigin, Named, Place, ShownKind, SurfaceId, WorkspaceId,
 };
 use ringer_core::toast::{Observation, Priority, Toast};
 use ringer_core::{Draft, Event, MessageId, Now, Recipient, Scope, Sender};
@@ -15,6 +15,7 @@ use ringer_ipc::ApiError;
 use serde_json::{Value, json};
 
 use super::HubState;
+use super::journal_writes::mark_draft;
 use super::request_queue::{Continuation, QueuedRequest, RequestStep};
 use super::surfaces::FocusOutcome;
 use crate::delivery_setup::search_path;
@@ -32,13 +33,13 @@ const MAX_LISTED: usize = 1000;
 const MAX_MATCHES: usize = 10;
 
 /// What handling a request comes to.
-enum Handled {
+pub(super) enum Handled {
     Done(Answer),
     /// To be answered once what was written has been read.
     AfterIngest(Continuation),
 }
 
-type Result<T> = std::result::Result<T, ApiError>;
+pub(super) type Result<T> = std::result::Result<T, ApiError>;
 
 fn value(value: Value) -> Handled {
     Handled::Done(Answer::Value(Ok(value)))
@@ -92,9 +93,10 @@ impl HubState {
             Request::Mark(mark, target) => self.mark(now, mark, &target)?,
             Request::DismissRead => {
                 let listed = self.notifications.list().len();
-                self.append_mark(now, Mark::Clear, &MarkTarget::AllRead)?;
+                self.append_command(now, Mark::Clear, &MarkTarget::AllRead, None)?;
                 Handled::AfterIngest(Continuation::Dismissed { listed })
             }
+            Request::Undo => self.undo(now)?,
             Request::OpenNotification(id) => {
                 let id = self.named(&id)?;
                 self.open(now, &id)?
@@ -141,6 +143,11 @@ impl HubState {
                 "unread": list.total_unread(),
             }),
             Continuation::Dismissed { listed } => json!({ "removed": listed.saturating_sub(list.len()) }),
+            Continuation::Undone { kind, unread, listed } => json!({
+                "undone": kind,
+                "unread": list.total_unread().saturating_sub(unread),
+                "listed": list.len().saturating_sub(listed),
+            }),
             Continuation::Reloaded { revision } => json!({ "changed": self.settings.revision() != revision }),
             Continuation::Value(value) => value,
             Continuation::Focus { pane, notification } => return Answer::Focus { pane, notification },
@@ -181,11 +188,13 @@ impl HubState {
         for id in ids {
             self.decide(now, Event::Remove(id));
         }
+        let orders = self.notifications.forget_undo(scope);
+        self.execute_orders(now, orders);
         json!({ "removed": removed })
     }
 
     /// The place that is meant. A surface alone is enough where it is known in which workspace it stands.
-    fn place(&self, target: &TargetParams) -> Result<Place> {
+    pub(super) fn place(&self, target: &TargetParams) -> Result<Place> {
         let surface = target.surface_id.as_deref().map(SurfaceId::new);
         let workspace_of = |surface: &SurfaceId| {
             let listed = || self.notifications.list().place_of(surface);
@@ -212,7 +221,7 @@ impl HubState {
 
     /// The notification that a client names by its id, its short id, `last` or a piece of its id. What names none is taken
     /// for the id of a message that is not on the list.
-    fn named(&self, text: &str) -> Result<MessageId> {
+    pub(super) fn named(&self, text: &str) -> Result<MessageId> {
         match self.notifications.list().named(text) {
             Named::One(id) => Ok(id),
             Named::Several(ids) => {
@@ -357,39 +366,17 @@ impl HubState {
         Ok(Handled::AfterIngest(Continuation::Created { id }))
     }
 
-    fn append_for_request(&mut self, now: Now, draft: &Draft) -> Result<MessageId> {
+    pub(super) fn append_for_request(&mut self, now: Now, draft: &Draft) -> Result<MessageId> {
         let ids = self.ids(now);
         let id = self.journal.append(draft, &ids).map_err(|error| unavailable(&error))?;
         self.ingest.schedule();
         Ok(id)
     }
 
-    /// Marks are messages: this one is appended, and every reader of the journal applies it.
-    fn mark(&mut self, now: Now, mark: Mark, target: &TargetParams) -> Result<Handled> {
-        let marked = match (&target.id, target.all) {
-            (Some(id), _) => {
-                let id = self.named(id)?;
-                if self.notifications.get(&id).is_none() && !self.is_still_to_be_read(&id) {
-                    return Err(ApiError::new("not_found", format!("unknown notification {id}")));
-                }
-                MarkTarget::Message(id)
-            }
-            (None, true) => MarkTarget::All,
-            (None, false) => MarkTarget::Place(self.place(target)?),
-        };
-        let (unread, listed) = (self.notifications.list().total_unread(), self.notifications.list().len());
-        self.append_mark(now, mark, &marked)?;
-        Ok(Handled::AfterIngest(Continuation::Marked { unread, listed }))
-    }
-
     /// Whether a message is in the journal and the hub has not come to it yet. A mark comes after it, so it counts.
-    fn is_still_to_be_read(&mut self, id: &MessageId) -> bool {
+    pub(super) fn is_still_to_be_read(&mut self, id: &MessageId) -> bool {
         let message = self.journal.message(id.as_str()).ok().flatten();
         message.is_some_and(|message| message.seq > self.ingest.seq())
-    }
-
-    fn append_mark(&mut self, now: Now, mark: Mark, target: &MarkTarget) -> Result<()> {
-        self.append_for_request(now, &mark_draft(mark, target)).map(drop)
     }
 
     /// Goes to where a notification rang. It is read once the person is there.
@@ -399,7 +386,8 @@ impl HubState {
         Ok(Handled::AfterIngest(match self.surfaces.focus(&record.place) {
             FocusOutcome::Known(result) => {
                 if result.is_ok() {
-                    self.append_mark(now, Mark::Read, &MarkTarget::Message(id.clone()))?;
+                    let read = mark_draft(Mark::Read, &MarkTarget::Message(id.clone()));
+                    self.append_for_request(now, &read)?;
                 }
                 Continuation::Value(view::opened(&notification, &view::focus(result)))
             }
@@ -423,13 +411,6 @@ impl HubState {
             }
         })
     }
-}
-
-/// A mark, as the message that it is.
-pub(super) fn mark_draft(mark: Mark, target: &MarkTarget) -> Draft {
-    let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), "");
-    draft.key = Some(target.to_string());
-    draft
 }
 
 fn unavailable(error: &ringer_journal::Error) -> ApiError {

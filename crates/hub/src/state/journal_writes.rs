@@ -2,12 +2,11 @@
 
 use ringer_core::agent::Signal;
 use ringer_core::attention::MarkTarget;
-use ringer_core::message::{Mark, SurfaceId};
-use ringer_core::{Draft, MessageId, Now};
+use ringer_core::message::{Mark, SurfaceId, Tag};
+use ringer_core::{Draft, MessageId, Now, Scope, Sender};
 use ringer_journal::Error;
 
 use super::HubState;
-use super::handlers::mark_draft;
 use super::ingest::RETRY_AFTER;
 use super::journal_write_queue::JournalWrite;
 
@@ -64,4 +63,11 @@ impl HubState {
         self.ingest.schedule();
         Ok(())
     }
+}
+
+/// A mark, as the message that it is.
+pub(super) fn mark_draft(mark: Mark, target: &MarkTarget) -> Draft {
+    let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), "");
+    draft.key = Some(target.to_string());
+    draft
 }

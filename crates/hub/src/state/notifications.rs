@@ -139,6 +139,17 @@ impl Notifications {
         self.engine.restore(now, records, flags.iter().filter_map(unflag))
     }
 
+    /// What the last commands changed can be taken back, also by this hub.
+    pub(super) fn restore_undo(&mut self) -> Result<(), Error> {
+        self.engine.restore_undo(self.store.undo_items()?);
+        Ok(())
+    }
+
+    /// What commands changed of a repository's notifications is forgotten. Gives what the engine orders.
+    pub(super) fn forget_undo(&mut self, scope: &str) -> Vec<Order> {
+        self.engine.forget_undo(scope)
+    }
+
     /// Goes on with a delivery of an earlier hub, in whose place older popups were. Gives what the engine orders.
     pub(super) fn resume(&mut self, delivery: Delivery, older: Vec<MessageId>) -> Vec<Order> {
         self.engine.resume(delivery, older)
@@ -163,7 +174,9 @@ impl Notifications {
     pub(super) fn write_again_if_reopened(&mut self, position: &ReadPosition) -> bool {
         let reopened = self.store.take_reopened();
         if reopened {
-            self.writes.write_again(self.engine.attention().store().newest(), position.clone());
+            let (records, undo_items) =
+                (self.engine.attention().store().newest(), self.engine.undo_log().items());
+            self.writes.write_again(records, undo_items, position.clone());
         }
         reopened
     }

@@ -35,6 +35,8 @@ impl HubState {
                 self.notifications.writes().delete(&id);
                 self.publish(now, "notification.removed", json!({ "id": id }));
             }
+            Order::SaveUndo(item) => self.notifications.writes().save_undo(*item),
+            Order::DeleteUndo(number) => self.notifications.writes().delete_undo(number),
             Order::AddTrailStep { id, cause } => self.notifications.writes().add_step(id, now.wall_ms, cause),
             Order::AppendToJournal { surface, title, body, category } => {
                 self.append_terminal_notification(now, &surface, title.as_ref(), &body, category);

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use ringer_core::MessageId;
+use ringer_core::attention::UndoKind;
 use serde_json::Value;
 
 use crate::message::RequestId;
@@ -31,6 +32,8 @@ pub(super) enum Continuation {
     Marked { unread: usize, listed: usize },
     /// Read notifications were removed; this number was listed before.
     Dismissed { listed: usize },
+    /// A command of this kind was taken back; these numbers were unread and listed before.
+    Undone { kind: UndoKind, unread: usize, listed: usize },
     /// The settings were read again; before, they had this revision.
     Reloaded { revision: u64 },
     /// The answer is known already.

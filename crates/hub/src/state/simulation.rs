@@ -186,7 +186,7 @@ impl Simulation {
     fn request(&mut self) {
         let id = self.sent.last().map(|id| id.as_str().to_owned());
         let pane = *self.random.pick(&PANES);
-        let (method, params) = match self.random.below(12) {
+        let (method, params) = match self.random.below(13) {
             0 => ("notification.mark_read", json!({ "all": true })),
             1 => ("notification.clear", json!({ "all": true })),
             2 => ("notification.mark_read", json!({ "id": id })),
@@ -199,6 +199,7 @@ impl Simulation {
             9 => ("surface.opened", json!({ "surface_id": pane, "workspace_id": "w" })),
             10 => ("surface.looks", json!({ "views": [{ "client": "main", "surface_id": pane }] })),
             11 => ("surface.looks", json!({ "views": [] })),
+            12 => ("notification.undo", json!({})),
             _ => ("hub.status", json!({})),
         };
         let clears = method == "notification.clear";

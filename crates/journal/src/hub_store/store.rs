@@ -5,7 +5,7 @@
 
 use super::stored_cause;
 use ringer_core::MessageId;
-use ringer_core::attention::{Record, Trail};
+use ringer_core::attention::{Record, Trail, UndoItem};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::db::database::Database;
@@ -38,6 +38,7 @@ impl Schema for HubSchema {
         "CREATE TABLE flag (reason TEXT NOT NULL, place TEXT NOT NULL, PRIMARY KEY (reason, place)) STRICT, WITHOUT ROWID",
         TAKEN,
         REPAIR,
+        UNDO,
     ];
     const MIGRATIONS: &'static [&'static [&'static str]] = &[
         // The hub's place names the journal and the message, and what was repaired is noted.
@@ -55,9 +56,21 @@ impl Schema for HubSchema {
             "UPDATE notification SET record = json_set(record, '$.is_resolved', json('true'))
              WHERE is_read <> 0 AND json_valid(record)",
         ],
+        // The last commands of the person can be taken back.
+        &[UNDO],
     ];
-    const RESCUED_TABLES: &'static [&'static str] =
-        &["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "taken", "repair"];
+    const RESCUED_TABLES: &'static [&'static str] = &[
+        "notification",
+        "trail",
+        "undecided",
+        "outbox",
+        "popup",
+        "dead_letter",
+        "flag",
+        "taken",
+        "repair",
+        "undo",
+    ];
 }
 
 const NOTIFICATION: &str = "CREATE TABLE notification (
@@ -96,6 +109,13 @@ const DEAD_LETTER: &str = "CREATE TABLE dead_letter (
     target TEXT NOT NULL,
     why TEXT NOT NULL,
     ts INTEGER NOT NULL
+) STRICT";
+
+/// What the last commands of the person changed. The id is that of a notification, or empty.
+const UNDO: &str = "CREATE TABLE undo (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    item TEXT NOT NULL
 ) STRICT";
 
 /// The notifications in the hub store.
@@ -267,6 +287,13 @@ impl HubStore {
         })
     }
 
+    /// What the last commands of the person changed, oldest first.
+    pub fn undo_items(&mut self) -> Result<Vec<UndoItem>, Error> {
+        self.rows("SELECT item FROM undo ORDER BY number", |row| {
+            Ok(serde_json::from_str::<UndoItem>(&text(row, 0)?).ok())
+        })
+    }
+
     /// All rows of a query; damaged ones are skipped.
     fn rows<T>(
         &mut self,
@@ -297,6 +324,7 @@ impl HubStore {
         self.write(|transaction| {
             for query in [
                 "DELETE FROM notification WHERE is_read = 1 AND is_open = 0 AND id < ?1",
+                "DELETE FROM undo WHERE id < ?1 AND id <> ''",
                 "DELETE FROM trail WHERE id < ?1 AND id NOT IN (SELECT id FROM notification)",
             ] {
                 transaction.prepare(query)?.execute([before])?;
@@ -308,7 +336,7 @@ impl HubStore {
     /// Forgets everything about some messages.
     pub fn forget(&mut self, ids: &[MessageId]) -> Result<(), Error> {
         self.write(|transaction| {
-            for table in ["notification", "trail", "undecided", "outbox", "popup", "dead_letter"] {
+            for table in ["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "undo"] {
                 let mut delete = transaction.prepare(&format!("DELETE FROM {table} WHERE id = ?1"))?;
                 for id in ids {
                     delete.execute([id.as_str()])?;

@@ -18,7 +18,7 @@ pub(super) fn read(stored: &str) -> Cause {
 #[cfg(test)]
 mod tests {
     use ringer_core::MessageId;
-    use ringer_core::attention::{PlaceReason, ReadReason};
+    use ringer_core::attention::{PlaceReason, ReadReason, UndoKind};
     use ringer_core::policy::DeliveryChannel;
 
     use super::*;
@@ -34,6 +34,7 @@ mod tests {
             Cause::Duplicate { of: None },
             Cause::MarkedRead { by: ReadReason::Newer(id()) },
             Cause::MarkedRead { by: ReadReason::Looked },
+            Cause::TakenBack { kind: UndoKind::Clear },
             Cause::Delivered { channel: DeliveryChannel::Desktop, how: "shown".to_owned(), popup: Some(48) },
             Cause::Expired,
             "decided: record, markUnread".into(),

@@ -1,7 +1,7 @@
 //! One atomic batch of hub state: cursor, decisions, deliveries.
 
 use ringer_core::MessageId;
-use ringer_core::attention::{MAX_TRAIL_STEPS, Record, Trail, TrailStep};
+use ringer_core::attention::{MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem};
 use rusqlite::{Transaction, params};
 
 use super::stored_cause;
@@ -85,6 +85,10 @@ pub struct HubChanges {
     pub flags_set: Vec<PlaceFlag>,
     /// Flags that are cleared now.
     pub flags_cleared: Vec<PlaceFlag>,
+    /// What commands of the person changed, new or changed.
+    pub undo_saved: Vec<UndoItem>,
+    /// What of that is not kept any more, by its number.
+    pub undo_deleted: Vec<i64>,
 }
 
 impl HubChanges {
@@ -154,6 +158,21 @@ pub(crate) fn apply(transaction: &Transaction<'_>, changes: &HubChanges) -> rusq
         for flag in flags {
             statement.execute([&flag.reason, &flag.place])?;
         }
+    }
+    write_undo(transaction, changes)
+}
+
+fn write_undo(transaction: &Transaction<'_>, changes: &HubChanges) -> rusqlite::Result<()> {
+    let mut save =
+        transaction.prepare_cached("INSERT OR REPLACE INTO undo (number, id, item) VALUES (?1, ?2, ?3)")?;
+    for item in &changes.undo_saved {
+        let id = item.record().map_or("", |record| record.id.as_str());
+        // Plain data: it cannot fail to be written.
+        save.execute(params![item.number, id, serde_json::to_string(item).unwrap_or_default()])?;
+    }
+    let mut delete = transaction.prepare_cached("DELETE FROM undo WHERE number = ?1")?;
+    for number in &changes.undo_deleted {
+        delete.execute([number])?;
     }
     Ok(())
 }

@@ -88,6 +88,7 @@ fn look(journal: &mut Journal, store: &mut HubStore) -> Result<(), Error> {
     store.dead_letters()?;
     store.popups()?;
     store.flags()?;
+    store.undo_items()?;
     store.repairs()?;
     Ok(())
 }

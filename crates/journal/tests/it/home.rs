@@ -166,4 +166,5 @@ pub(crate) const MEMORY_TO_SCHEMA_1: &str = "DROP TABLE repair;
     ALTER TABLE taken DROP COLUMN newest;
     ALTER TABLE taken DROP COLUMN until;
     ALTER TABLE notification DROP COLUMN is_open;
+    DROP TABLE undo;
     PRAGMA user_version = 1;";

@@ -1,6 +1,8 @@
 //! The hub's store: what is written down in one transaction, and what comes back.
 
-use ringer_core::attention::{MAX_TRAIL_STEPS, Record, Trail, TrailStep};
+use ringer_core::attention::{
+    Before, MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem, UndoKind, UnreadReason,
+};
 use ringer_core::message::{Place, WorkspaceId};
 use ringer_core::{Kind, MessageId};
 use ringer_journal::{
@@ -50,6 +52,12 @@ fn flag(reason: &str, place: &str) -> PlaceFlag {
     PlaceFlag { reason: reason.to_owned(), place: place.to_owned() }
 }
 
+/// A change of a notification by a command.
+fn undo_item(number: i64, id: &MessageId) -> UndoItem {
+    let before = Before::Notification(Box::new(record(id, false, 0..0)));
+    UndoItem { number, command: "c".into(), kind: UndoKind::Clear, before, has_ended: false }
+}
+
 /// A place in the journal, in the middle of catching up.
 fn taken(seq: i64) -> ReadPosition {
     let cursor = Cursor { generation: Some("0a".to_owned()), seq, id: Some(id(2).to_string()) };
@@ -72,6 +80,8 @@ fn everything(one: &MessageId, two: &MessageId) -> HubChanges {
         dead_letters: vec![dead(one, 5)],
         flags_set: vec![flag("manual", "w")],
         flags_cleared: vec![flag("panel", "w")],
+        undo_saved: vec![undo_item(2, two)],
+        undo_deleted: vec![1],
     }
 }
 
@@ -88,6 +98,7 @@ fn rows(test: &TestHome) -> Vec<String> {
         ("popup", "key, id, number, server"),
         ("dead_letter", "id, target, why, ts"),
         ("flag", "reason, place"),
+        ("undo", "number, id"),
     ] {
         let query = format!("SELECT '{table}: ' || concat_ws(' ', {columns}) FROM {table} ORDER BY 1");
         let mut statement = connection.prepare(&query).expect("a table");
@@ -99,7 +110,9 @@ fn rows(test: &TestHome) -> Vec<String> {
 
 #[test]
 fn a_settlement_is_all_or_nothing() {
-    for table in ["taken", "undecided", "notification", "trail", "outbox", "dead_letter", "popup", "flag"] {
+    for table in
+        ["taken", "undecided", "notification", "trail", "outbox", "dead_letter", "popup", "flag", "undo"]
+    {
         let test = TestHome::new();
         let mut store = test.memory();
         let (one, two) = (id(1), id(2));
@@ -109,6 +122,7 @@ fn a_settlement_is_all_or_nothing() {
             started: vec![outgoing(&two, "sound", "{}")],
             shown: vec![popup("v", &two, 2)],
             flags_set: vec![flag("panel", "w")],
+            undo_saved: vec![undo_item(1, &one)],
             ..HubChanges::default()
         };
         settle(&mut store, &before);
@@ -123,7 +137,22 @@ fn a_settlement_is_all_or_nothing() {
         assert_eq!(store.position().unwrap(), Some(taken(2)));
         assert!(!rows(&test).iter().any(|row| row.contains("sound") || row.starts_with("popup: v")));
         assert_eq!(store.flags().unwrap(), [flag("manual", "w")]);
+        assert_eq!(store.undo_items().unwrap(), [undo_item(2, &two)]);
     }
+}
+
+#[test]
+fn what_commands_changed_comes_back_in_its_order_and_as_it_last_was() {
+    let test = TestHome::new();
+    let mut store = test.memory();
+    let place = Place::workspace(WorkspaceId::new("w"));
+    let reason = UndoItem { before: Before::Reason(UnreadReason::Panel, place), ..undo_item(1, &id(1)) };
+    let undo_saved = vec![undo_item(3, &id(2)), reason.clone(), undo_item(2, &id(1))];
+    settle(&mut store, &HubChanges { undo_saved, ..HubChanges::default() });
+    let ended = UndoItem { has_ended: true, ..undo_item(2, &id(1)) };
+    settle(&mut store, &HubChanges { undo_saved: vec![ended.clone()], ..HubChanges::default() });
+    test.memory_connection().execute("INSERT INTO undo VALUES (9, '', 'no item')", []).unwrap();
+    assert_eq!(store.undo_items().unwrap(), [reason, ended, undo_item(3, &id(2))]);
 }
 
 #[test]

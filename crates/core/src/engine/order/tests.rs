@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::*;
 use crate::agent::{Authority, BlockedOn, SignalContent};
+use crate::attention::{Before, UndoKind, UnreadReason};
 use crate::message::{Draft, Kind, Mark, MessageOrigin, Recipient, Scope, Sender, Tag};
 use crate::policy::{AgentContext, HookInputContext, HookInputText, HookPatch};
 use crate::toast::{Colour, Priority, SourceNotification, ToastSpan};
@@ -119,7 +120,7 @@ fn an_event_that_is_saved_can_be_read_back() {
             .unwrap();
     let mut events: Vec<Event> =
         recipients.into_iter().map(|recipient| incoming(Tag::Notice(Kind::Error), recipient)).collect();
-    let marks = [Mark::Read, Mark::Unread, Mark::Clear, Mark::Answer];
+    let marks = [Mark::Read, Mark::Unread, Mark::Clear, Mark::Answer, Mark::Undo];
     events.extend(marks.map(|mark| incoming(Tag::Mark(mark), Recipient::Default)));
     let terminal = signals().into_iter().map(TerminalSignal::Agent).chain([
         TerminalSignal::Bell,
@@ -206,6 +207,21 @@ fn an_order_that_is_saved_can_be_read_back() {
         .collect();
     orders.extend([
         Order::RunHook { ticket: Ticket(7), hook, hook_input: Box::new(hook_input) },
+        Order::SaveUndo(Box::new(UndoItem {
+            number: 4,
+            command: "c".into(),
+            kind: UndoKind::Clear,
+            before: Before::Notification(Box::new(record.clone())),
+            has_ended: true,
+        })),
+        Order::SaveUndo(Box::new(UndoItem {
+            number: 5,
+            command: "c".into(),
+            kind: UndoKind::Read,
+            before: Before::Reason(UnreadReason::Panel, place()),
+            has_ended: false,
+        })),
+        Order::DeleteUndo(4),
         Order::SaveRecord { record: Box::new(record), is_new: true },
         Order::DeleteRecord(id()),
         Order::AddTrailStep { id: id(), cause: "dropped".into() },

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ringer_core::MessageId;
-use ringer_core::attention::{Cause, Record, TrailStep, UnreadReason};
+use ringer_core::attention::{Cause, Record, TrailStep, UndoItem, UnreadReason};
 use ringer_core::engine::Delivery;
 use ringer_core::message::Place;
 use ringer_core::policy::DeliveryChannel;
@@ -47,10 +47,12 @@ impl PendingWrites {
     pub(super) fn write_again<'a>(
         &mut self,
         records: impl Iterator<Item = &'a Record>,
+        undo_items: impl Iterator<Item = &'a UndoItem>,
         position: ReadPosition,
     ) {
         self.undecided.clear();
         self.flags.clear();
+        self.next.undo_saved = undo_items.cloned().collect();
         for record in records {
             if !self.records.contains_key(&record.id) {
                 self.upsert(record.clone());
@@ -89,6 +91,16 @@ impl PendingWrites {
         self.next.forgotten.push(id.clone());
         // Once the record is deleted, recovery cannot know whether this popup should be closed.
         self.popup_gone(id);
+    }
+
+    /// What a command changed can be taken back, or has ended since.
+    pub(in crate::state) fn save_undo(&mut self, item: UndoItem) {
+        self.next.undo_saved.push(item);
+    }
+
+    /// That is not kept any more.
+    pub(in crate::state) fn delete_undo(&mut self, number: i64) {
+        self.next.undo_deleted.push(number);
     }
 
     /// Something happened to a message that is no notification.

@@ -10,7 +10,7 @@ use ringer_core::{MessageId, Recipient, Scope};
 use ringer_journal::{Consumer, HubChanges, Journal, ReadPosition, RetentionLimits};
 use rusqlite::Connection;
 
-use super::{dead, flag, outgoing, popup, record, settle};
+use super::{dead, flag, outgoing, popup, record, settle, undo_item};
 use crate::agent::{JournalAt, agent_info};
 use crate::home::{TO_SCHEMA_3, TestHome, at, bodies, draft_in, place, read_to, scope};
 
@@ -104,12 +104,14 @@ pub(crate) fn fill(test: &TestHome, scope: &Scope, agent: &str) -> MessageId {
     let mut of = agent_info(agent);
     of.scope = scope.clone();
     JournalAt::at(&mut journal, 0).working(&of);
+    let number = 1 + i64::try_from(test.memory().undo_items().expect("readable").len()).expect("few");
     let transaction = HubChanges {
         undecided: vec![id.clone()],
         records: vec![record(&id, false, 0..2)],
         started: vec![outgoing(&id, "desktop", "{}")],
         shown: vec![popup(scope.as_str(), &id, 1)],
         dead_letters: vec![dead(&id, 1)],
+        undo_saved: vec![undo_item(number, &id)],
         position: Some(ReadPosition { cursor: place(&mut journal, 1), catch_up: None }),
         flags_set: vec![flag("manual", scope.as_str())],
         ..HubChanges::default()
@@ -123,8 +125,8 @@ fn count(connection: &Connection, table: &str) -> i64 {
 }
 
 const OF_THE_JOURNAL: [&str; 6] = ["message", "receipt", "cursor", "question", "agent", "lead"];
-const OF_THE_MEMORY: [&str; 8] =
-    ["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "taken"];
+const OF_THE_MEMORY: [&str; 9] =
+    ["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "taken", "undo"];
 
 /// How many rows every table has.
 fn counts(test: &TestHome) -> Vec<(&'static str, i64)> {
@@ -226,10 +228,11 @@ fn an_older_journal_hands_the_hubs_memory_over() {
     assert_eq!((store.undecided().unwrap(), taken), (vec![id.clone()], Some(1)));
     assert_eq!(store.notification(id.as_str()).unwrap(), Some(record(&id, false, 0..2)));
     assert_eq!(journal.hub_position(Some(&mut store)).unwrap().cursor, place(&mut journal, 1));
-    // It had no flags, and its own place for the hub's.
+    // It had no flags and nothing to take back, and its own place for the hub's.
     let mut after = counts(&test);
     let at = |name: &str| before.iter().position(|(table, _)| *table == name).unwrap();
     after[at("flag")].1 += 1;
+    after[at("undo")].1 += 1;
     after[at("cursor")].1 -= 1;
     assert_eq!(after, before);
     let gone = test.connection().query_row("SELECT count(*) FROM notification", [], |_| Ok(()));

@@ -1,0 +1,129 @@
+//! Taking the person's last command back: what it read is unread again, what it took off the list is on it again. No popup is
+//! shown again.
+
+use super::Engine;
+use super::bulk_mark::BulkChange;
+use crate::attention::{
+    Before, Cause, Command, ReadReason, Record, Trail, UndoItem, UndoKind, UndoLog, UnreadReason,
+};
+use crate::engine::Order;
+use crate::message::{MessageId, Place};
+use crate::time::Now;
+
+impl Engine {
+    /// What can be taken back.
+    pub fn undo_log(&self) -> &UndoLog {
+        &self.undo_log
+    }
+
+    /// Restores what was saved of the last commands, oldest first.
+    pub fn restore_undo(&mut self, items: impl IntoIterator<Item = UndoItem>) {
+        self.undo_log.restore(items);
+    }
+
+    /// Forgets what was changed of a repository's notifications.
+    pub fn forget_undo(&mut self, scope: &str) -> Vec<Order> {
+        let forgotten = self.undo_log.forget(|record| &*record.scope == scope);
+        forgotten.into_iter().map(Order::DeleteUndo).collect()
+    }
+
+    pub(super) fn note_change(&mut self, command: &Command, before: Record, orders: &mut Vec<Order>) {
+        // What is read stays in the store, with its trail. What is cleared has here what is not saved of it.
+        let trail = if command.kind == UndoKind::Clear { before.trail.clone() } else { Trail::default() };
+        self.note(command, Before::Notification(Box::new(Record { trail, ..before })), orders);
+    }
+
+    /// A command ends the other reasons for which a place, or any place, is unread.
+    pub(super) fn note_reasons(
+        &mut self,
+        place: Option<&Place>,
+        command: Option<&Command>,
+        orders: &mut Vec<Order>,
+    ) {
+        let Some(command) = command else { return };
+        for (reason, place) in self.attention.reasons_of(place) {
+            self.note(command, Before::Reason(reason, place), orders);
+        }
+    }
+
+    fn note(&mut self, command: &Command, before: Before, orders: &mut Vec<Order>) {
+        let (item, dropped) = self.undo_log.note(command, before);
+        orders.push(Order::SaveUndo(Box::new(item)));
+        orders.extend(dropped.into_iter().map(Order::DeleteUndo));
+    }
+
+    /// The cause of some notifications has ended: they do not come back.
+    pub(super) fn end_undo(&mut self, which: impl Fn(&Record) -> bool, orders: &mut Vec<Order>) {
+        let ended = self.undo_log.end(which);
+        orders.extend(ended.into_iter().map(|item| Order::SaveUndo(Box::new(item))));
+    }
+
+    /// Takes the last command back.
+    pub(super) fn undo(&mut self, now: Now, orders: &mut Vec<Order>) {
+        let ids = self.undo_log.last_notifications();
+        for UndoItem { number, before, .. } in self.undo_log.take_reasons() {
+            orders.push(Order::DeleteUndo(number));
+            if let Before::Reason(reason, place) = before {
+                self.restore_reason(now, reason, &place, orders);
+            }
+        }
+        let Some(first) = ids.first().and_then(|id| self.undo_log.place_of(id)) else { return };
+        self.begin_mark(now, BulkChange::TakeBack, ids, Some(first), None, orders);
+    }
+
+    fn restore_reason(&mut self, now: Now, reason: UnreadReason, place: &Place, orders: &mut Vec<Order>) {
+        self.attention.set(reason, place.clone());
+        self.redraw(now.mono, place, orders);
+    }
+
+    /// Takes back what the last command did to one notification. Gives its place, if that changed it.
+    pub(super) fn take_back(&mut self, now: Now, id: &MessageId, orders: &mut Vec<Order>) -> Option<Place> {
+        let UndoItem { number, kind, before, has_ended, .. } = self.undo_log.take(id)?;
+        orders.push(Order::DeleteUndo(number));
+        let Before::Notification(before) = before else { return None };
+        let is_over = !before.is_resolved && before.expires_ms.is_some_and(|expires| expires <= now.wall_ms);
+        if has_ended || is_over {
+            return None;
+        }
+        let superseding = self.attention.store().superseding(&before).cloned();
+        let superseding = superseding.filter(|_| !before.is_read);
+        match (kind, superseding) {
+            (UndoKind::Read, Some(_)) => None,
+            (UndoKind::Read, None) => self.unread_again(now, &before, orders),
+            (UndoKind::Clear, newer) => self.list_again(now, *before, newer, orders),
+        }
+    }
+
+    fn unread_again(&mut self, now: Now, before: &Record, orders: &mut Vec<Order>) -> Option<Place> {
+        let (state, cause) =
+            ((before.is_read, before.is_resolved), Cause::TakenBack { kind: UndoKind::Read });
+        if !self.attention.store_mut().set_state(&before.id, state, now.wall_ms, cause) {
+            return None;
+        }
+        self.changed(std::slice::from_ref(&before.id), orders);
+        Some(before.place.clone())
+    }
+
+    /// What was superseded while it was off the list comes back as read.
+    fn list_again(
+        &mut self,
+        now: Now,
+        mut record: Record,
+        superseded_by: Option<MessageId>,
+        orders: &mut Vec<Order>,
+    ) -> Option<Place> {
+        record.trail.add(now.wall_ms, Cause::TakenBack { kind: UndoKind::Clear });
+        if let Some(newer) = superseded_by {
+            let by = ReadReason::Newer(newer);
+            record.is_read = true;
+            record.is_resolved |= record.ends_when_read(&by);
+            record.trail.add(now.wall_ms, Cause::MarkedRead { by });
+        }
+        let (id, place) = (record.id.clone(), record.place.clone());
+        if !self.attention.store_mut().restore(record) {
+            return None;
+        }
+        self.added(&id, orders);
+        Some(place)
+    }
+}
