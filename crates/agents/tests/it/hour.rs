@@ -1,6 +1,8 @@
 //! Ten agents for an hour: recorded hooks, a real journal, the hub's rules, and a clock that the test moves. After every step, who
 //! needs the person is what the agents last said.
 
+#![expect(clippy::expect_used, reason = "helpers of tests, outside any test function")]
+
 use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;
@@ -74,7 +76,7 @@ const GEMINI: &[Step] = &[
 struct Session {
     client: Client,
     steps: &'static [Step],
-    session_id: String,
+    id: String,
     agent: Agent,
     doing: Doing,
     last_step: u64,
@@ -87,9 +89,9 @@ impl Session {
             5..8 => (Client::Codex, CODEX),
             _ => (Client::Gemini, GEMINI),
         };
-        let session_id = format!("{number:08x}-d2b2-442c-995b-a5ac3619{number:04x}");
-        let agent = agent_id(client, &session_id).expect("an agent");
-        Self { client, steps, session_id, agent, doing: Idle, last_step: 0 }
+        let id = format!("{number:08x}-d2b2-442c-995b-a5ac3619{number:04x}");
+        let agent = agent_id(client, &id).expect("an agent");
+        Self { client, steps, id, agent, doing: Idle, last_step: 0 }
     }
 
     /// What the person has to do for it at this second.
@@ -165,7 +167,7 @@ impl Hour {
     fn play(&mut self, number: usize, name: &str, next: Doing) {
         let now = self.seconds.get();
         let session = &mut self.sessions[number];
-        let mut input = recorded(name, &session.session_id);
+        let mut input = recorded(name, &session.id);
         if name == "codex_PermissionRequest_Bash" {
             input["tool_input"] = json!({ "command": "echo hello-from-mock", "description": "May I?" });
         }
