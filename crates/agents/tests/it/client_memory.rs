@@ -14,6 +14,8 @@ use ringer_agents::client::{Client, read_from};
 const GREAT: usize = 50 * 1024 * 1024;
 /// Enough to be noticed, for what is not worth ten seconds.
 const LARGE: usize = 8 * 1024 * 1024;
+/// As short as shows the same parts of the program.
+const LITTLE: usize = 64 * 1024;
 const MOST: u64 = 1024 * 1024;
 
 /// An opening, many times the same piece, an ending; never in memory as a whole.
@@ -38,26 +40,27 @@ fn greatest_size() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
+/// Reads inputs of these lengths: one that is passed over, and others that are kept in part.
+fn read_all(great: usize, large: usize) {
+    const TEXT: &[u8] = &[b'x'; 4096];
+    let read = |source: Box<dyn Read>| read_from(Client::Claude, "PostToolUse", source).unwrap();
+    let report = read(Box::new(long(great, "{\"tool_response\": \"", TEXT, "\", \"tool_use_id\": \"t1\"}")));
+    assert_eq!(report.call_id.as_deref(), Some("t1"));
+    // Texts and lists that are kept, but not whole; a name that never ends; one field again and again.
+    read(Box::new(long(large, "{\"last_assistant_message\": \"", TEXT, "\"}")));
+    read(Box::new(long(large, "{\"background_tasks\": [", b"{\"command\": \"make\"},", "1]}")));
+    read(Box::new(long(large, "{\"", TEXT, "\": 1}")));
+    let again = b"\"prompt\": {\"message\": \"aaaaaaaaaaaaaaaaaaaaaaaa\"},";
+    read(Box::new(long(large, "{", again, "\"a\": 1}")));
+}
+
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
 fn measured() {
-    const TEXT: &[u8] = &[b'x'; 4096];
-    let read = |source: Box<dyn Read>| read_from(Client::Claude, "PostToolUse", source).unwrap();
-    // What the first call touches is the program, not the input.
-    read(Box::new(&b"{\"tool_response\": \"x\"}"[..]));
+    // What the first calls touch is the program, not the input.
+    read_all(LITTLE, LITTLE);
     let before = greatest_size();
-    let report = read(Box::new(long(GREAT, "{\"tool_response\": \"", TEXT, "\", \"tool_use_id\": \"t1\"}")));
-    assert_eq!(report.call_id.as_deref(), Some("t1"));
-    // Texts and lists that are kept, but not whole; a name that never ends; one field again and again.
-    read(Box::new(long(LARGE, "{\"last_assistant_message\": \"", TEXT, "\"}")));
-    read(Box::new(long(LARGE, "{\"background_tasks\": [", b"{\"command\": \"make\"},", "1]}")));
-    read(Box::new(long(LARGE, "{\"", TEXT, "\": 1}")));
-    read(Box::new(long(
-        LARGE,
-        "{",
-        b"\"prompt\": {\"message\": \"aaaaaaaaaaaaaaaaaaaaaaaa\"},",
-        "\"a\": 1}",
-    )));
+    read_all(GREAT, LARGE);
     let grown = greatest_size() - before;
     println!("grew by {grown} bytes");
     assert!(grown < MOST, "grew by {grown} bytes");
