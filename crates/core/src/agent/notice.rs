@@ -68,10 +68,12 @@ impl AgentNotice {
 /// The last line that says something, in at most [`MAX_DETAIL`] characters. A longer one keeps its end: that is where an
 /// agent says how it went.
 fn last_line(text: &str) -> Option<String> {
-    let line = text.lines().rev().find(|line| line.chars().any(char::is_alphanumeric)).or(Some(text))?.trim();
+    let mut lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    let last = lines.clone().next()?;
+    let line = lines.find(|line| line.chars().any(char::is_alphanumeric)).unwrap_or(last);
     let excess = line.chars().count().saturating_sub(MAX_DETAIL);
     if excess == 0 {
-        return (!line.is_empty()).then(|| line.to_owned());
+        return Some(line.to_owned());
     }
     let end = line.char_indices().nth(excess + 1).map_or("", |(at, _)| &line[at..]);
     // Not in the middle of a word, unless the word is very long.
@@ -162,7 +164,7 @@ mod tests {
             detail("Ran it:\n```\nok 214\n```\n", 1).as_deref(),
             Some("ok 214 (1 background task runs on)")
         );
-        assert_eq!(detail("***", 0).as_deref(), Some("***"));
+        assert_eq!(detail("***\n---\n", 0).as_deref(), Some("---"));
         assert_eq!(detail("", 2).as_deref(), Some("2 background tasks run on"));
         assert_eq!(detail(" \n ", 0), None);
     }
