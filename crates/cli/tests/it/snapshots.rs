@@ -221,9 +221,13 @@ fn setup_in_a_terminal() {
         let variables: Vec<(&str, &str)> =
             variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let (shown, _) = typed_in_terminal(arguments, &variables, user.environment.path(), typed);
-        // The terminal repeats what was typed ahead.
-        let shown = shown.strip_prefix(&typed.replace('\n', "\r\n")).unwrap_or(&shown);
-        transcript.add(&format!("ringer {}", arguments.join(" ")), shown);
+        // The terminal repeats what is typed: ahead of the screen, or behind its question.
+        let shown =
+            typed.lines().fold(shown, |shown, line| match shown.strip_prefix(&format!("{line}\r\n")) {
+                Some(rest) => rest.to_owned(),
+                None => shown.replacen(&format!("] {line}\r\n"), "] ", 1),
+            });
+        transcript.add(&format!("ringer {}", arguments.join(" ")), &shown);
     }
     transcript.check("setup-terminal");
 }
