@@ -12,7 +12,7 @@ use ringer_core::agent::{AgentState, Signal, SignalContent};
 use ringer_core::message::{Agent, MessageOrigin, MessagePart};
 use ringer_core::toast::Observation;
 use ringer_journal::{
-    AgentEvent, AgentInfo, Claimed, Confirms, Consumer, Error as JournalError, EventOutcome, Home, IdSource,
+    AgentEvent, AgentInfo, Claimed, Confirms, Error as JournalError, EventOutcome, Home, IdSource,
     InboxRequest, Journal, LockTimeout, Repository, RunningTools, spool_event,
 };
 use ringer_turn::{Injection, InjectionBudget, RateTracker, render};
@@ -188,17 +188,16 @@ impl Call<'_> {
 
     /// Notes which tool runs now, so that the agent does not count as stuck meanwhile.
     fn note_running_tool(&self) {
-        let tools = RunningTools::of(&self.at.home);
+        let tools = || RunningTools::of(&self.at.home);
+        let turn_changes = matches!(
+            self.report.hook_point,
+            HookPoint::SessionStarts | HookPoint::PromptSubmitted | HookPoint::Stopping { .. }
+        );
         match &self.report.tool_call {
-            Some(ToolCall::Begins(call)) => tools.begin(&self.agent, call),
-            Some(ToolCall::Ended(call)) => tools.end(&self.agent, call),
-            None if self.report.subagent => {}
-            None => match self.report.hook_point {
-                HookPoint::SessionStarts | HookPoint::PromptSubmitted | HookPoint::Stopping { .. } => {
-                    tools.end_all(&self.agent);
-                }
-                _ => {}
-            },
+            Some(ToolCall::Begins(call)) => tools().begin(&self.agent, call),
+            Some(ToolCall::Ended(call)) => tools().end(&self.agent, call),
+            None if turn_changes && !self.report.subagent => tools().end_all(&self.agent),
+            None => {}
         }
     }
 
@@ -339,13 +338,12 @@ impl Call<'_> {
     /// If this agent is the lead, puts what is for the lead into its inbox. The lead's listener has the same cursor, so that
     /// nothing reaches the agent twice.
     fn take_in_for_lead(&self, journal: &mut Journal, scope: &Scope) -> Result<(), JournalError> {
-        if self.report.subagent || journal.lead(scope)?.agent.as_deref() != Some(self.agent.as_str()) {
+        if self.report.subagent {
             return Ok(());
         }
-        let Ok(consumer) = Consumer::new(Consumer::LEAD, scope.clone()) else { return Ok(()) };
         let deadline = Some(Instant::now() + LEAD_LOCK_TIMEOUT);
         journal.with_lock_timeout(self.lock_timeout(), |journal| {
-            journal.move_to_inbox(&consumer, &self.agent, self.at.name.as_deref(), deadline).map(drop)
+            journal.move_to_inbox(scope, &self.agent, self.at.name.as_deref(), deadline).map(drop)
         })
     }
 

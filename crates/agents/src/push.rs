@@ -87,16 +87,11 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
 /// a listener may have forgotten it.
 fn take_in_for_lead(journal: &mut Journal, agent_info: &AgentInfo) -> Result<(), JournalError> {
     let AgentInfo { id, scope, name, .. } = agent_info;
-    if journal.lead(scope)?.agent.as_deref() != Some(id.as_str()) {
+    if journal.listeners(Some(scope)).iter().any(|one| one.owner.consumer == Consumer::LEAD) {
         return Ok(());
     }
-    let listens = journal.listeners(Some(scope)).iter().any(|one| one.owner.consumer == Consumer::LEAD);
-    let Ok(consumer) = Consumer::new(Consumer::LEAD, scope.clone()) else { return Ok(()) };
-    if !listens {
-        let deadline = Some(Instant::now() + DEADLINE);
-        journal.move_to_inbox(&consumer, id, name.as_deref(), deadline)?;
-    }
-    Ok(())
+    let deadline = Some(Instant::now() + DEADLINE);
+    journal.move_to_inbox(scope, id, name.as_deref(), deadline).map(drop)
 }
 
 /// Whether an agent waits for its person. One that asks for a permission does not read messages.

@@ -18,7 +18,7 @@ mod maintenance;
 mod mark_requests;
 mod notifications;
 mod orders;
-mod own_problems;
+mod problem_checks;
 mod problems;
 mod reading;
 mod recovery;

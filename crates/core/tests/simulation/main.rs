@@ -111,16 +111,7 @@ impl Simulation {
         let mut engine = Engine::new(preferences(&mut files, &rules), random.below(2) == 0);
         let now = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
         for place in &places {
-            let surface = place.surface.clone().expect("they are surfaces");
-            engine.handle(
-                now,
-                Event::Surface {
-                    surface,
-                    workspace: place.workspace.clone(),
-                    tty: None,
-                    reports_focus: false,
-                },
-            );
+            engine.handle(now, known_surface(place));
         }
         Self {
             random,
@@ -293,16 +284,7 @@ impl Simulation {
         self.files.restart();
         let mut engine = Engine::new(preferences(&mut self.files, &RuleSettings::default()), false);
         for place in &self.places {
-            let surface = place.surface.clone().expect("they are surfaces");
-            engine.handle(
-                now,
-                Event::Surface {
-                    surface,
-                    workspace: place.workspace.clone(),
-                    tty: None,
-                    reports_focus: false,
-                },
-            );
+            engine.handle(now, known_surface(place));
         }
         self.looking.restart();
         self.lit.clear();
@@ -424,6 +406,12 @@ impl Simulation {
             self.ended.iter().filter(|(_, ended)| !**ended).map(|(id, _)| id).collect();
         assert!(silent.is_empty(), "every end has a recorded cause: {silent:?}");
     }
+}
+
+/// The surface of a place is known, and no host reports what the person looks at there.
+fn known_surface(place: &Place) -> Event {
+    let surface = place.surface.clone().expect("it is a surface");
+    Event::Surface { surface, workspace: place.workspace.clone(), tty: None, reports_focus: false }
 }
 
 fn preferences(files: &mut HookFiles, rules: &RuleSettings) -> Preferences {

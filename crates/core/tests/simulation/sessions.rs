@@ -19,7 +19,7 @@ use test_support::Random;
 
 use super::looking::Looking;
 use super::settings::HookFiles;
-use super::{play_seeds, preferences};
+use super::{known_surface, play_seeds, preferences};
 
 const STEPS: usize = 150;
 
@@ -79,16 +79,7 @@ impl Simulation {
             .collect();
         let now = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
         for Session { place, .. } in &sessions {
-            let surface = place.surface.clone().expect("it is a surface");
-            engine.handle(
-                now,
-                Event::Surface {
-                    surface,
-                    workspace: place.workspace.clone(),
-                    tty: None,
-                    reports_focus: false,
-                },
-            );
+            engine.handle(now, known_surface(place));
         }
         Self {
             random,

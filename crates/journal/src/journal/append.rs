@@ -39,12 +39,13 @@ pub(crate) fn put(
     let Some(seq) = row::insert(transaction, draft, id, unix_ms)? else {
         return Ok(Vec::new());
     };
-    let parts = part_count(draft);
     if draft.recipient == Recipient::All {
+        let parts = part_count(draft);
         for agent in everyone_else(transaction, draft)? {
             inbox::queue(transaction, &agent, (seq, parts), unix_ms)?;
         }
     } else if let Some(agent) = draft.recipient.agent() {
+        let parts = part_count(draft);
         inbox::queue(transaction, agent.as_str(), (seq, parts), unix_ms)?;
     }
     subscription::doorbells_to_wake(transaction, draft)

@@ -93,7 +93,7 @@ fn a_newer_message_of_the_same_key_replaces_and_a_status_ends_with_its_time() {
     assert!(refused.contains("the key begins with \"episode:\", as Ringer's own do"), "{refused}");
 }
 
-/// Without a program that shows toasts, they told nobody.
+/// A toast alone does not reach the person: most of the time no program shows a footer.
 #[test]
 fn a_limit_and_a_changed_model_reach_the_person_and_the_newer_one_replaces() {
     let environment = HubEnvironment::new();
