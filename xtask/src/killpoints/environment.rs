@@ -111,7 +111,7 @@ impl KillEnvironment {
             own.must(["notify", "--from", "before", &own.texts.before])?;
         }
         if operation.finds_spooled() {
-            own.with_lock_held(|| own.must(["hook", "codex", "notify", &event(SPOOLED_TURN)]))?;
+            own.with_lock_held(|| own.spool_event())?;
         }
         for part in ["home", "repository"] {
             if own.environment.path(part).exists() {
@@ -346,15 +346,24 @@ impl KillEnvironment {
 
     fn run<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<ProcessResult, Failure> {
         let mut command = self.environment.ringer(arguments);
-        // The agent whose hooks run here must not count as the listener: it does not receive messages about itself.
+        // The agent whose hooks run here has another name: an agent does not receive messages about itself.
         if self.operation.is_of_hooks() {
             command.env("RINGER_AGENT", READER);
         }
         ProcessResult::of(command.stderr(self.environment.complaints()?), DEADLINE)
     }
 
+    /// Calls the hook at the end of [`SPOOLED_TURN`], of a session without a name.
+    fn spool_event(&self) -> Result<(), Failure> {
+        let mut hook = self.environment.ringer(["hook", "codex", "notify", &event(SPOOLED_TURN)]);
+        self.succeeded(&ProcessResult::of(hook.stderr(self.environment.complaints()?), DEADLINE)?)
+    }
+
     fn must<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<(), Failure> {
-        let ending = self.run(arguments)?;
+        self.succeeded(&self.run(arguments)?)
+    }
+
+    fn succeeded(&self, ending: &ProcessResult) -> Result<(), Failure> {
         if ending.is_success() {
             return Ok(());
         }
