@@ -4,10 +4,14 @@ mod machine;
 mod messages;
 mod notice;
 mod open_notices;
+mod prompt;
 mod signal;
 mod unattended;
 
 pub use machine::{AUTHORITY_HOLD, AgentMachine, AgentTimeouts};
 pub use messages::{AgentMessage, Tier, agent_messages, ends_with_waiting_marker, episode_key};
 pub use notice::{AgentChanges, AgentNotice, EndedEpisode, Episode};
+pub use prompt::{
+    Answer, AnswerError, AnswerMethod, PermissionRequest, Prompt, PromptContent, PromptQuestion,
+};
 pub use signal::{AgentState, Authority, BlockedOn, Signal, SignalContent};

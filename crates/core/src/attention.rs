@@ -16,7 +16,7 @@ pub use cause::Cause;
 pub(crate) use focus::Focus;
 pub use focus::View;
 pub use mark::{MarkTarget, apply_mark};
-pub use reason::{PlaceReason, ReadReason, ResolvedBy, UndoKind};
+pub use reason::{AnsweredWith, PlaceReason, ReadReason, ResolvedBy, UndoKind};
 pub use record::Record;
 pub use session::{NewerSession, Session};
 pub use store::{Added, NotificationStore};

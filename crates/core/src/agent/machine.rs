@@ -203,6 +203,11 @@ impl AgentMachine {
         Some(episode)
     }
 
+    /// The episode of the open prompt about a tool call.
+    pub fn prompt_about(&self, call: &str) -> Option<Episode> {
+        self.open.prompt_about(call)
+    }
+
     /// The episodes that were reported and have not ended.
     pub fn open_episodes(&self) -> impl Iterator<Item = Episode> {
         self.open.episodes()

@@ -113,6 +113,12 @@ impl OpenNotices {
         Some(open.episode)
     }
 
+    /// The episode of the open prompt about a call.
+    pub(super) fn prompt_about(&self, call: &str) -> Option<Episode> {
+        let about = |open: &&OpenNotice| open.prompt().is_some() && open.call.as_deref() == Some(call);
+        self.notices.iter().rev().find(about).map(|open| open.episode)
+    }
+
     /// A tool call went on: the prompts about it, and those that do not name their call, have ended. The others stay open.
     pub(super) fn end_prompts_of(&mut self, call: &str) -> Vec<EndedEpisode> {
         self.take(ResolvedBy::WentOn, |open| {

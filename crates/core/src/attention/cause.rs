@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{PlaceReason, ReadReason, ResolvedBy, UndoKind};
+use crate::attention::{AnsweredWith, PlaceReason, ReadReason, ResolvedBy, UndoKind};
 use crate::message::MessageId;
 use crate::policy::DeliveryChannel;
 use crate::time::span_text;
@@ -166,6 +166,15 @@ pub enum Cause {
         /// What that command did.
         kind: UndoKind,
     },
+    /// The agent's prompt was answered from elsewhere.
+    Answered {
+        /// The answer.
+        answer: String,
+        /// Who gave it.
+        by: String,
+        /// The way it was given.
+        with: AnsweredWith,
+    },
     /// What it was about has ended.
     Resolved {
         /// How.
@@ -272,6 +281,9 @@ impl fmt::Display for Cause {
             Self::MarkedUnread => formatter.write_str("marked unread"),
             Self::TakenBack { kind: UndoKind::Read } => formatter.write_str("reading it was taken back"),
             Self::TakenBack { kind: UndoKind::Clear } => formatter.write_str("clearing it was taken back"),
+            Self::Answered { answer, by, with } => {
+                write!(formatter, "answered by {by} with {with}: {answer}")
+            }
             Self::Resolved { by } => write!(formatter, "over: {by}"),
             Self::CannotShow { why } => write!(formatter, "cannot jump to its pane: {why}"),
             Self::OtherJournal => {

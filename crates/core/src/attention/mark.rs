@@ -72,8 +72,8 @@ pub fn apply_mark(mark: Mark, target: &MarkTarget, records: &mut Vec<Record>) {
                 (record.is_read, record.is_resolved) = (true, true);
             }
         }
-        // What a command changed is known to the engine only.
-        Mark::Answer | Mark::Undo => {}
+        // What a command changed is known to the engine only. A decision ends nothing: the agent that takes it does.
+        Mark::Answer | Mark::Undo | Mark::Decision => {}
     }
 }
 

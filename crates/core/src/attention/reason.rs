@@ -92,6 +92,51 @@ impl ResolvedBy {
     }
 }
 
+/// The way in which an answer was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AnsweredWith {
+    /// `ringer answer`.
+    Command,
+    /// A button of a popup.
+    Popup,
+    /// The screen of `ringer`.
+    Screen,
+    /// Something that a newer version writes.
+    #[serde(other)]
+    Other,
+}
+
+impl AnsweredWith {
+    /// The word in the journal.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::Popup => "popup",
+            Self::Screen => "screen",
+            Self::Other => "other",
+        }
+    }
+
+    /// Reads the word of the journal.
+    pub fn named(word: &str) -> Self {
+        let known = [Self::Command, Self::Popup, Self::Screen];
+        known.into_iter().find(|with| with.as_str() == word).unwrap_or(Self::Other)
+    }
+}
+
+impl fmt::Display for AnsweredWith {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Command => "`ringer answer`",
+            Self::Popup => "a button of its popup",
+            Self::Screen => "the screen of `ringer`",
+            Self::Other => "another program",
+        })
+    }
+}
+
 impl fmt::Display for PlaceReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

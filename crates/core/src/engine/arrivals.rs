@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::terminal_signals::BELL_CATEGORY;
 use super::{Candidate, Engine, MAX_HOOK_CHAINS};
 use crate::arrival::{Coalesce, Displaced, DuplicateVerdict, EventReport};
-use crate::attention::{Cause, Command, MarkTarget, PlaceReason, ReadReason, ResolvedBy, UndoKind};
+use crate::attention::{
+    AnsweredWith, Cause, Command, MarkTarget, PlaceReason, ReadReason, ResolvedBy, UndoKind,
+};
 use crate::engine::{Event, IncomingMessage, Order};
 use crate::message::{Draft, EPISODE_KEY, Mark, MessageId, Place, Recipient, ShownKind, Tag};
 use crate::time::Now;
@@ -96,6 +98,9 @@ impl Engine {
             (Mark::Resolve, Some(MarkTarget::Episode(key))) => {
                 return self.resolve_key(now, None, &key, ResolvedBy::named(&draft.body), orders);
             }
+            (Mark::Decision, Some(MarkTarget::Episode(key))) => {
+                return self.note_answer(now, &key, draft, orders);
+            }
             (Mark::Resolve, Some(MarkTarget::Message(id))) => {
                 self.end_undo(|record| record.id == id, orders);
                 return self.resolve_messages(now, vec![id], ResolvedBy::named(&draft.body), orders);
@@ -104,6 +109,20 @@ impl Engine {
             _ => return,
         };
         self.handle_event(now, event, orders);
+    }
+
+    /// Notes who answered a prompt. Its notification stays open until the agent has taken the answer.
+    fn note_answer(&mut self, now: Now, key: &str, draft: &Draft, orders: &mut Vec<Order>) {
+        let cause = Cause::Answered {
+            answer: draft.body.clone(),
+            by: draft.sender.to_string(),
+            with: AnsweredWith::named(draft.category.as_deref().unwrap_or_default()),
+        };
+        let ids: Vec<MessageId> =
+            self.attention.store().open_of(None, key).map(|record| record.id.clone()).collect();
+        for id in ids {
+            self.handle_event(now, Event::AddTrailStep { id, cause: cause.clone() }, orders);
+        }
     }
 
     fn read_target(

@@ -87,15 +87,18 @@ pub enum Mark {
     Resolve,
     /// The last command that read or cleared is taken back.
     Undo,
+    /// A prompt of an agent was answered from elsewhere. Its text is the answer, its category the way it was given.
+    Decision,
 }
 
-const MARKS: [(&str, Mark); 6] = [
+const MARKS: [(&str, Mark); 7] = [
     ("mark-read", Mark::Read),
     ("mark-unread", Mark::Unread),
     ("mark-clear", Mark::Clear),
     ("mark-answer", Mark::Answer),
     ("mark-resolve", Mark::Resolve),
     ("mark-undo", Mark::Undo),
+    ("mark-decision", Mark::Decision),
 ];
 
 /// What a message is in the journal: a notification of some kind, or a mark.

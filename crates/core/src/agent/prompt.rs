@@ -1,0 +1,331 @@
+//! What a client asks its person in a dialog, and what can be answered from elsewhere.
+
+use serde::{Deserialize, Serialize};
+
+/// A dialog of a client: what it asks, and how an answer reaches it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prompt {
+    /// What it asks.
+    pub content: PromptContent,
+    /// How an answer reaches it.
+    pub method: AnswerMethod,
+}
+
+/// How an answer that was not given in the dialog reaches the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AnswerMethod {
+    /// A hook of the client waits for it.
+    WaitingHook,
+    /// Ringer connects to the client's server.
+    ClientServer,
+    /// Not at all: only the dialog itself can be answered.
+    DialogOnly,
+}
+
+/// What a client asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PromptContent {
+    /// Whether it may use a tool.
+    Permission(PermissionRequest),
+    /// Questions, each with its own answer.
+    Questions(Vec<PromptQuestion>),
+    /// Whether its plan is approved.
+    Plan {
+        /// The plan.
+        text: String,
+        /// Whether that is all of it.
+        whole: bool,
+    },
+}
+
+/// What a client wants to do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionRequest {
+    /// The tool.
+    pub tool: String,
+    /// What it is to do: the command, or all of the tool's input.
+    pub request: String,
+    /// Whether that is all of it. What cannot be read in full is not allowed from elsewhere.
+    pub whole: bool,
+    /// What `always` would allow, in words; empty where the client does not offer it.
+    pub always: Vec<String>,
+}
+
+/// One question of a client.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptQuestion {
+    /// The question.
+    pub text: String,
+    /// What can be chosen.
+    pub options: Vec<String>,
+    /// Whether several can be chosen.
+    pub multiple: bool,
+    /// Whether any other text is an answer, too.
+    pub free_text: bool,
+}
+
+/// An answer to a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Answer {
+    /// Yes, this once.
+    Allow,
+    /// Yes, and what the client offers to allow from now on.
+    AllowAlways,
+    /// No.
+    Deny {
+        /// Why, for the model to read.
+        reason: Option<String>,
+    },
+    /// One answer for each question: what was chosen, or another text.
+    Choices(Vec<Vec<String>>),
+}
+
+impl Answer {
+    /// The answer as people read it.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Allow => "allow".to_owned(),
+            Self::AllowAlways => "always".to_owned(),
+            Self::Deny { reason: None } => "deny".to_owned(),
+            Self::Deny { reason: Some(reason) } => format!("deny: {reason}"),
+            Self::Choices(choices) => {
+                choices.iter().map(|choice| choice.join(", ")).collect::<Vec<_>>().join("; ")
+            }
+        }
+    }
+}
+
+/// Why words are no answer to a prompt. The text says what is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnswerError {
+    /// No answer was given.
+    #[error("no answer was given")]
+    Missing,
+    /// It is none of the words for a permission or a plan.
+    #[error("{0:?} is no answer here: allow or deny")]
+    NotADecision(String),
+    /// The client does not offer to allow it always.
+    #[error("there is no `always` for this: allow or deny")]
+    NoAlways,
+    /// The request is longer than what is kept of it.
+    #[error("it is too long to be shown in full here, so it can only be allowed in its own terminal")]
+    NotWhole,
+    /// It is none of the options.
+    #[error("{answer:?} is none of the options: {}", options.join(" / "))]
+    NotAnOption {
+        /// What was given.
+        answer: String,
+        /// What can be chosen.
+        options: Vec<String>,
+    },
+    /// Each question needs one answer.
+    #[error("{questions} questions need {questions} answers, in their order; {answers} given")]
+    Count {
+        /// How many questions there are.
+        questions: usize,
+        /// How many answers were given.
+        answers: usize,
+    },
+}
+
+impl PromptContent {
+    /// Reads the words of an answer.
+    ///
+    /// ```
+    /// use ringer_core::agent::{Answer, PermissionRequest, PromptContent};
+    ///
+    /// let request = PermissionRequest { tool: "Bash".to_owned(), request: "make".to_owned(), whole: true, always: vec![] };
+    /// let prompt = PromptContent::Permission(request);
+    /// let answer = prompt.read_answer(&["deny", "not", "today"])?;
+    /// assert_eq!(answer, Answer::Deny { reason: Some("not today".to_owned()) });
+    /// # Ok::<(), ringer_core::agent::AnswerError>(())
+    /// ```
+    pub fn read_answer(&self, words: &[&str]) -> Result<Answer, AnswerError> {
+        let Some((first, rest)) = words.split_first() else { return Err(AnswerError::Missing) };
+        let (whole, always) = match self {
+            Self::Questions(questions) => return read_choices(questions, words).map(Answer::Choices),
+            Self::Permission(request) => (request.whole, !request.always.is_empty()),
+            Self::Plan { whole, .. } => (*whole, false),
+        };
+        let reason = || Some(rest.join(" ")).filter(|reason| !reason.trim().is_empty());
+        match *first {
+            "deny" => Ok(Answer::Deny { reason: reason() }),
+            "allow" | "always" if !rest.is_empty() => Err(AnswerError::NotADecision(words.join(" "))),
+            "allow" | "always" if !whole => Err(AnswerError::NotWhole),
+            "allow" => Ok(Answer::Allow),
+            "always" if always => Ok(Answer::AllowAlways),
+            "always" => Err(AnswerError::NoAlways),
+            _ => Err(AnswerError::NotADecision(words.join(" "))),
+        }
+    }
+
+    /// All of it, for people, with line breaks as the client sent them.
+    pub fn full_text(&self) -> String {
+        match self {
+            Self::Permission(request) if request.tool.is_empty() => request.request.clone(),
+            Self::Permission(request) => format!("{}: {}", request.tool, request.request),
+            Self::Questions(questions) => {
+                questions.iter().map(|question| question.text.as_str()).collect::<Vec<_>>().join("\n")
+            }
+            Self::Plan { text, .. } => text.clone(),
+        }
+    }
+}
+
+fn read_choices(questions: &[PromptQuestion], words: &[&str]) -> Result<Vec<Vec<String>>, AnswerError> {
+    match questions {
+        // One question: its answer need not be quoted.
+        [question] => Ok(vec![question.read_choice(&words.join(" "))?]),
+        _ if questions.len() == words.len() => {
+            questions.iter().zip(words).map(|(question, word)| question.read_choice(word)).collect()
+        }
+        _ => Err(AnswerError::Count { questions: questions.len(), answers: words.len() }),
+    }
+}
+
+impl PromptQuestion {
+    /// Reads an answer: an option, its number, several of them with commas between, or another text where that is allowed.
+    pub fn read_choice(&self, answer: &str) -> Result<Vec<String>, AnswerError> {
+        let answer = answer.trim();
+        if answer.is_empty() {
+            return Err(AnswerError::Missing);
+        }
+        if let Some(option) = self.option(answer) {
+            return Ok(vec![option]);
+        }
+        if self.multiple {
+            let chosen: Option<Vec<String>> =
+                answer.split(',').map(|part| self.option(part.trim())).collect();
+            if let Some(mut chosen) = chosen {
+                let mut seen = Vec::new();
+                chosen.retain(|option| {
+                    !seen.contains(option) && {
+                        seen.push(option.clone());
+                        true
+                    }
+                });
+                return Ok(chosen);
+            }
+        }
+        // A number that is none of the options is a slip, not a text.
+        if self.options.is_empty() || (self.free_text && answer.parse::<u64>().is_err()) {
+            return Ok(vec![answer.to_owned()]);
+        }
+        Err(AnswerError::NotAnOption { answer: answer.to_owned(), options: self.options.clone() })
+    }
+
+    /// An option by its words, or by its number if no option has that as its words.
+    fn option(&self, word: &str) -> Option<String> {
+        let same = |option: &&String| option.trim().eq_ignore_ascii_case(word);
+        let by_number = || self.options.get(word.parse::<usize>().ok()?.checked_sub(1)?);
+        self.options.iter().find(same).or_else(by_number).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn permission(whole: bool, always: &[&str]) -> PromptContent {
+        PromptContent::Permission(PermissionRequest {
+            tool: "Bash".into(),
+            request: "make deploy".into(),
+            whole,
+            always: always.iter().map(ToString::to_string).collect(),
+        })
+    }
+
+    fn question(options: &[&str], multiple: bool, free_text: bool) -> PromptQuestion {
+        let options = options.iter().map(ToString::to_string).collect();
+        PromptQuestion { text: "Which?".into(), options, multiple, free_text }
+    }
+
+    #[test]
+    fn a_permission_is_decided_with_three_words() {
+        let prompt = permission(true, &["Bash(make:*)"]);
+        let deny = |reason: Option<&str>| Answer::Deny { reason: reason.map(str::to_owned) };
+        assert_eq!(prompt.read_answer(&["allow"]), Ok(Answer::Allow));
+        assert_eq!(prompt.read_answer(&["always"]), Ok(Answer::AllowAlways));
+        assert_eq!(prompt.read_answer(&["deny"]), Ok(deny(None)));
+        assert_eq!(prompt.read_answer(&["deny", "on", "main?"]), Ok(deny(Some("on main?"))));
+        for words in [&["yes"][..], &["1"], &["allow", "it"], &["Allow"], &["denied"]] {
+            let error = AnswerError::NotADecision(words.join(" "));
+            assert_eq!(prompt.read_answer(words), Err(error));
+        }
+        assert_eq!(prompt.read_answer(&[]), Err(AnswerError::Missing));
+        assert_eq!(permission(true, &[]).read_answer(&["always"]), Err(AnswerError::NoAlways));
+    }
+
+    #[test]
+    fn what_cannot_be_read_in_full_can_only_be_refused() {
+        let prompt = permission(false, &["all"]);
+        assert_eq!(prompt.read_answer(&["allow"]), Err(AnswerError::NotWhole));
+        assert_eq!(prompt.read_answer(&["always"]), Err(AnswerError::NotWhole));
+        assert!(prompt.read_answer(&["deny"]).is_ok());
+        let plan = PromptContent::Plan { text: "1. all".into(), whole: false };
+        assert_eq!(plan.read_answer(&["allow"]), Err(AnswerError::NotWhole));
+    }
+
+    #[test]
+    fn an_option_by_its_words_or_its_number() {
+        let ports = question(&["8080", "2", "Other one"], false, false);
+        let read = |answer: &str| ports.read_choice(answer).map(|mut choice| choice.remove(0));
+        assert_eq!(read("8080").as_deref(), Ok("8080"));
+        assert_eq!(read("2").as_deref(), Ok("2"), "the words before the number");
+        assert_eq!(read("3").as_deref(), Ok("Other one"));
+        assert_eq!(read("other ONE").as_deref(), Ok("Other one"));
+        assert!(read("4").is_err() && read("0").is_err() && read("other").is_err() && read(" ").is_err());
+    }
+
+    #[test]
+    fn several_options_and_other_texts() {
+        let colours = question(&["Red", "Blue", "Green"], true, true);
+        let read = |answer: &str| colours.read_choice(answer);
+        assert_eq!(read("1,3").unwrap(), ["Red", "Green"]);
+        assert_eq!(read("blue, 2, Red").unwrap(), ["Blue", "Red"]);
+        assert_eq!(read("no colour, please").unwrap(), ["no colour, please"]);
+        assert!(read("9").is_err(), "a slip");
+        assert_eq!(question(&[], false, false).read_choice("12").unwrap(), ["12"]);
+    }
+
+    #[test]
+    fn each_question_needs_its_answer() {
+        let one = PromptContent::Questions(vec![question(&[], false, true)]);
+        assert_eq!(one.read_answer(&["keep", "it"]), Ok(Answer::Choices(vec![vec!["keep it".into()]])));
+        let two = PromptContent::Questions(vec![
+            question(&["A", "B"], false, true),
+            question(&["C", "D"], true, false),
+        ]);
+        let answer = two.read_answer(&["2", "1,2"]).unwrap();
+        assert_eq!(answer.text(), "B; C, D");
+        assert_eq!(two.read_answer(&["2"]), Err(AnswerError::Count { questions: 2, answers: 1 }));
+    }
+
+    proptest! {
+        #[test]
+        fn an_enforced_choice_is_one_of_the_options(
+            options in prop::collection::vec("[a-c0-4 ,]{1,3}", 1..5), multiple: bool, answer in "[a-c0-5 ,]{0,6}"
+        ) {
+            let question = PromptQuestion { text: String::new(), options, multiple, free_text: false };
+            if let Ok(choice) = question.read_choice(&answer) {
+                prop_assert!(!choice.is_empty() && (multiple || choice.len() == 1));
+                prop_assert!(choice.iter().all(|option| question.options.contains(option)));
+            }
+        }
+
+        #[test]
+        fn nothing_but_the_exact_word_allows(words in prop::collection::vec("\\PC{0,8}", 0..3)) {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let allows = matches!(permission(true, &["x"]).read_answer(&words), Ok(Answer::Allow | Answer::AllowAlways));
+            prop_assert_eq!(allows, words == ["allow"] || words == ["always"]);
+        }
+    }
+}
