@@ -34,6 +34,7 @@ mod input;
 mod json;
 mod opencode;
 mod output;
+mod prompt;
 mod push_method;
 mod reply;
 mod report;
@@ -48,20 +49,23 @@ use std::fmt;
 use std::io::Read;
 use std::str::FromStr;
 
+use ringer_core::agent::{AnswerMethod, Prompt};
 use ringer_core::message::{Agent, InvalidName};
 
 use adapter::Adapter;
+use prompt::KeepingReader;
 
 pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER};
 pub use codex::NOTIFY as CODEX_NOTIFY;
 pub use input::{HookInput, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;
+pub(crate) use prompt::PromptHooks;
 pub(crate) use push_method::PushMethod;
 pub use reply::HookReply;
 pub use report::{HookPoint, HookReport, ToolCall, WAITING};
 pub use request::MAX_LINE;
 pub use sequence::is_allowed_sequence;
-pub(crate) use session_file::{SessionActivity, SessionFile, SessionFiles, SessionStatus};
+pub(crate) use session_file::{ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus};
 pub use settings::{ClientPaths, Format};
 pub(crate) use settings::{HookEntryForm, InstalledHooks, PopupSetting, SettingsFile};
 pub use status::Status;
@@ -196,6 +200,25 @@ pub fn answer(client: Client, event: &str, reply: &HookReply) -> Option<String> 
 /// Reads an input from where the client writes it.
 pub fn read_from(client: Client, event: &str, source: impl Read) -> Result<HookReport, InputError> {
     HookInput::read(source).map(|input| read(client, event, &input))
+}
+
+/// Reads an input from where the client writes it, and what a dialog asks that it tells of. The input is returned as it is,
+/// for the answer to that dialog, unless it is too long.
+pub(crate) fn read_with_prompt(
+    client: Client,
+    event: &str,
+    source: impl Read,
+) -> Result<(HookReport, Option<serde_json::Value>), InputError> {
+    let hooks = client.adapter().prompts.as_ref().filter(|hooks| hooks.events.contains(&event));
+    let Some(hooks) = hooks else { return Ok((read_from(client, event, source)?, None)) };
+    let mut source = KeepingReader::new(source);
+    let mut report = read_from(client, event, &mut source)?;
+    let input = source.into_json();
+    let content = input.as_ref().and_then(|input| (hooks.read)(event, input));
+    // Beside a subagent's hook no dialog is open yet.
+    let method = if report.subagent { AnswerMethod::DialogOnly } else { hooks.method };
+    report.prompt = content.map(|content| Prompt { content, method });
+    Ok((report, input))
 }
 
 /// Reads an input that is there already: the argument of Codex's `notify` program, a test, a fuzzer.

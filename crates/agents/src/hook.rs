@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ringer_core::Scope;
-use ringer_core::agent::{AgentState, Signal, SignalContent};
-use ringer_core::message::{Agent, MessageOrigin, MessagePart};
-use ringer_core::toast::Observation;
+use ringer_core::agent::{AgentState, AnswerMethod, Signal, SignalContent};
+use ringer_core::message::{Agent, MessagePart};
 use ringer_journal::{
-    AgentEvent, AgentInfo, Claimed, Confirms, Error as JournalError, EventOutcome, Home, IdSource,
-    InboxRequest, Journal, LockTimeout, Repository, RunningTools, spool_event,
+    AgentEvent, AgentInfo, Claimed, Confirms, Error as JournalError, EventOutcome, IdSource, InboxRequest,
+    Journal, LockTimeout, Repository, RunningTools, spool_event,
 };
 use ringer_turn::{Injection, InjectionBudget, RateTracker, render};
 
+pub use crate::hook_context::{HookContext, HookError, HookOutcome};
+
 use crate::bootstrap;
-use crate::client::{
-    self, Client, ClientPaths, HookPoint, HookReply, HookReport, InputError, ToolCall, agent_id, answer,
-};
-use crate::prompt_check::shows_prompt;
+use crate::client::{self, Client, HookPoint, HookReply, HookReport, ToolCall, agent_id, answer};
+use crate::prompt_check::check_prompt;
+use crate::waiting_hook::WaitingHook;
 
 /// How often in a row a stop is blocked. More would be a loop.
 pub const MAX_BLOCKS: i64 = 3;
@@ -33,50 +33,6 @@ const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// How long another reader of the lead's cursor is waited for.
 const LEAD_LOCK_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// Where a hook call runs. Values that cost time are functions, called only when they are needed.
-pub struct HookContext<'a> {
-    /// The home.
-    pub home: Home,
-    /// Reads the monotonic clock.
-    pub clock: &'a dyn Fn() -> Duration,
-    /// Terminal and surface.
-    pub origin: &'a dyn Fn() -> MessageOrigin,
-    /// The agent's process, and when it started.
-    pub process: Option<(u32, u64)>,
-    /// The agent it works for (`RINGER_MANAGER`).
-    pub manager: Option<String>,
-    /// What people call it (`RINGER_AGENT`).
-    pub name: Option<String>,
-    /// Reads a variable of the environment.
-    pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// Where clients keep their settings.
-    pub paths: &'a dyn Fn() -> ClientPaths,
-}
-
-/// What a hook call did, for its caller.
-#[derive(Debug, Default)]
-pub struct HookOutcome {
-    /// What the client reported besides: limits, models.
-    pub observations: Vec<Observation>,
-    /// Something was written to the journal, and no hub was woken.
-    pub hub_is_missing: bool,
-}
-
-/// Why a call failed. The agent does not get the error.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HookError {
-    /// The client sent something that is no JSON.
-    #[error("the hook's input: {0}")]
-    HookInput(#[from] InputError),
-    /// The journal could not be used.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The client does not read.
-    #[error("the hook's output: {0}")]
-    Output(std::io::Error),
-}
-
 /// Handles a hook call: reads the client's input, records it, and writes the messages that may enter the agent's turn.
 pub fn call(
     client: Client,
@@ -85,18 +41,24 @@ pub fn call(
     out: &mut impl Write,
     at: &HookContext<'_>,
 ) -> Result<HookOutcome, HookError> {
-    let mut report = client::read_from(client, event, input)?;
+    let (mut report, input) = client::read_with_prompt(client, event, input)?;
     let observations = std::mem::take(&mut report.observations);
     let Some(agent) = report.session_id.as_deref().and_then(|session| agent_id(client, session)) else {
         return Ok(HookOutcome { observations, hub_is_missing: false });
     };
-    check_permission_prompt(client, event, &mut report, at);
+    let deadline = check_prompt(client, event, &mut report, at);
     let until = Instant::now() + LONGEST_WAIT;
     let mut call = Call { client, event, agent, report, at, until };
     let hub_is_missing = match Journal::open_without_repair(&at.home, LockTimeout::HOOK) {
         Ok(mut journal) => {
             let outcome = call.run(&mut journal, out)?;
-            (outcome.spooled || outcome.change.written) && !journal.hub_was_woken()
+            let hub_is_missing = (outcome.spooled || outcome.change.written) && !journal.hub_was_woken();
+            if let Some(waiting) = call.waiting_hook(input.as_ref(), deadline) {
+                (at.before_wait)(&HookOutcome { observations, hub_is_missing });
+                waiting.run(journal, out)?;
+                return Ok(HookOutcome::default());
+            }
+            hub_is_missing
         }
         // The home belongs to another user or cannot exist, so no process would ever ingest the event.
         Err(error @ (JournalError::WrongOwner { .. } | JournalError::NoHome { .. })) => {
@@ -108,25 +70,6 @@ pub fn call(
         }
     };
     Ok(HookOutcome { observations, hub_is_missing })
-}
-
-/// Finds out whether a person is asked for a permission at all.
-fn check_permission_prompt(client: Client, event: &str, report: &mut HookReport, at: &HookContext<'_>) {
-    let Some(prompts) = &client.adapter().permissions else { return };
-    if event != prompts.event_beside_prompt {
-        return;
-    }
-    let (name, value) = prompts.unattended;
-    if (at.variable)(name).as_deref() == Some(value) {
-        return report.replace_permission_prompt(&SignalContent::UnattendedPermission);
-    }
-    // In a subagent the prompt comes after the hook.
-    if !report.subagent
-        && let Some(session) = &report.session_id
-        && !shows_prompt(client, &(at.paths)(), session)
-    {
-        report.replace_permission_prompt(&SignalContent::Alive);
-    }
 }
 
 struct Call<'a> {
@@ -207,6 +150,29 @@ impl Call<'_> {
         LockTimeout(self.until.saturating_duration_since(Instant::now()).max(Duration::from_millis(5)))
     }
 
+    /// The hook as it waits for the answer to a dialog that is open beside it. `None` if there is no such dialog.
+    fn waiting_hook<'b>(
+        &'b self,
+        input: Option<&'b serde_json::Value>,
+        deadline: Option<Instant>,
+    ) -> Option<WaitingHook<'b>> {
+        let prompt = self.report.prompt.as_ref()?;
+        if prompt.method != AnswerMethod::WaitingHook {
+            return None;
+        }
+        Some(WaitingHook {
+            client: self.client,
+            event: self.event,
+            hooks: self.client.adapter().prompts.as_ref()?,
+            input: input?,
+            agent: &self.agent,
+            session_id: self.report.session_id.as_deref()?,
+            call: self.report.signals.iter().find_map(|signal| signal.call.as_deref())?,
+            deadline,
+            at: self.at,
+        })
+    }
+
     /// What the call reports, complete: another process may take it in later.
     fn agent_event(&mut self, journal: Option<&mut Journal>, stamp: &IdSource) -> AgentEvent {
         let mono = (self.at.clock)();
@@ -223,6 +189,7 @@ impl Call<'_> {
         AgentEvent {
             agent: of,
             signals: self.report.signals.clone(),
+            prompt: self.report.prompt.clone(),
             notify,
             mono,
             stamp: *stamp,

@@ -5,6 +5,7 @@
 //! - [`hook`]: one call of a hook, from its input to its answer, with the journal in between.
 //! - [`push`]: what reaches an agent that is idle.
 //! - [`sessions`]: what a client says of its sessions where no hook does, such as an interruption.
+//! - [`answering`]: gives an answer to an agent's prompt.
 //! - [`bootstrap`]: the instructions for a lead, given when its session begins.
 //!
 //! ```
@@ -23,10 +24,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod answering;
 pub mod bootstrap;
 pub mod client;
 pub mod hook;
+mod hook_context;
 mod prompt_check;
 pub mod push;
+mod session_watch;
 pub mod sessions;
 pub mod setup;
+mod waiting_hook;

@@ -4,8 +4,15 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, ClientPaths, SessionActivity};
+use ringer_core::agent::SignalContent;
+use ringer_core::time::parse_span;
+
+use crate::client::{Client, ClientPaths, HookReport, SessionActivity};
+use crate::hook_context::HookContext;
 use crate::sessions::find_session;
+
+/// The variable that makes the hooks of a run that no person attends wait for a permission, and for how long.
+const WAIT_PERMISSION: &str = "RINGER_WAIT_PERMISSION";
 
 /// How long the client may take to say that it shows a prompt. Seen: a tenth of a second. If it has not said so by then, it
 /// has not asked; where it was only slow, its own notification tells some seconds later.
@@ -14,8 +21,40 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 const SETTLED_AFTER: Duration = Duration::from_millis(500);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+/// Finds out whether a person is asked at all. Gives when a hook that waits for their answer gives up.
+pub(crate) fn check_prompt(
+    client: Client,
+    event: &str,
+    report: &mut HookReport,
+    at: &HookContext<'_>,
+) -> Option<Instant> {
+    let prompts = client.adapter().prompts.as_ref()?;
+    if !prompts.events.contains(&event) {
+        return None;
+    }
+    if let Some((name, value)) = prompts.unattended
+        && (at.variable)(name).as_deref() == Some(value)
+    {
+        let wait = (at.variable)(WAIT_PERMISSION).and_then(|span| parse_span(&span));
+        if wait.is_none() {
+            report.replace_permission_prompt(&SignalContent::UnattendedPermission);
+            report.prompt = None;
+        }
+        return wait.and_then(|wait| Instant::now().checked_add(wait));
+    }
+    // In a subagent the prompt comes after the hook.
+    if !report.subagent
+        && let Some(session) = &report.session_id
+        && !shows_prompt(client, &(at.paths)(), session)
+    {
+        report.replace_permission_prompt(&SignalContent::Alive);
+        report.prompt = None;
+    }
+    None
+}
+
 /// Whether the client shows a prompt in a session. True where it does not say what its sessions do.
-pub(crate) fn shows_prompt(client: Client, paths: &ClientPaths, session_id: &str) -> bool {
+fn shows_prompt(client: Client, paths: &ClientPaths, session_id: &str) -> bool {
     let start = Instant::now();
     loop {
         let session = find_session(client, paths, session_id);

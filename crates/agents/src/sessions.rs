@@ -13,7 +13,9 @@ use ringer_journal::{
     AgentEvent, AgentInfo, Error as JournalError, Home, IdSource, InboxRequest, Journal, ProcessStat,
 };
 
-use crate::client::{Client, ClientPaths, SessionActivity, SessionFile, SessionFiles, SessionStatus};
+use crate::client::{
+    Client, ClientPaths, ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus,
+};
 
 /// How many files are read at most. Far more than sessions run at once.
 const MAX_SESSIONS: usize = 1024;
@@ -35,13 +37,9 @@ pub(crate) fn find_session(client: Client, paths: &ClientPaths, session_id: &str
     let adapter = client.adapter();
     let settings = (adapter.settings.user_directory)(paths);
     match adapter.sessions.as_ref()? {
-        SessionFiles::States { directory, read } => {
-            let entries = fs::read_dir(settings.join(directory)).ok()?.flatten().take(MAX_SESSIONS);
-            let mut sessions = entries.filter_map(|entry| {
-                let is_small = entry.metadata().is_ok_and(|data| data.is_file() && data.len() <= MAX_BYTES);
-                is_small.then(|| read(&fs::read(entry.path()).ok()?)).flatten()
-            });
-            sessions.find(|session| session.session_id == session_id)
+        SessionFiles::States { .. } => {
+            let (path, read) = find_state_file(client, paths, session_id)?;
+            read(&fs::read(path).ok()?)
         }
         SessionFiles::Logs { directory, read } => {
             let log = find_log(&settings.join(directory), session_id)?;
@@ -50,6 +48,26 @@ pub(crate) fn find_session(client: Client, paths: &ClientPaths, session_id: &str
             Some(SessionFile { session_id: session_id.to_owned(), socket: None, status })
         }
     }
+}
+
+/// The file in which a client says what a session does now, and how it is read.
+pub(crate) fn find_state_file(
+    client: Client,
+    paths: &ClientPaths,
+    session_id: &str,
+) -> Option<(PathBuf, ReadSession)> {
+    let adapter = client.adapter();
+    let Some(SessionFiles::States { directory, read }) = &adapter.sessions else { return None };
+    let settings = (adapter.settings.user_directory)(paths);
+    let entries = fs::read_dir(settings.join(directory)).ok()?.flatten().take(MAX_SESSIONS);
+    let mut files = entries.filter_map(|entry| {
+        let is_small = entry.metadata().is_ok_and(|data| data.is_file() && data.len() <= MAX_BYTES);
+        let path = entry.path();
+        let session = is_small.then(|| read(&fs::read(&path).ok()?)).flatten()?;
+        Some((path, session))
+    });
+    let (path, _) = files.find(|(_, session)| session.session_id == session_id)?;
+    Some((path, *read))
 }
 
 /// The ids of a client's sessions that run, where the client says which do: it has a file `PID.json` for each. One that began
@@ -147,6 +165,7 @@ impl SessionWatch {
             let event = AgentEvent {
                 agent: info.clone(),
                 signals: vec![signal],
+                prompt: None,
                 notify: true,
                 mono,
                 stamp,

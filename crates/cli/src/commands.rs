@@ -59,8 +59,9 @@ enum Command {
     Listen(listen::Args),
     Ask(ask::Args),
     Questions(questions::Args),
-    #[command(visible_alias = "acknowledge", alias = "ack")]
     Answer(answer::Args),
+    #[command(alias = "ack", hide = true)]
+    Acknowledge(answer::Args),
     List(list::Args),
     Read(mark::ReadArgs),
     Unread(mark::UnreadArgs),
@@ -108,6 +109,9 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Ask(arguments)) => ask::run(&arguments),
         Some(Command::Questions(arguments)) => questions::run(&arguments),
         Some(Command::Answer(arguments)) => answer::run(&arguments).map_err(Failure::while_sending),
+        Some(Command::Acknowledge(arguments)) => {
+            answer::acknowledge(&arguments).map_err(Failure::while_sending)
+        }
         Some(Command::Status(arguments)) => status::run(&arguments),
         Some(Command::Log(arguments)) => log::run(&arguments),
         Some(Command::Nuke(arguments)) => nuke::run(&arguments),

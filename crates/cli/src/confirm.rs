@@ -39,6 +39,11 @@ pub(crate) fn confirm_or_show(
     }
 }
 
+/// Asks for a line. `None` at the end of the input.
+pub(crate) fn ask_for_line(question: &str) -> Result<Option<String>, Failure> {
+    ask(question, "give the answer on the command line")
+}
+
 fn is_yes(answer: &str) -> bool {
     matches!(answer, "y" | "Y" | "yes")
 }

@@ -16,6 +16,7 @@ mod confirm;
 mod context;
 mod exit;
 mod failure;
+mod guard;
 mod hub_client;
 mod line;
 mod notifications;

@@ -87,6 +87,11 @@ impl Notifications {
         self.ids.numbers.get(id).and_then(|number| self.records.get(usize::try_from(*number).ok()?))
     }
 
+    /// The newest notification with a key.
+    pub(crate) fn with_key(&self, key: &str) -> Option<&Record> {
+        self.records.iter().rev().find(|record| record.key.as_deref() == Some(key))
+    }
+
     /// What is shown of a message's id; `None` if it is not on the list.
     pub(crate) fn short_id(&self, id: &MessageId) -> Option<String> {
         self.ids.short_id(id)

@@ -60,11 +60,13 @@ pub use hub_store::transaction::{DeadLetter, HubChanges, PendingDelivery, PlaceF
 pub use ids::{IdSource, Uptime, monotonic};
 pub use journal::agent::info::{AgentChange, AgentInfo, AgentUpdate};
 pub use journal::agent::update::LiveAgents;
+pub use journal::caller::Caller;
 pub use journal::consumer::Consumer;
 pub use journal::hub_reader::HubLock;
 pub use journal::inbox::{CONFIRM_WITHIN, Choose, Claimed, INTO_INBOX, InboxUpdate, LEASE, ReceiptRow};
 pub use journal::lead::Lead;
 pub use journal::listener::{ListenOutcome, Listener};
+pub use journal::prompt::{DecideOutcome, Decision, PromptWaiter, PromptWake, StoredPrompt};
 pub use journal::question::{PendingQuestion, Question};
 pub use journal::read::{Batch, Filter, JournalFollower};
 pub use journal::retention::{PruneResult, RetentionLimits};

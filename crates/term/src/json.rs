@@ -32,6 +32,26 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// A line of text with every character escaped that a terminal would not show as text, as `\\u{202e}`: what a person reads
+/// before they allow it must be all that there is.
+///
+/// ```
+/// assert_eq!(ringer_term::escape_hidden("rm a\u{202e}\u{1b}[2K é"), r"rm a\u{202e}\u{1b}[2K é");
+/// ```
+pub fn escape_hidden(line: &str) -> Cow<'_, str> {
+    if !line.contains(is_escaped_in_json) {
+        return Cow::Borrowed(line);
+    }
+    let escaped = line.chars().map(|character| {
+        if is_escaped_in_json(character) {
+            Cow::Owned(format!("\\u{{{:x}}}", u32::from(character)))
+        } else {
+            Cow::Owned(character.to_string())
+        }
+    });
+    Cow::Owned(escaped.collect())
+}
+
 /// Below DEL a writer of JSON has escaped what needs it, and what is left there may be the layout of the text.
 fn is_escaped(character: char) -> bool {
     character >= '\u{7f}' && is_escaped_in_json(character)

@@ -79,7 +79,7 @@ pub use event::{
 };
 pub use id::{InvalidId, NotificationId};
 pub use identity::{TerminalIdentity, TerminalProgram, Version};
-pub use json::escape_json;
+pub use json::{escape_hidden, escape_json};
 pub use multiplexer::{Multiplexer, SCREEN_PIECE, wrap};
 pub use osc::Terminator;
 pub use osc99::{

@@ -2,20 +2,12 @@
 //! `adapter()`.
 
 use super::input::HookInput;
+use super::prompt::PromptHooks;
 use super::push_method::PushMethod;
 use super::reply::HookReply;
 use super::report::HookReport;
 use super::session_file::SessionFiles;
 use super::settings::ClientSettings;
-
-/// How a client asks for permissions.
-#[derive(Debug)]
-pub(crate) struct PermissionPrompts {
-    /// The event that comes while its prompt is open, so that a hook may look before it reports.
-    pub(crate) event_beside_prompt: &'static str,
-    /// The variable, and its value, in a run that no person attends: the client asks its hooks, and refuses.
-    pub(crate) unattended: (&'static str, &'static str),
-}
 
 /// One client program: data, and the two functions that read its hooks and answer them.
 #[derive(Debug)]
@@ -41,8 +33,8 @@ pub(crate) struct Adapter {
     pub(super) reports_events: bool,
     /// Where it says which sessions run and what they do, if it does.
     pub(crate) sessions: Option<SessionFiles>,
-    /// How it asks for permissions, where that has to be known.
-    pub(crate) permissions: Option<PermissionPrompts>,
+    /// How its hooks tell of its dialogs, where these can be answered from elsewhere.
+    pub(crate) prompts: Option<PromptHooks>,
     /// How a message reaches it while it is idle.
     pub(crate) push: PushMethod,
     /// Its settings, in which `ringer setup` writes.

@@ -17,7 +17,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     answer: |_, _| None,
     reports_events: false,
     sessions: None,
-    permissions: None,
+    prompts: None,
     push: PushMethod::Refused("aider takes no messages"),
     settings: ClientSettings {
         // What it keeps for itself; its settings are beside it.

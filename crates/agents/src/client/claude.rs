@@ -1,5 +1,7 @@
 //! Claude Code: the inputs of its hooks, recorded from version 2.1.325, and what it takes back.
 
+mod prompt;
+
 use std::path::{Path, PathBuf};
 
 use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
@@ -7,7 +9,7 @@ use ringer_turn::escape_attribute;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::adapter::{Adapter, PermissionPrompts};
+use super::adapter::Adapter;
 use super::input::HookInput;
 use super::json::Value;
 use super::output::{DecisionOutput, to_json};
@@ -51,11 +53,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
     sessions: Some(SessionFiles::States { directory: "sessions", read: read_session }),
-    permissions: Some(PermissionPrompts {
-        event_beside_prompt: "PermissionRequest",
-        // `claude -p`; seen with 2.1.325.
-        unattended: ("CLAUDE_CODE_ENTRYPOINT", "sdk-cli"),
-    }),
+    prompts: Some(prompt::PROMPTS),
     push: PushMethod::SessionSocket { line: inbox_line },
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.claude_dir.as_ref(), ".claude"),

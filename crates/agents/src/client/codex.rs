@@ -37,7 +37,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
     sessions: Some(SessionFiles::Logs { directory: "sessions", read: read_log_line }),
-    permissions: None,
+    prompts: None,
     push: PushMethod::Command {
         program: "codex",
         arguments: |session_id, text| vec!["queue", "--thread", session_id, "--message", text],

@@ -33,7 +33,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
     sessions: None,
-    permissions: None,
+    prompts: None,
     push: PushMethod::Refused("Copilot CLI takes messages only while it works"),
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.copilot_home.as_ref(), ".copilot"),

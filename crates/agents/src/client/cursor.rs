@@ -34,7 +34,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
     sessions: None,
-    permissions: None,
+    prompts: None,
     push: PushMethod::Refused("Cursor takes messages only while it works"),
     settings: ClientSettings {
         user_directory: |paths| paths.home.join(".cursor"),

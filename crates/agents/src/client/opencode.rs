@@ -39,7 +39,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
     sessions: None,
-    permissions: None,
+    prompts: None,
     push: PushMethod::Refused("opencode takes messages only through its plugin"),
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.config_home.as_ref(), ".config").join("opencode"),

@@ -1,6 +1,8 @@
 //! What a hook call reports about an agent.
 
-use ringer_core::agent::{AgentState, Authority, BlockedOn, Signal, SignalContent, ends_with_waiting_marker};
+use ringer_core::agent::{
+    AgentState, Authority, BlockedOn, Prompt, Signal, SignalContent, ends_with_waiting_marker,
+};
 use ringer_core::toast::Observation;
 
 use super::input::HookInput;
@@ -78,6 +80,8 @@ pub struct HookReport {
     pub text: Option<String>,
     /// The last line of the agent's last message.
     pub last_line: Option<String>,
+    /// What the client asks in a dialog, whole.
+    pub prompt: Option<Prompt>,
 }
 
 impl HookReport {

@@ -10,7 +10,7 @@ pub(crate) enum SessionFiles {
         /// The directory.
         directory: &'static str,
         /// Reads a file.
-        read: fn(&[u8]) -> Option<SessionFile>,
+        read: ReadSession,
     },
     /// A log for each session, which grows by a line for each event, in a directory for each day: `sessions/2026/11/16`.
     Logs {
@@ -20,6 +20,9 @@ pub(crate) enum SessionFiles {
         read: fn(&[u8]) -> Option<SessionStatus>,
     },
 }
+
+/// Reads the file of a session.
+pub(crate) type ReadSession = fn(&[u8]) -> Option<SessionFile>;
 
 /// What a file says of its session.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use ringer_core::agent::AnswerMethod;
+
 use super::error::SetupError;
 use super::splice::NewValue;
 use crate::client::{Client, HookEntryForm};
@@ -12,9 +14,14 @@ use crate::client::{Client, HookEntryForm};
 /// The end of every shell line that the setup writes.
 pub(crate) const MARKER: &str = "# ringer-hook";
 
+/// The member of a handler in a group that has its timeout.
+pub(crate) const TIMEOUT: &str = "timeout";
+
 /// How long a hook may take before the client gives up on it, in seconds. Ours takes milliseconds; this is for a
 /// machine that hangs.
 const TIMEOUT_SECONDS: u32 = 5;
+/// The same for a hook that waits for the person.
+const WAITING_TIMEOUT_SECONDS: u32 = 24 * 60 * 60;
 
 impl Client {
     /// The events of its hook file; none for opencode, which has a plugin file, and aider, which has no hooks.
@@ -36,25 +43,49 @@ impl Client {
         if let Some(HookEntryForm::Flat { line, .. }) = self.hook_entry() { line } else { "command" }
     }
 
+    /// Whether the hook of an event waits for the person.
+    fn hook_waits(self, event: &str) -> bool {
+        let prompts = self.adapter().prompts.as_ref();
+        prompts.is_some_and(|prompts| {
+            prompts.method == AnswerMethod::WaitingHook && prompts.events.contains(&event)
+        })
+    }
+
+    /// The timeout that the hook of an event needs, if a handler with this one has another: an older version did not wait for
+    /// the person. A time that a person chose stays.
+    pub(crate) fn newer_timeout(self, event: &str, known: Option<&str>) -> Option<u32> {
+        let old = self.timeout(TIMEOUT_SECONDS).to_string();
+        let is_old = known.is_none_or(|known| known.trim() == old);
+        (self.hook_waits(event) && is_old).then(|| self.timeout(WAITING_TIMEOUT_SECONDS))
+    }
+
+    /// A time in the unit of its hook file.
+    fn timeout(self, seconds: u32) -> u32 {
+        match self.hook_entry() {
+            Some(HookEntryForm::Group { timeout_per_second, .. }) => seconds * timeout_per_second,
+            _ => seconds,
+        }
+    }
+
     /// The entry that an event's array gets: one handler, for every tool, in a group where the client has them.
     pub(crate) fn entry(self, program: &RingerProgram, event: &str) -> NewValue {
         let line = NewValue::Text(program.shell_line(self, event));
         let kind = ("type", NewValue::Text("command".to_owned()));
+        let seconds = if self.hook_waits(event) { WAITING_TIMEOUT_SECONDS } else { TIMEOUT_SECONDS };
         match self.hook_entry() {
             Some(HookEntryForm::Flat { has_type, line: line_key, timeout }) => {
                 let mut handler: Vec<(&str, NewValue)> = has_type.then_some(kind).into_iter().collect();
-                handler.extend([(line_key, line), (timeout, NewValue::Number(TIMEOUT_SECONDS))]);
+                handler.extend([(line_key, line), (timeout, NewValue::Number(self.timeout(seconds)))]);
                 NewValue::Object(handler)
             }
             group => {
-                let (name, per_second) = match group {
-                    Some(HookEntryForm::Group { name, timeout_per_second }) => (name, timeout_per_second),
-                    _ => (None, 1),
+                let name = match group {
+                    Some(HookEntryForm::Group { name, .. }) => name,
+                    _ => None,
                 };
                 let mut handler = vec![kind];
                 handler.extend(name.map(|name| ("name", NewValue::Text(name.to_owned()))));
-                handler
-                    .extend([("command", line), ("timeout", NewValue::Number(TIMEOUT_SECONDS * per_second))]);
+                handler.extend([("command", line), (TIMEOUT, NewValue::Number(self.timeout(seconds)))]);
                 NewValue::Object(vec![("hooks", NewValue::Array(vec![NewValue::Object(handler)]))])
             }
         }

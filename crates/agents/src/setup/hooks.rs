@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::entries::RingerProgram;
+use super::entries::{RingerProgram, TIMEOUT};
 use super::jsonc::{self, Body, Document, JsoncError, Node, Slot};
 use super::splice::{self, Formatting, NewValue};
 use crate::client::Client;
@@ -125,6 +125,20 @@ fn install_step(client: Client, program: &RingerProgram, text: &str) -> Result<O
         if let Some(command) = command.filter(|command| command.text() != Some(&line)) {
             return Ok(Some(splice::replace_text(text, command, &line)));
         }
+        if let Some(handler) = handler(hooks, position) {
+            let known = handler.member(TIMEOUT).map(|(_, timeout)| timeout.span.clone());
+            let newer = client.newer_timeout(name, known.clone().map(|span| &text[span]));
+            match (newer, known) {
+                (Some(newer), Some(span)) => {
+                    return Ok(Some(format!("{}{newer}{}", &text[..span.start], &text[span.end..])));
+                }
+                (Some(newer), None) => {
+                    let newer = NewValue::Number(newer);
+                    return Ok(splice::append(text, handler, &formatting, Some(TIMEOUT), &newer));
+                }
+                (None, _) => {}
+            }
+        }
     }
     let missing = client.hook_events().iter().find(|event| !seen.contains(**event));
     let Some(event) = missing else { return Ok(None) };
@@ -172,12 +186,17 @@ fn slots(body: Option<&Body>) -> &[Slot] {
 /// The event's name and the shell line of a handler.
 fn entry(client: Client, hooks: &Node, position: HandlerPosition) -> Option<(&str, Option<&Node>)> {
     let event = hooks.object()?.slots.get(position.event)?;
+    let line = handler(hooks, position)?.member(client.line_key()).map(|(_, line)| line);
+    Some((event.key.as_deref()?, line))
+}
+
+fn handler(hooks: &Node, position: HandlerPosition) -> Option<&Node> {
+    let event = hooks.object()?.slots.get(position.event)?;
     let group = &event.value.array()?.slots.get(position.group)?.value;
-    let handler = match position.handler {
-        Some(handler) => &group.member("hooks")?.1.array()?.slots.get(handler)?.value,
-        None => group,
-    };
-    Some((event.key.as_deref()?, handler.member(client.line_key()).map(|(_, line)| line)))
+    match position.handler {
+        Some(handler) => Some(&group.member("hooks")?.1.array()?.slots.get(handler)?.value),
+        None => Some(group),
+    }
 }
 
 /// Takes one handler out, and with it every level that held nothing else; a comment is something else.
@@ -243,6 +262,28 @@ mod tests {
         let out = install(Client::Codex, &program(), text).unwrap();
         assert!(out.contains("hook codex Stop || exit 0 # ringer-hook\", \"timeout\": 9 /* mine */}, {\"command\": \"foreign\"}"));
         assert!(!out.contains("Gone") && !out.contains("/old/"));
+    }
+
+    #[test]
+    fn a_hook_that_waits_gets_the_time_for_it() {
+        let fresh = install(Client::Claude, &program(), "").unwrap();
+        let timeout = |text: &str, event: &str| {
+            let value: serde_json::Value = serde_json::from_str(text).unwrap();
+            value["hooks"][event][0]["hooks"][0]["timeout"].as_u64()
+        };
+        assert_eq!(timeout(&fresh, "PermissionRequest"), Some(86_400));
+        assert_eq!(timeout(&fresh, "Stop"), Some(5));
+        // As an older version and its documents wrote it.
+        for old in [fresh.replace("86400", "5"), fresh.replace(",\n            \"timeout\": 86400", "")] {
+            assert_ne!(timeout(&old, "PermissionRequest"), Some(86_400));
+            assert_eq!(
+                timeout(&install(Client::Claude, &program(), &old).unwrap(), "PermissionRequest"),
+                Some(86_400)
+            );
+        }
+        let chosen = fresh.replace("86400", "600");
+        assert_eq!(install(Client::Claude, &program(), &chosen).unwrap(), chosen, "a person's own");
+        assert_eq!(timeout(&install(Client::Codex, &program(), "").unwrap(), "PermissionRequest"), Some(5));
     }
 
     #[test]

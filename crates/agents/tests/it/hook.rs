@@ -5,6 +5,7 @@
 use std::cell::Cell;
 use std::fs;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -77,6 +78,7 @@ impl TestEnvironment {
         input: &Value,
         out: &mut impl Write,
     ) -> Result<(), HookError> {
+        let (_, unread) = io::pipe().unwrap();
         let at = HookContext {
             home: self.home(),
             clock: &|| self.mono.get(),
@@ -88,6 +90,9 @@ impl TestEnvironment {
                 (self.unattended && name == "CLAUDE_CODE_ENTRYPOINT").then(|| "sdk-cli".to_owned())
             },
             paths: &|| ClientPaths::new(std::path::Path::new(NOWHERE)),
+            // No client reads it, so no hook waits for the person.
+            stdout: Some(unread.as_fd()),
+            before_wait: &|_| {},
         };
         call(client, event, input.to_string().as_bytes(), out, &at).map(drop)
     }

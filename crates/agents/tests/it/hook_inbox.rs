@@ -267,6 +267,8 @@ fn of_many_hooks_at_once_one_gets_it() {
                     name: None,
                     variable: &|_| None,
                     paths: &|| ClientPaths::new(std::path::Path::new(NOWHERE)),
+                    stdout: None,
+                    before_wait: &|_| {},
                 };
                 let input = after_tool(&format!("t{number}")).to_string();
                 let mut out = Vec::new();

@@ -4,6 +4,7 @@
 #![expect(clippy::expect_used, reason = "helpers of tests, outside any test function")]
 
 use std::cell::Cell;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -172,6 +173,8 @@ impl Hour {
             input["tool_input"] = json!({ "command": "echo hello-from-mock", "description": "May I?" });
         }
         let surface = session.agent.as_str().to_owned();
+        // No client reads it, so no hook waits for the person.
+        let (_, unread) = std::io::pipe().expect("a pipe");
         let context = HookContext {
             home: self.home.clone(),
             clock: &|| Duration::from_secs(now),
@@ -181,6 +184,8 @@ impl Hour {
             name: None,
             variable: &|_| None,
             paths: &|| ClientPaths::new(Path::new(NOWHERE)),
+            stdout: Some(unread.as_fd()),
+            before_wait: &|_| {},
         };
         let event = name.split('_').nth(1).expect("client_event");
         call(session.client, event, input.to_string().as_bytes(), &mut Vec::new(), &context)

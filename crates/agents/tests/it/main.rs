@@ -1,5 +1,6 @@
 //! Tests with real parts.
 
+mod answers;
 mod client;
 mod client_memory;
 mod client_properties;

@@ -1,31 +1,53 @@
 //! `ringer answer`.
 
-use ringer_core::message::{MessageId, Named, QuestionId};
-use ringer_journal::{IdSource, Journal};
-use ringer_term::sanitise_line;
-use serde::Serialize;
+mod found;
+mod shown;
 
+use std::io::IsTerminal;
+
+use ringer_agents::answering::{AnswerResult, give_answer};
+use ringer_core::Sender;
+use ringer_core::agent::{Answer, AnswerError, PromptContent, PromptQuestion};
+use ringer_core::attention::AnsweredWith;
+use ringer_hub::monotonic;
+use ringer_journal::{Decision, IdSource, Journal, Question, StoredPrompt};
+use ringer_platform::path_variable;
+use ringer_term::{escape_hidden, sanitise_line};
+use serde_json::json;
+
+use crate::client_paths::client_paths;
+use crate::confirm::ask_for_line;
+use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::print_json;
-use crate::{context, hub_client};
+use crate::output::{eprint_line, print_bytes, print_json, print_line};
+use crate::{context, guard, hub_client, origin};
+use found::{Found, Target};
 
-/// Answer a question, or close it without an answer
+/// Answer a question, or allow or deny what an agent wants to do
 ///
-/// If `ringer ask --wait` is waiting, it prints the answer and exits. Otherwise
-/// the agent that asked receives the answer in its inbox. A question in an agent
-/// client's dialog stays open there: answer it in the dialog.
+/// Without an answer it shows all that is asked, and asks you if it runs in a
+/// terminal. Exits with 0 when the agent has taken the answer, with 75 when that
+/// was not seen within 2 seconds, and with 69 when it can only be answered in the
+/// agent's own terminal.
 ///
 /// Examples:
-///   ringer answer k3fx "yes, but keep the old API"
-///   ringer answer q-1740000607-a1b2c3
+///   ringer answer k3fx                     # show it, and ask
+///   ringer answer k3fx allow
+///   ringer answer k3fx deny "not on main"
+///   ringer answer k3fx always              # `ringer answer k3fx` shows what that allows
+///   ringer answer 9qdw Postgres            # or 1, its number
+///   ringer answer allow                    # if only one thing is open
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Question id, short id, or `last`; `ringer questions` lists them
-    id: String,
-    /// Answer text [default: close without an answer]
-    answer: Option<String>,
-    /// Sender [default: $RINGER_AGENT, the agent of this worktree, or `system`]
+    /// Question or notification id, or `last` [default: what is open, if that is one]
+    id: Option<String>,
+    /// allow, deny [REASON], always, an option, its number, or text; one answer for each question
+    answer: Vec<String>,
+    /// Close a question of `ringer ask` without an answer
+    #[arg(long)]
+    close: bool,
+    /// Sender of an answer to `ringer ask` [default: $RINGER_AGENT, the agent of this worktree, or `system`]
     #[arg(long, value_name = "ID")]
     from: Option<String>,
     /// Print one JSON object
@@ -33,52 +55,205 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Report<'a> {
-    question_id: &'a str,
-    asked_by: &'a str,
-    answer: Option<&'a str>,
+/// `ringer answer`.
+pub(crate) fn run(arguments: &Args) -> Outcome {
+    answer(arguments, false)
 }
 
-pub(crate) fn run(arguments: &Args) -> Outcome {
-    let repository = context::repository();
+/// `ringer acknowledge`: the same, and closes a question when no answer is given.
+pub(crate) fn acknowledge(arguments: &Args) -> Outcome {
+    answer(arguments, true)
+}
+
+fn answer(arguments: &Args, close: bool) -> Outcome {
     let mut journal = context::journal()?;
-    let id = named(&arguments.id, &mut journal)?;
+    context::ingest_spool(&mut journal);
+    let words = arguments.id.iter().chain(&arguments.answer);
+    let words: Vec<&str> = words.map(String::as_str).collect();
+    let (id, words) = split(&words);
+    let found = Found::read(id, &mut journal)?;
+    let close = arguments.close || (close && words.is_empty() && matches!(found.target, Target::Question(_)));
+    if close && !words.is_empty() {
+        return Err(Failure::usage("an answer and --close exclude each other"));
+    }
+    let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    if words.is_empty() && !close {
+        show(&found, arguments.json)?;
+        if arguments.json || !std::io::stdin().is_terminal() || !found.is_open() {
+            return Ok(());
+        }
+        let Some(line) = ask_for_line(&shown::question_to_person(&found))? else { return Ok(()) };
+        words = typed_words(&found, &line);
+        if words.is_empty() {
+            eprint_line("Not answered.");
+            return Ok(());
+        }
+    }
+    match &found.target {
+        Target::Question(question) => answer_question(&found, question, &words, arguments, journal),
+        Target::Prompt(prompt) => answer_prompt(&found, prompt, &words, arguments, journal),
+        Target::Notification => Err(dialog_only(&found, "its client does not tell what it asks")),
+    }
+}
+
+/// The id, if the words begin with one, and the answer. Words of an answer are never ids.
+fn split<'a, 'b>(words: &'a [&'b str]) -> (Option<&'b str>, &'a [&'b str]) {
+    match words.split_first() {
+        Some((first, rest)) if !is_answer_word(first) => (Some(first), rest),
+        _ => (None, words),
+    }
+}
+
+fn is_answer_word(word: &str) -> bool {
+    matches!(word, "allow" | "deny" | "always") || word.parse::<u64>().is_ok()
+}
+
+/// What a person typed as words of an answer: a question has one answer per line, so it is not taken apart.
+fn typed_words(found: &Found, line: &str) -> Vec<String> {
+    let line = line.trim();
+    if line.is_empty() {
+        return Vec::new();
+    }
+    match &found.target {
+        Target::Prompt(prompt) => match &prompt.prompt.content {
+            PromptContent::Questions(questions) if questions.len() > 1 => {
+                line.split(';').map(|answer| answer.trim().to_owned()).collect()
+            }
+            PromptContent::Questions(_) => vec![line.to_owned()],
+            _ => line.split_whitespace().map(str::to_owned).collect(),
+        },
+        _ => vec![line.to_owned()],
+    }
+}
+
+fn show(found: &Found, as_json: bool) -> Outcome {
+    if as_json {
+        return print_json(&shown::view(found));
+    }
+    // Made of texts in which everything that is not plain is escaped.
+    print_bytes(shown::text(found).as_bytes())
+}
+
+fn answer_question(
+    found: &Found,
+    question: &Question,
+    words: &[String],
+    arguments: &Args,
+    mut journal: Journal,
+) -> Outcome {
+    let choices = PromptQuestion { options: question.options.clone(), ..PromptQuestion::default() };
+    let text = (!words.is_empty()).then(|| choices.read_choice(&words.join(" ")));
+    let text = text.transpose().map_err(|error| invalid(found, &error))?.map(|mut chosen| chosen.remove(0));
     // An answer to the agent of this worktree is not from that agent.
-    let question = journal.question(&id)?;
-    let asker = question.and_then(|question| question.asker.agent());
+    let asker = question.asker.agent();
+    let repository = context::repository();
     let sender =
         context::sender(arguments.from.as_deref(), asker.as_ref(), &mut journal, repository.as_ref())?;
-    let question = journal.answer(&id, arguments.answer.as_deref(), &sender, &IdSource::now())?;
+    let question = journal.answer(&question.id, text.as_deref(), &sender, &IdSource::now())?;
     hub_client::start_if_not_woken(&journal);
     context::warn_if_repaired(&journal);
     if arguments.json {
-        print_json(&Report {
-            question_id: question.id.as_str(),
-            asked_by: question.asker.as_str(),
-            answer: question.answer.as_deref(),
-        })?;
+        print_json(&json!({
+            "question_id": question.id.as_str(),
+            "asked_by": question.asker.as_str(),
+            "answer": question.answer,
+        }))?;
     }
     Ok(())
 }
 
-/// The question of that id, or the open one that was asked by the message of that id.
-fn named(text: &str, journal: &mut Journal) -> Result<QuestionId, Failure> {
-    let id = QuestionId::parse(text)?;
-    if journal.question(&id)?.is_some() {
-        return Ok(id);
+fn answer_prompt(
+    found: &Found,
+    prompt: &StoredPrompt,
+    words: &[String],
+    arguments: &Args,
+    mut journal: Journal,
+) -> Outcome {
+    let by = guard::decider(&mut journal, prompt)?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let answer = prompt.prompt.content.read_answer(&words).map_err(|error| invalid(found, &error))?;
+    let decision = Decision { answer, by, with: AnsweredWith::Command, at_ms: IdSource::now().unix_ms };
+    let paths = client_paths(path_variable("HOME").unwrap_or_default(), None);
+    let result = give_answer(&mut journal, &paths, prompt, &decision, &origin::message_origin(), &monotonic)?;
+    hub_client::start_if_not_woken(&journal);
+    if arguments.json && matches!(result, AnswerResult::Taken | AnswerResult::NotConfirmed) {
+        print_json(&json!({
+            "id": found.record.as_ref().map(|record| record.id.as_str()),
+            "agent": prompt.agent.as_str(),
+            "answer": decision.answer.text(),
+            "taken": result == AnswerResult::Taken,
+        }))?;
     }
-    let open = journal.question_messages(false)?;
-    let question_of =
-        |message: &MessageId| open.iter().find(|(_, id)| id == message).map(|(question, _)| question);
-    match Named::among(text, open.iter().rev().map(|(_, message)| message)) {
-        Named::One(message) => Ok(question_of(&message).cloned().unwrap_or(id)),
-        Named::Unknown => Ok(id),
-        Named::Several(messages) => {
-            let ids = messages.iter().take(10).filter_map(question_of);
-            let ids: String = ids.map(|id| format!("\n  {id}")).collect();
-            let what = format!("{} fits several open questions:{ids}", sanitise_line(text));
-            Err(Failure::usage(what).hint("ringer questions"))
+    match result {
+        AnswerResult::Taken if arguments.json => Ok(()),
+        AnswerResult::Taken => print_line(&taken_text(prompt, &decision.answer)),
+        AnswerResult::NotConfirmed => {
+            Err(Failure::new(Exit::TryAgain, "sent, not confirmed: the agent has not gone on within 2 s")
+                .hint(format!("ringer why {}", found.id())))
         }
+        AnswerResult::AnsweredBefore(before) => Err(Failure::new(
+            Exit::Data,
+            format!("already answered by {}: {}", person(&before.by), sanitise_line(&before.answer.text())),
+        )
+        .hint(format!("ringer why {}", found.id()))),
+        AnswerResult::DialogOnly(why) => Err(dialog_only(found, why)),
+        _ => Err(Failure::new(
+            Exit::Data,
+            "it is over: it was answered in its own terminal, or the agent no longer asks",
+        )
+        .hint(format!("ringer why {}", found.id()))),
+    }
+}
+
+/// The person as they are called in output.
+fn person(sender: &Sender) -> String {
+    if *sender == Sender::person() { "you".to_owned() } else { sanitise_line(sender.as_str()) }
+}
+
+fn taken_text(prompt: &StoredPrompt, answer: &Answer) -> String {
+    let agent = prompt.agent.as_str();
+    match answer {
+        Answer::Allow => format!("Allowed. {agent} goes on."),
+        Answer::AllowAlways => {
+            let allowed = match &prompt.prompt.content {
+                PromptContent::Permission(request) => request.always.as_slice(),
+                _ => &[],
+            };
+            let lines: String = allowed.iter().map(|what| format!("\n  {}", escape_hidden(what))).collect();
+            format!("Allowed. {agent} goes on. From now on it need not ask for:{lines}")
+        }
+        Answer::Deny { reason: None } => format!("Denied. {agent} goes on without it."),
+        Answer::Deny { reason: Some(_) } => format!("Denied. {agent} reads why."),
+        _ => format!("Answered. {agent} goes on."),
+    }
+}
+
+fn dialog_only(found: &Found, why: &str) -> Failure {
+    let what = format!("cannot be answered from here: {why}");
+    Failure::new(Exit::Unavailable, what).hint(format!("ringer jump {}", found.id()))
+}
+
+fn invalid(found: &Found, error: &AnswerError) -> Failure {
+    let exit = if *error == AnswerError::NotWhole { Exit::Unavailable } else { Exit::Usage };
+    let next = if *error == AnswerError::NotWhole { "jump" } else { "answer" };
+    Failure::new(exit, sanitise_line(&error.to_string())).hint(format!("ringer {next} {}", found.id()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_an_answer_are_never_ids() {
+        let check = |words: &[&str], id: Option<&str>, answer: &[&str]| {
+            assert_eq!(split(words), (id, answer), "{words:?}");
+        };
+        check(&[], None, &[]);
+        check(&["k3fx"], Some("k3fx"), &[]);
+        check(&["k3fx", "allow"], Some("k3fx"), &["allow"]);
+        check(&["allow"], None, &["allow"]);
+        check(&["deny", "k3fx"], None, &["deny", "k3fx"]);
+        check(&["2"], None, &["2"]);
+        check(&["last", "deny", "no"], Some("last"), &["deny", "no"]);
     }
 }

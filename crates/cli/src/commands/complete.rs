@@ -171,7 +171,7 @@ fn values(command: &Command, argument: &Arg) -> Expected {
                 clients.map(|client| Candidate::new(client.as_str(), client.display_name())).collect(),
             )
         }
-        ("answer", Some("ID"), true) => Expected::Value(ValueKind::Prompt),
+        ("answer" | "acknowledge", Some("ID"), true) => Expected::Value(ValueKind::Prompt),
         (_, Some("ID" | "IDS"), true) => Expected::Value(ValueKind::Notification),
         (_, Some("AGENT"), _) => Expected::Value(ValueKind::Agent),
         (_, Some("WHO"), _) => Expected::Value(ValueKind::Recipient),

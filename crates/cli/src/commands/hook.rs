@@ -1,6 +1,7 @@
 //! `ringer hook`.
 
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
 
 use ringer_agents::client::{CODEX_NOTIFY, Client};
 use ringer_agents::hook::{HookContext, HookOutcome, call};
@@ -62,6 +63,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 
 fn handle(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let stdout = io::stdout();
     let context = HookContext {
         home: home.clone(),
         clock: &monotonic,
@@ -73,6 +75,8 @@ fn handle(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
         name: set("RINGER_AGENT"),
         variable: &set,
         paths: &|| client_paths(path_variable("HOME").unwrap_or_default(), None),
+        stdout: Some(stdout.as_fd()),
+        before_wait: &|outcome| send_to_hub(outcome, home),
     };
     let input: Box<dyn Read> = match &arguments.input {
         Some(input) if arguments.event == CODEX_NOTIFY => {

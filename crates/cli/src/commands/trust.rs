@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use ringer_config::{
     HookEntry, REPOSITORY_FILE, RepositorySettings, TrustError, Trustable, Trusted, Watch, load_repository,
 };
+use ringer_core::Scope;
 use ringer_hub::trust_file;
 use ringer_journal::{Home, Journal, Repository};
 use ringer_term::sanitise_line;
@@ -14,10 +15,10 @@ use serde_json::{Value, json};
 
 use super::config;
 use crate::confirm::confirm;
-use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, eprint_line, print_json, print_line};
+use crate::{context, guard};
 
 /// Allow a repository's .ringer.toml to run programs
 ///
@@ -94,10 +95,9 @@ fn trust(home: &Home, path: &Path, settings: &RepositorySettings, arguments: &Ar
             eprint_line("Nothing was trusted.");
             return report(path, settings, &before, 0, arguments.json);
         }
-        if !home.path().exists() {
-            // Opening the journal creates the home with permissions for this user only.
-            Journal::open(home)?;
-        }
+        // Opening the journal creates the home with permissions for this user only.
+        let mut journal = Journal::open(home)?;
+        guard::only_a_person(&mut journal, &Scope::global(), "trust programs of a repository")?;
         // Another process may have changed the file while this one waited for the answer.
         let mut now = load(&trust_path)?;
         settings.hooks.iter().for_each(|hook| now.trust(hook));

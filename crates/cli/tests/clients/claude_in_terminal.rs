@@ -38,10 +38,10 @@ fn a_permission_prompt_is_one_waiting_however_often_the_client_tells_it() {
     assert_eq!(environment.complaints(), "");
 }
 
-/// Claude Code shows no dialog then, and calls Ringer's hook all the same.
+/// Claude Code shows no dialog then, or only until that hook has ended, and calls Ringer's hook all the same.
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
-fn a_permission_that_another_hook_gives_is_not_told() {
+fn a_permission_that_another_hook_gives_does_not_stay_open() {
     let model = Model::new(&Messages);
     let environment = ClientEnvironment::for_claude(&model);
     let allow =
@@ -55,7 +55,10 @@ fn a_permission_that_another_hook_gives_is_not_told() {
     assert_eq!(model.request().count_new("File created successfully"), 1);
     model.answer(Answer::Text("written"));
     environment.notified("complete");
-    assert_eq!(environment.kinds(), ["complete"]);
+    // On a busy machine the other hook takes so long that the dialog is told of.
+    environment.until_open(1);
+    assert_eq!(environment.kinds().last().map(String::as_str), Some("complete"));
+    assert!(environment.waiting_hooks().is_empty());
     assert_eq!(environment.complaints(), "");
 }
 

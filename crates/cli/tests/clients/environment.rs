@@ -198,6 +198,14 @@ impl ClientEnvironment {
         Session::start(self.directories.command(client, arguments), self.directories.root.join("printed"))
     }
 
+    /// Starts a client without a terminal and with another model behind it.
+    #[track_caller]
+    pub(crate) fn start_with_model(&self, model: &Model, client: &str, arguments: &[&str]) -> Session {
+        let mut command = self.directories.command(client, arguments);
+        command.env("ANTHROPIC_BASE_URL", model.url());
+        Session::start(command, self.directories.root.join("printed"))
+    }
+
     /// Starts a client in a terminal.
     #[track_caller]
     pub(crate) fn start_in_terminal(&self, client: &str, arguments: &[&str]) -> Terminal {
@@ -215,6 +223,22 @@ impl ClientEnvironment {
     #[track_caller]
     pub(crate) fn ringer(&self, arguments: &[&str]) -> String {
         run(self.directories.command(RINGER, arguments))
+    }
+
+    /// Runs Ringer as a person in another terminal would. Gives its exit code and what it printed, errors last.
+    #[track_caller]
+    pub(crate) fn try_ringer(&self, arguments: &[&str]) -> (i32, String) {
+        let mut command = self.directories.command(RINGER, arguments);
+        let output = command.stdin(Stdio::null()).output().expect("the program runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let code = output.status.code().expect("an exit code");
+        (code, text(&output.stdout) + &text(&output.stderr))
+    }
+
+    /// The hooks that wait for the person.
+    pub(crate) fn waiting_hooks(&self) -> Vec<u32> {
+        let hooks = processes::with_home(&self.directories.state()).into_iter();
+        hooks.filter(|pid| processes::waits_for_person(*pid)).collect()
     }
 
     /// The one agent that Ringer knows here.
@@ -266,7 +290,9 @@ impl ClientEnvironment {
     pub(crate) fn kinds(&self) -> Vec<String> {
         let home = self.directories.state();
         until_within(DEADLINE, "no hook runs", || {
-            !processes::with_home(&home).into_iter().any(processes::is_hook)
+            let hooks = processes::with_home(&home).into_iter().filter(|pid| processes::is_hook(*pid));
+            // A hook beside an open dialog has told of it.
+            hooks.into_iter().all(processes::waits_for_person)
         });
         let log = self.ringer(&["log", "--json"]);
         let messages = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));

@@ -19,6 +19,7 @@ mod scenarios;
 mod session;
 mod terminal;
 
+mod claude_answers;
 mod claude_headless;
 mod claude_in_terminal;
 mod codex_exec;

@@ -74,6 +74,12 @@ impl Terminal {
         });
     }
 
+    /// Kills the client, as a crash would.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     fn has_drawn(&self, text: &str) -> bool {
         self.drawn.lock().is_ok_and(|drawn| String::from_utf8_lossy(&drawn).contains(text))
     }

@@ -244,7 +244,7 @@ fn the_table_has_a_short_id_the_answers_to_choose_from_and_the_answer() {
     let done = ask(&environment, &["--from", "worker-2", "Deploy?"]);
     environment.run(&["answer", &done, "yes"]);
     let withdrawn = ask(&environment, &["--from", "worker-3", "Still there?"]);
-    environment.run(&["answer", &withdrawn]);
+    environment.run(&["answer", &withdrawn, "--close"]);
     let short_id = |number: usize| questions(&environment, &["--all"])[number]["short_id"].clone();
     let short_id = |number: usize| short_id(number).as_str().expect("a short id").to_owned();
     let open = environment.run(&["questions"]);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::half_printed::HalfPrinted;
 use crate::home::{TestEnvironment, lines, texts};
 use crate::pty::typed_in_terminal;
-use crate::ringer::{check, json};
+use crate::ringer::{check, json, leave_unread_if_it_waits};
 
 pub(crate) const SESSION: &str = "6be1e699-d2b2-442c-995b-a5ac36193cd6";
 pub(crate) const AGENT: &str = "claude-6be1e699";
@@ -32,8 +32,9 @@ pub(crate) fn recorded(environment: &TestEnvironment, name: &str) -> Value {
 
 /// Runs a hook with this on its input, whether it reads it or not.
 pub(crate) fn feed(mut command: Command, input: &[u8]) -> Output {
-    let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = streams.spawn().expect("the hook starts");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    leave_unread_if_it_waits(&mut command);
+    let mut child = command.spawn().expect("the hook starts");
     let _ = child.stdin.take().expect("piped").write_all(input);
     child.wait_with_output().expect("it ends")
 }

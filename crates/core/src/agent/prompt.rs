@@ -62,6 +62,9 @@ pub struct PromptQuestion {
     pub text: String,
     /// What can be chosen.
     pub options: Vec<String>,
+    /// What each option means, in their order; empty where the client does not say.
+    #[serde(default)]
+    pub descriptions: Vec<String>,
     /// Whether several can be chosen.
     pub multiple: bool,
     /// Whether any other text is an answer, too.
@@ -245,7 +248,7 @@ mod tests {
 
     fn question(options: &[&str], multiple: bool, free_text: bool) -> PromptQuestion {
         let options = options.iter().map(ToString::to_string).collect();
-        PromptQuestion { text: "Which?".into(), options, multiple, free_text }
+        PromptQuestion { text: "Which?".into(), options, multiple, free_text, ..PromptQuestion::default() }
     }
 
     #[test]
@@ -314,7 +317,7 @@ mod tests {
         fn an_enforced_choice_is_one_of_the_options(
             options in prop::collection::vec("[a-c0-4 ,]{1,3}", 1..5), multiple: bool, answer in "[a-c0-5 ,]{0,6}"
         ) {
-            let question = PromptQuestion { text: String::new(), options, multiple, free_text: false };
+            let question = PromptQuestion { options, multiple, ..PromptQuestion::default() };
             if let Ok(choice) = question.read_choice(&answer) {
                 prop_assert!(!choice.is_empty() && (multiple || choice.len() == 1));
                 prop_assert!(choice.iter().all(|option| question.options.contains(option)));

@@ -76,6 +76,13 @@ impl Sender {
         Self(Self::SYSTEM.to_owned())
     }
 
+    const PERSON: &str = "person";
+
+    /// The person.
+    pub fn person() -> Self {
+        Self(Self::PERSON.to_owned())
+    }
+
     /// Checks a name.
     pub fn new(name: &str) -> Result<Self, InvalidName> {
         validate_name("sender", name)?;
@@ -87,9 +94,9 @@ impl Sender {
         &self.0
     }
 
-    /// The agent; `None` if the system sent it.
+    /// The agent; `None` if the system or the person sent it.
     pub fn agent(&self) -> Option<Agent> {
-        (self.0 != Self::SYSTEM).then(|| Agent(self.0.clone()))
+        (self.0 != Self::SYSTEM && self.0 != Self::PERSON).then(|| Agent(self.0.clone()))
     }
 }
 

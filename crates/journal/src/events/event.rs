@@ -4,13 +4,13 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use ringer_core::agent::{AgentState, AgentTimeouts, Authority, Signal};
+use ringer_core::agent::{AgentState, AgentTimeouts, Authority, Prompt, Signal};
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 
 use crate::events::spool::Spool;
 use crate::ids::IdSource;
-use crate::journal::agent::apply::{EventTime, apply_signals, is_late};
+use crate::journal::agent::apply::{EventTime, apply_signals, is_late, store_prompt};
 use crate::journal::agent::info::{AgentChange, AgentInfo, AgentUpdate};
 use crate::journal::inbox::{self, Choose, InboxUpdate};
 use crate::journal::lead;
@@ -34,6 +34,9 @@ pub struct AgentEvent {
     pub session_starts: bool,
     /// A turn begins or ends: the count of blocked stops starts again at 0.
     pub turn_changes: bool,
+    /// What the client asks in a dialog with this event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Prompt>,
     /// Which messages it confirms. `None` for a subagent: its events are not its agent's turn.
     pub confirms: Option<Confirms>,
 }
@@ -124,6 +127,9 @@ impl AgentEvent {
             update.signals = &goes_on;
         }
         let (messages_sent, bells) = apply_signals(transaction, &update, &mut { self.stamp }, Some(time))?;
+        if let Some(asked) = &self.prompt {
+            store_prompt(transaction, &update, asked, self.stamp.unix_ms)?;
+        }
         if let Some(name) = self.agent.name.as_deref().filter(|_| self.session_starts) {
             inbox::adopt(transaction, agent, name)?;
         }

@@ -56,6 +56,7 @@ impl SpoolFixture {
         let mut random = [self.random.get(); 16];
         random[6..10].fill(0);
         AgentEvent {
+            prompt: None,
             agent: agent_info(AGENT),
             signals: vec![Signal::state(Authority::Hook, state).text("words")],
             notify: true,

@@ -2,7 +2,7 @@
 
 use ringer_core::Scope;
 use ringer_core::message::Agent;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::db::text::optional_text;
 use crate::error::Error;
@@ -15,16 +15,21 @@ pub struct Lead {
     pub wanted: bool,
     /// The agent that has the role.
     pub agent: Option<String>,
+    /// Whether it may answer the prompts of other agents here.
+    pub may_decide: bool,
 }
 
 impl Journal {
     /// The lead of a scope.
     pub fn lead(&mut self, scope: &Scope) -> Result<Lead, Error> {
         let found = self.read(|connection| {
-            let query = "SELECT agent FROM lead WHERE scope = ?1";
-            connection.query_row(query, [scope.as_str()], |row| optional_text(row, 0)).optional()
+            let query = "SELECT agent, may_decide FROM lead WHERE scope = ?1";
+            let read = |row: &Row<'_>| Ok((optional_text(row, 0)?, row.get(1)?));
+            connection.query_row(query, [scope.as_str()], read).optional()
         })?;
-        Ok(Lead { wanted: found.is_some(), agent: found.flatten() })
+        let wanted = found.is_some();
+        let (agent, may_decide) = found.unwrap_or_default();
+        Ok(Lead { wanted, agent, may_decide })
     }
 
     /// The person wants a lead in a scope, or no longer.
@@ -36,6 +41,19 @@ impl Journal {
                 "DELETE FROM lead WHERE scope = ?1"
             };
             transaction.prepare(change)?.execute([scope.as_str()]).map(drop)
+        })
+    }
+
+    /// The person allows the lead of a scope to answer the prompts of other agents there, or no longer. A lead is wanted then.
+    pub fn let_lead_decide(&mut self, scope: &Scope, may: bool) -> Result<(), Error> {
+        self.write(|transaction| {
+            transaction
+                .prepare(
+                    "INSERT INTO lead (scope, agent, may_decide) VALUES (?1, NULL, ?2)
+                     ON CONFLICT (scope) DO UPDATE SET may_decide = ?2",
+                )?
+                .execute(params![scope.as_str(), may])
+                .map(drop)
         })
     }
 

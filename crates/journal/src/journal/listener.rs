@@ -79,7 +79,7 @@ impl<'a> Listener<'a> {
             }
             let until = [deadline, look_again].into_iter().flatten().min();
             match self.waiter.wait(self.journal, until)? {
-                WakeReason::Rung => {}
+                WakeReason::Rung | WakeReason::Other => {}
                 WakeReason::TimedOut if until != deadline => {}
                 WakeReason::TimedOut => return Ok(ListenOutcome::TimedOut),
                 WakeReason::Orphaned => return Ok(ListenOutcome::Orphaned),

@@ -118,7 +118,7 @@ impl Journal {
                 return Ok(Some(question));
             }
             match waiter.wait(self, deadline)? {
-                WakeReason::Rung => {}
+                WakeReason::Rung | WakeReason::Other => {}
                 WakeReason::TimedOut | WakeReason::Orphaned => return Ok(None),
             }
         }

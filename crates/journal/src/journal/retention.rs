@@ -250,6 +250,8 @@ fn forget_old(transaction: &Transaction<'_>, old: i64, idle: i64) -> rusqlite::R
              SELECT question_id FROM message WHERE question_id IS NOT NULL)",
         [],
     )?;
+    transaction
+        .execute("DELETE FROM prompt WHERE key NOT IN (SELECT key FROM message WHERE key IS NOT NULL)", [])?;
     Ok(messages)
 }
 

@@ -31,11 +31,13 @@ impl Schema for JournalSchema {
         CURSOR,
         WAITER,
         QUESTION,
+        PROMPT,
         AGENT,
         RECEIPT,
         RECEIPT_SEQ,
         NOTE,
         LEAD,
+        MAY_DECIDE,
         NEWEST_EVENT,
         SPOOLED,
         REPAIR,
@@ -81,10 +83,12 @@ impl Schema for JournalSchema {
             "DROP TABLE receipt_6",
             RECEIPT_SEQ,
         ],
+        // What clients ask in their dialogs can be answered from elsewhere.
+        &[PROMPT, MAY_DECIDE],
     ];
     /// Without `waiter`: waiting processes register again.
     const RESCUED_TABLES: &'static [&'static str] =
-        &["message", "cursor", "question", "agent", "receipt", "lead", "note", "spooled", "repair"];
+        &["message", "cursor", "question", "prompt", "agent", "receipt", "lead", "note", "spooled", "repair"];
 
     fn before_migration(home: &Home, connection: &Connection, version: i64) -> Result<(), Error> {
         // Only version 2 had the hub's tables in this file.
@@ -210,6 +214,22 @@ const QUESTION: &str = "CREATE TABLE question (
     answer TEXT
 ) STRICT, WITHOUT ROWID";
 
+/// `key` is that of its notification. `handed` is when the client was given the answer, `ended` when it went on.
+const PROMPT: &str = "CREATE TABLE prompt (
+    key TEXT PRIMARY KEY,
+    agent TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    call TEXT NOT NULL,
+    asked INTEGER NOT NULL,
+    prompt TEXT NOT NULL,
+    answer TEXT,
+    answerer TEXT,
+    answered INTEGER,
+    answered_with TEXT,
+    handed INTEGER,
+    ended INTEGER
+) STRICT, WITHOUT ROWID";
+
 const AGENT: &str = "CREATE TABLE agent (
     id TEXT PRIMARY KEY,
     client TEXT NOT NULL,
@@ -259,6 +279,9 @@ const LEAD: &str = "CREATE TABLE lead (
     scope TEXT PRIMARY KEY,
     agent TEXT
 ) STRICT, WITHOUT ROWID";
+
+/// Whether the lead may answer the prompts of other agents. Beside the table, because that is what version 2 made.
+const MAY_DECIDE: &str = "ALTER TABLE lead ADD COLUMN may_decide INTEGER NOT NULL DEFAULT 0";
 
 /// A message for every microsecond of 250 years: a higher number is damage.
 const HIGHEST_NUMBER: i64 = 1 << 53;

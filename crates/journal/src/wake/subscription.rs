@@ -2,7 +2,7 @@
 
 use ringer_core::message::{Mark, QuestionId, Tag};
 use ringer_core::{Draft, Recipient, Scope};
-use rusqlite::{Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 
 use crate::db::text::{optional_text, text};
 
@@ -18,6 +18,8 @@ pub(crate) enum Topic {
     Everything,
     /// The answer to a question.
     Answer(QuestionId),
+    /// The answer to an agent's prompt, or its end, by the key of its notification.
+    Prompt(String),
 }
 
 impl Topic {
@@ -26,13 +28,14 @@ impl Topic {
             Self::Lead { .. } => "lead".to_owned(),
             Self::Everything => "everything".to_owned(),
             Self::Answer(question) => format!("answer:{question}"),
+            Self::Prompt(key) => format!("prompt:{key}"),
         }
     }
 
     fn own(&self) -> Option<&str> {
         match self {
             Self::Lead { own } => own.as_deref(),
-            Self::Everything | Self::Answer(_) => None,
+            Self::Everything | Self::Answer(_) | Self::Prompt(_) => None,
         }
     }
 
@@ -40,7 +43,10 @@ impl Topic {
         match name {
             "lead" => Some(Self::Lead { own }),
             "everything" => Some(Self::Everything),
-            _ => QuestionId::parse(name.strip_prefix("answer:")?).ok().map(Self::Answer),
+            _ => match name.strip_prefix("prompt:") {
+                Some(key) => Some(Self::Prompt(key.to_owned())),
+                None => QuestionId::parse(name.strip_prefix("answer:")?).ok().map(Self::Answer),
+            },
         }
     }
 
@@ -53,6 +59,10 @@ impl Topic {
                     && matches!(draft.tag, Tag::Notice(_))
                     && matches!(draft.recipient, Recipient::Default | Recipient::Lead | Recipient::All)
                     && own.as_deref() != Some(draft.sender.as_str())
+            }
+            Self::Prompt(key) => {
+                matches!(draft.tag, Tag::Mark(Mark::Decision | Mark::Resolve))
+                    && draft.key.as_ref() == Some(key)
             }
             Self::Answer(question) => {
                 draft.tag == Tag::Mark(Mark::Answer) && draft.question_id.as_ref() == Some(question)
@@ -103,6 +113,12 @@ pub(crate) fn doorbells_to_wake(
         }
     }
     Ok(bells)
+}
+
+/// The doorbells that are registered for a topic.
+pub(crate) fn registered_for(connection: &Connection, topic: &Topic) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare("SELECT bell FROM waiter WHERE topic = ?1")?;
+    statement.query_map([topic.name()], |row| text(row, 0))?.collect()
 }
 
 /// Every registered doorbell.
@@ -156,6 +172,7 @@ mod tests {
             Topic::Lead { own: Some("a".into()) },
             Topic::Everything,
             Topic::Answer(QuestionId::new(1, 1)),
+            Topic::Prompt("episode:claude-1:2".into()),
         ] {
             let own = topic.own().map(str::to_owned);
             assert_eq!(Topic::named(&topic.name(), own), Some(topic));

@@ -2,7 +2,7 @@
 //!
 //! The order loses no message: register, then read the journal, and only then wait.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use ringer_core::Scope;
@@ -37,6 +37,8 @@ pub(crate) enum WakeReason {
     TimedOut,
     /// The parent ended.
     Orphaned,
+    /// Another descriptor is ready.
+    Other,
 }
 
 #[derive(Debug)]
@@ -118,6 +120,19 @@ impl Waiter {
         if self.register_again(journal)? {
             return Ok(WakeReason::Rung);
         }
+        let reason = self.sleep(&[], None, deadline);
+        reason.map_err(|error| journal.home.error("waiting at the doorbell", error.into()))
+    }
+
+    /// Waits as [`Self::wait`] does, without a database, and also until one of `others` can be read or `hung_up` is closed at
+    /// its other end. The caller reads the journal after that.
+    pub(crate) fn sleep(
+        &self,
+        others: &[BorrowedFd<'_>],
+        hung_up: Option<BorrowedFd<'_>>,
+        deadline: Option<Instant>,
+    ) -> rustix::io::Result<WakeReason> {
+        let end = self.parent.as_ref().and_then(|parent| parent.end.as_ref());
         loop {
             if self.is_orphaned() {
                 return Ok(WakeReason::Orphaned);
@@ -129,15 +144,19 @@ impl Waiter {
             // A time that is too long for the kernel is as good as none.
             let timeout = left.and_then(|left| Timespec::try_from(left).ok());
             let mut waits = vec![PollFd::new(&self.bell, PollFlags::IN)];
-            if let Some(end) = self.parent.as_ref().and_then(|parent| parent.end.as_ref()) {
-                waits.push(PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN));
-            }
+            let on_end = end.map(|end| PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN));
+            waits.extend(on_end);
+            let first_other = waits.len();
+            waits.extend(others.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
+            waits.extend(hung_up.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::empty())));
             match poll(&mut waits, timeout.as_ref()) {
-                Ok(_) if waits[0].revents().contains(PollFlags::IN) && !self.is_orphaned() => {
-                    return Ok(WakeReason::Rung);
+                Ok(_) if self.is_orphaned() => {}
+                Ok(_) if waits[0].revents().contains(PollFlags::IN) => return Ok(WakeReason::Rung),
+                Ok(_) if waits[first_other..].iter().any(|other| !other.revents().is_empty()) => {
+                    return Ok(WakeReason::Other);
                 }
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(journal.home.error("waiting at the doorbell", error.into())),
+                Err(error) => return Err(error),
             }
         }
     }

@@ -38,10 +38,13 @@ fn home() -> TestHome {
     let connection = test.connection();
     connection
         .execute_batch(
-            "INSERT INTO waiter VALUES ('w', 'lead', 'aaaaaaaa', 'claude-1');
+            r#"INSERT INTO waiter VALUES ('w', 'lead', 'aaaaaaaa', 'claude-1');
+             INSERT INTO prompt VALUES ('episode:claude-1:1', 'claude-1', 'aaaaaaaa', 'c', 1,
+                 '{"content":{"plan":{"text":"go","whole":true}},"method":"waiting_hook"}',
+                 '"allow"', 'person', 2, 'command', 3, NULL);
              INSERT INTO spooled VALUES ('x');
              INSERT INTO note VALUES ('agent:claude-1', '{}');
-             INSERT INTO repair VALUES ('r', 1, 'file', '/nowhere', 1, x'00', 1)",
+             INSERT INTO repair VALUES ('r', 1, 'file', '/nowhere', 1, x'00', 1)"#,
         )
         .expect("rows");
     test.memory_connection()
@@ -72,6 +75,10 @@ fn look(journal: &mut Journal, store: &mut HubStore) -> Result<(), Error> {
     journal.lead(&aaaaaaaa)?;
     journal.questions(None, true)?;
     journal.question(&QuestionId::new(1, 1))?;
+    journal.open_prompts()?;
+    journal.prompt("episode:claude-1:1")?;
+    journal.is_waited_for("episode:claude-1:1")?;
+    journal.caller(std::process::id())?;
     journal.agent_note(&agent)?;
     journal.kept_from()?;
     journal.status_summary(Some(store), now)?;

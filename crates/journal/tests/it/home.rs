@@ -153,6 +153,8 @@ pub(crate) const TO_SCHEMA_3: &str = "ALTER TABLE message DROP COLUMN about;
     DROP INDEX receipt_seq;
     DROP TABLE repair;
     DROP TABLE spooled;
+    DROP TABLE prompt;
+    ALTER TABLE lead DROP COLUMN may_decide;
     ALTER TABLE agent DROP COLUMN newest;
     ALTER TABLE cursor DROP COLUMN id;
     ALTER TABLE cursor DROP COLUMN idle;

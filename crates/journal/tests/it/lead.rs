@@ -25,7 +25,7 @@ fn lead(journal: &mut Journal) -> Lead {
 }
 
 fn led_by(agent: Option<&str>) -> Lead {
-    Lead { wanted: true, agent: agent.map(str::to_owned) }
+    Lead { wanted: true, agent: agent.map(str::to_owned), may_decide: false }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringer_core::agent::{AgentMachine, AgentNotice, AgentState, Authority, Signal, episode_key};
+use ringer_core::agent::{AgentMachine, AgentNotice, AgentState, Authority, Prompt, Signal, episode_key};
 use ringer_core::attention::{MarkTarget, ResolvedBy};
 use ringer_core::message::{Agent, Mark, Tag};
 use ringer_core::{Draft, Kind, MessageId};
@@ -14,6 +14,7 @@ use crate::db::text::{optional_text, text};
 use crate::ids::IdSource;
 use crate::journal::agent_question;
 use crate::journal::append::put;
+use crate::journal::prompt;
 use crate::process::started;
 
 /// When an event happened, and when it is applied.
@@ -122,6 +123,7 @@ pub(crate) fn apply_signals(
     for end in &changes.ended {
         let key = episode_key(&of.id, end.episode);
         bells.extend(agent_question::close(transaction, &of, Some(&key), stamp)?);
+        prompt::end(transaction, &key, stamp.unix_ms)?;
         let target = MarkTarget::Episode(key);
         bells.extend(put_resolved(transaction, &of, &target, end.by, &stamp.next())?);
     }
@@ -129,6 +131,24 @@ pub(crate) fn apply_signals(
         bells.extend(agent_question::close(transaction, &of, None, stamp)?);
     }
     Ok((sent, bells))
+}
+
+/// Stores what a client asks, with the open notice that tells of it. If there is none, it is over.
+pub(crate) fn store_prompt(
+    transaction: &Transaction<'_>,
+    update: &AgentUpdate<'_>,
+    asked: &Prompt,
+    unix_ms: i64,
+) -> rusqlite::Result<()> {
+    let Some(known) = row(transaction, update)? else { return Ok(()) };
+    let of = update.agent;
+    for call in update.signals.iter().filter_map(|signal| signal.call.as_deref()) {
+        if let Some(episode) = known.machine.prompt_about(call) {
+            let key = episode_key(&of.id, episode);
+            prompt::open(transaction, (&of.id, &of.scope), (&key, call), asked, unix_ms)?;
+        }
+    }
+    Ok(())
 }
 
 /// Applies an event after a newer one of its session. Its notices are still sent. They are resolved at once if the newer

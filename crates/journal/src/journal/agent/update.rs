@@ -1,5 +1,6 @@
 //! Agents: one row each. The process that receives a signal updates the row and appends the messages that follow from it.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use ringer_core::agent::{AgentMachine, AgentState, AgentTimeouts};
@@ -116,6 +117,12 @@ impl Journal {
                 connection.prepare(&format!("SELECT {AGENT_INFO} FROM agent WHERE id = ?1"))?;
             Ok(statement.query_row([agent.as_str()], agent_info).optional()?.flatten())
         })
+    }
+
+    /// The processes of the agents that have not gone, and when each was started.
+    pub(crate) fn agent_processes(&mut self) -> Result<HashMap<(u32, u64), Agent>, Error> {
+        let live = self.read(live)?;
+        Ok(live.into_iter().filter_map(|(of, _)| Some((of.process?, of.id))).collect())
     }
 
     /// The agent that was last seen on a surface and has not gone.

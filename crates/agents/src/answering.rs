@@ -1,0 +1,97 @@
+//! Gives an answer to an agent's prompt, and says whether the client has taken it.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use ringer_core::agent::AnswerMethod;
+use ringer_core::message::MessageOrigin;
+use ringer_journal::{DecideOutcome, Decision, Error as JournalError, IdSource, Journal, StoredPrompt};
+
+use crate::client::{Client, ClientPaths, SessionActivity};
+use crate::sessions::find_session;
+use crate::waiting_hook::note_went_on;
+
+/// How long the client may take to go on.
+const CONFIRM_WITHIN: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(15);
+
+/// What became of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AnswerResult {
+    /// The client has taken it.
+    Taken,
+    /// It was sent, and the client has not shown yet that it has taken it.
+    NotConfirmed,
+    /// Another answer was first.
+    AnsweredBefore(Decision),
+    /// The prompt was over: it was answered in its dialog, or the agent no longer asks.
+    Over,
+    /// It can only be answered in its dialog.
+    DialogOnly(&'static str),
+}
+
+/// Gives an answer to a prompt.
+pub fn give_answer(
+    journal: &mut Journal,
+    paths: &ClientPaths,
+    prompt: &StoredPrompt,
+    decision: &Decision,
+    origin: &MessageOrigin,
+    clock: &dyn Fn() -> Duration,
+) -> Result<AnswerResult, JournalError> {
+    if prompt.ended_ms.is_some() {
+        return Ok(AnswerResult::Over);
+    }
+    match prompt.prompt.method {
+        AnswerMethod::WaitingHook => {}
+        _ => return Ok(AnswerResult::DialogOnly("its client takes answers only in its own terminal")),
+    }
+    if let Some(before) = &prompt.decision {
+        return Ok(AnswerResult::AnsweredBefore(before.clone()));
+    }
+    if !journal.is_waited_for(&prompt.key)? {
+        return Ok(AnswerResult::DialogOnly("the hook that waited beside its dialog has ended"));
+    }
+    match journal.decide(prompt, decision, origin, &IdSource::now())? {
+        DecideOutcome::Accepted => {}
+        DecideOutcome::AnsweredBefore(before) => return Ok(AnswerResult::AnsweredBefore(before)),
+        _ => return Ok(AnswerResult::Over),
+    }
+    confirm(journal, paths, prompt, clock)
+}
+
+/// Waits until the client shows that it has taken the answer.
+fn confirm(
+    journal: &mut Journal,
+    paths: &ClientPaths,
+    prompt: &StoredPrompt,
+    clock: &dyn Fn() -> Duration,
+) -> Result<AnswerResult, JournalError> {
+    let info = journal.agent_info(&prompt.agent)?;
+    let session = info.and_then(|info| Some((info.client.parse::<Client>().ok()?, info.session_id)));
+    let deadline = Instant::now() + CONFIRM_WITHIN;
+    loop {
+        let Some(now) = journal.prompt(&prompt.key)? else { return Ok(AnswerResult::Over) };
+        let is_handed = now.handed_ms.is_some();
+        if now.ended_ms.is_some() {
+            return Ok(if is_handed { AnswerResult::Taken } else { AnswerResult::Over });
+        }
+        let status = session.as_ref().filter(|_| is_handed).and_then(|(client, session_id)| {
+            find_session(*client, paths, session_id).and_then(|session| session.status)
+        });
+        if status.is_some_and(|status| status.activity != SessionActivity::Waiting) {
+            note_went_on(journal, &prompt.agent, &prompt.call, clock())?;
+            return Ok(AnswerResult::Taken);
+        }
+        if Instant::now() >= deadline {
+            break;
+        }
+        sleep(LOOK_EVERY);
+    }
+    // A hook that never came to read it: another answer may be given.
+    if !journal.is_waited_for(&prompt.key)? {
+        journal.withdraw_decision(prompt)?;
+    }
+    Ok(AnswerResult::NotConfirmed)
+}

@@ -1,0 +1,313 @@
+//! Hooks that wait beside a dialog, with a real journal: who is answered, by whom, and when a hook gives up.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
+
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+
+use ringer_agents::answering::{AnswerResult, give_answer};
+use ringer_agents::client::{Client, ClientPaths};
+use ringer_agents::hook::{HookContext, call};
+use ringer_core::Sender;
+use ringer_core::agent::Answer;
+use ringer_core::attention::AnsweredWith;
+use ringer_core::message::{Mark, MessageOrigin, Tag};
+use ringer_journal::{DecideOutcome, Decision, Home, IdSource, Journal, StoredPrompt, monotonic};
+use serde_json::{Value, json};
+use test_support::until;
+
+use crate::hook::{NOWHERE, SESSION, recorded};
+
+struct Test {
+    directory: tempfile::TempDir,
+}
+
+/// A hook that runs as a client would run it.
+struct RunningHook {
+    thread: JoinHandle<()>,
+    output: Option<PipeReader>,
+}
+
+impl RunningHook {
+    /// What it printed. Waits until it has ended.
+    fn printed(mut self) -> String {
+        let mut text = String::new();
+        self.output.take().unwrap().read_to_string(&mut text).unwrap();
+        self.thread.join().unwrap();
+        text
+    }
+}
+
+impl Test {
+    fn new() -> Self {
+        let test = Self { directory: tempfile::tempdir().unwrap() };
+        test.hook("UserPromptSubmit", &json!({ "session_id": SESSION, "cwd": NOWHERE, "prompt": "go" }))
+            .printed();
+        test
+    }
+
+    fn home(&self) -> Home {
+        Home::new(self.directory.path().join("home"))
+    }
+
+    fn journal(&self) -> Journal {
+        Journal::open(&self.home()).unwrap()
+    }
+
+    fn hook(&self, event: &'static str, input: &Value) -> RunningHook {
+        self.hook_with(event, input, &[])
+    }
+
+    fn hook_with(
+        &self,
+        event: &'static str,
+        input: &Value,
+        variables: &'static [(&'static str, &'static str)],
+    ) -> RunningHook {
+        let (output, writer) = io::pipe().unwrap();
+        let (home, input) = (self.home(), input.to_string());
+        let thread = thread::spawn(move || run(home, event, &input, writer, variables));
+        RunningHook { thread, output: Some(output) }
+    }
+
+    /// A hook beside a dialog that asks for a permission. Gives the prompt, too, once the hook waits.
+    fn asked(&self) -> (RunningHook, StoredPrompt) {
+        let hook = self.hook("PermissionRequest", &permission());
+        (hook, self.until_waited_for())
+    }
+
+    #[track_caller]
+    fn until_waited_for(&self) -> StoredPrompt {
+        let mut journal = self.journal();
+        until("a hook waits", || {
+            let open = journal.open_prompts().unwrap();
+            open.first().is_some_and(|prompt| journal.is_waited_for(&prompt.key).unwrap())
+        });
+        journal.open_prompts().unwrap().remove(0)
+    }
+
+    fn decide(&self, prompt: &StoredPrompt, answer: Answer, by: &str) -> DecideOutcome {
+        let decision = decision(answer, by);
+        self.journal().decide(prompt, &decision, &MessageOrigin::default(), &IdSource::now()).unwrap()
+    }
+}
+
+fn run(home: Home, event: &str, input: &str, mut writer: PipeWriter, variables: &[(&str, &str)]) {
+    let stdout = writer.try_clone().unwrap();
+    let at = HookContext {
+        home,
+        clock: &monotonic,
+        origin: &MessageOrigin::default,
+        process: None,
+        manager: None,
+        name: None,
+        variable: &|name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        },
+        paths: &|| ClientPaths::new(Path::new(NOWHERE)),
+        stdout: Some(stdout.as_fd()),
+        before_wait: &|_| {},
+    };
+    // A client that has gone is one of the cases.
+    let _ = call(Client::Claude, event, input.as_bytes(), &mut writer, &at);
+}
+
+fn permission() -> Value {
+    recorded("claude_PermissionRequest_Write", SESSION)
+}
+
+fn decision(answer: Answer, by: &str) -> Decision {
+    Decision { answer, by: Sender::new(by).unwrap(), with: AnsweredWith::Command, at_ms: 1 }
+}
+
+fn behaviour(printed: &str) -> String {
+    let output: Value = serde_json::from_str(printed).unwrap();
+    output["hookSpecificOutput"]["decision"]["behavior"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_waiting_hook_prints_the_answer_and_the_journal_says_who_gave_it() {
+    let test = Test::new();
+    let (hook, prompt) = test.asked();
+    assert_eq!(test.decide(&prompt, Answer::Allow, "person"), DecideOutcome::Accepted);
+    assert_eq!(behaviour(&hook.printed()), "allow");
+    let mut journal = test.journal();
+    let known = journal.prompt(&prompt.key).unwrap().unwrap();
+    assert!(known.handed_ms.is_some() && known.ended_ms.is_none(), "handed over, and not over yet");
+    let messages = journal.messages_after(0, usize::MAX).unwrap();
+    let mark = messages.iter().find(|message| message.draft.tag == Tag::Mark(Mark::Decision)).unwrap();
+    assert_eq!((mark.draft.sender.as_str(), mark.draft.body.as_str()), ("person", "allow"));
+    assert_eq!(mark.draft.key.as_deref(), Some(prompt.key.as_str()));
+    // The tool has run: only now it is over.
+    test.hook("PostToolUse", &recorded("claude_PostToolUse_Write", SESSION)).printed();
+    assert!(test.journal().prompt(&prompt.key).unwrap().unwrap().ended_ms.is_some());
+}
+
+#[test]
+fn the_hooks_of_a_person_and_of_a_project_wait_for_the_same_answer() {
+    let test = Test::new();
+    let (first, prompt) = test.asked();
+    let second = test.hook("PermissionRequest", &permission());
+    let bells = test.directory.path().join("home/bells");
+    until("both wait", || {
+        let names = std::fs::read_dir(&bells).unwrap().flatten().map(|entry| entry.path());
+        names.filter(|path| path.extension().is_some_and(|end| end == "fifo")).count() == 2
+    });
+    assert_eq!(test.journal().open_prompts().unwrap().len(), 1);
+    test.decide(&prompt, Answer::Deny { reason: Some("no".into()) }, "person");
+    for hook in [first, second] {
+        assert_eq!(behaviour(&hook.printed()), "deny");
+    }
+}
+
+#[test]
+fn of_ten_answers_at_once_one_counts_and_the_others_learn_whose() {
+    let test = Test::new();
+    let (hook, prompt) = test.asked();
+    let outcomes: Vec<DecideOutcome> = thread::scope(|scope| {
+        let answers = (0..10).map(|number| {
+            let (test, prompt) = (&test, &prompt);
+            let answer = if number % 2 == 0 { Answer::Allow } else { Answer::Deny { reason: None } };
+            scope.spawn(move || test.decide(prompt, answer, &format!("p{number}")))
+        });
+        let answers: Vec<_> = answers.collect();
+        answers.into_iter().map(|answer| answer.join().unwrap()).collect()
+    });
+    let first = outcomes.iter().position(|outcome| *outcome == DecideOutcome::Accepted).unwrap();
+    for (number, outcome) in outcomes.iter().enumerate().filter(|(number, _)| *number != first) {
+        let DecideOutcome::AnsweredBefore(before) = outcome else { panic!("{number}: {outcome:?}") };
+        assert_eq!(before.by.as_str(), format!("p{first}"));
+    }
+    assert_eq!(behaviour(&hook.printed()), if first % 2 == 0 { "allow" } else { "deny" });
+}
+
+#[test]
+fn a_hook_gives_up_in_silence_when_the_session_goes_on() {
+    for (event, input) in [
+        ("PostToolUse", recorded("claude_PostToolUse_Write", SESSION)),
+        ("Stop", json!({ "session_id": SESSION, "cwd": NOWHERE, "last_assistant_message": "done" })),
+        ("UserPromptSubmit", json!({ "session_id": SESSION, "cwd": NOWHERE, "prompt": "no, rather" })),
+        ("SessionEnd", json!({ "session_id": SESSION, "cwd": NOWHERE, "reason": "other" })),
+    ] {
+        let test = Test::new();
+        let (hook, prompt) = test.asked();
+        test.hook(event, &input).printed();
+        assert_eq!(hook.printed(), "", "{event}");
+        assert_eq!(test.decide(&prompt, Answer::Allow, "person"), DecideOutcome::Over, "{event}");
+    }
+}
+
+#[test]
+fn a_hook_ends_with_its_client_and_then_the_dialog_can_only_be_answered_itself() {
+    let test = Test::new();
+    let (mut hook, prompt) = test.asked();
+    drop(hook.output.take());
+    hook.thread.join().unwrap();
+    let mut journal = test.journal();
+    assert!(!journal.is_waited_for(&prompt.key).unwrap());
+    let result = give_answer(
+        &mut journal,
+        &ClientPaths::new(Path::new(NOWHERE)),
+        &prompt,
+        &decision(Answer::Allow, "person"),
+        &MessageOrigin::default(),
+        &monotonic,
+    );
+    assert!(matches!(result.unwrap(), AnswerResult::DialogOnly(_)));
+    assert!(journal.prompt(&prompt.key).unwrap().unwrap().decision.is_none(), "nothing was answered");
+}
+
+#[test]
+fn an_event_that_is_in_the_spool_is_waited_for_all_the_same() {
+    let test = Test::new();
+    let lock = File::options().append(true).open(test.directory.path().join("home/write.lock")).unwrap();
+    lock.lock().unwrap();
+    let hook = test.hook("PermissionRequest", &permission());
+    let spool = test.directory.path().join("home/spool");
+    until("it is spooled", || std::fs::read_dir(&spool).is_ok_and(|mut files| files.next().is_some()));
+    lock.unlock().unwrap();
+    let prompt = test.until_waited_for();
+    test.decide(&prompt, Answer::Allow, "person");
+    assert_eq!(behaviour(&hook.printed()), "allow");
+}
+
+#[test]
+fn a_subagent_and_a_run_without_a_person_are_never_waited_for() {
+    let test = Test::new();
+    let mut input = permission();
+    input["agent_id"] = json!("a77b74993763e8a33");
+    assert_eq!(test.hook("PermissionRequest", &input).printed(), "");
+    assert_eq!(test.journal().open_prompts().unwrap().len(), 1, "it is told, and can be shown");
+    let test = Test::new();
+    let unattended = &[("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")];
+    assert_eq!(test.hook_with("PermissionRequest", &permission(), unattended).printed(), "");
+    assert!(
+        test.journal().open_prompts().unwrap().is_empty(),
+        "it is refused, so there is nothing to answer"
+    );
+    let waiting = &[("CLAUDE_CODE_ENTRYPOINT", "sdk-cli"), ("RINGER_WAIT_PERMISSION", "1h")];
+    let hook = test.hook_with("PermissionRequest", &permission(), waiting);
+    let prompt = test.until_waited_for();
+    test.decide(&prompt, Answer::Allow, "person");
+    assert_eq!(behaviour(&hook.printed()), "allow");
+    let short = &[("CLAUDE_CODE_ENTRYPOINT", "sdk-cli"), ("RINGER_WAIT_PERMISSION", "10ms")];
+    let test = Test::new();
+    assert_eq!(test.hook_with("PermissionRequest", &permission(), short).printed(), "");
+}
+
+#[test]
+fn an_answer_that_no_hook_took_is_taken_back() {
+    let test = Test::new();
+    let (mut hook, prompt) = test.asked();
+    assert_eq!(test.decide(&prompt, Answer::Allow, "person"), DecideOutcome::Accepted);
+    drop(hook.output.take());
+    hook.thread.join().unwrap();
+    let mut journal = test.journal();
+    journal.withdraw_decision(&prompt).unwrap();
+    let known = journal.prompt(&prompt.key).unwrap().unwrap();
+    // It may have been written before the client went.
+    assert_eq!(known.decision.is_none(), known.handed_ms.is_none());
+}
+
+#[test]
+fn a_home_that_is_removed_ends_the_hook() {
+    let test = Test::new();
+    let (hook, _) = test.asked();
+    let bell = std::fs::read_dir(test.directory.path().join("home/bells")).unwrap().flatten();
+    let bell = bell.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|end| end == "fifo"));
+    let mut bell = File::options().write(true).open(bell.unwrap()).unwrap();
+    std::fs::remove_dir_all(test.directory.path().join("home")).unwrap();
+    io::Write::write_all(&mut bell, b"!").unwrap();
+    assert_eq!(hook.printed(), "");
+    assert!(!test.directory.path().join("home").exists(), "and nothing is made anew");
+}
+
+#[test]
+fn confirmed_only_when_the_session_goes_on() {
+    let test = Test::new();
+    let (hook, prompt) = test.asked();
+    let answering = {
+        let (home, prompt) = (test.home(), prompt.clone());
+        thread::spawn(move || {
+            let mut journal = Journal::open(&home).unwrap();
+            let paths = ClientPaths::new(Path::new(NOWHERE));
+            let decision = decision(Answer::Allow, "person");
+            give_answer(&mut journal, &paths, &prompt, &decision, &MessageOrigin::default(), &monotonic)
+                .unwrap()
+        })
+    };
+    assert_eq!(behaviour(&hook.printed()), "allow");
+    test.hook("PostToolUse", &recorded("claude_PostToolUse_Write", SESSION)).printed();
+    assert_eq!(answering.join().unwrap(), AnswerResult::Taken);
+    let test = Test::new();
+    let (hook, prompt) = test.asked();
+    let mut journal = test.journal();
+    let paths = ClientPaths::new(Path::new(NOWHERE));
+    let decision = decision(Answer::Allow, "person");
+    let result = give_answer(&mut journal, &paths, &prompt, &decision, &MessageOrigin::default(), &monotonic);
+    assert_eq!(result.unwrap(), AnswerResult::NotConfirmed, "the client says nothing");
+    assert_eq!(behaviour(&hook.printed()), "allow");
+}

@@ -1,0 +1,159 @@
+//! What a person means to answer.
+
+use ringer_core::attention::Record;
+use ringer_core::message::{MessageId, Named, QuestionId};
+use ringer_hub::Clock;
+use ringer_journal::{Journal, Question, StoredPrompt};
+use ringer_term::sanitise_line;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::notifications::Notifications;
+
+/// What is to be answered.
+#[derive(Debug)]
+pub(super) enum Target {
+    /// A question of `ringer ask`.
+    Question(Question),
+    /// A dialog of an agent's client.
+    Prompt(StoredPrompt),
+    /// A notification of which nothing else is known.
+    Notification,
+}
+
+/// What is to be answered, with the notification that tells of it.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) target: Target,
+    pub(super) record: Option<Record>,
+    short_id: Option<String>,
+}
+
+impl Found {
+    /// What a text names; without one, the only thing that is open.
+    pub(super) fn read(text: Option<&str>, journal: &mut Journal) -> Result<Self, Failure> {
+        if let Some(text) = text
+            && let Ok(id) = QuestionId::parse(text)
+            && let Some(question) = journal.question(&id)?
+        {
+            return Self::of_question(question, journal);
+        }
+        let notifications = Notifications::read(journal)?;
+        let open = open_messages(journal, &notifications)?;
+        let message = match text {
+            None => only_one(&open, &notifications)?,
+            Some("last") => open.last().cloned().ok_or_else(nothing_open)?,
+            Some(text) => named(text, &open, &notifications)?,
+        };
+        let record = notifications.record(&message).cloned();
+        let target = match journal.prompt_of_message(&message)? {
+            Some(prompt) => Target::Prompt(prompt),
+            None => match question_of(&message, journal)? {
+                Some(question) if !is_in_dialog(record.as_ref()) => Target::Question(question),
+                _ => Target::Notification,
+            },
+        };
+        let short_id = notifications.short_id(&message);
+        if matches!(target, Target::Notification) && !record.as_ref().is_some_and(Record::needs_person) {
+            let what = format!("{} asks nothing", short_id.as_deref().unwrap_or(message.as_str()));
+            return Err(Failure::new(Exit::Data, what).hint("ringer"));
+        }
+        Ok(Self { target, record, short_id })
+    }
+
+    fn of_question(question: Question, journal: &mut Journal) -> Result<Self, Failure> {
+        let messages = journal.question_messages(true)?;
+        let message = messages.into_iter().find(|(id, _)| *id == question.id).map(|(_, message)| message);
+        let notifications = Notifications::read(journal)?;
+        let record = message.as_ref().and_then(|message| notifications.record(message)).cloned();
+        let short_id = message.as_ref().and_then(|message| notifications.short_id(message));
+        let target = match journal.prompt_of_question(&question.id)? {
+            Some(prompt) => Target::Prompt(prompt),
+            None if is_in_dialog(record.as_ref()) => Target::Notification,
+            None => Target::Question(question),
+        };
+        Ok(Self { target, record, short_id })
+    }
+
+    /// What names it on a command line.
+    pub(super) fn id(&self) -> String {
+        let own = || match &self.target {
+            Target::Question(question) => question.id.to_string(),
+            _ => "last".to_owned(),
+        };
+        self.short_id.clone().unwrap_or_else(own)
+    }
+
+    /// Whether it can still be answered.
+    pub(super) fn is_open(&self) -> bool {
+        match &self.target {
+            Target::Question(question) => question.answered_ms.is_none(),
+            Target::Prompt(prompt) => prompt.ended_ms.is_none() && prompt.decision.is_none(),
+            Target::Notification => false,
+        }
+    }
+}
+
+/// Whether a notification tells of a dialog of a client: a question there is none of `ringer ask`.
+fn is_in_dialog(record: Option<&Record>) -> bool {
+    record.is_some_and(Record::is_of_session)
+}
+
+/// The messages of all that is open and can be answered, oldest first.
+fn open_messages(journal: &mut Journal, notifications: &Notifications) -> Result<Vec<MessageId>, Failure> {
+    let mut open: Vec<MessageId> =
+        journal.question_messages(false)?.into_iter().map(|(_, message)| message).collect();
+    let prompts = journal.open_prompts()?;
+    let told = prompts.iter().filter_map(|prompt| notifications.with_key(&prompt.key));
+    open.extend(told.map(|record| record.id.clone()));
+    open.sort();
+    open.dedup();
+    Ok(open)
+}
+
+fn question_of(message: &MessageId, journal: &mut Journal) -> Result<Option<Question>, Failure> {
+    let all = journal.question_messages(true)?;
+    let id = all.into_iter().find(|(_, id)| id == message).map(|(question, _)| question);
+    Ok(id.map(|id| journal.question(&id)).transpose()?.flatten())
+}
+
+fn nothing_open() -> Failure {
+    Failure::new(Exit::Data, "nothing waits for an answer").hint("ringer")
+}
+
+fn only_one(open: &[MessageId], notifications: &Notifications) -> Result<MessageId, Failure> {
+    match open {
+        [] => Err(nothing_open()),
+        [message] => Ok(message.clone()),
+        several => Err(ambiguous("several things wait for an answer", several, notifications)),
+    }
+}
+
+/// What a text names: among what is open, else among all notifications.
+fn named(text: &str, open: &[MessageId], notifications: &Notifications) -> Result<MessageId, Failure> {
+    match Named::among(text, open.iter().rev()) {
+        Named::One(message) => Ok(message),
+        Named::Several(several) => {
+            let what = format!("{} fits several open ones", sanitise_line(text));
+            Err(ambiguous(&what, &several, notifications))
+        }
+        Named::Unknown if text.starts_with("q-") => {
+            Err(ringer_journal::Error::NoQuestion(sanitise_line(text)).into())
+        }
+        Named::Unknown => notifications.named(text, &Clock::local())?.ok_or_else(|| {
+            Failure::new(Exit::Data, format!("unknown id {}", sanitise_line(text))).hint("ringer")
+        }),
+    }
+}
+
+fn ambiguous(what: &str, messages: &[MessageId], notifications: &Notifications) -> Failure {
+    let line = |message: &MessageId| {
+        let record = notifications.record(message);
+        let said = record.map(|record| sanitise_line(&record.body)).unwrap_or_default();
+        let said: String = said.chars().take(60).collect();
+        format!("\n  {}  {said}", notifications.short_id(message).unwrap_or_else(|| message.to_string()))
+    };
+    let lines: String = messages.iter().take(10).map(line).collect();
+    let first = messages.first().and_then(|message| notifications.short_id(message)).unwrap_or_default();
+    Failure::usage(format!("{what}:{lines}")).hint(format!("name one of them, as in: ringer answer {first}"))
+}

@@ -1,0 +1,311 @@
+//! The prompts of agents: what a client asks in a dialog, and the answer that it is given from elsewhere.
+//!
+//! A prompt has the key of the notification that tells of it. It is open until the session itself shows that it is over. The
+//! first answer wins; an answer ends nothing by itself.
+
+use std::os::fd::BorrowedFd;
+use std::time::Instant;
+
+use ringer_core::agent::{Answer, Prompt, episode_key};
+use ringer_core::attention::AnsweredWith;
+use ringer_core::message::{Agent, Mark, MessageId, MessageOrigin, QuestionId, Tag};
+use ringer_core::{Draft, Recipient, Scope, Sender};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+
+use crate::db::text::{optional_text, text};
+use crate::error::Error;
+use crate::home::Home;
+use crate::ids::IdSource;
+use crate::journal::append::put;
+use crate::journal::schema::Journal;
+use crate::wake::doorbell;
+use crate::wake::subscription::{self, Topic};
+use crate::wake::waiter::{OnParentExit, Waiter, WakeReason};
+
+/// A prompt in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredPrompt {
+    /// The key of its notification.
+    pub key: String,
+    /// The agent that asks.
+    pub agent: Agent,
+    /// Where that works.
+    pub scope: Scope,
+    /// The tool call that it is about.
+    pub call: String,
+    /// When it was asked, in milliseconds since 1970.
+    pub asked_ms: i64,
+    /// What is asked.
+    pub prompt: Prompt,
+    /// The answer from elsewhere, if there is one.
+    pub decision: Option<Decision>,
+    /// When the client was given that answer.
+    pub handed_ms: Option<i64>,
+    /// When it was over: the client went on, with or without that answer.
+    pub ended_ms: Option<i64>,
+}
+
+/// An answer to a prompt, and who gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The answer.
+    pub answer: Answer,
+    /// Who gave it.
+    pub by: Sender,
+    /// The way it was given.
+    pub with: AnsweredWith,
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DecideOutcome {
+    /// It is the first one, and is on its way to the client.
+    Accepted,
+    /// Another answer was first.
+    AnsweredBefore(Decision),
+    /// The prompt is over.
+    Over,
+}
+
+const COLUMNS: &str =
+    "key, agent, scope, call, asked, prompt, answer, answerer, answered, answered_with, handed, ended";
+
+impl Journal {
+    /// The prompt with the key of a notification.
+    pub fn prompt(&mut self, key: &str) -> Result<Option<StoredPrompt>, Error> {
+        self.read(|connection| by_key(connection, key))
+    }
+
+    /// The prompt that a message tells of.
+    pub fn prompt_of_message(&mut self, id: &MessageId) -> Result<Option<StoredPrompt>, Error> {
+        self.read(|connection| of_message(connection, "id", id.as_str()))
+    }
+
+    /// The prompt that asks a question of a client.
+    pub fn prompt_of_question(&mut self, id: &QuestionId) -> Result<Option<StoredPrompt>, Error> {
+        self.read(|connection| of_message(connection, "question_id", id.as_str()))
+    }
+
+    /// The prompts that are not over, oldest first.
+    pub fn open_prompts(&mut self) -> Result<Vec<StoredPrompt>, Error> {
+        self.read(|connection| {
+            connection
+                .prepare(&format!("SELECT {COLUMNS} FROM prompt WHERE ended IS NULL ORDER BY asked, key"))?
+                .query_map([], read)?
+                .filter_map(Result::transpose)
+                .collect()
+        })
+    }
+
+    /// Answers a prompt, if no other answer was first and it is not over. The answer is a message of the journal, too.
+    pub fn decide(
+        &mut self,
+        prompt: &StoredPrompt,
+        decision: &Decision,
+        origin: &MessageOrigin,
+        stamp: &IdSource,
+    ) -> Result<DecideOutcome, Error> {
+        // Plain data: it cannot fail to be written.
+        let answer = serde_json::to_string(&decision.answer).unwrap_or_default();
+        let mut mark = Draft::tagged(
+            prompt.scope.clone(),
+            decision.by.clone(),
+            Tag::Mark(Mark::Decision),
+            &decision.answer.text(),
+        );
+        mark.recipient = Recipient::Person;
+        mark.key = Some(prompt.key.clone());
+        mark.category = Some(decision.with.as_str().to_owned());
+        mark.origin = origin.clone();
+        let (outcome, bells) = self.write(|transaction| {
+            let changed = transaction
+                .prepare(
+                    "UPDATE prompt SET answer = ?2, answerer = ?3, answered = ?4, answered_with = ?5
+                     WHERE key = ?1 AND answer IS NULL AND ended IS NULL",
+                )?
+                .execute(params![
+                    prompt.key,
+                    answer,
+                    decision.by.as_str(),
+                    decision.at_ms,
+                    decision.with.as_str()
+                ])?;
+            if changed == 1 {
+                let bells = put(transaction, &mark, &stamp.message_id(), stamp.unix_ms)?;
+                return Ok((DecideOutcome::Accepted, bells));
+            }
+            let known = by_key(transaction, &prompt.key)?;
+            let before = known.filter(|known| known.ended_ms.is_none()).and_then(|known| known.decision);
+            Ok((before.map_or(DecideOutcome::Over, DecideOutcome::AnsweredBefore), Vec::new()))
+        })?;
+        self.wake(&bells);
+        Ok(outcome)
+    }
+
+    /// Takes an answer back that the client did not get, so that another one can be given.
+    pub fn withdraw_decision(&mut self, prompt: &StoredPrompt) -> Result<(), Error> {
+        self.write(|transaction| {
+            transaction
+                .prepare(
+                    "UPDATE prompt SET answer = NULL, answerer = NULL, answered = NULL, answered_with = NULL
+                     WHERE key = ?1 AND handed IS NULL AND ended IS NULL",
+                )?
+                .execute([&prompt.key])
+                .map(drop)
+        })
+    }
+
+    /// Notes that the client was given the answer.
+    pub fn note_answer_handed(&mut self, key: &str, unix_ms: i64) -> Result<(), Error> {
+        self.write(|transaction| {
+            transaction
+                .prepare("UPDATE prompt SET handed = ?2 WHERE key = ?1 AND handed IS NULL")?
+                .execute(params![key, unix_ms])
+                .map(drop)
+        })
+    }
+
+    /// Whether a hook of the client waits for the answer to a prompt.
+    pub fn is_waited_for(&mut self, key: &str) -> Result<bool, Error> {
+        let topic = Topic::Prompt(key.to_owned());
+        let bells = self.read(|connection| subscription::registered_for(connection, &topic))?;
+        Ok(bells.iter().any(|bell| doorbell::is_alive(&doorbell::named(&self.home, bell))))
+    }
+
+    /// Makes this process wait for the answer to the open prompt about a tool call. `None` if there is no such prompt.
+    pub fn wait_at_prompt(&mut self, agent: &Agent, call: &str) -> Result<Option<PromptWaiter>, Error> {
+        let Some(machine) = self.agent_machine(agent)? else { return Ok(None) };
+        let Some(episode) = machine.prompt_about(call) else { return Ok(None) };
+        let key = episode_key(agent, episode);
+        let Some(prompt) = self.prompt(&key)?.filter(|prompt| prompt.ended_ms.is_none()) else {
+            return Ok(None);
+        };
+        let topic = Topic::Prompt(key.clone());
+        let registered =
+            Waiter::register(self, topic, &prompt.scope, "prompt", OnParentExit::Stop, |_| Ok(()));
+        let (waiter, ()) = registered?;
+        Ok(Some(PromptWaiter { home: self.home.clone(), key, waiter }))
+    }
+}
+
+/// A process that waits for the answer to a prompt. It keeps no database open meanwhile.
+#[derive(Debug)]
+pub struct PromptWaiter {
+    home: Home,
+    key: String,
+    waiter: Waiter,
+}
+
+/// Why waiting at a prompt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PromptWake {
+    /// Something about the prompt changed, or may have.
+    Changed,
+    /// Another descriptor is ready, or hung up.
+    Other,
+    /// The time was over.
+    TimedOut,
+    /// The client has ended.
+    ClientEnded,
+}
+
+impl PromptWaiter {
+    /// The prompt as it is now. `None` if it is gone. To be called before each [`Self::sleep`].
+    pub fn look(&mut self) -> Result<Option<StoredPrompt>, Error> {
+        let Some(mut journal) = Journal::open_existing(&self.home)? else { return Ok(None) };
+        self.waiter.prepare(&mut journal)?;
+        journal.prompt(&self.key)
+    }
+
+    /// Sleeps until something changes. `others` are ready when they can be read or are hung up; one of them may only be hung
+    /// up.
+    pub fn sleep(
+        &mut self,
+        others: &[BorrowedFd<'_>],
+        hung_up: Option<BorrowedFd<'_>>,
+        deadline: Option<Instant>,
+    ) -> Result<PromptWake, Error> {
+        let reason = self.waiter.sleep(others, hung_up, deadline);
+        let reason = reason.map_err(|error| self.home.error("waiting at the doorbell", error.into()))?;
+        Ok(match reason {
+            WakeReason::Rung => PromptWake::Changed,
+            WakeReason::Other => PromptWake::Other,
+            WakeReason::TimedOut => PromptWake::TimedOut,
+            WakeReason::Orphaned => PromptWake::ClientEnded,
+        })
+    }
+
+    /// The key of the prompt.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+/// Stores a prompt that a client shows. One that is known stays as it is: a second hook of the same dialog joins it.
+pub(crate) fn open(
+    transaction: &Transaction<'_>,
+    (agent, scope): (&Agent, &Scope),
+    (key, call): (&str, &str),
+    prompt: &Prompt,
+    unix_ms: i64,
+) -> rusqlite::Result<()> {
+    // Plain data: it cannot fail to be written.
+    let prompt = serde_json::to_string(prompt).unwrap_or_default();
+    transaction
+        .prepare(
+            "INSERT OR IGNORE INTO prompt (key, agent, scope, call, asked, prompt) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![key, agent.as_str(), scope.as_str(), call, unix_ms, prompt])
+        .map(drop)
+}
+
+/// Notes that a prompt is over, if there is one with that key. The mark that resolves its notification wakes those who wait.
+pub(crate) fn end(transaction: &Transaction<'_>, key: &str, unix_ms: i64) -> rusqlite::Result<()> {
+    transaction
+        .prepare("UPDATE prompt SET ended = ?2 WHERE key = ?1 AND ended IS NULL")?
+        .execute(params![key, unix_ms])
+        .map(drop)
+}
+
+fn by_key(connection: &Connection, key: &str) -> rusqlite::Result<Option<StoredPrompt>> {
+    let query = format!("SELECT {COLUMNS} FROM prompt WHERE key = ?1");
+    Ok(connection.prepare(&query)?.query_row([key], read).optional()?.flatten())
+}
+
+fn of_message(connection: &Connection, column: &str, id: &str) -> rusqlite::Result<Option<StoredPrompt>> {
+    let query = format!("SELECT key FROM message WHERE {column} = ?1 AND key IS NOT NULL");
+    let key: Option<String> = connection.prepare(&query)?.query_row([id], |row| text(row, 0)).optional()?;
+    key.map_or(Ok(None), |key| by_key(connection, &key))
+}
+
+/// `None` for a damaged row: what cannot be read in full cannot be answered.
+fn read(row: &Row<'_>) -> rusqlite::Result<Option<StoredPrompt>> {
+    let (Ok(agent), Ok(scope)) = (Agent::new(&text(row, 1)?), Scope::new(&text(row, 2)?)) else {
+        return Ok(None);
+    };
+    let Ok(prompt) = serde_json::from_str(&text(row, 5)?) else { return Ok(None) };
+    let answer = optional_text(row, 6)?.and_then(|answer| serde_json::from_str(&answer).ok());
+    let by = optional_text(row, 7)?.and_then(|name| Sender::new(&name).ok());
+    let (at_ms, with): (Option<i64>, _) = (row.get(8)?, optional_text(row, 9)?);
+    let decision = answer.zip(by).map(|(answer, by)| Decision {
+        answer,
+        by,
+        with: AnsweredWith::named(with.as_deref().unwrap_or_default()),
+        at_ms: at_ms.unwrap_or_default(),
+    });
+    Ok(Some(StoredPrompt {
+        key: text(row, 0)?,
+        agent,
+        scope,
+        call: text(row, 3)?,
+        asked_ms: row.get(4)?,
+        prompt,
+        decision,
+        handed_ms: row.get(10)?,
+        ended_ms: row.get(11)?,
+    }))
+}
