@@ -8,6 +8,7 @@ use ringer_core::message::MessageOrigin;
 use ringer_journal::{DecideOutcome, Decision, Error as JournalError, IdSource, Journal, StoredPrompt};
 
 use crate::client::{Client, ClientPaths, SessionActivity};
+use crate::codex_server::{self, AnswerOutcome};
 use crate::sessions::find_session;
 use crate::waiting_hook::note_went_on;
 
@@ -28,7 +29,7 @@ pub enum AnswerResult {
     /// The prompt was over: it was answered in its dialog, or the agent no longer asks.
     Over,
     /// It can only be answered in its dialog.
-    DialogOnly(&'static str),
+    DialogOnly(String),
 }
 
 /// Gives an answer to a prompt.
@@ -45,13 +46,16 @@ pub fn give_answer(
     }
     match prompt.prompt.method {
         AnswerMethod::WaitingHook => {}
-        _ => return Ok(AnswerResult::DialogOnly("its client takes answers only in its own terminal")),
+        AnswerMethod::ClientServer => {
+            return answer_through_server(journal, paths, prompt, decision, origin, clock);
+        }
+        _ => return Ok(dialog_only("its client takes answers only in its own terminal")),
     }
     if let Some(before) = &prompt.decision {
         return Ok(AnswerResult::AnsweredBefore(before.clone()));
     }
     if !journal.is_waited_for(&prompt.key)? {
-        return Ok(AnswerResult::DialogOnly("the hook that waited beside its dialog has ended"));
+        return Ok(dialog_only("the hook that waited beside its dialog has ended"));
     }
     match journal.decide(prompt, decision, origin, &IdSource::now())? {
         DecideOutcome::Accepted => {}
@@ -59,6 +63,63 @@ pub fn give_answer(
         _ => return Ok(AnswerResult::Over),
     }
     confirm(journal, paths, prompt, clock)
+}
+
+fn dialog_only(why: &str) -> AnswerResult {
+    AnswerResult::DialogOnly(why.to_owned())
+}
+
+/// Adds what the client's server says of a prompt: what `always` would allow, of which hooks may not know.
+pub fn add_details(
+    journal: &mut Journal,
+    paths: &ClientPaths,
+    prompt: &mut StoredPrompt,
+) -> Result<(), JournalError> {
+    if prompt.prompt.method != AnswerMethod::ClientServer || prompt.ended_ms.is_some() {
+        return Ok(());
+    }
+    let Some(info) = journal.agent_info(&prompt.agent)? else { return Ok(()) };
+    if let Ok(Some(waiting)) = codex_server::shown_prompt(paths, &info.session_id, &prompt.prompt.content) {
+        prompt.prompt = waiting;
+    }
+    Ok(())
+}
+
+/// Gives an answer through the client's own server.
+fn answer_through_server(
+    journal: &mut Journal,
+    paths: &ClientPaths,
+    prompt: &StoredPrompt,
+    decision: &Decision,
+    origin: &MessageOrigin,
+    clock: &dyn Fn() -> Duration,
+) -> Result<AnswerResult, JournalError> {
+    let Some(info) = journal.agent_info(&prompt.agent)? else { return Ok(AnswerResult::Over) };
+    let (session_id, content) = (&info.session_id, &prompt.prompt.content);
+    // What cannot be given is not written down as a decision.
+    match codex_server::shown_prompt(paths, session_id, content) {
+        Ok(Some(_)) => {}
+        Ok(None) => return Ok(AnswerResult::Over),
+        Err(error) => return Ok(AnswerResult::DialogOnly(error.to_string())),
+    }
+    match journal.decide(prompt, decision, origin, &IdSource::now())? {
+        DecideOutcome::Accepted => {}
+        DecideOutcome::AnsweredBefore(before) => return Ok(AnswerResult::AnsweredBefore(before)),
+        _ => return Ok(AnswerResult::Over),
+    }
+    let result = match codex_server::answer(paths, session_id, content, &decision.answer) {
+        Ok(AnswerOutcome::Taken) => {
+            journal.note_answer_handed(&prompt.key, IdSource::now().unix_ms)?;
+            note_went_on(journal, &prompt.agent, &prompt.call, clock())?;
+            return Ok(AnswerResult::Taken);
+        }
+        Ok(AnswerOutcome::NotConfirmed) => AnswerResult::NotConfirmed,
+        Ok(AnswerOutcome::NothingWaits) => AnswerResult::Over,
+        Err(error) => AnswerResult::DialogOnly(error.to_string()),
+    };
+    // Another answer may be given: the server takes one only.
+    journal.withdraw_decision(prompt)?;
+    Ok(result)
 }
 
 /// Waits until the client shows that it has taken the answer.

@@ -57,9 +57,10 @@ use prompt::KeepingReader;
 
 pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER};
 pub use codex::NOTIFY as CODEX_NOTIFY;
+pub(crate) use codex::prompt as codex_prompt;
 pub use input::{HookInput, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;
-pub(crate) use prompt::PromptHooks;
+pub(crate) use prompt::{BEFORE_REASON, PromptHooks};
 pub(crate) use push_method::PushMethod;
 pub use reply::HookReply;
 pub use report::{HookPoint, HookReport, ToolCall, WAITING};

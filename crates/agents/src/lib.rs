@@ -4,6 +4,7 @@
 //! - [`setup`]: a client's configuration in, a plan with a diff out; written atomically, undone exactly.
 //! - [`hook`]: one call of a hook, from its input to its answer, with the journal in between.
 //! - [`push`]: what reaches an agent that is idle.
+//! - [`codex_server`]: what Codex asks its person, and answers to that, through its own server.
 //! - [`sessions`]: what a client says of its sessions where no hook does, such as an interruption.
 //! - [`answering`]: gives an answer to an agent's prompt.
 //! - [`bootstrap`]: the instructions for a lead, given when its session begins.
@@ -27,6 +28,7 @@
 pub mod answering;
 pub mod bootstrap;
 pub mod client;
+pub mod codex_server;
 pub mod hook;
 mod hook_context;
 mod prompt_check;
@@ -34,4 +36,5 @@ pub mod push;
 mod session_watch;
 pub mod sessions;
 pub mod setup;
+mod shell_words;
 mod waiting_hook;

@@ -4,7 +4,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use ringer_core::agent::SignalContent;
+use ringer_core::agent::{AnswerMethod, SignalContent};
 use ringer_core::time::parse_span;
 
 use crate::client::{Client, ClientPaths, HookReport, SessionActivity};
@@ -42,8 +42,9 @@ pub(crate) fn check_prompt(
         }
         return wait.and_then(|wait| Instant::now().checked_add(wait));
     }
-    // In a subagent the prompt comes after the hook.
+    // In a subagent the prompt comes after the hook, and so does every one that a hook does not wait beside.
     if !report.subagent
+        && prompts.method == AnswerMethod::WaitingHook
         && let Some(session) = &report.session_id
         && !shows_prompt(client, &(at.paths)(), session)
     {

@@ -90,7 +90,7 @@ pub fn running_sessions(client: Client, paths: &ClientPaths) -> Vec<String> {
 }
 
 /// The log of a session: its name ends with the session's id.
-fn find_log(directory: &Path, session_id: &str) -> Option<PathBuf> {
+pub(crate) fn find_log(directory: &Path, session_id: &str) -> Option<PathBuf> {
     let newest_first = |directory: PathBuf| {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_SESSIONS);
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();

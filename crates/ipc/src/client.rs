@@ -6,9 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ringer_journal::{Home, HubLock};
+use ringer_platform::{connect_at_once, peer_uid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::FdFlags;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use serde_json::{Value, json};
 
 use crate::discovery::{Presence, check_path, usual_sockets};
@@ -90,26 +89,6 @@ fn check_peer(stream: &UnixStream) -> Result<(), HubClientError> {
 fn suspicious(home: &Home, error: HubClientError) -> HubClientError {
     let is_suspicious = matches!(error, HubClientError::Foreign { .. } | HubClientError::UnsafePath(_));
     if is_suspicious && HubLock::owner(home).is_none() { HubClientError::NoHub } else { error }
-}
-
-#[cfg(not(target_os = "macos"))]
-fn peer_uid(stream: &UnixStream) -> std::io::Result<u32> {
-    Ok(rustix::net::sockopt::socket_peercred(stream)?.uid.as_raw())
-}
-
-#[cfg(target_os = "macos")]
-fn peer_uid(stream: &UnixStream) -> std::io::Result<u32> {
-    Ok(nix::unistd::getpeereid(stream)?.0.as_raw())
-}
-
-/// Connects without waiting: a hub that is stopped takes no connection, and those that wait for it are limited.
-fn connect_at_once(socket: &Path) -> std::io::Result<UnixStream> {
-    let address = SocketAddrUnix::new(socket)?;
-    let stream = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
-    rustix::io::fcntl_setfd(&stream, FdFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&stream, true)?;
-    rustix::net::connect(&stream, &address)?;
-    Ok(stream.into())
 }
 
 /// A request, as a line.

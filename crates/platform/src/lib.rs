@@ -1,5 +1,5 @@
 //! What several crates need of the operating system, written once: replacing a file so that no reader sees half of it,
-//! finding a program on a search path, variables of the environment, and bytes as hex digits.
+//! finding a program on a search path, connecting to a socket, variables of the environment, and bytes as hex digits.
 //!
 //! ```
 //! let directory = std::env::temp_dir();
@@ -18,8 +18,10 @@ mod environment;
 mod files;
 mod hex;
 mod program;
+mod socket;
 
 pub use environment::{path_variable, variable};
 pub use files::{Durability, replace_file, sync_directory};
 pub use hex::hex;
 pub use program::{find_program, is_program};
+pub use socket::{connect_at_once, peer_uid};

@@ -1,5 +1,6 @@
 //! Codex: the inputs of its hooks and of its `notify` program, recorded from version 0.166.0, and what it takes back.
 
+pub(crate) mod prompt;
 mod trust;
 
 use ringer_core::agent::AgentState;
@@ -37,7 +38,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
     sessions: Some(SessionFiles::Logs { directory: "sessions", read: read_log_line }),
-    prompts: None,
+    prompts: Some(prompt::HOOKS),
     push: PushMethod::Command {
         program: "codex",
         arguments: |session_id, text| vec!["queue", "--thread", session_id, "--message", text],

@@ -10,6 +10,9 @@ const MAX_RAW: usize = 1024 * 1024;
 /// How much of a request is kept, in bytes. Of a longer one only the beginning is, and it cannot be allowed from elsewhere.
 const MAX_REQUEST: usize = 64 * 1024;
 
+/// What is between a command and the reason for it.
+pub(crate) const BEFORE_REASON: &str = "\nWhy: ";
+
 /// How the hooks of a client tell of its dialogs.
 #[derive(Debug)]
 pub(crate) struct PromptHooks {
@@ -64,7 +67,7 @@ pub(super) fn permission_request(tool: &str, input: &Value, always: Vec<String>)
             if members.keys().all(|key| key == "command" || key == "description") =>
         {
             match members.get("description").and_then(Value::as_str) {
-                Some(why) if !why.trim().is_empty() => format!("{command}\nWhy: {why}"),
+                Some(why) if !why.trim().is_empty() => format!("{command}{BEFORE_REASON}{why}"),
                 _ => command.to_owned(),
             }
         }

@@ -10,6 +10,7 @@ use ringer_core::agent::AnswerMethod;
 use super::error::SetupError;
 use super::splice::NewValue;
 use crate::client::{Client, HookEntryForm};
+use crate::shell_words;
 
 /// The end of every shell line that the setup writes.
 pub(crate) const MARKER: &str = "# ringer-hook";
@@ -161,24 +162,13 @@ impl RingerProgram {
     }
 
     fn line(&self, arguments: &str) -> String {
-        let program = self.shell_word();
+        let program = shell_words::quote(&self.0);
         let test = if self.0.starts_with('/') {
             format!("[ -x {program} ]")
         } else {
             format!("command -v {program} >/dev/null 2>&1")
         };
         format!("{test} && exec {program} {arguments} || exit 0 {MARKER}")
-    }
-
-    fn shell_word(&self) -> String {
-        let plain = |byte: u8| {
-            byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-' | b'+' | b'@' | b',')
-        };
-        if self.0.bytes().all(plain) {
-            self.0.clone()
-        } else {
-            format!("'{}'", self.0.replace('\'', "'\\''"))
-        }
     }
 }
 

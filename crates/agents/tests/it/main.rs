@@ -4,6 +4,7 @@ mod answers;
 mod client;
 mod client_memory;
 mod client_properties;
+mod codex_prompts;
 mod hook;
 mod hook_inbox;
 mod hook_lead;

@@ -5,7 +5,8 @@ mod shown;
 
 use std::io::IsTerminal;
 
-use ringer_agents::answering::{AnswerResult, give_answer};
+use ringer_agents::answering::{AnswerResult, add_details, give_answer};
+use ringer_agents::client::ClientPaths;
 use ringer_core::Sender;
 use ringer_core::agent::{Answer, AnswerError, PromptContent, PromptQuestion};
 use ringer_core::attention::AnsweredWith;
@@ -71,7 +72,10 @@ fn answer(arguments: &Args, close: bool) -> Outcome {
     let words = arguments.id.iter().chain(&arguments.answer);
     let words: Vec<&str> = words.map(String::as_str).collect();
     let (id, words) = split(&words);
-    let found = Found::read(id, &mut journal)?;
+    let mut found = Found::read(id, &mut journal)?;
+    if let Target::Prompt(prompt) = &mut found.target {
+        add_details(&mut journal, &paths(), prompt)?;
+    }
     let close = arguments.close || (close && words.is_empty() && matches!(found.target, Target::Question(_)));
     if close && !words.is_empty() {
         return Err(Failure::usage("an answer and --close exclude each other"));
@@ -134,6 +138,10 @@ fn show(found: &Found, as_json: bool) -> Outcome {
     print_bytes(shown::text(found).as_bytes())
 }
 
+fn paths() -> ClientPaths {
+    client_paths(path_variable("HOME").unwrap_or_default(), None)
+}
+
 fn answer_question(
     found: &Found,
     question: &Question,
@@ -173,8 +181,8 @@ fn answer_prompt(
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let answer = prompt.prompt.content.read_answer(&words).map_err(|error| invalid(found, &error))?;
     let decision = Decision { answer, by, with: AnsweredWith::Command, at_ms: IdSource::now().unix_ms };
-    let paths = client_paths(path_variable("HOME").unwrap_or_default(), None);
-    let result = give_answer(&mut journal, &paths, prompt, &decision, &origin::message_origin(), &monotonic)?;
+    let result =
+        give_answer(&mut journal, &paths(), prompt, &decision, &origin::message_origin(), &monotonic)?;
     hub_client::start_if_not_woken(&journal);
     if arguments.json && matches!(result, AnswerResult::Taken | AnswerResult::NotConfirmed) {
         print_json(&json!({
@@ -196,7 +204,7 @@ fn answer_prompt(
             format!("already answered by {}: {}", person(&before.by), sanitise_line(&before.answer.text())),
         )
         .hint(format!("ringer why {}", found.id()))),
-        AnswerResult::DialogOnly(why) => Err(dialog_only(found, why)),
+        AnswerResult::DialogOnly(why) => Err(dialog_only(found, &why)),
         _ => Err(Failure::new(
             Exit::Data,
             "it is over: it was answered in its own terminal, or the agent no longer asks",

@@ -87,6 +87,7 @@ impl ClientEnvironment {
                 "model = \"stand-in\"\nmodel_provider = \"mock\"\napproval_policy = \"never\"\n\
                  sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\n\n\
                  [analytics]\nenabled = false\n\n\
+                 [features]\ndefault_mode_request_user_input = true\n\n\
                  [model_providers.mock]\nname = \"mock\"\nbase_url = \"{}/v1\"\nwire_api = \"responses\"\n\
                  env_key = \"MOCK_KEY\"\nrequest_max_retries = 0\nstream_max_retries = 0\n\n\
                  [projects.\"{}\"]\ntrust_level = \"trusted\"\n",

@@ -22,6 +22,7 @@ mod terminal;
 mod claude_answers;
 mod claude_headless;
 mod claude_in_terminal;
+mod codex_answers;
 mod codex_exec;
 mod codex_in_terminal;
 mod doctor;

@@ -1,0 +1,140 @@
+//! A connection to Codex's server: JSON messages in a WebSocket over its Unix socket, with a deadline.
+
+use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Instant;
+
+use ringer_platform::{connect_at_once, peer_uid};
+use serde_json::Value;
+use tungstenite::protocol::WebSocketConfig;
+use tungstenite::{Error as WebSocketError, HandshakeError, Message, WebSocket};
+
+use super::error::CodexServerError;
+
+/// The longest message that is read, in bytes. What Codex sends for a thread without its turns is far below.
+const MAX_MESSAGE: usize = 16 * 1024 * 1024;
+
+/// A connection that ends with this value.
+pub(super) struct Connection {
+    socket: WebSocket<DeadlineStream>,
+}
+
+impl Connection {
+    /// Connects to a socket that this user owns.
+    pub(super) fn open(path: &Path, deadline: Instant) -> Result<Self, CodexServerError> {
+        // It is a link into a directory of temporary files, where the path is short enough for a socket.
+        let path = match fs::canonicalize(path) {
+            Ok(path) => path,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(CodexServerError::NoServer),
+            Err(error) => return Err(error.into()),
+        };
+        let user = rustix::process::geteuid().as_raw();
+        let file = fs::symlink_metadata(&path)?;
+        if !file.file_type().is_socket() || file.uid() != user {
+            return Err(CodexServerError::NotOwn(path));
+        }
+        let stream = match connect_at_once(&path) {
+            Ok(stream) => stream,
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                return Err(CodexServerError::NoServer);
+            }
+            // More processes wait for it than can.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(CodexServerError::Silent),
+            Err(error) => return Err(error.into()),
+        };
+        // The socket may have been replaced since.
+        if peer_uid(&stream)? != user {
+            return Err(CodexServerError::NotOwn(path));
+        }
+        stream.set_nonblocking(false)?;
+        let config =
+            WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
+        let stream = DeadlineStream { stream, deadline };
+        let opened = tungstenite::client::client_with_config("ws://localhost/", stream, Some(config));
+        match opened {
+            Ok((socket, _)) => Ok(Self { socket }),
+            Err(HandshakeError::Interrupted(_)) => Err(CodexServerError::Silent),
+            Err(HandshakeError::Failure(error)) => Err(failure(error)),
+        }
+    }
+
+    /// From now on it has until then.
+    pub(super) fn set_deadline(&mut self, deadline: Instant) {
+        self.socket.get_mut().deadline = deadline;
+    }
+
+    /// Sends messages.
+    pub(super) fn send(&mut self, messages: &[Value]) -> Result<(), CodexServerError> {
+        for message in messages {
+            self.socket.write(Message::text(message.to_string())).map_err(failure)?;
+        }
+        self.socket.flush().map_err(failure)
+    }
+
+    /// The next message. What is no JSON is left out.
+    pub(super) fn receive(&mut self) -> Result<Value, CodexServerError> {
+        loop {
+            if let Message::Text(text) = self.socket.read().map_err(failure)?
+                && let Ok(message) = serde_json::from_str(&text)
+            {
+                return Ok(message);
+            }
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // The connection is over either way.
+        let _ = self.socket.close(None);
+        let _ = self.socket.flush();
+    }
+}
+
+fn failure(error: WebSocketError) -> CodexServerError {
+    match error {
+        WebSocketError::Io(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            CodexServerError::Silent
+        }
+        WebSocketError::Io(error) => CodexServerError::Connection(error),
+        error => CodexServerError::Connection(io::Error::other(error.to_string())),
+    }
+}
+
+/// A stream that fails when its time is over, however slowly the other end sends.
+struct DeadlineStream {
+    stream: UnixStream,
+    deadline: Instant,
+}
+
+impl DeadlineStream {
+    /// Whether there is time left; as long as that is, the next step may take.
+    fn limit(&self, set: fn(&UnixStream, Option<std::time::Duration>) -> io::Result<()>) -> io::Result<()> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        set(&self.stream, Some(left))
+    }
+}
+
+impl Read for DeadlineStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.limit(UnixStream::set_read_timeout)?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for DeadlineStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.limit(UnixStream::set_write_timeout)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}

@@ -1,0 +1,211 @@
+//! A request with which Codex waits for its person: what it asks, and the replies to it.
+
+use ringer_core::agent::{Answer, AnswerMethod, PermissionRequest, Prompt, PromptContent, PromptQuestion};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::error::CodexServerError;
+use crate::client::BEFORE_REASON;
+use crate::client::codex_prompt::{COMMAND_TOOL, PATCH_TOOL, permission_request, questions};
+use crate::shell_words;
+
+const COMMAND: &str = "item/commandExecution/requestApproval";
+const FILE_CHANGE: &str = "item/fileChange/requestApproval";
+const QUESTIONS: &str = "item/tool/requestUserInput";
+
+/// The decision that allows something for good. Its value says what.
+const ALWAYS: &str = "acceptWithExecpolicyAmendment";
+
+/// A request that waits for an answer.
+#[derive(Debug)]
+pub(super) struct WaitingRequest {
+    /// Its id, which an answer repeats. The server chooses it.
+    pub(super) id: Value,
+    /// The turn that waits.
+    pub(super) turn_id: String,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// A command or a change of files.
+    Permission {
+        tool: &'static str,
+        /// The command or the patch.
+        command: String,
+        reason: Option<String>,
+        /// The decision that allows it always, and what that allows in words.
+        always: Option<(Value, String)>,
+        /// Whether it asks for something besides the command.
+        asks_for_more: bool,
+    },
+    Questions {
+        ids: Vec<String>,
+        questions: Vec<PromptQuestion>,
+        /// Whether an answer is a secret, which Ringer would write down.
+        is_secret: bool,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Params {
+    thread_id: String,
+    turn_id: String,
+    item_id: String,
+    kind: Option<String>,
+    command: Option<String>,
+    reason: Option<String>,
+    #[serde(default)]
+    network_approval_context: Value,
+    #[serde(default)]
+    additional_permissions: Value,
+    #[serde(default)]
+    grant_root: Value,
+    #[serde(default)]
+    available_decisions: Option<Vec<Value>>,
+}
+
+impl WaitingRequest {
+    /// Reads a message. `None` if it is no request of this thread that Ringer can show. `find_patch` finds the patch of a tool
+    /// call, which the request for a change of files does not contain.
+    pub(super) fn read(
+        message: &Value,
+        thread_id: &str,
+        find_patch: &dyn Fn(&str) -> Option<String>,
+    ) -> Option<Self> {
+        let id = message.get("id").filter(|id| id.is_string() || id.is_number())?.clone();
+        let method = message.get("method")?.as_str()?;
+        if ![COMMAND, FILE_CHANGE, QUESTIONS].contains(&method) {
+            return None;
+        }
+        let raw = message.get("params")?;
+        let params = Params::deserialize(raw).ok().filter(|params| params.thread_id == thread_id)?;
+        let content = match method {
+            COMMAND => command(&params)?,
+            FILE_CHANGE => Content::Permission {
+                tool: PATCH_TOOL,
+                command: find_patch(&params.item_id)?,
+                reason: params.reason,
+                always: None,
+                asks_for_more: !params.grant_root.is_null(),
+            },
+            _ => asked(raw)?,
+        };
+        Some(Self { id, turn_id: params.turn_id, content })
+    }
+
+    /// What it asks.
+    pub(super) fn prompt(&self) -> Prompt {
+        let (content, is_answerable) = match &self.content {
+            Content::Permission { tool, command, reason, always, asks_for_more } => {
+                let always = always.iter().map(|(_, words)| words.clone()).collect();
+                let request = permission_request(tool, command, reason.as_deref(), always);
+                (PromptContent::Permission(request), !asks_for_more)
+            }
+            Content::Questions { questions, is_secret, .. } => {
+                (PromptContent::Questions(questions.clone()), !is_secret)
+            }
+        };
+        let method = if is_answerable { AnswerMethod::ClientServer } else { AnswerMethod::DialogOnly };
+        Prompt { content, method }
+    }
+
+    /// Whether it asks what the person was shown.
+    pub(super) fn asks(&self, shown: &PromptContent) -> bool {
+        match (&self.content, shown) {
+            (Content::Permission { tool, command, .. }, PromptContent::Permission(shown)) => {
+                shown.tool == *tool && is_shown(command, shown)
+            }
+            (Content::Questions { questions, .. }, PromptContent::Questions(shown)) => {
+                let same = |(one, two): (&PromptQuestion, &PromptQuestion)| {
+                    one.text == two.text && one.options == two.options
+                };
+                questions.len() == shown.len() && questions.iter().zip(shown).all(same)
+            }
+            _ => false,
+        }
+    }
+
+    /// The reply that gives this answer to what the person was shown.
+    pub(super) fn reply(&self, shown: &PromptContent, answer: &Answer) -> Result<Value, CodexServerError> {
+        let decision = match (&self.content, answer) {
+            (Content::Permission { .. }, Answer::Deny { .. }) => json!("decline"),
+            (
+                Content::Permission { asks_for_more: true, .. } | Content::Questions { is_secret: true, .. },
+                _,
+            ) => return Err(CodexServerError::DialogOnly),
+            (Content::Permission { .. }, Answer::Allow) if is_whole(shown) => json!("accept"),
+            (Content::Permission { always: Some((decision, words)), .. }, Answer::AllowAlways)
+                if is_whole(shown) && offers(shown, words) =>
+            {
+                decision.clone()
+            }
+            (Content::Questions { ids, .. }, Answer::Choices(choices)) if ids.len() == choices.len() => {
+                let answers = ids.iter().zip(choices);
+                let answers: Map<String, Value> =
+                    answers.map(|(id, choice)| (id.clone(), json!({ "answers": choice }))).collect();
+                return Ok(json!({ "answers": answers }));
+            }
+            _ => return Err(CodexServerError::NotOffered),
+        };
+        Ok(json!({ "decision": decision }))
+    }
+}
+
+fn command(params: &Params) -> Option<Content> {
+    let decisions = params.available_decisions.as_deref().unwrap_or_default();
+    let always = decisions.iter().find_map(|decision| {
+        let words = decision.get(ALWAYS)?.get("execpolicy_amendment")?.as_array()?;
+        let words: Option<Vec<String>> =
+            words.iter().map(|word| word.as_str().map(shell_words::quote)).collect();
+        let words = words.filter(|words| !words.is_empty())?.join(" ");
+        Some((decision.clone(), format!("commands that start with: {words}")))
+    });
+    let can_be_accepted = params.available_decisions.is_none() || decisions.contains(&json!("accept"));
+    let is_command = params.kind.as_deref().is_none_or(|kind| kind == "command");
+    let asks_for_more =
+        !params.network_approval_context.is_null() || !params.additional_permissions.is_null();
+    Some(Content::Permission {
+        tool: COMMAND_TOOL,
+        command: without_shell(params.command.as_deref()?),
+        reason: params.reason.clone(),
+        always,
+        asks_for_more: asks_for_more || !is_command || !can_be_accepted,
+    })
+}
+
+/// The script that Codex runs with a shell, which is what its hooks call the command.
+fn without_shell(line: &str) -> String {
+    let words = shell_words::split(line).unwrap_or_default();
+    match <[String; 3]>::try_from(words) {
+        Ok([_, flag, script]) if flag == "-lc" || flag == "-c" => script,
+        _ => line.to_owned(),
+    }
+}
+
+fn asked(params: &Value) -> Option<Content> {
+    let questions = questions(params)?;
+    let raw = params.get("questions")?.as_array()?;
+    let ids =
+        raw.iter().map(|question| Some(question.get("id")?.as_str()?.to_owned())).collect::<Option<_>>()?;
+    let is_secret = raw.iter().any(|question| question.get("isSecret") == Some(&Value::Bool(true)));
+    Some(Content::Questions { ids, questions, is_secret })
+}
+
+/// Whether a command is the one that was shown. The reason is Codex's own and may change; of a command that is too long, the
+/// beginning was shown.
+fn is_shown(command: &str, shown: &PermissionRequest) -> bool {
+    match shown.request.strip_prefix(command) {
+        Some(rest) => rest.is_empty() || rest.starts_with(BEFORE_REASON),
+        None => !shown.whole && command.starts_with(&shown.request),
+    }
+}
+
+fn is_whole(shown: &PromptContent) -> bool {
+    matches!(shown, PromptContent::Permission(request) if request.whole)
+}
+
+fn offers(shown: &PromptContent, always: &str) -> bool {
+    matches!(shown, PromptContent::Permission(request) if request.always == [always])
+}

@@ -1,0 +1,187 @@
+//! Dialogs of Codex in a terminal that are answered from elsewhere, through its server.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ringer_agents::client::ClientPaths;
+use ringer_agents::codex_server::pending_prompt;
+use serde_json::{Value, json};
+use test_support::until_within;
+
+use crate::environment::{ClientEnvironment, DEADLINE};
+use crate::model::{Answer, Model};
+use crate::responses::Responses;
+use crate::terminal::Terminal;
+
+const ASKING: [&str; 5] = ["--ask-for-approval", "on-request", "--sandbox", "read-only", "hello"];
+
+/// A session in Codex's server, with hooks that the person trusts.
+struct ServedSession {
+    environment: ClientEnvironment,
+    model: Model,
+    terminal: Terminal,
+}
+
+impl ServedSession {
+    fn open() -> Self {
+        let model = Model::new(&Responses);
+        let environment = ClientEnvironment::for_codex(&model);
+        let mut terminal = environment.start_in_terminal("codex", &ASKING);
+        terminal.until_drawn("hooks are new or changed");
+        // It draws its dialog before it reads keys.
+        terminal.press_until_drawn("2", "2. Trust all and continue");
+        terminal.press("\r");
+        assert_eq!(model.request().count_new("hello"), 1);
+        Self { environment, model, terminal }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.environment.project().join(name)
+    }
+
+    /// Has the model use a tool, and waits for the dialog. Its hook tells of it before it opens.
+    #[track_caller]
+    fn ask(&self, tool: &'static str, input: Value) {
+        self.model.answer(Answer::tool(tool, input));
+        self.environment.until_open(1);
+        let home = self.environment.home();
+        let thread = thread_in(&home.join(".codex/sessions")).expect("a session");
+        until_within(DEADLINE, "the dialog is open", || {
+            pending_prompt(&ClientPaths::new(&home), &thread).expect("the server answers").is_some()
+        });
+    }
+
+    #[track_caller]
+    fn answer(&self, words: &[&str]) {
+        let (code, said) = self.environment.try_ringer(&[&["answer", "last"], words].concat());
+        assert_eq!(code, 0, "{said}");
+    }
+}
+
+/// The input of a tool that makes a file outside the sandbox.
+fn making(file: &Path) -> Value {
+    let command = format!("touch {}", file.display());
+    json!({ "cmd": command, "sandbox_permissions": "require_escalated", "justification": "May I?" })
+}
+
+/// The id at the end of the name of a session's log.
+fn thread_in(directory: &Path) -> Option<String> {
+    fs::read_dir(directory).ok()?.flatten().find_map(|entry| {
+        let path = entry.path();
+        if path.is_dir() {
+            return thread_in(&path);
+        }
+        let name = path.file_stem()?.to_str()?.to_owned();
+        Some(name[name.len().checked_sub(36)?..].to_owned())
+    })
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn a_command_is_allowed_or_refused_with_a_reason() {
+    let session = ServedSession::open();
+    let (allowed, refused) = (session.file("allowed"), session.file("refused"));
+    session.ask("exec_command", making(&allowed));
+    let shown = session.environment.ringer(&["answer", "last"]);
+    assert!(shown.contains(&format!("touch {}", allowed.display())) && shown.contains("May I?"), "{shown}");
+    session.answer(&["allow"]);
+    session.model.request();
+    assert!(allowed.exists());
+    session.environment.until_open(0);
+
+    session.ask("exec_command", making(&refused));
+    session.answer(&["deny", "use", "the", "other", "folder"]);
+    let next = session.model.request();
+    assert_eq!(next.count_new("rejected by user"), 1, "{}", next.news());
+    assert_eq!(next.count_new("use the other folder"), 1, "{}", next.news());
+    session.environment.until_open(0);
+    session.model.answer(Answer::Text("all done"));
+    session.environment.notified("complete");
+    assert!(!refused.exists() && !session.model.has_request());
+    assert_eq!(session.environment.kinds(), ["waiting", "waiting", "complete"]);
+    assert_eq!(session.environment.complaints(), "");
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn what_was_decided_in_its_dialog_does_not_wait() {
+    let mut session = ServedSession::open();
+    let (started, go_on) = (session.file("started"), session.file("go-on"));
+    // It ends when the test says so: until then no hook does.
+    let command =
+        format!("touch '{}'; while [ ! -e '{}' ]; do sleep 0.1; done", started.display(), go_on.display());
+    session.ask(
+        "exec_command",
+        json!({ "cmd": command, "sandbox_permissions": "require_escalated", "justification": "May I?" }),
+    );
+    // It opens no dialog while keys are pressed.
+    session.terminal.until_drawn(" to cancel");
+    session.terminal.press_until("y", "it runs", |_| started.exists());
+    let (code, said) = session.environment.try_ringer(&["answer", "last", "deny", "too", "late"]);
+    assert!(code == 65 && said.contains("answered in its own terminal"), "{code}: {said}");
+    fs::write(&go_on, "").expect("a file");
+    assert_eq!(session.model.request().count_new("too late"), 0);
+    session.environment.until_open(0);
+    session.model.answer(Answer::Text("all done"));
+    session.environment.notified("complete");
+    assert!(!session.model.has_request(), "the model is not told");
+    assert_eq!(session.environment.complaints(), "");
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn what_it_would_always_allow_is_shown_and_then_not_asked_again() {
+    let session = ServedSession::open();
+    let file = session.file("made");
+    session.ask("exec_command", making(&file));
+    let shown = session.environment.ringer(&["answer", "last"]);
+    let always = format!("commands that start with: touch {}", file.display());
+    assert!(shown.contains(&always), "{shown}");
+    session.answer(&["always"]);
+    session.model.request();
+    fs::remove_file(&file).expect("it was made");
+    session.model.answer(Answer::tool("exec_command", making(&file)));
+    session.model.request();
+    assert!(file.exists(), "it was not asked again");
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn a_change_of_files_and_a_question_are_answered() {
+    let session = ServedSession::open();
+    let patch = "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch";
+    session.ask("exec_command", json!({ "cmd": format!("apply_patch <<'EOF'\n{patch}\nEOF\n") }));
+    let shown = session.environment.ringer(&["answer", "last"]);
+    assert!(shown.contains("+hello"), "{shown}");
+    session.answer(&["allow"]);
+    session.model.request();
+    assert_eq!(fs::read_to_string(session.file("new.txt")).expect("the file"), "hello\n");
+    session.environment.until_open(0);
+
+    let option = |label: &str| json!({ "label": label, "description": format!("it is {label}") });
+    let options = [option("Alpha"), option("Beta")];
+    let asked = json!({ "id": "q1", "header": "Pick", "question": "Which one?", "options": options });
+    session.ask("request_user_input", json!({ "questions": [asked] }));
+    let shown = session.environment.ringer(&["answer", "last"]);
+    assert!(shown.contains("2  Beta  (it is Beta)"), "{shown}");
+    session.answer(&["2"]);
+    let next = session.model.request();
+    assert_eq!(next.count_new("Beta"), 1, "{}", next.news());
+    session.environment.until_open(0);
+    assert_eq!(session.environment.complaints(), "");
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn without_its_server_it_can_only_be_answered_in_its_terminal() {
+    let model = Model::new(&Responses);
+    let environment = ClientEnvironment::for_codex(&model);
+    let arguments = [&["--no-daemon", "--dangerously-bypass-hook-trust"], &ASKING[..]].concat();
+    let _terminal = environment.start_in_terminal("codex", &arguments);
+    model.request();
+    model.answer(Answer::tool("exec_command", making(&environment.project().join("made"))));
+    environment.until_open(1);
+    let (code, said) = environment.try_ringer(&["answer", "last", "allow"]);
+    assert!(code == 69 && said.contains("--no-daemon") && said.contains("ringer jump"), "{code}: {said}");
+    environment.until_open(1);
+}
