@@ -210,7 +210,9 @@ pub(crate) fn read_with_prompt(
     event: &str,
     source: impl Read,
 ) -> Result<(HookReport, Option<serde_json::Value>), InputError> {
-    let hooks = client.adapter().prompts.as_ref().filter(|hooks| hooks.events.contains(&event));
+    let is_of_prompt =
+        |hooks: &&PromptHooks| hooks.events.contains(&event) || hooks.waiting_events.contains(&event);
+    let hooks = client.adapter().prompts.as_ref().filter(is_of_prompt);
     let Some(hooks) = hooks else { return Ok((read_from(client, event, source)?, None)) };
     let mut source = KeepingReader::new(source);
     let mut report = read_from(client, event, &mut source)?;

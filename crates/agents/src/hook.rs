@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ringer_core::Scope;
-use ringer_core::agent::{AgentState, AnswerMethod, Signal, SignalContent};
+use ringer_core::agent::{AgentState, AnswerMethod, Prompt, Signal, SignalContent};
 use ringer_core::message::{Agent, MessagePart};
 use ringer_journal::{
     AgentEvent, AgentInfo, Claimed, Confirms, Error as JournalError, EventOutcome, IdSource, InboxRequest,
@@ -51,7 +51,12 @@ pub fn call(
     let mut call = Call { client, event, agent, report, at, until };
     let hub_is_missing = match Journal::open_without_repair(&at.home, LockTimeout::HOOK) {
         Ok(mut journal) => {
-            let outcome = call.run(&mut journal, out)?;
+            // An earlier event has told of what this one waits for.
+            let outcome = if call.report.waits_at.is_some() {
+                EventOutcome::default()
+            } else {
+                call.run(&mut journal, out)?
+            };
             let hub_is_missing = (outcome.spooled || outcome.change.written) && !journal.hub_was_woken();
             if let Some(waiting) = call.waiting_hook(input.as_ref(), deadline) {
                 (at.before_wait)(&HookOutcome { observations, hub_is_missing });
@@ -156,18 +161,26 @@ impl Call<'_> {
         input: Option<&'b serde_json::Value>,
         deadline: Option<Instant>,
     ) -> Option<WaitingHook<'b>> {
-        let prompt = self.report.prompt.as_ref()?;
-        if prompt.method != AnswerMethod::WaitingHook {
+        let hooks = self.client.adapter().prompts.as_ref()?;
+        let is_beside_dialog = |prompt: &Prompt| prompt.method == AnswerMethod::WaitingHook;
+        let call = match (&self.report.waits_at, &self.report.prompt) {
+            (Some(call), _) => call,
+            (None, Some(prompt)) if is_beside_dialog(prompt) => {
+                self.report.signals.iter().find_map(|signal| signal.call.as_ref())?
+            }
+            _ => return None,
+        };
+        if !hooks.waiting_events.contains(&self.event) || self.report.subagent {
             return None;
         }
         Some(WaitingHook {
             client: self.client,
             event: self.event,
-            hooks: self.client.adapter().prompts.as_ref()?,
+            hooks,
             input: input?,
             agent: &self.agent,
             session_id: self.report.session_id.as_deref()?,
-            call: self.report.signals.iter().find_map(|signal| signal.call.as_deref())?,
+            call,
             deadline,
             at: self.at,
         })

@@ -4,6 +4,8 @@
 //! with `cwd` beside it, `parentID` for the session of a subagent, `last_assistant_message` where it knows that, and
 //! `ends_with_turn` where the process does. Written after opencode 1.18's types, and run with 1.18.33.
 
+mod prompt;
+
 use ringer_core::agent::{AgentState, Authority, BlockedOn};
 use serde::Serialize;
 
@@ -39,7 +41,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
     sessions: None,
-    prompts: None,
+    prompts: Some(prompt::PROMPTS),
     push: PushMethod::Refused("opencode takes messages only through its plugin"),
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.config_home.as_ref(), ".config").join("opencode"),
@@ -86,6 +88,10 @@ fn read(event: &str, input: &HookInput) -> HookReport {
             let text = input.get("properties").and_then(request::question);
             report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Question), text);
             report.about_call(input.text("properties.id").map(str::to_owned));
+        }
+        // The plugin asks for the answer to a dialog of which it has told.
+        "permission.waiting" | "question.waiting" => {
+            report.waits_at = input.text("properties.id").map(str::to_owned);
         }
         "permission.replied" | "question.replied" | "question.rejected" => {
             report.state(AgentState::Working);

@@ -20,6 +20,8 @@ pub(crate) struct PromptHooks {
     pub(crate) events: &'static [&'static str],
     /// How an answer from elsewhere reaches it. A hook may only wait for one where the dialog is open meanwhile.
     pub(crate) method: AnswerMethod,
+    /// The events whose hook waits for the answer.
+    pub(crate) waiting_events: &'static [&'static str],
     /// Reads what a dialog asks.
     pub(crate) read: fn(event: &str, input: &Value) -> Option<PromptContent>,
     /// The output of the waiting hook that gives an answer. `None` if the client takes no such answer.

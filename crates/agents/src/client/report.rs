@@ -80,6 +80,8 @@ pub struct HookReport {
     pub text: Option<String>,
     /// The last line of the agent's last message.
     pub last_line: Option<String>,
+    /// The prompt, by its call, whose answer the hook waits for, where an earlier event has told of it.
+    pub waits_at: Option<String>,
     /// What the client asks in a dialog, whole.
     pub prompt: Option<Prompt>,
 }

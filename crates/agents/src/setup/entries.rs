@@ -5,8 +5,6 @@
 
 use std::path::Path;
 
-use ringer_core::agent::AnswerMethod;
-
 use super::error::SetupError;
 use super::splice::NewValue;
 use crate::client::{Client, HookEntryForm};
@@ -47,9 +45,7 @@ impl Client {
     /// Whether the hook of an event waits for the person.
     fn hook_waits(self, event: &str) -> bool {
         let prompts = self.adapter().prompts.as_ref();
-        prompts.is_some_and(|prompts| {
-            prompts.method == AnswerMethod::WaitingHook && prompts.events.contains(&event)
-        })
+        prompts.is_some_and(|prompts| prompts.waiting_events.contains(&event))
     }
 
     /// The timeout that the hook of an event needs, if a handler with this one has another: an older version did not wait for

@@ -1,6 +1,7 @@
 // ringer-hook: written by `ringer setup opencode`, taken away by `ringer setup --remove opencode`.
 // Tells Ringer what happens in a session, and puts what Ringer has for the agent under the next tool result.
-// It never throws, never waits for more than two seconds, and does nothing where Ringer is not installed.
+// While a dialog is open, a hook waits beside it for an answer that is given elsewhere, and the answer is passed on.
+// It never throws, never makes opencode wait for more than two seconds, and does nothing where Ringer is not installed.
 import { spawn } from "node:child_process"
 
 const PROGRAM = "@PROGRAM@"
@@ -26,20 +27,39 @@ const EVENTS = new Set([
 // `opencode run` ends with its turn: what it is given to go on with then would be lost.
 const ENDS_WITH_TURN = process.argv.slice(2).find((word) => !word.startsWith("-")) === "run"
 
+// Starts the hook. Gives what it printed to `finish`, an empty text if it failed.
+const start = (event, input, finish) => {
+  let output = ""
+  const child = spawn(PROGRAM, ["hook", "opencode", event], { stdio: ["pipe", "pipe", "ignore"] })
+  child.on("error", () => finish(""))
+  child.on("close", (code) => finish(code === 0 ? output : ""))
+  child.stdout.setEncoding("utf8")
+  child.stdout.on("error", () => {})
+  child.stdout.on("data", (text) => {
+    if (output.length + text.length <= MOST_OUTPUT) output += text
+  })
+  child.stdin.on("error", () => {})
+  child.stdin.end(JSON.stringify(input))
+  return child
+}
+
+const parse = (text) => {
+  try {
+    return text.trim() ? (JSON.parse(text) ?? {}) : {}
+  } catch {
+    return {}
+  }
+}
+
 // What the hook answered, or an empty object if it failed in any way. It begins when the call before it is over.
 const call = (event, input, before) =>
   new Promise((resolve) => {
     let child
-    let output = ""
     let over = false
     const finish = (text) => {
       over = true
       clearTimeout(timer)
-      try {
-        resolve(text.trim() ? (JSON.parse(text) ?? {}) : {})
-      } catch {
-        resolve({})
-      }
+      resolve(parse(text))
     }
     const timer = setTimeout(() => {
       finish("")
@@ -50,22 +70,16 @@ const call = (event, input, before) =>
     const begin = () => {
       if (over) return
       try {
-        child = spawn(PROGRAM, ["hook", "opencode", event], { stdio: ["pipe", "pipe", "ignore"] })
-        child.on("error", () => finish(""))
-        child.on("close", (code) => finish(code === 0 ? output : ""))
-        child.stdout.setEncoding("utf8")
-        child.stdout.on("error", () => {})
-        child.stdout.on("data", (text) => {
-          if (output.length + text.length <= MOST_OUTPUT) output += text
-        })
-        child.stdin.on("error", () => {})
-        child.stdin.end(JSON.stringify(input))
+        child = start(event, input, finish)
       } catch {
         finish("")
       }
     }
     before.then(begin)
   })
+
+// The hooks that wait beside a dialog.
+const waiting = new Set()
 
 // What a later event of a session does not say itself: its parent, and the last text of its assistant. And the last call
 // for it: opencode does not wait for its events, and a `busy` must not come in after the `idle` of the same moment.
@@ -99,6 +113,27 @@ export const Ringer = async (context) => {
     return line.told
   }
 
+  // Waits beside an open dialog, outside the line of calls, and passes on what is answered elsewhere. The hook ends by
+  // itself when the dialog is answered. Of two answers opencode takes the first.
+  const answerElsewhere = (asked, id, properties) => {
+    const http = context?.client?._client
+    if (!http || !properties.id) return
+    const event = asked.replace(".asked", ".waiting")
+    const finish = (text) => {
+      waiting.delete(child)
+      const answer = parse(text)
+      const kind = ["permission", "question"].find((kind) => answer[kind])
+      if (!kind) return
+      const url = `/${kind}/{requestID}/reply`
+      const headers = { "Content-Type": "application/json" }
+      const path = { requestID: properties.id }
+      http.post({ url, path, body: answer[kind], headers })?.catch?.(() => {})
+    }
+    const input = { type: event, session_id: id ?? null, cwd: context?.directory ?? process.cwd(), properties }
+    const child = start(event, input, finish)
+    waiting.add(child)
+  }
+
   // Not waited for: it lasts as long as the turn that it begins.
   const prompt = (id, text) => {
     const api = context.client.session
@@ -119,6 +154,7 @@ export const Ringer = async (context) => {
         const more = last ? { properties, last_assistant_message: last } : { properties }
         if (isIdle && ENDS_WITH_TURN) more.ends_with_turn = true
         const answer = await tell(event.type, id, more)
+        if (event.type.endsWith(".asked")) answerElsewhere(event.type, id, properties)
         if (isIdle && id && typeof answer.prompt === "string") prompt(id, answer.prompt)
         if (event.type === "session.deleted") sessions.delete(id)
       } catch {}
@@ -150,6 +186,7 @@ export const Ringer = async (context) => {
     },
     // It may be the end of the process, and the last event has only just come.
     dispose: async () => {
+      for (const child of waiting) child.kill()
       await Promise.all([...sessions.values()].map((known) => known.told))
     },
   }

@@ -1,9 +1,10 @@
 //! opencode in which a session goes on after its turn, `opencode serve`.
 
 use serde_json::json;
+use test_support::until_within;
 
 use crate::chat_completions::ChatCompletions;
-use crate::environment::{ClientEnvironment, SENDER};
+use crate::environment::{ClientEnvironment, DEADLINE, SENDER};
 use crate::model::{Answer, Model};
 use crate::opencode_server::Server;
 
@@ -70,5 +71,73 @@ fn an_error_of_the_server_is_one_error_that_says_which() {
     assert!(error["msg"].as_str().is_some_and(|text| text.contains("told to fail")), "{error}");
     server.settle(&session);
     assert_eq!(environment.kinds(), ["error"]);
+    assert_eq!(environment.complaints(), "");
+}
+
+/// Waits until a hook waits beside the dialog.
+#[track_caller]
+fn until_asked(environment: &ClientEnvironment) {
+    until_within(DEADLINE, "a hook waits beside the dialog", || !environment.waiting_hooks().is_empty());
+    until_within(DEADLINE, "it can be answered", || environment.try_ringer(&["answer", "last"]).0 == 0);
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn a_permission_is_given_or_denied_from_another_terminal() {
+    let model = Model::new(&ChatCompletions);
+    let environment = ClientEnvironment::for_opencode(&model);
+    let (server, session) = begin(&environment, &model);
+    model.answer(Answer::tool("bash", json!({ "command": "touch hello.txt", "description": "Touch" })));
+    until_asked(&environment);
+    let shown = environment.ringer(&["answer", "last"]);
+    assert!(shown.contains("touch hello.txt") && shown.contains("bash: touch *"), "{shown}");
+    let (code, said) = environment.try_ringer(&["answer", "allow"]);
+    assert_eq!(code, 0, "{said}");
+    model.request();
+    assert!(environment.project().join("hello.txt").exists());
+    model.answer(Answer::tool("bash", json!({ "command": "touch other.txt", "description": "Touch" })));
+    until_asked(&environment);
+    let (code, said) = environment.try_ringer(&["answer", "deny", "use", "mkdir"]);
+    assert_eq!(code, 0, "{said}");
+    let request = model.request();
+    assert_eq!(request.count_new("use mkdir"), 1, "{}", request.news());
+    assert!(!environment.project().join("other.txt").exists());
+    model.answer(Answer::Text("as you wish"));
+    environment.notified("complete");
+    server.settle(&session);
+    assert!(environment.waiting_hooks().is_empty());
+    assert_eq!(environment.complaints(), "");
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn an_answer_in_its_own_dialog_ends_the_waiting() {
+    let model = Model::new(&ChatCompletions);
+    let environment = ClientEnvironment::for_opencode(&model);
+    let (server, _session) = begin(&environment, &model);
+    model.answer(Answer::tool("bash", json!({ "command": "touch hello.txt", "description": "Touch" })));
+    until_asked(&environment);
+    server.allow();
+    until_within(DEADLINE, "the hook ends", || environment.waiting_hooks().is_empty());
+    let (code, said) = environment.try_ringer(&["answer", "deny"]);
+    assert!(code == 65 && said.contains("nothing waits for an answer"), "{said}");
+    model.request();
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn a_question_is_answered_from_another_terminal() {
+    let model = Model::new(&ChatCompletions);
+    let environment = ClientEnvironment::for_opencode(&model);
+    let (_server, _session) = begin(&environment, &model);
+    let option = |label: &str| json!({ "label": label, "description": format!("it is {label}") });
+    let question =
+        json!({ "question": "Which one?", "header": "Pick", "options": [option("Alpha"), option("Beta")] });
+    model.answer(Answer::tool("question", json!({ "questions": [question] })));
+    until_asked(&environment);
+    let (code, said) = environment.try_ringer(&["answer", "2"]);
+    assert_eq!(code, 0, "{said}");
+    let request = model.request();
+    assert!(request.count_new("Beta") > 0, "{}", request.news());
     assert_eq!(environment.complaints(), "");
 }

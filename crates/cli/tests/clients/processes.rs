@@ -30,7 +30,8 @@ pub(crate) fn is_hook(pid: u32) -> bool {
 /// Whether a process is a hook that waits beside an open dialog.
 pub(crate) fn waits_for_person(pid: u32) -> bool {
     let words = words(pid, "cmdline");
-    words.get(1).is_some_and(|word| word == "hook") && words.iter().any(|word| word == "PermissionRequest")
+    words.get(1).is_some_and(|word| word == "hook")
+        && words.iter().any(|word| word == "PermissionRequest" || word.ends_with(".waiting"))
 }
 
 /// Kills what has this home, and waits until it is gone: what dies may still write where the test cleans up.

@@ -13,6 +13,7 @@ const DENIED: &str = "The user does not want this.";
 pub(super) const PROMPTS: PromptHooks = PromptHooks {
     events: &["PermissionRequest"],
     method: AnswerMethod::WaitingHook,
+    waiting_events: &["PermissionRequest"],
     read,
     output,
     // `claude -p`.

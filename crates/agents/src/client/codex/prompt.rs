@@ -14,6 +14,7 @@ pub(crate) const PATCH_TOOL: &str = "apply_patch";
 pub(super) const HOOKS: PromptHooks = PromptHooks {
     events: &["PermissionRequest", "PreToolUse"],
     method: AnswerMethod::ClientServer,
+    waiting_events: &[],
     read,
     output: |_, _, _| None,
     unattended: None,
