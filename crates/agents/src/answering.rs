@@ -3,13 +3,14 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use ringer_core::agent::AnswerMethod;
+use ringer_core::agent::{Answer, AnswerMethod};
 use ringer_core::message::MessageOrigin;
 use ringer_journal::{DecideOutcome, Decision, Error as JournalError, IdSource, Journal, StoredPrompt};
 
 use crate::client::{Client, ClientPaths, SessionActivity};
 use crate::codex_server::{self, AnswerOutcome};
 use crate::sessions::find_session;
+use crate::transcript::{ShownResult, Transcript};
 use crate::waiting_hook::note_went_on;
 
 /// How long the client may take to go on.
@@ -57,12 +58,16 @@ pub fn give_answer(
     if !journal.is_waited_for(&prompt.key)? {
         return Ok(dialog_only("the hook that waited beside its dialog has ended"));
     }
+    let info = journal.agent_info(&prompt.agent)?;
+    let session = info.and_then(|info| Some((info.client.parse::<Client>().ok()?, info.session_id)));
+    let transcript = session.as_ref().and_then(|(client, _)| Transcript::begin(*client, prompt));
     match journal.decide(prompt, decision, origin, &IdSource::now())? {
         DecideOutcome::Accepted => {}
         DecideOutcome::AnsweredBefore(before) => return Ok(AnswerResult::AnsweredBefore(before)),
         _ => return Ok(AnswerResult::Over),
     }
-    confirm(journal, paths, prompt, clock)
+    let session = session.as_ref().map(|(client, id)| (*client, id.as_str()));
+    confirm(journal, (paths, session), (prompt, &decision.answer), transcript, clock)
 }
 
 fn dialog_only(why: &str) -> AnswerResult {
@@ -125,25 +130,41 @@ fn answer_through_server(
 /// Waits until the client shows that it has taken the answer.
 fn confirm(
     journal: &mut Journal,
-    paths: &ClientPaths,
-    prompt: &StoredPrompt,
+    (paths, session): (&ClientPaths, Option<(Client, &str)>),
+    (prompt, answer): (&StoredPrompt, &Answer),
+    mut transcript: Option<Transcript>,
     clock: &dyn Fn() -> Duration,
 ) -> Result<AnswerResult, JournalError> {
-    let info = journal.agent_info(&prompt.agent)?;
-    let session = info.and_then(|info| Some((info.client.parse::<Client>().ok()?, info.session_id)));
+    let needs_proof = matches!(answer, Answer::Deny { .. } | Answer::Choices(_));
     let deadline = Instant::now() + CONFIRM_WITHIN;
     loop {
         let Some(now) = journal.prompt(&prompt.key)? else { return Ok(AnswerResult::Over) };
         let is_handed = now.handed_ms.is_some();
-        if now.ended_ms.is_some() {
-            return Ok(if is_handed { AnswerResult::Taken } else { AnswerResult::Over });
-        }
-        let status = session.as_ref().filter(|_| is_handed).and_then(|(client, session_id)| {
-            find_session(*client, paths, session_id).and_then(|session| session.status)
-        });
-        if status.is_some_and(|status| status.activity != SessionActivity::Waiting) {
-            note_went_on(journal, &prompt.agent, &prompt.call, clock())?;
-            return Ok(AnswerResult::Taken);
+        let activity = session
+            .filter(|_| is_handed)
+            .and_then(|(client, session_id)| Some(find_session(client, paths, session_id)?.status?.activity));
+        let is_over = now.ended_ms.is_some();
+        let went_on = is_over || activity == Some(SessionActivity::Busy);
+        // The client does not say whose answer it took. Where two differ, its transcript tells.
+        let shown = transcript.as_mut().filter(|_| needs_proof).map(|transcript| transcript.shows(answer));
+        let is_taken = is_handed && went_on && shown.is_none_or(|shown| shown == ShownResult::Own);
+        let another_was_first = match shown {
+            _ if !is_handed => is_over,
+            Some(shown) => is_over && shown == ShownResult::Other,
+            None => false,
+        };
+        // It waits for the next instruction: the dialog was left with No.
+        let is_left = is_handed && !is_over && activity == Some(SessionActivity::Idle);
+        let result = if is_taken {
+            Some(AnswerResult::Taken)
+        } else {
+            (another_was_first || is_left).then_some(AnswerResult::Over)
+        };
+        if let Some(result) = result {
+            if went_on && !is_over {
+                note_went_on(journal, &prompt.agent, &prompt.call, clock())?;
+            }
+            return Ok(result);
         }
         if Instant::now() >= deadline {
             break;

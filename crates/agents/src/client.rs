@@ -55,12 +55,13 @@ use ringer_core::message::{Agent, InvalidName};
 use adapter::Adapter;
 use prompt::KeepingReader;
 
+pub(crate) use claude::DENIED;
 pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER};
 pub use codex::NOTIFY as CODEX_NOTIFY;
 pub(crate) use codex::prompt as codex_prompt;
 pub use input::{HookInput, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;
-pub(crate) use prompt::{BEFORE_REASON, PromptHooks};
+pub(crate) use prompt::{BEFORE_REASON, PromptHooks, ReadResults};
 pub(crate) use push_method::PushMethod;
 pub use reply::HookReply;
 pub use report::{HookPoint, HookReport, ToolCall, WAITING};
@@ -220,7 +221,9 @@ pub(crate) fn read_with_prompt(
     let content = input.as_ref().and_then(|input| (hooks.read)(event, input));
     // Beside a subagent's hook no dialog is open yet.
     let method = if report.subagent { AnswerMethod::DialogOnly } else { hooks.method };
-    report.prompt = content.map(|content| Prompt { content, method });
+    let transcript = input.as_ref().filter(|_| hooks.results.is_some());
+    let transcript = transcript.and_then(|input| input["transcript_path"].as_str()).map(str::to_owned);
+    report.prompt = content.map(|content| Prompt { content, method, transcript });
     Ok((report, input))
 }
 

@@ -37,4 +37,5 @@ mod session_watch;
 pub mod sessions;
 pub mod setup;
 mod shell_words;
+mod transcript;
 mod waiting_hook;

@@ -2,6 +2,8 @@
 
 mod prompt;
 
+pub(crate) use prompt::DENIED;
+
 use std::path::{Path, PathBuf};
 
 use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};

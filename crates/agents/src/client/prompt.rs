@@ -13,6 +13,9 @@ const MAX_REQUEST: usize = 64 * 1024;
 /// What is between a command and the reason for it.
 pub(crate) const BEFORE_REASON: &str = "\nWhy: ";
 
+/// Reads the results of tools in a line of a transcript.
+pub(crate) type ReadResults = fn(line: &[u8]) -> Vec<String>;
+
 /// How the hooks of a client tell of its dialogs.
 #[derive(Debug)]
 pub(crate) struct PromptHooks {
@@ -26,6 +29,9 @@ pub(crate) struct PromptHooks {
     pub(crate) read: fn(event: &str, input: &Value) -> Option<PromptContent>,
     /// The output of the waiting hook that gives an answer. `None` if the client takes no such answer.
     pub(crate) output: fn(event: &str, input: &Value, answer: &Answer) -> Option<String>,
+    /// The results of tools in a line of the session's transcript, for a client that has one: a result that does not repeat the
+    /// answer shows that another answer was first.
+    pub(crate) results: Option<ReadResults>,
     /// The variable, and its value, in a run that no person attends: the client asks its hooks, and refuses.
     pub(crate) unattended: Option<(&'static str, &'static str)>,
 }

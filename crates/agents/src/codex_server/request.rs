@@ -108,7 +108,7 @@ impl WaitingRequest {
             }
         };
         let method = if is_answerable { AnswerMethod::ClientServer } else { AnswerMethod::DialogOnly };
-        Prompt { content, method }
+        Prompt { content, method, transcript: None }
     }
 
     /// Whether it asks what the person was shown.

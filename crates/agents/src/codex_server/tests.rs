@@ -230,8 +230,10 @@ fn what_asks_for_more_than_a_command_is_left_to_its_dialog() {
 #[test]
 fn what_waits_is_shown() {
     let waits = |name: &str| play(&recording(name), Purpose::Show { shown: None }).1.unwrap();
-    let prompt =
-        |content: PromptContent| Ending::Waits(Prompt { content, method: AnswerMethod::ClientServer });
+    let prompt = |content: PromptContent| {
+        let method = AnswerMethod::ClientServer;
+        Ending::Waits(Prompt { content, method, transcript: None })
+    };
     let shown = format!("{COMMAND}\nWhy: May I touch a file?");
     assert_eq!(waits("command_allow"), prompt(permission("Bash", &shown, &[ALWAYS])));
     assert_eq!(waits("file_change_allow"), prompt(permission("apply_patch", PATCH, &[])));

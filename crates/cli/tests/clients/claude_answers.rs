@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use test_support::until_within;
 
-use crate::environment::{ClientEnvironment, DEADLINE};
+use crate::environment::{ClientEnvironment, DEADLINE, ended};
 use crate::messages::Messages;
 use crate::model::{Answer, Model};
 use crate::terminal::Terminal;
@@ -205,4 +205,53 @@ fn a_client_that_is_killed_leaves_no_hook_behind() {
     terminal.kill();
     until_none_waits(&environment);
     environment.until_open(0);
+}
+
+/// How often both answer in the next test. `RINGER_ROUNDS` sets another number.
+const ROUNDS: usize = 4;
+
+/// The person presses Enter in the dialog at the moment in which they deny it elsewhere, too. Whatever comes first: one
+/// decision counts, the command tells the truth about it, and nothing lands in the prompt of the client.
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn of_two_answers_at_the_same_moment_one_counts() {
+    let rounds = std::env::var("RINGER_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS);
+    let model = Model::new(&Messages);
+    let environment = ClientEnvironment::for_claude(&model);
+    let file = |round: usize| environment.project().join(format!("file-{round}"));
+    let write = |round: usize| Answer::tool("Write", json!({ "file_path": file(round), "content": "x" }));
+    let mut terminal =
+        environment.start_in_terminal("claude", &["--permission-mode", "default", "go on, please"]);
+    model.request();
+    let (mut by_command, mut in_dialog) = (0, 0);
+    for round in 0..rounds {
+        model.answer(write(round));
+        until_asked(&environment);
+        // A dialog takes no key in its first moment; by then it has stood for longer.
+        let answer = environment.begin_ringer(&["answer", "last", "deny", "not this one"]);
+        // A little later in every round, so that each may be the first.
+        std::thread::sleep(std::time::Duration::from_millis(u64::try_from(round % 10).unwrap_or(0) * 5));
+        terminal.press("\r");
+        let (code, said) = ended(answer);
+        let request = model.request();
+        let was_written = file(round).exists();
+        assert_eq!(request.count_new("not this one"), usize::from(!was_written), "{}", request.news());
+        match code {
+            0 => assert!(!was_written, "it says that it was taken: {said}"),
+            65 | 69 => assert!(was_written, "it says that it was not: {said}"),
+            75 => {}
+            _ => panic!("{code}: {said}"),
+        }
+        if was_written {
+            in_dialog += 1
+        } else {
+            by_command += 1
+        }
+        environment.until_open(0);
+    }
+    eprintln!("{by_command} by the command, {in_dialog} in the dialog");
+    model.answer(Answer::Text("done"));
+    environment.notified("complete");
+    until_none_waits(&environment);
+    assert_eq!(environment.complaints(), "");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -229,11 +229,15 @@ impl ClientEnvironment {
     /// Runs Ringer as a person in another terminal would. Gives its exit code and what it printed, errors last.
     #[track_caller]
     pub(crate) fn try_ringer(&self, arguments: &[&str]) -> (i32, String) {
+        ended(self.begin_ringer(arguments))
+    }
+
+    /// Begins to run Ringer, for [`ended`] to wait for.
+    #[track_caller]
+    pub(crate) fn begin_ringer(&self, arguments: &[&str]) -> Child {
         let mut command = self.directories.command(RINGER, arguments);
-        let output = command.stdin(Stdio::null()).output().expect("the program runs");
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let code = output.status.code().expect("an exit code");
-        (code, text(&output.stdout) + &text(&output.stderr))
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the program runs")
     }
 
     /// The hooks that wait for the person.
@@ -361,6 +365,14 @@ impl Directories {
         variables.extend(FIXED.map(set));
         variables
     }
+}
+
+/// Waits for a program. Gives its exit code and what it printed, errors last.
+#[track_caller]
+pub(crate) fn ended(child: Child) -> (i32, String) {
+    let output = child.wait_with_output().expect("it ends");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().expect("an exit code"), text(&output.stdout) + &text(&output.stderr))
 }
 
 #[track_caller]

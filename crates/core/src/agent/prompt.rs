@@ -9,6 +9,9 @@ pub struct Prompt {
     pub content: PromptContent,
     /// How an answer reaches it.
     pub method: AnswerMethod,
+    /// The file in which the client writes what became of it, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
 }
 
 /// How an answer that was not given in the dialog reaches the client.
@@ -90,6 +93,15 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// The texts that a client repeats when it has taken this answer and no other one.
+    pub fn own_texts(&self) -> Vec<&str> {
+        match self {
+            Self::Deny { reason } => reason.as_deref().into_iter().collect(),
+            Self::Choices(choices) => choices.iter().flatten().map(String::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The answer as people read it.
     pub fn text(&self) -> String {
         match self {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::client::prompt::{PromptHooks, cut, permission_request, questions};
 
 /// What the model reads where the person gave no reason.
-const DENIED: &str = "The user does not want this.";
+pub(crate) const DENIED: &str = "The user does not want this.";
 
 pub(super) const PROMPTS: PromptHooks = PromptHooks {
     events: &["PermissionRequest"],
@@ -16,6 +16,7 @@ pub(super) const PROMPTS: PromptHooks = PromptHooks {
     waiting_events: &["PermissionRequest"],
     read,
     output,
+    results: Some(results),
     // `claude -p`.
     unattended: Some(("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")),
 };
@@ -36,6 +37,19 @@ fn read(_event: &str, input: &Value) -> Option<PromptContent> {
             Some(PromptContent::Permission(permission_request(tool, arguments, always)))
         }
     }
+}
+
+/// The texts of the results that a line of the transcript has.
+fn results(line: &[u8]) -> Vec<String> {
+    let line: Value = serde_json::from_slice(line).unwrap_or_default();
+    let parts = line["message"]["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let results = parts.iter().filter(|part| part["type"] == "tool_result");
+    let text = |part: &Value| match &part["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => String::new(),
+    };
+    results.map(text).collect()
 }
 
 /// What a suggestion would allow, in words. One that is not known is shown as it was sent.

@@ -17,6 +17,7 @@ pub(super) const HOOKS: PromptHooks = PromptHooks {
     waiting_events: &[],
     read,
     output: |_, _, _| None,
+    results: None,
     unattended: None,
 };
 

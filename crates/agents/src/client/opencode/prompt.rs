@@ -16,6 +16,7 @@ pub(super) const PROMPTS: PromptHooks = PromptHooks {
     waiting_events: &["permission.waiting", "question.waiting"],
     read,
     output,
+    results: None,
     unattended: None,
 };
 

@@ -39,7 +39,9 @@ fn row(client: Client, heard: Option<&(String, i64)>) -> Row {
         age => format!("called {age} ago"),
     });
     match looked_at(client) {
-        Ok(Look::Elsewhere) => Row::warn(part, "hooks are missing or call another ringer binary").fix(setup),
+        Ok(Look::Elsewhere) => {
+            Row::warn(part, "hooks are missing, outdated, or call another ringer binary").fix(setup)
+        }
         // The user chose another setting; nothing is broken, and nothing is broken by that.
         Ok(Look::Taken(what)) => Row::warn(part, what).fix(TAKEN),
         Ok(Look::SetUp { what, obstacle: Some(Obstacle { kind, note }) }) => {
