@@ -230,7 +230,8 @@ fn of_two_answers_at_the_same_moment_one_counts() {
         // A dialog takes no key in its first moment; by then it has stood for longer.
         let answer = environment.begin_ringer(&["answer", "last", "deny", "not this one"]);
         // A little later in every round, so that each may be the first.
-        std::thread::sleep(std::time::Duration::from_millis(u64::try_from(round % 10).unwrap_or(0) * 5));
+        let later = u64::try_from(round % 10).unwrap_or(0) * 5;
+        std::thread::sleep(std::time::Duration::from_millis(later)); // tidy: sleep is the thing under test
         terminal.press("\r");
         let (code, said) = ended(answer);
         let request = model.request();
@@ -243,9 +244,9 @@ fn of_two_answers_at_the_same_moment_one_counts() {
             _ => panic!("{code}: {said}"),
         }
         if was_written {
-            in_dialog += 1
+            in_dialog += 1;
         } else {
-            by_command += 1
+            by_command += 1;
         }
         environment.until_open(0);
     }
