@@ -61,6 +61,8 @@ fn refuse(journal: &mut Journal, agent: &Agent, scope: &Scope, what: &str) -> Fa
     let mut draft = Draft::tagged(scope.clone(), sender, Tag::Notice(Kind::Error), &text);
     draft.recipient = Recipient::Person;
     draft.category = Some(REFUSED.to_owned());
+    // An agent that tries again and again is told of once.
+    draft.key = Some(REFUSED.to_owned());
     // The refusal holds also where it cannot be told.
     let _ = journal.append(&draft, &IdSource::now());
     Failure::new(Exit::NoPermission, format!("an agent ({}) must not {what}", sanitise_line(agent)))

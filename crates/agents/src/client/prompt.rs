@@ -80,7 +80,10 @@ pub(super) fn permission_request(tool: &str, input: &Value, always: Vec<String>)
             }
         }
         (_, Some(members)) => {
-            members.iter().map(|(key, value)| member(key, value)).collect::<Vec<_>>().join("\n")
+            let mut members: Vec<String> = members.iter().map(|(key, value)| member(key, value)).collect();
+            // A file's name before its content.
+            members.sort_by_key(|member| member.contains('\n'));
+            members.join("\n")
         }
         (_, None) => String::new(),
     };
@@ -151,7 +154,7 @@ mod tests {
             "{hidden}"
         );
         let write = request("Write", json!({"file_path": "/p/a", "content": "one\ntwo"}));
-        assert!(write.contains("file_path: /p/a") && write.contains("content:\none\ntwo"), "{write}");
+        assert_eq!(write, "file_path: /p/a\ncontent:\none\ntwo");
         assert_eq!(request("mcp__x__y", json!({})), "");
     }
 
