@@ -8,6 +8,7 @@
 
 mod age;
 mod agent_thread;
+mod answer_words;
 mod client_paths;
 mod client_setup;
 mod client_version;
@@ -23,6 +24,7 @@ mod notifications;
 mod origin;
 mod output;
 mod places;
+mod popup_answerer;
 mod probe;
 mod push_thread;
 mod repairs;

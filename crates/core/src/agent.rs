@@ -4,6 +4,7 @@ mod machine;
 mod messages;
 mod notice;
 mod open_notices;
+mod popup_answers;
 mod prompt;
 mod signal;
 mod unattended;
@@ -11,7 +12,9 @@ mod unattended;
 pub use machine::{AUTHORITY_HOLD, AgentMachine, AgentTimeouts};
 pub use messages::{AgentMessage, Tier, agent_messages, ends_with_waiting_marker, episode_key};
 pub use notice::{AgentChanges, AgentNotice, EndedEpisode, Episode};
+pub use popup_answers::PopupAnswer;
 pub use prompt::{
     Answer, AnswerError, AnswerMethod, PermissionRequest, Prompt, PromptContent, PromptQuestion,
+    question_with_options,
 };
 pub use signal::{AgentState, Authority, BlockedOn, Signal, SignalContent};

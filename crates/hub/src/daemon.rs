@@ -170,7 +170,7 @@ async fn serve(
     presence: &Presence,
     (journal, mut store): (Journal, HubStore),
     lock: HubLock,
-    plug_ins: PlugIns,
+    mut plug_ins: PlugIns,
     log: &Log,
 ) -> Result<LoopExit, HubError> {
     let listener = server::listen(&presence.socket).map_err(HubError::Socket)?;
@@ -194,7 +194,8 @@ async fn serve(
     let setup = DeliverySetup::of(&settings.config(), search_path());
     let home = options.home.clone();
     let on_bus = SessionDesktop::new(desktop.clone(), options.usual_bus.clone());
-    let executor = JobExecutor::new(setup, on_bus.clone(), inputs.clone(), on_desktop, home);
+    let executor =
+        JobExecutor::new(setup, on_bus.clone(), inputs.clone(), on_desktop, home, plug_ins.answerer.take());
     let channels = LoopChannels {
         jobs,
         inputs: inputs.downgrade(),

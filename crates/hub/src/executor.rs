@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringer_core::MessageId;
+use ringer_core::agent::{PopupAnswer, PromptContent};
 use ringer_core::engine::{Delivery, Ticket};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, HookInput};
-use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note};
+use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note, Popup};
+use ringer_ipc::host::{AnswerOutcome, Answerer, Asked};
 use ringer_journal::Home;
 use ringer_term::Channel;
 use tokio::sync::{Semaphore, mpsc};
@@ -30,6 +32,8 @@ const MAX_POPUPS_AT_ONCE: usize = MAX_QUEUED / 2;
 /// How long a popup or a terminal may take before the next channel is tried: just below the 5 s after which the desktop
 /// gives up by itself, so that this side decides and the popup is withdrawn.
 const POPUP_DEADLINE: Duration = Duration::from_millis(4500);
+/// How long an answer may take: 2 s until the client has taken it, and what the journal's write lock may take before that.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(15);
 /// Notifications in terminals that can still be taken back; the oldest are forgotten.
 const MAX_IN_TERMINALS: usize = 256;
 
@@ -62,6 +66,7 @@ pub(crate) struct JobExecutor {
     in_terminals: VecDeque<(MessageId, ShownInTerminal)>,
     /// What terminals answered about themselves is kept there.
     home: Home,
+    answerer: Option<Arc<dyn Answerer>>,
     /// Popups that may have to be closed. Skipping the rest saves one D-Bus call for each cleared notification.
     on_desktop: HashSet<MessageId>,
 }
@@ -74,6 +79,7 @@ impl JobExecutor {
         inputs: mpsc::Sender<Input>,
         on_desktop: HashSet<MessageId>,
         home: Home,
+        answerer: Option<Arc<dyn Answerer>>,
     ) -> Self {
         Self {
             setup: Arc::new(setup),
@@ -85,6 +91,7 @@ impl JobExecutor {
             tasks: JoinSet::new(),
             on_desktop,
             home,
+            answerer,
             abort_handles: HashMap::new(),
             delivering: HashMap::new(),
             in_terminals: VecDeque::new(),
@@ -138,12 +145,13 @@ impl JobExecutor {
                     let _ = inputs.send(Input::Event(LoopEvent::FocusTried { id, result })).await;
                 });
             }
-            Job::Deliver { delivery, terminals: tried, callers } => {
+            Job::Answer { id, asked, answer } => self.give_answer(id, asked, answer),
+            Job::Deliver { delivery, terminals: tried, callers, prompt } => {
                 let (id, channel) = (delivery.id.clone(), delivery.channel);
                 if channel == DeliveryChannel::Desktop {
                     self.on_desktop.insert(id.clone());
                 }
-                let work = self.deliver(&delivery, tried, callers);
+                let work = self.deliver(&delivery, tried, callers, prompt);
                 let (inputs, terminals) = (self.inputs.clone(), terminals.clone());
                 let told = id.clone();
                 let handle = self.tasks.spawn(async move {
@@ -181,6 +189,29 @@ impl JobExecutor {
                 None => HookAnswer::Failed("no trusted program is known under its identity".to_owned()),
             };
             let _ = inputs.send(Input::Event(LoopEvent::HookAnswered { ticket, answer })).await;
+        });
+    }
+
+    fn give_answer(&mut self, id: MessageId, asked: Asked, answer: PopupAnswer) {
+        let (inputs, answerer) = (self.inputs.clone(), self.answerer.clone());
+        self.tasks.spawn(async move {
+            let outcome = match answerer {
+                Some(answerer) => {
+                    let given = answer.clone();
+                    let giving = tokio::task::spawn_blocking(move || answerer.answer(&asked, &given));
+                    match tokio::time::timeout(ANSWER_DEADLINE, giving).await {
+                        Ok(Ok(outcome)) => outcome,
+                        Ok(Err(_)) => {
+                            AnswerOutcome::NotTaken("an error in Ringer; see the hub's log".to_owned())
+                        }
+                        Err(_) => {
+                            AnswerOutcome::NotTaken(format!("not confirmed within {ANSWER_DEADLINE:?}"))
+                        }
+                    }
+                }
+                None => AnswerOutcome::OnlyThere("this hub gives no answers to agents".to_owned()),
+            };
+            let _ = inputs.send(Input::Event(LoopEvent::AnswerTried { id, answer, outcome })).await;
         });
     }
 
@@ -228,6 +259,7 @@ impl JobExecutor {
         delivery: &Delivery,
         terminals: Vec<Terminal>,
         callers: Vec<u32>,
+        prompt: Option<Box<PromptContent>>,
     ) -> impl Future<Output = Executed> + use<> {
         let note = Note::from(delivery);
         let channel = delivery.channel;
@@ -239,7 +271,8 @@ impl JobExecutor {
             match channel {
                 DeliveryChannel::Desktop => {
                     let _turn = popups_at_once.acquire().await;
-                    within(POPUP_DEADLINE, show_on_desktop(&desktop, &note, callers)).await
+                    let popup = Popup { prompt, ..Popup::of(&note) };
+                    within(POPUP_DEADLINE, show_on_desktop(&desktop, popup, callers)).await
                 }
                 DeliveryChannel::Terminal => {
                     within(POPUP_DEADLINE, show_in_terminal(terminals, &note, setup.channel, &home)).await
@@ -268,8 +301,8 @@ async fn within(deadline: Duration, work: impl Future<Output = Executed>) -> Exe
     done.unwrap_or_else(|_| Executed::of(Err(format!("no answer within {deadline:?}"))))
 }
 
-async fn show_on_desktop(desktop: &SessionDesktop, note: &Note, callers: Vec<u32>) -> Executed {
-    match desktop.show(note, callers).await {
+async fn show_on_desktop(desktop: &SessionDesktop, popup: Popup, callers: Vec<u32>) -> Executed {
+    match desktop.show(popup, callers).await {
         Ok((shown, elsewhere)) => {
             let how = format!("shown{elsewhere}");
             Executed {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use ringer_config::Watch;
 use ringer_core::MessageId;
+use ringer_core::agent::{PopupAnswer, PromptContent};
 use ringer_core::engine::{Delivery, Ticket};
 use ringer_core::message::{Agent, SurfaceId};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, HookInput};
 use ringer_deliver::{DesktopEvent, HookProgram, PopupHandle};
 use ringer_ipc::ApiError;
+use ringer_ipc::host::{AnswerOutcome, Asked};
 use serde_json::Value;
 
 use crate::delivery_setup::DeliverySetup;
@@ -41,6 +43,8 @@ pub(crate) enum LoopEvent {
     ProcessEnded(Agent),
     /// tmux was asked to select the pane of a notification whose popup was clicked.
     FocusTried { id: MessageId, result: Result<(), Unreachable> },
+    /// An answer that the person gave with a popup was given to the side that asked.
+    AnswerTried { id: MessageId, answer: PopupAnswer, outcome: AnswerOutcome },
     /// The repositories of the pending batch were looked at, as far as they answered in time.
     Probed(Vec<(ProbeTarget, ProbeResult)>),
     /// A client asks for something.
@@ -103,8 +107,15 @@ pub(crate) enum Job {
     /// Run a hook. Without a program nothing runs, and the hook has failed.
     Hook { ticket: Ticket, program: Option<Arc<HookProgram>>, hook_input: Box<HookInput> },
     /// Deliver a notification; in the first of these terminals that is there, or on the desktop of these processes if the
-    /// hub's own does not work.
-    Deliver { delivery: Box<Delivery>, terminals: Vec<Terminal>, callers: Vec<u32> },
+    /// hub's own does not work. A popup can answer the prompt.
+    Deliver {
+        delivery: Box<Delivery>,
+        terminals: Vec<Terminal>,
+        callers: Vec<u32>,
+        prompt: Option<Box<PromptContent>>,
+    },
+    /// Give the answer that the person gave with the popup of a notification.
+    Answer { id: MessageId, asked: Asked, answer: PopupAnswer },
     /// Withdraw what was shown of a notification, and stop what is being delivered of it.
     Withdraw(MessageId),
     /// Use another setup of the delivery channels: the settings changed.

@@ -11,7 +11,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use ringer_core::MessageId;
-use ringer_deliver::{Desktop, Error, Note, Popup, PopupHandle};
+use ringer_deliver::{Desktop, Error, Popup, PopupHandle};
 use serde_json::{Value, json};
 
 /// Processes that are remembered: enough for a few terminals and agents.
@@ -51,12 +51,12 @@ impl SessionDesktop {
     }
 
     /// Shows a popup; if the hub's own bus does not work, on that of one of these processes. Says where in that case.
-    pub(crate) async fn show(&self, note: &Note, callers: Vec<u32>) -> Result<(PopupHandle, String), Error> {
-        let shown = self.desktop.show(Popup::of(note)).await;
+    pub(crate) async fn show(&self, popup: Popup, callers: Vec<u32>) -> Result<(PopupHandle, String), Error> {
+        let shown = self.desktop.show(popup.clone()).await;
         if let Err(Error::NoBus(_) | Error::Desktop(_)) = shown
             && let Some(address) = self.learn(callers, None).await
         {
-            let shown = self.desktop.show(Popup::of(note)).await?;
+            let shown = self.desktop.show(popup).await?;
             return Ok((shown, format!(" on another session bus, {address}")));
         }
         shown.map(|shown| (shown, String::new()))

@@ -18,6 +18,7 @@ mod maintenance;
 mod mark_requests;
 mod notifications;
 mod orders;
+mod popups;
 mod problem_checks;
 mod problems;
 mod reading;
@@ -33,8 +34,6 @@ mod title_marks;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringer_core::attention::Cause;
-use ringer_core::toast::{Priority, Toast};
 use ringer_core::{Event, MessageId, Now};
 use ringer_deliver::DesktopEvent;
 use ringer_journal::{Error, HubStore, IdSource, Journal, ReadPosition};
@@ -44,7 +43,6 @@ use crate::delivery_setup::{DeliverySetup, search_path};
 use crate::message::{Action, DeliveryReport, Job, LoopEvent};
 use crate::repository_probe::ProbeResult;
 use crate::title_writer::TitleMarkChange;
-use crate::tmux::Unreachable;
 use agents::AgentTracker;
 use deliveries::Deliveries;
 use ingest::Ingest;
@@ -58,7 +56,7 @@ use request_queue::RequestQueue;
 use ringer_ipc::host::PlugIns;
 pub(crate) use settings::Settings;
 pub use settings::trust_file;
-use surfaces::{FocusOutcome, Surfaces};
+use surfaces::Surfaces;
 use title_marks::TitleMarks;
 
 /// Everything the hub knows.
@@ -189,6 +187,8 @@ impl HubState {
                 self.decide(now, Event::Mark { id, read: true });
             }
             LoopEvent::Desktop(DesktopEvent::Show(id, _)) => self.popup_clicked(now, id),
+            LoopEvent::Desktop(DesktopEvent::Answer(id, answer)) => self.popup_answered(now, id, answer),
+            LoopEvent::AnswerTried { id, answer, outcome } => self.answer_tried(now, id, &answer, outcome),
             LoopEvent::FocusTried { id, result } => self.focus_tried(now, &id, result),
             LoopEvent::WatchFinished(outcome) => self.watch_finished(now, &outcome),
             LoopEvent::ProcessEnded(agent) => self.process_ended(now, &agent),
@@ -401,38 +401,5 @@ impl HubState {
         self.deliveries.finish(id, channel);
         self.record_delivery(now, id, channel, report);
         self.ingest.schedule();
-    }
-
-    /// The person clicked "Show" on a popup.
-    fn popup_clicked(&mut self, now: Now, id: MessageId) {
-        let outcome = match self.record(&id) {
-            // It came from no terminal: the popup is all there is to see, and the person saw it.
-            Ok(record) if record.place.surface.is_none() => FocusOutcome::Known(Ok("desktop")),
-            Ok(record) => self.surfaces.focus(&record.place),
-            Err(error) => FocusOutcome::Known(Err(Unreachable::new(error.message))),
-        };
-        match outcome {
-            FocusOutcome::Known(result) => self.focus_tried(now, &id, result.map(drop)),
-            FocusOutcome::NeedsTmux(pane) => self.execute(Job::FocusPane { id, pane }),
-        }
-    }
-
-    /// What came of a click on a popup. A notification is read only if the person got to where it rang.
-    fn focus_tried(&mut self, now: Now, id: &MessageId, result: Result<(), Unreachable>) {
-        let why = match result {
-            Ok(()) => match self.append_read_mark(now, id) {
-                Ok(()) => return,
-                Err(error) => error.to_string(),
-            },
-            Err(unreachable) => unreachable.to_string(),
-        };
-        self.log(format!("cannot show {id}: {why}"));
-        self.decide(
-            now,
-            Event::AddTrailStep { id: id.clone(), cause: Cause::CannotShow { why: why.clone() } },
-        );
-        // At once: it is the answer to a click.
-        let toast = Toast::new(format!("show-{id}"), Priority::Immediate, format!("cannot show it: {why}"));
-        self.decide(now, Event::Toast(toast));
     }
 }

@@ -1,9 +1,12 @@
-//! What a program plugs into a hub: hosts, which own surfaces and draw rings on them, and extensions, which act on what the
-//! hub reads. Here, so that neither has to know the hub, and the hub knows neither.
+//! What a program plugs into a hub: hosts, which own surfaces and draw rings on them, extensions, which act on what the hub
+//! reads, and what gives answers to agents. Here, so that none has to know the hub, and the hub knows none.
+
+use std::sync::Arc;
 
 use ringer_core::Event;
+use ringer_core::agent::PopupAnswer;
 use ringer_core::attention::Badge;
-use ringer_core::message::{Agent, Place, SurfaceId, WorkspaceId};
+use ringer_core::message::{Agent, Place, QuestionId, SurfaceId, WorkspaceId};
 use ringer_core::toast::Toast;
 
 /// A surface, as its host knows it.
@@ -36,6 +39,32 @@ pub enum FocusResult {
 pub trait Extension: Send {
     /// A message for that agent is in the journal, or the agent has become idle with messages waiting.
     fn wake(&mut self, _agent: &Agent) {}
+}
+
+/// What a notification asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// What an agent's client asks in a dialog; the key of the notification.
+    Prompt(String),
+    /// A question of `ringer ask`.
+    Question(QuestionId),
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnswerOutcome {
+    /// The side that asked has it.
+    Taken,
+    /// It has not, or not as far as can be seen; the text says why.
+    NotTaken(String),
+    /// It can only be answered where it was asked; the text says why.
+    OnlyThere(String),
+}
+
+/// Gives answers that the person gave with a popup.
+pub trait Answerer: Send + Sync {
+    /// Gives an answer, and waits until it is taken. The hub calls it on a thread of its own, for each answer another one.
+    fn answer(&self, asked: &Asked, answer: &PopupAnswer) -> AnswerOutcome;
 }
 
 /// Owns surfaces. Every call returns at once: what takes time happens elsewhere, and is reported with an
@@ -94,4 +123,6 @@ pub struct PlugIns {
     pub hosts: Vec<Box<dyn Host>>,
     /// The extensions.
     pub extensions: Vec<Box<dyn Extension>>,
+    /// What gives answers of popups. Without it they are not given.
+    pub answerer: Option<Arc<dyn Answerer>>,
 }

@@ -254,6 +254,20 @@ impl BlockingNotificationServer {
         self.emit("ActionInvoked", (number, action.to_owned()));
     }
 
+    /// Lets another connection to the bus report a click, to all and to each connection by itself. The bus has delivered that
+    /// when this returns.
+    ///
+    /// # Panics
+    ///
+    /// If the bus is gone.
+    #[track_caller]
+    pub fn forge_click(address: &str, number: u32, action: &str) {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
+        let forged = runtime.block_on(in_time("a forged click", forge_click(address, number, action)));
+        forged.unwrap_or_else(|error| panic!("no forged click: {error}"));
+    }
+
     /// On the server's thread: there it comes after the answer to the call that [`Self::next_call`] gave. The number of a
     /// popup means nothing to a caller before that answer.
     fn emit<B>(&self, signal: &'static str, body: B)
@@ -266,4 +280,18 @@ impl BlockingNotificationServer {
             panic!("no signal: {error}");
         }
     }
+}
+
+async fn forge_click(address: &str, number: u32, action: &str) -> zbus::Result<()> {
+    const BUS: &str = "org.freedesktop.DBus";
+    let connection = zbus::connection::Builder::address(address).build().await?;
+    let names =
+        connection.call_method(Some(BUS), "/org/freedesktop/DBus", Some(BUS), "ListNames", &()).await?;
+    let names: Vec<String> = names.body().deserialize()?;
+    let each = names.iter().filter(|name| name.starts_with(':')).map(|name| Some(name.as_str()));
+    for destination in each.chain([None]) {
+        connection.emit_signal(destination, PATH, NAME, "ActionInvoked", &(number, action)).await?;
+    }
+    // The bus answers after it has passed on what came before.
+    connection.call_method(Some(BUS), "/org/freedesktop/DBus", Some(BUS), "GetId", &()).await.map(drop)
 }

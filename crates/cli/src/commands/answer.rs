@@ -7,7 +7,6 @@ use std::io::IsTerminal;
 
 use ringer_agents::answering::{AnswerResult, add_details, give_answer};
 use ringer_agents::client::ClientPaths;
-use ringer_core::Sender;
 use ringer_core::agent::{Answer, AnswerError, PromptContent, PromptQuestion};
 use ringer_core::attention::AnsweredWith;
 use ringer_hub::monotonic;
@@ -16,6 +15,7 @@ use ringer_platform::path_variable;
 use ringer_term::{escape_hidden, sanitise_line};
 use serde_json::json;
 
+use crate::answer_words::not_taken;
 use crate::client_paths::client_paths;
 use crate::confirm::ask_for_line;
 use crate::exit::Exit;
@@ -195,27 +195,12 @@ fn answer_prompt(
     match result {
         AnswerResult::Taken if arguments.json => Ok(()),
         AnswerResult::Taken => print_line(&taken_text(prompt, &decision.answer)),
-        AnswerResult::NotConfirmed => {
-            Err(Failure::new(Exit::TryAgain, "sent, not confirmed: the agent has not gone on within 2 s")
-                .hint(format!("ringer why {}", found.id())))
-        }
-        AnswerResult::AnsweredBefore(before) => Err(Failure::new(
-            Exit::Data,
-            format!("already answered by {}: {}", person(&before.by), sanitise_line(&before.answer.text())),
-        )
-        .hint(format!("ringer why {}", found.id()))),
         AnswerResult::DialogOnly(why) => Err(dialog_only(found, &why)),
-        _ => Err(Failure::new(
-            Exit::Data,
-            "it is over: it was answered in its own terminal, or the agent no longer asks",
-        )
-        .hint(format!("ringer why {}", found.id()))),
+        result => {
+            let exit = if result == AnswerResult::NotConfirmed { Exit::TryAgain } else { Exit::Data };
+            Err(Failure::new(exit, not_taken(&result)).hint(format!("ringer why {}", found.id())))
+        }
     }
-}
-
-/// The person as they are called in output.
-fn person(sender: &Sender) -> String {
-    if *sender == Sender::person() { "you".to_owned() } else { sanitise_line(sender.as_str()) }
 }
 
 fn taken_text(prompt: &StoredPrompt, answer: &Answer) -> String {

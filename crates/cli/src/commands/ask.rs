@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use ringer_core::agent::question_with_options;
 use ringer_core::message::{About, MAX_BODY, validate_text};
 use ringer_core::{Draft, Kind};
 use ringer_journal::{IdSource, Journal, OnParentExit, PendingQuestion, Repository};
@@ -109,9 +110,4 @@ fn send(arguments: &Args) -> Result<(Journal, PendingQuestion), Failure> {
     hub_client::start_if_not_woken(&journal);
     context::warn_if_repaired(&journal);
     Ok((journal, asked))
-}
-
-/// `Which database? (Postgres / SQLite)`
-fn question_with_options(question: &str, options: &[String]) -> String {
-    if options.is_empty() { question.to_owned() } else { format!("{question} ({})", options.join(" / ")) }
 }

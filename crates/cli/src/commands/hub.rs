@@ -1,5 +1,6 @@
 //! `ringer hub`.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line};
+use crate::popup_answerer::PopupAnswerer;
 use crate::{context, hub_client, push_thread, session_thread};
 
 /// Manage the background service
@@ -74,7 +76,11 @@ fn serve(foreground: bool) -> Outcome {
     let options = HubOptions::of_process(home.clone(), foreground);
     let plug_ins = PlugIns {
         hosts: vec![Box::new(PlainHost::default())],
-        extensions: vec![Box::new(push_thread::start(home.clone())), Box::new(session_thread::start(home))],
+        extensions: vec![
+            Box::new(push_thread::start(home.clone())),
+            Box::new(session_thread::start(home.clone())),
+        ],
+        answerer: Some(Arc::new(PopupAnswerer::new(home))),
     };
     ringer_hub::run(&options, plug_ins).map_err(failure)
 }

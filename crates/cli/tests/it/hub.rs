@@ -15,6 +15,7 @@ mod naming;
 mod open;
 mod person_text;
 mod places;
+mod popups;
 mod problems;
 mod protocol;
 mod snapshots;

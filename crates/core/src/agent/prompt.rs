@@ -194,6 +194,11 @@ impl PromptContent {
     }
 }
 
+/// What is asked, with what can be answered: `Which database? (Postgres / SQLite)`.
+pub fn question_with_options(question: &str, options: &[String]) -> String {
+    if options.is_empty() { question.to_owned() } else { format!("{question} ({})", options.join(" / ")) }
+}
+
 fn read_choices(questions: &[PromptQuestion], words: &[&str]) -> Result<Vec<Vec<String>>, AnswerError> {
     match questions {
         // One question: its answer need not be quoted.

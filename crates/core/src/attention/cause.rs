@@ -185,6 +185,13 @@ pub enum Cause {
         /// Why.
         why: String,
     },
+    /// An answer that was given with a button of its popup did not do what the person wanted.
+    PopupAnswerFailed {
+        /// The button.
+        answer: String,
+        /// Why.
+        why: String,
+    },
     /// The hub found it in a journal that replaced the one it knew.
     OtherJournal,
     /// A sentence that an older version wrote, or a cause of a newer one.
@@ -286,6 +293,9 @@ impl fmt::Display for Cause {
             }
             Self::Resolved { by } => write!(formatter, "over: {by}"),
             Self::CannotShow { why } => write!(formatter, "cannot jump to its pane: {why}"),
+            Self::PopupAnswerFailed { answer, why } => {
+                write!(formatter, "you pressed {answer} on its popup: {why}")
+            }
             Self::OtherJournal => {
                 formatter.write_str("listed as read: found in a journal that replaced another")
             }

@@ -39,7 +39,7 @@ const RULES: [&str; 2] = [
 pub(super) enum BusSignal {
     /// A popup is closed, for a reason.
     Closed(PopupHandle, u32),
-    /// The person clicked; the action's name.
+    /// The person clicked it or a button of it; the action's name.
     Action(PopupHandle, String),
     /// A token for the action that follows.
     Token(PopupHandle, String),

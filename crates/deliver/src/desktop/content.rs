@@ -1,5 +1,6 @@
 //! How a popup reads for a notification server: safe text, and only what that server can do.
 
+use ringer_core::agent::PopupAnswer;
 use ringer_core::message::Urgency;
 use ringer_term::{sanitise_block, sanitise_line};
 
@@ -11,7 +12,10 @@ impl Popup {
         let mut summary = self.heading();
         let parts = [self.subtitle.trim(), self.body.trim()];
         let text: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        let mut body = sanitise_block(&text.join("\n"));
+        let text = text.join("\n");
+        let mut body = sanitise_block(&text);
+        let is_shown = server.body && body == text && server.markup.shows_all(&text);
+        let answers = self.answers(server, is_shown);
         if !server.body && !body.is_empty() {
             summary = sanitise_line(&format!("{summary}: {body}"));
             body.clear();
@@ -28,10 +32,39 @@ impl Popup {
             },
             category: format!("x-ringer.{}", self.kind),
             tag: sanitise_line(&self.key),
-            actions: if server.actions { vec!["default", "Show"] } else { Vec::new() },
+            actions: if server.actions { actions(&answers) } else { Vec::new() },
+            answers,
             // What the person must answer stays; all else is shown as long as the server likes.
             expire: if self.kind.stays() { 0 } else { -1 },
         }
+    }
+
+    /// The answers that it offers. The body is what is read before one is given.
+    fn answers(&self, server: ServerCapabilities, is_shown: bool) -> Vec<PopupAnswer> {
+        match &self.prompt {
+            Some(prompt) if server.actions => prompt.popup_answers(is_shown.then_some(self.body.trim())),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A click on the popup itself shows where it came from and answers nothing, so it has no button of its own. Where there are
+/// buttons, one does the same.
+fn actions(answers: &[PopupAnswer]) -> Vec<String> {
+    let mut actions = vec![("default".to_owned(), "Show")];
+    actions.extend(answers.iter().enumerate().map(|(index, answer)| (action(index, answer), answer.label())));
+    if !answers.is_empty() {
+        actions.push(("show".to_owned(), "Show"));
+    }
+    actions.into_iter().flat_map(|(name, label)| [name, label.to_owned()]).collect()
+}
+
+/// The name of the action of an answer, which stands at this place among the answers.
+pub(super) fn action(index: usize, answer: &PopupAnswer) -> String {
+    match answer {
+        PopupAnswer::Allow => "allow".to_owned(),
+        PopupAnswer::Deny => "deny".to_owned(),
+        PopupAnswer::Choose(_) => format!("option-{}", index + 1),
     }
 }
 
@@ -76,6 +109,11 @@ pub(super) enum Markup {
 }
 
 impl Markup {
+    /// Whether each character of a text is drawn as it is.
+    fn shows_all(self, text: &str) -> bool {
+        self != Self::Unclear || !text.contains(['&', '<', '>'])
+    }
+
     /// The text with nothing in it that the server could take for markup.
     fn neutralise(self, text: String) -> String {
         match self {
@@ -100,13 +138,16 @@ pub(super) struct PopupContent {
     /// For servers that replace by a tag: it works also when the popup's number is not known any more.
     pub(super) tag: String,
     /// Names and labels, alternating.
-    pub(super) actions: Vec<&'static str>,
+    pub(super) actions: Vec<String>,
+    /// The answers among these.
+    pub(super) answers: Vec<PopupAnswer>,
     /// Milliseconds; -1 as the server likes, 0 never.
     pub(super) expire: i32,
 }
 
 #[cfg(test)]
 mod tests {
+    use ringer_core::agent::{PermissionRequest, PromptContent};
     use ringer_core::message::ShownKind;
 
     use super::*;
@@ -145,6 +186,49 @@ mod tests {
         let headings_only = popup("t", "s", "b").content(ServerCapabilities::default());
         assert_eq!((headings_only.summary.as_str(), headings_only.body.as_str()), ("t: s b", ""));
         assert_eq!(popup("\x07", "", "").content(ALL).summary, "Ringer");
+    }
+
+    /// The labels of the buttons on a server, for a command in the popup that is the whole body.
+    fn buttons(command: &str, server: ServerCapabilities) -> Vec<String> {
+        let (tool, request) = (String::new(), command.to_owned());
+        let request = PermissionRequest { tool, request, whole: true, always: vec!["all".to_owned()] };
+        let prompt = Some(Box::new(PromptContent::Permission(request)));
+        let content = Popup { prompt, ..popup("t", "", command) }.content(server);
+        content.actions.into_iter().skip(1).step_by(2).collect()
+    }
+
+    #[test]
+    fn a_command_is_allowed_only_where_each_of_its_characters_is_shown() {
+        let all = ["Show", "Allow", "Deny", "Show"];
+        assert_eq!(buttons("a && b > c", ALL), all);
+        assert_eq!(buttons("a && b > c", ServerCapabilities { markup: Markup::Plain, ..ALL }), all);
+        let unclear = ServerCapabilities { markup: Markup::Unclear, ..ALL };
+        assert_eq!(buttons("make deploy", unclear), all);
+        for hidden in ["a\u{200b}b", "a\x1b[2Kb", "a\tb", "a\u{202e}b", "a\rb", "\u{7}"] {
+            assert_eq!(buttons(hidden, ALL), ["Show", "Deny", "Show"], "{hidden:?}");
+        }
+        assert_eq!(
+            buttons("a && b > c", unclear),
+            ["Show", "Deny", "Show"],
+            "other characters stand for these"
+        );
+        assert_eq!(buttons("make", ServerCapabilities { body: false, ..ALL }), ["Show", "Deny", "Show"]);
+        assert!(buttons("make", ServerCapabilities { actions: false, ..ALL }).is_empty());
+        let long = "x".repeat(201);
+        assert_eq!(buttons(&long, ALL), ["Show", "Deny", "Show"]);
+    }
+
+    #[test]
+    fn a_heading_that_leaves_no_room_for_the_command_leaves_no_way_to_allow_it() {
+        let request =
+            PermissionRequest { request: "make".to_owned(), whole: true, ..PermissionRequest::default() };
+        let prompt = Some(Box::new(PromptContent::Permission(request)));
+        let offers = |subtitle: &str| {
+            let popup = Popup { prompt: prompt.clone(), ..popup("t", subtitle, "make") };
+            popup.content(ALL).answers
+        };
+        assert_eq!(offers("main"), [PopupAnswer::Allow, PopupAnswer::Deny]);
+        assert_eq!(offers(&"x".repeat(2000)), [PopupAnswer::Deny]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A popup: what is to be shown, and what for.
 
 use ringer_core::MessageId;
+use ringer_core::agent::PromptContent;
 use ringer_core::message::ShownKind;
 use ringer_term::sanitise_line;
 
@@ -21,6 +22,8 @@ pub struct Popup {
     pub body: String,
     /// What it is about.
     pub kind: ShownKind,
+    /// What an agent asks, if the popup can answer that.
+    pub prompt: Option<Box<PromptContent>>,
 }
 
 impl Popup {
@@ -38,6 +41,7 @@ impl Popup {
             subtitle,
             body: note.body.clone(),
             kind: note.kind,
+            prompt: None,
         }
     }
 

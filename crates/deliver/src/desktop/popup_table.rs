@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use ringer_core::MessageId;
+use ringer_core::agent::PopupAnswer;
 use zbus::message::Sequence;
 
+use super::content::action;
 use super::request::{MAX_POPUPS, PopupHandle, PreviousPopup};
 
 /// The person closed it by hand. (1 is out of time, 3 is closed by a call.)
@@ -23,6 +25,8 @@ struct Entry {
     /// When the server said that it is shown, by the order in which the bus delivered. What the server said about the
     /// number before that was about the predecessor. `None` for popups of an earlier hub.
     since: Option<Sequence>,
+    /// The answers that it offers. `None` for popups of an earlier hub, of which that is not known.
+    answers: Option<Vec<PopupAnswer>>,
     /// The notification that had the same number before.
     before: Option<MessageId>,
     /// Told shortly before an action.
@@ -36,6 +40,15 @@ impl Entry {
     fn closes_by_click(&self, now: Instant) -> bool {
         self.clicked.is_some_and(|clicked| now.saturating_duration_since(clicked) < CLICK_CLOSES_WITHIN)
     }
+}
+
+/// What the person clicked on a popup.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Click {
+    /// To be taken to where it came from. The token is for the window that comes to the front.
+    Show(MessageId, Option<String>),
+    /// An answer that it offers.
+    Answer(MessageId, PopupAnswer),
 }
 
 /// The popups that are shown, as far as the server reported. At most [`MAX_POPUPS`].
@@ -52,14 +65,22 @@ impl PopupTable {
         table
     }
 
-    /// A popup is shown. Whatever else had its key or its number is not any more.
-    pub(super) fn insert(&mut self, key: String, id: MessageId, shown: PopupHandle, since: Option<Sequence>) {
+    /// A popup is shown, since then and with these answers if this hub has shown it. Whatever else had its key or its number
+    /// is not shown any more.
+    pub(super) fn insert(
+        &mut self,
+        key: String,
+        id: MessageId,
+        shown: PopupHandle,
+        own: Option<(Sequence, Vec<PopupAnswer>)>,
+    ) {
+        let (since, answers) = own.unzip();
         let before = self.0.iter().find(|entry| entry.shown == shown).map(|entry| entry.id.clone());
         self.0.retain(|entry| entry.shown != shown && entry.key != key);
         if self.0.len() == MAX_POPUPS {
             self.0.pop_front();
         }
-        self.0.push_back(Entry { key, id, shown, since, before, token: None, clicked: None });
+        self.0.push_back(Entry { key, id, shown, since, answers, before, token: None, clicked: None });
     }
 
     /// The number to replace at this server, if there is one.
@@ -99,21 +120,30 @@ impl PopupTable {
         }
     }
 
-    /// The person clicked. Gives the notification and the token.
+    /// The person clicked. Nothing but the action of an answer that the popup offers is that answer.
     pub(super) fn clicked(
         &mut self,
         shown: &PopupHandle,
+        name: &str,
         at: Sequence,
         now: Instant,
-    ) -> Option<(MessageId, Option<String>)> {
+    ) -> Option<Click> {
         let entry = self.0.iter_mut().find(|entry| entry.shown == *shown)?;
         let token = entry.token.take();
         if entry.since.is_some_and(|since| at < since) {
-            entry.before.clone().map(|id| (id, token))
-        } else {
-            entry.clicked = Some(now);
-            Some((entry.id.clone(), token))
+            return entry.before.clone().map(|id| Click::Show(id, token));
         }
+        let is_show = matches!(name, "default" | "show");
+        let click = match &entry.answers {
+            Some(answers) if !is_show => {
+                let mut offered = answers.iter().enumerate();
+                let (_, answer) = offered.find(|(index, answer)| action(*index, answer) == name)?;
+                Click::Answer(entry.id.clone(), answer.clone())
+            }
+            _ => Click::Show(entry.id.clone(), token),
+        };
+        entry.clicked = Some(now);
+        Some(click)
     }
 
     /// How many there are.
@@ -172,7 +202,8 @@ mod tests {
         for (later, expected) in [(Duration::ZERO, None), (CLICK_CLOSES_WITHIN, Some(id("a")))] {
             let mut table = PopupTable::default();
             table.insert("s".into(), id("a"), shown(1), None);
-            assert_eq!(table.clicked(&shown(1), Sequence::default(), now), Some((id("a"), None)));
+            let click = table.clicked(&shown(1), "default", Sequence::default(), now);
+            assert_eq!(click, Some(Click::Show(id("a"), None)));
             assert_eq!(table.closed(&shown(1), BY_HAND, Sequence::default(), now + later), expected);
             table.insert("s".into(), id("b"), shown(1), None);
             let other = table.closed(&shown(1), BY_HAND, Sequence::default(), now);
@@ -198,11 +229,36 @@ mod tests {
         table.insert("s".into(), id("a"), shown(1), None);
         table.token(&shown(1), "t".to_owned());
         table.token(&shown(9), "of no popup".to_owned());
-        assert_eq!(
-            table.clicked(&shown(1), Sequence::default(), Instant::now()),
-            Some((id("a"), Some("t".to_owned())))
-        );
-        assert_eq!(table.clicked(&shown(1), Sequence::default(), Instant::now()), Some((id("a"), None)));
-        assert_eq!(table.clicked(&shown(2), Sequence::default(), Instant::now()), None);
+        let mut click =
+            |number| table.clicked(&shown(number), "default", Sequence::default(), Instant::now());
+        assert_eq!(click(1), Some(Click::Show(id("a"), Some("t".to_owned()))));
+        assert_eq!(click(1), Some(Click::Show(id("a"), None)));
+        assert_eq!(click(2), None);
+    }
+
+    #[test]
+    fn only_an_answer_that_was_offered_is_one() {
+        let yes = PopupAnswer::Choose("yes".to_owned());
+        let check = |answers: Option<Vec<PopupAnswer>>, name: &str, expected: Option<Click>| {
+            let mut table = PopupTable::default();
+            let own = answers.map(|answers| (Sequence::default(), answers));
+            table.insert("s".into(), id("a"), shown(1), own);
+            let click = table.clicked(&shown(1), name, Sequence::default(), Instant::now());
+            assert_eq!(click, expected, "{name}");
+            let other = PopupHandle { number: 1, server: "bus :1.2".to_owned() };
+            assert_eq!(table.clicked(&other, name, Sequence::default(), Instant::now()), None, "forged");
+        };
+        let show = || Some(Click::Show(id("a"), None));
+        let answer = |answer: &PopupAnswer| Some(Click::Answer(id("a"), answer.clone()));
+        let deny_only = || Some(vec![PopupAnswer::Deny]);
+        check(Some(vec![PopupAnswer::Allow, PopupAnswer::Deny]), "allow", answer(&PopupAnswer::Allow));
+        check(deny_only(), "deny", answer(&PopupAnswer::Deny));
+        check(deny_only(), "allow", None);
+        check(deny_only(), "default", show());
+        check(deny_only(), "show", show());
+        check(Some(vec![yes.clone()]), "option-1", answer(&yes));
+        check(Some(vec![yes]), "option-2", None);
+        check(Some(Vec::new()), "allow", None);
+        check(None, "allow", show());
     }
 }

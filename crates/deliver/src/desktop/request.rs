@@ -1,6 +1,7 @@
 //! The worker's requests and events.
 
 use ringer_core::MessageId;
+use ringer_core::agent::PopupAnswer;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -40,6 +41,8 @@ pub enum DesktopEvent {
     Dismissed(MessageId),
     /// Wants to be taken to it. The token lets a window come to the front under Wayland.
     Show(MessageId, Option<String>),
+    /// Pressed the button of an answer that the popup offered.
+    Answer(MessageId, PopupAnswer),
 }
 
 /// What the worker is asked for.

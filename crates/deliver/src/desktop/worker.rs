@@ -12,7 +12,7 @@ use zbus::message::Sequence;
 
 use super::bus::{BusConnection, BusSignal};
 use super::popup::Popup;
-use super::popup_table::PopupTable;
+use super::popup_table::{Click, PopupTable};
 use super::request::{DesktopEvent, DesktopRequest, DesktopStatus, PopupHandle, PreviousPopup};
 use crate::error::Error;
 
@@ -127,14 +127,16 @@ impl Worker {
         let server = self.bus.as_ref().and_then(BusConnection::server).ok_or(Attempt::Gone)?;
         self.table.keep_only(&server);
         let replaces = self.table.number(&popup.key, &server);
+        let content = popup.content(capabilities);
+        let answers = content.answers.clone();
         let notifying = match &self.bus {
-            Some(bus) => bus.notify(popup.content(capabilities), replaces),
+            Some(bus) => bus.notify(content, replaces),
             None => return Err(Attempt::Gone),
         };
         let notified = self.ask(notifying, server.clone()).await.map_err(|_| Attempt::Gone)?;
         let (number, at) = notified.map_err(|error| self.failed(&error))?;
         let shown = PopupHandle { number, server };
-        self.table.insert(popup.key.clone(), popup.id.clone(), shown.clone(), Some(at));
+        self.table.insert(popup.key.clone(), popup.id.clone(), shown.clone(), Some((at, answers)));
         Ok(shown)
     }
 
@@ -227,10 +229,12 @@ impl Worker {
             BusSignal::Closed(shown, reason) => {
                 self.table.closed(&shown, reason, at, now).map(DesktopEvent::Dismissed)
             }
-            BusSignal::Action(shown, action) if action == "default" || action == "show" => {
-                self.table.clicked(&shown, at, now).map(|(id, token)| DesktopEvent::Show(id, token))
+            BusSignal::Action(shown, action) => {
+                self.table.clicked(&shown, &action, at, now).map(|click| match click {
+                    Click::Show(id, token) => DesktopEvent::Show(id, token),
+                    Click::Answer(id, answer) => DesktopEvent::Answer(id, answer),
+                })
             }
-            BusSignal::Action(..) => None,
             BusSignal::Token(shown, token) => {
                 self.table.token(&shown, token);
                 None

@@ -2,6 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
+use ringer_core::agent::{PermissionRequest, PopupAnswer, PromptContent};
 use ringer_deliver::{Desktop, DesktopEvent, Error, Popup, PopupHandle, PreviousPopup};
 use test_support::{DEADLINE, SessionBus, first_line, in_time, started};
 
@@ -141,6 +142,33 @@ async fn dunst_replaces_withdraws_and_tells() {
     assert!(
         matches!(in_time("an event", told.recv()).await, Some(DesktopEvent::Show(shown, _)) if shown == id("f"))
     );
+}
+
+/// dunst shows buttons as a menu, for which it runs a program that reads the entries and prints one.
+#[tokio::test]
+async fn on_dunst_a_click_shows_and_an_entry_of_its_menu_answers() {
+    let bus = SessionBus::start();
+    let _running = dunst(&bus, "markup = full\ndmenu = grep Allow\n");
+    let (desktop, mut events) = Desktop::new(Some(bus.address()), Vec::new(), DEADLINE);
+    let (tool, request) = ("Bash".to_owned(), "make a && make b".to_owned());
+    let request = PermissionRequest { tool, request, whole: true, always: Vec::new() };
+    let prompt = Some(Box::new(PromptContent::Permission(request)));
+    let asking = |id: &str| {
+        let body = "Bash: make a && make b".to_owned();
+        Popup { body, subtitle: String::new(), prompt: prompt.clone(), ..popup(id, id) }
+    };
+    show_first(&desktop, asking("a")).await;
+    displayed(&bus, "1").await;
+    dunstctl(&bus, &["context"]);
+    let allowed = DesktopEvent::Answer(id("a"), PopupAnswer::Allow);
+    assert_eq!(in_time("an event", events.recv()).await, Some(allowed));
+    // dunst leaves it on the screen.
+    desktop.withdraw(id("a")).await.expect("told");
+    displayed(&bus, "0").await;
+    desktop.show(asking("b")).await.expect("shown");
+    displayed(&bus, "1").await;
+    dunstctl(&bus, &["action"]);
+    assert_eq!(in_time("an event", events.recv()).await, Some(DesktopEvent::Show(id("b"), None)));
 }
 
 #[tokio::test]

@@ -109,7 +109,8 @@ impl HubState {
         }
     }
 
-    fn execute_delivery(&mut self, delivery: Delivery) {
+    fn execute_delivery(&mut self, mut delivery: Delivery) {
+        let prompt = self.popup_prompt(&mut delivery);
         let terminals = match delivery.channel {
             DeliveryChannel::Terminal => self.surfaces.terminals_of(&delivery.place),
             _ => Vec::new(),
@@ -118,7 +119,7 @@ impl HubState {
             DeliveryChannel::Desktop => self.surfaces.callers(),
             _ => Vec::new(),
         };
-        self.execute(Job::Deliver { delivery: Box::new(delivery), terminals, callers });
+        self.execute(Job::Deliver { delivery: Box::new(delivery), terminals, callers, prompt });
     }
 
     /// Writes down what came of a delivery, and tells the engine.
@@ -135,7 +136,8 @@ impl HubState {
         }
         let popup = report.popup.as_ref().map(|popup| popup.number);
         if let Some(popup) = report.popup {
-            let record = self.notifications.get(id);
+            // As the popup's own key: what an agent waits for stands for itself.
+            let record = self.notifications.get(id).filter(|record| !record.is_prompt());
             let surface = record.and_then(|record| record.place.surface.as_ref()).map(ToString::to_string);
             let key = surface.unwrap_or_else(|| id.to_string());
             let (number, server) = (popup.number, popup.server);

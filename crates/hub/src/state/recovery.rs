@@ -51,8 +51,9 @@ impl HubState {
                 continue;
             }
             // It replaces the popup of its surface.
-            let surface =
-                delivery.place.surface.as_ref().filter(|_| delivery.channel == DeliveryChannel::Desktop);
+            let has_key_of_surface =
+                delivery.channel == DeliveryChannel::Desktop && !delivery.kind.is_prompt();
+            let surface = delivery.place.surface.as_ref().filter(|_| has_key_of_surface);
             let older = popups.extract_if(.., |popup| {
                 surface.is_some_and(|surface| popup.key == surface.as_str()) && popup.id != delivery.id
             });

@@ -359,7 +359,7 @@ impl Simulation {
                 assert!(set || has_mark || self.starts > 1, "a mark is removed that was never set");
                 self.titles.push_back((surface, set));
             }
-            Job::UpdateSetup(_) | Job::FocusPane { .. } => {}
+            Job::UpdateSetup(_) | Job::FocusPane { .. } | Job::Answer { .. } => {}
         }
     }
 }

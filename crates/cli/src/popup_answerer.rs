@@ -1,0 +1,77 @@
+//! Gives the answers of popups to the agents that ask, for the hub.
+
+use ringer_agents::answering::{AnswerResult, give_answer};
+use ringer_core::Sender;
+use ringer_core::agent::{PopupAnswer, PromptQuestion};
+use ringer_core::attention::AnsweredWith;
+use ringer_core::message::{MessageOrigin, QuestionId};
+use ringer_hub::monotonic;
+use ringer_ipc::host::{AnswerOutcome, Answerer, Asked};
+use ringer_journal::{Decision, Error, Home, IdSource, Journal};
+use ringer_platform::path_variable;
+
+use crate::answer_words::not_taken;
+use crate::client_paths::client_paths;
+
+/// Gives answers in the name of the person: only they can press a button of a popup.
+pub(crate) struct PopupAnswerer {
+    home: Home,
+}
+
+impl PopupAnswerer {
+    pub(crate) fn new(home: Home) -> Self {
+        Self { home }
+    }
+
+    fn give(&self, asked: &Asked, answer: &PopupAnswer) -> Result<AnswerOutcome, Error> {
+        let Some(mut journal) = Journal::open_existing(&self.home)? else {
+            return Ok(AnswerOutcome::NotTaken("there is no journal any more".to_owned()));
+        };
+        match asked {
+            Asked::Prompt(key) => answer_prompt(&mut journal, key, answer),
+            Asked::Question(id) => answer_question(&mut journal, id, answer),
+        }
+    }
+}
+
+impl Answerer for PopupAnswerer {
+    fn answer(&self, asked: &Asked, answer: &PopupAnswer) -> AnswerOutcome {
+        self.give(asked, answer).unwrap_or_else(|error| AnswerOutcome::NotTaken(error.to_string()))
+    }
+}
+
+fn answer_prompt(journal: &mut Journal, key: &str, answer: &PopupAnswer) -> Result<AnswerOutcome, Error> {
+    let Some(prompt) = journal.prompt(key)? else {
+        return Ok(AnswerOutcome::NotTaken(not_taken(&AnswerResult::Over)));
+    };
+    let answer = match prompt.prompt.content.read_answer(&[answer.words()]) {
+        Ok(answer) => answer,
+        Err(error) => return Ok(AnswerOutcome::OnlyThere(error.to_string())),
+    };
+    let (by, with) = (Sender::person(), AnsweredWith::Popup);
+    let decision = Decision { answer, by, with, at_ms: IdSource::now().unix_ms };
+    let paths = client_paths(path_variable("HOME").unwrap_or_default(), None);
+    let result = give_answer(journal, &paths, &prompt, &decision, &MessageOrigin::default(), &monotonic)?;
+    Ok(match result {
+        AnswerResult::Taken => AnswerOutcome::Taken,
+        AnswerResult::DialogOnly(why) => AnswerOutcome::OnlyThere(why),
+        other => AnswerOutcome::NotTaken(not_taken(&other)),
+    })
+}
+
+fn answer_question(
+    journal: &mut Journal,
+    id: &QuestionId,
+    answer: &PopupAnswer,
+) -> Result<AnswerOutcome, Error> {
+    let Some(question) = journal.question(id)? else { return Err(Error::NoQuestion(id.to_string())) };
+    let choices = PromptQuestion { options: question.options, ..PromptQuestion::default() };
+    match choices.read_choice(answer.words()).as_deref() {
+        Ok([choice]) => {
+            journal.answer(id, Some(choice), &Sender::person(), &IdSource::now())?;
+            Ok(AnswerOutcome::Taken)
+        }
+        Ok(_) => Ok(AnswerOutcome::NotTaken("it has one answer".to_owned())),
+        Err(error) => Ok(AnswerOutcome::NotTaken(error.to_string())),
+    }
+}

@@ -1,0 +1,138 @@
+//! Popups: what they ask, and what the person does to them.
+
+use ringer_core::agent::{AnswerMethod, PopupAnswer, PromptContent, PromptQuestion};
+use ringer_core::attention::{Cause, Record};
+use ringer_core::engine::Delivery;
+use ringer_core::policy::DeliveryChannel;
+use ringer_core::toast::{Priority, Toast};
+use ringer_core::{Event, MessageId, Now};
+use ringer_ipc::host::{AnswerOutcome, Asked};
+use ringer_journal::Error;
+
+use super::HubState;
+use super::surfaces::FocusOutcome;
+use crate::message::Job;
+use crate::tmux::Unreachable;
+
+/// What a notification asks. A question in a dialog of a client is none of `ringer ask`.
+fn asked(record: &Record) -> Option<Asked> {
+    match &record.key {
+        Some(key) if record.is_of_session() => Some(Asked::Prompt(key.to_string())),
+        _ => record.open_question.clone().map(Asked::Question),
+    }
+}
+
+impl HubState {
+    /// What the popup of a delivery can answer. The popup then says all of it, as far as it fits.
+    pub(super) fn popup_prompt(&mut self, delivery: &mut Delivery) -> Option<Box<PromptContent>> {
+        if delivery.channel != DeliveryChannel::Desktop || !delivery.kind.is_prompt() {
+            return None;
+        }
+        let asked = self.notifications.get(&delivery.id).and_then(asked)?;
+        let read = self.read_prompt(&asked).and_then(|prompt| {
+            // A text that a hook program changed stays as that program wants it.
+            let messages = self.journal.messages(std::slice::from_ref(&delivery.id))?;
+            let is_own = messages.iter().any(|message| message.draft.for_person().body == delivery.body);
+            Ok((prompt, is_own))
+        });
+        match read {
+            Ok((Some(prompt), is_own)) => {
+                if let Some(text) = prompt.popup_text().filter(|_| is_own) {
+                    delivery.body = text;
+                }
+                Some(Box::new(prompt))
+            }
+            Ok((None, _)) => None,
+            Err(error) => {
+                self.log(format!("cannot read what {} asks: {error}", delivery.id));
+                None
+            }
+        }
+    }
+
+    /// What is asked, if it can still be answered from elsewhere.
+    fn read_prompt(&mut self, asked: &Asked) -> Result<Option<PromptContent>, Error> {
+        Ok(match asked {
+            Asked::Prompt(key) => self.journal.prompt(key)?.and_then(|stored| {
+                let is_open = stored.ended_ms.is_none() && stored.decision.is_none();
+                let is_reachable = stored.prompt.method != AnswerMethod::DialogOnly;
+                (is_open && is_reachable).then_some(stored.prompt.content)
+            }),
+            Asked::Question(id) => {
+                let open = self.journal.question(id)?.filter(|question| question.answered_ms.is_none());
+                open.map(|question| {
+                    let (text, options) = (question.question, question.options);
+                    let question = PromptQuestion { text, options, ..PromptQuestion::default() };
+                    PromptContent::Questions(vec![question])
+                })
+            }
+        })
+    }
+
+    /// The person pressed the button of an answer.
+    pub(super) fn popup_answered(&mut self, now: Now, id: MessageId, answer: PopupAnswer) {
+        if let Some(asked) = self.notifications.get(&id).and_then(asked) {
+            return self.execute(Job::Answer { id, asked, answer });
+        }
+        let outcome = AnswerOutcome::NotTaken("it is over, or no longer on the list".to_owned());
+        self.answer_tried(now, id, &answer, outcome);
+    }
+
+    /// What came of an answer. One that was not taken is told: the popup is gone, and the person believes in the answer.
+    pub(super) fn answer_tried(
+        &mut self,
+        now: Now,
+        id: MessageId,
+        answer: &PopupAnswer,
+        outcome: AnswerOutcome,
+    ) {
+        let (why, only_there) = match outcome {
+            AnswerOutcome::Taken => return self.log(format!("{id} was answered with its popup")),
+            AnswerOutcome::NotTaken(why) => (why, false),
+            AnswerOutcome::OnlyThere(why) => {
+                (format!("it can only be answered in its own terminal: {why}"), true)
+            }
+        };
+        self.log(format!("{id} was not answered with its popup: {why}"));
+        let cause = Cause::PopupAnswerFailed { answer: answer.label().to_owned(), why: why.clone() };
+        self.decide(now, Event::AddTrailStep { id: id.clone(), cause });
+        self.answer_click(now, &id, format!("not answered: {why}"));
+        if only_there {
+            self.popup_clicked(now, id);
+        }
+    }
+
+    /// Shows a toast at once: it is the answer to a click.
+    fn answer_click(&mut self, now: Now, id: &MessageId, text: String) {
+        self.decide(now, Event::Toast(Toast::new(format!("show-{id}"), Priority::Immediate, text)));
+    }
+
+    /// The person clicked "Show" on a popup.
+    pub(super) fn popup_clicked(&mut self, now: Now, id: MessageId) {
+        let outcome = match self.record(&id) {
+            // It came from no terminal: the popup is all there is to see, and the person saw it.
+            Ok(record) if record.place.surface.is_none() => FocusOutcome::Known(Ok("desktop")),
+            Ok(record) => self.surfaces.focus(&record.place),
+            Err(error) => FocusOutcome::Known(Err(Unreachable::new(error.message))),
+        };
+        match outcome {
+            FocusOutcome::Known(result) => self.focus_tried(now, &id, result.map(drop)),
+            FocusOutcome::NeedsTmux(pane) => self.execute(Job::FocusPane { id, pane }),
+        }
+    }
+
+    /// What came of a click on a popup. A notification is read only if the person got to where it rang.
+    pub(super) fn focus_tried(&mut self, now: Now, id: &MessageId, result: Result<(), Unreachable>) {
+        let why = match result {
+            Ok(()) => match self.append_read_mark(now, id) {
+                Ok(()) => return,
+                Err(error) => error.to_string(),
+            },
+            Err(unreachable) => unreachable.to_string(),
+        };
+        self.log(format!("cannot show {id}: {why}"));
+        let cause = Cause::CannotShow { why: why.clone() };
+        self.decide(now, Event::AddTrailStep { id: id.clone(), cause });
+        self.answer_click(now, id, format!("cannot show it: {why}"));
+    }
+}
