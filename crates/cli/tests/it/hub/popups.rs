@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 
+use ringer_journal::{Home, Journal};
 use serde_json::{Value, json};
 use test_support::{BlockingNotificationServer, NotifyCall, ServerBehaviour, ServerCall, SessionBus, until};
 
@@ -57,14 +58,15 @@ impl Desk {
         self.ask("Bash", &json!({ "command": command }))
     }
 
-    /// Once a hook waits beside the dialog: an answer that comes before that is not taken.
+    /// Waits until this many hooks wait beside their dialogs: an answer that comes before that is not taken.
     #[track_caller]
     fn until_hooks_wait(&self, count: usize) {
-        let bells = self.environment.base.home().join("bells");
+        let home = Home::new(self.environment.base.home());
+        let mut journal = Journal::open(&home).expect("a journal");
         until("the hooks wait", || {
-            let names = fs::read_dir(&bells).into_iter().flatten().flatten().map(|entry| entry.path());
-            // The hub has one, too.
-            names.filter(|path| path.extension().is_some_and(|end| end == "fifo")).count() > count
+            let open = journal.open_prompts().expect("prompts");
+            let waited_for = open.iter().filter(|prompt| journal.is_waited_for(&prompt.key).expect("bells"));
+            waited_for.count() == count
         });
     }
 
@@ -138,6 +140,21 @@ fn what_cannot_be_read_in_full_on_a_popup_can_only_be_denied_there() {
     desk.server.report_clicked(3, "allow");
     desk.server.report_clicked(3, "deny");
     assert_eq!(decision(hooks.remove(2))["behavior"], "deny");
+}
+
+#[test]
+fn a_plan_is_approved_with_its_popup_and_the_second_answer_learns_of_the_first() {
+    let desk = Desk::new();
+    let (waiting, popup) = desk.ask("ExitPlanMode", &json!({ "plan": "1. tidy up\n2. test" }));
+    assert_eq!(
+        (popup.actions, popup.body.as_str()),
+        (ALLOW_DENY_SHOW.map(str::to_owned).to_vec(), "1. tidy up\n2. test")
+    );
+    desk.until_hooks_wait(1);
+    desk.server.report_clicked(1, "allow");
+    assert_eq!(decision(waiting), json!({ "behavior": "allow", "updatedInput": {} }));
+    desk.server.report_clicked(1, "deny");
+    desk.until_told("you pressed Deny on its popup: already answered by you: allow");
 }
 
 #[test]
