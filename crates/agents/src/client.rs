@@ -217,6 +217,10 @@ pub(crate) fn read_with_prompt(
     let Some(hooks) = hooks else { return Ok((read_from(client, event, source)?, None)) };
     let mut source = KeepingReader::new(source);
     let mut report = read_from(client, event, &mut source)?;
+    // Most calls of tools ask nothing, and are not read a second time.
+    if !report.asks() {
+        return Ok((report, None));
+    }
     let input = source.into_json();
     let content = input.as_ref().and_then(|input| (hooks.read)(event, input));
     // Beside a subagent's hook no dialog is open yet.

@@ -181,6 +181,7 @@ impl Call<'_> {
             agent: &self.agent,
             session_id: self.report.session_id.as_deref()?,
             call,
+            content: self.report.prompt.as_ref().map(|prompt| &prompt.content),
             deadline,
             at: self.at,
         })

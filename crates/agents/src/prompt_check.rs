@@ -29,7 +29,7 @@ pub(crate) fn check_prompt(
     at: &HookContext<'_>,
 ) -> Option<Instant> {
     let prompts = client.adapter().prompts.as_ref()?;
-    if !prompts.events.contains(&event) {
+    if !prompts.waiting_events.contains(&event) {
         return None;
     }
     if let Some((name, value)) = prompts.unattended

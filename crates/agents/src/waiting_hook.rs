@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use ringer_core::agent::{AgentState, AgentTimeouts, Authority, Signal};
+use ringer_core::agent::{AgentState, AgentTimeouts, Authority, PromptContent, Signal};
 use ringer_core::message::Agent;
 use ringer_journal::{
     AgentUpdate, Error as JournalError, IdSource, Journal, LockTimeout, PromptWaiter, PromptWake,
@@ -34,6 +34,8 @@ pub(crate) struct WaitingHook<'a> {
     pub(crate) session_id: &'a str,
     /// The tool call that the dialog is about.
     pub(crate) call: &'a str,
+    /// What the dialog asks, where the call alone does not tell it from another one.
+    pub(crate) content: Option<&'a PromptContent>,
     /// When to give up.
     pub(crate) deadline: Option<Instant>,
     pub(crate) at: &'a HookContext<'a>,
@@ -54,6 +56,10 @@ impl WaitingHook<'_> {
             let Some(prompt) = waiter.look()?.filter(|prompt| prompt.ended_ms.is_none()) else {
                 return Ok(());
             };
+            // The person is shown the first of two calls that look alike. An answer to it is none to the other.
+            if self.content.is_some_and(|content| *content != prompt.prompt.content) {
+                return Ok(());
+            }
             match dialog.as_mut().map_or(DialogState::Shown, DialogWatch::look) {
                 DialogState::Shown => {}
                 DialogState::WentOn => return Ok(self.note_answered_in_dialog()?),

@@ -87,6 +87,13 @@ pub struct HookReport {
 }
 
 impl HookReport {
+    /// Whether it is about a dialog: the agent needs a person, or waits for their answer.
+    pub(crate) fn asks(&self) -> bool {
+        let is_blocked =
+            |signal: &Signal| matches!(signal.content, SignalContent::State(AgentState::Blocked(_)));
+        self.waits_at.is_some() || self.signals.iter().any(is_blocked)
+    }
+
     /// Applies another marker than [`WAITING`]: a turn whose last line is the marker did not complete, the agent waits.
     pub fn apply_waiting_marker(&mut self, marker: &str) {
         if !self.last_line.as_deref().is_some_and(|line| ends_with_waiting_marker(line, marker)) {

@@ -12,7 +12,7 @@ use ringer_agents::answering::{AnswerResult, give_answer};
 use ringer_agents::client::{Client, ClientPaths};
 use ringer_agents::hook::{HookContext, call};
 use ringer_core::Sender;
-use ringer_core::agent::Answer;
+use ringer_core::agent::{Answer, PromptContent};
 use ringer_core::attention::AnsweredWith;
 use ringer_core::message::{Mark, MessageOrigin, Tag};
 use ringer_journal::{DecideOutcome, Decision, Home, IdSource, Journal, StoredPrompt, monotonic};
@@ -309,5 +309,37 @@ fn confirmed_only_when_the_session_goes_on() {
     let decision = decision(Answer::Allow, "person");
     let result = give_answer(&mut journal, &paths, &prompt, &decision, &MessageOrigin::default(), &monotonic);
     assert_eq!(result.unwrap(), AnswerResult::NotConfirmed, "the client says nothing");
+    assert_eq!(behaviour(&hook.printed()), "allow");
+}
+
+/// Its notification is sent then, so a popup can offer the options.
+#[test]
+fn a_question_is_known_from_the_hook_before_its_dialog_and_answered_beside_it() {
+    let test = Test::new();
+    let before = test.hook("PreToolUse", &recorded("claude_PreToolUse_AskUserQuestion", SESSION));
+    assert_eq!(before.printed(), "");
+    let open = test.journal().open_prompts().unwrap();
+    assert!(matches!(open[0].prompt.content, PromptContent::Questions(_)), "{open:?}");
+    let hook = test.hook("PermissionRequest", &recorded("claude_PermissionRequest_AskUserQuestion", SESSION));
+    let prompt = test.until_waited_for();
+    assert_eq!(prompt.key, open[0].key);
+    let PromptContent::Questions(questions) = &prompt.prompt.content else { panic!("questions") };
+    let choices = questions.iter().map(|question| vec![question.options[0].clone()]).collect();
+    test.decide(&prompt, Answer::Choices(choices), "person");
+    assert!(hook.printed().contains("\"answers\""));
+    let other = test.hook("PreToolUse", &recorded("claude_PreToolUse_Bash", SESSION));
+    assert_eq!(other.printed(), "");
+    assert_eq!(test.journal().open_prompts().unwrap().len(), 1, "only questions are known before");
+}
+
+/// Both are calls of one tool for one file, so they have one notification: what it shows is what can be allowed.
+#[test]
+fn an_answer_is_not_given_to_another_call_that_looks_alike() {
+    let test = Test::new();
+    let (hook, prompt) = test.asked();
+    let mut other = permission();
+    other["tool_input"]["content"] = json!("something else");
+    assert_eq!(test.hook("PermissionRequest", &other).printed(), "", "it is left to its own dialog");
+    assert_eq!(test.decide(&prompt, Answer::Allow, "person"), DecideOutcome::Accepted);
     assert_eq!(behaviour(&hook.printed()), "allow");
 }

@@ -11,7 +11,8 @@ use crate::client::prompt::{PromptHooks, cut, permission_request, questions};
 pub(crate) const DENIED: &str = "The user does not want this.";
 
 pub(super) const PROMPTS: PromptHooks = PromptHooks {
-    events: &["PermissionRequest"],
+    // Its questions are told of by the hook before, so that what tells of them can offer the answers.
+    events: &["PermissionRequest", "PreToolUse"],
     method: AnswerMethod::WaitingHook,
     waiting_events: &["PermissionRequest"],
     read,
@@ -21,10 +22,11 @@ pub(super) const PROMPTS: PromptHooks = PromptHooks {
     unattended: Some(("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")),
 };
 
-fn read(_event: &str, input: &Value) -> Option<PromptContent> {
+fn read(event: &str, input: &Value) -> Option<PromptContent> {
     let tool = input.get("tool_name")?.as_str()?;
     let arguments = input.get("tool_input").unwrap_or(&Value::Null);
     match tool {
+        _ if event == "PreToolUse" && tool != "AskUserQuestion" => None,
         "AskUserQuestion" => questions(arguments, "multiSelect", |_| true),
         "ExitPlanMode" => {
             let plan = arguments.get("plan").and_then(Value::as_str).unwrap_or_default();
