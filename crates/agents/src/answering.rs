@@ -15,6 +15,8 @@ use crate::waiting_hook::note_went_on;
 
 /// How long the client may take to go on.
 const CONFIRM_WITHIN: Duration = Duration::from_secs(2);
+/// How old a prompt may be whose hook does not wait yet. It first makes sure that a dialog is shown.
+const HOOK_COMES_WITHIN_MS: i64 = 3000;
 const LOOK_EVERY: Duration = Duration::from_millis(15);
 
 /// What became of an answer.
@@ -55,7 +57,7 @@ pub fn give_answer(
     if let Some(before) = &prompt.decision {
         return Ok(AnswerResult::AnsweredBefore(before.clone()));
     }
-    if !journal.is_waited_for(&prompt.key)? {
+    if !is_waited_for_soon(journal, prompt)? {
         return Ok(dialog_only("the hook that waited beside its dialog has ended"));
     }
     let info = journal.agent_info(&prompt.agent)?;
@@ -68,6 +70,20 @@ pub fn give_answer(
     }
     let session = session.as_ref().map(|(client, id)| (*client, id.as_str()));
     confirm(journal, (paths, session), (prompt, &decision.answer), transcript, clock)
+}
+
+/// Whether a hook waits for the answer. The hook of a prompt that has only just come may be on its way.
+fn is_waited_for_soon(journal: &mut Journal, prompt: &StoredPrompt) -> Result<bool, JournalError> {
+    loop {
+        if journal.is_waited_for(&prompt.key)? {
+            return Ok(true);
+        }
+        let age_ms = IdSource::now().unix_ms.saturating_sub(prompt.asked_ms);
+        if !(0..HOOK_COMES_WITHIN_MS).contains(&age_ms) {
+            return Ok(false);
+        }
+        sleep(LOOK_EVERY);
+    }
 }
 
 fn dialog_only(why: &str) -> AnswerResult {

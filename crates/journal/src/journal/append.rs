@@ -1,6 +1,6 @@
 //! Appends messages. A message exists once its transaction is on disk.
 
-use ringer_core::message::part_count;
+use ringer_core::message::{Tag, part_count};
 use ringer_core::{Draft, MessageId, Recipient};
 use rusqlite::Transaction;
 
@@ -39,7 +39,9 @@ pub(crate) fn put(
     let Some(seq) = row::insert(transaction, draft, id, unix_ms)? else {
         return Ok(Vec::new());
     };
-    if draft.recipient == Recipient::All {
+    // A mark is applied, and never read by an agent.
+    let is_notice = matches!(draft.tag, Tag::Notice(_));
+    if draft.recipient == Recipient::All && is_notice {
         let parts = part_count(draft);
         for agent in everyone_else(transaction, draft)? {
             inbox::queue(transaction, &agent, (seq, parts), unix_ms)?;

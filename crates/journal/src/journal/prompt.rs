@@ -3,7 +3,7 @@
 //! A prompt has the key of the notification that tells of it. It is open until the session itself shows that it is over. The
 //! first answer wins; an answer ends nothing by itself.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use ringer_core::agent::{Answer, Prompt, episode_key};
@@ -187,7 +187,8 @@ impl Journal {
         let registered =
             Waiter::register(self, topic, &prompt.scope, "prompt", OnParentExit::Stop, |_| Ok(()));
         let (waiter, ()) = registered?;
-        Ok(Some(PromptWaiter { home: self.home.clone(), key, waiter }))
+        let removal = waiter.doorbell().removal();
+        Ok(Some(PromptWaiter { home: self.home.clone(), key, waiter, removal }))
     }
 }
 
@@ -197,6 +198,8 @@ pub struct PromptWaiter {
     home: Home,
     key: String,
     waiter: Waiter,
+    /// Tells that its doorbell was removed.
+    removal: Option<OwnedFd>,
 }
 
 /// Why waiting at a prompt ended.
@@ -214,8 +217,16 @@ pub enum PromptWake {
 }
 
 impl PromptWaiter {
-    /// The prompt as it is now. `None` if it is gone. To be called before each [`Self::sleep`].
+    /// The prompt as it is now. `None` if it is gone, or if nothing can wake this process any more. To be called before each
+    /// [`Self::sleep`].
     pub fn look(&mut self) -> Result<Option<StoredPrompt>, Error> {
+        // What it tells is looked at here, and must not wake this process again.
+        if let Some(removal) = &self.removal {
+            while rustix::io::read(removal, &mut [0; 1024]).is_ok_and(|length| length > 0) {}
+        }
+        if self.waiter.doorbell().is_gone() {
+            return Ok(None);
+        }
         let Some(mut journal) = Journal::open_existing(&self.home)? else { return Ok(None) };
         self.waiter.prepare(&mut journal)?;
         journal.prompt(&self.key)
@@ -229,7 +240,9 @@ impl PromptWaiter {
         hung_up: Option<BorrowedFd<'_>>,
         deadline: Option<Instant>,
     ) -> Result<PromptWake, Error> {
-        let reason = self.waiter.sleep(others, hung_up, deadline);
+        let others: Vec<BorrowedFd<'_>> =
+            others.iter().copied().chain(self.removal.as_ref().map(AsFd::as_fd)).collect();
+        let reason = self.waiter.sleep(&others, hung_up, deadline);
         let reason = reason.map_err(|error| self.home.error("waiting at the doorbell", error.into()))?;
         Ok(match reason {
             WakeReason::Rung => PromptWake::Changed,

@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -89,6 +89,29 @@ impl Doorbell {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+impl Doorbell {
+    /// Whether another process has removed it, or replaced it by something else: nothing can wake this process then.
+    pub(crate) fn is_gone(&self) -> bool {
+        !is_at(&self.fifo, &self.path)
+    }
+
+    /// A descriptor that can be read once the doorbell may have been removed. `None` where the system has no such thing.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn removal(&self) -> Option<OwnedFd> {
+        use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
+        let queue = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
+        // A file that is open is not deleted when it is removed; the number of its links changes.
+        let flags = WatchFlags::ATTRIB | WatchFlags::MOVE_SELF;
+        add_watch(&queue, &self.path, flags).ok().map(|_| queue)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unused_self, reason = "only Linux tells")]
+    pub(crate) fn removal(&self) -> Option<OwnedFd> {
+        None
     }
 }
 

@@ -161,6 +161,11 @@ impl Waiter {
         }
     }
 
+    /// Its doorbell.
+    pub(crate) fn doorbell(&self) -> &Doorbell {
+        &self.bell
+    }
+
     /// Whether the parent process has ended.
     pub(crate) fn is_orphaned(&self) -> bool {
         self.parent.as_ref().is_some_and(|parent| getppid() != Some(parent.pid))

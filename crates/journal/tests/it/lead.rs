@@ -2,10 +2,11 @@
 
 use ringer_core::agent::AgentState;
 use ringer_core::message::Agent;
+use ringer_core::{Draft, Sender};
 use ringer_journal::{Journal, Lead};
 
 use crate::agent::{JournalAt, agent_info};
-use crate::home::{TestHome, scope};
+use crate::home::{TestHome, at, draft, scope};
 
 const SCOPE: &str = "aaaaaaaa";
 
@@ -113,4 +114,17 @@ fn the_inventory_says_who_leads() {
     let agents = journal.stats(Some(&scope(SCOPE)), 0).unwrap().agents;
     let leads: Vec<(&str, bool)> = agents.iter().map(|agent| (agent.id.as_str(), agent.lead)).collect();
     assert_eq!(leads, [("one", false), ("two", true)]);
+}
+
+/// The mark that closes a question is for all who keep a list, and nothing that an agent reads.
+#[test]
+fn the_end_of_a_question_enters_no_turn() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let of = agent_info("claude-1");
+    JournalAt::at(&mut journal, 1).working(&of);
+    let question = Draft { scope: of.scope.clone(), ..draft("Which port?") };
+    let pending = journal.ask(&question, "Which port?", &[], &at(2), None).unwrap();
+    journal.answer(&pending.id, None, &Sender::system(), &at(3)).unwrap();
+    assert!(journal.pending_for(&of.id, 4).unwrap().is_empty());
 }
