@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use ringer_core::agent::{Answer, AnswerMethod};
 use ringer_core::message::MessageOrigin;
-use ringer_journal::{DecideOutcome, Decision, Error as JournalError, IdSource, Journal, StoredPrompt};
+use ringer_journal::{
+    AgentInfo, DecideOutcome, Decision, Error as JournalError, IdSource, Journal, StoredPrompt,
+};
 
 use crate::client::{Client, ClientPaths, SessionActivity};
 use crate::codex_server::{self, AnswerOutcome};
@@ -47,47 +49,13 @@ pub fn give_answer(
     if prompt.ended_ms.is_some() {
         return Ok(AnswerResult::Over);
     }
+    let Some(info) = journal.agent_info(&prompt.agent)? else { return Ok(AnswerResult::Over) };
+    let mut answering = Answering { journal, paths, prompt, decision, origin, clock, info };
     match prompt.prompt.method {
-        AnswerMethod::WaitingHook => {}
-        AnswerMethod::ClientServer => {
-            return answer_through_server(journal, paths, prompt, decision, origin, clock);
-        }
-        _ => return Ok(dialog_only("its client takes answers only in its own terminal")),
+        AnswerMethod::WaitingHook => answering.through_hook(),
+        AnswerMethod::ClientServer => answering.through_server(),
+        _ => Ok(dialog_only("its client takes answers only in its own terminal")),
     }
-    if let Some(before) = &prompt.decision {
-        return Ok(AnswerResult::AnsweredBefore(before.clone()));
-    }
-    if !is_waited_for_soon(journal, prompt)? {
-        return Ok(dialog_only("the hook that waited beside its dialog has ended"));
-    }
-    let info = journal.agent_info(&prompt.agent)?;
-    let session = info.and_then(|info| Some((info.client.parse::<Client>().ok()?, info.session_id)));
-    let transcript = session.as_ref().and_then(|(client, _)| Transcript::begin(*client, prompt));
-    match journal.decide(prompt, decision, origin, &IdSource::now())? {
-        DecideOutcome::Accepted => {}
-        DecideOutcome::AnsweredBefore(before) => return Ok(AnswerResult::AnsweredBefore(before)),
-        _ => return Ok(AnswerResult::Over),
-    }
-    let session = session.as_ref().map(|(client, id)| (*client, id.as_str()));
-    confirm(journal, (paths, session), (prompt, &decision.answer), transcript, clock)
-}
-
-/// Whether a hook waits for the answer. The hook of a prompt that has only just come may be on its way.
-fn is_waited_for_soon(journal: &mut Journal, prompt: &StoredPrompt) -> Result<bool, JournalError> {
-    loop {
-        if journal.is_waited_for(&prompt.key)? {
-            return Ok(true);
-        }
-        let age_ms = IdSource::now().unix_ms.saturating_sub(prompt.asked_ms);
-        if !(0..HOOK_COMES_WITHIN_MS).contains(&age_ms) {
-            return Ok(false);
-        }
-        sleep(LOOK_EVERY);
-    }
-}
-
-fn dialog_only(why: &str) -> AnswerResult {
-    AnswerResult::DialogOnly(why.to_owned())
 }
 
 /// Adds what the client's server says of a prompt: what `always` would allow, of which hooks may not know.
@@ -106,90 +74,133 @@ pub fn add_details(
     Ok(())
 }
 
-/// Gives an answer through the client's own server.
-fn answer_through_server(
-    journal: &mut Journal,
-    paths: &ClientPaths,
-    prompt: &StoredPrompt,
-    decision: &Decision,
-    origin: &MessageOrigin,
-    clock: &dyn Fn() -> Duration,
-) -> Result<AnswerResult, JournalError> {
-    let Some(info) = journal.agent_info(&prompt.agent)? else { return Ok(AnswerResult::Over) };
-    let (session_id, content) = (&info.session_id, &prompt.prompt.content);
-    // What cannot be given is not written down as a decision.
-    match codex_server::shown_prompt(paths, session_id, content) {
-        Ok(Some(_)) => {}
-        Ok(None) => return Ok(AnswerResult::Over),
-        Err(error) => return Ok(AnswerResult::DialogOnly(error.to_string())),
-    }
-    match journal.decide(prompt, decision, origin, &IdSource::now())? {
-        DecideOutcome::Accepted => {}
-        DecideOutcome::AnsweredBefore(before) => return Ok(AnswerResult::AnsweredBefore(before)),
-        _ => return Ok(AnswerResult::Over),
-    }
-    let result = match codex_server::answer(paths, session_id, content, &decision.answer) {
-        Ok(AnswerOutcome::Taken) => {
-            journal.note_answer_handed(&prompt.key, IdSource::now().unix_ms)?;
-            note_went_on(journal, &prompt.agent, &prompt.call, clock())?;
-            return Ok(AnswerResult::Taken);
-        }
-        Ok(AnswerOutcome::NotConfirmed) => AnswerResult::NotConfirmed,
-        Ok(AnswerOutcome::NothingWaits) => AnswerResult::Over,
-        Err(error) => AnswerResult::DialogOnly(error.to_string()),
-    };
-    // Another answer may be given: the server takes one only.
-    journal.withdraw_decision(prompt)?;
-    Ok(result)
+fn dialog_only(why: &str) -> AnswerResult {
+    AnswerResult::DialogOnly(why.to_owned())
 }
 
-/// Waits until the client shows that it has taken the answer.
-fn confirm(
-    journal: &mut Journal,
-    (paths, session): (&ClientPaths, Option<(Client, &str)>),
-    (prompt, answer): (&StoredPrompt, &Answer),
-    mut transcript: Option<Transcript>,
-    clock: &dyn Fn() -> Duration,
-) -> Result<AnswerResult, JournalError> {
-    let needs_proof = matches!(answer, Answer::Deny { .. } | Answer::Choices(_));
-    let deadline = Instant::now() + CONFIRM_WITHIN;
-    loop {
-        let Some(now) = journal.prompt(&prompt.key)? else { return Ok(AnswerResult::Over) };
-        let is_handed = now.handed_ms.is_some();
-        let activity = session
-            .filter(|_| is_handed)
-            .and_then(|(client, session_id)| Some(find_session(client, paths, session_id)?.status?.activity));
-        let is_over = now.ended_ms.is_some();
-        let went_on = is_over || activity == Some(SessionActivity::Busy);
-        // The client does not say whose answer it took. Where two differ, its transcript tells.
-        let shown = transcript.as_mut().filter(|_| needs_proof).map(|transcript| transcript.shows(answer));
-        let is_taken = is_handed && went_on && shown.is_none_or(|shown| shown == ShownResult::Own);
-        let another_was_first = match shown {
-            _ if !is_handed => is_over,
-            Some(shown) => is_over && shown == ShownResult::Other,
-            None => false,
-        };
-        // It waits for the next instruction: the dialog was left with No.
-        let is_left = is_handed && !is_over && activity == Some(SessionActivity::Idle);
-        let result = if is_taken {
-            Some(AnswerResult::Taken)
-        } else {
-            (another_was_first || is_left).then_some(AnswerResult::Over)
-        };
-        if let Some(result) = result {
-            if went_on && !is_over {
-                note_went_on(journal, &prompt.agent, &prompt.call, clock())?;
+/// An answer on its way.
+struct Answering<'a> {
+    journal: &'a mut Journal,
+    paths: &'a ClientPaths,
+    prompt: &'a StoredPrompt,
+    decision: &'a Decision,
+    origin: &'a MessageOrigin,
+    clock: &'a dyn Fn() -> Duration,
+    /// The agent that asks.
+    info: AgentInfo,
+}
+
+impl Answering<'_> {
+    /// Gives it to the hook that waits beside the dialog.
+    fn through_hook(&mut self) -> Result<AnswerResult, JournalError> {
+        if let Some(before) = &self.prompt.decision {
+            return Ok(AnswerResult::AnsweredBefore(before.clone()));
+        }
+        if !self.is_waited_for_soon()? {
+            return Ok(dialog_only("the hook that waited beside its dialog has ended"));
+        }
+        let transcript =
+            self.info.client.parse().ok().and_then(|client| Transcript::begin(client, self.prompt));
+        match self.decide()? {
+            Some(not_accepted) => Ok(not_accepted),
+            None => self.confirm(transcript),
+        }
+    }
+
+    /// Gives it to the client's own server.
+    fn through_server(&mut self) -> Result<AnswerResult, JournalError> {
+        let (paths, content) = (self.paths, &self.prompt.prompt.content);
+        // What cannot be given is not written down as a decision.
+        match codex_server::shown_prompt(paths, &self.info.session_id, content) {
+            Ok(Some(_)) => {}
+            Ok(None) => return Ok(AnswerResult::Over),
+            Err(error) => return Ok(AnswerResult::DialogOnly(error.to_string())),
+        }
+        if let Some(not_accepted) = self.decide()? {
+            return Ok(not_accepted);
+        }
+        let result = match codex_server::answer(paths, &self.info.session_id, content, &self.decision.answer)
+        {
+            Ok(AnswerOutcome::Taken) => {
+                self.journal.note_answer_handed(&self.prompt.key, IdSource::now().unix_ms)?;
+                self.note_went_on()?;
+                return Ok(AnswerResult::Taken);
             }
-            return Ok(result);
-        }
-        if Instant::now() >= deadline {
-            break;
-        }
-        sleep(LOOK_EVERY);
+            Ok(AnswerOutcome::NotConfirmed) => AnswerResult::NotConfirmed,
+            Ok(AnswerOutcome::NothingWaits) => AnswerResult::Over,
+            Err(error) => AnswerResult::DialogOnly(error.to_string()),
+        };
+        // Another answer may be given: the server takes one only.
+        self.journal.withdraw_decision(self.prompt)?;
+        Ok(result)
     }
-    // A hook that never came to read it: another answer may be given.
-    if !journal.is_waited_for(&prompt.key)? {
-        journal.withdraw_decision(prompt)?;
+
+    /// Writes it down. Gives the result if it is not the first, or too late.
+    fn decide(&mut self) -> Result<Option<AnswerResult>, JournalError> {
+        let outcome = self.journal.decide(self.prompt, self.decision, self.origin, &IdSource::now())?;
+        Ok(match outcome {
+            DecideOutcome::Accepted => None,
+            DecideOutcome::AnsweredBefore(before) => Some(AnswerResult::AnsweredBefore(before)),
+            _ => Some(AnswerResult::Over),
+        })
     }
-    Ok(AnswerResult::NotConfirmed)
+
+    /// Whether a hook waits for it. The hook of a prompt that has only just come may be on its way.
+    fn is_waited_for_soon(&mut self) -> Result<bool, JournalError> {
+        loop {
+            if self.journal.is_waited_for(&self.prompt.key)? {
+                return Ok(true);
+            }
+            let age_ms = IdSource::now().unix_ms.saturating_sub(self.prompt.asked_ms);
+            if !(0..HOOK_COMES_WITHIN_MS).contains(&age_ms) {
+                return Ok(false);
+            }
+            sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Waits until the client shows that it has taken it.
+    fn confirm(&mut self, mut transcript: Option<Transcript>) -> Result<AnswerResult, JournalError> {
+        let answer = &self.decision.answer;
+        let needs_proof = matches!(answer, Answer::Deny { .. } | Answer::Choices(_));
+        let deadline = Instant::now() + CONFIRM_WITHIN;
+        loop {
+            let Some(now) = self.journal.prompt(&self.prompt.key)? else { return Ok(AnswerResult::Over) };
+            let (is_handed, is_over) = (now.handed_ms.is_some(), now.ended_ms.is_some());
+            let activity = if is_handed { self.activity() } else { None };
+            let went_on = is_over || activity == Some(SessionActivity::Busy);
+            // The client does not say whose answer it took. Where two differ, its transcript tells.
+            let shown =
+                transcript.as_mut().filter(|_| needs_proof).map(|transcript| transcript.shows(answer));
+            let is_taken = is_handed && went_on && shown.is_none_or(|shown| shown == ShownResult::Own);
+            let another_was_first = is_over && (!is_handed || shown == Some(ShownResult::Other));
+            // It waits for the next instruction: the dialog was left with No.
+            let is_left = is_handed && !is_over && activity == Some(SessionActivity::Idle);
+            if is_taken || another_was_first || is_left {
+                if went_on && !is_over {
+                    self.note_went_on()?;
+                }
+                return Ok(if is_taken { AnswerResult::Taken } else { AnswerResult::Over });
+            }
+            if Instant::now() >= deadline {
+                break;
+            }
+            sleep(LOOK_EVERY);
+        }
+        // A hook that never came to read it: another answer may be given.
+        if !self.journal.is_waited_for(&self.prompt.key)? {
+            self.journal.withdraw_decision(self.prompt)?;
+        }
+        Ok(AnswerResult::NotConfirmed)
+    }
+
+    /// What the session does, where its client says so.
+    fn activity(&self) -> Option<SessionActivity> {
+        let client: Client = self.info.client.parse().ok()?;
+        Some(find_session(client, self.paths, &self.info.session_id)?.status?.activity)
+    }
+
+    fn note_went_on(&mut self) -> Result<(), JournalError> {
+        note_went_on(self.journal, &self.prompt.agent, &self.prompt.call, (self.clock)())
+    }
 }

@@ -1,14 +1,14 @@
 //! One call of an agent's hook: records what it reports, and answers with the messages that enter the agent's turn.
 //!
-//! It never makes the agent fail or wait, and loses no event: what cannot be written at once is spooled, and applied by
-//! the next hook of the session, the hub or a command.
+//! It never makes the agent fail or wait (beside an open dialog it waits for the person), and loses no event: what cannot be
+//! written at once is spooled, and applied by the next hook of the session, the hub or a command.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ringer_core::Scope;
-use ringer_core::agent::{AgentState, AnswerMethod, Prompt, Signal, SignalContent};
+use ringer_core::agent::{AgentState, AnswerMethod, Prompt, Signal};
 use ringer_core::message::{Agent, MessagePart};
 use ringer_journal::{
     AgentEvent, AgentInfo, Claimed, Confirms, Error as JournalError, EventOutcome, IdSource, InboxRequest,
@@ -192,7 +192,7 @@ impl Call<'_> {
         let mono = (self.at.clock)();
         let of = self.agent_info(journal);
         // Subagents are silent, but one that needs the person blocks the whole session.
-        let notify = !self.report.subagent || self.report.signals.iter().any(is_blocked);
+        let notify = !self.report.subagent || self.report.signals.iter().any(Signal::is_blocked);
         // An event without a call id counts as its own call: the next event confirms what it carried.
         let call_id = self.report.call_id.clone().unwrap_or_else(|| stamp.message_id().to_string());
         let confirms = Confirms {
@@ -246,7 +246,7 @@ impl Call<'_> {
             && let Some(known) = journal.and_then(|journal| journal.agent_info(&self.agent).ok().flatten())
         {
             // Only what needs the person is sent from here, so most calls need not look.
-            let asks = self.report.signals.iter().any(is_blocked);
+            let asks = self.report.signals.iter().any(Signal::is_blocked);
             let repository = known.worktree.as_deref().filter(|_| asks).map(Path::new);
             let repository = repository.and_then(Repository::around);
             return AgentInfo {
@@ -366,10 +366,6 @@ fn choose(pending: &[MessagePart], agent: &Agent, budget: &InjectionBudget, mono
     let chosen = budget.select(mono, &ready, &mut RateTracker::default());
     let selected = chosen.into_iter().flat_map(|chosen| chosen.pending_range);
     selected.filter_map(|at| injections.get(at).map(|(index, _)| *index)).collect()
-}
-
-fn is_blocked(signal: &Signal) -> bool {
-    matches!(signal.content, SignalContent::State(AgentState::Blocked(_)))
 }
 
 fn text(path: &Path) -> String {

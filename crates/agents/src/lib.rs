@@ -20,7 +20,8 @@
 //!
 //! # What it never does
 //!
-//! It never makes an agent fail, or wait for other processes for more than about 0.1 s. It changes no byte of a
+//! It never makes an agent fail, or wait for other processes for more than about 0.1 s; a hook beside an
+//! open dialog waits for the person, and the dialog stays usable. It changes no byte of a
 //! configuration that is not its own entry. It gives an agent nothing that is not addressed to it.
 
 #![forbid(unsafe_code)]

@@ -60,7 +60,8 @@ fn shows_prompt(client: Client, paths: &ClientPaths, session_id: &str) -> bool {
     loop {
         let session = find_session(client, paths, session_id);
         let Some(status) = session.and_then(|session| session.status) else { return true };
-        let is_shown = status.activity != SessionActivity::Busy;
+        // A session that is idle by now has ended the turn in which it was to ask.
+        let is_shown = !matches!(status.activity, SessionActivity::Busy | SessionActivity::Idle);
         if start.elapsed() >= if is_shown { SETTLED_AFTER } else { LONGEST_WAIT } {
             return is_shown;
         }
@@ -93,6 +94,11 @@ mod tests {
         assert!(shows_prompt(Client::Claude, &paths, SESSION));
         write(&directory, "busy");
         assert!(!shows_prompt(Client::Claude, &paths, SESSION), "another hook allowed it");
+        write(&directory, "idle");
+        assert!(
+            !shows_prompt(Client::Claude, &paths, SESSION),
+            "another hook allowed it, and the turn has ended"
+        );
         let asks = thread::spawn(move || shows_prompt(Client::Claude, &paths, SESSION));
         write(&directory, "waiting");
         assert!(asks.join().unwrap());

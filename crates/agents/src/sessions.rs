@@ -43,7 +43,7 @@ pub(crate) fn find_session(client: Client, paths: &ClientPaths, session_id: &str
         }
         SessionFiles::Logs { directory, read } => {
             let log = find_log(&settings.join(directory), session_id)?;
-            let tail = tail_of(&log).ok()?;
+            let tail = tail_of(&log, MAX_TAIL).ok()?;
             let status = tail.rsplit(|byte| *byte == b'\n').find_map(read);
             Some(SessionFile { session_id: session_id.to_owned(), socket: None, status })
         }
@@ -103,12 +103,13 @@ pub(crate) fn find_log(directory: &Path, session_id: &str) -> Option<PathBuf> {
     days.take(MAX_DAYS).flat_map(newest_first).find(is_it)
 }
 
-fn tail_of(path: &Path) -> io::Result<Vec<u8>> {
+/// The end of a file, of so many bytes at most.
+pub(crate) fn tail_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(MAX_TAIL)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
     let mut tail = Vec::new();
-    file.take(MAX_TAIL).read_to_end(&mut tail)?;
+    file.take(most).read_to_end(&mut tail)?;
     Ok(tail)
 }
 

@@ -20,9 +20,7 @@ const REFUSED: &str = "agent_refused";
 /// Who decides on a prompt: the person, or the lead of its scope if the person allows that.
 pub(crate) fn decider(journal: &mut Journal, prompt: &StoredPrompt) -> Result<Sender, Failure> {
     let Some(agent) = calling_agent(journal)? else { return Ok(Sender::person()) };
-    let lead = journal.lead(&prompt.scope)?;
-    let may = lead.may_decide && lead.agent.as_deref() == Some(agent.as_str()) && agent != prompt.agent;
-    if may {
+    if journal.lead(&prompt.scope)?.may_answer(&agent, &prompt.agent) {
         return Ok(Sender::new(agent.as_str())?);
     }
     let what = format!("answer what {} asks", prompt.agent.as_str());

@@ -2,7 +2,7 @@
 
 use ringer_agents::answering::{AnswerResult, give_answer};
 use ringer_core::Sender;
-use ringer_core::agent::{PopupAnswer, PromptQuestion};
+use ringer_core::agent::PopupAnswer;
 use ringer_core::attention::AnsweredWith;
 use ringer_core::message::{MessageOrigin, QuestionId};
 use ringer_hub::monotonic;
@@ -65,8 +65,7 @@ fn answer_question(
     answer: &PopupAnswer,
 ) -> Result<AnswerOutcome, Error> {
     let Some(question) = journal.question(id)? else { return Err(Error::NoQuestion(id.to_string())) };
-    let choices = PromptQuestion { options: question.options, ..PromptQuestion::default() };
-    match choices.read_choice(answer.words()).as_deref() {
+    match question.as_prompt().read_choice(answer.words()).as_deref() {
         Ok([choice]) => {
             journal.answer(id, Some(choice), &Sender::person(), &IdSource::now())?;
             Ok(AnswerOutcome::Taken)

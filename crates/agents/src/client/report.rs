@@ -89,9 +89,7 @@ pub struct HookReport {
 impl HookReport {
     /// Whether it is about a dialog: the agent needs a person, or waits for their answer.
     pub(crate) fn asks(&self) -> bool {
-        let is_blocked =
-            |signal: &Signal| matches!(signal.content, SignalContent::State(AgentState::Blocked(_)));
-        self.waits_at.is_some() || self.signals.iter().any(is_blocked)
+        self.waits_at.is_some() || self.signals.iter().any(Signal::is_blocked)
     }
 
     /// Applies another marker than [`WAITING`]: a turn whose last line is the marker did not complete, the agent waits.

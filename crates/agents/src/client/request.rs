@@ -1,5 +1,6 @@
 //! What an agent wants to do or to know, in one line for a person.
 
+use ringer_core::agent::question_with_options;
 use ringer_core::hash::fnv1a_64;
 
 use super::json::Value;
@@ -99,8 +100,7 @@ fn one_question(question: &Value) -> Option<String> {
             option => option.text("label"),
         })
         .collect();
-    let choice = if labels.is_empty() { String::new() } else { format!(" ({})", labels.join(" / ")) };
-    Some(format!("{words}{choice}"))
+    Some(question_with_options(words, &labels))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! The patch of a tool call, from the log of its session: the request for a change of files does not contain it.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::sessions::tail_of;
 
 /// How much of the end of a log is read, in bytes. The call that waits is among the last.
 const MAX_END: u64 = 4 * 1024 * 1024;
@@ -31,18 +31,9 @@ struct LoggedItem {
 
 /// Finds the patch of a call in a log.
 pub(super) fn find_patch(log: &Path, call_id: &str) -> Option<String> {
-    let end = end_of(log).ok()?;
+    let end = tail_of(log, MAX_END).ok()?;
     let mut lines = end.split(|byte| *byte == b'\n').rev();
     lines.find_map(|line| patch_in(line, call_id))
-}
-
-fn end_of(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(MAX_END)))?;
-    let mut end = Vec::new();
-    file.take(MAX_END).read_to_end(&mut end)?;
-    Ok(end)
 }
 
 fn patch_in(line: &[u8], id: &str) -> Option<String> {

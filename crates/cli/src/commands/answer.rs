@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 
 use ringer_agents::answering::{AnswerResult, add_details, give_answer};
 use ringer_agents::client::ClientPaths;
-use ringer_core::agent::{Answer, AnswerError, PromptContent, PromptQuestion};
+use ringer_core::agent::{Answer, AnswerError, PromptContent};
 use ringer_core::attention::AnsweredWith;
 use ringer_hub::monotonic;
 use ringer_journal::{Decision, IdSource, Journal, Question, StoredPrompt};
@@ -149,8 +149,7 @@ fn answer_question(
     arguments: &Args,
     mut journal: Journal,
 ) -> Outcome {
-    let choices = PromptQuestion { options: question.options.clone(), ..PromptQuestion::default() };
-    let text = (!words.is_empty()).then(|| choices.read_choice(&words.join(" ")));
+    let text = (!words.is_empty()).then(|| question.as_prompt().read_choice(&words.join(" ")));
     let text = text.transpose().map_err(|error| invalid(found, &error))?.map(|mut chosen| chosen.remove(0));
     // An answer to the agent of this worktree is not from that agent.
     let asker = question.asker.agent();

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use ringer_core::agent::question_with_options;
 use ringer_core::attention::Record;
 use ringer_core::message::{MessageId, QuestionId, ShownKind, SurfaceId};
 use ringer_hub::Clock;
@@ -130,10 +131,6 @@ fn view<'a>(
 
 /// The row of the table, in the fields of a notification.
 fn row(question: &Question, asked: &Asked, clock: &Clock) -> Value {
-    let options = match question.options.join(" / ") {
-        options if options.is_empty() => String::new(),
-        options => format!(" ({options})"),
-    };
     let (kind, answer) = match (question.answered_ms, &question.answer) {
         (None, _) => (ShownKind::Question.as_str(), String::new()),
         (Some(_), None) => ("closed", String::new()),
@@ -146,7 +143,7 @@ fn row(question: &Question, asked: &Asked, clock: &Clock) -> Value {
         "label": record.and_then(|record| record.label.as_deref()),
         "from": question.asker.as_str(),
         "kind": kind,
-        "body": format!("{}{options}{answer}", question.question),
+        "body": question_with_options(&question.question, &question.options) + &answer,
         "ts": clock.stamp(question.asked_ms),
         "surface": record.and_then(|record| record.place.surface.as_ref()).map(SurfaceId::as_str),
     })

@@ -1,5 +1,7 @@
 //! What a client asks its person in a dialog, and what can be answered from elsewhere.
 
+use std::borrow::Borrow;
+
 use serde::{Deserialize, Serialize};
 
 /// A dialog of a client: what it asks, and how an answer reaches it.
@@ -195,7 +197,7 @@ impl PromptContent {
 }
 
 /// What is asked, with what can be answered: `Which database? (Postgres / SQLite)`.
-pub fn question_with_options(question: &str, options: &[String]) -> String {
+pub fn question_with_options(question: &str, options: &[impl Borrow<str>]) -> String {
     if options.is_empty() { question.to_owned() } else { format!("{question} ({})", options.join(" / ")) }
 }
 

@@ -160,6 +160,11 @@ impl Signal {
         Self { authority, content, text: None, pending: false, running: 0, call: None, by_person: false }
     }
 
+    /// Whether it says that the agent needs a person.
+    pub fn is_blocked(&self) -> bool {
+        matches!(self.content, SignalContent::State(AgentState::Blocked(_)))
+    }
+
     /// The same signal about a tool call.
     pub fn call(mut self, call: impl Into<String>) -> Self {
         self.call = Some(call.into());

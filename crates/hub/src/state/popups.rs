@@ -1,6 +1,6 @@
 //! Popups: what they ask, and what the person does to them.
 
-use ringer_core::agent::{AnswerMethod, PopupAnswer, PromptContent, PromptQuestion};
+use ringer_core::agent::{AnswerMethod, PopupAnswer, PromptContent};
 use ringer_core::attention::{Cause, Record};
 use ringer_core::engine::Delivery;
 use ringer_core::policy::DeliveryChannel;
@@ -60,11 +60,7 @@ impl HubState {
             }),
             Asked::Question(id) => {
                 let open = self.journal.question(id)?.filter(|question| question.answered_ms.is_none());
-                open.map(|question| {
-                    let (text, options) = (question.question, question.options);
-                    let question = PromptQuestion { text, options, ..PromptQuestion::default() };
-                    PromptContent::Questions(vec![question])
-                })
+                open.map(|question| PromptContent::Questions(vec![question.as_prompt()]))
             }
         })
     }

@@ -19,6 +19,13 @@ pub struct Lead {
     pub may_decide: bool,
 }
 
+impl Lead {
+    /// Whether an agent may answer what another one asks here: only the lead, if the person allows it, and not its own.
+    pub fn may_answer(&self, agent: &Agent, asker: &Agent) -> bool {
+        self.may_decide && self.agent.as_deref() == Some(agent.as_str()) && agent != asker
+    }
+}
+
 impl Journal {
     /// The lead of a scope.
     pub fn lead(&mut self, scope: &Scope) -> Result<Lead, Error> {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use ringer_core::agent::PromptQuestion;
 use ringer_core::message::{Mark, QuestionId, Tag};
 use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
@@ -35,6 +36,14 @@ pub struct Question {
     pub answerer: Option<Sender>,
     /// The answer, if one was given.
     pub answer: Option<String>,
+}
+
+impl Question {
+    /// The question as prompts ask theirs: if it has options, one of them is the answer.
+    pub fn as_prompt(&self) -> PromptQuestion {
+        let (text, options) = (self.question.clone(), self.options.clone());
+        PromptQuestion { text, options, ..PromptQuestion::default() }
+    }
 }
 
 /// A question that was just asked, and can be waited for.

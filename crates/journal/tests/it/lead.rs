@@ -128,3 +128,14 @@ fn the_end_of_a_question_enters_no_turn() {
     journal.answer(&pending.id, None, &Sender::system(), &at(3)).unwrap();
     assert!(journal.pending_for(&of.id, 4).unwrap().is_empty());
 }
+
+#[test]
+fn only_the_lead_may_answer_for_others_and_only_if_it_is_allowed() {
+    let agent = |id: &str| Agent::new(id).unwrap();
+    let lead = Lead { wanted: true, agent: Some("a".to_owned()), may_decide: true };
+    assert!(lead.may_answer(&agent("a"), &agent("b")));
+    assert!(!lead.may_answer(&agent("a"), &agent("a")), "its own");
+    assert!(!lead.may_answer(&agent("b"), &agent("c")), "another agent");
+    assert!(!Lead { may_decide: false, ..lead }.may_answer(&agent("a"), &agent("b")));
+    assert!(!Lead::default().may_answer(&agent("a"), &agent("b")));
+}

@@ -16,14 +16,7 @@ pub(super) fn text(found: &Found) -> String {
     let id = found.id();
     let mut text = heading(found);
     match &found.target {
-        Target::Question(question) => {
-            let asked = PromptQuestion {
-                text: question.question.clone(),
-                options: question.options.clone(),
-                ..PromptQuestion::default()
-            };
-            push_question(&mut text, &asked);
-        }
+        Target::Question(question) => push_question(&mut text, &question.as_prompt()),
         Target::Prompt(prompt) => match &prompt.prompt.content {
             PromptContent::Permission(request) => push_permission(&mut text, request),
             PromptContent::Questions(questions) => {
