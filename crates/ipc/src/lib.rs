@@ -30,5 +30,7 @@ mod start_failure;
 pub use client::{HubClient, HubClientError, tell};
 pub use discovery::Presence;
 pub use protocol::{ApiError, MAX_LINE, RequestLine, Response, json_line, read_request};
-pub use spawn::{DETACHED, StartError, detach, start_and_wait, start_detached, tell_failed, tell_ready};
+pub use spawn::{
+    DETACHED, IF_USED, StartError, detach, start_and_wait, start_detached, tell_failed, tell_ready,
+};
 pub use start_failure::StartFailure;

@@ -68,9 +68,13 @@ pub(crate) const READY: &str = "ready\n";
 /// What it says there if it cannot run; the reason follows.
 const FAILED: &str = "failed: ";
 
-/// Starts `program hub run --detached`, and does not wait for it.
+/// The argument with which it ends at once if there is no journal.
+pub const IF_USED: &str = "--if-used";
+
+/// Starts `program hub run --detached --if-used`, and does not wait for it. By the time it runs, the message that it is started
+/// for may be gone with all the rest, and then it must not create anything.
 pub fn start_detached(program: &Path) -> io::Result<()> {
-    command(program).stdout(Stdio::null()).spawn().map(drop)
+    command(program).arg(IF_USED).stdout(Stdio::null()).spawn().map(drop)
 }
 
 /// Why a hub that was started cannot be talked to.

@@ -53,6 +53,9 @@ enum Command {
         /// Detach from the parent process
         #[arg(long)]
         detached: bool,
+        /// End at once if there is no journal.
+        #[arg(long)]
+        if_used: bool,
     },
 }
 
@@ -62,11 +65,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         Command::Start { foreground: false } => start(),
         Command::Stop => stop(),
         Command::Status { json } => status(json),
-        Command::Run { detached } => {
+        Command::Run { detached, if_used } => {
             if detached {
                 detach().map_err(|error| Failure::new(Exit::Unavailable, "cannot detach").because(error))?;
             }
-            serve(!detached)
+            let is_used = || context::home().is_ok_and(|home| home.database().exists());
+            if if_used && !is_used() { Ok(()) } else { serve(!detached) }
         }
     }
 }

@@ -61,6 +61,9 @@ struct Traces {
     running_agents: usize,
 }
 
+/// How many hubs are ended one after another, at most.
+const MAX_HUBS: usize = 10;
+
 #[derive(Serialize)]
 struct Removed {
     settings: Vec<PathBuf>,
@@ -205,7 +208,13 @@ impl Traces {
         for listener in &self.listeners {
             stop_listener(listener);
         }
-        hub::end(&self.home)?;
+        // Two messages may each have started a hub, and the second one waits for the first.
+        for _ in 0..MAX_HUBS {
+            hub::end(&self.home)?;
+            if HubLock::owner(&self.home).is_none() {
+                break;
+            }
+        }
         let mut kept = Vec::new();
         for repository in &self.repositories {
             let left = repository.remove_files().map_err(|error| {

@@ -66,6 +66,8 @@ impl Machine {
 
     /// Does everything that leaves something behind.
     fn use_ringer(&self) {
+        // Else each message may start one, and one that is late would begin after the end.
+        self.run(&["hub", "start"]);
         self.run(&["setup", "--yes"]);
         self.run(&["setup", "claude", "--project", "--yes"]);
         let other = self.user.environment.path().join("other");

@@ -184,6 +184,8 @@ fn what_claude_code_says_of_its_model_is_told_when_it_changes() {
         let status = json!({"session_id": session, "model": {"display_name": model}, "fast_mode": fast});
         check_with_input(&mut environment.ringer(&["statusline", "claude"]), status.to_string().as_bytes());
     };
+    // First: each hook would start one, and a late one would begin where none is to run.
+    environment.run(&["hub", "start"]);
     // Notes are kept about agents that are known.
     for session in ["aaaaaaaa", "bbbbbbbb"] {
         let begins = json!({"session_id": session, "hook_event_name": "SessionStart", "source": "startup"});
@@ -192,7 +194,6 @@ fn what_claude_code_says_of_its_model_is_told_when_it_changes() {
             begins.to_string().as_bytes(),
         );
     }
-    environment.run(&["hub", "start"]);
     redraw("aaaaaaaa", "Opus", false);
     environment.run(&["hub", "stop"]);
     // Without a hub nothing is told, and nothing is forgotten.
