@@ -27,6 +27,8 @@ mod statusline;
 mod term;
 mod toast;
 mod trust;
+mod ui;
+mod ui_backend;
 mod undo;
 mod uninstall;
 mod watch;
@@ -45,7 +47,7 @@ use crate::output::eprint_line;
 
 /// Notifications for coding agents
 ///
-/// Without a command, shows what needs you, and in a terminal commands to try.
+/// Without a command, opens the inbox; in a pipe, prints what needs you.
 #[derive(Debug, Parser)]
 #[command(name = "ringer", version, arg_required_else_help = false, max_term_width = 100)]
 struct Ringer {
@@ -103,7 +105,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         },
     };
     let outcome = match command {
-        None => welcome::run(),
+        None => ui::run(),
         Some(Command::Notify(arguments)) => notify::run(&arguments).map_err(Failure::while_sending),
         Some(Command::Listen(arguments)) => listen::run(&arguments),
         Some(Command::Ask(arguments)) => ask::run(&arguments),

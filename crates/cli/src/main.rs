@@ -6,7 +6,6 @@
     reason = "doc comments of arguments are help texts, and people do not read Markdown there"
 )]
 
-mod age;
 mod agent_thread;
 mod answer_words;
 mod client_paths;

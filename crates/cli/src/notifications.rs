@@ -7,9 +7,9 @@ use ringer_core::message::{MessageId, Named, ShortIds, Tag};
 use ringer_hub::{Clock, MAX_READ, view};
 use ringer_journal::{HubStore, Journal};
 use ringer_term::sanitise_line;
+use ringer_ui::age;
 use serde_json::{Value, json};
 
-use crate::age::age;
 use crate::context;
 use crate::failure::Failure;
 

@@ -8,12 +8,12 @@ use std::io::{self, IsTerminal};
 use ringer_hub::Clock;
 use ringer_journal::IdSource;
 use ringer_term::sanitise_line;
+use ringer_ui::age;
+use ringer_ui::columns::{cut_end, cut_front, cut_middle, pad, pad_front};
 use rustix::termios::tcgetwinsize;
 use serde_json::Value;
-use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::age::age;
 use crate::places::Places;
 
 /// Columns of an output that is no terminal and does not say how wide it is.
@@ -177,60 +177,6 @@ impl Style {
             line.to_owned()
         }
     }
-}
-
-fn pad(text: &str, width: usize) -> String {
-    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
-}
-
-fn pad_front(text: &str, width: usize) -> String {
-    format!("{}{text}", " ".repeat(width.saturating_sub(text.width())))
-}
-
-/// As many first graphemes as fit.
-fn first(text: &str, width: usize) -> String {
-    let mut used = 0;
-    let fits = |grapheme: &&str| {
-        used += grapheme.width();
-        used <= width
-    };
-    text.graphemes(true).take_while(fits).collect()
-}
-
-/// As many last graphemes as fit.
-fn last(text: &str, width: usize) -> String {
-    let mut used = 0;
-    let fits = |grapheme: &&str| {
-        used += grapheme.width();
-        used <= width
-    };
-    let mut graphemes: Vec<&str> = text.graphemes(true).rev().take_while(fits).collect();
-    graphemes.reverse();
-    graphemes.concat()
-}
-
-fn cut_end(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        text.to_owned()
-    } else {
-        first(text, width.saturating_sub(1)).trim_end().to_owned() + "…"
-    }
-}
-
-fn cut_front(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        text.to_owned()
-    } else {
-        format!("…{}", last(text, width.saturating_sub(1)))
-    }
-}
-
-fn cut_middle(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let room = width.saturating_sub(1);
-    format!("{}…{}", first(text, room - room / 2), last(text, room / 2))
 }
 
 #[cfg(test)]

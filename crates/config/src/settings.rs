@@ -44,9 +44,9 @@ pub struct Config {
     /// Files to watch, and what to run when one changes.
     #[serde(rename = "watch")]
     pub watches: Vec<Watch>,
-    /// Keys of the workspace. Reserved; string values are accepted and ignored.
+    /// Keys of the inbox: an action, and its key or keys.
     pub keys: BTreeMap<String, String>,
-    /// Colours of the workspace. Reserved; string values are accepted and ignored.
+    /// How the inbox looks: `name` is `terminal`, `dark`, `light` or `none`; `mouse` is `on` or `off`.
     pub theme: BTreeMap<String, String>,
     /// Other machines. Reserved; string values are accepted and ignored.
     pub relay: BTreeMap<String, String>,

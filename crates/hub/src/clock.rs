@@ -45,6 +45,11 @@ impl Clock {
         self.format(unix_ms, "%m-%d %H:%M:%S")
     }
 
+    /// The time of day: `14:30`.
+    pub fn time_of_day(&self, unix_ms: i64) -> String {
+        self.format(unix_ms, "%H:%M")
+    }
+
     /// For the name of a file: `20260217-143005`.
     pub fn compact(&self, unix_ms: i64) -> String {
         self.format(unix_ms, "%Y%m%d-%H%M%S")

@@ -185,6 +185,8 @@ pub(crate) struct TargetParams {
 #[serde(default)]
 pub(crate) struct ListParams {
     pub(crate) unread: bool,
+    /// Only what needs the person, the most urgent first.
+    pub(crate) needs_you: bool,
     pub(crate) limit: Option<usize>,
     pub(crate) scope: Option<String>,
     pub(crate) workspace_id: Option<String>,

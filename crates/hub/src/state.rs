@@ -31,6 +31,7 @@ mod simulation;
 mod surfaces;
 mod title_marks;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,6 +76,8 @@ pub(crate) struct HubState {
     requests: RequestQueue,
     maintenance: Maintenance,
     problems: Problems,
+    /// What the indicators say, by key.
+    indicators: BTreeMap<String, String>,
     /// For the times in answers; it is never asked for the present.
     clock: Clock,
     time: TimeSource,
@@ -155,6 +158,7 @@ impl HubState {
             requests: RequestQueue::default(),
             maintenance: Maintenance::new(),
             problems: Problems::default(),
+            indicators: BTreeMap::new(),
             journal,
             settings,
             clock,

@@ -7,12 +7,14 @@ use std::io::IsTerminal;
 
 use ringer_agents::answering::{AnswerResult, add_details, give_answer};
 use ringer_agents::client::ClientPaths;
-use ringer_core::agent::{Answer, AnswerError, PromptContent};
+use ringer_core::Sender;
+use ringer_core::agent::{Answer, AnswerError, AnswerMethod, PromptContent};
 use ringer_core::attention::AnsweredWith;
 use ringer_hub::monotonic;
 use ringer_journal::{Decision, IdSource, Journal, Question, StoredPrompt};
 use ringer_platform::path_variable;
 use ringer_term::{escape_hidden, sanitise_line};
+use ringer_ui::PromptDetails;
 use serde_json::json;
 
 use crate::answer_words::not_taken;
@@ -56,6 +58,11 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Why some things cannot be answered from here.
+const NOT_TOLD: &str = "its client does not tell what it asks";
+const DIALOG_ONLY: &str = "its client takes answers only in its own terminal";
+const OVER: &str = "it is over";
+
 /// `ringer answer`.
 pub(crate) fn run(arguments: &Args) -> Outcome {
     answer(arguments, false)
@@ -96,7 +103,63 @@ fn answer(arguments: &Args, close: bool) -> Outcome {
     match &found.target {
         Target::Question(question) => answer_question(&found, question, &words, arguments, journal),
         Target::Prompt(prompt) => answer_prompt(&found, prompt, &words, arguments, journal),
-        Target::Notification => Err(dialog_only(&found, "its client does not tell what it asks")),
+        Target::Notification => Err(dialog_only(&found, NOT_TOLD)),
+    }
+}
+
+/// All that a notification asks, for the UI.
+pub(crate) fn prompt_details(id: &str) -> Result<PromptDetails, Failure> {
+    let mut journal = context::journal()?;
+    context::ingest_spool(&mut journal);
+    let mut found = Found::read(Some(id), &mut journal)?;
+    if let Target::Prompt(prompt) = &mut found.target {
+        add_details(&mut journal, &paths(), prompt)?;
+    }
+    let record = found.record.as_ref();
+    let body = || record.map(|record| record.body.to_string()).unwrap_or_default();
+    let (content, only_there) = match &found.target {
+        Target::Question(question) => (PromptContent::Questions(vec![question.as_prompt()]), None),
+        Target::Prompt(prompt) => {
+            let only_there = (prompt.prompt.method == AnswerMethod::DialogOnly).then_some(DIALOG_ONLY);
+            (prompt.prompt.content.clone(), only_there)
+        }
+        Target::Notification => (PromptContent::Plan { text: body(), whole: true }, Some(NOT_TOLD)),
+    };
+    let is_over = !found.is_open() && !matches!(found.target, Target::Notification);
+    let title = record.map(|record| record.title.as_deref().unwrap_or(&record.sender).to_owned());
+    Ok(PromptDetails {
+        id: id.to_owned(),
+        title: title.unwrap_or_default(),
+        content,
+        only_there: if is_over { Some(OVER) } else { only_there }.map(str::to_owned),
+    })
+}
+
+/// Gives the answer of the person at the UI. The text says what came of it.
+pub(crate) fn answer_from_screen(id: &str, words: &[String]) -> Result<String, Failure> {
+    let mut journal = context::journal()?;
+    let found = Found::read(Some(id), &mut journal)?;
+    match &found.target {
+        Target::Question(question) => {
+            let choice = question.as_prompt().read_choice(&words.join(" "));
+            let choice = choice.map_err(|error| invalid(&found, &error))?;
+            journal.answer(
+                &question.id,
+                choice.first().map(String::as_str),
+                &Sender::person(),
+                &IdSource::now(),
+            )?;
+            hub_client::start_if_not_woken(&journal);
+            Ok(format!("Answered. {} reads it.", question.asker.as_str()))
+        }
+        Target::Prompt(prompt) => {
+            let (decision, result) = decide(&found, prompt, words, AnsweredWith::Screen, &mut journal)?;
+            match result {
+                AnswerResult::Taken => Ok(taken_text(prompt, &decision.answer)),
+                result => Err(Failure::new(Exit::Data, not_taken(&result))),
+            }
+        }
+        Target::Notification => Err(dialog_only(&found, NOT_TOLD)),
     }
 }
 
@@ -176,13 +239,7 @@ fn answer_prompt(
     arguments: &Args,
     mut journal: Journal,
 ) -> Outcome {
-    let by = guard::decider(&mut journal, prompt)?;
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let answer = prompt.prompt.content.read_answer(&words).map_err(|error| invalid(found, &error))?;
-    let decision = Decision { answer, by, with: AnsweredWith::Command, at_ms: IdSource::now().unix_ms };
-    let result =
-        give_answer(&mut journal, &paths(), prompt, &decision, &origin::message_origin(), &monotonic)?;
-    hub_client::start_if_not_woken(&journal);
+    let (decision, result) = decide(found, prompt, words, AnsweredWith::Command, &mut journal)?;
     if arguments.json && matches!(result, AnswerResult::Taken | AnswerResult::NotConfirmed) {
         print_json(&json!({
             "id": found.record.as_ref().map(|record| record.id.as_str()),
@@ -200,6 +257,23 @@ fn answer_prompt(
             Err(Failure::new(exit, not_taken(&result)).hint(format!("ringer why {}", found.id())))
         }
     }
+}
+
+/// Decides on a prompt, and waits until the agent has taken the answer.
+fn decide(
+    found: &Found,
+    prompt: &StoredPrompt,
+    words: &[String],
+    with: AnsweredWith,
+    journal: &mut Journal,
+) -> Result<(Decision, AnswerResult), Failure> {
+    let by = guard::decider(journal, prompt)?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let answer = prompt.prompt.content.read_answer(&words).map_err(|error| invalid(found, &error))?;
+    let decision = Decision { answer, by, with, at_ms: IdSource::now().unix_ms };
+    let result = give_answer(journal, &paths(), prompt, &decision, &origin::message_origin(), &monotonic)?;
+    hub_client::start_if_not_woken(journal);
+    Ok((decision, result))
 }
 
 fn taken_text(prompt: &StoredPrompt, answer: &Answer) -> String {

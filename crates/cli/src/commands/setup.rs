@@ -16,7 +16,7 @@ use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
 use crate::client_setup::{INSTALL, TAKEN, failure, own_path, passing_place, program, setup_paths};
-use crate::confirm::{can_ask, confirm, confirm_by_enter, confirm_or_show};
+use crate::confirm::{ask_for_line, can_ask, confirm, confirm_by_enter, confirm_or_show};
 use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
@@ -33,7 +33,7 @@ use crate::probe::detect_and_ask;
 ///   ringer setup
 ///   ringer setup claude codex --dry-run
 ///   ringer setup --remove
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Args {
@@ -69,6 +69,15 @@ impl Args {
     fn without_asking(&self) -> &'static str {
         if self.remove { "ringer setup --remove --yes" } else { "ringer setup --yes" }
     }
+}
+
+/// `ringer setup`, started from the UI: shows what is to be changed, asks, and waits until the person has read the rest.
+pub(crate) fn run_in_screen() {
+    if let Err(failure) = run(&Args::default()) {
+        eprint_line(&failure.to_string());
+    }
+    // Without an answer it goes on as well.
+    let _ = ask_for_line("Press Enter to go back to the inbox. ");
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {

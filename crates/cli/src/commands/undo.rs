@@ -5,7 +5,7 @@ use ringer_core::message::{Mark, Tag};
 use ringer_core::{Draft, Scope, Sender};
 use ringer_ipc::HubClientError;
 use ringer_journal::{IdSource, Journal};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
@@ -44,12 +44,17 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.json {
         return print_json(&answer);
     }
+    print_line(&undone_text(&answer))
+}
+
+/// What the hub has undone, in words.
+pub(crate) fn undone_text(answer: &Value) -> String {
     let count = |name: &str| answer[name].as_i64().unwrap_or(0);
-    print_line(&match answer["undone"].as_str() {
+    match answer["undone"].as_str() {
         None => "Nothing to undo.".to_owned(),
         Some("clear") => format!("{} back on the list", count("listed")),
         Some(_) => format!("{} unread again", count("unread")),
-    })
+    }
 }
 
 /// Without a hub it is appended to the journal, and the next hub does it: only a hub knows what the last command changed.

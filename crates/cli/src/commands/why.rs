@@ -59,6 +59,28 @@ fn explain_agent(name: &str, as_json: bool) -> Outcome {
 }
 
 pub(super) fn explain_message(text: &str, as_json: bool) -> Outcome {
+    match explained(text)? {
+        Some(answer) if as_json => print_json(&answer),
+        Some(answer) => print_text(&format_text(&answer)),
+        None => Err(unknown(text)),
+    }
+}
+
+/// The lines of the explanation, for the UI.
+pub(crate) fn explained_lines(id: &str) -> Result<Vec<String>, Failure> {
+    let answer = explained(id)?.ok_or_else(|| unknown(id))?;
+    Ok(format_text(&answer).lines().map(str::to_owned).collect())
+}
+
+fn unknown(text: &str) -> Failure {
+    if text == "last" {
+        return Failure::new(Exit::Data, "there are no notifications").hint("ringer log");
+    }
+    let what = format!("unknown message {}", sanitise_line(text));
+    Failure::new(Exit::Data, what).hint("ringer list --all")
+}
+
+fn explained(text: &str) -> Result<Option<Value>, Failure> {
     // A hub that runs may know more than is written down yet; starting one would change nothing.
     let answer = match HubClient::connect(&context::home()?) {
         Ok(mut client) => match client.call("notification.why", &json!({ "id": text })) {
@@ -71,20 +93,9 @@ pub(super) fn explain_message(text: &str, as_json: bool) -> Outcome {
         },
         Err(_) => None,
     };
-    let answer = match answer {
-        Some(answer) => Some(answer),
-        None => explain_without_hub(text)?,
-    };
     match answer {
-        Some(answer) if as_json => print_json(&answer),
-        Some(answer) => print_text(&format_text(&answer)),
-        None if text == "last" => {
-            Err(Failure::new(Exit::Data, "there are no notifications").hint("ringer log"))
-        }
-        None => {
-            let what = format!("unknown message {}", sanitise_line(text));
-            Err(Failure::new(Exit::Data, what).hint("ringer list --all"))
-        }
+        Some(answer) => Ok(Some(answer)),
+        None => explain_without_hub(text),
     }
 }
 

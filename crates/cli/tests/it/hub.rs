@@ -9,6 +9,7 @@ mod exchanged;
 mod failing;
 mod following;
 mod hostile_text;
+mod inbox;
 mod intruders;
 mod looking;
 mod naming;

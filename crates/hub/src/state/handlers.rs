@@ -168,6 +168,11 @@ impl HubState {
         let list = self.notifications.list();
         let show = |record: &Record| self.notifications.view(record, &self.clock);
         let wanted = |record: &&Record| (!params.unread || !record.is_read) && fits(record);
+        if params.needs_you {
+            let mut needing: Vec<&Record> = list.needs_person().filter(wanted).collect();
+            needing.sort_by(|one, two| one.by_urgency(two));
+            return needing.into_iter().take(most).map(show).collect();
+        }
         // The narrowest index there is: with 100,000 notifications, the loop has no time to look at all of them.
         let place = params.workspace_id.as_deref().map(|workspace| Place {
             workspace: WorkspaceId::new(workspace),
@@ -332,6 +337,8 @@ impl HubState {
             "cursor": self.ingest.seq(),
             "behind": behind,
             "toast": self.notifications.toast().map(Toast::text),
+            "toast_spans": self.notifications.toast().map(|toast| &toast.spans),
+            "indicators": self.indicators,
             "problems": self.problem_list(),
         })
     }

@@ -69,6 +69,11 @@ impl HubState {
             Order::ReportHook { hook, failure } => self.hook_reported(now, &hook, failure),
             Order::Indicator { key, text } => {
                 self.publish(now, "indicator", json!({ "key": key, "text": text }));
+                if text.is_empty() {
+                    self.indicators.remove(&key);
+                } else {
+                    self.indicators.insert(key, text);
+                }
             }
         }
     }

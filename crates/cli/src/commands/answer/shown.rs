@@ -5,10 +5,10 @@ use std::fmt::Write;
 use ringer_core::agent::{PermissionRequest, PromptContent, PromptQuestion};
 use ringer_hub::Clock;
 use ringer_term::{escape_hidden, sanitise_line};
+use ringer_ui::age;
 use serde_json::{Value, json};
 
 use super::found::{Found, Target};
-use crate::age::age;
 use crate::places::Places;
 
 /// The text for people.

@@ -7,9 +7,9 @@ use ringer_agents::setup::{
 };
 use ringer_hub::Clock;
 use ringer_journal::Journal;
+use ringer_ui::age;
 
 use super::row::Row;
-use crate::age::age;
 use crate::client_setup::{TAKEN, entries_in_short, program, setup_paths};
 use crate::context;
 

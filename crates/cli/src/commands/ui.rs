@@ -1,0 +1,68 @@
+//! `ringer` without a command: the inbox in a terminal, a table elsewhere.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+
+use ringer_hub::Clock;
+use ringer_platform::variable;
+use ringer_ui::{Backend, KeyMap, Palette, Settings, Theme};
+
+use super::ui_backend::UiBackend;
+use super::{config, welcome};
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::signs::has_unicode;
+
+pub(crate) fn run() -> Outcome {
+    let is_dumb = variable("TERM").is_none_or(|term| term == "dumb");
+    if is_dumb || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return welcome::run();
+    }
+    let backend: Arc<dyn Backend> = Arc::new(UiBackend::default());
+    ringer_ui::run(&backend, settings()).map_err(|error| {
+        Failure::new(Exit::InputOutput, "the terminal cannot be used").because(error).hint("ringer status")
+    })
+}
+
+fn settings() -> Settings {
+    // What is wrong with the file is told by the hub, as a problem.
+    let read = config::user_config(&config::environment());
+    let config = read.and_then(|(_, config)| config.ok()).unwrap_or_default();
+    let (keys, invalid) = KeyMap::with(&config.keys);
+    let mut warnings: Vec<String> = invalid.iter().map(|error| format!("[keys] {error}")).collect();
+    let palette = palette(&config.theme).unwrap_or_else(|error| {
+        warnings.push(format!("[theme] {error}"));
+        Palette::default()
+    });
+    Settings {
+        keys,
+        theme: Theme { palette, ascii: !has_unicode() },
+        mouse: config.theme.get("mouse").is_none_or(|mouse| mouse != "off"),
+        leaves_when_gone: is_in_popup(),
+        machine: machine(),
+        time_of_day: |unix_ms| Clock::local().time_of_day(unix_ms),
+        warning: warnings.into_iter().next(),
+    }
+}
+
+/// The colours of the settings, as far as the terminal has them.
+fn palette(theme: &BTreeMap<String, String>) -> Result<Palette, String> {
+    if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+        return Ok(Palette::None);
+    }
+    let named = theme.get("name").map_or(Ok(Palette::default()), |name| Palette::named(name))?;
+    let has_all_colours = variable("COLORTERM").is_some_and(|value| value == "truecolor" || value == "24bit");
+    let needs_all = matches!(named, Palette::Dark | Palette::Light);
+    Ok(if needs_all && !has_all_colours { Palette::Terminal } else { named })
+}
+
+/// Whether this runs in a popup of tmux: it has the server's environment and no pane.
+fn is_in_popup() -> bool {
+    variable("TMUX").is_some() && variable("TMUX_PANE").is_none()
+}
+
+fn machine() -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    name.split('.').next().unwrap_or_default().to_owned()
+}

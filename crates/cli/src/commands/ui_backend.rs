@@ -1,0 +1,286 @@
+//! What the UI shows and does, through the hub and the journal.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use ringer_core::message::{About, ShownKind};
+use ringer_core::toast::{Colour, ToastSpan};
+use ringer_hub::Clock;
+use ringer_ipc::{HubClient, HubClientError};
+use ringer_journal::{IdSource, Repository};
+use ringer_ui::{Agent, Backend, Data, FooterToast, Notification, Request, Response};
+use serde_json::{Value, json};
+
+use super::{answer, setup, undo, why};
+use crate::failure::Failure;
+use crate::hub_client;
+use crate::places::Places;
+
+/// How many of the newest notifications are shown.
+const MAX_RECENT: usize = 300;
+/// How long an agent that has ended stays on the screen.
+const ENDED_SHOWN_MS: i64 = 10 * 60_000;
+/// How long the names of repositories and branches are believed. They are read from disk.
+const LABELS_KEPT: Duration = Duration::from_secs(10);
+/// What the UI follows.
+const EVENTS: [&str; 5] = ["notification.", "agent", "toast", "indicator", "mute"];
+
+/// The hub and the journal, for the UI.
+#[derive(Debug, Default)]
+pub(crate) struct UiBackend {
+    hub: Mutex<Option<HubClient>>,
+    labels: Mutex<HashMap<PathBuf, (Instant, Option<String>)>>,
+    last: Mutex<Data>,
+}
+
+impl Backend for UiBackend {
+    fn load(&self) -> Data {
+        let read = self.read();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Ok(data) => *last = data,
+            // What was read last is still there to look at.
+            Err(failure) => last.problem = Some(one_line(&failure)),
+        }
+        last.clone()
+    }
+
+    fn follow(&self, changed: &dyn Fn()) {
+        let Ok(mut client) = hub_client::hub() else { return };
+        let names = json!({ "names": EVENTS });
+        if client.call("events.subscribe", &names).is_err() || client.wait_for_ever().is_err() {
+            return;
+        }
+        changed();
+        while let Ok(Some(line)) = client.next_line() {
+            let is_heartbeat = line.contains("\"heartbeat\"");
+            if !is_heartbeat {
+                changed();
+            }
+        }
+    }
+
+    fn perform(&self, request: &Request) -> Response {
+        self.try_perform(request).unwrap_or_else(|failure| Response::Failed { text: one_line(&failure) })
+    }
+
+    fn setup(&self) {
+        setup::run_in_screen();
+    }
+}
+
+impl UiBackend {
+    /// Asks the hub, on one connection for all readings.
+    fn call(&self, method: &str, params: &Value) -> Result<Value, Failure> {
+        let mut kept = self.hub.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = kept.as_mut() {
+            match client.call(method, params) {
+                // It has ended since: there may be a new one.
+                Err(HubClientError::NoHub | HubClientError::Silent(_)) => *kept = None,
+                answer => return answer.map_err(hub_client::failure),
+            }
+        }
+        let client = kept.insert(hub_client::hub()?);
+        client.call(method, params).map_err(hub_client::failure)
+    }
+
+    fn read(&self) -> Result<Data, Failure> {
+        let needs_you = self.call("notification.list", &json!({ "needs_you": true }))?;
+        let recent = self.call("notification.list", &json!({ "limit": MAX_RECENT }))?;
+        let agents = self.call("agent.list", &Value::Null)?;
+        let status = self.call("hub.status", &Value::Null)?;
+        let (needs_you, recent, agents) = (rows(&needs_you), rows(&recent), rows(&agents));
+        let clock = Clock::local();
+        let places = Places::of(needs_you.iter().chain(recent).chain(agents));
+        let notification = |row: &Value| notification(row, &places, &clock);
+        let open: Vec<Notification> = needs_you.iter().map(notification).collect();
+        let recent: Vec<Notification> = recent
+            .iter()
+            .map(notification)
+            .filter(|one| !open.iter().any(|open| open.id == one.id))
+            .collect();
+        let has_history = !agents.is_empty() || !open.is_empty() || !recent.is_empty();
+        let agents = self.agents(agents, &recent, &places, &clock);
+        let problem = status["problems"][0]["text"].as_str().map(str::to_owned);
+        Ok(Data {
+            needs_you: open,
+            recent,
+            agents,
+            toast: toast(&status["toast_spans"]),
+            indicators: indicators(&status["indicators"]),
+            problem,
+            has_history,
+        })
+    }
+
+    /// Those that run, and those that have just ended; what needs the person first.
+    fn agents(&self, rows: &[Value], recent: &[Notification], places: &Places, clock: &Clock) -> Vec<Agent> {
+        let now = IdSource::now().unix_ms;
+        let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        let mut agents: Vec<Agent> = rows
+            .iter()
+            .filter_map(|row| {
+                let state = row["state"].as_str()?.to_owned();
+                let since_ms = row["since"].as_str().and_then(|stamp| clock.parse_stamp(stamp))?;
+                if state == "exited" && now - since_ms > ENDED_SHOWN_MS {
+                    return None;
+                }
+                let surface = row["surface"].as_str().map(str::to_owned);
+                let sender = row["name"].as_str().map_or_else(|| text(row, "id"), str::to_owned);
+                let said = recent.iter().find(|one| one.from == sender && one.sent_ms >= since_ms - 2000);
+                Some(Agent {
+                    label: self.label(row),
+                    client: text(row, "client"),
+                    text: said.filter(|_| state == "done").map(|one| one.text.clone()).unwrap_or_default(),
+                    place: surface.as_deref().map(|surface| places.name(surface)).unwrap_or_default(),
+                    id: text(row, "id"),
+                    muted_until_ms: None,
+                    sender,
+                    state,
+                    since_ms,
+                    surface,
+                })
+            })
+            .collect();
+        agents.sort_by(|one, two| {
+            (rank(&one.state), &one.label, &one.id).cmp(&(rank(&two.state), &two.label, &two.id))
+        });
+        agents
+    }
+
+    /// Its name, or its repository and branch.
+    fn label(&self, row: &Value) -> String {
+        if let Some(name) = row["name"].as_str() {
+            return name.to_owned();
+        }
+        let cwd = row["cwd"].as_str().map(PathBuf::from);
+        let label = cwd.and_then(|cwd| {
+            let mut labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((read, label)) = labels.get(&cwd)
+                && read.elapsed() < LABELS_KEPT
+            {
+                return label.clone();
+            }
+            let label = label_of(&cwd);
+            labels.insert(cwd, (Instant::now(), label.clone()));
+            label
+        });
+        label.or_else(|| row["client"].as_str().map(str::to_owned)).unwrap_or_default()
+    }
+
+    fn try_perform(&self, request: &Request) -> Result<Response, Failure> {
+        let id = |id: &String| json!({ "id": id });
+        let method = match request {
+            Request::GoTo { id } => {
+                let opened = self.call("notification.open", &json!({ "id": id }))?;
+                return Ok(went(&opened["focus"]));
+            }
+            Request::GoToSurface { surface } => {
+                let focus = self.call("surface.focus", &json!({ "surface_id": surface }))?;
+                return Ok(went(&focus));
+            }
+            Request::Prompt { id } => {
+                return Ok(Response::Prompt(Box::new(answer::prompt_details(id)?)));
+            }
+            Request::Answer { id, words } => {
+                let (is_taken, text) = match answer::answer_from_screen(id, words) {
+                    Ok(text) => (true, text),
+                    Err(failure) => (false, one_line(&failure)),
+                };
+                return Ok(Response::Answered { id: id.clone(), is_taken, text });
+            }
+            Request::Why { id } => return Ok(Response::Why { lines: why::explained_lines(id)? }),
+            Request::Undo => {
+                let undone = self.call("notification.undo", &json!({}))?;
+                let text = undo::undone_text(&undone);
+                return Ok(Response::Done { text: Some(text) });
+            }
+            Request::Read { id: of } => ("notification.mark_read", id(of)),
+            Request::Unread { id: of } => ("notification.mark_unread", id(of)),
+            Request::Remove { id: of } => ("notification.clear", id(of)),
+            Request::ClearAll => ("notification.clear", json!({ "all": true })),
+            _ => return Ok(Response::Failed { text: "not possible yet".to_owned() }),
+        };
+        self.call(method.0, &method.1)?;
+        Ok(Response::Done { text: None })
+    }
+}
+
+fn rows(answer: &Value) -> &[Value] {
+    answer.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn notification(row: &Value, places: &Places, clock: &Clock) -> Notification {
+    let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    // A title that an agent's client made repeats the label and the kind.
+    let (label, said) = match (row["label"].as_str(), row["title"].as_str()) {
+        (Some(label), _) => (label.to_owned(), text("body")),
+        (None, Some(title)) if !title.is_empty() => (text("from"), format!("{title}: {}", text("body"))),
+        (None, _) => (text("from"), text("body")),
+    };
+    Notification {
+        id: text("id"),
+        short_id: text("short_id"),
+        from: text("from"),
+        label,
+        kind: text("kind").parse().unwrap_or(ShownKind::Status),
+        text: said,
+        sent_ms: row["ts"].as_str().and_then(|stamp| clock.parse_stamp(stamp)).unwrap_or(0),
+        place: row["surface"].as_str().map(|surface| places.name(surface)).unwrap_or_default(),
+        is_read: row["is_read"].as_bool().unwrap_or(true),
+        snoozed_until_ms: None,
+    }
+}
+
+fn label_of(cwd: &std::path::Path) -> Option<String> {
+    let repository = Repository::around(cwd);
+    let directory = || cwd.file_name().map(|name| name.to_string_lossy().into_owned());
+    let about = About {
+        repository: repository.as_ref().and_then(Repository::name).or_else(directory),
+        branch: repository.as_ref().and_then(Repository::branch),
+        ..About::default()
+    };
+    about.label()
+}
+
+/// The order of agents: what needs the person, what works, what has ended.
+fn rank(state: &str) -> u8 {
+    match state {
+        "blocked" => 0,
+        "error" | "stuck" => 1,
+        "working" | "compacting" | "rate_limited" | "starting" => 2,
+        "done" => 3,
+        "exited" => 5,
+        _ => 4,
+    }
+}
+
+fn toast(spans: &Value) -> Option<FooterToast> {
+    let spans: Vec<ToastSpan> = serde_json::from_value(spans.clone()).ok()?;
+    let spans: Vec<(String, Colour)> = spans.into_iter().map(|span| (span.text, span.colour)).collect();
+    (!spans.is_empty()).then_some(FooterToast { spans })
+}
+
+fn indicators(texts: &Value) -> Vec<String> {
+    let texts = texts.as_object().into_iter().flatten();
+    texts.filter_map(|(_, text)| text.as_str().map(str::to_owned)).collect()
+}
+
+fn went(focus: &Value) -> Response {
+    if focus["focused"].as_bool() == Some(true) {
+        return Response::Went;
+    }
+    let why = focus["why"].as_str().unwrap_or("its window cannot be brought to the front");
+    let hint = focus["hint"].as_str().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    Response::Failed { text: format!("Cannot go there: {why}{hint}") }
+}
+
+/// What failed, in one line. The commands that it suggests are keys here.
+fn one_line(failure: &Failure) -> String {
+    let text = failure.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    first.strip_prefix("error: ").unwrap_or(first).to_owned()
+}

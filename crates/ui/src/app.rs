@@ -1,0 +1,242 @@
+//! The loop: waits for the terminal, the hub and the clock at once, and draws when something has changed.
+
+use std::io::{self, stdout};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use crossterm::execute;
+use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+
+use crate::backend::{Backend, Request, Response};
+use crate::data::Data;
+use crate::draw::{Header, draw};
+use crate::inbox::{Effect, Inbox};
+use crate::keys::KeyMap;
+use crate::terminal::{OwnedTerminal, Waiter, Waker, end_with_terminal};
+use crate::theme::Theme;
+
+/// The shortest time between two readings of all data. More would be seen by no person.
+const LOAD_EVERY: Duration = Duration::from_millis(50);
+/// How long after the end of its events the hub is looked for again: at first, and at most.
+const FOLLOW_AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+
+/// How the UI looks and what it knows of its surroundings.
+pub struct Settings {
+    /// What keys do.
+    pub keys: KeyMap,
+    /// How things look.
+    pub theme: Theme,
+    /// Whether clicks and the wheel are for the UI.
+    pub mouse: bool,
+    /// Whether the UI ends when it went somewhere, as in a popup of tmux.
+    pub leaves_when_gone: bool,
+    /// The name of the machine.
+    pub machine: String,
+    /// The time of day of a moment, in milliseconds since 1970.
+    pub time_of_day: fn(i64) -> String,
+    /// What is wrong with the settings.
+    pub warning: Option<String>,
+}
+
+/// Opens the UI. Returns when the person leaves it, or the terminal is gone.
+pub fn run(backend: &Arc<dyn Backend>, settings: Settings) -> io::Result<()> {
+    let size = crossterm::terminal::size()?;
+    let (waiter, waker) = Waiter::new()?;
+    let owned = OwnedTerminal::take(settings.mouse)?;
+    end_with_terminal();
+    let (sender, messages) = channel();
+    let loader = Arc::new(Loader::default());
+    let mailbox = Mailbox { sender, waker };
+    start_loading(backend, &loader, mailbox.try_clone()?);
+    start_following(backend, &loader);
+    let mut inbox = Inbox::new(settings.keys.clone(), size, settings.leaves_when_gone);
+    if let Some(warning) = &settings.warning {
+        inbox.warn(warning.clone(), now_ms());
+    }
+    let screen = Terminal::new(CrosstermBackend::new(stdout()))?;
+    let mut app = App { backend, settings, inbox, screen, owned, mailbox, loader };
+    app.run(waiter, &messages)
+}
+
+enum Message {
+    Data(Data),
+    Response(Response),
+}
+
+/// Where other threads leave what they have for the loop.
+struct Mailbox {
+    sender: Sender<Message>,
+    waker: Waker,
+}
+
+impl Mailbox {
+    fn send(&self, message: Message) {
+        // After the loop has ended, nobody needs it.
+        let _ = self.sender.send(message);
+        self.waker.wake();
+    }
+
+    fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { sender: self.sender.clone(), waker: self.waker.try_clone()? })
+    }
+}
+
+/// Whether the data is to be read again.
+#[derive(Debug, Default)]
+struct Loader {
+    is_stale: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Loader {
+    fn mark_stale(&self) {
+        *self.is_stale.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_one();
+    }
+
+    fn wait(&self) {
+        let mut is_stale = self.is_stale.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*is_stale {
+            is_stale = self.changed.wait(is_stale).unwrap_or_else(PoisonError::into_inner);
+        }
+        *is_stale = false;
+    }
+}
+
+fn start_loading(backend: &Arc<dyn Backend>, loader: &Arc<Loader>, mailbox: Mailbox) {
+    let (backend, loader) = (Arc::clone(backend), Arc::clone(loader));
+    loader.mark_stale();
+    thread::spawn(move || {
+        loop {
+            loader.wait();
+            let start = Instant::now();
+            mailbox.send(Message::Data(backend.load()));
+            thread::sleep(LOAD_EVERY.saturating_sub(start.elapsed()));
+        }
+    });
+}
+
+fn start_following(backend: &Arc<dyn Backend>, loader: &Arc<Loader>) {
+    let (backend, loader) = (Arc::clone(backend), Arc::clone(loader));
+    thread::spawn(move || {
+        let (shortest, longest) = FOLLOW_AGAIN;
+        let mut pause = shortest;
+        loop {
+            let start = Instant::now();
+            backend.follow(&|| loader.mark_stale());
+            loader.mark_stale();
+            let lasted = start.elapsed() > longest;
+            pause = if lasted { shortest } else { (pause * 2).min(longest) };
+            thread::sleep(pause);
+        }
+    });
+}
+
+struct App<'a> {
+    backend: &'a Arc<dyn Backend>,
+    settings: Settings,
+    inbox: Inbox,
+    screen: Terminal<CrosstermBackend<io::Stdout>>,
+    owned: OwnedTerminal,
+    mailbox: Mailbox,
+    loader: Arc<Loader>,
+}
+
+impl App<'_> {
+    fn run(&mut self, mut waiter: Waiter, messages: &Receiver<Message>) -> io::Result<()> {
+        loop {
+            self.draw()?;
+            let at_most = u64::try_from(self.inbox.next_change_in(now_ms())).unwrap_or(1000);
+            let woken = waiter.wait(Duration::from_millis(at_most))?;
+            if woken.ends {
+                return Ok(());
+            }
+            let mut effects = Vec::new();
+            while let Ok(message) = messages.try_recv() {
+                effects.extend(match message {
+                    Message::Data(data) => self.inbox.update(data, now_ms()),
+                    Message::Response(response) => self.inbox.respond(response, now_ms()),
+                });
+            }
+            if woken.input {
+                while event::poll(Duration::ZERO)? {
+                    effects.extend(self.take_in(&event::read()?)?);
+                }
+            }
+            if !self.perform(effects)? {
+                return Ok(());
+            }
+            self.inbox.tick(now_ms());
+        }
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        let header =
+            Header { machine: self.settings.machine.clone(), time: (self.settings.time_of_day)(now_ms()) };
+        let (inbox, theme) = (&self.inbox, self.settings.theme);
+        execute!(stdout(), BeginSynchronizedUpdate)?;
+        self.screen.draw(|frame| draw(frame, inbox, theme, &header))?;
+        execute!(stdout(), EndSynchronizedUpdate)
+    }
+
+    fn take_in(&mut self, event: &Event) -> io::Result<Vec<Effect>> {
+        Ok(match event {
+            Event::Key(key)
+                if key.code == KeyCode::Char('z') && key.modifiers.contains(KeyModifiers::CONTROL) =>
+            {
+                self.owned.suspend()?;
+                self.screen.clear()?;
+                Vec::new()
+            }
+            Event::Key(key) => self.inbox.press(key, now_ms()),
+            Event::Mouse(mouse) => self.inbox.mouse(*mouse, now_ms()),
+            Event::Paste(text) => {
+                self.inbox.paste(text, now_ms());
+                Vec::new()
+            }
+            Event::Resize(columns, lines) => {
+                self.inbox.resize((*columns, *lines));
+                Vec::new()
+            }
+            Event::FocusGained | Event::FocusLost => Vec::new(),
+        })
+    }
+
+    /// Gives whether to go on.
+    fn perform(&mut self, effects: Vec<Effect>) -> io::Result<bool> {
+        for effect in effects {
+            match effect {
+                Effect::Request(request) => self.ask(request)?,
+                Effect::Setup => {
+                    let backend = Arc::clone(self.backend);
+                    self.owned.lend(|| backend.setup())?;
+                    self.screen.clear()?;
+                    self.loader.mark_stale();
+                }
+                Effect::Quit => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// On a thread of its own: an answer may take seconds to be taken.
+    fn ask(&self, request: Request) -> io::Result<()> {
+        let (backend, loader) = (Arc::clone(self.backend), Arc::clone(&self.loader));
+        let mailbox = self.mailbox.try_clone()?;
+        thread::spawn(move || {
+            mailbox.send(Message::Response(backend.perform(&request)));
+            loader.mark_stale();
+        });
+        Ok(())
+    }
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,138 @@
+//! What the UI asks of the rest of the program.
+
+use ringer_core::agent::PromptContent;
+
+use crate::data::Data;
+
+/// The rest of the program. Every call may take its time: it runs on a thread of its own.
+pub trait Backend: Send + Sync {
+    /// Reads all that is shown.
+    fn load(&self) -> Data;
+
+    /// Follows what happens, and calls for each change. Returns when there is nothing to follow any more.
+    fn follow(&self, changed: &dyn Fn());
+
+    /// Does what the person wants.
+    fn perform(&self, request: &Request) -> Response;
+
+    /// Lets the person connect their agents. It has the terminal for itself meanwhile.
+    fn setup(&self);
+}
+
+/// What the person wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Request {
+    /// Go to where a notification happened.
+    GoTo {
+        /// The notification.
+        id: String,
+    },
+    /// Go to a surface.
+    GoToSurface {
+        /// The surface.
+        surface: String,
+    },
+    /// Show all that a notification asks.
+    Prompt {
+        /// The notification.
+        id: String,
+    },
+    /// Answer it.
+    Answer {
+        /// The notification.
+        id: String,
+        /// The words of the answer, one for each question.
+        words: Vec<String>,
+    },
+    /// Mark a notification read.
+    Read {
+        /// The notification.
+        id: String,
+    },
+    /// Mark a notification unread.
+    Unread {
+        /// The notification.
+        id: String,
+    },
+    /// Remove a notification from the list.
+    Remove {
+        /// The notification.
+        id: String,
+    },
+    /// Remove all notifications from the list.
+    ClearAll,
+    /// Take the last read, clear or mute back.
+    Undo,
+    /// Show how a notification was delivered.
+    Why {
+        /// The notification.
+        id: String,
+    },
+    /// Put a notification off.
+    Snooze {
+        /// The notification.
+        id: String,
+        /// For how long, or until when.
+        until: String,
+    },
+    /// Mute an agent.
+    Mute {
+        /// The agent.
+        agent: String,
+        /// For how long, or until when.
+        until: String,
+    },
+    /// Mute an agent no longer.
+    Unmute {
+        /// The agent.
+        agent: String,
+    },
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Response {
+    /// It is done.
+    Done {
+        /// A sentence about it, where the screen does not show it.
+        text: Option<String>,
+    },
+    /// It is not done.
+    Failed {
+        /// Why, and what to do.
+        text: String,
+    },
+    /// The terminal of what was selected is in front.
+    Went,
+    /// All that a notification asks.
+    Prompt(Box<PromptDetails>),
+    /// What came of an answer.
+    Answered {
+        /// The notification.
+        id: String,
+        /// Whether the agent took it.
+        is_taken: bool,
+        /// A sentence.
+        text: String,
+    },
+    /// How a notification was delivered.
+    Why {
+        /// The lines.
+        lines: Vec<String>,
+    },
+}
+
+/// All that a notification asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptDetails {
+    /// The notification.
+    pub id: String,
+    /// What it is: `api/auth · needs permission`.
+    pub title: String,
+    /// What it asks.
+    pub content: PromptContent,
+    /// Why it cannot be answered here.
+    pub only_there: Option<String>,
+}

@@ -1,0 +1,136 @@
+//! Text that fits a number of columns of a terminal.
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// How many columns a text takes.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The text with spaces behind it, so that it takes that many columns.
+pub fn pad(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+/// The text with spaces in front of it, so that it takes that many columns.
+pub fn pad_front(text: &str, width: usize) -> String {
+    format!("{}{text}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+/// The text without its end, where it is too long.
+///
+/// ```
+/// assert_eq!(ringer_ui::columns::cut_end("All tests pass", 10), "All tests…");
+/// ```
+pub fn cut_end(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        text.to_owned()
+    } else {
+        first(text, width.saturating_sub(1)).trim_end().to_owned() + ellipsis(width)
+    }
+}
+
+/// The text without its beginning, where it is too long.
+pub fn cut_front(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        text.to_owned()
+    } else {
+        format!("{}{}", ellipsis(width), last(text, width.saturating_sub(1)))
+    }
+}
+
+/// The text without its middle, where it is too long.
+pub fn cut_middle(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let room = width.saturating_sub(1);
+    format!("{}{}{}", first(text, room - room / 2), ellipsis(width), last(text, room / 2))
+}
+
+/// The text in lines of that many columns at most. It is broken at spaces, and within words that are longer.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split_word_bounds() {
+        let takes = word.width();
+        if used > 0 && used + takes > width {
+            // The space at which a line is broken is at its end.
+            if word.trim().is_empty() {
+                continue;
+            }
+            lines.push(String::new());
+            used = 0;
+        }
+        for grapheme in word.graphemes(true) {
+            let takes = grapheme.width();
+            if used > 0 && used + takes > width {
+                lines.push(String::new());
+                used = 0;
+            }
+            if let Some(line) = lines.last_mut() {
+                line.push_str(grapheme);
+            }
+            used += takes;
+        }
+    }
+    lines
+}
+
+fn ellipsis(width: usize) -> &'static str {
+    if width > 0 { "…" } else { "" }
+}
+
+/// As many first graphemes as fit.
+fn first(text: &str, width: usize) -> String {
+    let mut used = 0;
+    let fits = |grapheme: &&str| {
+        used += grapheme.width();
+        used <= width
+    };
+    text.graphemes(true).take_while(fits).collect()
+}
+
+/// As many last graphemes as fit.
+fn last(text: &str, width: usize) -> String {
+    let mut used = 0;
+    let fits = |grapheme: &&str| {
+        used += grapheme.width();
+        used <= width
+    };
+    let mut graphemes: Vec<&str> = text.graphemes(true).rev().take_while(fits).collect();
+    graphemes.reverse();
+    graphemes.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lines_break_at_spaces() {
+        assert_eq!(wrap("rm -rf build && make", 10), ["rm -rf ", "build && ", "make"]);
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("", 4), [""]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_cut_fits(text in "\\PC{0,30}", columns in 0_usize..40) {
+            for cut in [cut_end(&text, columns), cut_front(&text, columns), cut_middle(&text, columns)] {
+                prop_assert!(cut.width() <= columns, "{cut:?}");
+            }
+        }
+
+        #[test]
+        fn a_wrapped_text_fits_and_only_spaces_are_gone(text in "[a-c 日本]{0,40}", columns in 2_usize..20) {
+            let lines = wrap(&text, columns);
+            prop_assert!(lines.iter().all(|line| line.width() <= columns), "{lines:?}");
+            let letters = |text: &str| text.chars().filter(|char| !char.is_whitespace()).collect::<String>();
+            prop_assert_eq!(letters(&lines.concat()), letters(&text));
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Answering in place: what is asked, in full, and what can be answered.
+
+use std::collections::BTreeSet;
+
+use crossterm::event::{KeyCode, KeyEvent};
+use ringer_core::agent::{PromptContent, PromptQuestion};
+use ringer_term::{escape_hidden, sanitise_line};
+
+use crate::backend::PromptDetails;
+use crate::columns::wrap;
+use crate::text_input::TextInput;
+
+/// What the person does in the dialog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum DialogEffect {
+    Send(Vec<String>),
+    GoThere,
+    Close,
+}
+
+/// What the dialog waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// A choice.
+    Choosing,
+    /// A text: the reason of a refusal, or an answer in words.
+    Typing(TextInput),
+    /// The agent, to take the answer.
+    Sending,
+    /// Any key.
+    Over { text: String, is_good: bool },
+}
+
+/// What can be chosen with a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) key: char,
+    pub(crate) label: String,
+    /// What it means, where that is said.
+    pub(crate) description: String,
+    /// Whether it is one of those that are chosen, where several can be.
+    pub(crate) is_marked: Option<bool>,
+    /// Whether it can be chosen now: what was not read to its end is not allowed.
+    pub(crate) is_ready: bool,
+    does: Chosen,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Chosen {
+    Send(&'static str),
+    Option(usize),
+    Type,
+}
+
+/// The dialog of one prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Dialog {
+    details: PromptDetails,
+    phase: Phase,
+    /// The answers to the questions before the one that is shown.
+    answers: Vec<String>,
+    /// The options that are chosen, where several can be.
+    marked: BTreeSet<usize>,
+    scroll: usize,
+    /// Whether the end of the text was on the screen.
+    end_was_seen: bool,
+}
+
+impl Dialog {
+    pub(crate) fn new(details: PromptDetails) -> Self {
+        let mut dialog = Self {
+            details,
+            phase: Phase::Choosing,
+            answers: Vec::new(),
+            marked: BTreeSet::new(),
+            scroll: 0,
+            end_was_seen: false,
+        };
+        dialog.begin_question();
+        dialog
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.details.id
+    }
+
+    pub(crate) fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    pub(crate) fn scroll(&self) -> usize {
+        self.scroll
+    }
+
+    /// The title, with the number of the question where there are several.
+    pub(crate) fn title(&self) -> String {
+        let title = sanitise_line(&self.details.title);
+        match &self.details.content {
+            PromptContent::Questions(questions) if questions.len() > 1 => {
+                format!("{title} · question {} of {}", self.answers.len() + 1, questions.len())
+            }
+            _ => title,
+        }
+    }
+
+    pub(crate) fn only_there(&self) -> Option<String> {
+        self.details.only_there.as_deref().map(sanitise_line)
+    }
+
+    fn question(&self) -> Option<&PromptQuestion> {
+        match &self.details.content {
+            PromptContent::Questions(questions) => questions.get(self.answers.len()),
+            _ => None,
+        }
+    }
+
+    /// A question without options is answered in words.
+    fn begin_question(&mut self) {
+        self.marked.clear();
+        self.scroll = 0;
+        self.end_was_seen = false;
+        let has_options = self.question().is_none_or(|question| !question.options.is_empty());
+        let can_answer = self.details.only_there.is_none();
+        self.phase =
+            if has_options || !can_answer { Phase::Choosing } else { Phase::Typing(TextInput::default()) };
+    }
+
+    /// What is asked, in lines of that width. Nothing of it is hidden.
+    pub(crate) fn lines(&self, width: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut push = |text: &str, indent: &str| {
+            for line in text.trim_end().split('\n') {
+                let wrapped = wrap(&escape_hidden(line), width.saturating_sub(indent.len()));
+                lines.extend(wrapped.into_iter().map(|line| format!("{indent}{line}")));
+            }
+        };
+        match (&self.details.content, self.question()) {
+            (PromptContent::Permission(request), _) => {
+                if !request.tool.is_empty() {
+                    push(&request.tool, "");
+                    push("", "");
+                }
+                push(&request.request, "  ");
+                if !request.whole {
+                    push("… (too long to be shown in full here)", "  ");
+                }
+            }
+            (PromptContent::Plan { text, whole }, _) => {
+                push(text, "");
+                if !whole {
+                    push("… (too long to be shown in full here)", "");
+                }
+            }
+            (_, Some(question)) => push(&question.text, ""),
+            (content, None) => push(&content.full_text(), ""),
+        }
+        lines
+    }
+
+    /// Tells it how much of it is on the screen.
+    pub(crate) fn shown(&mut self, lines: usize, height: usize) {
+        self.scroll = self.scroll.min(lines.saturating_sub(height));
+        self.end_was_seen |= self.scroll + height >= lines;
+    }
+
+    /// What can be chosen.
+    pub(crate) fn choices(&self) -> Vec<Choice> {
+        if self.details.only_there.is_some() {
+            return Vec::new();
+        }
+        let choice = |key: char, label: String, is_ready: bool, does: Chosen| Choice {
+            key,
+            label,
+            description: String::new(),
+            is_marked: None,
+            is_ready,
+            does,
+        };
+        let seen = self.end_was_seen;
+        let deny = |choices: &mut Vec<Choice>, words: &str| {
+            let key =
+                |choices: &[Choice]| char::from_digit(u32::try_from(choices.len()).unwrap_or(8) + 1, 10);
+            choices.push(choice(key(choices).unwrap_or('9'), "Deny".to_owned(), true, Chosen::Send("deny")));
+            choices.push(choice(key(choices).unwrap_or('9'), words.to_owned(), true, Chosen::Type));
+        };
+        let mut choices = Vec::new();
+        match (&self.details.content, self.question()) {
+            (PromptContent::Permission(request), _) => {
+                if request.whole {
+                    choices.push(choice('1', "Allow once".to_owned(), seen, Chosen::Send("allow")));
+                    if !request.always.is_empty() {
+                        let allowed = request.always.join(", ").replace('\n', "\\n");
+                        let label = format!("Always allow {}", escape_hidden(&allowed));
+                        choices.push(choice('2', label, seen, Chosen::Send("always")));
+                    }
+                }
+                deny(&mut choices, "Deny, say why…");
+            }
+            (PromptContent::Plan { whole, .. }, _) => {
+                if *whole {
+                    choices.push(choice('1', "Approve".to_owned(), seen, Chosen::Send("allow")));
+                }
+                deny(&mut choices, "No, say what to change…");
+            }
+            (_, Some(question)) => {
+                for (index, option) in question.options.iter().enumerate().take(9) {
+                    let key = char::from_digit(u32::try_from(index).unwrap_or(8) + 1, 10).unwrap_or('9');
+                    let description = question.descriptions.get(index).map(|text| sanitise_line(text));
+                    choices.push(Choice {
+                        description: description.unwrap_or_default(),
+                        is_marked: question.multiple.then(|| self.marked.contains(&index)),
+                        ..choice(
+                            key,
+                            escape_hidden(&option.replace('\n', " ")).into_owned(),
+                            true,
+                            Chosen::Option(index),
+                        )
+                    });
+                }
+                if question.free_text || question.options.len() > 9 {
+                    choices.push(choice('t', "Type an answer…".to_owned(), true, Chosen::Type));
+                }
+            }
+            _ => {}
+        }
+        choices
+    }
+
+    /// Whether several options can be chosen.
+    pub(crate) fn takes_several(&self) -> bool {
+        self.question().is_some_and(|question| question.multiple)
+    }
+
+    /// What became of the answer.
+    pub(crate) fn end(&mut self, text: String, is_good: bool) {
+        self.phase = Phase::Over { text, is_good };
+    }
+
+    /// Whether an answer is on its way.
+    pub(crate) fn is_sending(&self) -> bool {
+        self.phase == Phase::Sending
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over { .. })
+    }
+
+    pub(crate) fn paste(&mut self, text: &str) {
+        if let Phase::Typing(input) = &mut self.phase {
+            input.paste(text);
+        }
+    }
+
+    pub(crate) fn handle(&mut self, key: &KeyEvent, page: usize) -> Option<DialogEffect> {
+        match &mut self.phase {
+            Phase::Over { .. } => Some(DialogEffect::Close),
+            // It is given or not: the answer says it in two seconds.
+            Phase::Sending => (key.code == KeyCode::Esc).then_some(DialogEffect::Close),
+            Phase::Typing(input) => match key.code {
+                KeyCode::Esc => {
+                    let has_choices = self.question().is_none_or(|question| !question.options.is_empty());
+                    if has_choices {
+                        self.phase = Phase::Choosing;
+                        None
+                    } else {
+                        Some(DialogEffect::Close)
+                    }
+                }
+                KeyCode::Enter => {
+                    let text = input.text().trim().to_owned();
+                    if text.is_empty() { None } else { self.typed(text) }
+                }
+                _ => {
+                    input.handle(key);
+                    None
+                }
+            },
+            Phase::Choosing => self.choose(key, page),
+        }
+    }
+
+    fn typed(&mut self, text: String) -> Option<DialogEffect> {
+        if self.question().is_some() {
+            return self.answered(text);
+        }
+        self.phase = Phase::Sending;
+        Some(DialogEffect::Send(vec!["deny".to_owned(), text]))
+    }
+
+    fn choose(&mut self, key: &KeyEvent, page: usize) -> Option<DialogEffect> {
+        match key.code {
+            KeyCode::Esc | KeyCode::Char('q') => return Some(DialogEffect::Close),
+            KeyCode::Char('g') => return Some(DialogEffect::GoThere),
+            KeyCode::Down | KeyCode::Char('j') => self.scroll = self.scroll.saturating_add(1),
+            KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.scroll = self.scroll.saturating_add(page),
+            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(page),
+            KeyCode::Enter if self.takes_several() && !self.marked.is_empty() => {
+                let numbers: Vec<String> = self.marked.iter().map(|index| (index + 1).to_string()).collect();
+                return self.answered(numbers.join(","));
+            }
+            KeyCode::Char(pressed) => {
+                let choice = self.choices().into_iter().find(|choice| choice.key == pressed)?;
+                if choice.is_ready {
+                    return self.chosen(&choice);
+                }
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn chosen(&mut self, choice: &Choice) -> Option<DialogEffect> {
+        match choice.does {
+            Chosen::Send(word) => {
+                self.phase = Phase::Sending;
+                Some(DialogEffect::Send(vec![word.to_owned()]))
+            }
+            Chosen::Type => {
+                self.phase = Phase::Typing(TextInput::default());
+                None
+            }
+            Chosen::Option(index) if self.takes_several() => {
+                if !self.marked.remove(&index) {
+                    self.marked.insert(index);
+                }
+                None
+            }
+            Chosen::Option(index) => {
+                // Its words, not its number: an option may look like the number of another one.
+                let option = self.question()?.options.get(index)?.clone();
+                self.answered(option)
+            }
+        }
+    }
+
+    /// The question that is shown has its answer.
+    fn answered(&mut self, answer: String) -> Option<DialogEffect> {
+        let PromptContent::Questions(questions) = &self.details.content else { return None };
+        let count = questions.len();
+        self.answers.push(answer);
+        if self.answers.len() < count {
+            self.begin_question();
+            return None;
+        }
+        // The last question stays on the screen while its answer is on its way.
+        let answers = self.answers.clone();
+        self.answers.pop();
+        self.phase = Phase::Sending;
+        Some(DialogEffect::Send(answers))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,271 @@
+//! What keys do.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// What a key does in the inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Action {
+    /// Goes to where the selected one is.
+    GoThere,
+    /// Answers the selected one in place.
+    Answer,
+    /// Puts the selected one off.
+    Snooze,
+    /// Mutes the agent of the selected one.
+    Mute,
+    /// Marks it read.
+    Read,
+    /// Marks it unread.
+    Unread,
+    /// Removes it from the list.
+    Remove,
+    /// Removes all.
+    ClearAll,
+    /// Takes the last read, clear or mute back.
+    Undo,
+    /// Filters the rows.
+    Filter,
+    /// Shows how it was delivered.
+    Why,
+    /// Selects the next one that is unread.
+    NextUnread,
+    /// Selects the row below.
+    Down,
+    /// Selects the row above.
+    Up,
+    /// Selects the first row of the next section.
+    NextSection,
+    /// Selects the first row of the section above.
+    PreviousSection,
+    /// Selects the first row.
+    Top,
+    /// Selects the last row.
+    Bottom,
+    /// Connects agents.
+    Setup,
+    /// Shows all keys.
+    Help,
+    /// Leaves.
+    Quit,
+}
+
+/// An action, as it is named in the settings and in the help, with its usual keys.
+pub(crate) struct ActionWords {
+    pub(crate) action: Action,
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    keys: &'static [&'static str],
+}
+
+const fn words(
+    action: Action,
+    name: &'static str,
+    help: &'static str,
+    keys: &'static [&'static str],
+) -> ActionWords {
+    ActionWords { action, name, help, keys }
+}
+
+/// All actions, in the order of the help.
+pub(crate) const ACTIONS: [ActionWords; 21] = [
+    words(Action::GoThere, "go_there", "go there", &["enter"]),
+    words(Action::Answer, "answer", "answer in place", &["a"]),
+    words(Action::Snooze, "snooze", "put off; it comes back", &["s"]),
+    words(Action::Mute, "mute", "mute its agent", &["m"]),
+    words(Action::Read, "read", "mark read", &["r"]),
+    words(Action::Unread, "unread", "mark unread", &["u"]),
+    words(Action::Remove, "remove", "remove from the list", &["x", "delete"]),
+    words(Action::ClearAll, "clear_all", "remove all", &["A"]),
+    words(Action::Undo, "undo", "undo read, remove or mute", &["U"]),
+    words(Action::Filter, "filter", "filter by words", &["/"]),
+    words(Action::Why, "why", "why it was shown, or not", &["w"]),
+    words(Action::NextUnread, "next_unread", "next unread", &["n"]),
+    words(Action::Down, "down", "down", &["j", "down"]),
+    words(Action::Up, "up", "up", &["k", "up"]),
+    words(Action::NextSection, "next_section", "next section", &["tab", "pagedown"]),
+    words(Action::PreviousSection, "previous_section", "section above", &["backtab", "pageup"]),
+    words(Action::Top, "top", "first row", &["g", "home"]),
+    words(Action::Bottom, "bottom", "last row", &["G", "end"]),
+    words(Action::Setup, "setup", "connect your agents", &["S"]),
+    words(Action::Help, "help", "all keys", &["?"]),
+    words(Action::Quit, "quit", "leave", &["q", "ctrl-c"]),
+];
+
+/// A key with its modifiers, as the settings name it: `a`, `A`, `ctrl-g`, `enter`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Hash)]
+pub(crate) struct KeyPress {
+    code: KeyCode,
+    ctrl: bool,
+    alt: bool,
+}
+
+const NAMED_KEYS: [(&str, KeyCode); 15] = [
+    ("enter", KeyCode::Enter),
+    ("esc", KeyCode::Esc),
+    ("tab", KeyCode::Tab),
+    ("backtab", KeyCode::BackTab),
+    ("space", KeyCode::Char(' ')),
+    ("backspace", KeyCode::Backspace),
+    ("delete", KeyCode::Delete),
+    ("up", KeyCode::Up),
+    ("down", KeyCode::Down),
+    ("left", KeyCode::Left),
+    ("right", KeyCode::Right),
+    ("home", KeyCode::Home),
+    ("end", KeyCode::End),
+    ("pageup", KeyCode::PageUp),
+    ("pagedown", KeyCode::PageDown),
+];
+
+impl KeyPress {
+    pub(crate) fn of(event: &KeyEvent) -> Self {
+        let has = |modifier| event.modifiers.contains(modifier);
+        Self { code: event.code, ctrl: has(KeyModifiers::CONTROL), alt: has(KeyModifiers::ALT) }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut rest = text;
+        let (mut ctrl, mut alt) = (false, false);
+        loop {
+            if let Some(after) = rest.strip_prefix("ctrl-") {
+                (rest, ctrl) = (after, true);
+            } else if let Some(after) = rest.strip_prefix("alt-") {
+                (rest, alt) = (after, true);
+            } else {
+                break;
+            }
+        }
+        let named = NAMED_KEYS.iter().find(|(name, _)| *name == rest).map(|(_, code)| *code);
+        let function = || rest.strip_prefix('f')?.parse().ok().filter(|number| (1..=24).contains(number));
+        let mut chars = rest.chars();
+        let code = match (chars.next(), chars.next()) {
+            (Some(char), None) if !char.is_control() => KeyCode::Char(char),
+            _ => named.or_else(|| function().map(KeyCode::F))?,
+        };
+        Some(Self { code, ctrl, alt })
+    }
+}
+
+impl fmt::Display for KeyPress {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.ctrl {
+            out.write_str("ctrl-")?;
+        }
+        if self.alt {
+            out.write_str("alt-")?;
+        }
+        match (NAMED_KEYS.iter().find(|(_, code)| *code == self.code), self.code) {
+            (Some((name, _)), _) => out.write_str(name),
+            (None, KeyCode::Char(char)) => write!(out, "{char}"),
+            (None, KeyCode::F(number)) => write!(out, "f{number}"),
+            (None, other) => write!(out, "{other}"),
+        }
+    }
+}
+
+/// A line of `[keys]` that makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidKey(String);
+
+impl fmt::Display for InvalidKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for InvalidKey {}
+
+/// Which key does what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeyMap {
+    keys: Vec<(KeyPress, Action)>,
+}
+
+impl Default for KeyMap {
+    fn default() -> Self {
+        let of = |words: &ActionWords| {
+            let action = words.action;
+            words.keys.iter().filter_map(|key| KeyPress::parse(key)).map(move |key| (key, action)).collect()
+        };
+        Self { keys: ACTIONS.iter().flat_map(|words| -> Vec<(KeyPress, Action)> { of(words) }).collect() }
+    }
+}
+
+impl KeyMap {
+    /// The usual keys with those of the settings: an action, and its key or keys with spaces between them.
+    pub fn with(settings: &BTreeMap<String, String>) -> (Self, Vec<InvalidKey>) {
+        let mut map = Self::default();
+        let mut invalid = Vec::new();
+        for (name, keys) in settings {
+            let Some(words) = ACTIONS.iter().find(|words| words.name == name) else {
+                let known: Vec<&str> = ACTIONS.iter().map(|words| words.name).collect();
+                invalid.push(InvalidKey(format!("unknown action {name:?} (known: {})", known.join(", "))));
+                continue;
+            };
+            let parsed: Option<Vec<KeyPress>> = keys.split_whitespace().map(KeyPress::parse).collect();
+            match parsed.filter(|keys| !keys.is_empty()) {
+                Some(keys) => map.bind(words.action, &keys),
+                None => invalid.push(InvalidKey(format!(
+                    "{keys:?} is no key (examples: a, A, enter, ctrl-g, alt-x, f5)"
+                ))),
+            }
+        }
+        (map, invalid)
+    }
+
+    fn bind(&mut self, action: Action, keys: &[KeyPress]) {
+        self.keys.retain(|(key, own)| *own != action && !keys.contains(key));
+        self.keys.extend(keys.iter().map(|key| (*key, action)));
+    }
+
+    pub(crate) fn action(&self, key: KeyPress) -> Option<Action> {
+        self.keys.iter().find(|(known, _)| *known == key).map(|(_, action)| *action)
+    }
+
+    /// The first key of an action, as it is shown.
+    pub(crate) fn first_key(&self, action: Action) -> Option<String> {
+        self.keys.iter().find(|(_, own)| *own == action).map(|(key, _)| key.to_string())
+    }
+
+    /// All keys of an action, as they are shown.
+    pub(crate) fn keys_of(&self, action: Action) -> String {
+        let keys = self.keys.iter().filter(|(_, own)| *own == action).map(|(key, _)| key.to_string());
+        keys.collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_action_has_a_key_and_no_key_two_actions() {
+        let map = KeyMap::default();
+        for words in &ACTIONS {
+            assert!(map.first_key(words.action).is_some(), "{}", words.name);
+        }
+        for (key, action) in &map.keys {
+            assert_eq!(map.action(*key), Some(*action), "{key}");
+            assert_eq!(KeyPress::parse(&key.to_string()), Some(*key));
+        }
+    }
+
+    #[test]
+    fn a_key_of_the_settings_takes_the_place_of_the_usual_one() {
+        let settings = [("answer", "ctrl-y f5"), ("reed", "r"), ("why", "hyper-w"), ("quit", "a")];
+        let settings = settings.map(|(name, key)| (name.to_owned(), key.to_owned())).into();
+        let (map, invalid) = KeyMap::with(&settings);
+        let action = |key: &str| map.action(KeyPress::parse(key).unwrap());
+        assert_eq!(action("ctrl-y"), Some(Action::Answer));
+        assert_eq!(action("f5"), Some(Action::Answer));
+        assert_eq!(action("a"), Some(Action::Quit));
+        assert_eq!(action("w"), Some(Action::Why));
+        let invalid: Vec<String> = invalid.iter().map(ToString::to_string).collect();
+        assert!(invalid[0].starts_with("unknown action \"reed\" (known: go_there, answer"), "{invalid:?}");
+        assert_eq!(invalid[1], "\"hyper-w\" is no key (examples: a, A, enter, ctrl-g, alt-x, f5)");
+    }
+}

@@ -1,0 +1,39 @@
+//! The terminal UI: the inbox, and answering in place.
+//!
+//! Everything but [`run`] is pure: [`Data`], keys and times go in, [`Effect`]s and a drawn buffer come out. [`run`] is the
+//! loop that waits for the terminal, the hub and the clock at once, and draws when something has changed.
+//!
+//! # What it never does
+//!
+//! It never waits: everything that can take its time runs on a thread, behind [`Backend`]. It draws nothing while nothing
+//! changes. It shows no text of others as it came: what a terminal would not show, or would obey, is taken out or escaped.
+
+#![forbid(unsafe_code)]
+
+mod age;
+mod app;
+mod backend;
+mod choice_lines;
+pub mod columns;
+mod data;
+mod dialog;
+mod draw;
+mod inbox;
+mod keys;
+mod layout;
+mod list_lines;
+mod menu;
+mod row_list;
+mod rows;
+mod signs;
+mod terminal;
+mod text_input;
+mod theme;
+
+pub use age::age;
+pub use app::{Settings, run};
+pub use backend::{Backend, PromptDetails, Request, Response};
+pub use data::{Agent, Data, FooterToast, Notification};
+pub use inbox::{Effect, Inbox};
+pub use keys::{Action, InvalidKey, KeyMap};
+pub use theme::{Palette, Theme};

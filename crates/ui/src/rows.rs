@@ -1,0 +1,221 @@
+//! The rows of the inbox.
+
+use ringer_core::message::ShownKind;
+use ringer_term::sanitise_line;
+
+use crate::age::age;
+use crate::columns::{cut_end, cut_front, cut_middle, width};
+use crate::data::{Agent, Data, Notification};
+use crate::signs::{self, Sign};
+
+/// The parts of the inbox, from top to bottom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Section {
+    NeedsYou,
+    Agents,
+    Recent,
+}
+
+impl Section {
+    pub(crate) const ALL: [Self; 3] = [Self::NeedsYou, Self::Agents, Self::Recent];
+
+    pub(crate) fn heading(self) -> &'static str {
+        match self {
+            Self::NeedsYou => "NEEDS YOU",
+            Self::Agents => "AGENTS",
+            Self::Recent => "RECENT",
+        }
+    }
+}
+
+/// What a row is about: it stays selected when the rows around it change.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct RowKey {
+    pub(crate) section: Section,
+    pub(crate) id: String,
+}
+
+/// One row. Its texts are safe to print.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) key: RowKey,
+    pub(crate) is_unread: bool,
+    pub(crate) short_id: String,
+    pub(crate) label: String,
+    pub(crate) client: String,
+    pub(crate) sign: Sign,
+    pub(crate) detail: String,
+    /// A command is told by its beginning and its end, any other text by its beginning.
+    is_command: bool,
+    pub(crate) since_ms: i64,
+    pub(crate) age: String,
+    /// Where it is, or how long it is quiet.
+    pub(crate) note: String,
+}
+
+impl Row {
+    fn of_notification(section: Section, of: &Notification, now_ms: i64) -> Self {
+        let snoozed = of.snoozed_until_ms.filter(|until| *until > now_ms);
+        Self {
+            key: RowKey { section, id: of.id.clone() },
+            is_unread: !of.is_read,
+            short_id: sanitise_line(&of.short_id),
+            label: sanitise_line(&of.label),
+            client: String::new(),
+            sign: signs::of_kind(of.kind),
+            detail: one_line(&of.text),
+            is_command: of.kind == ShownKind::Permission,
+            since_ms: of.sent_ms,
+            age: age(now_ms.saturating_sub(of.sent_ms)),
+            note: match snoozed {
+                Some(until) => format!("back in {}", age(until - now_ms)),
+                None => sanitise_line(&of.place),
+            },
+        }
+    }
+
+    fn of_agent(agent: &Agent, waits_for: Option<&Notification>, now_ms: i64) -> Self {
+        let detail = if agent.text.is_empty() { waits_for.map(|of| one_line(&of.text)) } else { None };
+        Self {
+            key: RowKey { section: Section::Agents, id: agent.id.clone() },
+            is_unread: false,
+            short_id: String::new(),
+            label: sanitise_line(&agent.label),
+            client: sanitise_line(&agent.client),
+            sign: signs::of_state(&agent.state, waits_for.map(|of| of.kind)),
+            detail: detail.unwrap_or_else(|| one_line(&agent.text)),
+            is_command: waits_for.is_some_and(|of| of.kind == ShownKind::Permission),
+            since_ms: agent.since_ms,
+            age: age(now_ms.saturating_sub(agent.since_ms)),
+            note: match agent.muted_until_ms.filter(|until| *until > now_ms) {
+                Some(until) => format!("muted {}", age(until - now_ms)),
+                None => sanitise_line(&agent.place),
+            },
+        }
+    }
+
+    pub(crate) fn detail(&self, width: usize) -> String {
+        if self.is_command { cut_middle(&self.detail, width) } else { cut_end(&self.detail, width) }
+    }
+
+    pub(crate) fn label(&self, width: usize) -> String {
+        cut_front(&self.label, width)
+    }
+
+    fn fits(&self, filter: &str) -> bool {
+        let has = |text: &str| text.to_lowercase().contains(filter);
+        has(&self.label) || has(&self.client) || has(&self.detail) || has(self.sign.word) || has(&self.note)
+    }
+}
+
+fn one_line(text: &str) -> String {
+    sanitise_line(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The rows of all sections, in their order. A filter keeps those that have all of its words.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Rows {
+    sections: [Vec<Row>; 3],
+}
+
+impl Rows {
+    pub(crate) fn of(data: &Data, filter: &str, now_ms: i64) -> Self {
+        let notifications = |section: Section, of: &[Notification]| {
+            of.iter().map(|of| Row::of_notification(section, of, now_ms)).collect::<Vec<Row>>()
+        };
+        let waits_for = |agent: &Agent| data.needs_you.iter().find(|of| of.from == agent.sender);
+        let mut sections = [
+            notifications(Section::NeedsYou, &data.needs_you),
+            data.agents.iter().map(|agent| Row::of_agent(agent, waits_for(agent), now_ms)).collect(),
+            notifications(Section::Recent, &data.recent),
+        ];
+        let words: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
+        for rows in &mut sections {
+            rows.retain(|row| words.iter().all(|word| row.fits(word)));
+        }
+        Self { sections }
+    }
+
+    pub(crate) fn section(&self, section: Section) -> &[Row] {
+        match section {
+            Section::NeedsYou => &self.sections[0],
+            Section::Agents => &self.sections[1],
+            Section::Recent => &self.sections[2],
+        }
+    }
+
+    pub(crate) fn all(&self) -> impl DoubleEndedIterator<Item = &Row> {
+        self.sections.iter().flatten()
+    }
+
+    pub(crate) fn find(&self, key: &RowKey) -> Option<&Row> {
+        self.section(key.section).iter().find(|row| row.key == *key)
+    }
+
+    pub(crate) fn counts(&self) -> [usize; 3] {
+        [self.sections[0].len(), self.sections[1].len(), self.sections[2].len()]
+    }
+}
+
+/// The widths of the columns of a section. A part that is 0 is not shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Widths {
+    pub(crate) id: usize,
+    pub(crate) label: usize,
+    pub(crate) client: usize,
+    pub(crate) word: usize,
+    pub(crate) detail: usize,
+    pub(crate) age: usize,
+    pub(crate) note: usize,
+}
+
+/// The mark of what is unread, with its space.
+pub(crate) const MARK: usize = 3;
+/// The sign, with its spaces.
+const SIGN: usize = 3;
+const GAP: usize = 2;
+/// The longest age: `now`, `59m`, `999d`.
+const AGE: usize = 4;
+const MAX_LABEL: usize = 24;
+const MAX_NOTE: usize = 20;
+const MIN_LABEL: usize = 8;
+/// What the detail gets, as far as it needs it, before the client and the note are shown, and before the label is cut.
+const DETAIL_BEFORE_CLIENT: usize = 48;
+const DETAIL_BEFORE_NOTE: usize = 40;
+const DETAIL_BEFORE_LABEL: usize = 16;
+
+impl Widths {
+    /// For the rows of a section, whether or not they are on the screen: columns must not move when one scrolls.
+    pub(crate) fn of(rows: &[Row], columns: usize) -> Self {
+        let widest = |part: fn(&Row) -> &str, most: usize| {
+            rows.iter().map(|row| width(part(row))).max().unwrap_or(0).min(most)
+        };
+        let mut widths = Self {
+            id: widest(|row| &row.short_id, 6),
+            label: widest(|row| &row.label, MAX_LABEL),
+            client: widest(|row| &row.client, 10),
+            word: widest(|row| row.sign.word, 16),
+            detail: 0,
+            age: AGE,
+            note: widest(|row| &row.note, MAX_NOTE),
+        };
+        let longest = widest(|row| &row.detail, usize::MAX);
+        if widths.rest(columns) < longest.min(DETAIL_BEFORE_CLIENT) {
+            widths.client = 0;
+        }
+        if widths.rest(columns) < longest.min(DETAIL_BEFORE_NOTE) {
+            widths.note = 0;
+        }
+        let missing = DETAIL_BEFORE_LABEL.saturating_sub(widths.rest(columns));
+        widths.label = widths.label.saturating_sub(missing).max(MIN_LABEL.min(widths.label));
+        widths.detail = widths.rest(columns);
+        widths
+    }
+
+    fn rest(&self, columns: usize) -> usize {
+        let part = |width: usize| if width > 0 { width + GAP } else { 0 };
+        let id = if self.id > 0 { self.id + 1 } else { 0 };
+        let fixed = MARK + id + part(self.label) + part(self.client) + SIGN + part(self.word);
+        columns.saturating_sub(fixed + GAP + self.age + part(self.note) + 1)
+    }
+}

@@ -1,0 +1,169 @@
+//! The terminal while the UI has it: raw, with its own screen; and waiting for it.
+
+use std::io::{self, Read, Write, stdin, stdout};
+use std::os::unix::net::UnixStream;
+use std::panic;
+use std::process;
+use std::thread;
+use std::time::Duration;
+
+use crossterm::cursor::Show;
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
+use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use crossterm::{execute, queue};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, getpid, kill_process};
+use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
+use signal_hook::low_level::pipe;
+
+/// The terminal, as long as it is ours. It is given back as it was when this is dropped.
+#[derive(Debug)]
+pub(crate) struct OwnedTerminal {
+    mouse: bool,
+}
+
+impl OwnedTerminal {
+    pub(crate) fn take(mouse: bool) -> io::Result<Self> {
+        enter(mouse)?;
+        let previous = panic::take_hook();
+        // What a panic says is to be readable.
+        panic::set_hook(Box::new(move |info| {
+            leave();
+            previous(info);
+        }));
+        Ok(Self { mouse })
+    }
+
+    /// Gives the terminal back while something else has it.
+    pub(crate) fn lend<T>(&self, meanwhile: impl FnOnce() -> T) -> io::Result<T> {
+        leave();
+        let result = meanwhile();
+        enter(self.mouse)?;
+        Ok(result)
+    }
+
+    /// Stops the process, as Ctrl-Z does, until the shell continues it.
+    pub(crate) fn suspend(&self) -> io::Result<()> {
+        self.lend(|| kill_process(getpid(), Signal::TSTP))?.map_err(Into::into)
+    }
+}
+
+impl Drop for OwnedTerminal {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+fn enter(mouse: bool) -> io::Result<()> {
+    enable_raw_mode()?;
+    let mut out = stdout();
+    queue!(out, EnterAlternateScreen, EnableBracketedPaste)?;
+    if mouse {
+        queue!(out, EnableMouseCapture)?;
+    }
+    out.flush()
+}
+
+fn leave() {
+    // A terminal that is gone needs nothing.
+    let _ = execute!(stdout(), DisableMouseCapture, DisableBracketedPaste, LeaveAlternateScreen, Show);
+    let _ = disable_raw_mode();
+}
+
+/// How long the loop has to end by itself when its terminal is gone.
+const END_WITHIN: Duration = Duration::from_secs(1);
+
+/// Ends the process when its terminal is gone, whatever it does then: crossterm reads the end of a terminal again and again,
+/// for ever.
+pub(crate) fn end_with_terminal() {
+    thread::spawn(|| {
+        let terminal = stdin();
+        loop {
+            // Without flags, only the end of the terminal is waited for.
+            let mut gone = [PollFd::new(&terminal, PollFlags::empty())];
+            if poll(&mut gone, None).is_ok_and(|ready| ready > 0) {
+                thread::sleep(END_WITHIN);
+                process::exit(0);
+            }
+        }
+    });
+}
+
+/// What was waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Woken {
+    /// The terminal has input, or another size.
+    pub(crate) input: bool,
+    /// The process is to end: its terminal is gone, or it was told to.
+    pub(crate) ends: bool,
+}
+
+/// Waits for the terminal, for signals and for other threads at once.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    size_changes: UnixStream,
+    ends: UnixStream,
+    wakes: UnixStream,
+}
+
+/// Wakes the waiter, from another thread.
+#[derive(Debug)]
+pub(crate) struct Waker(UnixStream);
+
+impl Waker {
+    pub(crate) fn wake(&self) {
+        // If it is full, the waiter is awake already.
+        let _ = (&self.0).write(&[0]);
+    }
+
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+}
+
+impl Waiter {
+    pub(crate) fn new() -> io::Result<(Self, Waker)> {
+        let pair = || {
+            let (read, write) = UnixStream::pair()?;
+            read.set_nonblocking(true)?;
+            write.set_nonblocking(true)?;
+            io::Result::Ok((read, write))
+        };
+        let (size_changes, write) = pair()?;
+        pipe::register(SIGWINCH, write)?;
+        let (ends, write) = pair()?;
+        pipe::register(SIGHUP, write.try_clone()?)?;
+        pipe::register(SIGTERM, write)?;
+        let (wakes, write) = pair()?;
+        Ok((Self { size_changes, ends, wakes }, Waker(write)))
+    }
+
+    pub(crate) fn wait(&mut self, at_most: Duration) -> io::Result<Woken> {
+        let terminal = stdin();
+        let mut ready = [
+            PollFd::new(&terminal, PollFlags::IN),
+            PollFd::new(&self.size_changes, PollFlags::IN),
+            PollFd::new(&self.ends, PollFlags::IN),
+            PollFd::new(&self.wakes, PollFlags::IN),
+        ];
+        let at_most = Timespec::try_from(at_most).ok();
+        match poll(&mut ready, at_most.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let is_ready =
+            |index: usize| ready.get(index).is_some_and(|one| one.revents().contains(PollFlags::IN));
+        let is_gone = ready.first().is_some_and(|one| one.revents().contains(PollFlags::HUP));
+        let woken = Woken { input: is_ready(0) || is_ready(1), ends: is_ready(2) || is_gone };
+        empty(&mut self.size_changes);
+        empty(&mut self.wakes);
+        Ok(woken)
+    }
+}
+
+fn empty(stream: &mut UnixStream) {
+    let mut room = [0; 64];
+    while stream.read(&mut room).is_ok_and(|read| read > 0) {}
+}

@@ -1,0 +1,104 @@
+//! Colours, and whether there are any.
+
+use ratatui::style::{Color, Modifier, Style};
+
+/// What a piece of text means; the theme says how that looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Role {
+    Plain,
+    Dim,
+    Heading,
+    Key,
+    Border,
+    Permission,
+    Question,
+    Error,
+    Stuck,
+    Done,
+    Warning,
+}
+
+/// Which colours are used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Palette {
+    /// The 16 colours of the terminal, which suit its background.
+    #[default]
+    Terminal,
+    /// For a dark background.
+    Dark,
+    /// For a light background.
+    Light,
+    /// None.
+    None,
+}
+
+/// The names of the palettes in the settings.
+const PALETTES: [(&str, Palette); 4] = [
+    ("terminal", Palette::Terminal),
+    ("dark", Palette::Dark),
+    ("light", Palette::Light),
+    ("none", Palette::None),
+];
+
+impl Palette {
+    /// The palette of a name; the error has all names.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let found = PALETTES.iter().find(|(known, _)| *known == name);
+        found.map(|(_, palette)| *palette).ok_or_else(|| {
+            let known: Vec<&str> = PALETTES.iter().map(|(known, _)| *known).collect();
+            format!("unknown theme {name:?} (known: {})", known.join(", "))
+        })
+    }
+}
+
+/// How things look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Theme {
+    /// The colours.
+    pub palette: Palette,
+    /// Whether only signs of ASCII are used.
+    pub ascii: bool,
+}
+
+impl Theme {
+    pub(crate) fn style(self, role: Role) -> Style {
+        let style = match self.colour(role) {
+            Some(colour) => Style::new().fg(colour),
+            None => Style::new(),
+        };
+        match role {
+            Role::Permission | Role::Question | Role::Heading | Role::Key => {
+                style.add_modifier(Modifier::BOLD)
+            }
+            Role::Dim | Role::Border => style.add_modifier(Modifier::DIM),
+            _ => style,
+        }
+    }
+
+    fn colour(self, role: Role) -> Option<Color> {
+        let rgb = |number: u32| Some(Color::from_u32(number));
+        let (terminal, dark, light) = match role {
+            Role::Plain | Role::Heading | Role::Key | Role::Dim | Role::Border => return None,
+            Role::Permission | Role::Warning => (Color::Yellow, 0x00e5_c07b, 0x0098_6801),
+            Role::Question => (Color::Blue, 0x0061_afef, 0x0040_78f2),
+            Role::Error => (Color::Red, 0x00e0_6c75, 0x00ca_1243),
+            Role::Stuck => (Color::Magenta, 0x00c6_78dd, 0x00a6_26a4),
+            Role::Done => (Color::Green, 0x0098_c379, 0x0050_a14f),
+        };
+        match self.palette {
+            Palette::Terminal => Some(terminal),
+            Palette::Dark => rgb(dark),
+            Palette::Light => rgb(light),
+            Palette::None => None,
+        }
+    }
+
+    pub(crate) fn selected(style: Style) -> Style {
+        style.add_modifier(Modifier::REVERSED).remove_modifier(Modifier::DIM)
+    }
+
+    /// The mark of what is unread.
+    pub(crate) fn unread_mark(self) -> &'static str {
+        if self.ascii { "*" } else { "●" }
+    }
+}
