@@ -38,7 +38,7 @@ use macos as worker;
 
 pub use popup::Popup;
 use request::DesktopRequest;
-pub use request::{DesktopEvent, DesktopStatus, MAX_POPUPS, PopupHandle, PreviousPopup};
+pub use request::{DesktopEvent, DesktopStatus, DisplayedPopup, MAX_POPUPS, PopupHandle, PreviousPopup};
 
 /// How many requests may wait for the worker. One more waits for room, and is answered with [`Error::Busy`] when its time
 /// is over.
@@ -134,7 +134,7 @@ impl Desktop {
     /// kept for [`Desktop::new`].
     ///
     /// A caller that drops this future no longer wants the popup: it is not shown, or taken back where that can be done.
-    pub async fn show(&self, popup: Popup) -> Result<PopupHandle, Error> {
+    pub async fn show(&self, popup: Popup) -> Result<DisplayedPopup, Error> {
         let by = Instant::now() + self.deadline;
         let (answer, answered) = oneshot::channel();
         match timeout_at(by, self.requests.send(DesktopRequest::Show { popup, by, answer })).await {

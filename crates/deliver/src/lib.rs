@@ -53,8 +53,8 @@ mod webhook;
 
 pub use command::{COMMAND_TIMEOUT, PersonCommand};
 pub use desktop::{
-    Desktop, DesktopEvent, DesktopStatus, MAX_EVENTS, MAX_POPUPS, MAX_QUEUED, Popup, PopupHandle,
-    PreviousPopup, REPLY_DEADLINE,
+    Desktop, DesktopEvent, DesktopStatus, DisplayedPopup, MAX_EVENTS, MAX_POPUPS, MAX_QUEUED, Popup,
+    PopupHandle, PreviousPopup, REPLY_DEADLINE,
 };
 pub use error::Error;
 pub use hook::{DEFAULT_TIMEOUT, HookProgram, MAX_ANSWER};

@@ -184,6 +184,7 @@ async fn serve(
         key: popup.key,
         id: popup.id,
         shown: PopupHandle { number: popup.number, server: popup.server },
+        offer: popup.offer,
     });
     let known: Vec<PreviousPopup> = known.collect();
     let on_desktop = known.iter().map(|popup| popup.id.clone()).collect();

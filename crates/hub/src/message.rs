@@ -8,7 +8,7 @@ use ringer_core::agent::{PopupAnswer, PromptContent};
 use ringer_core::engine::{Delivery, Ticket};
 use ringer_core::message::{Agent, SurfaceId};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, HookInput};
-use ringer_deliver::{DesktopEvent, HookProgram, PopupHandle};
+use ringer_deliver::{DesktopEvent, DisplayedPopup, HookProgram};
 use ringer_ipc::ApiError;
 use ringer_ipc::host::{AnswerOutcome, Asked};
 use serde_json::Value;
@@ -132,7 +132,7 @@ pub(crate) struct DeliveryReport {
     /// In words.
     pub(crate) result: Result<String, String>,
     /// Where the desktop shows it.
-    pub(crate) popup: Option<PopupHandle>,
+    pub(crate) popup: Option<DisplayedPopup>,
     /// Terminals that turned out to be closed.
     pub(crate) closed: Vec<SurfaceId>,
 }

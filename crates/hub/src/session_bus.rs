@@ -11,7 +11,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use ringer_core::MessageId;
-use ringer_deliver::{Desktop, Error, Popup, PopupHandle};
+use ringer_deliver::{Desktop, DisplayedPopup, Error, Popup};
 use serde_json::{Value, json};
 
 /// Processes that are remembered: enough for a few terminals and agents.
@@ -51,7 +51,11 @@ impl SessionDesktop {
     }
 
     /// Shows a popup; if the hub's own bus does not work, on that of one of these processes. Says where in that case.
-    pub(crate) async fn show(&self, popup: Popup, callers: Vec<u32>) -> Result<(PopupHandle, String), Error> {
+    pub(crate) async fn show(
+        &self,
+        popup: Popup,
+        callers: Vec<u32>,
+    ) -> Result<(DisplayedPopup, String), Error> {
         let shown = self.desktop.show(popup.clone()).await;
         if let Err(Error::NoBus(_) | Error::Desktop(_)) = shown
             && let Some(address) = self.learn(callers, None).await

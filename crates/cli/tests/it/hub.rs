@@ -1,8 +1,10 @@
 //! The hub as people meet it: through the real program, with a real process in the background.
 
+mod agents_that_try;
 mod backlog;
 mod callers;
 mod commands;
+mod dialogs;
 mod down;
 mod environment;
 mod exchanged;

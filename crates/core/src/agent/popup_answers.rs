@@ -1,5 +1,7 @@
 //! Which answers a popup offers: only to what its reader sees all of there.
 
+use serde::{Deserialize, Serialize};
+
 use crate::agent::{PromptContent, question_with_options};
 
 /// The longest text, in characters, that can be read in full on a popup.
@@ -12,7 +14,8 @@ const MAX_OPTIONS: usize = 3;
 const MAX_LABEL: usize = 30;
 
 /// An answer that a popup offers as a button. There is none to allow something always.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PopupAnswer {
     /// Yes, this once.
     Allow,

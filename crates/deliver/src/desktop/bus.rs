@@ -94,15 +94,25 @@ impl BusConnection {
         Ok(connected)
     }
 
+    /// Whether the server reports what the person does to a popup only to the connection that has shown it last, as dunst does.
+    pub(super) async fn reports_to_sender_only(&self) -> bool {
+        let Some(owner) = self.owner.as_deref() else { return false };
+        self.server_information(owner).await.is_ok_and(|(name, _)| name == "dunst")
+    }
+
+    /// The server's name and version.
+    async fn server_information(&self, owner: &str) -> zbus::Result<(String, String)> {
+        let asked = self.connection.call_method(Some(owner), PATH, Some(NAME), "GetServerInformation", &());
+        let reply = asked.await?;
+        let (name, _vendor, version, _spec): (String, String, String, String) = reply.body().deserialize()?;
+        Ok((name, version))
+    }
+
     /// Which server would show a popup, in words, without showing one and without starting a server.
     pub(super) async fn describe(&self) -> Result<String, Error> {
         let failed = |error: zbus::Error| Error::Desktop(error.to_string());
         if let Some(owner) = self.owner.as_deref() {
-            let asked =
-                self.connection.call_method(Some(owner), PATH, Some(NAME), "GetServerInformation", &());
-            let reply = asked.await.map_err(failed)?;
-            let (name, _vendor, version, _spec): (String, String, String, String) =
-                reply.body().deserialize().map_err(failed)?;
+            let (name, version) = self.server_information(owner).await.map_err(failed)?;
             return Ok(sanitise_line(&format!("{name} {version} shows popups")));
         }
         let asked = self.connection.call_method(Some(BUS), BUS_PATH, Some(BUS), "ListActivatableNames", &());

@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout_at;
 
 use super::banner::Banner;
-use super::request::{DesktopRequest, DesktopStatus, PopupHandle};
+use super::request::{DesktopRequest, DesktopStatus, DisplayedPopup, PopupHandle};
 use crate::error::Error;
 
 /// How many banners may be on their way. A further one waits for a permit, within its deadline.
@@ -43,6 +43,7 @@ pub(super) async fn run(
         }
         number = number.wrapping_add(1);
         let shown = PopupHandle { number, server: server.to_owned() };
+        let shown = DisplayedPopup { shown, offer: None };
         let post = Arc::clone(&post);
         // The caller watches the clock. A late thread finds the receiver dropped, and one that could not be started
         // drops the answer.
@@ -84,13 +85,13 @@ mod tests {
             if refused { Err("not allowed".to_owned()) } else { Ok(()) }
         });
         assert_eq!(
-            desktop.show(popup("a")).await.unwrap(),
+            desktop.show(popup("a")).await.unwrap().shown,
             PopupHandle { number: 1, server: "test".to_owned() }
         );
         assert_eq!(banners.recv().unwrap(), popup("a").banner());
         let refused = desktop.show(popup("no")).await.unwrap_err();
         assert_eq!(refused.to_string(), "the notification server: not allowed");
-        assert_eq!(desktop.show(popup("b")).await.unwrap().number, 3);
+        assert_eq!(desktop.show(popup("b")).await.unwrap().shown.number, 3);
     }
 
     #[tokio::test]

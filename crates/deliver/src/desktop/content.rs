@@ -3,6 +3,7 @@
 use ringer_core::agent::PopupAnswer;
 use ringer_core::message::Urgency;
 use ringer_term::{sanitise_block, sanitise_line};
+use serde::{Deserialize, Serialize};
 
 use super::popup::Popup;
 
@@ -125,7 +126,7 @@ impl Markup {
 }
 
 /// What is sent to the server.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PopupContent {
     /// The heading, never empty. Plain text for every server.
     pub(super) summary: String,
@@ -143,6 +144,19 @@ pub(super) struct PopupContent {
     pub(super) answers: Vec<PopupAnswer>,
     /// Milliseconds; -1 as the server likes, 0 never.
     pub(super) expire: i32,
+}
+
+impl PopupContent {
+    /// For [`DisplayedPopup::offer`](super::DisplayedPopup::offer).
+    pub(super) fn offer(&self) -> Option<String> {
+        // Plain data: it cannot fail to be written.
+        (!self.answers.is_empty()).then(|| serde_json::to_string(self).unwrap_or_default())
+    }
+
+    /// Reads it back. `None` if it is of another version or damaged.
+    pub(super) fn of_offer(offer: &str) -> Option<Self> {
+        serde_json::from_str(offer).ok()
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use ringer_core::MessageId;
 use ringer_core::agent::PopupAnswer;
 use zbus::message::Sequence;
 
-use super::content::action;
+use super::content::{PopupContent, action};
 use super::request::{MAX_POPUPS, PopupHandle, PreviousPopup};
 
 /// The person closed it by hand. (1 is out of time, 3 is closed by a call.)
@@ -25,7 +25,7 @@ struct Entry {
     /// When the server said that it is shown, by the order in which the bus delivered. What the server said about the
     /// number before that was about the predecessor. `None` for popups of an earlier hub.
     since: Option<Sequence>,
-    /// The answers that it offers. `None` for popups of an earlier hub, of which that is not known.
+    /// The answers that it offers. `None` for a popup of an earlier hub that did not write them down.
     answers: Option<Vec<PopupAnswer>>,
     /// The notification that had the same number before.
     before: Option<MessageId>,
@@ -59,22 +59,22 @@ impl PopupTable {
     /// With the popups of an earlier hub.
     pub(super) fn new(known: Vec<PreviousPopup>) -> Self {
         let mut table = Self::default();
-        for PreviousPopup { key, id, shown } in known {
-            table.insert(key, id, shown, None);
+        for PreviousPopup { key, id, shown, offer } in known {
+            let content = offer.as_deref().and_then(PopupContent::of_offer);
+            table.insert(key, id, shown, (None, content.map(|content| content.answers)));
         }
         table
     }
 
-    /// A popup is shown, since then and with these answers if this hub has shown it. Whatever else had its key or its number
-    /// is not shown any more.
+    /// A popup is shown, since then if this hub has shown it, and with these answers as far as they are known. Whatever else
+    /// had its key or its number is not shown any more.
     pub(super) fn insert(
         &mut self,
         key: String,
         id: MessageId,
         shown: PopupHandle,
-        own: Option<(Sequence, Vec<PopupAnswer>)>,
+        (since, answers): (Option<Sequence>, Option<Vec<PopupAnswer>>),
     ) {
-        let (since, answers) = own.unzip();
         let before = self.0.iter().find(|entry| entry.shown == shown).map(|entry| entry.id.clone());
         self.0.retain(|entry| entry.shown != shown && entry.key != key);
         if self.0.len() == MAX_POPUPS {
@@ -171,11 +171,11 @@ mod tests {
 
     #[test]
     fn one_popup_per_key_and_per_number() {
-        let known = PreviousPopup { key: "s1".into(), id: id("a"), shown: shown(7) };
+        let known = PreviousPopup { key: "s1".into(), id: id("a"), shown: shown(7), offer: None };
         let mut table = PopupTable::new(vec![known]);
         assert_eq!(table.number("s1", "bus :1.1"), Some(7));
         assert_eq!(table.number("s1", "bus :1.2"), None, "another server's number");
-        table.insert("s1".into(), id("b"), shown(7), None);
+        table.insert("s1".into(), id("b"), shown(7), (None, None));
         assert_eq!(table.take(&id("a")), None, "replaced");
         assert_eq!(table.take(&id("b")), Some(shown(7)));
         assert_eq!(table.number("s1", "bus :1.1"), None);
@@ -185,7 +185,7 @@ mod tests {
     fn only_closing_by_hand_counts() {
         for (reason, expected) in [(1, None), (2, Some(id("a"))), (3, None), (4, None)] {
             let mut table = PopupTable::default();
-            table.insert("s".into(), id("a"), shown(1), None);
+            table.insert("s".into(), id("a"), shown(1), (None, None));
             assert_eq!(
                 table.closed(&shown(1), reason, Sequence::default(), Instant::now()),
                 expected,
@@ -201,11 +201,11 @@ mod tests {
         let now = Instant::now();
         for (later, expected) in [(Duration::ZERO, None), (CLICK_CLOSES_WITHIN, Some(id("a")))] {
             let mut table = PopupTable::default();
-            table.insert("s".into(), id("a"), shown(1), None);
+            table.insert("s".into(), id("a"), shown(1), (None, None));
             let click = table.clicked(&shown(1), "default", Sequence::default(), now);
             assert_eq!(click, Some(Click::Show(id("a"), None)));
             assert_eq!(table.closed(&shown(1), BY_HAND, Sequence::default(), now + later), expected);
-            table.insert("s".into(), id("b"), shown(1), None);
+            table.insert("s".into(), id("b"), shown(1), (None, None));
             let other = table.closed(&shown(1), BY_HAND, Sequence::default(), now);
             assert_eq!(other, Some(id("b")), "another popup");
         }
@@ -215,7 +215,7 @@ mod tests {
     fn it_never_grows_beyond_its_cap() {
         let mut table = PopupTable::default();
         for number in 0..=u32::try_from(MAX_POPUPS).unwrap() {
-            table.insert(number.to_string(), id(&number.to_string()), shown(number), None);
+            table.insert(number.to_string(), id(&number.to_string()), shown(number), (None, None));
         }
         assert_eq!(table.0.len(), MAX_POPUPS);
         assert_eq!(table.number("0", "bus :1.1"), None, "the oldest went");
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_token_belongs_to_one_click() {
         let mut table = PopupTable::default();
-        table.insert("s".into(), id("a"), shown(1), None);
+        table.insert("s".into(), id("a"), shown(1), (None, None));
         table.token(&shown(1), "t".to_owned());
         table.token(&shown(9), "of no popup".to_owned());
         let mut click =
@@ -241,8 +241,7 @@ mod tests {
         let yes = PopupAnswer::Choose("yes".to_owned());
         let check = |answers: Option<Vec<PopupAnswer>>, name: &str, expected: Option<Click>| {
             let mut table = PopupTable::default();
-            let own = answers.map(|answers| (Sequence::default(), answers));
-            table.insert("s".into(), id("a"), shown(1), own);
+            table.insert("s".into(), id("a"), shown(1), (Some(Sequence::default()), answers));
             let click = table.clicked(&shown(1), name, Sequence::default(), Instant::now());
             assert_eq!(click, expected, "{name}");
             let other = PopupHandle { number: 1, server: "bus :1.2".to_owned() };
@@ -260,5 +259,24 @@ mod tests {
         check(Some(vec![yes]), "option-2", None);
         check(Some(Vec::new()), "allow", None);
         check(None, "allow", show());
+    }
+
+    #[test]
+    fn a_popup_of_an_earlier_hub_offers_what_that_hub_wrote_down() {
+        let click = |offer: Option<&str>, name: &str| {
+            let offer = offer.map(str::to_owned);
+            let known = PreviousPopup { key: "s".to_owned(), id: id("a"), shown: shown(1), offer };
+            let mut table = PopupTable::new(vec![known]);
+            table.clicked(&shown(1), name, Sequence::default(), Instant::now())
+        };
+        let offer = r#"{"summary":"s","body":"b","urgency":2,"category":"c","tag":"t","actions":["default","Show"],
+            "answers":["deny"],"expire":0}"#;
+        let show = || Some(Click::Show(id("a"), None));
+        assert_eq!(click(Some(offer), "deny"), Some(Click::Answer(id("a"), PopupAnswer::Deny)));
+        assert_eq!(click(Some(offer), "allow"), None, "not offered");
+        assert_eq!(click(Some(offer), "default"), show());
+        for unknown in [None, Some("{"), Some(""), Some("{}")] {
+            assert_eq!(click(unknown, "allow"), show(), "{unknown:?}");
+        }
     }
 }

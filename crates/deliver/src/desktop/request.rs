@@ -2,7 +2,6 @@
 
 use ringer_core::MessageId;
 use ringer_core::agent::PopupAnswer;
-use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -14,7 +13,7 @@ pub const MAX_POPUPS: usize = 1024;
 
 /// Where a popup is shown: the server's number for it, and which server that is. A server that was restarted counts
 /// from the beginning, so a number alone could name another program's popup.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PopupHandle {
     /// The server's number. macOS gives none; there Ringer counts.
     pub number: u32,
@@ -22,8 +21,17 @@ pub struct PopupHandle {
     pub server: String,
 }
 
+/// A popup that is shown, as the caller has to keep it for the next hub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DisplayedPopup {
+    /// Where.
+    pub shown: PopupHandle,
+    /// What it says and which answers it offers, if it offers any. Opaque.
+    pub offer: Option<String>,
+}
+
 /// A popup that an earlier hub has shown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreviousPopup {
     /// What it was shown for; see [`Popup::key`].
     pub key: String,
@@ -31,6 +39,8 @@ pub struct PreviousPopup {
     pub id: MessageId,
     /// What [`super::Desktop::show`] gave back for it.
     pub shown: PopupHandle,
+    /// The same; see [`DisplayedPopup::offer`].
+    pub offer: Option<String>,
 }
 
 /// What the person did to a popup. One that merely ran out of time is no event: the person has not read it.
@@ -52,7 +62,7 @@ pub(super) enum DesktopRequest {
         popup: Popup,
         by: Instant,
         /// Closed when the caller has given up; then the popup is not wanted any more.
-        answer: oneshot::Sender<Result<PopupHandle, Error>>,
+        answer: oneshot::Sender<Result<DisplayedPopup, Error>>,
     },
     #[cfg_attr(target_os = "macos", expect(dead_code, reason = "nothing can be taken back there"))]
     Withdraw {

@@ -11,9 +11,12 @@ use tokio::time::{Instant, timeout, timeout_at};
 use zbus::message::Sequence;
 
 use super::bus::{BusConnection, BusSignal};
+use super::content::PopupContent;
 use super::popup::Popup;
 use super::popup_table::{Click, PopupTable};
-use super::request::{DesktopEvent, DesktopRequest, DesktopStatus, PopupHandle, PreviousPopup};
+use super::request::{
+    DesktopEvent, DesktopRequest, DesktopStatus, DisplayedPopup, PopupHandle, PreviousPopup,
+};
 use crate::error::Error;
 
 /// How many popups may be asked for without an answer. When there are more, all of those are forgotten: a server that
@@ -33,12 +36,13 @@ pub(super) async fn run(
     events: mpsc::Sender<DesktopEvent>,
     shown: Arc<AtomicUsize>,
 ) {
+    let offering: Vec<PreviousPopup> = known.iter().filter(|popup| popup.offer.is_some()).cloned().collect();
     let mut worker =
         Worker { address, deadline, bus: None, table: PopupTable::new(known), late: JoinSet::new(), events };
     if worker.table.len() > 0 {
-        // The person may click on a popup of an earlier hub before this one shows any. (dunst tells of that only to the
-        // connection that showed it.) A bus that is not there now is tried again with the next popup.
-        let _ = timeout(deadline, worker.ensure_connected()).await;
+        // The person may click on a popup of an earlier hub before this one shows any. A bus that is not there now is
+        // tried again with the next popup.
+        let _ = timeout(deadline, worker.take_over(offering)).await;
     }
     loop {
         shown.store(worker.table.len(), Ordering::Relaxed);
@@ -101,7 +105,29 @@ struct Worker {
 }
 
 impl Worker {
-    async fn show(&mut self, popup: Popup, by: Instant) -> Result<PopupHandle, Error> {
+    /// Connects, so that clicks on the popups of an earlier hub are heard. A server that would report them to that hub only
+    /// is shown those that offer answers once more, each in its own place.
+    async fn take_over(&mut self, offering: Vec<PreviousPopup>) -> Result<(), Error> {
+        self.ensure_connected().await?;
+        let Some(bus) = self.bus.as_ref().filter(|_| !offering.is_empty()) else { return Ok(()) };
+        let Some(server) = bus.server() else { return Ok(()) };
+        if !bus.reports_to_sender_only().await {
+            return Ok(());
+        }
+        for popup in offering.into_iter().filter(|popup| popup.shown.server == server) {
+            let Some(content) = popup.offer.as_deref().and_then(PopupContent::of_offer) else { continue };
+            let answers = content.answers.clone();
+            let (number, at) = bus
+                .notify(content, Some(popup.shown.number))
+                .await
+                .map_err(|error| Error::Desktop(error.to_string()))?;
+            let shown = PopupHandle { number, server: server.clone() };
+            self.table.insert(popup.key, popup.id, shown, (Some(at), Some(answers)));
+        }
+        Ok(())
+    }
+
+    async fn show(&mut self, popup: Popup, by: Instant) -> Result<DisplayedPopup, Error> {
         let shown = async {
             match self.try_show(&popup).await {
                 // The server, or the bus, went away between two popups. Once more, with what is there now.
@@ -117,7 +143,7 @@ impl Worker {
         timeout_at(by, shown).await.unwrap_or(Err(Error::NoAnswer(self.deadline)))
     }
 
-    async fn try_show(&mut self, popup: &Popup) -> Result<PopupHandle, Attempt> {
+    async fn try_show(&mut self, popup: &Popup) -> Result<DisplayedPopup, Attempt> {
         self.ensure_connected().await.map_err(Attempt::Failed)?;
         let capabilities = match &mut self.bus {
             Some(bus) => bus.capabilities().await,
@@ -128,7 +154,7 @@ impl Worker {
         self.table.keep_only(&server);
         let replaces = self.table.number(&popup.key, &server);
         let content = popup.content(capabilities);
-        let answers = content.answers.clone();
+        let (answers, offer) = (content.answers.clone(), content.offer());
         let notifying = match &self.bus {
             Some(bus) => bus.notify(content, replaces),
             None => return Err(Attempt::Gone),
@@ -136,8 +162,8 @@ impl Worker {
         let notified = self.ask(notifying, server.clone()).await.map_err(|_| Attempt::Gone)?;
         let (number, at) = notified.map_err(|error| self.failed(&error))?;
         let shown = PopupHandle { number, server };
-        self.table.insert(popup.key.clone(), popup.id.clone(), shown.clone(), Some((at, answers)));
-        Ok(shown)
+        self.table.insert(popup.key.clone(), popup.id.clone(), shown.clone(), (Some(at), Some(answers)));
+        Ok(DisplayedPopup { shown, offer })
     }
 
     /// Sends the call in a separate task, which continues when the caller has given up.

@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 
 use ringer_core::agent::{PermissionRequest, PopupAnswer, PromptContent};
-use ringer_deliver::{Desktop, DesktopEvent, Error, Popup, PopupHandle, PreviousPopup};
+use ringer_deliver::{Desktop, DesktopEvent, DisplayedPopup, Error, Popup, PreviousPopup};
 use test_support::{DEADLINE, SessionBus, first_line, in_time, started};
 
 use crate::wait::{id, popup, until};
@@ -64,7 +64,7 @@ fn dunst(bus: &SessionBus, global: &str) -> [Running; 2] {
 }
 
 /// Shows a popup as soon as dunst is there.
-async fn show_first(desktop: &Desktop, popup: Popup) -> PopupHandle {
+async fn show_first(desktop: &Desktop, popup: Popup) -> DisplayedPopup {
     let mut first = None;
     until("dunst is there", async || {
         match in_time("an answer", desktop.show(popup.clone())).await {
@@ -120,7 +120,8 @@ async fn dunst_replaces_withdraws_and_tells() {
     displayed(&bus, "2").await;
 
     // A hub that was restarted and knows the number; and one that has lost it, but has the tag.
-    let known = vec![PreviousPopup { key: "s1".to_owned(), id: id("b"), shown: first.clone() }];
+    let known =
+        vec![PreviousPopup { key: "s1".to_owned(), id: id("b"), shown: first.shown.clone(), offer: None }];
     let (restarted, _told) = Desktop::new(Some(bus.address()), known, DEADLINE);
     assert_eq!(restarted.show(popup("d", "s1")).await.expect("shown"), first);
     displayed(&bus, "2").await;
@@ -169,6 +170,22 @@ async fn on_dunst_a_click_shows_and_an_entry_of_its_menu_answers() {
     displayed(&bus, "1").await;
     dunstctl(&bus, &["action"]);
     assert_eq!(in_time("an event", events.recv()).await, Some(DesktopEvent::Show(id("b"), None)));
+    desktop.withdraw(id("b")).await.expect("told");
+    displayed(&bus, "0").await;
+
+    // dunst reports clicks to the connection that has shown a popup. The next hub takes its place.
+    let DisplayedPopup { shown, offer } = desktop.show(asking("c")).await.expect("shown");
+    displayed(&bus, "1").await;
+    drop((desktop, events));
+    let known = vec![PreviousPopup { key: "c".to_owned(), id: id("c"), shown: shown.clone(), offer }];
+    let (restarted, mut events) = Desktop::new(Some(bus.address()), known, DEADLINE);
+    restarted.status().await.server.expect("it is taken over");
+    displayed(&bus, "1").await;
+    dunstctl(&bus, &["context"]);
+    let allowed = DesktopEvent::Answer(id("c"), PopupAnswer::Allow);
+    assert_eq!(in_time("an event", events.recv()).await, Some(allowed));
+    restarted.withdraw(id("c")).await.expect("told");
+    displayed(&bus, "0").await;
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use ringer_core::engine::Delivery;
 use ringer_core::message::Place;
 use ringer_core::policy::DeliveryChannel;
 use ringer_core::{Event, MessageId, Now, Order};
+use ringer_deliver::DisplayedPopup;
 use ringer_journal::{DeadLetter, PendingDelivery, ShownPopup};
 use serde_json::{Value, json};
 
@@ -139,14 +140,15 @@ impl HubState {
         for surface in &report.closed {
             self.surfaces.forget(surface);
         }
-        let popup = report.popup.as_ref().map(|popup| popup.number);
-        if let Some(popup) = report.popup {
+        let popup = report.popup.as_ref().map(|popup| popup.shown.number);
+        if let Some(DisplayedPopup { shown, offer }) = report.popup {
             // As the popup's own key: what an agent waits for stands for itself.
             let record = self.notifications.get(id).filter(|record| !record.is_prompt());
             let surface = record.and_then(|record| record.place.surface.as_ref()).map(ToString::to_string);
             let key = surface.unwrap_or_else(|| id.to_string());
-            let (number, server) = (popup.number, popup.server);
-            self.notifications.writes().popup_shown(ShownPopup { key, id: id.clone(), number, server });
+            let (number, server) = (shown.number, shown.server);
+            let popup = ShownPopup { key, id: id.clone(), number, server, offer };
+            self.notifications.writes().popup_shown(popup);
         }
         if let (DeliveryChannel::Webhook, Err(why)) = (channel, &report.result) {
             let letter = DeadLetter {

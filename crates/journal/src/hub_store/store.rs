@@ -58,6 +58,8 @@ impl Schema for HubSchema {
         ],
         // The last commands of the person can be taken back.
         &[UNDO],
+        // The buttons of a popup answer after a restart of the hub.
+        &["ALTER TABLE popup ADD COLUMN offer TEXT"],
     ];
     const RESCUED_TABLES: &'static [&'static str] = &[
         "notification",
@@ -100,7 +102,8 @@ const POPUP: &str = "CREATE TABLE popup (
     key TEXT PRIMARY KEY,
     id TEXT NOT NULL,
     number INTEGER NOT NULL,
-    server TEXT NOT NULL
+    server TEXT NOT NULL,
+    offer TEXT
 ) STRICT, WITHOUT ROWID";
 
 const DEAD_LETTER: &str = "CREATE TABLE dead_letter (
@@ -272,11 +275,12 @@ impl HubStore {
 
     /// The popups that were on the screen when the hub ended, oldest first.
     pub fn popups(&mut self) -> Result<Vec<ShownPopup>, Error> {
-        self.rows("SELECT id, key, number, server FROM popup ORDER BY id", |row| {
+        self.rows("SELECT id, key, number, server, offer FROM popup ORDER BY id", |row| {
             let (Some(id), Ok(number)) = (message_id(row)?, row.get::<_, i64>(2)?.try_into()) else {
                 return Ok(None);
             };
-            Ok(Some(ShownPopup { id, key: text(row, 1)?, number, server: text(row, 3)? }))
+            let (key, server, offer) = (text(row, 1)?, text(row, 3)?, optional_text(row, 4)?);
+            Ok(Some(ShownPopup { key, id, number, server, offer }))
         })
     }
 

@@ -29,6 +29,8 @@ pub struct ShownPopup {
     pub number: u32,
     /// Which desktop that was.
     pub server: String,
+    /// What it says and which answers it offers, if it offers any; only the hub reads it.
+    pub offer: Option<String>,
 }
 
 /// A delivery that was given up after several attempts.
@@ -145,10 +147,11 @@ pub(crate) fn apply(transaction: &Transaction<'_>, changes: &HubChanges) -> rusq
             )?
             .execute([MAX_DEAD])?;
     }
-    let mut show = transaction
-        .prepare_cached("INSERT OR REPLACE INTO popup (key, id, number, server) VALUES (?1, ?2, ?3, ?4)")?;
+    let mut show = transaction.prepare_cached(
+        "INSERT OR REPLACE INTO popup (key, id, number, server, offer) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
     for popup in &changes.shown {
-        show.execute(params![popup.key, popup.id.as_str(), popup.number, popup.server])?;
+        show.execute(params![popup.key, popup.id.as_str(), popup.number, popup.server, popup.offer])?;
     }
     for (flags, change) in [
         (&changes.flags_cleared, "DELETE FROM flag WHERE reason = ?1 AND place = ?2"),

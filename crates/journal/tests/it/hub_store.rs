@@ -41,7 +41,13 @@ fn outgoing(id: &MessageId, way: &str, delivery: &str) -> PendingDelivery {
 }
 
 fn popup(key: &str, id: &MessageId, number: u32) -> ShownPopup {
-    ShownPopup { key: key.to_owned(), id: id.clone(), number, server: "dunst".to_owned() }
+    ShownPopup {
+        key: key.to_owned(),
+        id: id.clone(),
+        number,
+        server: "dunst".to_owned(),
+        offer: Some("{}".to_owned()),
+    }
 }
 
 fn dead(id: &MessageId, unix_ms: i64) -> DeadLetter {

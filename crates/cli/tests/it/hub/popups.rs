@@ -1,15 +1,13 @@
 //! What agents ask, answered with the buttons of popups: from the hook that waits to the notification server and back.
 
-use std::fs::{self, File};
-
-use ringer_journal::{Home, Journal};
 use serde_json::{Value, json};
 use test_support::{BlockingNotificationServer, NotifyCall, ServerBehaviour, ServerCall, SessionBus, until};
 
+use super::dialogs::{ask, decision, until_hooks_wait};
 use super::environment::{HubEnvironment, kill};
 use super::person_text::{hook, hook_on};
 use crate::background::Background;
-use crate::ringer::{check, json};
+use crate::ringer::check;
 
 const SHOW: [&str; 2] = ["default", "Show"];
 const ALLOW_DENY_SHOW: [&str; 8] = ["default", "Show", "allow", "Allow", "deny", "Deny", "show", "Show"];
@@ -40,40 +38,35 @@ impl Desk {
         check(start.env("DBUS_SESSION_BUS_ADDRESS", self.bus.address()), 0);
     }
 
-    /// Asks for a permission as a client does that waits for its hook. Gives the popup, too.
+    /// Asks for a permission. Gives the popup, too.
     #[track_caller]
     fn ask(&self, tool: &str, tool_input: &Value) -> (Background, NotifyCall) {
-        let input = json!({
-            "hook_event_name": "PermissionRequest", "session_id": "0123456789",
-            "cwd": self.environment.base.repository(), "tool_name": tool, "tool_input": tool_input,
-        });
-        let path = self.environment.base.path().join("input.json");
-        fs::write(&path, input.to_string()).expect("a file");
-        let mut command = self.environment.ringer(&["hook", "claude", "PermissionRequest"]);
-        command.stdin(File::open(path).expect("a file"));
-        (Background::start(command), self.server.next_popup())
+        (ask(&self.environment, tool, tool_input), self.server.next_popup())
     }
 
     fn ask_for(&self, command: &str) -> (Background, NotifyCall) {
         self.ask("Bash", &json!({ "command": command }))
     }
 
-    /// Waits until this many hooks wait beside their dialogs: an answer that comes before that is not taken.
     #[track_caller]
     fn until_hooks_wait(&self, count: usize) {
-        let home = Home::new(self.environment.base.home());
-        let mut journal = Journal::open(&home).expect("a journal");
-        until("the hooks wait", || {
-            let open = journal.open_prompts().expect("prompts");
-            let waited_for = open.iter().filter(|prompt| journal.is_waited_for(&prompt.key).expect("bells"));
-            waited_for.count() == count
-        });
+        until_hooks_wait(&self.environment, count);
     }
 
     /// What the trail of the newest notification says, once it says this.
     #[track_caller]
     fn until_told(&self, words: &str) {
         until(words, || self.environment.run(&["why"]).contains(words));
+    }
+
+    /// Waits until the hub has written down that the newest notifications are on the screen.
+    #[track_caller]
+    fn until_all_are_written_down(&self, count: usize) {
+        until("all are written down", || {
+            let shown = |row: &Value| self.environment.run(&["why", row["id"].as_str().expect("an id")]);
+            let rows = self.environment.list(&["--limit", &count.to_string()]);
+            rows.len() == count && rows.iter().all(|row| shown(row).contains("desktop: shown"))
+        });
     }
 
     #[track_caller]
@@ -87,14 +80,6 @@ impl Desk {
 
 fn ran(command: &str) -> Value {
     json!({ "tool_name": "Bash", "tool_input": { "command": command } })
-}
-
-/// What a hook decides.
-#[track_caller]
-fn decision(hook: Background) -> Value {
-    let (lines, exit) = hook.end();
-    assert_eq!(exit, Some(0));
-    json(&lines.join("\n"))["hookSpecificOutput"]["decision"].clone()
 }
 
 #[test]
@@ -171,11 +156,7 @@ fn what_was_decided_elsewhere_takes_its_popup_away_also_after_a_restart() {
         hook_on(environment, "tmux:s1", "PermissionRequest", &ran(command));
         desk.server.next_popup();
     }
-    until("both are written down", || {
-        let shown = |row: &Value| environment.run(&["why", row["id"].as_str().expect("an id")]);
-        let rows = environment.list(&["--limit", "2"]);
-        rows.iter().all(|row| shown(row).contains("desktop: shown"))
-    });
+    desk.until_all_are_written_down(2);
     kill(environment.settled_hub());
     desk.start_hub();
     for command in ["make b", "make c"] {
@@ -184,6 +165,35 @@ fn what_was_decided_elsewhere_takes_its_popup_away_also_after_a_restart() {
     let mut closed = [desk.next_close(), desk.next_close()];
     closed.sort_unstable();
     assert_eq!(closed, [2, 3]);
+}
+
+#[test]
+fn the_buttons_of_a_popup_answer_after_a_restart_of_the_hub() {
+    let desk = Desk::new();
+    let long = format!("echo {}", "x".repeat(200));
+    let (allowed, _) = desk.ask_for("make a");
+    let (denied, popup) = desk.ask_for(&long);
+    assert_eq!(popup.actions, DENY_SHOW);
+    let asks = ["ask", "--from", "painter", "--wait", "--option", "Red", "--option", "Blue", "Which?"];
+    let asking = Background::start(desk.environment.ringer(&asks));
+    desk.server.next_popup();
+    desk.until_hooks_wait(2);
+    desk.until_all_are_written_down(3);
+    kill(desk.environment.settled_hub());
+    desk.start_hub();
+    // It answers when it has subscribed to what the notification server reports.
+    desk.environment.connect().call("hub.environment", &json!({}));
+    BlockingNotificationServer::forge_click(&desk.bus.address(), 1, "deny");
+    desk.server.report_clicked(2, "allow");
+    desk.server.report_clicked(1, "allow");
+    assert_eq!(decision(allowed)["behavior"], "allow");
+    hook(&desk.environment, "PostToolUse", &ran("make a"));
+    assert_eq!(desk.next_close(), 1, "the agent went on");
+    desk.server.report_clicked(2, "deny");
+    assert_eq!(decision(denied)["behavior"], "deny", "there was no button to allow it");
+    desk.server.report_clicked(3, "option-2");
+    assert_eq!(asking.line().as_deref(), Some("Blue"));
+    assert_eq!(desk.next_close(), 3);
 }
 
 #[test]

@@ -269,6 +269,7 @@ mod tests {
             id: id(number),
             number: 7,
             server: "bus :1.1".to_owned(),
+            offer: None,
         };
         let mut writes = PendingWrites::new([], [], [id(1)]);
         writes.popup_shown(shown(2));
