@@ -24,7 +24,7 @@ pub(crate) fn move_out(home: &Home, journal: &Connection) -> Result<(), Error> {
          INSERT OR IGNORE INTO memory.undecided
              SELECT id FROM main.message WHERE seq IN (SELECT seq FROM main.undecided);
          INSERT OR IGNORE INTO memory.outbox SELECT id, way, delivery FROM main.outbox;
-         INSERT OR IGNORE INTO memory.popup SELECT key, id, number, server FROM main.popup;
+         INSERT OR IGNORE INTO memory.popup (key, id, number, server) SELECT key, id, number, server FROM main.popup;
          INSERT OR IGNORE INTO memory.dead_letter SELECT number, id, target, why, ts FROM main.dead_letter;
          INSERT OR IGNORE INTO memory.taken (one, seq)
              SELECT 1, seq FROM main.cursor WHERE consumer = 'hub' AND scope = '*';

@@ -169,4 +169,5 @@ pub(crate) const MEMORY_TO_SCHEMA_1: &str = "DROP TABLE repair;
     ALTER TABLE taken DROP COLUMN until;
     ALTER TABLE notification DROP COLUMN is_open;
     DROP TABLE undo;
+    ALTER TABLE popup DROP COLUMN offer;
     PRAGMA user_version = 1;";

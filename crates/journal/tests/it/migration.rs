@@ -86,6 +86,7 @@ fn what_was_read_in_a_memory_of_schema_2_is_over_and_what_was_not_is_open() {
             "UPDATE notification SET record = json_remove(record, '$.is_resolved');
              ALTER TABLE notification DROP COLUMN is_open;
              DROP TABLE undo;
+             ALTER TABLE popup DROP COLUMN offer;
              PRAGMA user_version = 2;",
         )
         .unwrap();

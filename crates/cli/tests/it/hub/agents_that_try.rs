@@ -1,13 +1,13 @@
 //! Agents that try to answer in place of the person.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use ringer_journal::{Home, Journal};
 use serde_json::{Value, json};
 
-use super::dialogs::{ask, decision, until_hooks_wait};
+use super::dialogs::{decision, until_hooks_wait};
 use super::environment::HubEnvironment;
-use super::person_text::hook;
 use crate::background::Background;
 use crate::ringer::check;
 
@@ -27,13 +27,31 @@ const ATTEMPTS: &str = r#"
     attempt lead $clean "$RINGER" lead --may-decide
 "#;
 
+/// The agent that asks: a process of its own, which is not above the commands of the person.
+const ASKS: &str = r#"
+    for event in SessionStart UserPromptSubmit; do "$RINGER" hook claude "$event" < "$INPUT" > /dev/null; done
+    "$RINGER" hook claude PermissionRequest < "$INPUT"
+    exit $?
+"#;
+
+/// A shell that is an agent.
+fn agent(environment: &HubEnvironment, session: &str, script: &str) -> Command {
+    let input = environment.base.path().join(session);
+    let content = json!({
+        "session_id": session, "source": "startup", "cwd": environment.base.repository(), "prompt": "go on",
+        "tool_name": "Bash", "tool_input": { "command": "make" },
+    });
+    fs::write(&input, content.to_string()).expect("a file");
+    let mut shell = environment.program("sh");
+    shell.args(["-c", script]).env("INPUT", input).stdin(Stdio::null());
+    shell
+}
+
 /// A hub, and an agent that asks for a permission.
 fn asked() -> (HubEnvironment, Background) {
     let environment = HubEnvironment::new();
     environment.run(&["hub", "start"]);
-    hook(&environment, "SessionStart", &json!({}));
-    hook(&environment, "UserPromptSubmit", &json!({}));
-    let waiting = ask(&environment, "Bash", &json!({ "command": "make" }));
+    let waiting = Background::start(agent(&environment, "0123456789", ASKS));
     until_hooks_wait(&environment, 1);
     (environment, waiting)
 }
@@ -42,22 +60,10 @@ fn asked() -> (HubEnvironment, Background) {
 fn an_agent_is_refused_from_a_background_task_too_and_with_a_cleaned_environment() {
     let (environment, waiting) = asked();
     let id = environment.list(&[])[0]["short_id"].as_str().expect("a short id").to_owned();
-    let input = environment.base.path().join("other.json");
-    let session = json!({
-        "hook_event_name": "SessionStart", "session_id": "fedcba9876", "source": "startup",
-        "cwd": environment.base.repository(),
-    });
-    fs::write(&input, session.to_string()).expect("a file");
-    let mut agent = environment.program("sh");
-    agent
-        .args(["-c", ATTEMPTS])
-        .env("ID", &id)
-        .env("INPUT", input)
-        .current_dir(environment.base.repository());
-    let (tried, complaints) = check(&mut agent, 0);
+    let (tried, complaints) = check(agent(&environment, "fedcba9876", ATTEMPTS).env("ID", &id), 0);
     let codes: Vec<&str> = tried.lines().filter_map(|line| line.split(' ').nth(1)).collect();
     assert_eq!(codes, ["77"; 8], "{tried}{complaints}");
-    let told = environment.bodies(&["--kind", "error"]);
+    let told = environment.bodies(&[]);
     let refused = |what: &str| told.iter().any(|body| body.contains(what));
     assert!(refused("claude-fedcba98 tried to answer what claude-01234567 asks"), "{told:?}");
     until_hooks_wait(&environment, 1);

@@ -212,7 +212,7 @@ fn an_older_journal_hands_the_hubs_memory_over() {
              INSERT INTO main.trail SELECT * FROM hub.trail;
              INSERT INTO main.undecided VALUES (1);
              INSERT INTO main.outbox SELECT * FROM hub.outbox;
-             INSERT INTO main.popup SELECT * FROM hub.popup;
+             INSERT INTO main.popup SELECT key, id, number, server FROM hub.popup;
              INSERT INTO main.dead_letter SELECT * FROM hub.dead_letter;
              INSERT INTO main.cursor VALUES ('hub', '*', 1, 5);
              DETACH hub",

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use ringer_term::{
-    BlockedKind, MAX_CHARS, Method, Multiplexer, Notification, NotificationId, Osc99Metadata,
+    Actions, BlockedKind, MAX_CHARS, Method, Multiplexer, Notification, NotificationId, Osc99Metadata,
     OutgoingNotification, ProgramStatus, Protocol, Scanner, StatusState, TerminalEvent, TerminalEventKind,
     Terminator, Urgency, sanitise_block, sanitise_line,
 };
@@ -15,6 +15,22 @@ fn events(bytes: &[u8]) -> Vec<TerminalEvent> {
     let (mut scanner, mut events) = (Scanner::new(), Vec::new());
     scanner.feed(bytes, |event| events.push(event));
     events
+}
+
+/// A terminal reports clicks as input, and the program that reads the input is not Ringer.
+#[test]
+fn no_notification_has_buttons_or_makes_the_terminal_report() {
+    let id = NotificationId::new("1").expect("an id");
+    let hostile = "p=buttons;Allow\u{2028}Deny\x1b]99;i=1:a=report:c=1;\x07";
+    for title in [None, Some("a=report:c=1"), Some(hostile)] {
+        let notice = OutgoingNotification { id: &id, title, body: hostile, urgency: Urgency::Critical };
+        let found = events(&notice.encode(Method::Kitty, &[]));
+        let [TerminalEvent { kind: TerminalEventKind::Notification(shown), .. }] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert!(shown.metadata.buttons.is_empty() && !shown.metadata.report_close, "{shown:?}");
+        assert_eq!(shown.metadata.actions, Actions { focus: true, report: false });
+    }
 }
 
 /// OSC 9 is one line, has no `;`, and does not start with a digit.
