@@ -115,6 +115,11 @@ impl Client {
         self.adapter().programs
     }
 
+    /// Whether a message reaches a session of it that is idle. Otherwise the session reads it with its next prompt.
+    pub fn is_woken_by_messages(self) -> bool {
+        !matches!(self.adapter().push, PushMethod::Refused(_))
+    }
+
     /// Whether Ringer was ever run with it. The others follow their documentation only, which setup and doctor say.
     pub fn is_tested(self) -> bool {
         self.adapter().is_tested

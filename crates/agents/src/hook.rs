@@ -20,6 +20,7 @@ pub use crate::hook_context::{HookContext, HookError, HookOutcome};
 
 use crate::bootstrap;
 use crate::client::{self, Client, HookPoint, HookReply, HookReport, ToolCall, agent_id, answer};
+use crate::idle_hook;
 use crate::prompt_check::check_prompt;
 use crate::waiting_hook::WaitingHook;
 
@@ -50,6 +51,10 @@ pub fn call(
     let until = Instant::now() + LONGEST_WAIT;
     let mut call = Call { client, event, agent, report, at, until };
     let hub_is_missing = match Journal::open_without_repair(&at.home, LockTimeout::HOOK) {
+        Ok(journal) if call.report.waits_for_messages => {
+            idle_hook::run((client, event), &call.agent, journal, out, at)?;
+            return Ok(HookOutcome::default());
+        }
         Ok(mut journal) => {
             // An earlier event has told of what this one waits for.
             let outcome = if call.report.waits_at.is_some() {

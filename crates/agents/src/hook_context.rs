@@ -33,6 +33,16 @@ pub struct HookContext<'a> {
     pub before_wait: &'a dyn Fn(&HookOutcome),
 }
 
+impl HookContext<'_> {
+    /// Whether the client reads no more.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let Some(stdout) = self.stdout else { return false };
+        let mut waits = [PollFd::from_borrowed_fd(stdout, PollFlags::empty())];
+        poll(&mut waits, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    }
+}
+
 /// What a hook call did, for its caller.
 #[derive(Debug, Default)]
 pub struct HookOutcome {

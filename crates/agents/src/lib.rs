@@ -32,6 +32,7 @@ pub mod client;
 pub mod codex_server;
 pub mod hook;
 mod hook_context;
+mod idle_hook;
 mod prompt_check;
 pub mod push;
 mod session_watch;

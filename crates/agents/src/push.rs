@@ -59,18 +59,16 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
             agent_info.client
         )));
     };
-    // What cannot be pushed stays for a listener.
-    if !matches!(client.adapter().push, PushMethod::Refused(_)) {
-        take_in_for_lead(&mut journal, &agent_info)?;
+    match client.adapter().push {
+        PushMethod::WaitingHook => return Ok(PushResult::Nothing),
+        // What cannot be pushed stays for a listener.
+        PushMethod::Refused(_) => {}
+        _ => take_in_for_lead(&mut journal, &agent_info)?,
     }
-    let stamp = IdSource::now();
     // A client may drop what is written to its socket, when too many come; its next prompts name the ones that arrived.
     let is_confirmed_later = matches!(client.adapter().push, PushMethod::SessionSocket { .. });
     let way = if is_confirmed_later { INTO_INBOX } else { "push-" };
-    let lease = format!("{way}{}", stamp.message_id());
-    let everything = |pending: &[MessagePart]| (0..pending.len()).collect();
-    let claim = InboxUpdate { call_id: Some(&lease), choose: Some(&everything), ..InboxUpdate::default() };
-    let Some(claimed) = journal.claim_for(agent, &claim, &stamp)? else { return Ok(PushResult::Nothing) };
+    let Some(claimed) = claim_everything(&mut journal, agent, way)? else { return Ok(PushResult::Nothing) };
     match send(client, &agent_info, endpoints, &claimed) {
         Ok(()) => {
             journal.mark_delivered(agent, &claimed, IdSource::now().unix_ms)?;
@@ -83,9 +81,29 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
     }
 }
 
+/// Claims everything that waits for an agent. The claim's id begins with the way on which it is handed over.
+pub(crate) fn claim_everything(
+    journal: &mut Journal,
+    agent: &Agent,
+    way: &str,
+) -> Result<Option<Claimed>, JournalError> {
+    let stamp = IdSource::now();
+    let lease = format!("{way}{}", stamp.message_id());
+    let everything = |pending: &[MessagePart]| (0..pending.len()).collect();
+    let claim = InboxUpdate { call_id: Some(&lease), choose: Some(&everything), ..InboxUpdate::default() };
+    journal.claim_for(agent, &claim, &stamp)
+}
+
+/// What was claimed, as the agent reads it.
+pub(crate) fn text_of(claimed: &Claimed, agent: &Agent) -> String {
+    let injections: Vec<Injection> =
+        claimed.parts.iter().filter_map(|part| Injection::of(part, agent)).collect();
+    render(&injections)
+}
+
 /// If the agent is the lead and no listener runs for it, what is for the lead is its next message. A lead that was told to keep
 /// a listener may have forgotten it.
-fn take_in_for_lead(journal: &mut Journal, agent_info: &AgentInfo) -> Result<(), JournalError> {
+pub(crate) fn take_in_for_lead(journal: &mut Journal, agent_info: &AgentInfo) -> Result<(), JournalError> {
     let AgentInfo { id, scope, name, .. } = agent_info;
     if journal.listeners(Some(scope)).iter().any(|one| one.owner.consumer == Consumer::LEAD) {
         return Ok(());
@@ -95,7 +113,7 @@ fn take_in_for_lead(journal: &mut Journal, agent_info: &AgentInfo) -> Result<(),
 }
 
 /// Whether an agent waits for its person. One that asks for a permission does not read messages.
-fn is_idle(state: AgentState) -> bool {
+pub(crate) fn is_idle(state: AgentState) -> bool {
     matches!(
         state,
         AgentState::Ready | AgentState::Done | AgentState::Error | AgentState::Blocked(BlockedOn::Input)
@@ -108,12 +126,11 @@ fn send(
     endpoints: &ClientEndpoints,
     claimed: &Claimed,
 ) -> Result<(), String> {
-    let parts = claimed.parts.iter();
-    let injections: Vec<Injection> = parts.filter_map(|part| Injection::of(part, &agent_info.id)).collect();
-    let text = render(&injections);
+    let text = text_of(claimed, &agent_info.id);
     let adapter = client.adapter();
     match &adapter.push {
         PushMethod::Refused(why) => Err((*why).to_owned()),
+        PushMethod::WaitingHook => Err("a hook of its own takes messages".to_owned()),
         PushMethod::SessionSocket { line } => {
             let session = find_session(client, &endpoints.paths, &agent_info.session_id);
             let socket = session.and_then(|session| session.socket).ok_or("its session has no inbox")?;

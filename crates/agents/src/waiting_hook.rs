@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ringer_core::agent::{AgentState, AgentTimeouts, Authority, PromptContent, Signal};
 use ringer_core::message::Agent;
 use ringer_journal::{
-    AgentUpdate, Error as JournalError, IdSource, Journal, LockTimeout, PromptWaiter, PromptWake,
+    AgentUpdate, Error as JournalError, HookWake, IdSource, Journal, LockTimeout, PromptWaiter,
 };
 use serde_json::Value;
 
@@ -85,19 +85,11 @@ impl WaitingHook<'_> {
         let changes = dialog.and_then(DialogWatch::changes);
         let woken = waiter.sleep(changes.as_slice(), self.at.stdout, until)?;
         Ok(match woken {
-            PromptWake::ClientEnded => false,
-            PromptWake::TimedOut => self.deadline.is_none_or(|deadline| Instant::now() < deadline),
-            PromptWake::Other => !self.is_hung_up(),
+            HookWake::ClientEnded => false,
+            HookWake::TimedOut => self.deadline.is_none_or(|deadline| Instant::now() < deadline),
+            HookWake::Other => !self.at.is_hung_up(),
             _ => true,
         })
-    }
-
-    /// Whether the client reads no more.
-    fn is_hung_up(&self) -> bool {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let Some(stdout) = self.at.stdout else { return false };
-        let mut waits = [PollFd::from_borrowed_fd(stdout, PollFlags::empty())];
-        poll(&mut waits, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
     }
 
     /// The person answered in the dialog: the session works on the call, and no hook tells that until its end.

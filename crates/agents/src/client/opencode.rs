@@ -42,7 +42,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     reports_events: true,
     sessions: None,
     prompts: Some(prompt::PROMPTS),
-    push: PushMethod::Refused("opencode takes messages only through its plugin"),
+    push: PushMethod::WaitingHook,
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.config_home.as_ref(), ".config").join("opencode"),
         project_directory: ".opencode",
@@ -89,6 +89,8 @@ fn read(event: &str, input: &HookInput) -> HookReport {
             report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Question), text);
             report.about_call(input.text("properties.id").map(str::to_owned));
         }
+        // The plugin asks for what comes while the session is idle, of which it has told.
+        "session.waiting" => report.waits_for_messages = !subagent,
         // The plugin asks for the answer to a dialog of which it has told.
         "permission.waiting" | "question.waiting" => {
             report.waits_at = input.text("properties.id").map(str::to_owned);
@@ -177,7 +179,7 @@ fn answer(event: &str, reply: &HookReply) -> Output {
     let context = reply.turn_context().filter(|_| event == "tool.execute.after");
     Output {
         append: context.map(|context| format!("\n\n{context}")),
-        prompt: reply.reason().filter(|_| event == "session.idle"),
+        prompt: reply.reason().filter(|_| matches!(event, "session.idle" | "session.waiting")),
     }
 }
 
@@ -242,6 +244,16 @@ mod tests {
         );
         let aborted = json!({"sessionID": "ses_1", "error": {"name": "MessageAbortedError"}});
         check("session.error", &aborted, &SignalContent::Interrupted, None);
+    }
+
+    #[test]
+    fn an_idle_session_waits_for_messages_and_tells_nothing() {
+        let idle = report("session.waiting", &json!({"session_id": "s"}));
+        assert!(idle.waits_for_messages && idle.signals.is_empty() && !idle.asks(), "{idle:?}");
+        let child = report("session.waiting", &json!({"session_id": "s", "parentID": "p"}));
+        assert!(!child.waits_for_messages);
+        let reply = HookReply { stop_reason: Some("look".to_owned()), ..HookReply::default() };
+        assert_eq!(answer("session.waiting", &reply).prompt.as_deref(), Some("look"));
     }
 
     #[test]

@@ -5,6 +5,8 @@
 pub(crate) enum PushMethod {
     /// It takes none; why, in words.
     Refused(&'static str),
+    /// A hook of the client waits while the session is idle, and takes what comes (`crate::idle_hook`).
+    WaitingHook,
     /// A line is written to the Unix socket of the session. The client may drop it; its next prompts name the messages
     /// that arrived.
     SessionSocket {

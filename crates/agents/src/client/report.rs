@@ -82,6 +82,8 @@ pub struct HookReport {
     pub last_line: Option<String>,
     /// The prompt, by its call, whose answer the hook waits for, where an earlier event has told of it.
     pub waits_at: Option<String>,
+    /// The hook waits for messages while the session is idle.
+    pub waits_for_messages: bool,
     /// What the client asks in a dialog, whole.
     pub prompt: Option<Prompt>,
 }

@@ -1,5 +1,6 @@
 // ringer-hook: written by `ringer setup opencode`, taken away by `ringer setup --remove opencode`.
 // Tells Ringer what happens in a session, and puts what Ringer has for the agent under the next tool result.
+// While a session is idle, a hook waits for messages, and what comes is the session's next message.
 // While a dialog is open, a hook waits beside it for an answer that is given elsewhere, and the answer is passed on.
 // It never throws, never makes opencode wait for more than two seconds, and does nothing where Ringer is not installed.
 import { spawn } from "node:child_process"
@@ -32,7 +33,8 @@ const start = (event, input, finish) => {
   let output = ""
   const child = spawn(PROGRAM, ["hook", "opencode", event], { stdio: ["pipe", "pipe", "ignore"] })
   child.on("error", () => finish(""))
-  child.on("close", (code) => finish(code === 0 ? output : ""))
+  // One that this plugin has ended may have taken a message before that.
+  child.on("close", (code, signal) => finish(code === 0 || signal ? output : ""))
   child.stdout.setEncoding("utf8")
   child.stdout.on("error", () => {})
   child.stdout.on("data", (text) => {
@@ -81,19 +83,34 @@ const call = (event, input, before) =>
 // The hooks that wait beside a dialog.
 const waiting = new Set()
 
+// The hooks that wait for messages, by the idle session.
+const listening = new Map()
+const stopListening = (id) => {
+  listening.get(id)?.kill()
+  listening.delete(id)
+}
+
 // What a later event of a session does not say itself: its parent, and the last text of its assistant. And the last call
 // for it: opencode does not wait for its events, and a `busy` must not come in after the `idle` of the same moment.
 const sessions = new Map()
 const session = (id) => {
-  const known = sessions.get(id) ?? { parent: null, message: null, text: null, told: Promise.resolve({}) }
+  const known = sessions.get(id) ?? { parent: null, message: null, text: null, busy: false, told: Promise.resolve({}) }
   sessions.delete(id)
   sessions.set(id, known)
   if (sessions.size > MOST_SESSIONS) sessions.delete(sessions.keys().next().value)
   return known
 }
 
+// A turn begins: what comes now enters it.
+const begins = (id) => {
+  session(id).busy = true
+  stopListening(id)
+}
+
 const remember = (type, properties) => {
   const { info, part } = properties
+  if (type === "session.status" && properties.status?.type !== "idle") begins(properties.sessionID)
+  if (type === "session.idle") session(properties.sessionID).busy = false
   if (type === "session.created" && info?.id) session(info.id).parent = info.parentID ?? null
   if (type === "message.updated" && info?.role === "assistant") session(info.sessionID).message = info.id
   if (type === "message.part.updated" && part?.type === "text") {
@@ -134,6 +151,22 @@ export const Ringer = async (context) => {
     waiting.add(child)
   }
 
+  // Waits for messages while a session is idle, outside the line of calls. The hook ends by itself with this process.
+  const listen = (id) => {
+    const known = session(id)
+    if (ENDS_WITH_TURN || known.parent || known.busy) return
+    stopListening(id)
+    const event = "session.waiting"
+    const finish = (text) => {
+      if (listening.get(id) === child) listening.delete(id)
+      const message = parse(text).prompt
+      if (typeof message === "string") prompt(id, message)
+    }
+    const child = start(event, { type: event, session_id: id, cwd: context?.directory ?? process.cwd() }, finish)
+    listening.set(id, child)
+    if (listening.size > MOST_SESSIONS) stopListening(listening.keys().next().value)
+  }
+
   // Not waited for: it lasts as long as the turn that it begins.
   const prompt = (id, text) => {
     const api = context.client.session
@@ -156,11 +189,16 @@ export const Ringer = async (context) => {
         const answer = await tell(event.type, id, more)
         if (event.type.endsWith(".asked")) answerElsewhere(event.type, id, properties)
         if (isIdle && id && typeof answer.prompt === "string") prompt(id, answer.prompt)
-        if (event.type === "session.deleted") sessions.delete(id)
+        else if (id && (isIdle || event.type === "session.created")) listen(id)
+        if (event.type === "session.deleted") {
+          stopListening(id)
+          sessions.delete(id)
+        }
       } catch {}
     },
     "chat.message": async (input, output) => {
       try {
+        begins(input?.sessionID)
         const texts = (output?.parts ?? []).filter((part) => part?.type === "text").map((part) => part.text)
         await tell("chat.message", input?.sessionID, { prompt: texts.join("\n").slice(0, MOST_TEXT) })
       } catch {}
@@ -186,7 +224,7 @@ export const Ringer = async (context) => {
     },
     // It may be the end of the process, and the last event has only just come.
     dispose: async () => {
-      for (const child of waiting) child.kill()
+      for (const child of [...waiting, ...listening.values()]) child.kill()
       await Promise.all([...sessions.values()].map((known) => known.told))
     },
   }

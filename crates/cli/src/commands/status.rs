@@ -1,5 +1,6 @@
 //! `ringer status`.
 
+use ringer_agents::client::Client;
 use ringer_core::attention::Record;
 use ringer_hub::{Clock, agents};
 use ringer_ipc::StartFailure;
@@ -232,6 +233,12 @@ const AGENT_STATES: [(&str, &str); 6] = [
     ("starting", "starting"),
 ];
 
+/// Whether an agent is idle and no message wakes it.
+fn is_asleep(agent: &Value, state: &str) -> bool {
+    let client = agent["client"].as_str().and_then(|client| client.parse::<Client>().ok());
+    matches!(state, "ready" | "done") && client.is_some_and(|client| !client.is_woken_by_messages())
+}
+
 fn format_text(report: &Report) -> String {
     let repository = report.repository.as_deref().unwrap_or("none");
     let listed = |items: Vec<String>| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
@@ -243,7 +250,11 @@ fn format_text(report: &Report) -> String {
         let lead = if agent["lead"].as_bool() == Some(true) { ", lead" } else { "" };
         let name = agent["name"].as_str().map(|name| format!(" {name}")).unwrap_or_default();
         match agent["state"].as_str() {
-            Some(state) => format!("{}{name} ({state}{lead})", text(agent, "id")),
+            Some(state) => {
+                let reads_later =
+                    if is_asleep(agent, state) { ", reads messages with its next prompt" } else { "" };
+                format!("{}{name} ({state}{lead}{reads_later})", text(agent, "id"))
+            }
             None => text(agent, "id"),
         }
     });

@@ -246,6 +246,12 @@ impl ClientEnvironment {
         hooks.filter(|pid| processes::waits_for_person(*pid)).collect()
     }
 
+    /// The hooks that wait for messages while their sessions are idle.
+    pub(crate) fn listening_hooks(&self) -> Vec<u32> {
+        let hooks = processes::with_home(&self.directories.state()).into_iter();
+        hooks.filter(|pid| processes::waits_for_messages(*pid)).collect()
+    }
+
     /// The one agent that Ringer knows here.
     #[track_caller]
     pub(crate) fn agent(&self) -> String {
@@ -296,8 +302,10 @@ impl ClientEnvironment {
         let home = self.directories.state();
         until_within(DEADLINE, "no hook runs", || {
             let hooks = processes::with_home(&home).into_iter().filter(|pid| processes::is_hook(*pid));
-            // A hook beside an open dialog has told of it.
-            hooks.into_iter().all(processes::waits_for_person)
+            // A hook beside an open dialog has told of it, and one of an idle session tells nothing.
+            hooks
+                .into_iter()
+                .all(|pid| processes::waits_for_person(pid) || processes::waits_for_messages(pid))
         });
         let log = self.ringer(&["log", "--json"]);
         let messages = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));

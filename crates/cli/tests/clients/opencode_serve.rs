@@ -62,6 +62,64 @@ fn what_comes_too_late_for_a_tool_is_its_next_message_and_is_still_one_complete(
 
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
+fn an_idle_session_is_woken() {
+    let model = Model::new(&ChatCompletions);
+    let environment = ClientEnvironment::for_opencode(&model);
+    let (server, session) = begin(&environment, &model);
+    model.answer(Answer::Text("all done"));
+    environment.notified("complete");
+    let until_it_listens = || {
+        until_within(DEADLINE, "one hook waits", || environment.listening_hooks().len() == 1);
+        environment.until_state("done");
+    };
+    // The model is asked then, so the session works.
+    let until_none_listens =
+        || until_within(DEADLINE, "no hook waits", || environment.listening_hooks().is_empty());
+    until_it_listens();
+    let agent = environment.agent();
+    // It comes while the hook waits, and once more while the next one does.
+    for text in [TEXT, "and the tests"] {
+        let sent = environment.ringer(&["notify", "--from", SENDER, "--to", &agent, text, "--json"]);
+        let next = model.request();
+        assert_eq!(next.count_new(text), 1, "{}", next.news());
+        until_none_listens();
+        let sent: serde_json::Value = serde_json::from_str(&sent).expect("JSON");
+        let why = || environment.ringer(&["why", sent["id"].as_str().expect("an id")]);
+        until_within(DEADLINE, "it was seen", || why().contains("seen"));
+        model.answer(Answer::Text("the docs are done too"));
+        until_it_listens();
+    }
+    assert!(!model.has_request(), "each was told once");
+    // What the person says ends the waiting, too.
+    server.say(&session, "go on");
+    model.request();
+    until_none_listens();
+    model.answer(Answer::Text("gone on"));
+    until_it_listens();
+    server.settle(&session);
+    until_none_listens();
+    assert_eq!(environment.complaints(), "");
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn a_session_that_has_just_begun_is_woken_and_a_killed_client_leaves_no_hook_behind() {
+    let model = Model::new(&ChatCompletions);
+    let environment = ClientEnvironment::for_opencode(&model);
+    let server = Server::start(&environment);
+    server.begin();
+    until_within(DEADLINE, "a hook waits", || environment.listening_hooks().len() == 1);
+    environment.ringer(&["notify", "--from", SENDER, "--to", &environment.agent(), TEXT]);
+    let first = model.request();
+    assert_eq!(first.count_new(BLOCK), 1, "{}", first.news());
+    model.answer(Answer::Text("done"));
+    until_within(DEADLINE, "a hook waits", || environment.listening_hooks().len() == 1);
+    drop(server);
+    until_within(DEADLINE, "it ends with its client", || environment.listening_hooks().is_empty());
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
 fn an_error_of_the_server_is_one_error_that_says_which() {
     let model = Model::new(&ChatCompletions);
     let environment = ClientEnvironment::for_opencode(&model);

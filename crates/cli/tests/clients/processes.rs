@@ -31,7 +31,14 @@ pub(crate) fn is_hook(pid: u32) -> bool {
 pub(crate) fn waits_for_person(pid: u32) -> bool {
     let words = words(pid, "cmdline");
     words.get(1).is_some_and(|word| word == "hook")
-        && words.iter().any(|word| word == "PermissionRequest" || word.ends_with(".waiting"))
+        && words.get(3).is_some_and(|event| {
+            matches!(event.as_str(), "PermissionRequest" | "permission.waiting" | "question.waiting")
+        })
+}
+
+/// Whether a process is a hook that waits for messages while its session is idle.
+pub(crate) fn waits_for_messages(pid: u32) -> bool {
+    words(pid, "cmdline").get(1..4).is_some_and(|words| words == ["hook", "opencode", "session.waiting"])
 }
 
 /// Kills what has this home, and waits until it is gone: what dies may still write where the test cleans up.

@@ -20,6 +20,7 @@ mod help;
 mod hook;
 mod hook_spool;
 mod hub;
+mod idle_hook;
 mod lead_statusline;
 mod listen;
 mod log_status_nuke;

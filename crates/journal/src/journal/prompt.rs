@@ -3,7 +3,7 @@
 //! A prompt has the key of the notification that tells of it. It is open until the session itself shows that it is over. The
 //! first answer wins; an answer ends nothing by itself.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use ringer_core::agent::{Answer, Prompt, episode_key};
@@ -14,13 +14,12 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::db::text::{optional_text, text};
 use crate::error::Error;
-use crate::home::Home;
 use crate::ids::IdSource;
 use crate::journal::append::put;
+use crate::journal::hook_waiter::{HookWaiter, HookWake};
 use crate::journal::schema::Journal;
 use crate::wake::doorbell;
 use crate::wake::subscription::{self, Topic};
-use crate::wake::waiter::{OnParentExit, Waiter, WakeReason};
 
 /// A prompt in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,72 +183,36 @@ impl Journal {
             return Ok(None);
         };
         let topic = Topic::Prompt(key.clone());
-        let registered =
-            Waiter::register(self, topic, &prompt.scope, "prompt", OnParentExit::Stop, |_| Ok(()));
-        let (waiter, ()) = registered?;
-        let removal = waiter.doorbell().removal();
-        Ok(Some(PromptWaiter { home: self.home.clone(), key, waiter, removal }))
+        let waiter = HookWaiter::register(self, topic, &prompt.scope, "prompt")?;
+        Ok(Some(PromptWaiter { key, waiter }))
     }
 }
 
 /// A process that waits for the answer to a prompt. It keeps no database open meanwhile.
 #[derive(Debug)]
 pub struct PromptWaiter {
-    home: Home,
     key: String,
-    waiter: Waiter,
-    /// Tells that its doorbell was removed.
-    removal: Option<OwnedFd>,
-}
-
-/// Why waiting at a prompt ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PromptWake {
-    /// Something about the prompt changed, or may have.
-    Changed,
-    /// Another descriptor is ready, or hung up.
-    Other,
-    /// The time was over.
-    TimedOut,
-    /// The client has ended.
-    ClientEnded,
+    waiter: HookWaiter,
 }
 
 impl PromptWaiter {
     /// The prompt as it is now. `None` if it is gone, or if nothing can wake this process any more. To be called before each
     /// [`Self::sleep`].
     pub fn look(&mut self) -> Result<Option<StoredPrompt>, Error> {
-        // What it tells is looked at here, and must not wake this process again.
-        if let Some(removal) = &self.removal {
-            while rustix::io::read(removal, &mut [0; 1024]).is_ok_and(|length| length > 0) {}
+        match self.waiter.journal()? {
+            Some(mut journal) => journal.prompt(&self.key),
+            None => Ok(None),
         }
-        if self.waiter.doorbell().is_gone() {
-            return Ok(None);
-        }
-        let Some(mut journal) = Journal::open_existing(&self.home)? else { return Ok(None) };
-        self.waiter.prepare(&mut journal)?;
-        journal.prompt(&self.key)
     }
 
-    /// Sleeps until something changes. `others` are ready when they can be read or are hung up; one of them may only be hung
-    /// up.
+    /// Sleeps until something changes; see [`HookWaiter::sleep`].
     pub fn sleep(
         &mut self,
         others: &[BorrowedFd<'_>],
         hung_up: Option<BorrowedFd<'_>>,
         deadline: Option<Instant>,
-    ) -> Result<PromptWake, Error> {
-        let others: Vec<BorrowedFd<'_>> =
-            others.iter().copied().chain(self.removal.as_ref().map(AsFd::as_fd)).collect();
-        let reason = self.waiter.sleep(&others, hung_up, deadline);
-        let reason = reason.map_err(|error| self.home.error("waiting at the doorbell", error.into()))?;
-        Ok(match reason {
-            WakeReason::Rung => PromptWake::Changed,
-            WakeReason::Other => PromptWake::Other,
-            WakeReason::TimedOut => PromptWake::TimedOut,
-            WakeReason::Orphaned => PromptWake::ClientEnded,
-        })
+    ) -> Result<HookWake, Error> {
+        self.waiter.sleep(others, hung_up, deadline)
     }
 
     /// The key of the prompt.

@@ -20,6 +20,8 @@ pub(crate) enum Topic {
     Answer(QuestionId),
     /// The answer to an agent's prompt, or its end, by the key of its notification.
     Prompt(String),
+    /// What is for an agent, by its id and its name. It may be the lead of the scope.
+    Inbox { agent: String, name: Option<String> },
 }
 
 impl Topic {
@@ -29,12 +31,13 @@ impl Topic {
             Self::Everything => "everything".to_owned(),
             Self::Answer(question) => format!("answer:{question}"),
             Self::Prompt(key) => format!("prompt:{key}"),
+            Self::Inbox { agent, .. } => format!("inbox:{agent}"),
         }
     }
 
     fn own(&self) -> Option<&str> {
         match self {
-            Self::Lead { own } => own.as_deref(),
+            Self::Lead { own } | Self::Inbox { name: own, .. } => own.as_deref(),
             Self::Everything | Self::Answer(_) | Self::Prompt(_) => None,
         }
     }
@@ -43,9 +46,11 @@ impl Topic {
         match name {
             "lead" => Some(Self::Lead { own }),
             "everything" => Some(Self::Everything),
-            _ => match name.strip_prefix("prompt:") {
-                Some(key) => Some(Self::Prompt(key.to_owned())),
-                None => QuestionId::parse(name.strip_prefix("answer:")?).ok().map(Self::Answer),
+            _ => match name.split_once(':')? {
+                ("prompt", key) => Some(Self::Prompt(key.to_owned())),
+                ("inbox", agent) => Some(Self::Inbox { agent: agent.to_owned(), name: own }),
+                ("answer", question) => QuestionId::parse(question).ok().map(Self::Answer),
+                _ => None,
             },
         }
     }
@@ -59,6 +64,18 @@ impl Topic {
                     && matches!(draft.tag, Tag::Notice(_))
                     && matches!(draft.recipient, Recipient::Default | Recipient::Lead | Recipient::All)
                     && own.as_deref() != Some(draft.sender.as_str())
+            }
+            Self::Inbox { agent, name } => {
+                let is_own = |text: &str| text == agent || name.as_deref() == Some(text);
+                match &draft.recipient {
+                    Recipient::Agent(to) => is_own(to.as_str()),
+                    Recipient::Person => false,
+                    _ => {
+                        draft.scope.as_str() == scope
+                            && matches!(draft.tag, Tag::Notice(_))
+                            && !is_own(draft.sender.as_str())
+                    }
+                }
             }
             Self::Prompt(key) => {
                 matches!(draft.tag, Tag::Mark(Mark::Decision | Mark::Resolve))
@@ -155,6 +172,23 @@ mod tests {
     }
 
     #[test]
+    fn an_idle_agent_is_woken_by_what_may_enter_its_inbox() {
+        let idle = Topic::Inbox { agent: "opencode-1".into(), name: Some("painter".into()) };
+        let wakes = |scope, sender, recipient| idle.wants(scope, &draft(sender, recipient));
+        let to = |agent| Recipient::Agent(Agent::new(agent).unwrap());
+        assert!(wakes("global", "worker", to("opencode-1")));
+        assert!(wakes("0a0a0a0a", "worker", to("painter")), "from another repository, by its name");
+        assert!(!wakes("global", "worker", to("other")));
+        assert!(!wakes("global", "worker", Recipient::Person));
+        assert!(wakes("global", "worker", Recipient::All));
+        assert!(wakes("global", "worker", Recipient::Lead), "it may be the lead");
+        assert!(!wakes("global", "painter", Recipient::Lead), "its own message");
+        assert!(!wakes("0a0a0a0a", "worker", Recipient::All), "another repository");
+        let mark = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Read), "");
+        assert!(!idle.wants("global", &mark));
+    }
+
+    #[test]
     fn an_answer_wakes_the_one_who_asked() {
         let (one, two) = (QuestionId::new(1, 1), QuestionId::new(2, 2));
         let mut answer = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Answer), "yes");
@@ -173,6 +207,8 @@ mod tests {
             Topic::Everything,
             Topic::Answer(QuestionId::new(1, 1)),
             Topic::Prompt("episode:claude-1:2".into()),
+            Topic::Inbox { agent: "opencode-1".into(), name: None },
+            Topic::Inbox { agent: "opencode-1".into(), name: Some("painter".into()) },
         ] {
             let own = topic.own().map(str::to_owned);
             assert_eq!(Topic::named(&topic.name(), own), Some(topic));

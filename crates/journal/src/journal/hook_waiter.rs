@@ -1,0 +1,93 @@
+//! A hook that sleeps at a doorbell of its own until something about its agent may have changed.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use ringer_core::Scope;
+use ringer_core::message::Agent;
+
+use crate::error::Error;
+use crate::home::Home;
+use crate::journal::schema::Journal;
+use crate::wake::subscription::Topic;
+use crate::wake::waiter::{OnParentExit, Waiter, WakeReason};
+
+/// A process that waits. It keeps no database open meanwhile.
+#[derive(Debug)]
+pub struct HookWaiter {
+    home: Home,
+    waiter: Waiter,
+    /// Tells that its doorbell was removed.
+    removal: Option<OwnedFd>,
+}
+
+/// Why a hook woke up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HookWake {
+    /// What it waits for changed, or may have.
+    Changed,
+    /// Another descriptor is ready, or hung up.
+    Other,
+    /// The time was over.
+    TimedOut,
+    /// The client has ended.
+    ClientEnded,
+}
+
+impl Journal {
+    /// Makes this process wait for messages to an agent. `None` if there is no such agent.
+    pub fn wait_for_messages(&mut self, agent: &Agent) -> Result<Option<HookWaiter>, Error> {
+        let Some(info) = self.agent_info(agent)? else { return Ok(None) };
+        let topic = Topic::Inbox { agent: info.id.as_str().to_owned(), name: info.name };
+        HookWaiter::register(self, topic, &info.scope, "inbox").map(Some)
+    }
+}
+
+impl HookWaiter {
+    pub(crate) fn register(
+        journal: &mut Journal,
+        topic: Topic,
+        scope: &Scope,
+        what: &str,
+    ) -> Result<Self, Error> {
+        let (waiter, ()) = Waiter::register(journal, topic, scope, what, OnParentExit::Stop, |_| Ok(()))?;
+        let removal = waiter.doorbell().removal();
+        Ok(Self { home: journal.home.clone(), waiter, removal })
+    }
+
+    /// The journal, to look at what is waited for. `None` if nothing can wake this process any more. To be called before each
+    /// [`Self::sleep`].
+    pub fn journal(&mut self) -> Result<Option<Journal>, Error> {
+        // What it tells is looked at here, and must not wake this process again.
+        if let Some(removal) = &self.removal {
+            while rustix::io::read(removal, &mut [0; 1024]).is_ok_and(|length| length > 0) {}
+        }
+        if self.waiter.doorbell().is_gone() {
+            return Ok(None);
+        }
+        let Some(mut journal) = Journal::open_existing(&self.home)? else { return Ok(None) };
+        self.waiter.prepare(&mut journal)?;
+        Ok(Some(journal))
+    }
+
+    /// Sleeps until something changes. `others` are ready when they can be read or are hung up; one of them may only be hung
+    /// up.
+    pub fn sleep(
+        &mut self,
+        others: &[BorrowedFd<'_>],
+        hung_up: Option<BorrowedFd<'_>>,
+        deadline: Option<Instant>,
+    ) -> Result<HookWake, Error> {
+        let others: Vec<BorrowedFd<'_>> =
+            others.iter().copied().chain(self.removal.as_ref().map(AsFd::as_fd)).collect();
+        let reason = self.waiter.sleep(&others, hung_up, deadline);
+        let reason = reason.map_err(|error| self.home.error("waiting at the doorbell", error.into()))?;
+        Ok(match reason {
+            WakeReason::Rung => HookWake::Changed,
+            WakeReason::Other => HookWake::Other,
+            WakeReason::TimedOut => HookWake::TimedOut,
+            WakeReason::Orphaned => HookWake::ClientEnded,
+        })
+    }
+}
