@@ -7,7 +7,7 @@
 //!
 //! One file per command; this one only chooses. It has few dependencies, because every developer
 //! compiles it first. It never commits, formats or rewrites a file of the
-//! repository; the one thing it changes on the machine is a missing system package, and it says which.
+//! repository but the README's picture; the one thing it changes on the machine is a missing system package, and it says which.
 //!
 //! Exit codes: 0, or 1 when tidy has complaints, 64 for a command line it does not understand, 69 when
 //! something the machine should have is missing, otherwise the code of the step that failed.
@@ -32,6 +32,7 @@ mod killpoints;
 mod machine;
 mod macos;
 mod parts;
+mod picture;
 mod process_result;
 mod random;
 mod simulate;
@@ -116,6 +117,12 @@ const TASKS: &[Task] = &[
         arguments: "",
         summary: "type-check what is only built for macOS",
         run: macos::run,
+    },
+    Task {
+        name: "picture",
+        arguments: "",
+        summary: "the README's picture, from a real run",
+        run: picture::run,
     },
     Task { name: "tidy", arguments: "", summary: "the rules no compiler checks", run: tidy::run },
 ];

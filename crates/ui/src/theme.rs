@@ -93,8 +93,9 @@ impl Theme {
         }
     }
 
-    pub(crate) fn selected(style: Style) -> Style {
-        style.add_modifier(Modifier::REVERSED).remove_modifier(Modifier::DIM)
+    /// The selected row: one bar, without the colours of its parts.
+    pub(crate) fn selected() -> Style {
+        Style::new().fg(Color::Reset).add_modifier(Modifier::REVERSED).remove_modifier(Modifier::DIM)
     }
 
     /// The mark of what is unread.

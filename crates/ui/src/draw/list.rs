@@ -53,7 +53,7 @@ fn draw_line(buffer: &mut Buffer, place: Rect, row: &Row, inbox: &Inbox, spans: 
     let line = Line::from(spans.to_vec());
     put_line(buffer, place.x, place.y, &line, place.width);
     if inbox.list().selected() == Some(&row.key) {
-        buffer.set_style(place, Theme::selected(Style::new()));
+        buffer.set_style(place, Theme::selected());
     }
 }
 
