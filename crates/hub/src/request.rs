@@ -1,8 +1,10 @@
 //! Requests: every method of the socket as one variant, read once at the edge. `docs/protocol.md` describes them.
 
+use std::time::Duration;
+
 use ringer_core::agent::Signal;
 use ringer_core::message::Mark;
-use ringer_core::toast::Observation;
+use ringer_core::toast::{Observation, Priority, Toast, ToastSpan, fold_named, fold_names};
 use ringer_ipc::ApiError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -202,11 +204,58 @@ struct ToastKey {
 pub(crate) struct ToastParams {
     #[serde(default)]
     pub(crate) key: Option<String>,
+    #[serde(default)]
     pub(crate) text: String,
+    /// Its text in pieces with colours, instead of `text`.
+    #[serde(default)]
+    pub(crate) spans: Vec<ToastSpan>,
+    /// Keys of toasts that it removes.
+    #[serde(default)]
+    pub(crate) invalidates: Vec<String>,
+    /// How it is merged with one of the same key.
+    #[serde(default)]
+    pub(crate) fold: Option<String>,
     #[serde(default)]
     pub(crate) priority: Option<String>,
     #[serde(default)]
     pub(crate) timeout_ms: Option<u64>,
+}
+
+impl ToastParams {
+    pub(crate) fn into_toast(self) -> Result<Toast, ApiError> {
+        let priority = match self.priority.as_deref().unwrap_or("medium") {
+            "immediate" => Priority::Immediate,
+            "high" => Priority::High,
+            "medium" => Priority::Medium,
+            "low" => Priority::Low,
+            other => {
+                let why = format!("unknown priority {other:?} (known: immediate, high, medium, low)");
+                return Err(ApiError::params(why));
+            }
+        };
+        let mut toast = Toast::new(self.key.unwrap_or_default(), priority, self.text);
+        if !self.spans.is_empty() {
+            toast.spans = self.spans;
+        }
+        if toast.text().trim().is_empty() {
+            return Err(ApiError::params("the text is empty"));
+        }
+        if toast.key.is_empty() {
+            toast.key = toast.text();
+        }
+        toast.invalidates = self.invalidates;
+        if let Some(name) = &self.fold {
+            let fold = fold_named(name).ok_or_else(|| {
+                let known: Vec<&str> = fold_names().collect();
+                ApiError::params(format!("unknown fold {name:?} (known: {})", known.join(", ")))
+            })?;
+            toast.fold = Some(fold);
+        }
+        if let Some(ms) = self.timeout_ms {
+            toast.timeout = Duration::from_millis(ms);
+        }
+        Ok(toast)
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -21,6 +21,9 @@ pub(crate) struct Args {
     /// Replace the line with the same key [default: the text]
     #[arg(long)]
     key: Option<String>,
+    /// Also remove the line with this key
+    #[arg(long, value_name = "KEY")]
+    invalidates: Vec<String>,
     /// Priority: immediate, high, medium or low
     #[arg(long, default_value = "medium")]
     priority: String,
@@ -28,7 +31,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPAN", value_parser = parse_duration)]
     timeout: Option<Duration>,
     /// Remove the line with this key
-    #[arg(long, conflicts_with_all = ["key", "priority", "timeout"])]
+    #[arg(long, conflicts_with_all = ["key", "invalidates", "priority", "timeout"])]
     remove: bool,
 }
 
@@ -39,6 +42,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let params = json!({
         "text": arguments.text,
         "key": arguments.key,
+        "fold": arguments.key.as_ref().map(|_| "replace"),
+        "invalidates": arguments.invalidates,
         "priority": arguments.priority,
         "timeout_ms": arguments.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
     });

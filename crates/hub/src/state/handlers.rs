@@ -2,14 +2,13 @@
 //! as a message like any other.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use ringer_core::attention::{MarkTarget, Record};
 use ringer_core::engine::TerminalSignal;
 use ringer_core::message::{
     InvalidName, Mark, MessageOrigin, Named, Place, ShownKind, SurfaceId, WorkspaceId,
 };
-use ringer_core::toast::{Observation, Priority, Toast};
+use ringer_core::toast::{Observation, Toast};
 use ringer_core::{Draft, Event, MessageId, Now, Recipient, Scope, Sender};
 use ringer_ipc::ApiError;
 use serde_json::{Value, json};
@@ -274,26 +273,7 @@ impl HubState {
     }
 
     fn add_toast(&mut self, now: Now, params: ToastParams) -> Result<Value> {
-        let priority = match params.priority.as_deref().unwrap_or("medium") {
-            "immediate" => Priority::Immediate,
-            "high" => Priority::High,
-            "medium" => Priority::Medium,
-            "low" => Priority::Low,
-            other => {
-                return Err(ApiError::params(format!(
-                    "unknown priority {other:?} (known: immediate, high, medium, low)"
-                )));
-            }
-        };
-        if params.text.trim().is_empty() {
-            return Err(ApiError::params("the text is empty"));
-        }
-        let key = params.key.unwrap_or_else(|| params.text.clone());
-        let mut toast = Toast::new(key, priority, params.text);
-        if let Some(ms) = params.timeout_ms {
-            toast.timeout = Duration::from_millis(ms);
-        }
-        self.decide(now, Event::Toast(toast));
+        self.decide(now, Event::Toast(params.into_toast()?));
         Ok(json!({}))
     }
 

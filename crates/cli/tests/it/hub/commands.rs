@@ -252,3 +252,28 @@ fn what_was_nuked_is_off_the_list_of_a_hub_that_runs() {
     environment.run(&["hub", "start"]);
     assert_eq!(environment.bodies(&[]), ["elsewhere"]);
 }
+
+#[test]
+fn a_toast_has_colours_and_changes_those_of_its_key() {
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
+    let mut hub = environment.connect();
+    let mut add = |params: Value| hub.call("toast.add", &params);
+    let status = || environment.json(&["hub", "status", "--json"]);
+    let spans = json!([{ "text": "api ", "colour": "plain" }, { "text": "red", "colour": "error" }]);
+    add(json!({ "key": "build", "spans": spans }));
+    assert_eq!(status()["toast_spans"], spans);
+    add(json!({ "key": "build", "text": "web green" }));
+    assert_eq!(status()["toast"], "api red", "without a fold it stays");
+    add(json!({ "key": "build", "text": "web green", "fold": "append" }));
+    assert_eq!(status()["toast"], "api red · web green");
+    environment.run(&["toast", "--key", "build", "all green"]);
+    assert_eq!(status()["toast"], "all green");
+    environment.run(&["toast", "--invalidates", "build", "deployed"]);
+    assert_eq!(status()["toast"], "deployed");
+    let refused = add(json!({ "text": "x", "fold": "sum" }));
+    assert_eq!(refused["error"]["message"], "unknown fold \"sum\" (known: replace, append)");
+    assert!(
+        add(json!({ "text": " " }))["error"]["message"].as_str().is_some_and(|why| why.contains("empty"))
+    );
+}
