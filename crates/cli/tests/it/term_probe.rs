@@ -126,7 +126,7 @@ fn nothing_is_asked_where_the_answer_would_be_another_programs_input() {
         "TERM=dumb \"$RINGER\" term detect",
         "TERM=linux \"$RINGER\" term detect",
         "ZELLIJ=0 \"$RINGER\" term detect",
-        "\"$RINGER\" list; \"$RINGER\" status; \"$RINGER\" notify hello; \"$RINGER\"",
+        "\"$RINGER\" list; \"$RINGER\" status; \"$RINGER\" notify hello; TERM=dumb \"$RINGER\"",
     ] {
         let written = run(&environment, &KITTY_26, script, "");
         assert_eq!(questions(&written), 0, "{script}: {written:?}");
