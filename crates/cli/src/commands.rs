@@ -22,6 +22,7 @@ mod observe;
 mod progress;
 mod questions;
 mod setup;
+mod snooze;
 mod status;
 mod statusline;
 mod term;
@@ -68,6 +69,7 @@ enum Command {
     Read(mark::ReadArgs),
     Unread(mark::UnreadArgs),
     Clear(mark::ClearArgs),
+    Snooze(snooze::Args),
     Undo(undo::Args),
     Jump(jump::Args),
     Why(why::Args),
@@ -123,6 +125,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Read(arguments)) => mark::read(&arguments),
         Some(Command::Unread(arguments)) => mark::unread(&arguments),
         Some(Command::Clear(arguments)) => mark::clear(&arguments),
+        Some(Command::Snooze(arguments)) => snooze::run(&arguments),
         Some(Command::Undo(arguments)) => undo::run(&arguments),
         Some(Command::Jump(arguments)) => jump::run(&arguments),
         Some(Command::Why(arguments)) => why::run(&arguments),

@@ -202,6 +202,7 @@ pub(crate) fn failure(error: HubClientError) -> Failure {
             }
             let (exit, hint) = match refusal.code.as_str() {
                 "not_found" => (Exit::Data, Some("ringer list")),
+                "resolved" => (Exit::Data, Some("ringer list   # shows what is open")),
                 "invalid_params" => (Exit::Usage, None),
                 "busy" | "rate_limited" => (Exit::TryAgain, None),
                 "unknown_method" => {

@@ -58,7 +58,7 @@ impl Notifications {
                 // Marks that wait for a hub count already.
                 Tag::Mark(mark) => {
                     if let Some(target) = message.draft.key.as_deref().and_then(MarkTarget::parse) {
-                        apply_mark(mark, &target, &mut records);
+                        apply_mark(mark, &target, &message.draft.body, &mut records);
                     }
                 }
             }
@@ -80,6 +80,12 @@ impl Notifications {
         needing.sort_by(|one, two| one.by_urgency(two));
         let view = |record: &Record| view::notification(record, self.short_id(&record.id).as_deref(), clock);
         needing.into_iter().map(view).collect()
+    }
+
+    /// The most urgent unread one, and of several the oldest.
+    pub(crate) fn most_urgent_unread(&self) -> Option<&Record> {
+        let unread = self.records.iter().filter(|record| !record.is_read);
+        unread.min_by(|one, two| one.by_urgency(two))
     }
 
     /// The notification of a message; `None` if it is not on the list.

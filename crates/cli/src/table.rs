@@ -82,6 +82,11 @@ impl Row {
         let has_label = row["label"].is_string();
         let detail =
             if has_label || title.is_empty() { text("body") } else { format!("{title}: {}", text("body")) };
+        let until = row["snoozed_until"].as_str().and_then(|stamp| clock.parse_stamp(stamp));
+        let detail = match until {
+            Some(until) => format!("snoozed until {}: {detail}", clock.near(until, now_ms)),
+            None => detail,
+        };
         let label = text(if has_label { "label" } else { "from" });
         let sent = row["ts"].as_str().and_then(|stamp| clock.parse_stamp(stamp));
         Self {

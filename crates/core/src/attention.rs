@@ -15,6 +15,7 @@ pub use badges::{Attention, Badge, UnreadReason};
 pub use cause::Cause;
 pub(crate) use focus::Focus;
 pub use focus::View;
+pub(crate) use mark::snooze_end;
 pub use mark::{MarkTarget, apply_mark};
 pub use reason::{AnsweredWith, PlaceReason, ReadReason, ResolvedBy, UndoKind};
 pub use record::Record;

@@ -12,6 +12,7 @@ mod display;
 mod order;
 mod records;
 mod resolve;
+mod snooze;
 mod terminal_signals;
 mod turn_ends;
 mod undo;
@@ -281,12 +282,9 @@ impl Engine {
     /// When to call `handle` with [`Event::Tick`].
     pub fn next_deadline(&self, now: Now) -> Option<Duration> {
         let more = self.more_to_drain.then_some(now.mono);
-        let expiry = self.attention.store().next_expiry().map(|expires_ms| {
-            let left = u64::try_from(expires_ms.saturating_sub(now.wall_ms)).unwrap_or(0);
-            now.mono.saturating_add(Duration::from_millis(left))
-        });
-        let signals = self.terminal_signals.next_deadline();
-        [more, signals, expiry, self.toasts.next_deadline(), self.attention.next_deadline()]
+        let expiry = self.attention.store().next_expiry().map(|expires_ms| now.mono_at(expires_ms));
+        let (signals, snooze) = (self.terminal_signals.next_deadline(), self.next_snooze_deadline(now));
+        [more, signals, expiry, snooze, self.toasts.next_deadline(), self.attention.next_deadline()]
             .into_iter()
             .flatten()
             .min()
@@ -382,6 +380,7 @@ impl Engine {
                 for place in self.attention.tick(now.mono) {
                     self.redraw(now.mono, &place, orders);
                 }
+                self.end_snoozes(now, orders);
             }
         }
     }

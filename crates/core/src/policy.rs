@@ -11,7 +11,7 @@ mod rules;
 pub(crate) use active_hooks::ActiveHooks;
 pub use channel::DeliveryChannel;
 pub use delivery::PopupMode;
-pub(crate) use delivery::plan_delivery;
+pub(crate) use delivery::{DeliveryPlan, plan_delivery};
 pub use hook::{Hook, HookIdentity, OnFailure};
 pub use hook_chain::HookAnswer;
 pub(crate) use hook_chain::{FailureNotices, HookChain, HookChainStep};

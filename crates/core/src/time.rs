@@ -13,6 +13,14 @@ pub struct Now {
     pub local: TimeOfDay,
 }
 
+impl Now {
+    /// The moment of the monotonic clock at which the wall clock shows this, if it does not jump; now if that is past.
+    pub(crate) fn mono_at(self, wall_ms: i64) -> Duration {
+        let left = u64::try_from(wall_ms.saturating_sub(self.wall_ms)).unwrap_or(0);
+        self.mono.saturating_add(Duration::from_millis(left))
+    }
+}
+
 /// How long a span in the settings may be at most: a day.
 const MAX_SPAN: Duration = Duration::from_hours(24);
 
@@ -44,6 +52,25 @@ pub fn span_text(span: Duration) -> String {
         Some((unit, unit_ms)) => format!("{}{unit}", ms / unit_ms),
         None => "0s".to_owned(),
     }
+}
+
+/// About how long a span is: whole hours from two hours on, whole minutes from two minutes on, else whole seconds.
+///
+/// ```
+/// use std::time::Duration;
+/// use ringer_core::time::rounded_span_text;
+///
+/// assert_eq!(rounded_span_text(Duration::from_millis(1_199_400)), "20m");
+/// assert_eq!(rounded_span_text(Duration::from_secs(16 * 3600 + 120)), "16h");
+/// ```
+pub fn rounded_span_text(span: Duration) -> String {
+    let seconds = (span + Duration::from_millis(500)).as_secs();
+    let unit = match seconds {
+        7200.. => 3600,
+        120.. => 60,
+        _ => 1,
+    };
+    span_text(Duration::from_secs((seconds + unit / 2) / unit * unit))
 }
 
 /// The units of spans, in milliseconds, the largest first.

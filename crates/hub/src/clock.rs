@@ -50,6 +50,12 @@ impl Clock {
         self.format(unix_ms, "%H:%M")
     }
 
+    /// For people, of a moment that is near: `14:30`, or `02-18 09:00` on another day.
+    pub fn near(&self, unix_ms: i64, now_ms: i64) -> String {
+        let is_today = self.format(unix_ms, "%Y-%m-%d") == self.format(now_ms, "%Y-%m-%d");
+        self.format(unix_ms, if is_today { "%H:%M" } else { "%m-%d %H:%M" })
+    }
+
     /// For the name of a file: `20260217-143005`.
     pub fn compact(&self, unix_ms: i64) -> String {
         self.format(unix_ms, "%Y%m%d-%H%M%S")
@@ -71,6 +77,8 @@ mod tests {
         let clock = Clock { zone: TimeZone::UTC };
         assert_eq!(clock.stamp(1_771_338_605_000), "2026-02-17T14:30:05+0000");
         assert_eq!(clock.parse_stamp("2026-02-17T08:30:05-0600"), Some(1_771_338_605_000));
+        assert_eq!(clock.near(1_771_338_605_000, 1_771_330_000_000), "14:30");
+        assert_eq!(clock.near(1_771_338_605_000, 1_771_230_000_000), "02-17 14:30");
         assert_eq!(clock.stamp(i64::MAX), "1970-01-01T00:00:00+0000");
     }
 }

@@ -31,6 +31,7 @@ pub(crate) enum Request {
     CreateNotification(Box<CreateParams>),
     Mark(Mark, TargetParams),
     DismissRead,
+    Snooze(SnoozeParams),
     Undo,
     OpenNotification(String),
     JumpToUnread,
@@ -111,6 +112,7 @@ const METHODS: &[(&str, Reader)] = &[
             (None, false) => Err(missing("id or all_read")),
         }
     }),
+    ("notification.snooze", |params| read(params).map(Request::Snooze)),
     ("notification.undo", |_| Ok(Request::Undo)),
     ("notification.open", |params| {
         let TargetParams { id, .. } = read(params)?;
@@ -181,6 +183,14 @@ pub(crate) struct TargetParams {
     all_read: bool,
     /// What the marks of one command have in common, so that it is taken back as a whole.
     pub(crate) command: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct SnoozeParams {
+    /// The most urgent unread one if it is left out.
+    #[serde(default)]
+    pub(crate) id: Option<String>,
+    pub(crate) until_unix_ms: i64,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -265,11 +265,13 @@ impl HubState {
         .min()
     }
 
-    /// Whether the hub may end. An agent that works may get stuck, and one that is done may wait for its person.
+    /// Whether the hub may end. An agent that works may get stuck, one that is done may wait for its person, and what is
+    /// snoozed comes back.
     pub(crate) fn is_idle(&self, now: Duration) -> bool {
         let waits = self.ingest.is_busy()
             || self.can_read(now)
             || self.agents.next_deadline().is_some()
+            || self.notifications.engine().has_snoozed()
             || !self.journal_write_queue.is_empty();
         self.notifications.undecided() == 0 && !waits && self.deliveries.count() == 0
     }

@@ -28,6 +28,9 @@ struct NotificationView<'a> {
     scope: &'a str,
     is_read: bool,
     is_open: bool,
+    /// When it comes back, if it is snoozed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snoozed_until: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     question_id: Option<&'a str>,
 }
@@ -49,6 +52,7 @@ pub fn notification(record: &Record, short_id: Option<&str>, clock: &Clock) -> V
         scope: &record.scope,
         is_read: record.is_read,
         is_open: !record.is_resolved,
+        snoozed_until: record.snoozed_until.map(|until_ms| clock.stamp(until_ms)),
         question_id: record.open_question.as_ref().map(ringer_core::message::QuestionId::as_str),
     })
 }

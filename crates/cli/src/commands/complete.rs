@@ -275,7 +275,17 @@ mod tests {
 
     #[test]
     fn what_stands_at_the_cursor() {
-        for line in ["read ", "read k3", "read k3fx ", "read --json ", "unread ", "clear ", "jump ", "why "] {
+        for line in [
+            "read ",
+            "read k3",
+            "read k3fx ",
+            "read --json ",
+            "unread ",
+            "clear ",
+            "jump ",
+            "why ",
+            "snooze ",
+        ] {
             check(line, &Expected::Value(ValueKind::Notification));
         }
         check("answer ", &Expected::Value(ValueKind::Prompt));

@@ -21,6 +21,7 @@ mod places;
 mod popups;
 mod problems;
 mod protocol;
+mod quiet;
 mod snapshots;
 mod spool;
 mod starting;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::attention::{AnsweredWith, PlaceReason, ReadReason, ResolvedBy, UndoKind};
 use crate::message::MessageId;
 use crate::policy::DeliveryChannel;
-use crate::time::span_text;
+use crate::time::{rounded_span_text, span_text};
 
 /// One step in the life of a notification. `Display` is the sentence that `ringer why` prints; the serialized form is an
 /// object with the `name` of the cause and its fields.
@@ -161,6 +161,15 @@ pub enum Cause {
     },
     /// It was marked unread.
     MarkedUnread,
+    /// The person snoozed it.
+    Snoozed {
+        /// Until when, in milliseconds since 1970.
+        until_unix_ms: i64,
+        /// How long that was then, in milliseconds.
+        span_ms: u64,
+    },
+    /// The time for which it was snoozed is over.
+    SnoozeEnded,
     /// The command that read it, or took it off the list, was taken back.
     TakenBack {
         /// What that command did.
@@ -286,6 +295,10 @@ impl fmt::Display for Cause {
             Self::DeliveryFailed { channel, why } => write!(formatter, "{channel} failed: {why}"),
             Self::MarkedRead { by } => write!(formatter, "marked read: {by}"),
             Self::MarkedUnread => formatter.write_str("marked unread"),
+            Self::Snoozed { span_ms, .. } => {
+                write!(formatter, "snoozed by you for {}", rounded_span_text(Duration::from_millis(*span_ms)))
+            }
+            Self::SnoozeEnded => formatter.write_str("came back: it was snoozed until now"),
             Self::TakenBack { kind: UndoKind::Read } => formatter.write_str("reading it was taken back"),
             Self::TakenBack { kind: UndoKind::Clear } => formatter.write_str("clearing it was taken back"),
             Self::Answered { answer, by, with } => {
@@ -355,6 +368,7 @@ mod tests {
             &Cause::ShortTurn { turn_ms: 1_500, min_turn_ms: 10_000 },
             "no popup or sound: the turn took 1s, less than notify.min_turn = \"10s\"",
         );
+        check(&Cause::Snoozed { until_unix_ms: 1_200_000, span_ms: 1_199_700 }, "snoozed by you for 20m");
         check(&Cause::ForAgent { to: "lead".to_owned() }, "not shown to you: it is for the lead agent");
         check(
             &Cause::MarkedRead { by: ReadReason::Newer(id) },

@@ -50,8 +50,8 @@ impl MarkTarget {
     }
 }
 
-/// Applies a mark to saved notifications. The engine does the same with those it holds.
-pub fn apply_mark(mark: Mark, target: &MarkTarget, records: &mut Vec<Record>) {
+/// Applies a mark, with its text, to saved notifications. The engine does the same with those it holds.
+pub fn apply_mark(mark: Mark, target: &MarkTarget, text: &str, records: &mut Vec<Record>) {
     let meant = |record: &Record| match target {
         MarkTarget::Message(id) => record.id == *id,
         MarkTarget::Place(place) => place.covers(&record.place),
@@ -65,16 +65,29 @@ pub fn apply_mark(mark: Mark, target: &MarkTarget, records: &mut Vec<Record>) {
             for record in records.iter_mut().filter(|record| meant(record)) {
                 record.is_read = mark == Mark::Read;
                 record.is_resolved |= record.is_read && record.ends_when_read(&ReadReason::Person);
+                record.snoozed_until = record.snoozed_until.filter(|_| record.is_read && !record.is_resolved);
             }
         }
         Mark::Resolve => {
             for record in records.iter_mut().filter(|record| meant(record)) {
                 (record.is_read, record.is_resolved) = (true, true);
+                record.snoozed_until = None;
+            }
+        }
+        Mark::Snooze => {
+            let Some(until_ms) = snooze_end(text) else { return };
+            for record in records.iter_mut().filter(|record| meant(record) && !record.is_resolved) {
+                (record.is_read, record.snoozed_until) = (true, Some(until_ms));
             }
         }
         // What a command changed is known to the engine only. A decision ends nothing: the agent that takes it does.
         Mark::Answer | Mark::Undo | Mark::Decision => {}
     }
+}
+
+/// Until when a mark snoozes, by its text.
+pub(crate) fn snooze_end(text: &str) -> Option<i64> {
+    text.parse().ok()
 }
 
 impl fmt::Display for MarkTarget {

@@ -58,6 +58,9 @@ pub struct Record {
     /// Whether what it is about has ended. Until then it is open.
     #[serde(default)]
     pub is_resolved: bool,
+    /// Until when it is out of the way, in milliseconds since 1970. Only what is read and open is snoozed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snoozed_until: Option<i64>,
     /// Whether its pane is to flash.
     pub pane_flash: bool,
     /// Whether it had a popup, or is to have one.
@@ -120,9 +123,9 @@ impl Record {
         self.shown_kind().stays() && !self.is_resolved
     }
 
-    /// Whether the person is needed for it: it is open, and of a kind that waits for them.
+    /// Whether the person is needed for it now: it is open, of a kind that waits for them, and not snoozed.
     pub fn needs_person(&self) -> bool {
-        !self.is_resolved && self.shown_kind().urgency() == Urgency::High
+        !self.is_resolved && self.snoozed_until.is_none() && self.shown_kind().urgency() == Urgency::High
     }
 
     /// Whether reading it for this reason resolves it too. What an agent waits for stays open until the agent has it.
@@ -166,6 +169,7 @@ impl Record {
             expires_ms: None,
             is_read: false,
             is_resolved: false,
+            snoozed_until: None,
             pane_flash: true,
             had_popup: false,
             trail: Trail::default(),

@@ -7,13 +7,13 @@ mod index;
 mod ordered;
 mod shared_text;
 mod slot_by_id;
+mod snoozed;
+mod supersede;
 
 use std::collections::HashMap;
 
 use crate::attention::{Cause, ReadReason, Record, ResolvedBy};
-use crate::message::{
-    IdReference, Kind, MessageId, Named, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId,
-};
+use crate::message::{IdReference, MessageId, Named, Place, QuestionId, SurfaceId, WorkspaceId};
 use index::Index;
 use ordered::{HOLE, Slot};
 use shared_text::SharedTexts;
@@ -197,7 +197,7 @@ impl NotificationStore {
 
     /// Those that reading everything changes: what is unread, and what is open.
     pub(crate) fn unread_ids(&self) -> Vec<MessageId> {
-        let open = self.index.needs_person.iter().copied();
+        let open = self.open_slots();
         let open = open.filter(|slot| self.at(*slot).is_some_and(|record| record.is_read));
         self.ids(open.chain(self.index.unread.slots()))
     }
@@ -205,7 +205,7 @@ impl NotificationStore {
     /// Those that reading a place changes: what is unread there, and what is open.
     pub(crate) fn unread_ids_of(&self, place: &Place) -> Vec<MessageId> {
         let Some(group) = self.index.group(place) else { return Vec::new() };
-        let open = self.index.needs_person.iter().copied();
+        let open = self.open_slots();
         let is_meant = |record: &Record| record.is_read && place.covers(&record.place);
         let open = open.filter(|slot| self.at(*slot).is_some_and(is_meant));
         self.ids(open.chain(group.unread.slots()).chain(group.stays_unread.slots()))
@@ -310,15 +310,31 @@ impl NotificationStore {
         unix_ms: i64,
         cause: Cause,
     ) -> bool {
+        // What is unread or over is not snoozed any more.
+        let snoozed_until = self.get(id).and_then(|record| record.snoozed_until);
+        let snoozed_until = snoozed_until.filter(|_| state == (true, false));
+        self.set_state_until(id, state, snoozed_until, unix_ms, cause)
+    }
+
+    fn set_state_until(
+        &mut self,
+        id: &MessageId,
+        state: (bool, bool),
+        snoozed_until: Option<i64>,
+        unix_ms: i64,
+        cause: Cause,
+    ) -> bool {
         let number = self.next_number();
         let Some(slot) = self.slot_of(id) else { return false };
         let Some(entry) = self.slots[slot as usize].as_mut() else { return false };
-        if (entry.record.is_read, entry.record.is_resolved) == state {
+        let record = &entry.record;
+        if ((record.is_read, record.is_resolved), record.snoozed_until) == (state, snoozed_until) {
             return false;
         }
         self.index.remove_state(&entry.record, slot, entry.change);
         entry.change = number;
         (entry.record.is_read, entry.record.is_resolved) = state;
+        entry.record.snoozed_until = snoozed_until;
         entry.record.trail.add(unix_ms, cause);
         self.index.add_state(&entry.record, slot, number);
         true
@@ -412,30 +428,6 @@ impl NotificationStore {
         ids.retain(|id| self.mark(id, true, unix_ms, by));
         ids
     }
-
-    /// The unread one that superseded a notification, or would have if it had been unread.
-    pub(crate) fn superseding(&self, older: &Record) -> Option<&MessageId> {
-        let is_concerned = older.place.surface.is_some() && !older.stays_unread();
-        let group = self.index.group(&older.place).filter(|_| is_concerned)?;
-        let unread = group.unread.slots().chain(group.stays_unread.slots());
-        let mut unread = unread.filter_map(|slot| self.at(slot));
-        let is_newer = |newer: &Record| (newer.unix_ms, &newer.id) > (older.unix_ms, &older.id);
-        Some(&unread.find(|newer| is_newer(newer) && !says_more(older, newer))?.id)
-    }
-
-    fn supersede(&mut self, newer: &Record, unix_ms: i64) -> Vec<MessageId> {
-        // What has no surface supersedes nothing.
-        let surface = Some(&newer.place).filter(|place| place.surface.is_some());
-        let Some(group) = surface.and_then(|place| self.index.group(place)) else { return Vec::new() };
-        let slots = group.unread.slots();
-        let ids = self.ids(slots.filter(|slot| self.at(*slot).is_some_and(|older| !says_more(older, newer))));
-        self.mark_these_read(ids, unix_ms, &ReadReason::Newer(newer.id.clone()))
-    }
-}
-
-/// That an agent has been waiting since its turn ended says less than how the turn ended.
-fn says_more(older: &Record, newer: &Record) -> bool {
-    newer.shown_kind() == ShownKind::Idle && older.kind == Kind::Complete && older.sender == newer.sender
 }
 
 #[cfg(test)]

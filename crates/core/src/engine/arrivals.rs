@@ -7,7 +7,7 @@ use super::terminal_signals::BELL_CATEGORY;
 use super::{Candidate, Engine, MAX_HOOK_CHAINS};
 use crate::arrival::{Coalesce, Displaced, DuplicateVerdict, EventReport};
 use crate::attention::{
-    AnsweredWith, Cause, Command, MarkTarget, PlaceReason, ReadReason, ResolvedBy, UndoKind,
+    AnsweredWith, Cause, Command, MarkTarget, PlaceReason, ReadReason, ResolvedBy, UndoKind, snooze_end,
 };
 use crate::engine::{Event, IncomingMessage, Order};
 use crate::message::{Draft, EPISODE_KEY, Mark, MessageId, Place, Recipient, ShownKind, Tag};
@@ -89,6 +89,10 @@ impl Engine {
                 return self.clear_target(now, target, command(UndoKind::Clear), orders);
             }
             (Mark::Undo, _) => return self.undo(now, orders),
+            (Mark::Snooze, Some(MarkTarget::Message(id))) => {
+                let Some(until_ms) = snooze_end(&draft.body) else { return };
+                return self.snooze(now, &id, until_ms, orders);
+            }
             (Mark::Unread, Some(MarkTarget::Message(id))) => Event::Mark { id, read: false },
             (Mark::Unread, Some(MarkTarget::Place(place))) => Event::MarkUnread(place),
             (Mark::Answer, _) => match &draft.question_id {

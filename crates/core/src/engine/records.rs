@@ -4,8 +4,8 @@ use super::{Candidate, Engine, MAX_IN_FLIGHT, kind_of};
 use crate::arrival::Arrival;
 use crate::attention::{Cause, ReadReason, Record};
 use crate::engine::{Delivery, Order};
-use crate::message::{MessageId, ShownKind};
-use crate::policy::{DeliveryChannel, HookInput, PopupMode, plan_delivery};
+use crate::message::{MessageId, Place, ShownKind};
+use crate::policy::{DeliveryChannel, DeliveryPlan, HookInput, PopupMode, plan_delivery};
 use crate::time::Now;
 
 fn is_popup(channel: DeliveryChannel) -> bool {
@@ -45,11 +45,7 @@ impl Engine {
         record.is_read = !plan.unread;
         record.is_resolved = record.is_read && record.ends_when_read(&ReadReason::Looked);
         record.pane_flash = plan.flash;
-        let enabled = |channel: &DeliveryChannel| !self.preferences.disabled_channels.contains(channel);
-        for group in &mut plan.fallback_groups {
-            group.retain(enabled);
-        }
-        plan.fallback_groups.retain(|group| !group.is_empty());
+        self.leave_out_disabled(&mut plan);
         record.had_popup = plan.fallback_groups.iter().flatten().any(|channel| is_popup(*channel));
         let decided = Cause::Decided {
             channels: plan.fallback_groups.clone(),
@@ -57,7 +53,7 @@ impl Engine {
             unread: plan.unread,
             effects: hook_input.effects.names().into_iter().map(str::to_owned).collect(),
         };
-        for step in steps.into_iter().chain(plan.why).chain([decided]) {
+        for step in steps.into_iter().chain(plan.why.drain(..)).chain([decided]) {
             record.trail.add(now.wall_ms, step);
         }
         if !plan.record {
@@ -76,10 +72,42 @@ impl Engine {
             // The same message again, as after a restart: it is recorded already.
             return;
         }
+        let delivery = |channel| Delivery {
+            id: message.id.clone(),
+            place: place.clone(),
+            channel,
+            title: text.title.clone(),
+            subtitle: text.subtitle.clone(),
+            body: text.body.clone(),
+            kind: ShownKind::of(kind, message.draft.category.as_deref()),
+            sender: message.draft.sender.to_string(),
+            replaces: replaces.clone(),
+        };
+        self.present(now, &place, plan, delivery, orders);
+    }
+
+    /// Takes the channels out for which nothing is configured.
+    pub(super) fn leave_out_disabled(&self, plan: &mut DeliveryPlan) {
+        let enabled = |channel: &DeliveryChannel| !self.preferences.disabled_channels.contains(channel);
+        for group in &mut plan.fallback_groups {
+            group.retain(enabled);
+        }
+        plan.fallback_groups.retain(|group| !group.is_empty());
+    }
+
+    /// Draws and delivers a notification as planned.
+    pub(super) fn present(
+        &mut self,
+        now: Now,
+        place: &Place,
+        plan: DeliveryPlan,
+        delivery: impl Fn(DeliveryChannel) -> Delivery,
+        orders: &mut Vec<Order>,
+    ) {
         if plan.brief_ring {
             self.attention.start_brief_ring(place.clone(), now.mono);
         }
-        self.redraw(now.mono, &place, orders);
+        self.redraw(now.mono, place, orders);
         if plan.flash && plan.record {
             orders.push(Order::Flash(place.clone()));
         }
@@ -87,17 +115,6 @@ impl Engine {
             orders.push(Order::Reorder(place.workspace.clone()));
         }
         for channels in plan.fallback_groups {
-            let delivery = |channel| Delivery {
-                id: message.id.clone(),
-                place: place.clone(),
-                channel,
-                title: text.title.clone(),
-                subtitle: text.subtitle.clone(),
-                body: text.body.clone(),
-                kind: ShownKind::of(kind, message.draft.category.as_deref()),
-                sender: message.draft.sender.to_string(),
-                replaces: replaces.clone(),
-            };
             if let Some((first, rest)) = channels.split_first() {
                 self.start_delivery(delivery(*first), rest.to_vec(), orders);
             }

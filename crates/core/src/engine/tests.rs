@@ -3,6 +3,7 @@
 mod focus;
 mod hooks;
 mod marks;
+mod snooze;
 mod undo;
 
 use std::time::Duration;

@@ -95,9 +95,8 @@ impl Engine {
     }
 
     fn unread_again(&mut self, now: Now, before: &Record, orders: &mut Vec<Order>) -> Option<Place> {
-        let (state, cause) =
-            ((before.is_read, before.is_resolved), Cause::TakenBack { kind: UndoKind::Read });
-        if !self.attention.store_mut().set_state(&before.id, state, now.wall_ms, cause) {
+        let cause = Cause::TakenBack { kind: UndoKind::Read };
+        if !self.attention.store_mut().take_back(before, now.wall_ms, cause) {
             return None;
         }
         self.changed(std::slice::from_ref(&before.id), orders);

@@ -89,9 +89,11 @@ pub enum Mark {
     Undo,
     /// A prompt of an agent was answered from elsewhere. Its text is the answer, its category the way it was given.
     Decision,
+    /// Out of the way until a moment: its text, in milliseconds since 1970.
+    Snooze,
 }
 
-const MARKS: [(&str, Mark); 7] = [
+const MARKS: [(&str, Mark); 8] = [
     ("mark-read", Mark::Read),
     ("mark-unread", Mark::Unread),
     ("mark-clear", Mark::Clear),
@@ -99,6 +101,7 @@ const MARKS: [(&str, Mark); 7] = [
     ("mark-resolve", Mark::Resolve),
     ("mark-undo", Mark::Undo),
     ("mark-decision", Mark::Decision),
+    ("mark-snooze", Mark::Snooze),
 ];
 
 /// What a message is in the journal: a notification of some kind, or a mark.

@@ -7,6 +7,8 @@
 #![expect(clippy::expect_used, reason = "a simulation that cannot go on has failed")]
 
 mod looking;
+mod picture;
+mod quiet;
 mod sessions;
 mod settings;
 
@@ -14,7 +16,6 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use ringer_core::agent::{AgentState, Authority, Signal};
-use ringer_core::attention::{Attention, UnreadReason};
 use ringer_core::engine::{Caller, IncomingMessage, MAX_HOOK_CHAINS, TerminalSignal, Ticket};
 use ringer_core::message::{Agent, Place, QuestionId, SurfaceId, Tag, WorkspaceId};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, Mute, RateLimit, RuleSettings};
@@ -26,6 +27,8 @@ use serde::de::DeserializeOwned;
 use test_support::Random;
 
 use looking::Looking;
+use picture::picture;
+use quiet::Quiet;
 use settings::HookFiles;
 
 /// Steps of one seed.
@@ -76,6 +79,7 @@ struct Simulation {
     in_flight: Vec<(MessageId, DeliveryChannel)>,
     places: Vec<Place>,
     looking: Looking,
+    quiet: Quiet,
     /// Every message, and whether its end was ever reported.
     ended: HashMap<MessageId, bool>,
     /// Where each message was sent from, while it may still be undecided.
@@ -125,6 +129,7 @@ impl Simulation {
             in_flight: Vec::new(),
             places,
             looking: Looking::default(),
+            quiet: Quiet::default(),
             ended: HashMap::new(),
             from: HashMap::new(),
             fenced: HashSet::new(),
@@ -210,6 +215,9 @@ impl Simulation {
         if self.random.below(20) == 0 {
             draft.tag = Tag::Mark(ringer_core::message::Mark::Read);
             draft.key = Some(self.some_id().to_string());
+        } else if self.random.below(10) == 0 {
+            let id = self.some_id();
+            quiet::snooze(&mut self.random, self.wall_ms, &id, &mut draft);
         } else {
             self.ended.insert(id.clone(), false);
             self.from.insert(id.clone(), place.clone());
@@ -322,13 +330,19 @@ impl Simulation {
                 }
                 Order::SaveRecord { record, is_new } => {
                     assert!(!self.fenced.contains(&record.id), "a cleared notification came back");
+                    self.quiet.saved(&record, self.wall_ms);
                     assert_eq!(is_new, self.created.insert(record.id.clone()), "it is new once");
                     self.ended.insert(record.id, true);
                 }
-                Order::AddTrailStep { id, .. } | Order::DeleteRecord(id) => _ = self.ended.insert(id, true),
+                Order::AddTrailStep { id, .. } => _ = self.ended.insert(id, true),
+                Order::DeleteRecord(id) => {
+                    self.quiet.deleted(&id);
+                    self.ended.insert(id, true);
+                }
                 Order::Deliver(delivery) => {
                     assert!(!self.fenced.contains(&delivery.id), "a cleared notification went out");
                     assert!(!self.looking.is_at(&delivery.place), "the person looks at it, and it went out");
+                    self.quiet.delivered(&delivery);
                     self.in_flight.push((delivery.id, delivery.channel));
                 }
                 Order::Withdraw(id) => self.in_flight.retain(|(own, _)| *own != id),
@@ -400,6 +414,9 @@ impl Simulation {
                 break;
             }
         }
+        let now = self.now();
+        self.handle(now, &Event::Tick);
+        self.quiet.check_at_end(now.wall_ms);
         self.check();
         assert_eq!(self.engine.undecided(), 0);
         let silent: Vec<&MessageId> =
@@ -424,16 +441,4 @@ fn after_round_trip<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debu
     let read: T = serde_json::from_str(&text).expect("what was written can be read");
     assert_eq!(*value, read);
     read
-}
-
-/// What the person sees: each workspace's number, and the reasons behind it.
-fn picture(attention: &Attention) -> Vec<(usize, Vec<bool>)> {
-    (0..3)
-        .map(|n| {
-            let workspace = WorkspaceId::new(&format!("w{n}"));
-            let reasons = [UnreadReason::Manual, UnreadReason::Panel, UnreadReason::Restored];
-            let holds = reasons.iter().map(|reason| attention.holds(*reason, &workspace)).collect();
-            (attention.badge(&workspace).0, holds)
-        })
-        .collect()
 }

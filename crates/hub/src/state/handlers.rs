@@ -95,20 +95,16 @@ impl HubState {
                 self.append_command(now, Mark::Clear, &MarkTarget::AllRead, None)?;
                 Handled::AfterIngest(Continuation::Dismissed { listed })
             }
+            Request::Snooze(params) => self.snooze(now, &params)?,
             Request::Undo => self.undo(now)?,
             Request::OpenNotification(id) => {
                 let id = self.named(&id)?;
                 self.open(now, &id)?
             }
-            Request::JumpToUnread => {
-                let unread = self.notifications.list().newest_unread();
-                let most_urgent =
-                    unread.min_by(|one, two| one.by_urgency(two)).map(|record| record.id.clone());
-                match most_urgent {
-                    Some(id) => self.open(now, &id)?,
-                    None => Handled::AfterIngest(Continuation::Value(Value::Null)),
-                }
-            }
+            Request::JumpToUnread => match self.most_urgent_unread() {
+                Some(id) => self.open(now, &id)?,
+                None => Handled::AfterIngest(Continuation::Value(Value::Null)),
+            },
             Request::ListSurfaces => value(json!(self.surfaces.list())),
             Request::Host(connection, request) => value(self.host_request(now, connection, request)?),
             Request::TerminalSignal(params) => value(self.terminal_signal(now, params)?),
@@ -147,11 +143,20 @@ impl HubState {
                 "unread": list.total_unread().saturating_sub(unread),
                 "listed": list.len().saturating_sub(listed),
             }),
+            Continuation::Snoozed { id } => {
+                let record = self.notifications.get(&id);
+                json!(record.map(|record| self.notifications.view(record, &self.clock)))
+            }
             Continuation::Reloaded { revision } => json!({ "changed": self.settings.revision() != revision }),
             Continuation::Value(value) => value,
             Continuation::Focus { pane, notification } => return Answer::Focus { pane, notification },
         };
         Answer::Value(Ok(answer))
+    }
+
+    pub(super) fn most_urgent_unread(&self) -> Option<MessageId> {
+        let unread = self.notifications.list().newest_unread();
+        unread.min_by(|one, two| one.by_urgency(two)).map(|record| record.id.clone())
     }
 
     fn list(&self, params: &ListParams) -> Value {

@@ -4,14 +4,14 @@ use ringer_core::attention::MarkTarget;
 use ringer_core::message::Mark;
 use ringer_core::{Draft, MessageId, Now};
 use ringer_ipc::ApiError;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::HubState;
 use super::handlers::{Handled, Result};
 use super::journal_writes::mark_draft;
 use super::request_queue::Continuation;
 use crate::message::Answer;
-use crate::request::TargetParams;
+use crate::request::{SnoozeParams, TargetParams};
 
 impl HubState {
     /// Marks are messages: this one is appended, and every reader of the journal applies it.
@@ -45,6 +45,25 @@ impl HubState {
         let command = command.unwrap_or_else(|| self.ids(now).message_id());
         let draft = Draft { body: command.to_string(), ..mark_draft(mark, target) };
         self.append_for_request(now, &draft).map(drop)
+    }
+
+    /// Takes a notification out of the way until a moment.
+    pub(super) fn snooze(&mut self, now: Now, params: &SnoozeParams) -> Result<Handled> {
+        let id = match &params.id {
+            Some(id) => Some(self.named(id)?),
+            None => self.most_urgent_unread(),
+        };
+        let Some(id) = id else { return Ok(Handled::AfterIngest(Continuation::Value(Value::Null))) };
+        if self.record(&id)?.is_resolved {
+            let short_id = self.notifications.list().short_id(&id).unwrap_or_else(|| id.to_string());
+            return Err(ApiError::new("resolved", format!("notification {short_id} is over")));
+        }
+        if params.until_unix_ms <= now.wall_ms {
+            return Err(ApiError::params("until_unix_ms is in the past"));
+        }
+        let mark = mark_draft(Mark::Snooze, &MarkTarget::Message(id.clone()));
+        self.append_for_request(now, &Draft { body: params.until_unix_ms.to_string(), ..mark })?;
+        Ok(Handled::AfterIngest(Continuation::Snoozed { id }))
     }
 
     /// Takes the last command back.

@@ -32,6 +32,8 @@ pub(super) enum Continuation {
     Marked { unread: usize, listed: usize },
     /// Read notifications were removed; this number was listed before.
     Dismissed { listed: usize },
+    /// A notification was snoozed.
+    Snoozed { id: MessageId },
     /// A command of this kind was taken back; these numbers were unread and listed before.
     Undone { kind: UndoKind, unread: usize, listed: usize },
     /// The settings were read again; before, they had this revision.

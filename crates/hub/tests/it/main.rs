@@ -12,6 +12,7 @@ mod hook_trust;
 mod hooks;
 mod isolation;
 mod programs;
+mod quiet;
 #[cfg(target_os = "linux")]
 mod repositories;
 mod restart;

@@ -10,14 +10,14 @@ use super::person_text::hook_on;
 use crate::ringer::{check, json as read_json};
 
 /// A hub whose popups go to a server that records them.
-struct Desktop {
-    environment: HubEnvironment,
-    server: BlockingNotificationServer,
+pub(super) struct Desktop {
+    pub(super) environment: HubEnvironment,
+    pub(super) server: BlockingNotificationServer,
     bus: SessionBus,
 }
 
 impl Desktop {
-    fn new(settings: &str) -> Self {
+    pub(super) fn new(settings: &str) -> Self {
         let bus = SessionBus::start();
         let server = BlockingNotificationServer::start(&bus.address(), ServerBehaviour::Normal);
         let environment =
@@ -33,27 +33,37 @@ impl Desktop {
     }
 
     #[track_caller]
-    fn notify(&self, pane: &str, text: &str) -> String {
+    pub(super) fn notify(&self, pane: &str, text: &str) -> String {
         let sent = check(&mut self.on(pane, &["notify", "--kind", "error", "--json", text]), 0).0;
         read_json(&sent)["id"].as_str().expect("an id").to_owned()
     }
 
     /// The text of the next popup.
     #[track_caller]
-    fn popup(&self) -> String {
+    pub(super) fn popup(&self) -> String {
         self.server.next_popup().body
     }
 
     /// The next popup is that of this message in this pane, so those before it made none.
     #[track_caller]
-    fn check_pops_up(&self, pane: &str, text: &str) {
+    pub(super) fn check_pops_up(&self, pane: &str, text: &str) {
         self.notify(pane, text);
         assert_eq!(self.popup(), text);
     }
 
-    fn row(&self, body: &str) -> Value {
+    pub(super) fn row(&self, body: &str) -> Value {
         let rows = self.environment.list(&[]);
         rows.into_iter().find(|row| row["body"] == body).expect("it is listed")
+    }
+
+    pub(super) fn row_id(&self, body: &str) -> String {
+        self.row(body)["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// A hub that shows popups on this desktop.
+    #[track_caller]
+    pub(super) fn start_hub(&self) {
+        check(&mut self.on("ws:a", &["hub", "start"]), 0);
     }
 
     /// The notification of this kind, once it is listed.
@@ -68,7 +78,7 @@ impl Desktop {
     }
 
     #[track_caller]
-    fn why(&self, row: &Value) -> String {
+    pub(super) fn why(&self, row: &Value) -> String {
         self.environment.run(&["why", row["id"].as_str().expect("an id")])
     }
 }

@@ -36,6 +36,8 @@ pub(super) struct Index {
     pub(super) keys: HashMap<Arc<str>, Vec<Slot>>,
     /// The open ones that end by themselves, by when they do.
     pub(super) expiring: BTreeSet<(i64, Slot)>,
+    /// The snoozed ones, by when they come back.
+    pub(super) snoozed: BTreeSet<(i64, Slot)>,
     /// Of each repository, by arrival.
     pub(super) scopes: HashMap<Arc<str>, Ordered>,
     /// By their slots.
@@ -102,6 +104,9 @@ impl Index {
         if let Some(expires_ms) = record.expires_ms {
             self.expiring.insert((expires_ms, slot));
         }
+        if let Some(until_ms) = record.snoozed_until {
+            self.snoozed.insert((until_ms, slot));
+        }
     }
 
     /// Removes that, before it changes.
@@ -120,6 +125,9 @@ impl Index {
         }
         if let Some(expires_ms) = record.expires_ms {
             self.expiring.remove(&(expires_ms, slot));
+        }
+        if let Some(until_ms) = record.snoozed_until {
+            self.snoozed.remove(&(until_ms, slot));
         }
     }
 

@@ -232,6 +232,12 @@ fn recount(store: &NotificationStore) {
     assert_eq!(store.index.read.len() + store.index.unread.len() + open_and_read, store.len());
     let needed = all.iter().filter(|record| record.needs_person()).count();
     assert_eq!(store.needs_person().count(), needed);
+    let snoozed = all.iter().filter_map(|record| record.snoozed_until);
+    assert_eq!(snoozed.clone().min(), store.next_snooze_end());
+    assert_eq!(snoozed.count(), store.due_snoozed(i64::MAX, usize::MAX).len());
+    assert!(
+        all.iter().all(|record| record.snoozed_until.is_none() || (record.is_read && !record.is_resolved))
+    );
     for record in &all {
         let key = record.key.as_deref().unwrap_or("none");
         let known = store.open_of(Some(&record.sender), key).any(|open| open.id == record.id);
@@ -267,7 +273,7 @@ fn check_names(store: &NotificationStore) {
 proptest! {
     #[test]
     fn the_indexes_are_what_a_recount_gives(
-        steps in prop::collection::vec((0u8..10, 0u64..20, 0usize..5), 0..120)
+        steps in prop::collection::vec((0u8..12, 0u64..20, 0usize..5), 0..120)
     ) {
         let places = [pane("w", "a"), pane("w", "b"), whole("w"), pane("v", "a"), whole("v")];
         let (mut store, mut model) = (NotificationStore::default(), Model::default());
@@ -282,6 +288,8 @@ proptest! {
                 7 => drop(store.add(of_session(number, place.clone(), Kind::Waiting, None), 0)),
                 8 => drop(store.resolve(&id(number), 0, ResolvedBy::WentOn)),
                 6 => drop(store.close_question(&QuestionId::new(number, 0), 0, &ReadReason::Answered)),
+                9 => drop(store.snooze(&id(number), 1 + i64::from(step), 0, Cause::SnoozeEnded)),
+                10 => store.end_snooze(&id(number), (number % 2 == 0, false), 0),
                 _ if number == 0 => drop(store.clear(place)),
                 _ => drop(store.trim(10)),
             }

@@ -120,7 +120,7 @@ fn an_event_that_is_saved_can_be_read_back() {
             .unwrap();
     let mut events: Vec<Event> =
         recipients.into_iter().map(|recipient| incoming(Tag::Notice(Kind::Error), recipient)).collect();
-    let marks = [Mark::Read, Mark::Unread, Mark::Clear, Mark::Answer, Mark::Undo];
+    let marks = [Mark::Read, Mark::Unread, Mark::Clear, Mark::Answer, Mark::Undo, Mark::Snooze];
     events.extend(marks.map(|mark| incoming(Tag::Mark(mark), Recipient::Default)));
     let terminal = signals().into_iter().map(TerminalSignal::Agent).chain([
         TerminalSignal::Bell,

@@ -113,6 +113,8 @@ impl PendingWrites {
         // Plain data: it cannot fail to be written.
         let json = serde_json::to_string(&delivery).unwrap_or_default();
         let way = delivery.channel.as_str().to_owned();
+        // What comes back from a snooze may have been withdrawn in the same turn. The end of that delivery is written before.
+        self.next.finished.retain(|(id, finished)| *id != delivery.id || *finished != way);
         self.next.started.push(PendingDelivery { id: delivery.id.clone(), way, delivery: json });
         self.to_start.push(delivery);
     }
@@ -260,6 +262,17 @@ mod tests {
         assert_eq!(writes.transaction().started.len(), 1);
         assert_eq!(writes.committed(), [delivery(2)]);
         assert!(writes.transaction().is_empty() && writes.committed().is_empty());
+    }
+
+    #[test]
+    fn a_delivery_that_starts_again_is_written_as_started() {
+        let mut writes = PendingWrites::new([], [], [id(1)]);
+        writes.withdraw(&id(1));
+        writes.start_delivery(delivery(1));
+        let changes = writes.transaction();
+        assert_eq!(changes.started.len(), 1);
+        assert!(!changes.finished.contains(&(id(1), "desktop".to_owned())));
+        assert!(changes.finished.contains(&(id(1), "webhook".to_owned())));
     }
 
     #[test]

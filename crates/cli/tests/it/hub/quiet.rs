@@ -1,0 +1,78 @@
+//! `ringer snooze`, with popups on a real notification server.
+
+use serde_json::json;
+use test_support::ServerCall;
+
+use super::environment::{HubEnvironment, kill};
+use super::looking::Desktop;
+use crate::ringer::check;
+
+#[test]
+fn a_snoozed_notification_loses_its_popup_and_pops_up_again_later() {
+    let desktop = Desktop::new("");
+    let environment = &desktop.environment;
+    desktop.check_pops_up("ws:a", "the build is broken");
+    let said = environment.run(&["snooze", "last", "2s"]);
+    assert!(said.contains(" snoozed until ") && said.ends_with(": the build is broken\n"), "{said}");
+    let ServerCall::Close(_) = desktop.server.next_call() else { panic!("its popup is withdrawn") };
+    let row = desktop.row("the build is broken");
+    assert_eq!((&row["is_read"], &row["is_open"]), (&json!(true), &json!(true)));
+    assert!(row["snoozed_until"].is_string(), "{row}");
+    assert!(environment.run(&["list"]).contains("snoozed until"), "the list says so");
+    assert!(environment.run(&["status"]).starts_with("Nothing needs you."), "until then");
+    assert_eq!(desktop.popup(), "the build is broken");
+    let row = desktop.row("the build is broken");
+    assert_eq!((&row["is_read"], row.get("snoozed_until")), (&json!(false), None));
+    let why = desktop.why(&row);
+    assert!(why.contains("snoozed by you for 2s") && why.contains("came back"), "{why}");
+}
+
+#[test]
+fn another_hub_brings_it_back_and_what_was_read_meanwhile_stays_read() {
+    let desktop = Desktop::new("");
+    let environment = &desktop.environment;
+    desktop.check_pops_up("ws:a", "one");
+    desktop.check_pops_up("ws:b", "two");
+    let ids = ["one", "two"].map(|body| desktop.row_id(body));
+    for id in &ids {
+        environment.run(&["snooze", id, "2s"]);
+    }
+    kill(environment.settled_hub());
+    check(environment.ringer(&["read", &ids[1]]).env("RINGER_HUB", "off"), 0);
+    desktop.start_hub();
+    let popup = std::iter::repeat_with(|| desktop.server.next_call()).find_map(|call| match call {
+        ServerCall::Notify(popup) => Some(popup.body),
+        ServerCall::Close(_) => None,
+    });
+    assert_eq!(popup.as_deref(), Some("one"));
+    assert_eq!(environment.bodies(&["--unread"]), ["one"]);
+}
+
+#[test]
+fn what_is_over_cannot_be_snoozed_and_a_wrong_time_shows_examples() {
+    let environment = HubEnvironment::new();
+    let id = environment.notify(&["done"]);
+    for wrong in
+        [&["snooze"][..], &["snooze", "soon"], &["snooze", &id, "7d"], &["snooze", &id, "until", "25:00"]]
+    {
+        let complaint = environment.fails(wrong, 64);
+        assert!(complaint.contains("90s, 20m, 2h, until 18:00, tomorrow"), "{complaint}");
+    }
+    environment.fails(&["snooze", "bcdf", "20m"], 65);
+    environment.run(&["read", &id]);
+    let off = |arguments: &[&str], exit: i32| {
+        let mut command = environment.ringer(arguments);
+        check(command.env("RINGER_HUB", "off"), exit)
+    };
+    let complaint = environment.fails(&["snooze", &id, "until", "18:00"], 65);
+    assert!(complaint.contains("is over") && complaint.contains("hint: ringer list"), "{complaint}");
+    assert_eq!(environment.run(&["snooze", "20m"]), "No unread notifications.\n");
+    environment.run(&["hub", "stop"]);
+    assert!(off(&["snooze", &id, "20m"], 65).1.contains("is over"), "the same without a hub");
+    off(&["notify", "later"], 0);
+    assert!(off(&["snooze", "tomorrow"], 0).0.contains("09:00: later"), "the most urgent unread one");
+    assert_eq!(environment.bodies(&["--unread"]), [] as [&str; 0], "the next hub does it");
+    assert!(
+        environment.list(&[])[0]["snoozed_until"].as_str().is_some_and(|until| until.contains("T09:00:00"))
+    );
+}

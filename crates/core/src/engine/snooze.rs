@@ -1,0 +1,88 @@
+//! Snoozing: a notification is out of the way until a moment, and then comes back as new, unless it was over before.
+
+use std::time::Duration;
+
+use super::Engine;
+use crate::attention::{Cause, ReadReason, Record};
+use crate::engine::{Delivery, Order};
+use crate::message::MessageId;
+use crate::policy::{DeliveryChannel, Subject, plan_delivery};
+use crate::time::Now;
+
+impl Engine {
+    /// Whether a notification is snoozed. Then the caller stays, or comes back, until it is not.
+    pub fn has_snoozed(&self) -> bool {
+        self.attention.store().next_snooze_end().is_some()
+    }
+
+    /// Takes a notification out of the way. What is over, or not on the list, is left as it is.
+    pub(super) fn snooze(&mut self, now: Now, id: &MessageId, until_unix_ms: i64, orders: &mut Vec<Order>) {
+        let span_ms = u64::try_from(until_unix_ms.saturating_sub(now.wall_ms)).unwrap_or(0);
+        let cause = Cause::Snoozed { until_unix_ms, span_ms };
+        if self.attention.store_mut().snooze(id, until_unix_ms, now.wall_ms, cause) {
+            self.changed_at(now, id, orders);
+        }
+    }
+
+    pub(super) fn next_snooze_deadline(&self, now: Now) -> Option<Duration> {
+        self.attention.store().next_snooze_end().map(|until_ms| now.mono_at(until_ms))
+    }
+
+    /// The snoozed notifications whose time has come are shown as new. Of many, the others follow with the next tick: it is
+    /// due at once.
+    pub(super) fn end_snoozes(&mut self, now: Now, orders: &mut Vec<Order>) {
+        for id in self.attention.store().due_snoozed(now.wall_ms, self.bulk_marks.most) {
+            if let Some(record) = self.attention.store().get(&id).cloned() {
+                self.show_again(now, &record, orders);
+            }
+        }
+    }
+
+    /// The rules that hold now decide. Hooks are not asked again: the record has what they changed, and the person asked for
+    /// it themselves.
+    fn show_again(&mut self, now: Now, record: &Record, orders: &mut Vec<Order>) {
+        let subject = Subject {
+            sender: &record.sender,
+            scope: &record.scope,
+            kind: record.shown_kind(),
+            is_subagent: false,
+            turn: None,
+            focus_known: false,
+            turn_had_popup: false,
+        };
+        let (effects, why) = self.rules.decide(now, &subject);
+        let mut plan = plan_delivery(
+            effects,
+            self.is_in_view(&record.place),
+            self.preferences.popup,
+            self.preferences.reorder,
+        );
+        self.leave_out_disabled(&mut plan);
+        let is_read = !plan.unread;
+        let is_resolved = is_read && record.ends_when_read(&ReadReason::Looked);
+        self.attention.store_mut().end_snooze(&record.id, (is_read, is_resolved), now.wall_ms);
+        let decided = Cause::Decided {
+            channels: plan.fallback_groups.clone(),
+            listed: plan.record,
+            unread: plan.unread,
+            effects: effects.names().into_iter().map(str::to_owned).collect(),
+        };
+        for step in why.into_iter().chain(plan.why.drain(..)).chain([decided]) {
+            self.attention.store_mut().add_trail_step(&record.id, now.wall_ms, step);
+        }
+        self.changed_without_withdrawing(&record.id, orders);
+        let text = |text: &Option<Box<str>>| text.as_deref().unwrap_or_default().to_owned();
+        let delivery = |channel: DeliveryChannel| Delivery {
+            id: record.id.clone(),
+            place: record.place.clone(),
+            channel,
+            title: text(&record.title),
+            subtitle: text(&record.subtitle),
+            body: record.body.to_string(),
+            kind: record.shown_kind(),
+            sender: record.sender.to_string(),
+            replaces: None,
+        };
+        self.present(now, &record.place, plan, delivery, orders);
+    }
+}

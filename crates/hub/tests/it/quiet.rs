@@ -1,0 +1,89 @@
+//! What the person does not want to see now.
+
+use std::time::Duration;
+
+use ringer_core::attention::{Record, Trail};
+use ringer_core::message::{Mark, Tag};
+use ringer_core::{Draft, MessageId};
+use ringer_ipc::{HubClient, HubClientError};
+use ringer_journal::{HubChanges, IdSource};
+use serde_json::{Value, json};
+
+use crate::hub::{TestHub, draft};
+
+/// A moment from now, in milliseconds since 1970.
+fn soon(milliseconds: i64) -> i64 {
+    IdSource::now().unix_ms + milliseconds
+}
+
+#[test]
+fn a_hub_with_nothing_else_to_do_stays_until_a_snoozed_notification_came_back() {
+    let hub = TestHub::ending("", None, Duration::from_millis(50));
+    let id = hub.send("later");
+    let snoozed = hub.call("notification.snooze", &json!({ "id": id, "until_unix_ms": soon(3000) }));
+    assert_eq!(snoozed["is_read"], true, "{snoozed}");
+    hub.wait_for_end();
+    let record = hub.memory().notification(id.as_str()).expect("readable").expect("stored");
+    assert_eq!((record.is_read, record.snoozed_until), (false, None), "it came back before the hub ended");
+}
+
+/// A notification whose time came while no hub ran.
+fn overdue(hub: &mut TestHub) -> MessageId {
+    let id = hub.send("later");
+    hub.call("notification.snooze", &json!({ "id": id, "until_unix_ms": soon(60_000) }));
+    hub.end();
+    let mut store = hub.memory();
+    let record = store.notification(id.as_str()).expect("readable").expect("stored");
+    assert!(record.is_read && record.snoozed_until.is_some(), "{record:?}");
+    let record = Record { snoozed_until: Some(soon(-1)), trail: Trail::default(), ..record };
+    store.commit(&HubChanges { records: vec![record], ..HubChanges::default() }).expect("written");
+    id
+}
+
+#[test]
+fn what_is_overdue_comes_back_once_when_the_next_hub_starts() {
+    let mut hub = TestHub::start("");
+    let id = overdue(&mut hub);
+    hub.begin();
+    hub.wait_for_step(&id, "came back");
+    hub.end();
+    hub.begin();
+    let came_back = hub.trail(&id).into_iter().filter(|step| step.starts_with("came back")).count();
+    assert_eq!((came_back, hub.is_read(&id)), (1, false));
+}
+
+#[test]
+fn what_was_resolved_while_no_hub_ran_does_not_come_back() {
+    let mut hub = TestHub::start("");
+    let id = overdue(&mut hub);
+    hub.append(&Draft { tag: Tag::Mark(Mark::Read), key: Some(id.to_string()), ..draft("x") });
+    hub.begin();
+    let trail = hub.wait_for_step(&id, "marked read");
+    assert!(!trail.iter().any(|step| step.starts_with("came back")), "{trail:?}");
+}
+
+#[test]
+fn the_socket_says_what_cannot_be_snoozed() {
+    let hub = TestHub::start("");
+    let check = |params: &Value, code: &str| {
+        let refused = HubClient::connect(hub.home())
+            .and_then(|mut client| client.call("notification.snooze", params))
+            .expect_err("refused");
+        let HubClientError::Refused(refusal) = refused else { panic!("{refused}") };
+        assert_eq!(refusal.code, code, "{refusal:?}");
+    };
+    assert_eq!(hub.call("notification.snooze", &json!({ "until_unix_ms": soon(60_000) })), Value::Null);
+    let id = hub.send("x");
+    check(&json!({ "id": id, "until_unix_ms": 5 }), "invalid_params");
+    check(&json!({ "id": id }), "invalid_params");
+    hub.mark_read(&id);
+    check(&json!({ "id": id, "until_unix_ms": soon(60_000) }), "resolved");
+    check(
+        &json!({ "id": "01997a3e-0a1b-7c2d-8e3f-0123456789ab", "until_unix_ms": soon(60_000) }),
+        "not_found",
+    );
+    let urgent = hub.send("unread");
+    let snoozed = hub.call("notification.snooze", &json!({ "until_unix_ms": soon(60_000) }));
+    assert_eq!(snoozed["id"], urgent.as_str(), "the only unread one");
+    assert!(snoozed["snoozed_until"].is_string(), "{snoozed}");
+}
