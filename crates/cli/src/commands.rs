@@ -5,6 +5,7 @@ mod ask;
 mod complete;
 mod completions;
 mod config;
+mod dnd;
 mod doctor;
 mod help;
 mod hook;
@@ -16,6 +17,7 @@ mod listen;
 mod log;
 mod man;
 mod mark;
+mod mute;
 mod notify;
 mod nuke;
 mod observe;
@@ -70,6 +72,8 @@ enum Command {
     Unread(mark::UnreadArgs),
     Clear(mark::ClearArgs),
     Snooze(snooze::Args),
+    Mute(mute::Args),
+    Dnd(dnd::Args),
     Undo(undo::Args),
     Jump(jump::Args),
     Why(why::Args),
@@ -126,6 +130,8 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Unread(arguments)) => mark::unread(&arguments),
         Some(Command::Clear(arguments)) => mark::clear(&arguments),
         Some(Command::Snooze(arguments)) => snooze::run(&arguments),
+        Some(Command::Mute(arguments)) => mute::run(&arguments),
+        Some(Command::Dnd(arguments)) => dnd::run(&arguments),
         Some(Command::Undo(arguments)) => undo::run(&arguments),
         Some(Command::Jump(arguments)) => jump::run(&arguments),
         Some(Command::Why(arguments)) => why::run(&arguments),

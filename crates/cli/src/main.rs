@@ -19,6 +19,7 @@ mod failure;
 mod guard;
 mod hub_client;
 mod line;
+mod mutes;
 mod notifications;
 mod origin;
 mod output;

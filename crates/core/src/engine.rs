@@ -9,6 +9,7 @@ mod arrivals;
 mod bulk_mark;
 mod decisions;
 mod display;
+mod muting;
 mod order;
 mod records;
 mod resolve;
@@ -27,7 +28,8 @@ use crate::attention::{
 };
 use crate::message::{Kind, MessageId, Place, Tag, WorkspaceId};
 use crate::policy::{
-    ActiveHooks, DeliveryChannel, FailureNotices, Hook, HookChain, PopupMode, RuleSettings, Rules,
+    ActiveHooks, DeliveryChannel, FailureNotices, Hook, HookChain, PopupMode, RequestedMutes, RuleSettings,
+    Rules,
 };
 use crate::time::Now;
 use crate::toast::{Priority, Sources, Toast, ToastChange, ToastQueue};
@@ -115,6 +117,7 @@ pub struct Engine {
     preferences: Preferences,
     active_hooks: ActiveHooks,
     rules: Rules,
+    mutes: RequestedMutes,
     surfaces: SurfaceRegistry,
     focus: Focus,
     window: DuplicateWindow,
@@ -150,6 +153,7 @@ impl Engine {
             rules: Rules::new(preferences.rules.clone()),
             active_hooks: preferences.active_hooks(),
             preferences,
+            mutes: RequestedMutes::default(),
             surfaces: SurfaceRegistry::default(),
             focus: Focus::default(),
             window: DuplicateWindow::default(),

@@ -32,6 +32,9 @@ pub(crate) enum Request {
     Mark(Mark, TargetParams),
     DismissRead,
     Snooze(SnoozeParams),
+    Mute(MuteParams),
+    Unmute(MuteParams),
+    ListMutes,
     Undo,
     OpenNotification(String),
     JumpToUnread,
@@ -113,6 +116,9 @@ const METHODS: &[(&str, Reader)] = &[
         }
     }),
     ("notification.snooze", |params| read(params).map(Request::Snooze)),
+    ("mute.set", |params| read(params).map(Request::Mute)),
+    ("mute.remove", |params| read(params).map(Request::Unmute)),
+    ("mute.list", |_| Ok(Request::ListMutes)),
     ("notification.undo", |_| Ok(Request::Undo)),
     ("notification.open", |params| {
         let TargetParams { id, .. } = read(params)?;
@@ -191,6 +197,19 @@ pub(crate) struct SnoozeParams {
     #[serde(default)]
     pub(crate) id: Option<String>,
     pub(crate) until_unix_ms: i64,
+}
+
+/// What is muted, or not any more: one of the first three.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct MuteParams {
+    pub(crate) agent: Option<String>,
+    pub(crate) workspace_id: Option<String>,
+    pub(crate) all: bool,
+    /// Until it is removed if this is left out.
+    pub(crate) until_unix_ms: Option<i64>,
+    /// The kinds that are not muted.
+    pub(crate) allow: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -16,6 +16,7 @@ mod journal_write_queue;
 mod journal_writes;
 mod maintenance;
 mod mark_requests;
+mod mutes;
 mod notifications;
 mod orders;
 mod popups;

@@ -3,6 +3,7 @@
 use ringer_core::Engine;
 use ringer_core::attention::{Badge, Record, TrailStep};
 use ringer_core::message::WorkspaceId;
+use ringer_core::policy::{MuteTarget, RequestedMute};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -54,6 +55,23 @@ pub fn notification(record: &Record, short_id: Option<&str>, clock: &Clock) -> V
         is_open: !record.is_resolved,
         snoozed_until: record.snoozed_until.map(|until_ms| clock.stamp(until_ms)),
         question_id: record.open_question.as_ref().map(ringer_core::message::QuestionId::as_str),
+    })
+}
+
+/// A mute that the person asked for, as `ringer mute --list --json` prints it.
+pub fn mute(mute: &RequestedMute, clock: &Clock) -> Value {
+    let (agent, workspace) = match &mute.target {
+        MuteTarget::All => (None, None),
+        MuteTarget::Agent(agent) => (Some(agent.as_str()), None),
+        MuteTarget::Workspace(workspace) => (None, Some(workspace.as_str())),
+    };
+    json!({
+        "agent": agent,
+        "workspace": workspace,
+        "all": mute.target == MuteTarget::All,
+        "until": mute.until_unix_ms.map(|until| clock.stamp(until)),
+        "until_unix_ms": mute.until_unix_ms,
+        "allow": mute.allow,
     })
 }
 

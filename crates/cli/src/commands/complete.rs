@@ -290,6 +290,8 @@ mod tests {
         }
         check("answer ", &Expected::Value(ValueKind::Prompt));
         check("acknowledge ", &Expected::Value(ValueKind::Prompt));
+        check("mute ", &Expected::Value(ValueKind::Agent));
+        check("mute --off ", &Expected::Value(ValueKind::Agent));
         check("why --agent ", &Expected::Value(ValueKind::Agent));
         check("notify --to ", &Expected::Value(ValueKind::Recipient));
         check("notify hello --to = l", &Expected::Value(ValueKind::Recipient));
@@ -301,6 +303,7 @@ mod tests {
         offers("setup claude ", &["claude", "codex"]);
         offers("completions ", &["bash", "zsh", "fish", "nushell"]);
         offers("notify --kind ", &["permission", "complete"]);
+        offers("dnd --allow ", &["permission", "complete"]);
         offers("notify --", &["--to", "--json", "--help"]);
         for line in ["notify ", "notify -- --", "why k3fx ", "answer k3fx ", "bogus "] {
             offers(line, &[]);

@@ -15,7 +15,7 @@ use crate::notifications::Notifications;
 use crate::output::{count, print_bytes, print_json, print_text};
 use crate::repairs::RepairView;
 use crate::table::{Row, Style, format_rows};
-use crate::{context, hub_client, repairs};
+use crate::{context, hub_client, mutes, repairs};
 
 /// Show what needs you, the agents, listeners and the hub
 ///
@@ -57,6 +57,9 @@ struct Report {
     unread_notifications: i64,
     /// Notifications that need the person, the most urgent first.
     needs_you: Vec<Value>,
+    /// What the person muted; absent where nothing is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    muted: Vec<Value>,
     /// What is wrong with Ringer itself; absent where nothing is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<Problem>,
@@ -133,6 +136,10 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
         }
         None => Vec::new(),
     };
+    let muted = match &mut journal {
+        Some(journal) => mutes::views(&mutes::stored(journal)?).as_array().cloned().unwrap_or_default(),
+        None => Vec::new(),
+    };
     let repairs = repairs::of(journal.as_mut(), hub_store.as_mut(), &clock)?;
     if let Some(journal) = &journal {
         context::warn_if_repaired(journal);
@@ -152,6 +159,7 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
         hub_behind,
         unread_notifications,
         needs_you,
+        muted,
         problems: hub_client::problems(&home),
         spool: spool(&SpoolStatus::of(&home, now), &clock),
         repairs,
@@ -216,11 +224,17 @@ fn needs_you(report: &Report) -> String {
         (true, false) => String::new(),
         (false, _) => format!("{agents}\n"),
     };
+    let now_ms = IdSource::now().unix_ms;
+    let muted: Vec<String> = report.muted.iter().map(|mute| mutes::text(mute, now_ms)).collect();
+    let muted = match muted.as_slice() {
+        [] => String::new(),
+        muted => format!("muted: {}\n", sanitise_line(&muted.join(", "))),
+    };
     let problem = |problem: &Problem| {
         format!("problem: {}\n   hint: {}\n", sanitise_line(&problem.text), sanitise_line(&problem.hint))
     };
     let problems: String = report.problems.iter().map(problem).collect();
-    format!("{heading}\n{}{agents}{problems}", format_rows(&rows, false, Style::of_stdout()))
+    format!("{heading}\n{}{agents}{muted}{problems}", format_rows(&rows, false, Style::of_stdout()))
 }
 
 /// The states of agents that do not need the person, and their words.

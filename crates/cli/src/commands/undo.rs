@@ -12,9 +12,10 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line};
 use crate::{context, hub_client};
 
-/// Take your last `ringer read` or `ringer clear` back
+/// Take your last `ringer read`, `clear` or `mute` back
 ///
-/// What it read is unread again, and what it cleared is on the list again, at the top.
+/// What it read is unread again, what it cleared is on the list again, at the top, and
+/// what is muted is as before (also after `mute --off` and `dnd`).
 /// No popup is shown again. What has ended since, such as a question that was answered,
 /// stays as it is. Run it again to go one command further back. The last 10 commands can
 /// be taken back, each with its newest 1,000 notifications.
@@ -52,6 +53,7 @@ pub(crate) fn undone_text(answer: &Value) -> String {
     let count = |name: &str| answer[name].as_i64().unwrap_or(0);
     match answer["undone"].as_str() {
         None => "Nothing to undo.".to_owned(),
+        Some("mute") => "the last change of what is muted was taken back".to_owned(),
         Some("clear") => format!("{} back on the list", count("listed")),
         Some(_) => format!("{} unread again", count("unread")),
     }

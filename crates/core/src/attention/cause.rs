@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attention::{AnsweredWith, PlaceReason, ReadReason, ResolvedBy, UndoKind};
 use crate::message::MessageId;
-use crate::policy::DeliveryChannel;
+use crate::policy::{DeliveryChannel, MuteTarget};
 use crate::time::{rounded_span_text, span_text};
 
 /// One step in the life of a notification. `Display` is the sentence that `ringer why` prints; the serialized form is an
@@ -62,6 +62,14 @@ pub enum Cause {
     Subagent,
     /// The settings mute it.
     Muted,
+    /// The person muted it with a command.
+    MutedByPerson {
+        /// What is muted.
+        target: MuteTarget,
+        /// Until when, in milliseconds since 1970, if that was said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_unix_ms: Option<i64>,
+    },
     /// It arrived in quiet hours.
     QuietHours,
     /// Its sender sent too many.
@@ -246,6 +254,9 @@ impl fmt::Display for Cause {
                 formatter.write_str("not shown: it is from a subagent, and notify.subagents = false")
             }
             Self::Muted => formatter.write_str("muted: listed as read, no popup, sound, command or webhook"),
+            Self::MutedByPerson { target, .. } => {
+                write!(formatter, "you muted {}: no popup, flash, sound, command or webhook", target.name())
+            }
             Self::QuietHours => formatter.write_str("quiet hours: no popup, sound, command or webhook"),
             Self::RateLimited { sender, over } => {
                 write!(
@@ -301,6 +312,7 @@ impl fmt::Display for Cause {
             Self::SnoozeEnded => formatter.write_str("came back: it was snoozed until now"),
             Self::TakenBack { kind: UndoKind::Read } => formatter.write_str("reading it was taken back"),
             Self::TakenBack { kind: UndoKind::Clear } => formatter.write_str("clearing it was taken back"),
+            Self::TakenBack { kind: UndoKind::Mute } => formatter.write_str("a mute was taken back"),
             Self::Answered { answer, by, with } => {
                 write!(formatter, "answered by {by} with {with}: {answer}")
             }
@@ -367,6 +379,10 @@ mod tests {
         check(
             &Cause::ShortTurn { turn_ms: 1_500, min_turn_ms: 10_000 },
             "no popup or sound: the turn took 1s, less than notify.min_turn = \"10s\"",
+        );
+        check(
+            &Cause::MutedByPerson { target: MuteTarget::Agent("ci".to_owned()), until_unix_ms: None },
+            "you muted ci: no popup, flash, sound, command or webhook",
         );
         check(&Cause::Snoozed { until_unix_ms: 1_200_000, span_ms: 1_199_700 }, "snoozed by you for 20m");
         check(&Cause::ForAgent { to: "lead".to_owned() }, "not shown to you: it is for the lead agent");

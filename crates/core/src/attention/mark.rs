@@ -80,8 +80,9 @@ pub fn apply_mark(mark: Mark, target: &MarkTarget, text: &str, records: &mut Vec
                 (record.is_read, record.snoozed_until) = (true, Some(until_ms));
             }
         }
-        // What a command changed is known to the engine only. A decision ends nothing: the agent that takes it does.
-        Mark::Answer | Mark::Undo | Mark::Decision => {}
+        // What a command changed is known to the engine only. A decision ends nothing: the agent that takes it does. A mute
+        // is about what arrives later.
+        Mark::Answer | Mark::Undo | Mark::Decision | Mark::Mute | Mark::Unmute => {}
     }
 }
 

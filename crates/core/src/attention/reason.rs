@@ -184,4 +184,6 @@ pub enum UndoKind {
     Read,
     /// It took notifications off the list.
     Clear,
+    /// It set or ended a mute.
+    Mute,
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attention::{Record, UndoKind, UnreadReason};
 use crate::message::{MessageId, Place};
+use crate::policy::{MuteTarget, RequestedMute};
 
 /// Commands that can be taken back; the oldest go first.
 pub const MAX_UNDO_COMMANDS: usize = 10;
@@ -31,6 +32,13 @@ pub enum Before {
     Notification(Box<Record>),
     /// A place was unread for another reason.
     Reason(UnreadReason, Place),
+    /// What was muted.
+    Mute {
+        /// What the mute is about.
+        target: MuteTarget,
+        /// The mute that was set, if one was.
+        before: Option<RequestedMute>,
+    },
 }
 
 /// One change of a command.
@@ -54,7 +62,7 @@ impl UndoItem {
     pub fn record(&self) -> Option<&Record> {
         match &self.before {
             Before::Notification(record) => Some(record),
-            Before::Reason(..) => None,
+            Before::Reason(..) | Before::Mute { .. } => None,
         }
     }
 }
@@ -137,14 +145,14 @@ impl UndoLog {
         item
     }
 
-    /// Takes the reasons out that the last command ended.
-    pub(crate) fn take_reasons(&mut self) -> Vec<UndoItem> {
+    /// Takes out what the last command changed besides notifications.
+    pub(crate) fn take_others(&mut self) -> Vec<UndoItem> {
         let Some(items) = self.commands.back_mut() else { return Vec::new() };
-        let (reasons, others) =
-            std::mem::take(items).into_iter().partition(|item| matches!(item.before, Before::Reason(..)));
-        *items = others;
+        let (notifications, others): (VecDeque<_>, VecDeque<_>) =
+            std::mem::take(items).into_iter().partition(|item| item.record().is_some());
+        *items = notifications;
         self.commands.retain(|items| !items.is_empty());
-        reasons.into()
+        others.into()
     }
 
     /// The cause of some notifications has ended. Returns what changed by that.

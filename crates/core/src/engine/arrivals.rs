@@ -89,6 +89,14 @@ impl Engine {
                 return self.clear_target(now, target, command(UndoKind::Clear), orders);
             }
             (Mark::Undo, _) => return self.undo(now, orders),
+            (Mark::Mute, _) => {
+                let key = draft.key.as_deref().unwrap_or_default();
+                return self.set_mute(now, key, &draft.body, orders);
+            }
+            (Mark::Unmute, _) => {
+                let key = draft.key.as_deref().unwrap_or_default();
+                return self.end_mutes(key, command(UndoKind::Mute).as_ref(), orders);
+            }
             (Mark::Snooze, Some(MarkTarget::Message(id))) => {
                 let Some(until_ms) = snooze_end(&draft.body) else { return };
                 return self.snooze(now, &id, until_ms, orders);

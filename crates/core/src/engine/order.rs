@@ -6,7 +6,7 @@ use crate::agent::Signal;
 use crate::attention::{Badge, Cause, Record, UndoItem, View};
 use crate::engine::Caller;
 use crate::message::{Agent, Message, MessageId, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId};
-use crate::policy::{DeliveryChannel, HookAnswer, HookIdentity, HookInput};
+use crate::policy::{DeliveryChannel, HookAnswer, HookIdentity, HookInput, MuteTarget, RequestedMute};
 use crate::toast::{Observation, SourceNotification, Toast};
 
 /// Identifies one notification while its hooks run.
@@ -176,6 +176,10 @@ pub enum Order {
     SaveUndo(Box<UndoItem>),
     /// Delete that, by its number.
     DeleteUndo(i64),
+    /// Save a mute that the person asked for.
+    SaveMute(Box<RequestedMute>),
+    /// Delete it: it was ended, or has ended.
+    DeleteMute(Box<MuteTarget>),
     /// Add a step to the trail of a message that is not in the store.
     AddTrailStep {
         /// Which message.

@@ -26,19 +26,20 @@ impl Engine {
     ) {
         let Arrival { place, item: Candidate { incoming, replaces, steps, .. }, .. } = arrival;
         let message = incoming.message;
-        let mut plan = plan_delivery(
-            hook_input.effects,
-            self.is_in_view(&place),
-            self.preferences.popup,
-            self.preferences.reorder,
-        );
+        let draft = &message.draft;
+        let kind = kind_of(draft.tag);
+        let of = (draft.sender.as_str(), &place, draft.scope.as_str());
+        let shown_kind = ShownKind::of(kind, draft.category.as_deref());
+        let (effects, muted) = self.apply_mutes(now, hook_input.effects, of, shown_kind);
+        let mut plan =
+            plan_delivery(effects, self.is_in_view(&place), self.preferences.popup, self.preferences.reorder);
+        plan.why.extend(muted);
         if now.wall_ms.saturating_sub(message.unix_ms) > MAX_AGE_MS && !plan.fallback_groups.is_empty() {
             plan.fallback_groups.clear();
             plan.why.push(Cause::TooOld);
         }
         let text = &hook_input.notification;
         let some = |text: &String| Some(text.as_str()).filter(|text| !text.is_empty()).map(Into::into);
-        let kind = kind_of(message.draft.tag);
         let mut record = Record::from_message(&message, place.clone(), kind, text.body.clone());
         record.title = some(&text.title);
         record.subtitle = some(&text.subtitle);
@@ -51,7 +52,7 @@ impl Engine {
             channels: plan.fallback_groups.clone(),
             listed: plan.record,
             unread: plan.unread,
-            effects: hook_input.effects.names().into_iter().map(str::to_owned).collect(),
+            effects: effects.names().into_iter().map(str::to_owned).collect(),
         };
         for step in steps.into_iter().chain(plan.why.drain(..)).chain([decided]) {
             record.trail.add(now.wall_ms, step);
@@ -79,7 +80,7 @@ impl Engine {
             title: text.title.clone(),
             subtitle: text.subtitle.clone(),
             body: text.body.clone(),
-            kind: ShownKind::of(kind, message.draft.category.as_deref()),
+            kind: shown_kind,
             sender: message.draft.sender.to_string(),
             replaces: replaces.clone(),
         };
@@ -157,7 +158,7 @@ impl Engine {
         let next = delivery.filter(|_| has_failed).and_then(|(rest, delivery)| {
             let (next, rest) = rest.split_first()?;
             // What is not in the store was not withdrawn when the person began to look at its pane.
-            let is_wanted = !self.is_in_view(&delivery.place);
+            let is_wanted = !self.is_in_view(&delivery.place) && !self.is_muted(now, &delivery);
             is_wanted.then(|| (Delivery { channel: *next, ..delivery }, rest.to_vec()))
         });
         match next {

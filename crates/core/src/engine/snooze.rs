@@ -51,6 +51,8 @@ impl Engine {
             turn_had_popup: false,
         };
         let (effects, why) = self.rules.decide(now, &subject);
+        let of = (&*record.sender, &record.place, &*record.scope);
+        let (effects, muted) = self.apply_mutes(now, effects, of, record.shown_kind());
         let mut plan = plan_delivery(
             effects,
             self.is_in_view(&record.place),
@@ -67,7 +69,7 @@ impl Engine {
             unread: plan.unread,
             effects: effects.names().into_iter().map(str::to_owned).collect(),
         };
-        for step in why.into_iter().chain(plan.why.drain(..)).chain([decided]) {
+        for step in why.into_iter().chain(muted).chain(plan.why.drain(..)).chain([decided]) {
             self.attention.store_mut().add_trail_step(&record.id, now.wall_ms, step);
         }
         self.changed_without_withdrawing(&record.id, orders);

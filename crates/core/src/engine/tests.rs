@@ -3,6 +3,7 @@
 mod focus;
 mod hooks;
 mod marks;
+mod muting;
 mod snooze;
 mod undo;
 
@@ -85,6 +86,8 @@ fn words(orders: &[Order]) -> Vec<String> {
                 | Order::ReportHook { .. }
                 | Order::SaveUndo(_)
                 | Order::DeleteUndo(_)
+                | Order::SaveMute(_)
+                | Order::DeleteMute(_)
                 | Order::ShowToast(_) => {
                     return None;
                 }

@@ -46,7 +46,7 @@ impl Engine {
         }
     }
 
-    fn note(&mut self, command: &Command, before: Before, orders: &mut Vec<Order>) {
+    pub(super) fn note(&mut self, command: &Command, before: Before, orders: &mut Vec<Order>) {
         let (item, dropped) = self.undo_log.note(command, before);
         orders.push(Order::SaveUndo(Box::new(item)));
         orders.extend(dropped.into_iter().map(Order::DeleteUndo));
@@ -61,10 +61,12 @@ impl Engine {
     /// Takes the last command back.
     pub(super) fn undo(&mut self, now: Now, orders: &mut Vec<Order>) {
         let ids = self.undo_log.last_notifications();
-        for UndoItem { number, before, .. } in self.undo_log.take_reasons() {
+        for UndoItem { number, before, .. } in self.undo_log.take_others() {
             orders.push(Order::DeleteUndo(number));
-            if let Before::Reason(reason, place) = before {
-                self.restore_reason(now, reason, &place, orders);
+            match before {
+                Before::Reason(reason, place) => self.restore_reason(now, reason, &place, orders),
+                Before::Mute { target, before } => self.restore_mute(now, target, before, orders),
+                Before::Notification(_) => {}
             }
         }
         let Some(first) = ids.first().and_then(|id| self.undo_log.place_of(id)) else { return };
@@ -90,7 +92,7 @@ impl Engine {
         match (kind, superseding) {
             (UndoKind::Read, Some(_)) => None,
             (UndoKind::Read, None) => self.unread_again(now, &before, orders),
-            (UndoKind::Clear, newer) => self.list_again(now, *before, newer, orders),
+            (UndoKind::Clear | UndoKind::Mute, newer) => self.list_again(now, *before, newer, orders),
         }
     }
 

@@ -91,9 +91,13 @@ pub enum Mark {
     Decision,
     /// Out of the way until a moment: its text, in milliseconds since 1970.
     Snooze,
+    /// Something is muted. Its text is the mute.
+    Mute,
+    /// A mute ends, or all of them.
+    Unmute,
 }
 
-const MARKS: [(&str, Mark); 8] = [
+const MARKS: [(&str, Mark); 10] = [
     ("mark-read", Mark::Read),
     ("mark-unread", Mark::Unread),
     ("mark-clear", Mark::Clear),
@@ -102,6 +106,8 @@ const MARKS: [(&str, Mark); 8] = [
     ("mark-undo", Mark::Undo),
     ("mark-decision", Mark::Decision),
     ("mark-snooze", Mark::Snooze),
+    ("mark-mute", Mark::Mute),
+    ("mark-unmute", Mark::Unmute),
 ];
 
 /// What a message is in the journal: a notification of some kind, or a mark.

@@ -52,6 +52,11 @@ impl Effects {
         reorder_workspace: false,
     };
 
+    /// What is left of them for a notification that the person muted: it is listed as before, and draws no attention.
+    pub(crate) fn muted(self) -> Self {
+        Self { record: self.record, mark_unread: self.mark_unread, ..Self::NONE }
+    }
+
     /// The names of the switches that are on.
     pub fn names(self) -> Vec<&'static str> {
         [

@@ -218,6 +218,8 @@ impl Simulation {
         } else if self.random.below(10) == 0 {
             let id = self.some_id();
             quiet::snooze(&mut self.random, self.wall_ms, &id, &mut draft);
+        } else if self.random.below(15) == 0 {
+            quiet::mute(&mut self.random, self.wall_ms, &mut draft);
         } else {
             self.ended.insert(id.clone(), false);
             self.from.insert(id.clone(), place.clone());
@@ -295,6 +297,7 @@ impl Simulation {
             engine.handle(now, known_surface(place));
         }
         self.looking.restart();
+        engine.restore_mutes(self.quiet.mutes());
         self.lit.clear();
         self.badges.clear();
         self.running.clear();
@@ -342,7 +345,7 @@ impl Simulation {
                 Order::Deliver(delivery) => {
                     assert!(!self.fenced.contains(&delivery.id), "a cleared notification went out");
                     assert!(!self.looking.is_at(&delivery.place), "the person looks at it, and it went out");
-                    self.quiet.delivered(&delivery);
+                    self.quiet.delivered(&delivery, self.wall_ms);
                     self.in_flight.push((delivery.id, delivery.channel));
                 }
                 Order::Withdraw(id) => self.in_flight.retain(|(own, _)| *own != id),
@@ -359,6 +362,8 @@ impl Simulation {
                     self.append(&surface, &body, category.as_deref());
                 }
                 Order::ApplySignal { .. } => self.signals_used += 1,
+                Order::SaveMute(mute) => self.quiet.muted(*mute),
+                Order::DeleteMute(target) => self.quiet.unmuted(&target),
                 Order::Flash(_)
                 | Order::Reorder(_)
                 | Order::ShowToast(_)

@@ -1,17 +1,19 @@
-//! What the person does not want to see now: snoozed notifications.
+//! What the person does not want to see now: what they snoozed and muted.
 
 use std::collections::HashMap;
 
 use ringer_core::attention::{Cause, Record};
 use ringer_core::engine::Delivery;
-use ringer_core::message::{Mark, Tag};
+use ringer_core::message::{Mark, ShownKind, Tag};
+use ringer_core::policy::{MuteTarget, RequestedMute};
 use ringer_core::{Draft, MessageId};
 use test_support::Random;
 
-/// Which notifications are snoozed, as the engine saved them.
+/// Which notifications are snoozed, and what is muted, as the engine saved them.
 #[derive(Debug, Default)]
 pub(crate) struct Quiet {
     snoozed: HashMap<MessageId, i64>,
+    mutes: HashMap<MuteTarget, RequestedMute>,
 }
 
 /// Makes a message one that snoozes a notification, perhaps until a moment that has passed.
@@ -20,6 +22,25 @@ pub(crate) fn snooze(random: &mut Random, wall_ms: i64, id: &MessageId, draft: &
     draft.tag = Tag::Mark(Mark::Snooze);
     draft.key = Some(id.to_string());
     draft.body = until_ms.to_string();
+}
+
+/// Makes a message one that mutes something, or ends a mute.
+pub(crate) fn mute(random: &mut Random, wall_ms: i64, draft: &mut Draft) {
+    let keys = ["all", "agent:agent0", "agent:agent1", "workspace:w0", "workspace:w1"];
+    let key = *random.pick(&keys);
+    draft.key = Some(key.to_owned());
+    "command".clone_into(&mut draft.body);
+    if random.below(3) == 0 {
+        draft.tag = Tag::Mark(Mark::Unmute);
+        draft.key = Some((*random.pick(&["every", key])).to_owned());
+        return;
+    }
+    draft.tag = Tag::Mark(Mark::Mute);
+    let until_unix_ms =
+        (random.below(4) > 0).then(|| wall_ms + i64::try_from(random.below(5000)).expect("it fits"));
+    let allow = if random.below(2) == 0 { vec![ShownKind::Question] } else { Vec::new() };
+    let target = MuteTarget::parse(key).expect("a target");
+    draft.body = RequestedMute { target, until_unix_ms, allow }.mark_text("command");
 }
 
 impl Quiet {
@@ -45,7 +66,28 @@ impl Quiet {
         self.snoozed.remove(id);
     }
 
-    pub(crate) fn delivered(&self, delivery: &Delivery) {
+    pub(crate) fn muted(&mut self, mute: RequestedMute) {
+        self.mutes.insert(mute.target.clone(), mute);
+    }
+
+    pub(crate) fn unmuted(&mut self, target: &MuteTarget) {
+        assert!(self.mutes.remove(target).is_some(), "a mute ends once");
+    }
+
+    /// What the next hub reads.
+    pub(crate) fn mutes(&self) -> Vec<RequestedMute> {
+        self.mutes.values().cloned().collect()
+    }
+
+    pub(crate) fn delivered(&self, delivery: &Delivery, wall_ms: i64) {
+        for mute in self.mutes.values().filter(|mute| mute.holds(wall_ms)) {
+            let is_meant = match &mute.target {
+                MuteTarget::All => true,
+                MuteTarget::Agent(agent) => *agent == delivery.sender,
+                MuteTarget::Workspace(workspace) => *workspace == delivery.place.workspace,
+            };
+            assert!(!is_meant || mute.allow.contains(&delivery.kind), "it is muted, and went out");
+        }
         assert!(!self.snoozed.contains_key(&delivery.id), "a snoozed notification went out");
     }
 

@@ -53,7 +53,7 @@ impl HubState {
                 let handled = self.handle_request(now, request);
                 handled.unwrap_or_else(|error| Handled::Done(Answer::Value(Err(error))))
             }
-            RequestStep::Finish(continuation) => Handled::Done(self.finish_request(continuation)),
+            RequestStep::Finish(continuation) => Handled::Done(self.finish_request(now, continuation)),
         };
         self.write_changes(now);
         match handled {
@@ -96,6 +96,9 @@ impl HubState {
                 Handled::AfterIngest(Continuation::Dismissed { listed })
             }
             Request::Snooze(params) => self.snooze(now, &params)?,
+            Request::Mute(params) => self.mute(now, &params)?,
+            Request::Unmute(params) => self.unmute(now, &params)?,
+            Request::ListMutes => value(self.mute_list(now.wall_ms)),
             Request::Undo => self.undo(now)?,
             Request::OpenNotification(id) => {
                 let id = self.named(&id)?;
@@ -128,7 +131,7 @@ impl HubState {
     }
 
     /// The answer to a request whose writes have been read.
-    fn finish_request(&self, continuation: Continuation) -> Answer {
+    fn finish_request(&self, now: Now, continuation: Continuation) -> Answer {
         let list = self.notifications.list();
         let answer = match continuation {
             Continuation::Created { id } => json!({ "id": id }),
@@ -147,6 +150,7 @@ impl HubState {
                 let record = self.notifications.get(&id);
                 json!(record.map(|record| self.notifications.view(record, &self.clock)))
             }
+            Continuation::Muted => self.mute_list(now.wall_ms),
             Continuation::Reloaded { revision } => json!({ "changed": self.settings.revision() != revision }),
             Continuation::Value(value) => value,
             Continuation::Focus { pane, notification } => return Answer::Focus { pane, notification },

@@ -139,9 +139,10 @@ impl Notifications {
         self.engine.restore(now, records, flags.iter().filter_map(unflag))
     }
 
-    /// What the last commands changed can be taken back, also by this hub.
-    pub(super) fn restore_undo(&mut self) -> Result<(), Error> {
+    /// What the person muted holds, and what their last commands changed can be taken back, also by this hub.
+    pub(super) fn restore_commands(&mut self) -> Result<(), Error> {
         self.engine.restore_undo(self.store.undo_items()?);
+        self.engine.restore_mutes(self.store.mutes()?);
         Ok(())
     }
 
@@ -176,7 +177,7 @@ impl Notifications {
         if reopened {
             let (records, undo_items) =
                 (self.engine.attention().store().newest(), self.engine.undo_log().items());
-            self.writes.write_again(records, undo_items, position.clone());
+            self.writes.write_again(records, undo_items, self.engine.mutes().all(), position.clone());
         }
         reopened
     }

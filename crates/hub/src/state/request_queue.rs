@@ -34,6 +34,8 @@ pub(super) enum Continuation {
     Dismissed { listed: usize },
     /// A notification was snoozed.
     Snoozed { id: MessageId },
+    /// A mute was set or removed.
+    Muted,
     /// A command of this kind was taken back; these numbers were unread and listed before.
     Undone { kind: UndoKind, unread: usize, listed: usize },
     /// The settings were read again; before, they had this revision.

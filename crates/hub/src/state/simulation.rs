@@ -4,7 +4,7 @@
 //! What has to hold: nothing is delivered that is not written as started; no message is left undecided; every mark that was
 //! set in a title is removed, once; requests are answered once and in order; only trusted programs are ordered; clearing
 //! everything takes what was sent before it and nothing else, also when the hub ends in the middle of it; what is snoozed
-//! comes back once, or is over before.
+//! comes back once, or is over before; nothing that is muted is delivered.
 
 mod ending;
 mod quiet;
@@ -188,7 +188,7 @@ impl Simulation {
     fn request(&mut self) {
         let id = self.sent.last().map(|id| id.as_str().to_owned());
         let pane = *self.random.pick(&PANES);
-        let (method, params) = match self.random.below(15) {
+        let (method, params) = match self.random.below(19) {
             0 => ("notification.mark_read", json!({ "all": true })),
             1 => ("notification.clear", json!({ "all": true })),
             2 => ("notification.mark_read", json!({ "id": id })),
@@ -203,6 +203,7 @@ impl Simulation {
             11 => ("surface.looks", json!({ "views": [] })),
             12 => ("notification.undo", json!({})),
             13 | 14 => ("notification.snooze", json!({ "id": id, "until_unix_ms": self.some_moment() })),
+            15..18 => self.quiet_request(),
             _ => ("hub.status", json!({})),
         };
         let clears = method == "notification.clear";

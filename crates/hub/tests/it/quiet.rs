@@ -87,3 +87,42 @@ fn the_socket_says_what_cannot_be_snoozed() {
     assert_eq!(snoozed["id"], urgent.as_str(), "the only unread one");
     assert!(snoozed["snoozed_until"].is_string(), "{snoozed}");
 }
+
+#[test]
+fn the_socket_tells_what_is_muted_and_when_that_changes() {
+    let mut hub = TestHub::start("");
+    let events = hub.follow("mute");
+    let until = soon(60_000);
+    let set = json!({ "agent": "ci", "until_unix_ms": until, "allow": ["question"] });
+    let muted = hub.call("mute.set", &set);
+    assert_eq!((&muted[0]["agent"], &muted[0]["until_unix_ms"]), (&json!("ci"), &json!(until)), "{muted}");
+    assert_eq!((&muted[0]["allow"], muted[0]["until"].is_string()), (&json!(["question"]), true));
+    events.next("what is muted", |data| data["muted"] == muted);
+    hub.call("mute.set", &json!({ "workspace_id": "repo:global" }));
+    hub.end();
+    hub.begin();
+    let muted = hub.call("mute.list", &json!({}));
+    assert_eq!(
+        (&muted[1]["workspace"], &muted[1]["until"]),
+        (&json!("repo:global"), &Value::Null),
+        "{muted}"
+    );
+    let id = hub.send("x");
+    hub.wait_for_step(&id, "you muted repo:global");
+    assert!(!hub.is_read(&id));
+    let undone = hub.call("notification.undo", &json!({}));
+    assert_eq!(undone["undone"], "mute", "{undone}");
+    assert_eq!(hub.call("mute.list", &json!({})).as_array().map(Vec::len), Some(1));
+    assert_eq!(hub.call("mute.remove", &json!({})), json!([]), "every one");
+    for wrong in [
+        json!({}),
+        json!({ "agent": "" }),
+        json!({ "agent": "a", "all": true }),
+        json!({ "all": true, "until_unix_ms": 5 }),
+        json!({ "all": true, "allow": ["shouting"] }),
+    ] {
+        let refused = HubClient::connect(hub.home()).and_then(|mut client| client.call("mute.set", &wrong));
+        let Err(HubClientError::Refused(refusal)) = refused else { panic!("{wrong}: {refused:?}") };
+        assert_eq!(refusal.code, "invalid_params", "{wrong}");
+    }
+}

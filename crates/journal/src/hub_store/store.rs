@@ -6,6 +6,7 @@
 use super::stored_cause;
 use ringer_core::MessageId;
 use ringer_core::attention::{Record, Trail, UndoItem};
+use ringer_core::policy::RequestedMute;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::db::database::Database;
@@ -39,6 +40,7 @@ impl Schema for HubSchema {
         TAKEN,
         REPAIR,
         UNDO,
+        MUTE,
     ];
     const MIGRATIONS: &'static [&'static [&'static str]] = &[
         // The hub's place names the journal and the message, and what was repaired is noted.
@@ -60,6 +62,8 @@ impl Schema for HubSchema {
         &[UNDO],
         // The buttons of a popup answer after a restart of the hub.
         &["ALTER TABLE popup ADD COLUMN offer TEXT"],
+        // What the person muted with a command.
+        &[MUTE],
     ];
     const RESCUED_TABLES: &'static [&'static str] = &[
         "notification",
@@ -72,6 +76,7 @@ impl Schema for HubSchema {
         "taken",
         "repair",
         "undo",
+        "mute",
     ];
 }
 
@@ -120,6 +125,9 @@ const UNDO: &str = "CREATE TABLE undo (
     id TEXT NOT NULL,
     item TEXT NOT NULL
 ) STRICT";
+
+/// What the person muted: the key of its target, and the mute.
+const MUTE: &str = "CREATE TABLE mute (target TEXT PRIMARY KEY, mute TEXT NOT NULL) STRICT, WITHOUT ROWID";
 
 /// The notifications in the hub store.
 #[derive(Debug, Default)]
@@ -295,6 +303,13 @@ impl HubStore {
     pub fn undo_items(&mut self) -> Result<Vec<UndoItem>, Error> {
         self.rows("SELECT item FROM undo ORDER BY number", |row| {
             Ok(serde_json::from_str::<UndoItem>(&text(row, 0)?).ok())
+        })
+    }
+
+    /// What the person muted, also what has ended since.
+    pub fn mutes(&mut self) -> Result<Vec<RequestedMute>, Error> {
+        self.rows("SELECT mute FROM mute ORDER BY target", |row| {
+            Ok(serde_json::from_str::<RequestedMute>(&text(row, 0)?).ok())
         })
     }
 

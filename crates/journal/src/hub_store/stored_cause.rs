@@ -19,7 +19,7 @@ pub(super) fn read(stored: &str) -> Cause {
 mod tests {
     use ringer_core::MessageId;
     use ringer_core::attention::{PlaceReason, ReadReason, UndoKind};
-    use ringer_core::policy::DeliveryChannel;
+    use ringer_core::policy::{DeliveryChannel, MuteTarget};
 
     use super::*;
 
@@ -35,6 +35,9 @@ mod tests {
             Cause::MarkedRead { by: ReadReason::Newer(id()) },
             Cause::MarkedRead { by: ReadReason::Looked },
             Cause::TakenBack { kind: UndoKind::Clear },
+            Cause::Snoozed { until_unix_ms: 7, span_ms: 5 },
+            Cause::MutedByPerson { target: MuteTarget::Agent("ci".to_owned()), until_unix_ms: Some(7) },
+            Cause::MutedByPerson { target: MuteTarget::All, until_unix_ms: None },
             Cause::Delivered { channel: DeliveryChannel::Desktop, how: "shown".to_owned(), popup: Some(48) },
             Cause::Expired,
             "decided: record, markUnread".into(),

@@ -2,6 +2,7 @@
 
 use ringer_core::MessageId;
 use ringer_core::attention::{MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem};
+use ringer_core::policy::{MuteTarget, RequestedMute};
 use rusqlite::{Transaction, params};
 
 use super::stored_cause;
@@ -91,6 +92,8 @@ pub struct HubChanges {
     pub undo_saved: Vec<UndoItem>,
     /// What of that is not kept any more, by its number.
     pub undo_deleted: Vec<i64>,
+    /// What the person muted now, and the mutes that ended (`None`), in their order.
+    pub mutes: Vec<(MuteTarget, Option<RequestedMute>)>,
 }
 
 impl HubChanges {
@@ -162,7 +165,8 @@ pub(crate) fn apply(transaction: &Transaction<'_>, changes: &HubChanges) -> rusq
             statement.execute([&flag.reason, &flag.place])?;
         }
     }
-    write_undo(transaction, changes)
+    write_undo(transaction, changes)?;
+    write_mutes(transaction, &changes.mutes)
 }
 
 fn write_undo(transaction: &Transaction<'_>, changes: &HubChanges) -> rusqlite::Result<()> {
@@ -176,6 +180,25 @@ fn write_undo(transaction: &Transaction<'_>, changes: &HubChanges) -> rusqlite::
     let mut delete = transaction.prepare_cached("DELETE FROM undo WHERE number = ?1")?;
     for number in &changes.undo_deleted {
         delete.execute([number])?;
+    }
+    Ok(())
+}
+
+fn write_mutes(
+    transaction: &Transaction<'_>,
+    mutes: &[(MuteTarget, Option<RequestedMute>)],
+) -> rusqlite::Result<()> {
+    let mut save =
+        transaction.prepare_cached("INSERT OR REPLACE INTO mute (target, mute) VALUES (?1, ?2)")?;
+    let mut delete = transaction.prepare_cached("DELETE FROM mute WHERE target = ?1")?;
+    for (target, mute) in mutes {
+        match mute {
+            // Plain data: it cannot fail to be written.
+            Some(mute) => {
+                save.execute([target.to_string(), serde_json::to_string(mute).unwrap_or_default()])?
+            }
+            None => delete.execute([target.to_string()])?,
+        };
     }
     Ok(())
 }

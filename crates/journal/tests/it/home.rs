@@ -170,4 +170,5 @@ pub(crate) const MEMORY_TO_SCHEMA_1: &str = "DROP TABLE repair;
     ALTER TABLE notification DROP COLUMN is_open;
     DROP TABLE undo;
     ALTER TABLE popup DROP COLUMN offer;
+    DROP TABLE mute;
     PRAGMA user_version = 1;";

@@ -3,7 +3,8 @@
 use ringer_core::attention::{
     Before, MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem, UndoKind, UnreadReason,
 };
-use ringer_core::message::{Place, WorkspaceId};
+use ringer_core::message::{Place, ShownKind, WorkspaceId};
+use ringer_core::policy::{MuteTarget, RequestedMute};
 use ringer_core::{Kind, MessageId};
 use ringer_journal::{
     CatchUp, Cursor, DeadLetter, HubChanges, HubStore, PendingDelivery, PlaceFlag, ReadPosition, ShownPopup,
@@ -64,6 +65,12 @@ fn undo_item(number: i64, id: &MessageId) -> UndoItem {
     UndoItem { number, command: "c".into(), kind: UndoKind::Clear, before, has_ended: false }
 }
 
+/// A mute of an agent that holds until it is ended.
+fn mute(agent: &str) -> (MuteTarget, Option<RequestedMute>) {
+    let target = MuteTarget::Agent(agent.to_owned());
+    (target.clone(), Some(RequestedMute { target, until_unix_ms: None, allow: vec![ShownKind::Question] }))
+}
+
 /// A place in the journal, in the middle of catching up.
 fn taken(seq: i64) -> ReadPosition {
     let cursor = Cursor { generation: Some("0a".to_owned()), seq, id: Some(id(2).to_string()) };
@@ -88,6 +95,7 @@ fn everything(one: &MessageId, two: &MessageId) -> HubChanges {
         flags_cleared: vec![flag("panel", "w")],
         undo_saved: vec![undo_item(2, two)],
         undo_deleted: vec![1],
+        mutes: vec![mute("ci")],
     }
 }
 
@@ -105,6 +113,7 @@ fn rows(test: &TestHome) -> Vec<String> {
         ("dead_letter", "id, target, why, ts"),
         ("flag", "reason, place"),
         ("undo", "number, id"),
+        ("mute", "target"),
     ] {
         let query = format!("SELECT '{table}: ' || concat_ws(' ', {columns}) FROM {table} ORDER BY 1");
         let mut statement = connection.prepare(&query).expect("a table");
@@ -343,4 +352,15 @@ fn rows_of_no_id_are_passed_over() {
     assert!(store.outbox().unwrap().is_empty());
     assert!(store.popups().unwrap().is_empty());
     assert!(store.dead_letters().unwrap().is_empty());
+}
+
+#[test]
+fn a_mute_is_kept_until_it_is_replaced_or_ended() {
+    let test = TestHome::new();
+    let change = |mutes| settle(&mut test.memory(), &HubChanges { mutes, ..HubChanges::default() });
+    let (one, two) = (mute("one"), mute("two"));
+    let ending = one.1.clone().map(|mute| RequestedMute { until_unix_ms: Some(9), ..mute });
+    change(vec![one.clone(), two.clone()]);
+    change(vec![(one.0.clone(), None), (one.0.clone(), ending.clone()), (two.0, None)]);
+    assert_eq!(test.memory().mutes().unwrap(), [ending.unwrap()], "the last change of each counts");
 }

@@ -6,6 +6,7 @@ use std::thread;
 
 use ringer_core::attention::Record;
 use ringer_core::message::{About, Agent, Place, WorkspaceId};
+use ringer_core::policy::{MuteTarget, RequestedMute};
 use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender};
 use ringer_journal::{Cursor, Error, HubChanges, IdSource, Journal, ReadPosition};
 
@@ -87,6 +88,7 @@ fn what_was_read_in_a_memory_of_schema_2_is_over_and_what_was_not_is_open() {
              ALTER TABLE notification DROP COLUMN is_open;
              DROP TABLE undo;
              ALTER TABLE popup DROP COLUMN offer;
+             DROP TABLE mute;
              PRAGMA user_version = 2;",
         )
         .unwrap();
@@ -94,6 +96,22 @@ fn what_was_read_in_a_memory_of_schema_2_is_over_and_what_was_not_is_open() {
     let states: Vec<_> = stored.iter().map(|record| (record.is_read, record.is_resolved)).collect();
     assert_eq!(states, [(true, true), (false, false)]);
     assert!(test.memory().notifications(0).unwrap().records.iter().all(|record| !record.is_read));
+}
+
+#[test]
+fn a_memory_of_schema_4_has_no_mutes_and_keeps_the_rest() {
+    let test = TestHome::new();
+    let place = Place::workspace(WorkspaceId::new("w"));
+    let record = Record::new(MessageId::new(1, [0; 10]), place, Kind::Question, "why?", 0);
+    test.memory().commit(&HubChanges { records: vec![record.clone()], ..HubChanges::default() }).unwrap();
+    test.memory_connection().execute_batch("DROP TABLE mute; PRAGMA user_version = 4;").unwrap();
+    assert_eq!(test.memory().mutes().unwrap(), []);
+    assert_eq!(test.memory().notifications(10).unwrap().records, [record]);
+    let target = MuteTarget::All;
+    let mute = RequestedMute { target: target.clone(), until_unix_ms: Some(7), allow: Vec::new() };
+    let mutes = vec![(target, Some(mute.clone()))];
+    test.memory().commit(&HubChanges { mutes, ..HubChanges::default() }).unwrap();
+    assert_eq!(test.memory().mutes().unwrap(), [mute]);
 }
 
 #[test]

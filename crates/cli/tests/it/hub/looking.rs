@@ -26,7 +26,7 @@ impl Desktop {
     }
 
     /// A command in a pane.
-    fn on(&self, pane: &str, arguments: &[&str]) -> Command {
+    pub(super) fn on(&self, pane: &str, arguments: &[&str]) -> Command {
         let mut command = self.environment.ringer(arguments);
         command.env("RINGER_SURFACE", pane).env("DBUS_SESSION_BUS_ADDRESS", self.bus.address());
         command

@@ -1,4 +1,4 @@
-//! `ringer snooze`, with popups on a real notification server.
+//! `ringer snooze`, `mute` and `dnd`, with popups on a real notification server.
 
 use serde_json::json;
 use test_support::ServerCall;
@@ -75,4 +75,82 @@ fn what_is_over_cannot_be_snoozed_and_a_wrong_time_shows_examples() {
     assert!(
         environment.list(&[])[0]["snoozed_until"].as_str().is_some_and(|until| until.contains("T09:00:00"))
     );
+}
+
+#[test]
+fn a_muted_agent_is_listed_and_pops_up_nowhere_until_the_mute_is_taken_back() {
+    let desktop = Desktop::new("");
+    let environment = &desktop.environment;
+    desktop.check_pops_up("ws:a", "before");
+    assert_eq!(environment.run(&["mute", "ci", "1h"]), "muted: ci (60m left)\n");
+    assert_eq!(
+        environment.run(&["mute", "--here"]),
+        "muted: ci (60m left), this repository (until you end it)\n"
+    );
+    assert_eq!(environment.run(&["mute", "--off", "--here"]), "muted: ci (60m left)\n");
+    kill(environment.settled_hub());
+    desktop.start_hub();
+    let quiet =
+        |text: &str| check(&mut desktop.on("ws:b", &["notify", "--from", "ci", "--kind", "error", text]), 0);
+    quiet("broken");
+    desktop.check_pops_up("ws:c", "of another agent");
+    let row = desktop.row("broken");
+    assert_eq!(row["is_read"], false, "{row}");
+    let why = desktop.why(&row);
+    assert!(
+        why.contains("you muted ci: no popup") && why.contains("channels: none (listed as unread)"),
+        "{why}"
+    );
+    assert!(environment.run(&["status"]).contains("\nmuted: ci (60m left)\n"), "status says so");
+    assert!(environment.run(&[] as &[&str]).contains("muted: ci"), "so does `ringer`");
+    let mutes = environment.json(&["mute", "--list", "--json"]);
+    assert_eq!(
+        (&mutes[0]["agent"], &mutes[0]["all"], &mutes[1]),
+        (&json!("ci"), &json!(false), &json!(null))
+    );
+    assert_eq!(environment.run(&["undo"]), "the last change of what is muted was taken back\n");
+    assert!(environment.run(&["mute", "--list"]).contains("this repository"), "the mute that was ended");
+    environment.run(&["undo"]);
+    environment.run(&["undo"]);
+    assert_eq!(environment.run(&["mute", "--list"]), "Nothing is muted.\n");
+    quiet("broken again");
+    assert_eq!(desktop.popup(), "broken again");
+}
+
+#[test]
+fn do_not_disturb_lets_the_allowed_kinds_through_and_ends_by_itself() {
+    let desktop = Desktop::new("");
+    let environment = &desktop.environment;
+    desktop.check_pops_up("ws:a", "before");
+    let said = environment.run(&["dnd", "until", "18:00", "--allow", "question,permission"]);
+    assert!(said.starts_with("muted: everything except question, permission ("), "{said}");
+    desktop.notify("ws:b", "an error");
+    check(&mut desktop.on("ws:c", &["notify", "--kind", "question", "which?"]), 0);
+    assert_eq!(desktop.popup(), "which?");
+    assert_eq!(environment.run(&["dnd", "1s"]).matches("everything").count(), 1, "it replaces the other");
+    test_support::until("it has ended", || environment.run(&["mute", "--list"]) == "Nothing is muted.\n");
+    desktop.check_pops_up("ws:b", "after");
+    environment.run(&["dnd"]);
+    assert_eq!(environment.run(&["dnd", "--off"]), "Nothing is muted.\n");
+}
+
+#[test]
+fn a_mute_without_a_hub_holds_when_the_next_one_starts_and_wrong_ones_are_refused() {
+    let environment = HubEnvironment::new();
+    let off = |arguments: &[&str]| check(environment.ringer(arguments).env("RINGER_HUB", "off"), 0).0;
+    assert_eq!(off(&["mute", "ci", "2h"]), "muted: ci (2h left)\n");
+    assert_eq!(off(&["mute", "--list"]), "muted: ci (2h left)\n");
+    assert!(off(&["status"]).contains("muted: ci (2h left)\n"));
+    let id = environment.notify(&["--from", "ci", "--kind", "error", "broken"]);
+    test_support::until("it is decided", || environment.run(&["why", &id]).contains("you muted ci"));
+    for wrong in
+        [&["mute"][..], &["mute", "1h"], &["mute", "until", "18:00"], &["mute", "ci", "7d"], &["dnd", "soon"]]
+    {
+        let complaint = environment.fails(wrong, 64);
+        assert!(complaint.contains("90s, 20m, 2h, until 18:00, tomorrow"), "{wrong:?}: {complaint}");
+    }
+    environment.fails(&["mute", "--off", "ci", "1h"], 64);
+    let complaint = environment.fails(&["dnd", "--allow", "shouting"], 64);
+    assert!(complaint.contains("permission"), "the known kinds: {complaint}");
+    assert_eq!(environment.run(&["mute", "--off"]), "Nothing is muted.\n");
 }

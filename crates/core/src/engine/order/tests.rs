@@ -120,7 +120,16 @@ fn an_event_that_is_saved_can_be_read_back() {
             .unwrap();
     let mut events: Vec<Event> =
         recipients.into_iter().map(|recipient| incoming(Tag::Notice(Kind::Error), recipient)).collect();
-    let marks = [Mark::Read, Mark::Unread, Mark::Clear, Mark::Answer, Mark::Undo, Mark::Snooze];
+    let marks = [
+        Mark::Read,
+        Mark::Unread,
+        Mark::Clear,
+        Mark::Answer,
+        Mark::Undo,
+        Mark::Snooze,
+        Mark::Mute,
+        Mark::Unmute,
+    ];
     events.extend(marks.map(|mark| incoming(Tag::Mark(mark), Recipient::Default)));
     let terminal = signals().into_iter().map(TerminalSignal::Agent).chain([
         TerminalSignal::Bell,
@@ -222,6 +231,12 @@ fn an_order_that_is_saved_can_be_read_back() {
             has_ended: false,
         })),
         Order::DeleteUndo(4),
+        Order::SaveMute(Box::new(RequestedMute {
+            target: MuteTarget::Agent("ci".to_owned()),
+            until_unix_ms: Some(7),
+            allow: vec![ShownKind::Question],
+        })),
+        Order::DeleteMute(Box::new(MuteTarget::Workspace(workspace()))),
         Order::SaveRecord { record: Box::new(record), is_new: true },
         Order::DeleteRecord(id()),
         Order::AddTrailStep { id: id(), cause: "dropped".into() },

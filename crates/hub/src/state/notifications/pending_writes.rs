@@ -9,7 +9,7 @@ use ringer_core::MessageId;
 use ringer_core::attention::{Cause, Record, TrailStep, UndoItem, UnreadReason};
 use ringer_core::engine::Delivery;
 use ringer_core::message::Place;
-use ringer_core::policy::DeliveryChannel;
+use ringer_core::policy::{DeliveryChannel, MuteTarget, RequestedMute};
 use ringer_journal::{DeadLetter, HubChanges, PendingDelivery, PlaceFlag, ReadPosition, ShownPopup};
 
 /// What is to be written next, and what the hub's store has already.
@@ -48,11 +48,13 @@ impl PendingWrites {
         &mut self,
         records: impl Iterator<Item = &'a Record>,
         undo_items: impl Iterator<Item = &'a UndoItem>,
+        mutes: impl Iterator<Item = &'a RequestedMute>,
         position: ReadPosition,
     ) {
         self.undecided.clear();
         self.flags.clear();
         self.next.undo_saved = undo_items.cloned().collect();
+        self.next.mutes = mutes.map(|mute| (mute.target.clone(), Some(mute.clone()))).collect();
         for record in records {
             if !self.records.contains_key(&record.id) {
                 self.upsert(record.clone());
@@ -101,6 +103,11 @@ impl PendingWrites {
     /// That is not kept any more.
     pub(in crate::state) fn delete_undo(&mut self, number: i64) {
         self.next.undo_deleted.push(number);
+    }
+
+    /// The person muted something, or a mute has ended (`None`).
+    pub(in crate::state) fn set_mute(&mut self, target: MuteTarget, mute: Option<RequestedMute>) {
+        self.next.mutes.push((target, mute));
     }
 
     /// Something happened to a message that is no notification.

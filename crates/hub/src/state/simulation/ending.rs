@@ -69,6 +69,7 @@ impl Simulation {
         assert_eq!(self.store.unread().unwrap(), 0, "everything is read");
         self.check_clearing();
         self.check_snoozes();
+        self.check_mutes();
         let distinct: HashSet<_> = self.sent.iter().cloned().collect();
         for id in distinct {
             let known = self.store.notification(id.as_str()).unwrap().is_some();

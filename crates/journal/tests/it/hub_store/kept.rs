@@ -10,7 +10,7 @@ use ringer_core::{MessageId, Recipient, Scope};
 use ringer_journal::{Consumer, HubChanges, Journal, ReadPosition, RetentionLimits};
 use rusqlite::Connection;
 
-use super::{dead, flag, outgoing, popup, record, settle, undo_item};
+use super::{dead, flag, mute, outgoing, popup, record, settle, undo_item};
 use crate::agent::{JournalAt, agent_info};
 use crate::home::{TO_SCHEMA_3, TestHome, at, bodies, draft_in, place, read_to, scope};
 
@@ -114,6 +114,7 @@ pub(crate) fn fill(test: &TestHome, scope: &Scope, agent: &str) -> MessageId {
         undo_saved: vec![undo_item(number, &id)],
         position: Some(ReadPosition { cursor: place(&mut journal, 1), catch_up: None }),
         flags_set: vec![flag("manual", scope.as_str())],
+        mutes: vec![mute(scope.as_str())],
         ..HubChanges::default()
     };
     settle(&mut test.memory(), &transaction);
@@ -125,8 +126,8 @@ fn count(connection: &Connection, table: &str) -> i64 {
 }
 
 const OF_THE_JOURNAL: [&str; 6] = ["message", "receipt", "cursor", "question", "agent", "lead"];
-const OF_THE_MEMORY: [&str; 9] =
-    ["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "taken", "undo"];
+const OF_THE_MEMORY: [&str; 10] =
+    ["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "taken", "undo", "mute"];
 
 /// How many rows every table has.
 fn counts(test: &TestHome) -> Vec<(&'static str, i64)> {
@@ -233,6 +234,7 @@ fn an_older_journal_hands_the_hubs_memory_over() {
     let at = |name: &str| before.iter().position(|(table, _)| *table == name).unwrap();
     after[at("flag")].1 += 1;
     after[at("undo")].1 += 1;
+    after[at("mute")].1 += 1;
     after[at("cursor")].1 -= 1;
     assert_eq!(after, before);
     let gone = test.connection().query_row("SELECT count(*) FROM notification", [], |_| Ok(()));
@@ -248,9 +250,9 @@ fn a_scope_is_taken_out_with_everything_that_belongs_to_it_and_nothing_else() {
     let removed = test.open().remove_scope(&scope("aaaaaaaa")).unwrap();
     assert_eq!(removed.len(), 3);
     test.memory().forget(&removed).unwrap();
-    // A flag names a place, and not a message.
+    // A flag names a place, and a mute an agent, and not a message.
     let compared = |rows: Vec<(&'static str, i64)>| {
-        rows.into_iter().filter(|(table, _)| *table != "flag").collect::<Vec<_>>()
+        rows.into_iter().filter(|(table, _)| !["flag", "mute"].contains(table)).collect::<Vec<_>>()
     };
     assert_eq!(compared(counts(&test)), compared(kept));
     let mut journal = test.open();

@@ -1,0 +1,96 @@
+//! Muting on demand: what arrives is listed as unread and draws no attention.
+
+use super::Engine;
+use crate::attention::{Before, Cause, Command, UndoKind};
+use crate::engine::{Delivery, Order};
+use crate::message::{Place, ShownKind};
+use crate::policy::{Effects, MuteTarget, RequestedMute, RequestedMutes};
+use crate::time::Now;
+
+impl Engine {
+    /// The mutes that the person asked for.
+    pub fn mutes(&self) -> &RequestedMutes {
+        &self.mutes
+    }
+
+    /// Restores saved mutes.
+    pub fn restore_mutes(&mut self, mutes: impl IntoIterator<Item = RequestedMute>) {
+        self.mutes.restore(mutes);
+    }
+
+    /// Sets a mute, by the key and the text of its mark. Those that have ended are removed, since something is written anyway.
+    pub(super) fn set_mute(&mut self, now: Now, key: &str, text: &str, orders: &mut Vec<Order>) {
+        let Some((mute, command)) = RequestedMute::of_mark(key, text) else { return };
+        let ended = self.mutes.remove_ended(now.wall_ms);
+        orders.extend(ended.into_iter().map(|target| Order::DeleteMute(Box::new(target))));
+        if !self.mutes.has_room_for(&mute.target) {
+            return;
+        }
+        let before = self.mutes.set(mute.clone());
+        let command = Command { id: command, kind: UndoKind::Mute };
+        self.note_mute(Some(&command), mute.target.clone(), before, orders);
+        orders.push(Order::SaveMute(Box::new(mute)));
+    }
+
+    /// Ends a mute, or all of them, by the key of a mark.
+    pub(super) fn end_mutes(&mut self, key: &str, command: Option<&Command>, orders: &mut Vec<Order>) {
+        for target in self.mutes.named(key) {
+            let before = self.mutes.remove(&target);
+            self.note_mute(command, target.clone(), before, orders);
+            orders.push(Order::DeleteMute(Box::new(target)));
+        }
+    }
+
+    fn note_mute(
+        &mut self,
+        command: Option<&Command>,
+        target: MuteTarget,
+        before: Option<RequestedMute>,
+        orders: &mut Vec<Order>,
+    ) {
+        if let Some(command) = command {
+            self.note(command, Before::Mute { target, before }, orders);
+        }
+    }
+
+    /// A command that set or ended a mute is taken back. What would have ended meanwhile is not set again.
+    pub(super) fn restore_mute(
+        &mut self,
+        now: Now,
+        target: MuteTarget,
+        before: Option<RequestedMute>,
+        orders: &mut Vec<Order>,
+    ) {
+        if let Some(mute) = before.filter(|mute| mute.holds(now.wall_ms)) {
+            self.mutes.set(mute.clone());
+            orders.push(Order::SaveMute(Box::new(mute)));
+        } else if self.mutes.remove(&target).is_some() {
+            orders.push(Order::DeleteMute(Box::new(target)));
+        }
+    }
+
+    /// Whether a delivery that has not started is muted now.
+    pub(super) fn is_muted(&self, now: Now, delivery: &Delivery) -> bool {
+        let scope = self.attention.store().get(&delivery.id).map(|record| &*record.scope);
+        let of = (delivery.sender.as_str(), &delivery.place, scope.unwrap_or_default());
+        self.mutes.muting(now.wall_ms, of, delivery.kind).is_some()
+    }
+
+    /// The effects of a notification that are left if it is muted now, and why. Hooks cannot turn the others on again: the
+    /// person has the last word.
+    pub(super) fn apply_mutes(
+        &self,
+        now: Now,
+        effects: Effects,
+        of: (&str, &Place, &str),
+        kind: ShownKind,
+    ) -> (Effects, Option<Cause>) {
+        match self.mutes.muting(now.wall_ms, of, kind) {
+            None => (effects, None),
+            Some(mute) => {
+                let (target, until_unix_ms) = (mute.target.clone(), mute.until_unix_ms);
+                (effects.muted(), Some(Cause::MutedByPerson { target, until_unix_ms }))
+            }
+        }
+    }
+}
