@@ -109,6 +109,22 @@ impl word::Word for WebhookKind {
     }
 }
 
+/// When a webhook is called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum WebhookWhen {
+    /// For every notification.
+    #[default]
+    Always,
+    /// For what needs the person, if they are away or do not deal with it.
+    Away,
+}
+
+impl word::Word for WebhookWhen {
+    fn words() -> Vec<(&'static str, Self)> {
+        vec![("always", Self::Always), ("away", Self::Away)]
+    }
+}
+
 /// An HTTP endpoint that receives notifications.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Webhook", deny_unknown_fields)]
@@ -131,6 +147,11 @@ pub struct WebhookEntry {
     /// Kinds to send [default: all].
     #[schemars(schema_with = "word::list_schema::<ShownKind>", default)]
     pub kinds: Vec<ShownKind>,
+    /// When to send: `always`, or `away` for an open question, permission, stuck agent or error once you are away or it was open
+    /// for `notify.escalate_after`.
+    #[serde(serialize_with = "word::serialize")]
+    #[schemars(schema_with = "word::schema::<WebhookWhen>", default)]
+    pub when: WebhookWhen,
 }
 
 impl WebhookEntry {

@@ -38,7 +38,7 @@ mod word;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{HookEntry, Origin, Source, Watch, WebhookEntry, WebhookKind};
+pub use entry::{HookEntry, Origin, Source, Watch, WebhookEntry, WebhookKind, WebhookWhen};
 pub use file::{Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, user_path};
 pub use last_good::{Change, LastGood};
 pub use notify::{Matcher, Notify, QuietHours, SoundSetting, TitleMark};

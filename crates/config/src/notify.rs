@@ -57,6 +57,10 @@ pub struct Notify {
     #[serde(serialize_with = "span::serialize_or_off")]
     #[schemars(schema_with = "span::schema_or_off")]
     pub idle_reminder: Option<Duration>,
+    /// How long a question, a permission, a stuck agent or an error may stay open before it goes to webhooks with `when = "away"`.
+    #[serde(serialize_with = "span::serialize")]
+    #[schemars(schema_with = "span::schema")]
+    pub escalate_after: Duration,
 }
 
 impl Default for Notify {
@@ -75,6 +79,7 @@ impl Default for Notify {
             subagents: false,
             min_turn: Duration::from_secs(10),
             idle_reminder: AgentTimeouts::default().idle,
+            escalate_after: Duration::from_mins(2),
         }
     }
 }

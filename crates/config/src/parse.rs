@@ -28,7 +28,7 @@ pub(crate) const ROOT: [&str; 10] = [
     "theme",
     "relay",
 ];
-pub(crate) const NOTIFY: [&str; 13] = [
+pub(crate) const NOTIFY: [&str; 14] = [
     "popup",
     "sound",
     "command",
@@ -42,10 +42,11 @@ pub(crate) const NOTIFY: [&str; 13] = [
     "subagents",
     "min_turn",
     "idle_reminder",
+    "escalate_after",
 ];
 pub(crate) const MATCHER: [&str; 3] = ["agent", "scope", "kind"];
 pub(crate) const HOOK: [&str; 5] = ["id", "command", "timeout_ms", "on_failure", "enabled"];
-pub(crate) const WEBHOOK: [&str; 5] = ["id", "kind", "url", "secret_file", "kinds"];
+pub(crate) const WEBHOOK: [&str; 6] = ["id", "kind", "url", "secret_file", "kinds", "when"];
 pub(crate) const WATCH: [&str; 5] = ["paths", "command", "directory", "agent", "timeout_ms"];
 /// What a repository may set.
 const REPOSITORY: [&str; 3] = ["notify", "hook", "watch"];
@@ -145,6 +146,10 @@ fn notify(item: &Item<'_, '_>, idle_threshold: Option<Duration>) -> Option<Notif
         subagents: switch("subagents", default.subagents),
         min_turn: section.get("min_turn").and_then(|item| item.span()).unwrap_or(default.min_turn),
         idle_reminder: section.get("idle_reminder").map_or(idle_threshold, |item| item.span_or_off()),
+        escalate_after: section
+            .get("escalate_after")
+            .and_then(|item| item.span())
+            .unwrap_or(default.escalate_after),
     })
 }
 
@@ -239,7 +244,8 @@ fn webhook(section: &Section<'_, '_>) -> Option<WebhookEntry> {
     let secret_file = section.get("secret_file").and_then(|item| item.path());
     let kinds = section.get("kinds").and_then(|item| item.list("a list of kinds")).unwrap_or_default();
     let kinds: Vec<ShownKind> = kinds.iter().filter_map(Item::word).collect();
-    Some(WebhookEntry { id, kind: kind?, url: url?, secret_file, kinds })
+    let when = section.get("when").and_then(|item| item.word()).unwrap_or_default();
+    Some(WebhookEntry { id, kind: kind?, url: url?, secret_file, kinds, when })
 }
 
 /// An address. It is not repeated in the problem: those of Slack and Discord are secrets, and problems are shown.

@@ -11,7 +11,7 @@ use ringer_term::Channel;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::entry::{HookEntry, Watch, WebhookEntry};
+use crate::entry::{HookEntry, Watch, WebhookEntry, WebhookWhen};
 use crate::notify::{Matcher, Notify, QuietHours, SoundSetting};
 use crate::trust::Trusted;
 use crate::{milliseconds, word};
@@ -131,8 +131,14 @@ impl Config {
                 .collect(),
             trusted_hooks: trusted.digests().map(str::to_owned).collect(),
             read_files: HashSet::new(),
+            escalate_after: self.webhooks_of(WebhookWhen::Away).next().map(|_| notify.escalate_after),
             disabled_channels: self.closed_ways(),
         }
+    }
+
+    /// The webhooks that are called then.
+    pub fn webhooks_of(&self, when: WebhookWhen) -> impl Iterator<Item = &WebhookEntry> {
+        self.webhooks.iter().filter(move |webhook| webhook.when == when)
     }
 
     /// The ways out for which nothing is set up, so that nothing is sent there and no trail speaks of them.
@@ -140,7 +146,7 @@ impl Config {
         let nothing = [
             (DeliveryChannel::Sound, self.notify.sound == SoundSetting::Off),
             (DeliveryChannel::Command, self.notify.command.is_empty()),
-            (DeliveryChannel::Webhook, self.webhooks.is_empty()),
+            (DeliveryChannel::Webhook, self.webhooks_of(WebhookWhen::Always).next().is_none()),
         ];
         nothing.into_iter().filter(|(_, closed)| *closed).map(|(way, _)| way).collect()
     }

@@ -9,6 +9,7 @@ mod arrivals;
 mod bulk_mark;
 mod decisions;
 mod display;
+mod escalation;
 mod muting;
 mod order;
 mod records;
@@ -24,7 +25,8 @@ use std::time::Duration;
 
 use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, SurfaceRegistry};
 use crate::attention::{
-    Attention, Badge, Cause, Focus, NewerSession, ReadReason, Record, Session, UndoLog, UnreadReason,
+    Attention, Badge, Cause, Focus, NewerSession, Presence, ReadReason, Record, Session, UndoLog,
+    UnreadReason,
 };
 use crate::message::{Kind, MessageId, Place, Tag, WorkspaceId};
 use crate::policy::{
@@ -65,6 +67,8 @@ pub struct Preferences {
     pub trusted_hooks: HashSet<String>,
     /// The files whose hooks are all among `hooks`.
     pub read_files: HashSet<String>,
+    /// After how long an open notification that needs the person escalates; `None` if nothing is configured for that.
+    pub escalate_after: Option<Duration>,
     /// Channels for which nothing is configured.
     pub disabled_channels: Vec<DeliveryChannel>,
 }
@@ -120,6 +124,7 @@ pub struct Engine {
     mutes: RequestedMutes,
     surfaces: SurfaceRegistry,
     focus: Focus,
+    presence: Presence,
     window: DuplicateWindow,
     queue: ArrivalQueue<Candidate>,
     fence: Fence,
@@ -156,6 +161,7 @@ impl Engine {
             mutes: RequestedMutes::default(),
             surfaces: SurfaceRegistry::default(),
             focus: Focus::default(),
+            presence: Presence::default(),
             window: DuplicateWindow::default(),
             queue: ArrivalQueue::default(),
             fence: Fence::default(),
@@ -288,10 +294,19 @@ impl Engine {
         let more = self.more_to_drain.then_some(now.mono);
         let expiry = self.attention.store().next_expiry().map(|expires_ms| now.mono_at(expires_ms));
         let (signals, snooze) = (self.terminal_signals.next_deadline(), self.next_snooze_deadline(now));
-        [more, signals, expiry, snooze, self.toasts.next_deadline(), self.attention.next_deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        let escalation = self.next_escalation_deadline(now);
+        [
+            more,
+            signals,
+            expiry,
+            snooze,
+            escalation,
+            self.toasts.next_deadline(),
+            self.attention.next_deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Handles an event. Returns the orders to execute, in order.
@@ -331,6 +346,7 @@ impl Engine {
             Event::AgentOnSurface { surface, agent } => self.terminal_signals.set_agent(&surface, agent),
             Event::TerminalSignal { surface, signal } => self.terminal_signal(now, surface, signal, orders),
             Event::Looks { host, views, present } => self.looks(now, host, views, present, orders),
+            Event::Presence { host, present } => self.presence.set(host, present),
             Event::Read(place) => self.read(now, &place, &ReadReason::Place, None, orders),
             Event::ReadAll => self.read_all(now, None, orders),
             Event::Mark { id, read } => {
@@ -385,6 +401,7 @@ impl Engine {
                     self.redraw(now.mono, &place, orders);
                 }
                 self.end_snoozes(now, orders);
+                self.escalate(now, orders);
             }
         }
     }

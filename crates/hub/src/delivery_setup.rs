@@ -8,7 +8,7 @@ use ringer_deliver::{
 };
 use ringer_term::Channel;
 
-use ringer_config::{Config, HookEntry, WebhookKind};
+use ringer_config::{Config, HookEntry, WebhookKind, WebhookWhen};
 
 /// How often a webhook is tried before it is given up.
 pub(crate) const WEBHOOK_ATTEMPTS: u32 = 5;
@@ -24,6 +24,8 @@ pub(crate) struct DeliverySetup {
     pub(crate) command: Option<PersonCommand>,
     /// The webhooks that are called, each under its name.
     pub(crate) webhooks: Vec<(String, Webhook)>,
+    /// Those that are called when the person is away.
+    pub(crate) away_webhooks: Vec<(String, Webhook)>,
     /// Where players are looked for.
     pub(crate) search_path: OsString,
 }
@@ -31,11 +33,14 @@ pub(crate) struct DeliverySetup {
 impl DeliverySetup {
     /// What a configuration says of it.
     pub(crate) fn of(config: &Config, search_path: OsString) -> Self {
+        let webhooks =
+            |when| config.webhooks_of(when).map(|entry| (entry.name().to_owned(), webhook(entry))).collect();
         Self {
             channel: config.preferred_channel,
             sound: sound(&config.notify.sound),
             command: command(config),
-            webhooks: config.webhooks.iter().map(|entry| (entry.name().to_owned(), webhook(entry))).collect(),
+            webhooks: webhooks(WebhookWhen::Always),
+            away_webhooks: webhooks(WebhookWhen::Away),
             search_path,
         }
     }

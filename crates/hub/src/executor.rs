@@ -9,7 +9,7 @@ use ringer_core::MessageId;
 use ringer_core::agent::{PopupAnswer, PromptContent};
 use ringer_core::engine::{Delivery, Ticket};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, HookInput};
-use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note, Popup};
+use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note, Popup, Webhook};
 use ringer_ipc::host::{AnswerOutcome, Answerer, Asked};
 use ringer_journal::Home;
 use ringer_term::Channel;
@@ -290,7 +290,10 @@ impl JobExecutor {
                     let ran = command.run_with_permit(&note, permit).await;
                     Executed::of(ran.map(|()| "ran".to_owned()).map_err(|error| error.to_string()))
                 }
-                DeliveryChannel::Webhook => Executed::of(call_webhooks(&setup, &note).await),
+                DeliveryChannel::Webhook => Executed::of(call_webhooks(&setup.webhooks, &note).await),
+                DeliveryChannel::AwayWebhook => {
+                    Executed::of(call_webhooks(&setup.away_webhooks, &note).await)
+                }
             }
         }
     }
@@ -340,9 +343,9 @@ async fn show_in_terminal(terminals: Vec<Terminal>, note: &Note, channel: Channe
 }
 
 /// Calls all of them at once; the failure of one is its own.
-async fn call_webhooks(setup: &DeliverySetup, note: &Note) -> Result<String, String> {
+async fn call_webhooks(webhooks: &[(String, Webhook)], note: &Note) -> Result<String, String> {
     let mut calls = JoinSet::new();
-    for (name, webhook) in setup.webhooks.iter().filter(|(_, webhook)| webhook.wants(note.kind)) {
+    for (name, webhook) in webhooks.iter().filter(|(_, webhook)| webhook.wants(note.kind)) {
         let (name, webhook, note) = (name.clone(), webhook.clone(), note.clone());
         calls.spawn(async move { (name, webhook.deliver(&note, WEBHOOK_ATTEMPTS).await) });
     }

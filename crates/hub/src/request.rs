@@ -311,12 +311,8 @@ pub(crate) struct SurfaceParams {
 pub(crate) struct LooksParams {
     pub(crate) views: Vec<ViewParams>,
     /// Whether the person is there. A host that does not know leaves it out.
-    #[serde(default = "is_present")]
-    pub(crate) present: bool,
-}
-
-fn is_present() -> bool {
-    true
+    #[serde(default)]
+    pub(crate) present: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]

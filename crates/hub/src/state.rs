@@ -267,12 +267,13 @@ impl HubState {
     }
 
     /// Whether the hub may end. An agent that works may get stuck, one that is done may wait for its person, and what is
-    /// snoozed comes back.
+    /// snoozed comes back or escalates.
     pub(crate) fn is_idle(&self, now: Duration) -> bool {
         let waits = self.ingest.is_busy()
             || self.can_read(now)
             || self.agents.next_deadline().is_some()
             || self.notifications.engine().has_snoozed()
+            || self.notifications.engine().has_escalations()
             || !self.journal_write_queue.is_empty();
         self.notifications.undecided() == 0 && !waits && self.deliveries.count() == 0
     }

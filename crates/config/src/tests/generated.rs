@@ -73,6 +73,7 @@ fn notifies() -> impl Strategy<Value = Notify> {
                     subagents,
                     min_turn,
                     idle_reminder,
+                    escalate_after: min_turn,
                 }
             },
         )
@@ -93,15 +94,16 @@ fn configs() -> impl Strategy<Value = Config> {
         },
     );
     let kinds = prop::collection::vec(words_of::<ShownKind>(), 0..3);
-    let webhooks = (words_of::<WebhookKind>(), prop::option::of("/[a-z]{1,5}"), kinds).prop_map(
-        |(kind, secret, kinds)| WebhookEntry {
+    let kinds = (words_of::<WebhookKind>(), words_of::<WebhookWhen>(), kinds);
+    let webhooks =
+        (kinds, prop::option::of("/[a-z]{1,5}")).prop_map(|((kind, when, kinds), secret)| WebhookEntry {
             id: None,
             kind,
             url: "https://h/x?y#z".into(),
             secret_file: secret.map(PathBuf::from),
             kinds,
-        },
-    );
+            when,
+        });
     let paths = prop::collection::vec("/[a-z ]{1,9}".prop_map(PathBuf::from), 1..3);
     let watches =
         (paths, commands(1), prop::option::of("/[a-z]{1,5}"), prop::option::of("[a-z]{1,5}"), times())

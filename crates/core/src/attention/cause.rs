@@ -178,6 +178,11 @@ pub enum Cause {
     },
     /// The time for which it was snoozed is over.
     SnoozeEnded,
+    /// It was still open, so the person is told by other means.
+    Escalated {
+        /// Whether they were away. Otherwise it was open for as long as the settings say.
+        away: bool,
+    },
     /// The command that read it, or took it off the list, was taken back.
     TakenBack {
         /// What that command did.
@@ -308,6 +313,10 @@ impl fmt::Display for Cause {
             Self::MarkedUnread => formatter.write_str("marked unread"),
             Self::Snoozed { span_ms, .. } => {
                 write!(formatter, "snoozed by you for {}", rounded_span_text(Duration::from_millis(*span_ms)))
+            }
+            Self::Escalated { away: true } => formatter.write_str("you are away: escalated"),
+            Self::Escalated { away: false } => {
+                formatter.write_str("still open after notify.escalate_after: escalated")
             }
             Self::SnoozeEnded => formatter.write_str("came back: it was snoozed until now"),
             Self::TakenBack { kind: UndoKind::Read } => formatter.write_str("reading it was taken back"),

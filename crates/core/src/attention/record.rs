@@ -61,6 +61,9 @@ pub struct Record {
     /// Until when it is out of the way, in milliseconds since 1970. Only what is read and open is snoozed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snoozed_until: Option<i64>,
+    /// When the person is told by other means if it is still open, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalates_ms: Option<i64>,
     /// Whether its pane is to flash.
     pub pane_flash: bool,
     /// Whether it had a popup, or is to have one.
@@ -170,6 +173,7 @@ impl Record {
             is_read: false,
             is_resolved: false,
             snoozed_until: None,
+            escalates_ms: None,
             pane_flash: true,
             had_popup: false,
             trail: Trail::default(),

@@ -3,6 +3,7 @@
 //! Every index is updated with each change and never rebuilt: adding, reading and removing one costs about the same with
 //! ten notifications as with a million, and clearing costs time in proportion to what it clears.
 
+mod escalating;
 mod index;
 mod ordered;
 mod shared_text;

@@ -96,6 +96,13 @@ pub enum Event {
         /// Whether the person is there, as far as the host knows. If they are not, the views count for nothing.
         present: bool,
     },
+    /// A host says whether the person is there, or does not know it any more.
+    Presence {
+        /// The host, by its number.
+        host: u64,
+        /// `None` if it does not know, or is gone.
+        present: Option<bool>,
+    },
     /// The person reads a place.
     Read(Place),
     /// The person reads everything.

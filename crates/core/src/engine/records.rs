@@ -38,6 +38,7 @@ impl Engine {
             plan.fallback_groups.clear();
             plan.why.push(Cause::TooOld);
         }
+        let is_old = plan.why.contains(&Cause::TooOld);
         let text = &hook_input.notification;
         let some = |text: &String| Some(text.as_str()).filter(|text| !text.is_empty()).map(Into::into);
         let mut record = Record::from_message(&message, place.clone(), kind, text.body.clone());
@@ -46,6 +47,7 @@ impl Engine {
         record.is_read = !plan.unread;
         record.is_resolved = record.is_read && record.ends_when_read(&ReadReason::Looked);
         record.pane_flash = plan.flash;
+        record.escalates_ms = self.escalation_of(now, shown_kind, effects).filter(|_| !is_old);
         self.leave_out_disabled(&mut plan);
         record.had_popup = plan.fallback_groups.iter().flatten().any(|channel| is_popup(*channel));
         let decided = Cause::Decided {

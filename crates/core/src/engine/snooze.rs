@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::Engine;
+use super::escalation::delivery_of;
 use crate::attention::{Cause, ReadReason, Record};
-use crate::engine::{Delivery, Order};
+use crate::engine::Order;
 use crate::message::MessageId;
 use crate::policy::{DeliveryChannel, Subject, plan_delivery};
 use crate::time::Now;
@@ -20,6 +21,7 @@ impl Engine {
         let span_ms = u64::try_from(until_unix_ms.saturating_sub(now.wall_ms)).unwrap_or(0);
         let cause = Cause::Snoozed { until_unix_ms, span_ms };
         if self.attention.store_mut().snooze(id, until_unix_ms, now.wall_ms, cause) {
+            self.attention.store_mut().set_escalation(id, None);
             self.changed_at(now, id, orders);
         }
     }
@@ -72,19 +74,10 @@ impl Engine {
         for step in why.into_iter().chain(muted).chain(plan.why.drain(..)).chain([decided]) {
             self.attention.store_mut().add_trail_step(&record.id, now.wall_ms, step);
         }
+        let escalates_ms = self.escalation_of(now, record.shown_kind(), effects);
+        self.attention.store_mut().set_escalation(&record.id, escalates_ms);
         self.changed_without_withdrawing(&record.id, orders);
-        let text = |text: &Option<Box<str>>| text.as_deref().unwrap_or_default().to_owned();
-        let delivery = |channel: DeliveryChannel| Delivery {
-            id: record.id.clone(),
-            place: record.place.clone(),
-            channel,
-            title: text(&record.title),
-            subtitle: text(&record.subtitle),
-            body: record.body.to_string(),
-            kind: record.shown_kind(),
-            sender: record.sender.to_string(),
-            replaces: None,
-        };
+        let delivery = |channel: DeliveryChannel| delivery_of(record, channel);
         self.present(now, &record.place, plan, delivery, orders);
     }
 }

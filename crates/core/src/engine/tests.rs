@@ -1,5 +1,6 @@
 //! The rules of the assembly line, one by one.
 
+mod escalation;
 mod focus;
 mod hooks;
 mod marks;

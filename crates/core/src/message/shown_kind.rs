@@ -53,6 +53,11 @@ const KINDS: [(&str, ShownKind); 8] = [
 ];
 
 impl ShownKind {
+    /// Whether the person is told by other means if they do not come.
+    pub fn escalates(self) -> bool {
+        matches!(self, Self::Question | Self::Permission | Self::Stuck | Self::Error)
+    }
+
     /// The kind that is shown of a message.
     ///
     /// ```

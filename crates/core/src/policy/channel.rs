@@ -18,11 +18,15 @@ pub enum DeliveryChannel {
     Command,
     /// Webhooks.
     Webhook,
+    /// Webhooks that are called when the person is away, or does not come.
+    #[serde(rename = "away-webhook")]
+    AwayWebhook,
 }
 
 impl DeliveryChannel {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Desktop, Self::Terminal, Self::Sound, Self::Command, Self::Webhook];
+    pub const ALL: [Self; 6] =
+        [Self::Desktop, Self::Terminal, Self::Sound, Self::Command, Self::Webhook, Self::AwayWebhook];
 
     /// The name used in the trail and in saved deliveries.
     pub fn as_str(self) -> &'static str {
@@ -32,6 +36,7 @@ impl DeliveryChannel {
             Self::Sound => "sound",
             Self::Command => "command",
             Self::Webhook => "webhook",
+            Self::AwayWebhook => "away-webhook",
         }
     }
 

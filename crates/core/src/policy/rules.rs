@@ -135,7 +135,7 @@ impl Rules {
             (effects.desktop, effects.sound) = (false, false);
             why.push(cause);
         }
-        if self.settings.quiet_hours.iter().any(|span| span.contains(now.local)) {
+        if self.is_quiet(now) {
             (effects.desktop, effects.sound, effects.command) = (false, false, false);
             why.push(Cause::QuietHours);
         }
@@ -144,6 +144,11 @@ impl Rules {
             why.push(Cause::RateLimited { sender: subject.sender.to_owned(), over });
         }
         (effects, why)
+    }
+
+    /// Whether these are quiet hours.
+    pub(crate) fn is_quiet(&self, now: Now) -> bool {
+        self.settings.quiet_hours.iter().any(|span| span.contains(now.local))
     }
 
     /// Why a notification tells the person nothing new: they most likely still look at the pane, or were told before.

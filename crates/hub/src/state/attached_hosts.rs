@@ -121,7 +121,9 @@ impl AttachedHosts {
             surface: SurfaceId::new(&view.surface_id),
         };
         let views = params.views.into_iter().map(view).collect();
-        events.push(Event::Looks { host: connection.0, views, present: params.present });
+        let present = params.present.unwrap_or(true);
+        events.push(Event::Presence { host: connection.0, present: params.present });
+        events.push(Event::Looks { host: connection.0, views, present });
         Ok(HostChanges { events, gone: Vec::new() })
     }
 
@@ -129,8 +131,9 @@ impl AttachedHosts {
     pub(super) fn detach(&mut self, connection: ConnectionId) -> HostChanges {
         let Some(host) = self.hosts.remove(&connection) else { return HostChanges::default() };
         let looks = Event::Looks { host: connection.0, views: Vec::new(), present: true };
+        let presence = Event::Presence { host: connection.0, present: None };
         let gone = host.surfaces.into_keys().filter(|surface| self.surface(surface).is_none()).collect();
-        HostChanges { events: vec![looks], gone }
+        HostChanges { events: vec![presence, looks], gone }
     }
 
     /// All surfaces of these hosts.
@@ -180,7 +183,7 @@ mod tests {
 
     fn looks(surface: &str) -> HostRequest {
         let view = ViewParams { client: "main".to_owned(), surface_id: surface.to_owned() };
-        HostRequest::Looks(LooksParams { views: vec![view], present: true })
+        HostRequest::Looks(LooksParams { views: vec![view], present: None })
     }
 
     fn reports(event: &Event) -> Option<bool> {
@@ -197,8 +200,8 @@ mod tests {
         attach(&mut hosts, ONE);
         assert_eq!(reports(&open(&mut hosts, ONE, "a")[0]), Some(false));
         let events = hosts.handle(ONE, looks("a")).unwrap().events;
-        assert_eq!((reports(&events[0]), events.len()), (Some(true), 2));
-        assert_eq!(hosts.handle(ONE, looks("a")).unwrap().events.len(), 1);
+        assert_eq!((reports(&events[0]), events.len()), (Some(true), 3));
+        assert_eq!(hosts.handle(ONE, looks("a")).unwrap().events.len(), 2);
         assert_eq!(reports(&open(&mut hosts, ONE, "b")[0]), Some(true));
     }
 
@@ -211,7 +214,8 @@ mod tests {
         }
         let changes = hosts.detach(ONE);
         assert_eq!(changes.gone, [SurfaceId::new("a")]);
-        assert_eq!(changes.events, [Event::Looks { host: 1, views: Vec::new(), present: true }]);
+        let presence = Event::Presence { host: 1, present: None };
+        assert_eq!(changes.events, [presence, Event::Looks { host: 1, views: Vec::new(), present: true }]);
         assert_eq!(hosts.detach(ONE), HostChanges::default());
         assert_eq!(hosts.surfaces().count(), 1);
         let closed = HostRequest::Closed { surface_id: "shared".to_owned() };
@@ -230,7 +234,7 @@ mod tests {
         assert_eq!(hosts.handle(ONE, HostRequest::Opened(params)).unwrap_err().code, "busy");
         let many = |count: usize| {
             let view = |_| ViewParams { client: "c".to_owned(), surface_id: "0".to_owned() };
-            HostRequest::Looks(LooksParams { views: (0..count).map(view).collect(), present: true })
+            HostRequest::Looks(LooksParams { views: (0..count).map(view).collect(), present: None })
         };
         assert!(hosts.handle(ONE, many(MAX_VIEWS)).is_ok());
         assert_eq!(hosts.handle(ONE, many(MAX_VIEWS + 1)).unwrap_err().code, "invalid_params");

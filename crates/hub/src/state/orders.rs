@@ -152,7 +152,8 @@ impl HubState {
             let popup = ShownPopup { key, id: id.clone(), number, server, offer };
             self.notifications.writes().popup_shown(popup);
         }
-        if let (DeliveryChannel::Webhook, Err(why)) = (channel, &report.result) {
+        if let (DeliveryChannel::Webhook | DeliveryChannel::AwayWebhook, Err(why)) = (channel, &report.result)
+        {
             let letter = DeadLetter {
                 id: id.clone(),
                 target: channel.to_string(),

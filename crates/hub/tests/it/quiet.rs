@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use ringer_core::attention::{Record, Trail};
 use ringer_core::message::{Mark, Tag};
-use ringer_core::{Draft, MessageId};
+use ringer_core::{Draft, Kind, MessageId};
 use ringer_ipc::{HubClient, HubClientError};
 use ringer_journal::{HubChanges, IdSource};
 use serde_json::{Value, json};
+use test_support::{DEADLINE, WebRequest, WebResponse, serve};
 
 use crate::hub::{TestHub, draft};
 
@@ -125,4 +126,48 @@ fn the_socket_tells_what_is_muted_and_when_that_changes() {
         let Err(HubClientError::Refused(refusal)) = refused else { panic!("{wrong}: {refused:?}") };
         assert_eq!(refusal.code, "invalid_params", "{wrong}");
     }
+}
+
+/// A hub with a webhook for when the person is away.
+fn with_away_webhook(escalate_after: &str) -> (TestHub, std::sync::mpsc::Receiver<WebRequest>) {
+    let (address, sent) = serve(vec![WebResponse::Status("200 OK"); 4]);
+    let notify = format!("[notify]\npopup = \"off\"\nescalate_after = \"{escalate_after}\"\n");
+    let webhook =
+        format!("[[webhook]]\nid = \"phone\"\nkind = \"json\"\nurl = \"{address}/x\"\nwhen = \"away\"\n");
+    (TestHub::start(&format!("{notify}{webhook}")), sent)
+}
+
+fn error(body: &str) -> Draft {
+    Draft { tag: Tag::Notice(Kind::Error), ..draft(body) }
+}
+
+#[test]
+fn what_stays_open_is_sent_to_the_webhook_for_when_the_person_is_away() {
+    let (mut hub, sent) = with_away_webhook("1s");
+    let done = hub.send("done");
+    let id = hub.append(&error("broken"));
+    let request = sent.recv_timeout(DEADLINE).expect("a request");
+    assert!(request.body.contains("broken"), "{request:?}");
+    hub.wait_for_step(&id, "away-webhook: sent to phone");
+    assert!(hub.trail(&id).iter().any(|step| step.starts_with("still open after")), "{:?}", hub.trail(&id));
+    assert!(!hub.trail(&done).iter().any(|step| step.contains("webhook")), "it can wait");
+    hub.end();
+    hub.begin();
+    let escalated = hub.trail(&id).into_iter().filter(|step| step.contains("escalated")).count();
+    assert_eq!(escalated, 1, "the next hub does not send it again");
+}
+
+#[test]
+fn a_host_that_says_that_the_person_is_away_makes_it_go_out_at_once() {
+    let (hub, sent) = with_away_webhook("1h");
+    let id = hub.append(&error("broken"));
+    hub.wait_for_step(&id, "channels: none");
+    let mut host = HubClient::connect(hub.home()).expect("a hub");
+    host.call("host.attach", &json!({ "name": "scripted" })).expect("attached");
+    host.call("surface.looks", &json!({ "views": [], "present": false })).expect("told");
+    assert!(sent.recv_timeout(DEADLINE).expect("a request").body.contains("broken"), "what was open");
+    let trail = hub.wait_for_step(&id, "you are away: escalated");
+    assert!(!trail.iter().any(|step| step.starts_with("still open")), "{trail:?}");
+    hub.append(&error("broken, too"));
+    assert!(sent.recv_timeout(DEADLINE).expect("a request").body.contains("broken, too"), "what arrives");
 }

@@ -38,6 +38,8 @@ pub(super) struct Index {
     pub(super) expiring: BTreeSet<(i64, Slot)>,
     /// The snoozed ones, by when they come back.
     pub(super) snoozed: BTreeSet<(i64, Slot)>,
+    /// The open ones that are to escalate, by when they do.
+    pub(super) escalating: BTreeSet<(i64, Slot)>,
     /// Of each repository, by arrival.
     pub(super) scopes: HashMap<Arc<str>, Ordered>,
     /// By their slots.
@@ -107,6 +109,9 @@ impl Index {
         if let Some(until_ms) = record.snoozed_until {
             self.snoozed.insert((until_ms, slot));
         }
+        if let Some(escalates_ms) = record.escalates_ms {
+            self.escalating.insert((escalates_ms, slot));
+        }
     }
 
     /// Removes that, before it changes.
@@ -128,6 +133,9 @@ impl Index {
         }
         if let Some(until_ms) = record.snoozed_until {
             self.snoozed.remove(&(until_ms, slot));
+        }
+        if let Some(escalates_ms) = record.escalates_ms {
+            self.escalating.remove(&(escalates_ms, slot));
         }
     }
 

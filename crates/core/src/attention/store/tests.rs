@@ -232,6 +232,8 @@ fn recount(store: &NotificationStore) {
     assert_eq!(store.index.read.len() + store.index.unread.len() + open_and_read, store.len());
     let needed = all.iter().filter(|record| record.needs_person()).count();
     assert_eq!(store.needs_person().count(), needed);
+    let open = all.iter().filter(|record| !record.is_resolved);
+    assert_eq!(open.filter_map(|record| record.escalates_ms).min(), store.next_escalation());
     let snoozed = all.iter().filter_map(|record| record.snoozed_until);
     assert_eq!(snoozed.clone().min(), store.next_snooze_end());
     assert_eq!(snoozed.count(), store.due_snoozed(i64::MAX, usize::MAX).len());
@@ -273,7 +275,7 @@ fn check_names(store: &NotificationStore) {
 proptest! {
     #[test]
     fn the_indexes_are_what_a_recount_gives(
-        steps in prop::collection::vec((0u8..12, 0u64..20, 0usize..5), 0..120)
+        steps in prop::collection::vec((0u8..13, 0u64..20, 0usize..5), 0..120)
     ) {
         let places = [pane("w", "a"), pane("w", "b"), whole("w"), pane("v", "a"), whole("v")];
         let (mut store, mut model) = (NotificationStore::default(), Model::default());
@@ -290,6 +292,7 @@ proptest! {
                 6 => drop(store.close_question(&QuestionId::new(number, 0), 0, &ReadReason::Answered)),
                 9 => drop(store.snooze(&id(number), 1 + i64::from(step), 0, Cause::SnoozeEnded)),
                 10 => store.end_snooze(&id(number), (number % 2 == 0, false), 0),
+                11 => store.set_escalation(&id(number), (number % 3 > 0).then_some(7)),
                 _ if number == 0 => drop(store.clear(place)),
                 _ => drop(store.trim(10)),
             }

@@ -160,6 +160,8 @@ fn an_event_that_is_saved_can_be_read_back() {
             views: vec![View { client: "main".to_owned(), surface: surface() }],
             present: true,
         },
+        Event::Presence { host: 7, present: Some(false) },
+        Event::Presence { host: 7, present: None },
         Event::Read(place()),
         Event::ReadAll,
         Event::Mark { id: id(), read: true },
