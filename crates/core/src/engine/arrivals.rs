@@ -191,7 +191,11 @@ impl Engine {
         });
         self.more_to_drain = drained.more;
         for arrival in drained.arrivals {
+            let place = arrival.place.clone();
             self.start_hooks(now, arrival, orders);
+            // A chain in which no hook may run ends at once. No answer comes that would let the next of its place go on.
+            let is_running = self.hook_chains.values().any(|running| running.arrival.place == place);
+            self.more_to_drain |= !is_running && self.queue.len() > 0;
         }
     }
 }

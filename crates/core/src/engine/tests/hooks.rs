@@ -194,3 +194,25 @@ fn a_late_answer_for_a_cleared_place_is_dropped() {
         engine.handle(at(20_000), Event::HookAnswered { ticket, answer: HookAnswer::Failed("late".into()) });
     assert!(orders.is_empty() && engine.attention().store().is_empty());
 }
+
+#[test]
+fn what_waits_behind_a_chain_in_which_no_hook_may_run_is_due_at_once() {
+    let mut untrusted = preferences(1, &["one"]);
+    untrusted.hooks = untrusted.hooks.iter().cloned().map(|hook| Hook { trusted: false, ..hook }).collect();
+    let mut engine = engine(&["one"]);
+    let first = tickets(&engine.handle(at(0), message(1, "a", "one")));
+    engine.set_preferences(untrusted);
+    // Both wait for the first one; each is of a kind that no other one of its surface displaces.
+    for number in [2, 3] {
+        let mut question = incoming(number, "a", &format!("question {number}"));
+        question.message.draft.tag = Tag::Notice(Kind::Question);
+        engine.handle(at(1), Event::Message(Box::new(question)));
+    }
+    engine.handle(at(2), Event::HookAnswered { ticket: first[0], answer: HookAnswer::Failed("x".into()) });
+    for _ in 0..2 {
+        if engine.next_deadline(at(3)) == Some(at(3).mono) {
+            engine.handle(at(3), Event::Tick);
+        }
+    }
+    assert_eq!(engine.undecided(), 0);
+}

@@ -41,6 +41,7 @@ impl Simulation {
             let actions = self.state().tick(now);
             self.perform(actions);
             let is_over = self.pending_probe.is_none()
+                && self.state().notifications.undecided() == 0
                 && self.deliveries.is_empty()
                 && self.hooks.is_empty()
                 && self.titles.is_empty();
