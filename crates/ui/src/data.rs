@@ -68,7 +68,7 @@ pub struct Agent {
     pub place: String,
     /// The surface to go to.
     pub surface: Option<String>,
-    /// Until when it is muted, in milliseconds since 1970.
+    /// Until when it is muted, in milliseconds since 1970; `i64::MAX` if that has no end.
     pub muted_until_ms: Option<i64>,
 }
 

@@ -49,8 +49,8 @@ pub(crate) struct Row {
     is_command: bool,
     pub(crate) since_ms: i64,
     pub(crate) age: String,
-    /// Where it is, or how long it is quiet.
-    pub(crate) note: String,
+    /// Where it is.
+    pub(crate) place: String,
 }
 
 impl Row {
@@ -63,19 +63,23 @@ impl Row {
             label: sanitise_line(&of.label),
             client: String::new(),
             sign: signs::of_kind(of.kind),
-            detail: one_line(&of.text),
+            detail: quiet(
+                snoozed.map(|until| format!("back in {}", age(until - now_ms))),
+                one_line(&of.text),
+            ),
             is_command: of.kind == ShownKind::Permission,
             since_ms: of.sent_ms,
             age: age(now_ms.saturating_sub(of.sent_ms)),
-            note: match snoozed {
-                Some(until) => format!("back in {}", age(until - now_ms)),
-                None => sanitise_line(&of.place),
-            },
+            place: sanitise_line(&of.place),
         }
     }
 
     fn of_agent(agent: &Agent, waits_for: Option<&Notification>, now_ms: i64) -> Self {
-        let detail = if agent.text.is_empty() { waits_for.map(|of| one_line(&of.text)) } else { None };
+        let said = if agent.text.is_empty() { waits_for.map(|of| one_line(&of.text)) } else { None };
+        let muted = agent.muted_until_ms.filter(|until| *until > now_ms).map(|until| match until {
+            i64::MAX => "muted".to_owned(),
+            until => format!("muted {}", age(until - now_ms)),
+        });
         Self {
             key: RowKey { section: Section::Agents, id: agent.id.clone() },
             is_unread: false,
@@ -83,14 +87,11 @@ impl Row {
             label: sanitise_line(&agent.label),
             client: sanitise_line(&agent.client),
             sign: signs::of_state(&agent.state, waits_for.map(|of| of.kind)),
-            detail: detail.unwrap_or_else(|| one_line(&agent.text)),
+            detail: quiet(muted, said.unwrap_or_else(|| one_line(&agent.text))),
             is_command: waits_for.is_some_and(|of| of.kind == ShownKind::Permission),
             since_ms: agent.since_ms,
             age: age(now_ms.saturating_sub(agent.since_ms)),
-            note: match agent.muted_until_ms.filter(|until| *until > now_ms) {
-                Some(until) => format!("muted {}", age(until - now_ms)),
-                None => sanitise_line(&agent.place),
-            },
+            place: sanitise_line(&agent.place),
         }
     }
 
@@ -104,7 +105,16 @@ impl Row {
 
     fn fits(&self, filter: &str) -> bool {
         let has = |text: &str| text.to_lowercase().contains(filter);
-        has(&self.label) || has(&self.client) || has(&self.detail) || has(self.sign.word) || has(&self.note)
+        has(&self.label) || has(&self.client) || has(&self.detail) || has(self.sign.word) || has(&self.place)
+    }
+}
+
+/// How long it is quiet, before what it says.
+fn quiet(how_long: Option<String>, text: String) -> String {
+    match how_long {
+        Some(how_long) if text.is_empty() => how_long,
+        Some(how_long) => format!("{how_long} · {text}"),
+        None => text,
     }
 }
 
@@ -166,7 +176,7 @@ pub(crate) struct Widths {
     pub(crate) word: usize,
     pub(crate) detail: usize,
     pub(crate) age: usize,
-    pub(crate) note: usize,
+    pub(crate) place: usize,
 }
 
 /// The mark of what is unread, with its space.
@@ -177,11 +187,11 @@ const GAP: usize = 2;
 /// The longest age: `now`, `59m`, `999d`.
 const AGE: usize = 4;
 const MAX_LABEL: usize = 24;
-const MAX_NOTE: usize = 20;
+const MAX_PLACE: usize = 20;
 const MIN_LABEL: usize = 8;
-/// What the detail gets, as far as it needs it, before the client and the note are shown, and before the label is cut.
+/// What the detail gets, as far as it needs it, before the client and the place are shown, and before the label is cut.
 const DETAIL_BEFORE_CLIENT: usize = 48;
-const DETAIL_BEFORE_NOTE: usize = 40;
+const DETAIL_BEFORE_PLACE: usize = 40;
 const DETAIL_BEFORE_LABEL: usize = 16;
 
 impl Widths {
@@ -197,14 +207,14 @@ impl Widths {
             word: widest(|row| row.sign.word, 16),
             detail: 0,
             age: AGE,
-            note: widest(|row| &row.note, MAX_NOTE),
+            place: widest(|row| &row.place, MAX_PLACE),
         };
         let longest = widest(|row| &row.detail, usize::MAX);
         if widths.rest(columns) < longest.min(DETAIL_BEFORE_CLIENT) {
             widths.client = 0;
         }
-        if widths.rest(columns) < longest.min(DETAIL_BEFORE_NOTE) {
-            widths.note = 0;
+        if widths.rest(columns) < longest.min(DETAIL_BEFORE_PLACE) {
+            widths.place = 0;
         }
         let missing = DETAIL_BEFORE_LABEL.saturating_sub(widths.rest(columns));
         widths.label = widths.label.saturating_sub(missing).max(MIN_LABEL.min(widths.label));
@@ -216,6 +226,6 @@ impl Widths {
         let part = |width: usize| if width > 0 { width + GAP } else { 0 };
         let id = if self.id > 0 { self.id + 1 } else { 0 };
         let fixed = MARK + id + part(self.label) + part(self.client) + SIGN + part(self.word);
-        columns.saturating_sub(fixed + GAP + self.age + part(self.note) + 1)
+        columns.saturating_sub(fixed + GAP + self.age + part(self.place) + 1)
     }
 }

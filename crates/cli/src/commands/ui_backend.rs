@@ -11,13 +11,14 @@ use ringer_core::toast::{Colour, ToastSpan};
 use ringer_hub::Clock;
 use ringer_ipc::{HubClient, HubClientError};
 use ringer_journal::{IdSource, Repository};
-use ringer_ui::{Agent, Backend, Data, FooterToast, Notification, Request, Response};
+use ringer_ui::{Agent, Backend, Data, FooterToast, Notification, Request, Response, age};
 use serde_json::{Value, json};
 
 use super::{answer, setup, undo, why};
 use crate::failure::Failure;
 use crate::hub_client;
 use crate::places::Places;
+use crate::time_arguments::parse_until;
 
 /// How many of the newest notifications are shown.
 const MAX_RECENT: usize = 300;
@@ -92,6 +93,8 @@ impl UiBackend {
         let recent = self.call("notification.list", &json!({ "limit": MAX_RECENT }))?;
         let agents = self.call("agent.list", &Value::Null)?;
         let status = self.call("hub.status", &Value::Null)?;
+        let mutes = self.call("mute.list", &Value::Null)?;
+        let mutes = rows(&mutes);
         let (needs_you, recent, agents) = (rows(&needs_you), rows(&recent), rows(&agents));
         let clock = Clock::local();
         let places = Places::of(needs_you.iter().chain(recent).chain(agents));
@@ -103,14 +106,23 @@ impl UiBackend {
             .filter(|one| !open.iter().any(|open| open.id == one.id))
             .collect();
         let has_history = !agents.is_empty() || !open.is_empty() || !recent.is_empty();
-        let agents = self.agents(agents, &recent, &places, &clock);
+        let mut agents = self.agents(agents, &recent, &places, &clock);
+        for agent in &mut agents {
+            let own = mutes.iter().find(|mute| {
+                let name = mute["agent"].as_str();
+                name == Some(&agent.sender) || name == Some(&agent.id)
+            });
+            agent.muted_until_ms = own.map(|mute| mute["until_unix_ms"].as_i64().unwrap_or(i64::MAX));
+        }
+        let mut indicators = indicators(&status["indicators"]);
+        indicators.extend(muted_text(mutes));
         let problem = status["problems"][0]["text"].as_str().map(str::to_owned);
         Ok(Data {
             needs_you: open,
             recent,
             agents,
             toast: toast(&status["toast_spans"]),
-            indicators: indicators(&status["indicators"]),
+            indicators,
             problem,
             has_history,
         })
@@ -202,7 +214,21 @@ impl UiBackend {
             Request::Unread { id: of } => ("notification.mark_unread", id(of)),
             Request::Remove { id: of } => ("notification.clear", id(of)),
             Request::ClearAll => ("notification.clear", json!({ "all": true })),
-            _ => return Ok(Response::Failed { text: "not possible yet".to_owned() }),
+            Request::Snooze { id, until } => {
+                let until_ms = moment(until)?;
+                self.call("notification.snooze", &json!({ "id": id, "until_unix_ms": until_ms }))?;
+                return Ok(said(format!("It comes back {}.", when(until_ms))));
+            }
+            Request::Mute { agent, until } => {
+                let until_ms = moment(until)?;
+                self.call("mute.set", &json!({ "agent": agent, "until_unix_ms": until_ms }))?;
+                return Ok(said(format!("{agent} is muted until {}.", when(until_ms))));
+            }
+            Request::Unmute { agent } => {
+                self.call("mute.remove", &json!({ "agent": agent }))?;
+                return Ok(said(format!("{agent} is not muted.")));
+            }
+            _ => return Ok(Response::Failed { text: "this version cannot do that".to_owned() }),
         };
         self.call(method.0, &method.1)?;
         Ok(Response::Done { text: None })
@@ -231,7 +257,7 @@ fn notification(row: &Value, places: &Places, clock: &Clock) -> Notification {
         sent_ms: row["ts"].as_str().and_then(|stamp| clock.parse_stamp(stamp)).unwrap_or(0),
         place: row["surface"].as_str().map(|surface| places.name(surface)).unwrap_or_default(),
         is_read: row["is_read"].as_bool().unwrap_or(true),
-        snoozed_until_ms: None,
+        snoozed_until_ms: row["snoozed_until"].as_str().and_then(|stamp| clock.parse_stamp(stamp)),
     }
 }
 
@@ -276,6 +302,37 @@ fn went(focus: &Value) -> Response {
     let why = focus["why"].as_str().unwrap_or("its window cannot be brought to the front");
     let hint = focus["hint"].as_str().map(|hint| format!(" ({hint})")).unwrap_or_default();
     Response::Failed { text: format!("Cannot go there: {why}{hint}") }
+}
+
+fn said(text: String) -> Response {
+    Response::Done { text: Some(text) }
+}
+
+fn moment(until: &str) -> Result<i64, Failure> {
+    parse_until(until, IdSource::now().unix_ms).map_err(Failure::usage)
+}
+
+/// A moment as people say it: the time, and the day if that is another one.
+fn when(until_ms: i64) -> String {
+    Clock::local().near(until_ms, IdSource::now().unix_ms)
+}
+
+/// What is muted, as an indicator: `muted: ci (40m)`.
+fn muted_text(mutes: &[Value]) -> Option<String> {
+    let now = IdSource::now().unix_ms;
+    let words = mutes.iter().map(|mute| {
+        let name = match (mute["agent"].as_str(), mute["workspace"].as_str()) {
+            (Some(agent), _) => agent,
+            (None, Some(_)) => "a repository",
+            (None, None) => "everything",
+        };
+        match mute["until_unix_ms"].as_i64() {
+            Some(until) => format!("{name} ({})", age(until.saturating_sub(now))),
+            None => name.to_owned(),
+        }
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| format!("muted: {}", words.join(", ")))
 }
 
 /// What failed, in one line. The commands that it suggests are keys here.

@@ -92,9 +92,9 @@ fn wide_row<'a>(row: &Row, widths: Widths, theme: Theme) -> Vec<Span<'a>> {
     part(pad(&cut_end(row.sign.word, widths.word), widths.word + 2), theme.style(row.sign.role));
     part(pad(&row.detail(widths.detail), widths.detail), base);
     part(pad_front(&row.age, widths.age + 2), theme.style(Role::Dim));
-    if widths.note > 0 {
+    if widths.place > 0 {
         // The number of the window is at the end.
-        part(format!("  {}", cut_middle(&row.note, widths.note)), theme.style(Role::Dim));
+        part(format!("  {}", cut_middle(&row.place, widths.place)), theme.style(Role::Dim));
     }
     spans
 }

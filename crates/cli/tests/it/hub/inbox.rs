@@ -134,6 +134,22 @@ fn the_walk_of_a_morning() {
     screen.until_not("RECENT");
     screen.press(&["U"]);
     screen.until("back on the list");
+    screen.until("RECENT");
+
+    // Put off, and brought back; muted, and taken back.
+    screen.press(&["n", "s"]);
+    screen.until("[2] 20 minutes");
+    screen.press(&["2"]);
+    screen.until("back in 1");
+    until("it is read", || unread() == 0);
+    screen.press(&["u"]);
+    until("it is back", || unread() == 1);
+    screen.press(&["m"]);
+    screen.until("[1] 1 hour");
+    screen.press(&["1"]);
+    screen.until("muted: claude-01234567 (59m)");
+    screen.press(&["U"]);
+    screen.until_not("muted: ");
 
     // Filter, explanation, keys.
     screen.press(&["/", "214"]);
