@@ -99,12 +99,12 @@ fn what_was_read_in_a_memory_of_schema_2_is_over_and_what_was_not_is_open() {
 }
 
 #[test]
-fn a_memory_of_schema_4_has_no_mutes_and_keeps_the_rest() {
+fn a_memory_of_schema_5_has_no_mutes_and_keeps_the_rest() {
     let test = TestHome::new();
     let place = Place::workspace(WorkspaceId::new("w"));
     let record = Record::new(MessageId::new(1, [0; 10]), place, Kind::Question, "why?", 0);
     test.memory().commit(&HubChanges { records: vec![record.clone()], ..HubChanges::default() }).unwrap();
-    test.memory_connection().execute_batch("DROP TABLE mute; PRAGMA user_version = 4;").unwrap();
+    test.memory_connection().execute_batch("DROP TABLE mute; PRAGMA user_version = 5;").unwrap();
     assert_eq!(test.memory().mutes().unwrap(), []);
     assert_eq!(test.memory().notifications(10).unwrap().records, [record]);
     let target = MuteTarget::All;

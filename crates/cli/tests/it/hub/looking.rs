@@ -132,6 +132,7 @@ fn nothing_pops_up_where_the_person_looks_until_they_look_away_or_the_host_is_go
     looks(&mut host, &["ws:a"], true);
     let ServerCall::Close(_) = desktop.server.next_call() else { panic!("they are back and see it") };
     desktop.notify("ws:a", "seen again");
+    assert_eq!(desktop.row("seen again")["is_read"], true, "before the host is gone");
     drop(host);
     until("the host is gone", || {
         let surfaces = environment.connect().call("surface.list", &json!({}))["result"].clone();
