@@ -147,7 +147,8 @@ impl Inbox {
 
     /// In how many milliseconds the screen changes without anything having happened.
     pub fn next_change_in(&self, now_ms: i64) -> i64 {
-        let ages = self.list.rows().all().map(|row| age_changes_in(now_ms - row.since_ms));
+        // Ages that change within a second change together.
+        let ages = self.list.rows().all().map(|row| age_changes_in(now_ms - row.since_ms).max(1000));
         let note = self.note.iter().map(|(_, until)| until - now_ms);
         // The clock in the header.
         let minute = 60_000 - now_ms.rem_euclid(60_000);

@@ -142,7 +142,8 @@ impl UiBackend {
                 }
                 let surface = row["surface"].as_str().map(str::to_owned);
                 let sender = row["name"].as_str().map_or_else(|| text(row, "id"), str::to_owned);
-                let said = recent.iter().find(|one| one.from == sender && one.sent_ms >= since_ms - 2000);
+                let is_end = |one: &&Notification| one.from == sender && one.kind == ShownKind::Complete;
+                let said = recent.iter().find(is_end);
                 Some(Agent {
                     label: self.label(row),
                     client: text(row, "client"),
