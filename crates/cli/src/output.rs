@@ -6,6 +6,7 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ringer_platform::path_variable;
 use ringer_term::{escape_json, sanitise_line, sanitise_text};
@@ -21,8 +22,19 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Outcome {
     check_write(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
+/// Whether the UI has the terminal: a line there would stay in the middle of its screen.
+static SCREEN_IS_OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Says whether the UI has the terminal. What is printed to standard error meanwhile is dropped.
+pub(crate) fn set_screen_open(is_open: bool) {
+    SCREEN_IS_OPEN.store(is_open, Ordering::Relaxed);
+}
+
 /// Prints a line to standard error. An error is ignored: there is nowhere left to report it.
 pub(crate) fn eprint_line(line: &str) {
+    if SCREEN_IS_OPEN.load(Ordering::Relaxed) {
+        return;
+    }
     let _ = writeln!(io::stderr(), "{}", sanitise_text(line));
 }
 

@@ -11,6 +11,7 @@ use crossterm::execute;
 use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Rect;
 
 use crate::backend::{Backend, Request, Response};
 use crate::data::Data;
@@ -20,8 +21,9 @@ use crate::keys::KeyMap;
 use crate::terminal::{OwnedTerminal, Waiter, Waker, end_with_terminal};
 use crate::theme::Theme;
 
-/// The shortest time between two readings of all data. More would be seen by no person.
+/// The shortest time between two readings of all data. A person sees no difference.
 const LOAD_EVERY: Duration = Duration::from_millis(50);
+const MINUTE_MS: i64 = 60_000;
 /// How long after the end of its events the hub is looked for again: at first, and at most.
 const FOLLOW_AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
@@ -49,40 +51,48 @@ pub fn run(backend: &Arc<dyn Backend>, settings: Settings) -> io::Result<()> {
     let (waiter, waker) = Waiter::new()?;
     let owned = OwnedTerminal::take(settings.mouse)?;
     end_with_terminal();
-    let (sender, messages) = channel();
+    let (responses, received) = channel();
     let loader = Arc::new(Loader::default());
-    let mailbox = Mailbox { sender, waker };
+    let mailbox = Mailbox { responses, data: Arc::default(), waker };
     start_loading(backend, &loader, mailbox.try_clone()?);
     start_following(backend, &loader);
-    let mut inbox = Inbox::new(settings.keys.clone(), size, settings.leaves_when_gone);
+    let inbox = Inbox::new(settings.keys.clone(), size, settings.leaves_when_gone);
+    let mut inbox = inbox.ascii(settings.theme.ascii);
     if let Some(warning) = &settings.warning {
         inbox.warn(warning.clone(), now_ms());
     }
     let screen = Terminal::new(CrosstermBackend::new(stdout()))?;
     let mut app = App { backend, settings, inbox, screen, owned, mailbox, loader };
-    app.run(waiter, &messages)
-}
-
-enum Message {
-    Data(Data),
-    Response(Response),
+    app.run(waiter, &received)
 }
 
 /// Where other threads leave what they have for the loop.
 struct Mailbox {
-    sender: Sender<Message>,
+    responses: Sender<Response>,
+    /// The newest data: older ones are of no use, and the loop may be busy for long.
+    data: Arc<Mutex<Option<Data>>>,
     waker: Waker,
 }
 
 impl Mailbox {
-    fn send(&self, message: Message) {
-        // After the loop has ended, nobody needs it.
-        let _ = self.sender.send(message);
+    fn send(&self, response: Response) {
+        // After the loop has ended, it is not needed.
+        let _ = self.responses.send(response);
         self.waker.wake();
     }
 
+    fn put(&self, data: Data) {
+        *self.data.lock().unwrap_or_else(PoisonError::into_inner) = Some(data);
+        self.waker.wake();
+    }
+
+    fn take(&self) -> Option<Data> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self { sender: self.sender.clone(), waker: self.waker.try_clone()? })
+        let (responses, data) = (self.responses.clone(), Arc::clone(&self.data));
+        Ok(Self { responses, data, waker: self.waker.try_clone()? })
     }
 }
 
@@ -115,7 +125,7 @@ fn start_loading(backend: &Arc<dyn Backend>, loader: &Arc<Loader>, mailbox: Mail
         loop {
             loader.wait();
             let start = Instant::now();
-            mailbox.send(Message::Data(backend.load()));
+            mailbox.put(backend.load());
             thread::sleep(LOAD_EVERY.saturating_sub(start.elapsed()));
         }
     });
@@ -148,30 +158,42 @@ struct App<'a> {
 }
 
 impl App<'_> {
-    fn run(&mut self, mut waiter: Waiter, messages: &Receiver<Message>) -> io::Result<()> {
+    fn run(&mut self, mut waiter: Waiter, responses: &Receiver<Response>) -> io::Result<()> {
+        let mut minute = now_ms() / MINUTE_MS;
         loop {
             self.draw()?;
+            self.inbox.drawn();
             let at_most = u64::try_from(self.inbox.next_change_in(now_ms())).unwrap_or(1000);
             let woken = waiter.wait(Duration::from_millis(at_most))?;
             if woken.ends {
                 return Ok(());
             }
             let mut effects = Vec::new();
-            while let Ok(message) = messages.try_recv() {
-                effects.extend(match message {
-                    Message::Data(data) => self.inbox.update(data, now_ms()),
-                    Message::Response(response) => self.inbox.respond(response, now_ms()),
-                });
+            if let Some(data) = self.mailbox.take() {
+                self.inbox.update(data, now_ms());
+            }
+            while let Ok(response) = responses.try_recv() {
+                effects.extend(self.inbox.respond(response, now_ms()));
+            }
+            if woken.resized {
+                // crossterm tells of it only after its first read.
+                self.inbox.resize(crossterm::terminal::size()?);
             }
             if woken.input {
                 while event::poll(Duration::ZERO)? {
-                    effects.extend(self.take_in(&event::read()?)?);
+                    effects.extend(self.handle_event(&event::read()?)?);
                 }
             }
             if !self.perform(effects)? {
                 return Ok(());
             }
-            self.inbox.tick(now_ms());
+            let now = now_ms();
+            if now / MINUTE_MS != minute {
+                // What was read says how long something lasts.
+                minute = now / MINUTE_MS;
+                self.loader.mark_stale();
+            }
+            self.inbox.tick(now);
         }
     }
 
@@ -184,13 +206,20 @@ impl App<'_> {
         execute!(stdout(), EndSynchronizedUpdate)
     }
 
-    fn take_in(&mut self, event: &Event) -> io::Result<Vec<Effect>> {
+    /// Draws everything anew. Not by clearing the screen: for that, the terminal would be asked where its cursor is.
+    fn redraw(&mut self) -> io::Result<()> {
+        let (columns, lines) = crossterm::terminal::size()?;
+        self.inbox.resize((columns, lines));
+        self.screen.resize(Rect::new(0, 0, columns, lines))
+    }
+
+    fn handle_event(&mut self, event: &Event) -> io::Result<Vec<Effect>> {
         Ok(match event {
             Event::Key(key)
                 if key.code == KeyCode::Char('z') && key.modifiers.contains(KeyModifiers::CONTROL) =>
             {
                 self.owned.suspend()?;
-                self.screen.clear()?;
+                self.redraw()?;
                 Vec::new()
             }
             Event::Key(key) => self.inbox.press(key, now_ms()),
@@ -215,7 +244,7 @@ impl App<'_> {
                 Effect::Setup => {
                     let backend = Arc::clone(self.backend);
                     self.owned.lend(|| backend.setup())?;
-                    self.screen.clear()?;
+                    self.redraw()?;
                     self.loader.mark_stale();
                 }
                 Effect::Quit => return Ok(false),
@@ -229,7 +258,7 @@ impl App<'_> {
         let (backend, loader) = (Arc::clone(self.backend), Arc::clone(&self.loader));
         let mailbox = self.mailbox.try_clone()?;
         thread::spawn(move || {
-            mailbox.send(Message::Response(backend.perform(&request)));
+            mailbox.send(backend.perform(&request));
             loader.mark_stale();
         });
         Ok(())

@@ -32,9 +32,9 @@ pub(crate) fn choice_lines(dialog: &Dialog, columns: usize) -> Vec<ChoiceLine> {
         lines.extend(wrapped.into_iter().map(|text| ChoiceLine { text, kind }));
     };
     match dialog.phase() {
-        Phase::Over { text, is_good } => {
+        Phase::Over { text, is_good, was_typing } => {
             push(&sanitise_line(text), if *is_good { LineKind::Good } else { LineKind::Bad });
-            push("any key closes this", LineKind::Hint);
+            push(if *was_typing { "enter closes this" } else { "any key closes this" }, LineKind::Hint);
         }
         Phase::Sending => push("sent; waiting until the agent has taken it…", LineKind::Hint),
         Phase::Typing(_) => {

@@ -1,5 +1,6 @@
 //! Text that fits a number of columns of a terminal.
 
+use ringer_term::sanitise_line;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -59,6 +60,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         if used > 0 && used + takes > width {
             // The space at which a line is broken is at its end.
             if word.trim().is_empty() {
+                used = width;
                 continue;
             }
             lines.push(String::new());
@@ -77,6 +79,12 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Lines of a text in a box, on a screen of that many columns.
+pub(crate) fn text_lines(lines: &[String], columns: u16) -> Vec<String> {
+    let room = usize::from(columns).saturating_sub(6).min(110);
+    lines.iter().flat_map(|line| wrap(&sanitise_line(line), room)).collect()
 }
 
 fn ellipsis(width: usize) -> &'static str {
@@ -115,6 +123,7 @@ mod tests {
         assert_eq!(wrap("rm -rf build && make", 10), ["rm -rf ", "build && ", "make"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("", 4), [""]);
+        assert_eq!(wrap("abc  d", 4), ["abc", "d"], "two words stay two");
     }
 
     proptest! {
@@ -131,6 +140,14 @@ mod tests {
             prop_assert!(lines.iter().all(|line| line.width() <= columns), "{lines:?}");
             let letters = |text: &str| text.chars().filter(|char| !char.is_whitespace()).collect::<String>();
             prop_assert_eq!(letters(&lines.concat()), letters(&text));
+        }
+
+        #[test]
+        fn no_two_words_become_one(text in "[a-c ]{0,40}", columns in 2_usize..20) {
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            prop_assume!(words(&text).iter().all(|word| word.width() <= columns));
+            let of_lines: Vec<String> = wrap(&text, columns).iter().flat_map(|line| words(line)).collect();
+            prop_assert_eq!(of_lines, words(&text));
         }
     }
 }

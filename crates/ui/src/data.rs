@@ -18,6 +18,8 @@ pub struct Data {
     pub indicators: Vec<String>,
     /// What is wrong with Ringer itself, or why nothing newer can be read.
     pub problem: Option<String>,
+    /// Whether this was read at all.
+    pub was_read: bool,
     /// Whether any agent or notification was ever seen.
     pub has_history: bool,
 }

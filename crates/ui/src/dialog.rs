@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ringer_core::agent::{PromptContent, PromptQuestion};
 use ringer_term::{escape_hidden, sanitise_line};
 
@@ -27,8 +27,8 @@ pub(crate) enum Phase {
     Typing(TextInput),
     /// The agent, to take the answer.
     Sending,
-    /// Any key.
-    Over { text: String, is_good: bool },
+    /// A key that closes it. While a text was typed, letters do not.
+    Over { text: String, is_good: bool, was_typing: bool },
 }
 
 /// What can be chosen with a key.
@@ -56,24 +56,31 @@ enum Chosen {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Dialog {
     details: PromptDetails,
+    /// Whether everything else than ASCII is escaped.
+    ascii: bool,
     phase: Phase,
     /// The answers to the questions before the one that is shown.
     answers: Vec<String>,
     /// The options that are chosen, where several can be.
     marked: BTreeSet<usize>,
     scroll: usize,
+    /// Whether it was drawn, with all its choices. Before that, keys were meant for something else.
+    is_drawn: bool,
     /// Whether the end of the text was on the screen.
     end_was_seen: bool,
 }
 
 impl Dialog {
-    pub(crate) fn new(details: PromptDetails) -> Self {
+    /// For a terminal that can show only ASCII, or for one that shows more.
+    pub(crate) fn new(details: PromptDetails, ascii: bool) -> Self {
         let mut dialog = Self {
             details,
+            ascii,
             phase: Phase::Choosing,
             answers: Vec::new(),
             marked: BTreeSet::new(),
             scroll: 0,
+            is_drawn: false,
             end_was_seen: false,
         };
         dialog.begin_question();
@@ -118,6 +125,7 @@ impl Dialog {
     fn begin_question(&mut self) {
         self.marked.clear();
         self.scroll = 0;
+        self.is_drawn = false;
         self.end_was_seen = false;
         let has_options = self.question().is_none_or(|question| !question.options.is_empty());
         let can_answer = self.details.only_there.is_none();
@@ -125,12 +133,23 @@ impl Dialog {
             if has_options || !can_answer { Phase::Choosing } else { Phase::Typing(TextInput::default()) };
     }
 
+    /// A text with everything escaped that the terminal would not show.
+    fn shown(&self, text: &str) -> String {
+        let text = escape_hidden(text);
+        if !self.ascii {
+            return text.into_owned();
+        }
+        let escaped =
+            |char: char| if char.is_ascii() { char.to_string() } else { char.escape_unicode().to_string() };
+        text.chars().map(escaped).collect()
+    }
+
     /// What is asked, in lines of that width. Nothing of it is hidden.
     pub(crate) fn lines(&self, width: usize) -> Vec<String> {
         let mut lines = Vec::new();
         let mut push = |text: &str, indent: &str| {
             for line in text.trim_end().split('\n') {
-                let wrapped = wrap(&escape_hidden(line), width.saturating_sub(indent.len()));
+                let wrapped = wrap(&self.shown(line), width.saturating_sub(indent.len()));
                 lines.extend(wrapped.into_iter().map(|line| format!("{indent}{line}")));
             }
         };
@@ -143,6 +162,12 @@ impl Dialog {
                 push(&request.request, "  ");
                 if !request.whole {
                     push("… (too long to be shown in full here)", "  ");
+                }
+                if request.whole && !request.always.is_empty() {
+                    push("\nAlways would allow:", "");
+                    for allowed in &request.always {
+                        push(&allowed.replace('\n', "\\n"), "  ");
+                    }
                 }
             }
             (PromptContent::Plan { text, whole }, _) => {
@@ -157,10 +182,15 @@ impl Dialog {
         lines
     }
 
-    /// Tells it how much of it is on the screen.
-    pub(crate) fn shown(&mut self, lines: usize, height: usize) {
+    /// Scrolls no further than to the end.
+    pub(crate) fn limit_scroll(&mut self, lines: usize, height: usize) {
         self.scroll = self.scroll.min(lines.saturating_sub(height));
-        self.end_was_seen |= self.scroll + height >= lines;
+    }
+
+    /// It is on the screen now, with so many lines for its text; with all its choices, or not.
+    pub(crate) fn drawn(&mut self, lines: usize, height: usize, has_all_choices: bool) {
+        self.is_drawn = has_all_choices;
+        self.end_was_seen |= has_all_choices && self.scroll + height >= lines;
     }
 
     /// What can be chosen.
@@ -189,8 +219,7 @@ impl Dialog {
                 if request.whole {
                     choices.push(choice('1', "Allow once".to_owned(), seen, Chosen::Send("allow")));
                     if !request.always.is_empty() {
-                        let allowed = request.always.join(", ").replace('\n', "\\n");
-                        let label = format!("Always allow {}", escape_hidden(&allowed));
+                        let label = "Always allow what is listed above".to_owned();
                         choices.push(choice('2', label, seen, Chosen::Send("always")));
                     }
                 }
@@ -209,12 +238,7 @@ impl Dialog {
                     choices.push(Choice {
                         description: description.unwrap_or_default(),
                         is_marked: question.multiple.then(|| self.marked.contains(&index)),
-                        ..choice(
-                            key,
-                            escape_hidden(&option.replace('\n', " ")).into_owned(),
-                            true,
-                            Chosen::Option(index),
-                        )
+                        ..choice(key, self.shown(&option.replace('\n', " ")), true, Chosen::Option(index))
                     });
                 }
                 if question.free_text || question.options.len() > 9 {
@@ -233,7 +257,8 @@ impl Dialog {
 
     /// What became of the answer.
     pub(crate) fn end(&mut self, text: String, is_good: bool) {
-        self.phase = Phase::Over { text, is_good };
+        let was_typing = matches!(self.phase, Phase::Typing(_));
+        self.phase = Phase::Over { text, is_good, was_typing };
     }
 
     /// Whether an answer is on its way.
@@ -253,7 +278,10 @@ impl Dialog {
 
     pub(crate) fn handle(&mut self, key: &KeyEvent, page: usize) -> Option<DialogEffect> {
         match &mut self.phase {
-            Phase::Over { .. } => Some(DialogEffect::Close),
+            Phase::Over { was_typing, .. } => {
+                let closes = !*was_typing || matches!(key.code, KeyCode::Enter | KeyCode::Esc);
+                closes.then_some(DialogEffect::Close)
+            }
             // It is given or not: the answer says it in two seconds.
             Phase::Sending => (key.code == KeyCode::Esc).then_some(DialogEffect::Close),
             Phase::Typing(input) => match key.code {
@@ -288,6 +316,10 @@ impl Dialog {
     }
 
     fn choose(&mut self, key: &KeyEvent, page: usize) -> Option<DialogEffect> {
+        // With Escape right before it, a key comes as one with Alt.
+        if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+            return None;
+        }
         match key.code {
             KeyCode::Esc | KeyCode::Char('q') => return Some(DialogEffect::Close),
             KeyCode::Char('g') => return Some(DialogEffect::GoThere),
@@ -295,9 +327,11 @@ impl Dialog {
             KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
             KeyCode::PageDown | KeyCode::Char(' ') => self.scroll = self.scroll.saturating_add(page),
             KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(page),
+            // What follows may only be done by a person who sees it.
+            _ if !self.is_drawn => {}
             KeyCode::Enter if self.takes_several() && !self.marked.is_empty() => {
-                let numbers: Vec<String> = self.marked.iter().map(|index| (index + 1).to_string()).collect();
-                return self.answered(numbers.join(","));
+                let answer = self.marked_options();
+                return self.answered(answer);
             }
             KeyCode::Char(pressed) => {
                 let choice = self.choices().into_iter().find(|choice| choice.key == pressed)?;
@@ -308,6 +342,17 @@ impl Dialog {
             _ => {}
         }
         None
+    }
+
+    /// Their words, as an option may look like the number of another one; their numbers, where words would be taken apart.
+    fn marked_options(&self) -> String {
+        let options = self.question().map_or(&[][..], |question| &question.options);
+        let words: Vec<&String> = self.marked.iter().filter_map(|index| options.get(*index)).collect();
+        if words.iter().any(|word| word.contains(',')) {
+            let numbers: Vec<String> = self.marked.iter().map(|index| (index + 1).to_string()).collect();
+            return numbers.join(",");
+        }
+        words.into_iter().map(String::as_str).collect::<Vec<_>>().join(",")
     }
 
     fn chosen(&mut self, choice: &Choice) -> Option<DialogEffect> {

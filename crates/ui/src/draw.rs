@@ -15,9 +15,11 @@ use ringer_term::sanitise_line;
 
 use self::paint::{line_of, put, put_line};
 use crate::columns::{cut_end, width};
-use crate::inbox::{Inbox, View};
+use crate::dialog_room::MIN_SIZE;
+use crate::inbox::Inbox;
 use crate::keys::Action;
 use crate::theme::{Role, Theme};
+use crate::view::View;
 
 /// What the header says at its right end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,7 +47,7 @@ fn draw_all(
     theme: Theme,
     header: &Header,
 ) -> Option<(u16, u16)> {
-    if area.width < 20 || area.height < 5 {
+    if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
         put(buffer, 0, 0, "too small", usize::from(area.width), Style::new());
         return None;
     }

@@ -1,21 +1,24 @@
 //! The inbox: what is on the screen, and what keys do to it.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 use ringer_core::message::ShownKind;
 use ringer_core::toast::Colour;
 
 use crate::age::age_changes_in;
 use crate::backend::{Request, Response};
-use crate::choice_lines::choice_lines;
-use crate::columns::width;
+use crate::columns::{text_lines, width};
 use crate::data::{Data, FooterToast};
 use crate::dialog::{Dialog, DialogEffect};
+use crate::dialog_room::DialogRoom;
 use crate::keys::{Action, KeyMap, KeyPress};
 use crate::list_lines::row_at;
 use crate::menu::{Menu, Quiet};
 use crate::row_list::RowList;
 use crate::rows::{RowKey, Section};
 use crate::text_input::TextInput;
+use crate::view::View;
 
 /// What the program is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,23 +30,6 @@ pub enum Effect {
     Setup,
     /// Leave.
     Quit,
-}
-
-/// What is on top of the list.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum View {
-    List,
-    Filter(TextInput),
-    Help,
-    /// A text that is read and closed.
-    Text {
-        title: &'static str,
-        lines: Vec<String>,
-        scroll: usize,
-    },
-    Menu(Menu),
-    ConfirmClear,
-    Dialog(Box<Dialog>),
 }
 
 /// How long a sentence about the last action stays.
@@ -65,7 +51,9 @@ pub struct Inbox {
     size: (u16, u16),
     /// Whether the UI ends when it went somewhere, as in a popup of tmux.
     leaves_when_gone: bool,
-    is_loaded: bool,
+    ascii: bool,
+    /// The notification whose prompt the person waits for. A key that they press meanwhile is for something else.
+    awaited: Option<String>,
 }
 
 impl Inbox {
@@ -80,10 +68,16 @@ impl Inbox {
             keys,
             size,
             leaves_when_gone,
-            is_loaded: false,
+            ascii: false,
+            awaited: None,
         };
         inbox.resize(size);
         inbox
+    }
+
+    /// For a terminal that can show only ASCII.
+    pub fn ascii(self, ascii: bool) -> Self {
+        Self { ascii, ..self }
     }
 
     pub(crate) fn data(&self) -> &Data {
@@ -108,7 +102,7 @@ impl Inbox {
 
     /// Whether the data was read at all.
     pub(crate) fn is_loaded(&self) -> bool {
-        self.is_loaded
+        self.data.was_read
     }
 
     pub(crate) fn toast(&self) -> Option<&FooterToast> {
@@ -120,21 +114,22 @@ impl Inbox {
         self.size = size;
         let lines = usize::from(size.1).saturating_sub(FRAME_LINES);
         self.list.resize(lines, if size.0 < WIDE { 2 } else { 1 });
-        self.measure_dialog();
+        let room = self.dialog_room();
+        if let View::Dialog(dialog) = &mut self.view {
+            room.limit_scroll(dialog);
+        }
     }
 
     /// New data was read.
-    pub fn update(&mut self, data: Data, now_ms: i64) -> Vec<Effect> {
-        self.is_loaded = true;
+    pub fn update(&mut self, data: Data, now_ms: i64) {
         self.data = data;
         self.list.refresh(&self.data, &self.filter, now_ms);
-        let View::Dialog(dialog) = &mut self.view else { return Vec::new() };
+        let View::Dialog(dialog) = &mut self.view else { return };
         let is_open = self.data.needs_you.iter().any(|one| one.id == dialog.id());
         if is_open || dialog.is_sending() || dialog.is_over() {
-            return Vec::new();
+            return;
         }
-        dialog.end("It is no longer open: it was answered elsewhere, or the agent went on.".to_owned(), true);
-        Vec::new()
+        dialog.end("It is no longer open: it was answered elsewhere, or it is over.".to_owned(), true);
     }
 
     /// The time has gone on: ages change, and sentences end.
@@ -164,15 +159,17 @@ impl Inbox {
                 }
             }
             // A sentence with a command in it must not be cut.
-            Response::Failed { text } if width(&text) + 2 > usize::from(self.size.0) => {
+            Response::Failed { text } if self.view == View::List && width(&text) > self.footer_width() => {
                 self.view = View::Text { title: "Not done", lines: vec![text], scroll: 0 };
             }
             Response::Failed { text } => self.say(text, Colour::Error, now_ms),
             Response::Went if self.leaves_when_gone => return vec![Effect::Quit],
             Response::Went => {}
             Response::Prompt(details) => {
-                self.view = View::Dialog(Box::new(Dialog::new(*details)));
-                self.measure_dialog();
+                // It must not open under the fingers of a person who does something else by now.
+                if self.view == View::List && self.awaited.take().as_ref() == Some(&details.id) {
+                    self.view = View::Dialog(Box::new(Dialog::new(*details, self.ascii)));
+                }
             }
             Response::Answered { id, is_taken, text } => match &mut self.view {
                 View::Dialog(dialog) if dialog.id() == id && is_taken => {
@@ -182,6 +179,7 @@ impl Inbox {
                 View::Dialog(dialog) if dialog.id() == id => dialog.end(text, false),
                 _ => self.say(text, if is_taken { Colour::Success } else { Colour::Error }, now_ms),
             },
+            Response::Why { .. } if self.view != View::List => {}
             Response::Why { lines } => self.view = View::Text { title: "Why", lines, scroll: 0 },
         }
         Vec::new()
@@ -214,6 +212,8 @@ impl Inbox {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
+        self.awaited = None;
+        let has_modifier = key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         // A view is left with Esc, and with the key of leaving; in a text, that is a letter.
         let action = self.keys.action(KeyPress::of(key));
         let leaves = key.code == KeyCode::Esc || action == Some(Action::Quit);
@@ -224,14 +224,19 @@ impl Inbox {
             View::Text { .. } if leaves || matches!(action, Some(Action::Why | Action::GoThere)) => {
                 self.view = View::List;
             }
-            View::Text { lines, scroll, .. } => match action {
-                Some(Action::Down) => *scroll = (*scroll + 1).min(lines.len().saturating_sub(1)),
-                Some(Action::Up) => *scroll = scroll.saturating_sub(1),
-                _ => {}
-            },
+            View::Text { lines, scroll, .. } => {
+                let last = text_lines(lines, self.size.0).len().saturating_sub(1);
+                match (action, key.code) {
+                    (Some(Action::Down), _) => *scroll = (*scroll + 1).min(last),
+                    (Some(Action::Up), _) => *scroll = scroll.saturating_sub(1),
+                    (_, KeyCode::PageDown | KeyCode::Char(' ')) => *scroll = (*scroll + 5).min(last),
+                    (_, KeyCode::PageUp) => *scroll = scroll.saturating_sub(5),
+                    _ => {}
+                }
+            }
             View::Menu(menu) => {
                 let number = match key.code {
-                    KeyCode::Char(char) => char.to_digit(10),
+                    KeyCode::Char(char) if !has_modifier => char.to_digit(10),
                     _ => None,
                 };
                 let request = number.and_then(|number| menu.choose(number));
@@ -242,7 +247,7 @@ impl Inbox {
             }
             View::ConfirmClear => {
                 self.view = View::List;
-                if key.code == KeyCode::Char('y') {
+                if key.code == KeyCode::Char('y') && !has_modifier {
                     return vec![Effect::Request(Request::ClearAll)];
                 }
             }
@@ -253,7 +258,7 @@ impl Inbox {
                         self.view = View::List;
                     }
                     KeyCode::Enter | KeyCode::Down => self.view = View::List,
-                    _ if action == Some(Action::Quit) && key.code != KeyCode::Char('q') => {
+                    _ if action == Some(Action::Quit) && has_modifier => {
                         return vec![Effect::Quit];
                     }
                     _ => {
@@ -269,11 +274,15 @@ impl Inbox {
     }
 
     fn press_in_dialog(&mut self, key: &KeyEvent) -> Vec<Effect> {
-        let page = self.dialog_height().max(1);
+        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+            self.view = View::List;
+            return Vec::new();
+        }
+        let room = self.dialog_room();
         let View::Dialog(dialog) = &mut self.view else { return Vec::new() };
         let id = dialog.id().to_owned();
-        let effect = dialog.handle(key, page);
-        self.measure_dialog();
+        let effect = dialog.handle(key, room.lines(dialog));
+        room.limit_scroll(dialog);
         match effect {
             Some(DialogEffect::Send(words)) => vec![Effect::Request(Request::Answer { id, words })],
             Some(DialogEffect::GoThere) => {
@@ -288,24 +297,24 @@ impl Inbox {
         }
     }
 
-    /// Columns for the text of a dialog.
-    pub(crate) fn dialog_width(&self) -> usize {
-        usize::from(self.size.0).clamp(8, 110).saturating_sub(4)
+    /// The room for a dialog.
+    pub(crate) fn dialog_room(&self) -> DialogRoom {
+        DialogRoom::on(self.size)
     }
 
-    /// Lines for the text of a dialog, with its choices below it.
-    pub(crate) fn dialog_height(&self) -> usize {
-        let View::Dialog(dialog) = &self.view else { return 0 };
-        let choices = choice_lines(dialog, self.dialog_width()).len();
-        usize::from(self.size.1).saturating_sub(choices + 5).max(1)
-    }
-
-    fn measure_dialog(&mut self) {
-        let (width, height) = (self.dialog_width(), self.dialog_height());
+    /// What it is like is on the screen now.
+    pub fn drawn(&mut self) {
+        let room = self.dialog_room();
         if let View::Dialog(dialog) = &mut self.view {
-            let lines = dialog.lines(width).len();
-            dialog.shown(lines, height);
+            room.drawn(dialog);
         }
+    }
+
+    /// Columns for a sentence in the footer.
+    fn footer_width(&self) -> usize {
+        let columns = usize::from(self.size.0).saturating_sub(2);
+        let is_shared = self.data.problem.is_some() || !self.filter.is_empty();
+        if is_shared { columns - columns / 3 } else { columns }
     }
 
     fn act(&mut self, key: &KeyEvent, action: Option<Action>, now_ms: i64) -> Vec<Effect> {
@@ -387,13 +396,19 @@ impl Inbox {
             (Action::Why, Some(id)) => Request::Why { id },
             _ => return Vec::new(),
         };
+        if let Request::Prompt { id } = &request {
+            self.awaited = Some(id.clone());
+        }
         vec![Effect::Request(request)]
     }
 
     fn open_mute_menu(&mut self, key: &RowKey) {
         let all = self.data.needs_you.iter().chain(&self.data.recent);
         let from = |id: &str| all.clone().find(|one| one.id == id).map(|one| one.from.clone());
-        let agent = if key.section == Section::Agents { Some(key.id.clone()) } else { from(&key.id) };
+        // Mutes are of senders: an agent with a name sends under it.
+        let sender =
+            |id: &str| self.data.agents.iter().find(|agent| agent.id == id).map(|agent| agent.sender.clone());
+        let agent = if key.section == Section::Agents { sender(&key.id) } else { from(&key.id) };
         let label = self.list.selected_row().map(|row| row.label.clone()).unwrap_or_default();
         if let Some(agent) = agent {
             self.view = View::Menu(Menu::new(Quiet::Mute { agent }, &label));
@@ -402,7 +417,7 @@ impl Inbox {
 
     /// Whether no agent was ever seen.
     pub(crate) fn is_first_run(&self) -> bool {
-        self.is_loaded && !self.data.has_history
+        self.data.was_read && !self.data.has_history
     }
 
     /// The mouse was used. A click selects, a click on what is selected opens it, the wheel moves.
@@ -410,6 +425,7 @@ impl Inbox {
         if self.view != View::List {
             return Vec::new();
         }
+        self.awaited = None;
         match event.kind {
             MouseEventKind::ScrollDown => self.list.move_by(1),
             MouseEventKind::ScrollUp => self.list.move_by(-1),

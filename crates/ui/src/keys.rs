@@ -87,7 +87,7 @@ pub(crate) const ACTIONS: [ActionWords; 21] = [
     words(Action::Down, "down", "down", &["j", "down"]),
     words(Action::Up, "up", "up", &["k", "up"]),
     words(Action::NextSection, "next_section", "next section", &["tab", "pagedown"]),
-    words(Action::PreviousSection, "previous_section", "section above", &["backtab", "pageup"]),
+    words(Action::PreviousSection, "previous_section", "section above", &["shift-tab", "pageup"]),
     words(Action::Top, "top", "first row", &["g", "home"]),
     words(Action::Bottom, "bottom", "last row", &["G", "end"]),
     words(Action::Setup, "setup", "connect your agents", &["S"]),
@@ -103,10 +103,11 @@ pub(crate) struct KeyPress {
     alt: bool,
 }
 
-const NAMED_KEYS: [(&str, KeyCode); 15] = [
+const NAMED_KEYS: [(&str, KeyCode); 16] = [
     ("enter", KeyCode::Enter),
     ("esc", KeyCode::Esc),
     ("tab", KeyCode::Tab),
+    ("shift-tab", KeyCode::BackTab),
     ("backtab", KeyCode::BackTab),
     ("space", KeyCode::Char(' ')),
     ("backspace", KeyCode::Backspace),

@@ -17,6 +17,7 @@ mod choice_lines;
 pub mod columns;
 mod data;
 mod dialog;
+mod dialog_room;
 mod draw;
 mod inbox;
 mod keys;
@@ -29,6 +30,7 @@ mod signs;
 mod terminal;
 mod text_input;
 mod theme;
+mod view;
 
 pub use age::age;
 pub use app::{Settings, run};

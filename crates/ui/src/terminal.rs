@@ -94,8 +94,10 @@ pub(crate) fn end_with_terminal() {
 /// What was waited for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Woken {
-    /// The terminal has input, or another size.
+    /// The terminal has input.
     pub(crate) input: bool,
+    /// It may have another size.
+    pub(crate) resized: bool,
     /// The process is to end: its terminal is gone, or it was told to.
     pub(crate) ends: bool,
 }
@@ -156,7 +158,7 @@ impl Waiter {
         let is_ready =
             |index: usize| ready.get(index).is_some_and(|one| one.revents().contains(PollFlags::IN));
         let is_gone = ready.first().is_some_and(|one| one.revents().contains(PollFlags::HUP));
-        let woken = Woken { input: is_ready(0) || is_ready(1), ends: is_ready(2) || is_gone };
+        let woken = Woken { input: is_ready(0), resized: is_ready(1), ends: is_ready(2) || is_gone };
         empty(&mut self.size_changes);
         empty(&mut self.wakes);
         Ok(woken)

@@ -12,6 +12,7 @@ use super::ui_backend::UiBackend;
 use super::{config, welcome};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
+use crate::output::set_screen_open;
 use crate::signs::has_unicode;
 
 pub(crate) fn run() -> Outcome {
@@ -20,7 +21,10 @@ pub(crate) fn run() -> Outcome {
         return welcome::run();
     }
     let backend: Arc<dyn Backend> = Arc::new(UiBackend::default());
-    ringer_ui::run(&backend, settings()).map_err(|error| {
+    set_screen_open(true);
+    let ran = ringer_ui::run(&backend, settings());
+    set_screen_open(false);
+    ran.map_err(|error| {
         Failure::new(Exit::InputOutput, "the terminal cannot be used").because(error).hint("ringer status")
     })
 }

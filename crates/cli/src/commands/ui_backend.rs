@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::{answer, setup, undo, why};
 use crate::failure::Failure;
 use crate::hub_client;
+use crate::output::set_screen_open;
 use crate::places::Places;
 use crate::time_arguments::parse_until;
 
@@ -65,35 +66,50 @@ impl Backend for UiBackend {
     }
 
     fn perform(&self, request: &Request) -> Response {
-        self.try_perform(request).unwrap_or_else(|failure| Response::Failed { text: one_line(&failure) })
+        Self::try_perform(request).unwrap_or_else(|failure| Response::Failed { text: one_line(&failure) })
     }
 
     fn setup(&self) {
+        set_screen_open(false);
         setup::run_in_screen();
+        set_screen_open(true);
     }
 }
 
 impl UiBackend {
-    /// Asks the hub, on one connection for all readings.
-    fn call(&self, method: &str, params: &Value) -> Result<Value, Failure> {
+    /// Reads from the hub, on one connection for all readings. One whose answer is late or lost is not used again: its
+    /// answers would be those of other requests.
+    fn read_from_hub(&self, method: &str, params: &Value) -> Result<Value, Failure> {
         let mut kept = self.hub.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = kept.as_mut() {
+        if let Some(mut client) = kept.take() {
             match client.call(method, params) {
-                // It has ended since: there may be a new one.
-                Err(HubClientError::NoHub | HubClientError::Silent(_)) => *kept = None,
-                answer => return answer.map_err(hub_client::failure),
+                // The hub has ended since: there may be a new one.
+                Err(HubClientError::NoHub | HubClientError::Silent(_)) => {}
+                answer => return Self::keep(&mut kept, client, answer),
             }
         }
-        let client = kept.insert(hub_client::hub()?);
-        client.call(method, params).map_err(hub_client::failure)
+        let mut client = hub_client::hub()?;
+        let answer = client.call(method, params);
+        Self::keep(&mut kept, client, answer)
+    }
+
+    fn keep(
+        kept: &mut Option<HubClient>,
+        client: HubClient,
+        answer: Result<Value, HubClientError>,
+    ) -> Result<Value, Failure> {
+        if matches!(answer, Ok(_) | Err(HubClientError::Refused(_))) {
+            *kept = Some(client);
+        }
+        answer.map_err(hub_client::failure)
     }
 
     fn read(&self) -> Result<Data, Failure> {
-        let needs_you = self.call("notification.list", &json!({ "needs_you": true }))?;
-        let recent = self.call("notification.list", &json!({ "limit": MAX_RECENT }))?;
-        let agents = self.call("agent.list", &Value::Null)?;
-        let status = self.call("hub.status", &Value::Null)?;
-        let mutes = self.call("mute.list", &Value::Null)?;
+        let needs_you = self.read_from_hub("notification.list", &json!({ "needs_you": true }))?;
+        let recent = self.read_from_hub("notification.list", &json!({ "limit": MAX_RECENT }))?;
+        let agents = self.read_from_hub("agent.list", &Value::Null)?;
+        let status = self.read_from_hub("hub.status", &Value::Null)?;
+        let mutes = self.read_from_hub("mute.list", &Value::Null)?;
         let mutes = rows(&mutes);
         let (needs_you, recent, agents) = (rows(&needs_you), rows(&recent), rows(&agents));
         let clock = Clock::local();
@@ -108,10 +124,7 @@ impl UiBackend {
         let has_history = !agents.is_empty() || !open.is_empty() || !recent.is_empty();
         let mut agents = self.agents(agents, &recent, &places, &clock);
         for agent in &mut agents {
-            let own = mutes.iter().find(|mute| {
-                let name = mute["agent"].as_str();
-                name == Some(&agent.sender) || name == Some(&agent.id)
-            });
+            let own = mutes.iter().find(|mute| mute["agent"].as_str() == Some(&agent.sender));
             agent.muted_until_ms = own.map(|mute| mute["until_unix_ms"].as_i64().unwrap_or(i64::MAX));
         }
         let mut indicators = indicators(&status["indicators"]);
@@ -124,6 +137,7 @@ impl UiBackend {
             toast: toast(&status["toast_spans"]),
             indicators,
             problem,
+            was_read: true,
             has_history,
         })
     }
@@ -184,15 +198,15 @@ impl UiBackend {
         label.or_else(|| row["client"].as_str().map(str::to_owned)).unwrap_or_default()
     }
 
-    fn try_perform(&self, request: &Request) -> Result<Response, Failure> {
+    fn try_perform(request: &Request) -> Result<Response, Failure> {
         let id = |id: &String| json!({ "id": id });
         let method = match request {
             Request::GoTo { id } => {
-                let opened = self.call("notification.open", &json!({ "id": id }))?;
+                let opened = hub_client::call("notification.open", &json!({ "id": id }))?;
                 return Ok(went(&opened["focus"]));
             }
             Request::GoToSurface { surface } => {
-                let focus = self.call("surface.focus", &json!({ "surface_id": surface }))?;
+                let focus = hub_client::call("surface.focus", &json!({ "surface_id": surface }))?;
                 return Ok(went(&focus));
             }
             Request::Prompt { id } => {
@@ -207,7 +221,7 @@ impl UiBackend {
             }
             Request::Why { id } => return Ok(Response::Why { lines: why::explained_lines(id)? }),
             Request::Undo => {
-                let undone = self.call("notification.undo", &json!({}))?;
+                let undone = hub_client::call("notification.undo", &json!({}))?;
                 let text = undo::undone_text(&undone);
                 return Ok(Response::Done { text: Some(text) });
             }
@@ -217,21 +231,21 @@ impl UiBackend {
             Request::ClearAll => ("notification.clear", json!({ "all": true })),
             Request::Snooze { id, until } => {
                 let until_ms = moment(until)?;
-                self.call("notification.snooze", &json!({ "id": id, "until_unix_ms": until_ms }))?;
+                hub_client::call("notification.snooze", &json!({ "id": id, "until_unix_ms": until_ms }))?;
                 return Ok(said(format!("It comes back {}.", when(until_ms))));
             }
             Request::Mute { agent, until } => {
                 let until_ms = moment(until)?;
-                self.call("mute.set", &json!({ "agent": agent, "until_unix_ms": until_ms }))?;
+                hub_client::call("mute.set", &json!({ "agent": agent, "until_unix_ms": until_ms }))?;
                 return Ok(said(format!("{agent} is muted until {}.", when(until_ms))));
             }
             Request::Unmute { agent } => {
-                self.call("mute.remove", &json!({ "agent": agent }))?;
+                hub_client::call("mute.remove", &json!({ "agent": agent }))?;
                 return Ok(said(format!("{agent} is not muted.")));
             }
             _ => return Ok(Response::Failed { text: "this version cannot do that".to_owned() }),
         };
-        self.call(method.0, &method.1)?;
+        hub_client::call(method.0, &method.1)?;
         Ok(Response::Done { text: None })
     }
 }

@@ -1,5 +1,4 @@
 use super::*;
-use crossterm::event::KeyModifiers;
 use ringer_core::agent::PermissionRequest;
 
 fn press(dialog: &mut Dialog, keys: &str) -> Option<DialogEffect> {
@@ -17,7 +16,15 @@ fn press(dialog: &mut Dialog, keys: &str) -> Option<DialogEffect> {
 
 fn dialog(content: PromptContent) -> Dialog {
     let title = "api/auth · needs permission".to_owned();
-    Dialog::new(PromptDetails { id: "1".to_owned(), title, content, only_there: None })
+    let mut dialog =
+        Dialog::new(PromptDetails { id: "1".to_owned(), title, content, only_there: None }, false);
+    dialog.drawn(100, 1, true);
+    dialog
+}
+
+/// As the next page of several questions is drawn.
+fn draw(dialog: &mut Dialog) {
+    dialog.drawn(1, 10, true);
 }
 
 fn permission(whole: bool, always: &[&str]) -> Dialog {
@@ -37,16 +44,19 @@ fn sent(words: &[&str]) -> DialogEffect {
 fn what_was_not_read_to_its_end_is_not_allowed() {
     let mut dialog = permission(true, &["Bash(echo:*)"]);
     let lines = dialog.lines(80).len();
-    assert_eq!(lines, 22);
-    dialog.shown(lines, 10);
+    assert_eq!(lines, 25);
+    dialog.limit_scroll(lines, 10);
+    dialog.drawn(lines, 10, true);
     assert_eq!(press(&mut dialog, "1"), None);
     assert_eq!(press(&mut dialog, "2"), None);
     press(&mut dialog, "  ");
-    dialog.shown(lines, 10);
+    dialog.limit_scroll(lines, 10);
+    dialog.drawn(lines, 10, true);
     assert_eq!(dialog.scroll(), 10);
-    assert_eq!(press(&mut dialog, "1"), None, "two lines are missing");
+    assert_eq!(press(&mut dialog, "1"), None, "five lines are missing");
     press(&mut dialog, " ");
-    dialog.shown(lines, 10);
+    dialog.limit_scroll(lines, 10);
+    dialog.drawn(lines, 10, true);
     assert_eq!(press(&mut dialog, "2"), Some(sent(&["always"])));
     assert_eq!(press(&mut dialog, "1"), None, "an answer is on its way");
 }
@@ -81,10 +91,12 @@ fn questions_are_pages_and_are_sent_together() {
     assert_eq!(press(&mut asked, "9"), None);
     assert_eq!(press(&mut asked, "2"), None);
     assert!(asked.title().ends_with("question 2 of 3"));
+    assert_eq!(press(&mut asked, "1\n"), None, "it is not on the screen yet");
+    draw(&mut asked);
     assert_eq!(press(&mut asked, "\n"), None, "nothing is chosen yet");
     assert_eq!(press(&mut asked, "1231"), None);
     assert_eq!(press(&mut asked, "\n"), None);
-    assert_eq!(press(&mut asked, "q1\n"), Some(sent(&["SQLite", "2,3", "q1"])));
+    assert_eq!(press(&mut asked, "q1\n"), Some(sent(&["SQLite", "b,c", "q1"])));
     let mut asked = dialog(PromptContent::Questions(questions[..1].to_vec()));
     assert_eq!(press(&mut asked, "tMariaDB\n"), Some(sent(&["MariaDB"])));
     let mut asked = dialog(PromptContent::Questions(questions[2..].to_vec()));
@@ -100,8 +112,8 @@ fn what_can_only_be_answered_there_has_no_choices() {
         content,
         only_there: Some("the hook has ended".to_owned()),
     };
-    let mut dialog = Dialog::new(details);
-    dialog.shown(1, 10);
+    let mut dialog = Dialog::new(details, false);
+    dialog.drawn(1, 10, true);
     assert!(dialog.choices().is_empty());
     assert_eq!(press(&mut dialog, "1"), None);
     assert_eq!(press(&mut dialog, "g"), Some(DialogEffect::GoThere));
@@ -119,5 +131,40 @@ fn nothing_of_a_request_is_hidden() {
     let lines = dialog.lines(80).join("|");
     assert!(!lines.contains('\x1b') && !lines.contains('\u{202e}'), "{lines}");
     assert!(lines.contains("rm -rf /") && lines.contains("202e"), "{lines}");
-    assert_eq!(dialog.choices()[1].label, "Always allow x\\ny");
+    let details = dialog.details.clone();
+    let ascii = Dialog::new(details, true).lines(80).concat();
+    assert!(ascii.is_ascii() && ascii.contains("rm -rf /"), "{ascii}");
+    assert!(lines.contains("Always would allow:|  x\\ny"), "{lines}");
+}
+
+#[test]
+fn keys_count_only_for_what_is_on_the_screen() {
+    let mut dialog = permission(true, &[]);
+    dialog.drawn(3, 10, false);
+    assert_eq!(press(&mut dialog, "12"), None, "some choices are not on the screen");
+    dialog.drawn(3, 10, true);
+    let alt = KeyEvent::new(KeyCode::Char('1'), KeyModifiers::ALT);
+    assert_eq!(dialog.handle(&alt, 5), None, "Escape and a key behind it");
+    assert_eq!(press(&mut dialog, "1"), Some(sent(&["allow"])));
+}
+
+#[test]
+fn letters_do_not_close_a_dialog_that_ends_while_they_are_typed() {
+    let mut dialog = permission(true, &[]);
+    assert_eq!(press(&mut dialog, "3no"), None);
+    dialog.end("It is over.".to_owned(), true);
+    assert_eq!(press(&mut dialog, "t today"), None);
+    assert_eq!(press(&mut dialog, "\n"), Some(DialogEffect::Close));
+}
+
+#[test]
+fn options_that_look_like_numbers_are_sent_by_their_words() {
+    let question = PromptQuestion {
+        text: "Which?".to_owned(),
+        options: vec!["2".to_owned(), "1".to_owned()],
+        multiple: true,
+        ..PromptQuestion::default()
+    };
+    let mut asked = dialog(PromptContent::Questions(vec![question]));
+    assert_eq!(press(&mut asked, "1\n"), Some(sent(&["2"])));
 }

@@ -20,13 +20,24 @@ pub(super) fn draw(
     dialog: &Dialog,
     theme: Theme,
 ) -> Option<(u16, u16)> {
-    let columns = inbox.dialog_width();
+    let columns = inbox.dialog_room().columns();
     let text = dialog.lines(columns);
     let below = choice_lines(dialog, columns);
-    let height = inbox.dialog_height();
+    let height = inbox.dialog_room().lines(dialog);
     let shown = text.len().min(height);
     let inner = draw_box(buffer, centred(area, columns + 4, shown + below.len() + 4), &dialog.title(), theme);
     let room = usize::from(inner.width);
+    if inbox.dialog_room().is_too_low(dialog) {
+        put(
+            buffer,
+            inner.x,
+            inner.y,
+            "Too small to answer here: make it larger, or esc.",
+            room,
+            theme.style(Role::Error),
+        );
+        return None;
+    }
     let mut line = inner.y + 1;
     for text in text.iter().skip(dialog.scroll()).take(shown) {
         put(buffer, inner.x, line, text, room, Style::new());

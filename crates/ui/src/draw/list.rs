@@ -5,6 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
+use ringer_term::sanitise_line;
+
 use super::paint::{line_of, put, put_line};
 use crate::columns::{cut_end, cut_middle, pad, pad_front, width, wrap};
 use crate::inbox::{FRAME_LINES, Inbox};
@@ -116,8 +118,9 @@ fn narrow_row<'a>(row: &Row, columns: usize, theme: Theme) -> Vec<Span<'a>> {
 
 /// What stands there when nothing is listed.
 fn draw_empty(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme) {
+    let problem = inbox.data().problem.as_deref().map(sanitise_line).unwrap_or_default();
     let lines: Vec<(&str, Role)> = if !inbox.is_loaded() {
-        return;
+        vec![(&problem, Role::Error)]
     } else if inbox.is_first_run() {
         vec![
             ("Welcome to Ringer.", Role::Heading),

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ringer_term::sanitise_line;
 
 use super::paint::{centred, draw_box, put};
-use crate::columns::{cut_end, width, wrap};
+use crate::columns::{cut_end, text_lines, width};
 use crate::inbox::Inbox;
 use crate::keys::ACTIONS;
 use crate::menu::Menu;
@@ -47,7 +47,7 @@ pub(super) fn draw_text(
     theme: Theme,
 ) {
     let room = usize::from(area.width).saturating_sub(6).min(110);
-    let wrapped: Vec<String> = lines.iter().flat_map(|line| wrap(&sanitise_line(line), room)).collect();
+    let wrapped = text_lines(lines, area.width);
     let height = (wrapped.len() + 2).min(usize::from(area.height).saturating_sub(2));
     let inner = draw_box(buffer, centred(area, room + 4, height), title, theme);
     let shown = usize::from(inner.height);

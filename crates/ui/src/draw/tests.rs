@@ -73,6 +73,7 @@ fn busy() -> Data {
         toast: None,
         indicators: vec!["limit 91 % until 17:00".to_owned(), "MCP ok".to_owned()],
         problem: None,
+        was_read: true,
         has_history: true,
     }
 }
@@ -157,6 +158,9 @@ fn check(name: &str, data: &Data, theme: Theme, keys: &str, response: Option<&Re
         press(&mut inbox, keys);
         if let Some(response) = response {
             inbox.respond(response.clone(), NOW);
+            // What is drawn once has been seen.
+            screen(&inbox, size, theme);
+            inbox.drawn();
         }
         let mut settings = insta::Settings::clone_current();
         settings.set_prepend_module_to_snapshot(false);
@@ -170,12 +174,12 @@ fn check(name: &str, data: &Data, theme: Theme, keys: &str, response: Option<&Re
 
 #[test]
 fn first_run() {
-    check("first-run", &Data::default(), Theme::default(), "", None);
+    check("first-run", &Data { was_read: true, ..Data::default() }, Theme::default(), "", None);
 }
 
 #[test]
 fn nothing_to_show() {
-    let data = Data { has_history: true, ..Data::default() };
+    let data = Data { was_read: true, has_history: true, ..Data::default() };
     check("empty", &data, Theme::default(), "", None);
 }
 
@@ -225,7 +229,7 @@ fn permission() -> Response {
 
 #[test]
 fn answering_a_permission() {
-    check("permission", &busy(), Theme::default(), "", Some(&permission()));
+    check("permission", &busy(), Theme::default(), "a", Some(&permission()));
 }
 
 #[test]
@@ -243,7 +247,7 @@ fn answering_a_question() {
         content: PromptContent::Questions(vec![question.clone(), question]),
         only_there: None,
     };
-    check("question", &busy(), Theme::default(), "", Some(&Response::Prompt(Box::new(details))));
+    check("question", &busy(), Theme::default(), "ja", Some(&Response::Prompt(Box::new(details))));
 }
 
 #[test]
@@ -270,12 +274,42 @@ fn without_colours_there_are_none() {
 #[test]
 fn what_is_decided_elsewhere_meanwhile_says_so() {
     let mut inbox = inbox((100, 30), busy());
+    press(&mut inbox, "a");
     inbox.respond(permission(), NOW);
+    inbox.drawn();
     inbox.update(Data { needs_you: Vec::new(), ..busy() }, NOW);
     let drawn = text(&screen(&inbox, (100, 30), Theme::default()));
     assert!(drawn.contains("It is no longer open"), "{drawn}");
     assert!(press(&mut inbox, "1").is_empty(), "nothing is sent any more");
     assert!(text(&screen(&inbox, (100, 30), Theme::default())).contains("AGENTS"), "any key closes it");
+}
+
+#[test]
+fn a_prompt_that_comes_late_does_not_open_under_other_keys() {
+    let mut inbox = inbox((100, 30), busy());
+    for keys in ["a/", "aj", "ag"] {
+        press(&mut inbox, keys);
+        inbox.respond(permission(), NOW);
+        assert!(!matches!(inbox.view(), View::Dialog(_)), "{keys}");
+        press(&mut inbox, "\x1bg");
+    }
+    press(&mut inbox, "a");
+    inbox.respond(permission(), NOW);
+    assert!(matches!(inbox.view(), View::Dialog(_)));
+    assert!(press(&mut inbox, "123").is_empty(), "it was not drawn yet");
+    inbox.drawn();
+    assert!(press(&mut inbox, "1").is_empty(), "its end was not on the screen");
+    assert_eq!(press(&mut inbox, "3").len(), 1, "it can be refused");
+}
+
+#[test]
+fn what_could_not_be_read_is_no_first_run() {
+    let data = Data { problem: Some("the hub cannot start".to_owned()), ..Data::default() };
+    let mut inbox = inbox((100, 30), data);
+    let drawn = text(&screen(&inbox, (100, 30), Theme::default()));
+    assert!(drawn.contains("the hub cannot start") && !drawn.contains("Welcome"), "{drawn}");
+    assert!(!drawn.contains("nothing needs you"), "{drawn}");
+    assert!(press(&mut inbox, "\n").is_empty());
 }
 
 #[test]
@@ -304,7 +338,9 @@ proptest! {
     ) {
         let mut inbox = inbox((columns, lines), hostile());
         press(&mut inbox, &keys);
+        press(&mut inbox, "\x1bga");
         inbox.respond(permission(), NOW);
+        inbox.drawn();
         press(&mut inbox, &keys);
         let drawn = text(&screen(&inbox, (columns, lines), Theme::default()));
         prop_assert!(!drawn.chars().any(|char| char.is_control() && char != '\n'));

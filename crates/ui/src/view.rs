@@ -1,0 +1,22 @@
+//! What is on top of the list.
+
+use crate::dialog::Dialog;
+use crate::menu::Menu;
+use crate::text_input::TextInput;
+
+/// What is on top of the list.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum View {
+    List,
+    Filter(TextInput),
+    Help,
+    /// A text that is read and closed.
+    Text {
+        title: &'static str,
+        lines: Vec<String>,
+        scroll: usize,
+    },
+    Menu(Menu),
+    ConfirmClear,
+    Dialog(Box<Dialog>),
+}
