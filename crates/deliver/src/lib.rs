@@ -16,7 +16,7 @@
 //! let address = std::env::var("DBUS_SESSION_BUS_ADDRESS").ok();
 //! let (desktop, mut events) = Desktop::new(address, Vec::new(), REPLY_DEADLINE);
 //! let shown = desktop.show(Popup::of(&note)).await?;
-//! println!("popup {} of {}", shown.number, shown.server);
+//! println!("popup {} of {}", shown.shown.number, shown.shown.server);
 //! if let Some(DesktopEvent::Dismissed(id)) = events.recv().await {
 //!     println!("{id} was read on the desktop");
 //! }
