@@ -45,7 +45,7 @@ use found::{Found, Target};
 pub(crate) struct Args {
     /// Question or notification id, or `last` [default: what is open, if that is one]
     id: Option<String>,
-    /// allow, deny [REASON], always, an option, its number, or text; one answer for each question
+    /// allow, deny REASON, always, an option, its number, or text; one answer for each question
     answer: Vec<String>,
     /// Close a question of `ringer ask` without an answer
     #[arg(long)]
