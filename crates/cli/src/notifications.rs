@@ -117,6 +117,17 @@ impl Notifications {
     }
 }
 
+/// Where a listed notification is from, and what it says; as they were sent.
+pub(crate) fn label_and_text(row: &Value) -> (String, String) {
+    let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    match (row["label"].as_str(), row["title"].as_str()) {
+        // A title that an agent's client made repeats the label and the kind.
+        (Some(label), _) => (label.to_owned(), text("body")),
+        (None, Some(title)) if !title.is_empty() => (text("from"), format!("{title}: {}", text("body"))),
+        (None, _) => (text("from"), text("body")),
+    }
+}
+
 /// A text fits several notifications, of which these are the newest.
 pub(crate) fn ambiguous(what: &str, matches: &Value, clock: &Clock) -> Failure {
     let now = clock.now().wall_ms;

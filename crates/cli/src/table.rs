@@ -14,6 +14,7 @@ use rustix::termios::tcgetwinsize;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
+use crate::notifications::label_and_text;
 use crate::places::Places;
 
 /// Columns of an output that is no terminal and does not say how wide it is.
@@ -77,17 +78,13 @@ impl Row {
 
     fn of(row: &Value, places: &Places, clock: &Clock, now_ms: i64) -> Self {
         let text = |name: &str| sanitise_line(row[name].as_str().unwrap_or_default());
-        let title = text("title");
-        // A title that an agent's client made repeats the label and the kind.
-        let has_label = row["label"].is_string();
-        let detail =
-            if has_label || title.is_empty() { text("body") } else { format!("{title}: {}", text("body")) };
+        let (label, detail) = label_and_text(row);
+        let (label, detail) = (sanitise_line(&label), sanitise_line(&detail));
         let until = row["snoozed_until"].as_str().and_then(|stamp| clock.parse_stamp(stamp));
         let detail = match until {
             Some(until) => format!("snoozed until {}: {detail}", clock.near(until, now_ms)),
             None => detail,
         };
-        let label = text(if has_label { "label" } else { "from" });
         let sent = row["ts"].as_str().and_then(|stamp| clock.parse_stamp(stamp));
         Self {
             is_unread: row["is_read"].as_bool() == Some(false),

@@ -21,7 +21,6 @@ pub trait Backend: Send + Sync {
 
 /// What the person wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Request {
     /// Go to where a notification happened.
     GoTo {

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ringer_core::message::{About, ShownKind};
@@ -11,15 +10,16 @@ use ringer_core::toast::{Colour, ToastSpan};
 use ringer_hub::Clock;
 use ringer_ipc::{HubClient, HubClientError};
 use ringer_journal::{IdSource, Repository};
-use ringer_ui::{Agent, Backend, Data, FooterToast, Notification, Request, Response, age};
+use ringer_ui::{Agent, Backend, Data, FooterToast, Notification, Request, Response};
 use serde_json::{Value, json};
 
 use super::{answer, setup, undo, why};
 use crate::failure::Failure;
-use crate::hub_client;
+use crate::notifications::label_and_text;
 use crate::output::set_screen_open;
 use crate::places::Places;
 use crate::time_arguments::parse_until;
+use crate::{hub_client, mutes};
 
 /// How many of the newest notifications are shown.
 const MAX_RECENT: usize = 300;
@@ -109,8 +109,8 @@ impl UiBackend {
         let recent = self.read_from_hub("notification.list", &json!({ "limit": MAX_RECENT }))?;
         let agents = self.read_from_hub("agent.list", &Value::Null)?;
         let status = self.read_from_hub("hub.status", &Value::Null)?;
-        let mutes = self.read_from_hub("mute.list", &Value::Null)?;
-        let mutes = rows(&mutes);
+        let muted = self.read_from_hub("mute.list", &Value::Null)?;
+        let muted = rows(&muted);
         let (needs_you, recent, agents) = (rows(&needs_you), rows(&recent), rows(&agents));
         let clock = Clock::local();
         let places = Places::of(needs_you.iter().chain(recent).chain(agents));
@@ -124,11 +124,11 @@ impl UiBackend {
         let has_history = !agents.is_empty() || !open.is_empty() || !recent.is_empty();
         let mut agents = self.agents(agents, &recent, &places, &clock);
         for agent in &mut agents {
-            let own = mutes.iter().find(|mute| mute["agent"].as_str() == Some(&agent.sender));
+            let own = muted.iter().find(|mute| mute["agent"].as_str() == Some(&agent.sender));
             agent.muted_until_ms = own.map(|mute| mute["until_unix_ms"].as_i64().unwrap_or(i64::MAX));
         }
         let mut indicators = indicators(&status["indicators"]);
-        indicators.extend(muted_text(mutes));
+        indicators.extend(muted_text(muted));
         let problem = status["problems"][0]["text"].as_str().map(str::to_owned);
         Ok(Data {
             needs_you: open,
@@ -232,7 +232,7 @@ impl UiBackend {
             Request::Snooze { id, until } => {
                 let until_ms = moment(until)?;
                 hub_client::call("notification.snooze", &json!({ "id": id, "until_unix_ms": until_ms }))?;
-                return Ok(said(format!("It comes back {}.", when(until_ms))));
+                return Ok(said(format!("It comes back at {}.", when(until_ms))));
             }
             Request::Mute { agent, until } => {
                 let until_ms = moment(until)?;
@@ -243,7 +243,6 @@ impl UiBackend {
                 hub_client::call("mute.remove", &json!({ "agent": agent }))?;
                 return Ok(said(format!("{agent} is not muted.")));
             }
-            _ => return Ok(Response::Failed { text: "this version cannot do that".to_owned() }),
         };
         hub_client::call(method.0, &method.1)?;
         Ok(Response::Done { text: None })
@@ -256,12 +255,7 @@ fn rows(answer: &Value) -> &[Value] {
 
 fn notification(row: &Value, places: &Places, clock: &Clock) -> Notification {
     let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-    // A title that an agent's client made repeats the label and the kind.
-    let (label, said) = match (row["label"].as_str(), row["title"].as_str()) {
-        (Some(label), _) => (label.to_owned(), text("body")),
-        (None, Some(title)) if !title.is_empty() => (text("from"), format!("{title}: {}", text("body"))),
-        (None, _) => (text("from"), text("body")),
-    };
+    let (label, said) = label_and_text(row);
     Notification {
         id: text("id"),
         short_id: text("short_id"),
@@ -332,21 +326,10 @@ fn when(until_ms: i64) -> String {
     Clock::local().near(until_ms, IdSource::now().unix_ms)
 }
 
-/// What is muted, as an indicator: `muted: ci (40m)`.
-fn muted_text(mutes: &[Value]) -> Option<String> {
-    let now = IdSource::now().unix_ms;
-    let words = mutes.iter().map(|mute| {
-        let name = match (mute["agent"].as_str(), mute["workspace"].as_str()) {
-            (Some(agent), _) => agent,
-            (None, Some(_)) => "a repository",
-            (None, None) => "everything",
-        };
-        match mute["until_unix_ms"].as_i64() {
-            Some(until) => format!("{name} ({})", age(until.saturating_sub(now))),
-            None => name.to_owned(),
-        }
-    });
-    let words: Vec<String> = words.collect();
+/// What is muted, as an indicator: `muted: ci (40m left)`.
+fn muted_text(muted: &[Value]) -> Option<String> {
+    let now_ms = IdSource::now().unix_ms;
+    let words: Vec<String> = muted.iter().map(|mute| mutes::text(mute, now_ms)).collect();
     (!words.is_empty()).then(|| format!("muted: {}", words.join(", ")))
 }
 

@@ -14,7 +14,7 @@ use super::*;
 use crate::agent::Signal;
 use crate::arrival::Coalesce;
 use crate::engine::{Caller, TerminalSignal};
-use crate::message::{Draft, Message, Scope, Sender, SurfaceId};
+use crate::message::{Draft, Mark, Message, Scope, Sender, SurfaceId};
 use crate::policy::{HookAnswer, HookIdentity, OnFailure};
 use crate::time::TimeOfDay;
 
@@ -29,6 +29,15 @@ fn id(number: u64) -> MessageId {
 
 fn place(surface: &str) -> Place {
     Place::surface(WorkspaceId::new("w"), SurfaceId::new(surface))
+}
+
+/// A command of the person, as the journal has it.
+fn mark(mark: Mark, target: &str, body: &str) -> Event {
+    let mut incoming = incoming(99, "a", "x");
+    incoming.message.draft.tag = Tag::Mark(mark);
+    incoming.message.draft.key = Some(target.to_owned());
+    body.clone_into(&mut incoming.message.draft.body);
+    Event::Message(Box::new(incoming))
 }
 
 fn incoming(number: u64, surface: &str, body: &str) -> IncomingMessage {
@@ -236,7 +245,7 @@ fn marks_are_applied_and_never_shown() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "a", "needs you"));
     let mut mark = incoming(2, "a", "x");
-    mark.message.draft.tag = Tag::Mark(crate::message::Mark::Read);
+    mark.message.draft.tag = Tag::Mark(Mark::Read);
     mark.message.draft.key = Some(id(1).to_string());
     let orders = words(&engine.handle(at(1), Event::Message(Box::new(mark))));
     assert_eq!(orders, ["withdraw 1", "ring a false", "badge 0"]);
@@ -367,9 +376,9 @@ fn a_flood_of_signals_is_bounded_and_none_is_lost() {
 
 #[test]
 fn marks_reach_one_a_place_or_everything() {
-    use crate::message::Mark::{Clear, Read, Unread};
+    use Mark::{Clear, Read, Unread};
 
-    let after = |mark: crate::message::Mark, target: &str| {
+    let after = |mark: Mark, target: &str| {
         let mut engine = engine(&[]);
         for (number, surface) in [(1, "a"), (2, "b")] {
             engine.handle(at(0), message(number, surface, "needs you"));

@@ -20,14 +20,6 @@ fn of_kind(number: u64, kind: Kind) -> Event {
     Event::Message(Box::new(incoming))
 }
 
-fn mark(mark: Mark, key: &str, body: &str) -> Event {
-    let mut incoming = incoming(99, "a", "x");
-    incoming.message.draft.tag = Tag::Mark(mark);
-    incoming.message.draft.key = Some(key.to_owned());
-    body.clone_into(&mut incoming.message.draft.body);
-    Event::Message(Box::new(incoming))
-}
-
 /// What happens at the next deadline of the engine.
 fn at_deadline(engine: &mut Engine, now: Now) -> (u64, Vec<String>) {
     let deadline = engine.next_deadline(now).expect("a deadline");

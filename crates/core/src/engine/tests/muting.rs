@@ -5,14 +5,6 @@ use crate::attention::UndoKind;
 use crate::message::Mark;
 use crate::policy::{MuteTarget, RequestedMute};
 
-fn mark(mark: Mark, key: &str, body: &str) -> Event {
-    let mut incoming = incoming(99, "a", "x");
-    incoming.message.draft.tag = Tag::Mark(mark);
-    incoming.message.draft.key = Some(key.to_owned());
-    body.clone_into(&mut incoming.message.draft.body);
-    Event::Message(Box::new(incoming))
-}
-
 fn muted(engine: &Engine, ms: u64) -> Vec<String> {
     engine.mutes().holding(at(ms).wall_ms).map(|mute| mute.target.to_string()).collect()
 }

@@ -4,14 +4,6 @@ use super::*;
 use crate::attention::ResolvedBy;
 use crate::message::{IDLE_PROMPT, Mark, PERMISSION_PROMPT, QuestionId};
 
-fn mark(mark: Mark, target: &str, body: &str) -> Event {
-    let mut incoming = incoming(99, "a", "x");
-    incoming.message.draft.tag = Tag::Mark(mark);
-    incoming.message.draft.key = Some(target.to_owned());
-    body.clone_into(&mut incoming.message.draft.body);
-    Event::Message(Box::new(incoming))
-}
-
 fn snooze(number: u64, until_ms: i64) -> Event {
     mark(Mark::Snooze, id(number).as_str(), &until_ms.to_string())
 }

@@ -14,14 +14,6 @@ fn record(number: u64, surface: Option<&str>, is_read: bool) -> Record {
     Record { is_read, is_resolved: is_read, key: Some(format!("key {number}").into()), ..record }
 }
 
-fn mark(mark: Mark, target: &str, body: &str) -> Event {
-    let mut incoming = incoming(99, "a", "x");
-    incoming.message.draft.tag = Tag::Mark(mark);
-    incoming.message.draft.key = Some(target.to_owned());
-    body.clone_into(&mut incoming.message.draft.body);
-    Event::Message(Box::new(incoming))
-}
-
 fn undo() -> Event {
     mark(Mark::Undo, "all", "")
 }
