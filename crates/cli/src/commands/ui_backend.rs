@@ -1,6 +1,6 @@
 //! What the UI shows and does, through the hub and the journal.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -105,8 +105,10 @@ impl UiBackend {
     }
 
     fn read(&self) -> Result<Data, Failure> {
-        let needs_you = self.read_from_hub("notification.list", &json!({ "needs_you": true }))?;
+        // In this order: what comes in between is where it belongs. The other way round, a new question would for a moment
+        // be among what needs nothing.
         let recent = self.read_from_hub("notification.list", &json!({ "limit": MAX_RECENT }))?;
+        let needs_you = self.read_from_hub("notification.list", &json!({ "needs_you": true }))?;
         let agents = self.read_from_hub("agent.list", &Value::Null)?;
         let status = self.read_from_hub("hub.status", &Value::Null)?;
         let muted = self.read_from_hub("mute.list", &Value::Null)?;
@@ -116,11 +118,9 @@ impl UiBackend {
         let places = Places::of(needs_you.iter().chain(recent).chain(agents));
         let notification = |row: &Value| notification(row, &places, &clock);
         let open: Vec<Notification> = needs_you.iter().map(notification).collect();
-        let recent: Vec<Notification> = recent
-            .iter()
-            .map(notification)
-            .filter(|one| !open.iter().any(|open| open.id == one.id))
-            .collect();
+        let open_ids: HashSet<&str> = open.iter().map(|one| one.id.as_str()).collect();
+        let recent = recent.iter().map(notification).filter(|one| !open_ids.contains(one.id.as_str()));
+        let recent: Vec<Notification> = recent.collect();
         let has_history = !agents.is_empty() || !open.is_empty() || !recent.is_empty();
         let mut agents = self.agents(agents, &recent, &places, &clock);
         for agent in &mut agents {
