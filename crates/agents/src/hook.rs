@@ -139,7 +139,7 @@ impl Call<'_> {
         Ok(outcome)
     }
 
-    /// Notes which tool runs now, so that the agent does not count as stuck meanwhile.
+    /// Notes which tool runs now, so that the agent does not count as stuck meanwhile, and its row says what it does.
     fn note_running_tool(&self) {
         let tools = || RunningTools::of(&self.at.home);
         let turn_changes = matches!(
@@ -147,7 +147,9 @@ impl Call<'_> {
             HookPoint::SessionStarts | HookPoint::PromptSubmitted | HookPoint::Stopping { .. }
         );
         match &self.report.tool_call {
-            Some(ToolCall::Begins(call)) => tools().begin(&self.agent, call),
+            Some(ToolCall::Begins { call, text }) => {
+                tools().begin(&self.agent, call, text.as_deref().unwrap_or_default());
+            }
             Some(ToolCall::Ended(call)) => tools().end(&self.agent, call),
             None if turn_changes && !self.report.subagent => tools().end_all(&self.agent),
             None => {}

@@ -14,6 +14,7 @@ mod client_version;
 mod commands;
 mod confirm;
 mod context;
+mod doing;
 mod exit;
 mod failure;
 mod guard;

@@ -77,7 +77,7 @@ pub use journal::status_summary::StatusSummary;
 pub use position::{Age, CatchUp, Cursor, ReadPosition};
 pub use process::ProcessStat;
 pub use repository::{Leftover, Repository};
-pub use running_tools::RunningTools;
+pub use running_tools::{NewestCalls, RunningTools};
 pub use runtime_directory::runtime_directories;
 pub use wake::doorbell::LockOwner;
 pub use wake::waiter::OnParentExit;

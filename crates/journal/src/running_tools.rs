@@ -1,21 +1,46 @@
-//! Which tools agents run right now: an agent whose tool runs for long is not stuck.
+//! Which tools agents run right now: an agent whose tool runs for long is not stuck, and its row says what it does.
 //!
-//! One empty file for each call, named `AGENT.CALL`. Not in the database: a write for every tool call would cost the agents
-//! more than anything else that Ringer does. What a killed agent leaves is removed when its next session begins.
+//! One small file for each call, named `AGENT.CALL`, with what the call does in a line. Not in the database: a write for
+//! every tool call would cost the agents more than anything else that Ringer does. What a killed agent leaves is removed when
+//! its next session begins.
 
-use std::fs::{self, OpenOptions};
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use ringer_core::message::Agent;
 
 use crate::home::Home;
 use crate::runtime_directory::{RuntimeDirectories, TOOLS, file_name_part, hash, make_private};
 
+/// What is kept of the text of a call, in bytes. A row shows about as much.
+const MAX_TEXT: usize = 200;
+
 /// The tools that run.
 #[derive(Debug)]
 pub struct RunningTools {
     directories: RuntimeDirectories,
+}
+
+/// What each agent began last, of what runs. As it was when it was read.
+#[derive(Debug, Clone, Default)]
+pub struct NewestCalls {
+    /// By the part of the file names that stands for the agent.
+    files: HashMap<String, (SystemTime, PathBuf)>,
+}
+
+impl NewestCalls {
+    /// What the agent does, in a line as its client said it. `None` if no tool of it runs, or none that says what it does.
+    pub fn text(&self, agent: &Agent) -> Option<String> {
+        let (_, path) = self.files.get(&file_name_part(agent))?;
+        let mut bytes = Vec::new();
+        // It may have ended since.
+        File::open(path).ok()?.take(MAX_TEXT as u64).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| !text.is_empty())
+    }
 }
 
 impl RunningTools {
@@ -24,16 +49,20 @@ impl RunningTools {
         Self { directories: RuntimeDirectories::of(home, TOOLS) }
     }
 
-    /// A call begins. Where no file can be made, an agent may count as stuck while its tool runs.
-    pub fn begin(&self, agent: &Agent, call: &str) {
+    /// A call begins that does what the text says. Where no file can be made, an agent may count as stuck while its tool runs.
+    pub fn begin(&self, agent: &Agent, call: &str, text: &str) {
+        let text = &text[..text.floor_char_boundary(MAX_TEXT)];
         for directory in &self.directories.written {
-            let create = || {
-                OpenOptions::new()
+            let create = || -> io::Result<()> {
+                let mut file = OpenOptions::new()
                     .write(true)
                     .create(true)
-                    .truncate(false)
+                    .truncate(true)
                     .mode(0o600)
-                    .open(directory.join(name(agent, call)))
+                    .open(directory.join(name(agent, call)))?;
+                // On a full disk the file alone says that a tool runs.
+                let _ = file.write_all(text.as_bytes());
+                Ok(())
             };
             // Most of the time the directory is there.
             if create().is_ok() || (make_private(directory).is_ok() && create().is_ok()) {
@@ -61,6 +90,30 @@ impl RunningTools {
         !self.files_of(agent).is_empty()
     }
 
+    /// What every agent does.
+    pub fn newest(&self) -> NewestCalls {
+        let mut newest = NewestCalls::default();
+        for (directory, name) in self.directories.names() {
+            let Some((agent, _)) = name.rsplit_once('.') else { continue };
+            let path = directory.join(&name);
+            let Ok(begun) = fs::symlink_metadata(&path).and_then(|metadata| metadata.modified()) else {
+                continue;
+            };
+            let known = newest.files.get(agent);
+            if known.is_none_or(|(before, _)| *before <= begun) {
+                newest.files.insert(agent.to_owned(), (begun, path));
+            }
+        }
+        newest
+    }
+
+    /// The directories whose changes tell that a call began or ended, as far as they are there. That in which hooks write
+    /// is made, so that it can be watched before the first call.
+    pub fn watched_directories(&self) -> impl Iterator<Item = &Path> {
+        let _ = self.directories.written.iter().find(|directory| make_private(directory).is_ok());
+        self.directories.all().map(PathBuf::as_path).filter(|directory| directory.is_dir())
+    }
+
     fn files_of(&self, agent: &Agent) -> Vec<PathBuf> {
         let start = format!("{}.", file_name_part(agent));
         let own = self.directories.names().filter(|(_, name)| name.starts_with(&start));
@@ -85,10 +138,10 @@ mod tests {
             let (one, other) = (Agent::new("claude-1").unwrap(), Agent::new("claude-12").unwrap());
             assert!(!tools.has_any(&one));
             tools.end(&one, "never begun");
-            tools.begin(&one, "a/../b");
-            tools.begin(&one, "c");
-            tools.begin(&one, "c");
-            tools.begin(&other, "c");
+            tools.begin(&one, "a/../b", "Bash: make");
+            tools.begin(&one, "c", "");
+            tools.begin(&one, "c", "");
+            tools.begin(&other, "c", "Edit: a.rs");
             tools.end(&one, "c");
             assert!(tools.has_any(&one) && tools.has_any(&other));
             tools.end(&one, "a/../b");
@@ -99,10 +152,39 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_does_what_it_began_last() {
+        let directory = tempfile::tempdir().unwrap();
+        let tools = RunningTools::of(&Home::new(directory.path()));
+        let (agent, other) = (Agent::new("claude-1").unwrap(), Agent::new("x/../y").unwrap());
+        let text = |agent: &Agent| tools.newest().text(agent);
+        let set_begin = |call: &str, seconds: u64| {
+            let path = directory.path().join(TOOLS).join(name(&agent, call));
+            let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+        };
+        assert_eq!(text(&agent), None);
+        tools.begin(&agent, "1", "Agent: review");
+        tools.begin(&agent, "2", "Bash: cargo test");
+        tools.begin(&other, "1", "Edit: a.rs");
+        set_begin("1", 1000);
+        set_begin("2", 2000);
+        assert_eq!(text(&agent).as_deref(), Some("Bash: cargo test"));
+        assert_eq!(text(&other).as_deref(), Some("Edit: a.rs"));
+        tools.end(&agent, "2");
+        assert_eq!(text(&agent).as_deref(), Some("Agent: review"));
+        // A long text is cut between two characters.
+        tools.begin(&agent, "1", &format!("{}äöü", "x".repeat(MAX_TEXT - 3)));
+        assert_eq!(text(&agent).unwrap(), format!("{}ä", "x".repeat(MAX_TEXT - 3)));
+        tools.begin(&agent, "1", "");
+        assert_eq!(text(&agent), None);
+        assert!(tools.has_any(&agent), "it runs all the same");
+    }
+
+    #[test]
     fn where_nothing_can_be_written_nothing_runs() {
         let tools = RunningTools::of(&Home::new("/proc/nowhere"));
         let agent = Agent::new("a").unwrap();
-        tools.begin(&agent, "c");
+        tools.begin(&agent, "c", "");
         assert!(!tools.has_any(&agent));
     }
 }

@@ -1,5 +1,6 @@
 //! What several crates need of the operating system, written once: replacing a file so that no reader sees half of it,
-//! finding a program on a search path, connecting to a socket, variables of the environment, and bytes as hex digits.
+//! changes in directories, finding a program on a search path, connecting to a socket, variables of the environment, and
+//! bytes as hex digits.
 //!
 //! ```
 //! let directory = std::env::temp_dir();
@@ -14,12 +15,16 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+mod directory_changes;
 mod environment;
 mod files;
 mod hex;
 mod program;
 mod socket;
 
+#[cfg(target_os = "linux")]
+pub use directory_changes::DirectoryChanges;
 pub use environment::{path_variable, variable};
 pub use files::{Durability, replace_file, sync_directory};
 pub use hex::hex;

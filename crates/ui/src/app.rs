@@ -56,6 +56,7 @@ pub fn run(backend: &Arc<dyn Backend>, settings: Settings) -> io::Result<()> {
     let mailbox = Mailbox { responses, data: Arc::default(), waker };
     start_loading(backend, &loader, mailbox.try_clone()?);
     start_following(backend, &loader);
+    start_following_tools(backend, &loader);
     let inbox = Inbox::new(settings.keys.clone(), size, settings.leaves_when_gone);
     let mut inbox = inbox.ascii(settings.theme.ascii);
     if let Some(warning) = &settings.warning {
@@ -96,36 +97,50 @@ impl Mailbox {
     }
 }
 
-/// Whether the data is to be read again.
+/// What is to be read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stale {
+    /// What the agents' tools do. They change often, and the hub need not be asked.
+    Tools,
+    All,
+}
+
+/// What is to be read again, if anything is.
 #[derive(Debug, Default)]
 struct Loader {
-    is_stale: Mutex<bool>,
+    stale: Mutex<Option<Stale>>,
     changed: Condvar,
 }
 
 impl Loader {
-    fn mark_stale(&self) {
-        *self.is_stale.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    fn mark_stale(&self, what: Stale) {
+        let mut stale = self.stale.lock().unwrap_or_else(PoisonError::into_inner);
+        *stale = (*stale).max(Some(what));
         self.changed.notify_one();
     }
 
-    fn wait(&self) {
-        let mut is_stale = self.is_stale.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*is_stale {
-            is_stale = self.changed.wait(is_stale).unwrap_or_else(PoisonError::into_inner);
+    fn wait(&self) -> Stale {
+        let mut stale = self.stale.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(what) = stale.take() {
+                return what;
+            }
+            stale = self.changed.wait(stale).unwrap_or_else(PoisonError::into_inner);
         }
-        *is_stale = false;
     }
 }
 
 fn start_loading(backend: &Arc<dyn Backend>, loader: &Arc<Loader>, mailbox: Mailbox) {
     let (backend, loader) = (Arc::clone(backend), Arc::clone(loader));
-    loader.mark_stale();
+    loader.mark_stale(Stale::All);
     thread::spawn(move || {
         loop {
-            loader.wait();
+            let stale = loader.wait();
             let start = Instant::now();
-            mailbox.put(backend.load());
+            mailbox.put(match stale {
+                Stale::All => backend.load(),
+                Stale::Tools => backend.load_tools(),
+            });
             thread::sleep(LOAD_EVERY.saturating_sub(start.elapsed()));
         }
     });
@@ -138,13 +153,18 @@ fn start_following(backend: &Arc<dyn Backend>, loader: &Arc<Loader>) {
         let mut pause = shortest;
         loop {
             let start = Instant::now();
-            backend.follow(&|| loader.mark_stale());
-            loader.mark_stale();
+            backend.follow(&|| loader.mark_stale(Stale::All));
+            loader.mark_stale(Stale::All);
             let lasted = start.elapsed() > longest;
             pause = if lasted { shortest } else { (pause * 2).min(longest) };
             thread::sleep(pause);
         }
     });
+}
+
+fn start_following_tools(backend: &Arc<dyn Backend>, loader: &Arc<Loader>) {
+    let (backend, loader) = (Arc::clone(backend), Arc::clone(loader));
+    thread::spawn(move || backend.follow_tools(&|| loader.mark_stale(Stale::Tools)));
 }
 
 struct App<'a> {
@@ -191,7 +211,7 @@ impl App<'_> {
             if now / MINUTE_MS != minute {
                 // What was read says how long something lasts.
                 minute = now / MINUTE_MS;
-                self.loader.mark_stale();
+                self.loader.mark_stale(Stale::All);
             }
             self.inbox.tick(now);
         }
@@ -245,7 +265,7 @@ impl App<'_> {
                     let backend = Arc::clone(self.backend);
                     self.owned.lend(|| backend.setup())?;
                     self.redraw()?;
-                    self.loader.mark_stale();
+                    self.loader.mark_stale(Stale::All);
                 }
                 Effect::Quit => return Ok(false),
             }
@@ -259,7 +279,7 @@ impl App<'_> {
         let mailbox = self.mailbox.try_clone()?;
         thread::spawn(move || {
             mailbox.send(backend.perform(&request));
-            loader.mark_stale();
+            loader.mark_stale(Stale::All);
         });
         Ok(())
     }

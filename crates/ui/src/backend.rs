@@ -12,6 +12,12 @@ pub trait Backend: Send + Sync {
     /// Follows what happens, and calls for each change. Returns when there is nothing to follow any more.
     fn follow(&self, changed: &dyn Fn());
 
+    /// What was read last, with what the agents' tools do now.
+    fn load_tools(&self) -> Data;
+
+    /// Follows which tools begin and end, and calls for each change. Returns where that cannot be followed.
+    fn follow_tools(&self, changed: &dyn Fn());
+
     /// Does what the person wants.
     fn perform(&self, request: &Request) -> Response;
 

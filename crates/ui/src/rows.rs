@@ -47,6 +47,8 @@ pub(crate) struct Row {
     pub(crate) detail: String,
     /// A command is told by its beginning and its end, any other text by its beginning.
     is_command: bool,
+    /// The detail changes with every tool.
+    changes_often: bool,
     pub(crate) since_ms: i64,
     pub(crate) age: String,
     /// Where it is.
@@ -68,6 +70,7 @@ impl Row {
                 one_line(&of.text),
             ),
             is_command: of.kind == ShownKind::Permission,
+            changes_often: false,
             since_ms: of.sent_ms,
             age: age(now_ms.saturating_sub(of.sent_ms)),
             place: sanitise_line(&of.place),
@@ -80,6 +83,7 @@ impl Row {
             i64::MAX => "muted".to_owned(),
             until => format!("muted {}", age(until - now_ms)),
         });
+        let is_working = agent.state == "working";
         Self {
             key: RowKey { section: Section::Agents, id: agent.id.clone() },
             is_unread: false,
@@ -88,7 +92,8 @@ impl Row {
             client: sanitise_line(&agent.client),
             sign: signs::of_state(&agent.state, waits_for.map(|of| of.kind)),
             detail: quiet(muted, said.unwrap_or_else(|| one_line(&agent.text))),
-            is_command: waits_for.is_some_and(|of| of.kind == ShownKind::Permission),
+            is_command: is_working || waits_for.is_some_and(|of| of.kind == ShownKind::Permission),
+            changes_often: is_working,
             since_ms: agent.since_ms,
             age: age(now_ms.saturating_sub(agent.since_ms)),
             place: sanitise_line(&agent.place),
@@ -101,6 +106,12 @@ impl Row {
 
     pub(crate) fn label(&self, width: usize) -> String {
         cut_front(&self.label, width)
+    }
+
+    /// The columns that the detail needs.
+    fn detail_width(&self) -> usize {
+        // The columns must not move with every tool.
+        if self.changes_often { DOING } else { width(&self.detail) }
     }
 
     fn fits(&self, filter: &str) -> bool {
@@ -189,6 +200,8 @@ const AGE: usize = 4;
 const MAX_LABEL: usize = 24;
 const MAX_PLACE: usize = 20;
 const MIN_LABEL: usize = 8;
+/// What an agent does needs this many columns: `Bash: cargo test --lib`.
+const DOING: usize = 24;
 /// What the detail gets, as far as it needs it, before the client and the place are shown, and before the label is cut.
 const DETAIL_BEFORE_CLIENT: usize = 48;
 const DETAIL_BEFORE_PLACE: usize = 40;
@@ -209,7 +222,7 @@ impl Widths {
             age: AGE,
             place: widest(|row| &row.place, MAX_PLACE),
         };
-        let longest = widest(|row| &row.detail, usize::MAX);
+        let longest = rows.iter().map(Row::detail_width).max().unwrap_or(0);
         if widths.rest(columns) < longest.min(DETAIL_BEFORE_CLIENT) {
             widths.client = 0;
         }

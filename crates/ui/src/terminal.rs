@@ -151,9 +151,13 @@ impl Waiter {
             PollFd::new(&self.wakes, PollFlags::IN),
         ];
         let at_most = Timespec::try_from(at_most).ok();
-        match poll(&mut ready, at_most.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+        loop {
+            match poll(&mut ready, at_most.as_ref()) {
+                Ok(_) => break,
+                // By a signal, which is in its stream: only another look finds it there.
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         let is_ready =
             |index: usize| ready.get(index).is_some_and(|one| one.revents().contains(PollFlags::IN));

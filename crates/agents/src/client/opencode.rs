@@ -74,7 +74,9 @@ fn read(event: &str, input: &HookInput) -> HookReport {
             report.hook_point = HookPoint::PromptSubmitted;
         }
         "tool.execute.before" => {
-            report.call_begins(report.call_id.clone());
+            let tool = input.text("tool").unwrap_or_default();
+            let text = request::wish(tool, input.get("args"), report.cwd.as_deref());
+            report.call_begins(report.call_id.clone(), text);
         }
         "tool.execute.after" => {
             report.call_ended(report.call_id.clone());

@@ -38,7 +38,12 @@ pub enum HookPoint {
 #[non_exhaustive]
 pub enum ToolCall {
     /// It is about to run.
-    Begins(String),
+    Begins {
+        /// Which one.
+        call: String,
+        /// The tool, and what it is to do, in a line.
+        text: Option<String>,
+    },
     /// It ran, well or badly.
     Ended(String),
 }
@@ -207,13 +212,16 @@ impl HookReport {
             self.blocked_by_tool(input);
             self.hook_point = HookPoint::BeforeTool;
         } else {
-            self.call_begins(call_of(input));
+            let tool = input.text("tool_name").unwrap_or_default();
+            let text = request::wish(tool, input.get("tool_input"), self.cwd.as_deref());
+            self.call_begins(call_of(input), text);
         }
     }
 
-    /// A call is about to run.
-    pub(super) fn call_begins(&mut self, call: Option<String>) {
-        self.tool_call = self.call_id.clone().or_else(|| call.clone()).map(ToolCall::Begins);
+    /// A call is about to run, which does what the text says.
+    pub(super) fn call_begins(&mut self, call: Option<String>, text: Option<String>) {
+        let id = self.call_id.clone().or_else(|| call.clone());
+        self.tool_call = id.map(|call| ToolCall::Begins { call, text });
         self.works_with_call(call);
         self.hook_point = HookPoint::BeforeTool;
     }

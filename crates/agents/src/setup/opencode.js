@@ -203,9 +203,12 @@ export const Ringer = async (context) => {
         await tell("chat.message", input?.sessionID, { prompt: texts.join("\n").slice(0, MOST_TEXT) })
       } catch {}
     },
-    "tool.execute.before": async (input) => {
+    "tool.execute.before": async (input, output) => {
       try {
-        await tell("tool.execute.before", input?.sessionID, { tool: input?.tool, callID: input?.callID })
+        // What it does is shown in a line; what it writes may be long.
+        const texts = Object.entries(output?.args ?? {}).filter(([, value]) => typeof value === "string")
+        const args = Object.fromEntries(texts.map(([name, text]) => [name, text.slice(0, 300)]))
+        await tell("tool.execute.before", input?.sessionID, { tool: input?.tool, callID: input?.callID, args })
       } catch {}
     },
     "tool.execute.after": async (input, output) => {

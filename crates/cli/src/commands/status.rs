@@ -9,6 +9,7 @@ use ringer_term::sanitise_line;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::doing::Doing;
 use crate::failure::{Failure, Outcome};
 use crate::hub_client::Problem;
 use crate::notifications::Notifications;
@@ -123,7 +124,13 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
     let clock = Clock::local();
     let (messages, open_questions) =
         stats.as_ref().map_or((0, 0), |stats| (stats.messages, stats.open_questions));
-    let agents = stats.as_ref().map(|stats| agents(&stats.agents, &clock)).unwrap_or_default();
+    let mut agents = stats.as_ref().map(|stats| agents(&stats.agents, &clock)).unwrap_or_default();
+    let doing = Doing::now();
+    for agent in &mut agents {
+        let text =
+            doing.text(agent["id"].as_str().unwrap_or_default(), agent["state"].as_str().unwrap_or_default());
+        agent["doing"] = text.into();
+    }
     let (listeners, unread) = stats.map(|stats| views(stats, &clock)).unwrap_or_default();
     let (unread_notifications, hub_behind) = match &mut journal {
         Some(journal) => hub_numbers(journal, hub_store.as_mut(), now)?,
@@ -267,7 +274,8 @@ fn format_text(report: &Report) -> String {
             Some(state) => {
                 let reads_later =
                     if is_asleep(agent, state) { ", reads messages with its next prompt" } else { "" };
-                format!("{}{name} ({state}{lead}{reads_later})", text(agent, "id"))
+                let doing = agent["doing"].as_str().map(|doing| format!(", {doing}")).unwrap_or_default();
+                format!("{}{name} ({state}{lead}{reads_later}{doing})", text(agent, "id"))
             }
             None => text(agent, "id"),
         }

@@ -14,6 +14,7 @@ use ringer_ui::{Agent, Backend, Data, FooterToast, Notification, Request, Respon
 use serde_json::{Value, json};
 
 use super::{answer, setup, undo, why};
+use crate::doing::{self, Doing};
 use crate::failure::Failure;
 use crate::notifications::label_and_text;
 use crate::output::set_screen_open;
@@ -63,6 +64,19 @@ impl Backend for UiBackend {
                 changed();
             }
         }
+    }
+
+    fn load_tools(&self) -> Data {
+        let doing = Doing::now();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        for agent in last.agents.iter_mut().filter(|agent| agent.state == "working") {
+            agent.text = doing.text(&agent.id, &agent.state).unwrap_or_default();
+        }
+        last.clone()
+    }
+
+    fn follow_tools(&self, changed: &dyn Fn()) {
+        doing::follow(changed);
     }
 
     fn perform(&self, request: &Request) -> Response {
@@ -144,7 +158,7 @@ impl UiBackend {
 
     /// Those that run, and those that have just ended; what needs the person first.
     fn agents(&self, rows: &[Value], recent: &[Notification], places: &Places, clock: &Clock) -> Vec<Agent> {
-        let now = IdSource::now().unix_ms;
+        let (now, doing) = (IdSource::now().unix_ms, Doing::now());
         let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
         let mut agents: Vec<Agent> = rows
             .iter()
@@ -157,13 +171,15 @@ impl UiBackend {
                 let surface = row["surface"].as_str().map(str::to_owned);
                 let sender = row["name"].as_str().map_or_else(|| text(row, "id"), str::to_owned);
                 let is_end = |one: &&Notification| one.from == sender && one.kind == ShownKind::Complete;
-                let said = recent.iter().find(is_end);
+                let said = || recent.iter().find(is_end).map(|one| one.text.clone());
+                let id = text(row, "id");
+                let said = if state == "done" { said() } else { doing.text(&id, &state) };
                 Some(Agent {
                     label: self.label(row),
                     client: text(row, "client"),
-                    text: said.filter(|_| state == "done").map(|one| one.text.clone()).unwrap_or_default(),
+                    text: said.unwrap_or_default(),
                     place: surface.as_deref().map(|surface| places.name(surface)).unwrap_or_default(),
-                    id: text(row, "id"),
+                    id,
                     muted_until_ms: None,
                     sender,
                     state,

@@ -1,5 +1,6 @@
 //! The hub as people meet it: through the real program, with a real process in the background.
 
+mod agent_rows;
 mod agents_that_try;
 mod backlog;
 mod callers;

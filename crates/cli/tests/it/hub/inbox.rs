@@ -12,33 +12,33 @@ use super::tmux::Tmux;
 use crate::background::Background;
 
 /// `ringer` in a window of its own.
-struct Screen<'a> {
+pub(super) struct Screen<'a> {
     tmux: &'a Tmux<'a>,
     pane: String,
 }
 
 impl<'a> Screen<'a> {
-    fn open(tmux: &'a Tmux<'a>) -> Self {
+    pub(super) fn open(tmux: &'a Tmux<'a>) -> Self {
         let program = format!("exec {}", env!("CARGO_BIN_EXE_ringer"));
         let pane = tmux.tell(&["new-window", "-P", "-F", "#{pane_id}", &program]);
         Self { tmux, pane }
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.tmux.tell(&["capture-pane", "-p", "-t", &self.pane])
     }
 
     #[track_caller]
-    fn until(&self, words: &str) {
+    pub(super) fn until(&self, words: &str) {
         until(words, || self.text().contains(words));
     }
 
     #[track_caller]
-    fn until_not(&self, words: &str) {
+    pub(super) fn until_not(&self, words: &str) {
         until(words, || !self.text().contains(words));
     }
 
-    fn press(&self, keys: &[&str]) {
+    pub(super) fn press(&self, keys: &[&str]) {
         for key in keys {
             self.tmux.tell(&["send-keys", "-t", &self.pane, key]);
         }
@@ -46,7 +46,7 @@ impl<'a> Screen<'a> {
 
     /// Leaves what is shown. With a key right behind it, Escape would be another key.
     #[track_caller]
-    fn leave(&self, words: &str) {
+    pub(super) fn leave(&self, words: &str) {
         self.press(&["Escape"]);
         self.until_not(words);
     }
@@ -180,6 +180,10 @@ fn it_goes_on_with_the_next_hub_and_fits_every_size() {
     for (columns, lines) in [("40", "10"), ("20", "5"), ("200", "50"), ("80", "24")] {
         tmux.tell(&["resize-window", "-t", &screen.pane, "-x", columns, "-y", lines]);
         screen.until("ringer");
+        if columns == "40" {
+            // Where it is narrow, a row has two lines.
+            screen.until("\n     after\n");
+        }
     }
     screen.until("after");
     assert!(screen.is_open());
