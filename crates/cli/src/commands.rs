@@ -5,6 +5,7 @@ mod ask;
 mod complete;
 mod completions;
 mod config;
+mod digest;
 mod dnd;
 mod doctor;
 mod help;
@@ -74,6 +75,7 @@ enum Command {
     Snooze(snooze::Args),
     Mute(mute::Args),
     Dnd(dnd::Args),
+    Digest(digest::Args),
     Undo(undo::Args),
     Jump(jump::Args),
     Why(why::Args),
@@ -132,6 +134,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Snooze(arguments)) => snooze::run(&arguments),
         Some(Command::Mute(arguments)) => mute::run(&arguments),
         Some(Command::Dnd(arguments)) => dnd::run(&arguments),
+        Some(Command::Digest(arguments)) => digest::run(&arguments),
         Some(Command::Undo(arguments)) => undo::run(&arguments),
         Some(Command::Jump(arguments)) => jump::run(&arguments),
         Some(Command::Why(arguments)) => why::run(&arguments),

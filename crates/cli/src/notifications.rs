@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ringer_core::attention::{MarkTarget, Record, apply_mark};
+use ringer_core::attention::{Digest, MarkTarget, Record, apply_mark};
 use ringer_core::message::{MessageId, Named, ShortIds, Tag};
 use ringer_hub::{Clock, MAX_READ, view};
 use ringer_journal::{HubStore, Journal};
@@ -80,6 +80,12 @@ impl Notifications {
         needing.sort_by(|one, two| one.by_urgency(two));
         let view = |record: &Record| view::notification(record, self.short_id(&record.id).as_deref(), clock);
         needing.into_iter().map(view).collect()
+    }
+
+    /// The digest since a moment, as the hub shows it.
+    pub(crate) fn digest(&self, clock: &Clock, since_ms: i64) -> Value {
+        let records = self.records.iter().filter(|record| Digest::includes(record, since_ms)).collect();
+        view::digest(since_ms, records, |id| self.short_id(id), clock)
     }
 
     /// The most urgent unread one, and of several the oldest.

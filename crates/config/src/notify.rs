@@ -61,6 +61,14 @@ pub struct Notify {
     #[serde(serialize_with = "span::serialize")]
     #[schemars(schema_with = "span::schema")]
     pub escalate_after: Duration,
+    /// How long a program that reports your typing may report none before you count as away; or `off`.
+    #[serde(serialize_with = "span::serialize_or_off")]
+    #[schemars(schema_with = "span::schema_or_off")]
+    pub away_after: Option<Duration>,
+    /// Other sounds for some kinds: `true`, `false` or a file to play.
+    #[serde(serialize_with = "write_sounds")]
+    #[schemars(schema_with = "sounds_schema")]
+    pub sounds: Vec<(ShownKind, SoundSetting)>,
 }
 
 impl Default for Notify {
@@ -80,6 +88,8 @@ impl Default for Notify {
             min_turn: Duration::from_secs(10),
             idle_reminder: AgentTimeouts::default().idle,
             escalate_after: Duration::from_mins(2),
+            away_after: Some(Duration::from_mins(3)),
+            sounds: Vec::new(),
         }
     }
 }
@@ -122,6 +132,31 @@ impl Serialize for SoundSetting {
             Self::File(path) => path.serialize(serializer),
         }
     }
+}
+
+impl Notify {
+    /// Whether anything is heard of a kind.
+    pub fn is_heard(&self, kind: ShownKind) -> bool {
+        *self.sound_of(kind) != SoundSetting::Off
+    }
+
+    /// What is heard of a kind.
+    pub fn sound_of(&self, kind: ShownKind) -> &SoundSetting {
+        self.sounds.iter().find(|(own, _)| *own == kind).map_or(&self.sound, |(_, sound)| sound)
+    }
+}
+
+fn write_sounds<S: Serializer>(
+    sounds: &[(ShownKind, SoundSetting)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(sounds.iter().map(|(kind, sound)| (kind.as_str(), sound)))
+}
+
+fn sounds_schema(generator: &mut SchemaGenerator) -> Schema {
+    let kinds: serde_json::Map<String, serde_json::Value> =
+        ShownKind::all().map(|kind| (kind.to_string(), sound_schema(generator).to_value())).collect();
+    json_schema!({ "type": "object", "properties": kinds, "additionalProperties": false })
 }
 
 fn sound_schema(_: &mut SchemaGenerator) -> Schema {

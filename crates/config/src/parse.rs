@@ -28,7 +28,7 @@ pub(crate) const ROOT: [&str; 10] = [
     "theme",
     "relay",
 ];
-pub(crate) const NOTIFY: [&str; 14] = [
+pub(crate) const NOTIFY: [&str; 16] = [
     "popup",
     "sound",
     "command",
@@ -43,6 +43,8 @@ pub(crate) const NOTIFY: [&str; 14] = [
     "min_turn",
     "idle_reminder",
     "escalate_after",
+    "away_after",
+    "sounds",
 ];
 pub(crate) const MATCHER: [&str; 3] = ["agent", "scope", "kind"];
 pub(crate) const HOOK: [&str; 5] = ["id", "command", "timeout_ms", "on_failure", "enabled"];
@@ -150,6 +152,8 @@ fn notify(item: &Item<'_, '_>, idle_threshold: Option<Duration>) -> Option<Notif
             .get("escalate_after")
             .and_then(|item| item.span())
             .unwrap_or(default.escalate_after),
+        away_after: section.get("away_after").map_or(default.away_after, |item| item.span_or_off()),
+        sounds: section.get("sounds").map(|item| sounds(&item)).unwrap_or_default(),
     })
 }
 
@@ -160,6 +164,13 @@ fn sound(item: &Item<'_, '_>) -> Option<SoundSetting> {
         DeValue::String(_) => item.path().map(SoundSetting::File),
         _ => item.expected("true, false or a file to play"),
     }
+}
+
+fn sounds(item: &Item<'_, '_>) -> Vec<(ShownKind, SoundSetting)> {
+    let kinds: Vec<&str> = ShownKind::all().map(ShownKind::as_str).collect();
+    let Some(section) = item.section("a table of kinds") else { return Vec::new() };
+    let section = section.with_keys(&kinds, |_| None);
+    ShownKind::all().filter_map(|kind| Some((kind, sound(&section.get(kind.as_str())?)?))).collect()
 }
 
 fn quiet_hours(item: &Item<'_, '_>) -> Vec<QuietHours> {

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use ringer_core::Preferences;
 use ringer_core::agent::AgentTimeouts;
+use ringer_core::message::ShownKind;
 use ringer_core::policy::{DeliveryChannel, PopupMode, RuleSettings};
 use ringer_term::Channel;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::entry::{HookEntry, Watch, WebhookEntry, WebhookWhen};
-use crate::notify::{Matcher, Notify, QuietHours, SoundSetting};
+use crate::notify::{Matcher, Notify, QuietHours};
 use crate::trust::Trusted;
 use crate::{milliseconds, word};
 
@@ -131,8 +132,10 @@ impl Config {
                 .collect(),
             trusted_hooks: trusted.digests().map(str::to_owned).collect(),
             read_files: HashSet::new(),
+            away_after: notify.away_after,
             escalate_after: self.webhooks_of(WebhookWhen::Away).next().map(|_| notify.escalate_after),
             disabled_channels: self.closed_ways(),
+            silent_kinds: ShownKind::all().filter(|kind| !notify.is_heard(*kind)).collect(),
         }
     }
 
@@ -144,7 +147,7 @@ impl Config {
     /// The ways out for which nothing is set up, so that nothing is sent there and no trail speaks of them.
     fn closed_ways(&self) -> Vec<DeliveryChannel> {
         let nothing = [
-            (DeliveryChannel::Sound, self.notify.sound == SoundSetting::Off),
+            (DeliveryChannel::Sound, !ShownKind::all().any(|kind| self.notify.is_heard(kind))),
             (DeliveryChannel::Command, self.notify.command.is_empty()),
             (DeliveryChannel::Webhook, self.webhooks_of(WebhookWhen::Always).next().is_none()),
         ];

@@ -132,6 +132,15 @@ fn values_of_another_type() {
         &["2:9: notify.mute is a string; expected a table like { agent = \"noisy\" }"],
     );
     check("[hook]\nid = \"a\"", &["1:1: hook is a table; expected tables that begin with [[hook]]"]);
+    check(
+        "[notify.sounds]\nquestion = 1\nqestion = true",
+        &[
+            "2:12: notify.sounds.question is a number; expected true, false or a file to play",
+            "3:1: unknown key notify.sounds.qestion -- did you mean \"question\"?",
+        ],
+    );
+    check("[notify]\nsounds = true", &["2:10: notify.sounds is true or false; expected a table of kinds"]);
+    check("[notify]\naway_after = 3", &["2:14: notify.away_after is a number; expected a string"]);
     check("[theme]\nfg = 3", &["2:6: theme.fg is a number; expected a string"]);
     check("watch = 1979-05-27", &["1:9: watch is a date or time; expected tables that begin with [[watch]]"]);
 }
@@ -324,6 +333,12 @@ fn ways_with_nothing_behind_them_are_closed() {
     };
     check("", &[DeliveryChannel::Sound, DeliveryChannel::Command, DeliveryChannel::Webhook]);
     check("notify.sound = true", &[DeliveryChannel::Command, DeliveryChannel::Webhook]);
+    let one = "[notify.sounds]\nquestion = true";
+    check(one, &[DeliveryChannel::Command, DeliveryChannel::Webhook]);
+    let silent = read(one).unwrap().preferences(1, &Trusted::default()).silent_kinds;
+    assert!(!silent.contains(&ShownKind::Question) && silent.len() == 7, "{silent:?}");
+    let silent = read("notify.sound = true\nnotify.sounds.complete = false").unwrap();
+    assert_eq!(silent.preferences(1, &Trusted::default()).silent_kinds, [ShownKind::Complete]);
     check("notify.command = [\"x\"]", &[DeliveryChannel::Sound, DeliveryChannel::Webhook]);
     check(
         "[[webhook]]\nkind = \"json\"\nurl = \"https://h\"",
@@ -355,7 +370,8 @@ fn the_example_and_the_page_have_every_key() {
     let example = uncommented();
     let all = [&parse::ROOT[..], &parse::NOTIFY, &parse::HOOK, &parse::WEBHOOK, &parse::WATCH].concat();
     for key in all {
-        let forms = [format!("\n{key} = "), format!("\n[{key}]\n"), format!("\n[[{key}]]\n")];
+        let tables = [format!("\n[{key}]\n"), format!("\n[notify.{key}]\n"), format!("\n[[{key}]]\n")];
+        let forms = [&[format!("\n{key} = ")][..], &tables].concat();
         // The older name of a key is for files that have it.
         let is_older = key == "idle_threshold_ms";
         assert!(is_older || forms.iter().any(|form| example.contains(form)), "{key} is not in the example");

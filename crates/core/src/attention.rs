@@ -2,6 +2,7 @@
 
 mod badges;
 mod cause;
+mod digest;
 mod focus;
 mod mark;
 mod presence;
@@ -14,11 +15,13 @@ mod undo_log;
 
 pub use badges::{Attention, Badge, UnreadReason};
 pub use cause::Cause;
+pub use digest::{DIGEST_TITLE, Digest, digest_id};
 pub(crate) use focus::Focus;
 pub use focus::View;
 pub(crate) use mark::snooze_end;
 pub use mark::{MarkTarget, apply_mark};
 pub(crate) use presence::Presence;
+pub use presence::{AwayPeriod, DesktopSession};
 pub use reason::{AnsweredWith, PlaceReason, ReadReason, ResolvedBy, UndoKind};
 pub use record::Record;
 pub use session::{NewerSession, Session};

@@ -6,6 +6,7 @@
 mod accept_signals;
 mod apply_marks;
 mod arrivals;
+mod away;
 mod bulk_mark;
 mod decisions;
 mod display;
@@ -25,10 +26,10 @@ use std::time::Duration;
 
 use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, SurfaceRegistry};
 use crate::attention::{
-    Attention, Badge, Cause, Focus, NewerSession, Presence, ReadReason, Record, Session, UndoLog,
+    Attention, AwayPeriod, Badge, Cause, Focus, NewerSession, Presence, ReadReason, Record, Session, UndoLog,
     UnreadReason,
 };
-use crate::message::{Kind, MessageId, Place, Tag, WorkspaceId};
+use crate::message::{Kind, MessageId, Place, ShownKind, Tag, WorkspaceId};
 use crate::policy::{
     ActiveHooks, DeliveryChannel, FailureNotices, Hook, HookChain, PopupMode, RequestedMutes, RuleSettings,
     Rules,
@@ -69,8 +70,12 @@ pub struct Preferences {
     pub read_files: HashSet<String>,
     /// After how long an open notification that needs the person escalates; `None` if nothing is configured for that.
     pub escalate_after: Option<Duration>,
+    /// After how long a host without input is evidence that the person is away; `None` if it never is.
+    pub away_after: Option<Duration>,
     /// Channels for which nothing is configured.
     pub disabled_channels: Vec<DeliveryChannel>,
+    /// Kinds without a sound.
+    pub silent_kinds: Vec<ShownKind>,
 }
 
 impl Preferences {
@@ -125,6 +130,7 @@ pub struct Engine {
     surfaces: SurfaceRegistry,
     focus: Focus,
     presence: Presence,
+    away: Option<AwayPeriod>,
     window: DuplicateWindow,
     queue: ArrivalQueue<Candidate>,
     fence: Fence,
@@ -162,6 +168,7 @@ impl Engine {
             surfaces: SurfaceRegistry::default(),
             focus: Focus::default(),
             presence: Presence::default(),
+            away: None,
             window: DuplicateWindow::default(),
             queue: ArrivalQueue::default(),
             fence: Fence::default(),
@@ -294,13 +301,14 @@ impl Engine {
         let more = self.more_to_drain.then_some(now.mono);
         let expiry = self.attention.store().next_expiry().map(|expires_ms| now.mono_at(expires_ms));
         let (signals, snooze) = (self.terminal_signals.next_deadline(), self.next_snooze_deadline(now));
-        let escalation = self.next_escalation_deadline(now);
+        let (escalation, presence) = (self.next_escalation_deadline(now), self.next_presence_change(now));
         [
             more,
             signals,
             expiry,
             snooze,
             escalation,
+            presence,
             self.toasts.next_deadline(),
             self.attention.next_deadline(),
         ]
@@ -314,7 +322,9 @@ impl Engine {
         let mut orders = Vec::new();
         self.accept_due(now, &mut orders);
         let shown = self.toasts.current().map(|toast| (toast.key.clone(), toast.text()));
+        self.update_away(now, &mut orders);
         self.handle_event(now, event, &mut orders);
+        self.update_away(now, &mut orders);
         self.expire(now, &mut orders);
         self.drain(now, &mut orders);
         self.toasts.tick(now.mono);
@@ -346,7 +356,13 @@ impl Engine {
             Event::AgentOnSurface { surface, agent } => self.terminal_signals.set_agent(&surface, agent),
             Event::TerminalSignal { surface, signal } => self.terminal_signal(now, surface, signal, orders),
             Event::Looks { host, views, present } => self.looks(now, host, views, present, orders),
-            Event::Presence { host, present } => self.presence.set(host, present),
+            Event::Presence { host, present } => self.presence.set(now.mono, host, present),
+            Event::Input { host } => self.presence.input(now.mono, host, true),
+            Event::HostGone { host } => {
+                self.presence.remove(host);
+                self.focus.set(host, Vec::new(), true);
+            }
+            Event::Desktop(desktop) => self.presence.set_desktop(now.mono, desktop),
             Event::Read(place) => self.read(now, &place, &ReadReason::Place, None, orders),
             Event::ReadAll => self.read_all(now, None, orders),
             Event::Mark { id, read } => {

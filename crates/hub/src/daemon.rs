@@ -16,7 +16,7 @@ use ringer_journal::{
     Error as JournalError, Home, HubLock, HubStore, IdSource, Journal, ReadPosition, SpoolStatus,
 };
 use ringer_platform::{path_variable, variable};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::clock::Clock;
 use crate::delivery_setup::{DeliverySetup, search_path};
@@ -41,6 +41,9 @@ const MAX_JOBS: usize = 1024;
 /// How long a hub stays without anything to do.
 const IDLE_AFTER: Duration = Duration::from_mins(10);
 
+/// Where the system bus is if no variable says so.
+const SYSTEM_BUS: &str = "unix:path=/run/dbus/system_bus_socket";
+
 /// The name of the log in the home.
 const LOG: &str = "hub.log";
 
@@ -55,6 +58,8 @@ pub struct HubOptions {
     pub bus: Option<String>,
     /// Where the socket of the person's session bus usually is, which may not be there yet.
     pub usual_bus: Option<PathBuf>,
+    /// The address of the system bus, where the login manager is. `None` if it is not asked.
+    pub system_bus: Option<String>,
     /// Where the settings are.
     pub environment: Environment,
     /// How long it stays with nothing to do.
@@ -81,7 +86,18 @@ impl HubOptions {
         let idle_after = idle.map_or(IDLE_AFTER, Duration::from_millis);
         let own = rustix::process::geteuid().as_raw();
         let usual_bus = runtime.clone().unwrap_or_else(|| format!("/run/user/{own}").into()).join("bus");
-        Self { home, runtime, bus, usual_bus: Some(usual_bus), environment, idle_after, foreground }
+        let system_bus = variable("DBUS_SYSTEM_BUS_ADDRESS");
+        let system_bus = system_bus.map(|address| address.to_string_lossy().into_owned());
+        Self {
+            home,
+            runtime,
+            bus,
+            usual_bus: Some(usual_bus),
+            system_bus: Some(system_bus.unwrap_or_else(|| SYSTEM_BUS.to_owned())),
+            environment,
+            idle_after,
+            foreground,
+        }
     }
 }
 
@@ -197,6 +213,7 @@ async fn serve(
     let on_bus = SessionDesktop::new(desktop.clone(), options.usual_bus.clone());
     let executor =
         JobExecutor::new(setup, on_bus.clone(), inputs.clone(), on_desktop, home, plug_ins.answerer.take());
+    let login_session = report_login_session(options, inputs.clone(), executor.deliveries());
     let channels = LoopChannels {
         jobs,
         inputs: inputs.downgrade(),
@@ -218,9 +235,21 @@ async fn serve(
         () = server::serve(listener, inputs, clients, on_bus) => {}
         () = executor.run(queued, clicks) => {}
         () = signals => {}
+        () = login_session => {}
         _ = end => {}
     }
     loop_thread.join().unwrap_or_else(|panic| Err(HubError::Panicked(words_of(panic.as_ref()))))
+}
+
+/// Tells the loop whether the person is there, where a login manager knows it. Never ends by itself.
+async fn report_login_session(options: &HubOptions, inputs: mpsc::Sender<Input>, deliveries: Arc<Notify>) {
+    #[cfg(not(target_os = "macos"))]
+    if let Some(bus) = &options.system_bus {
+        crate::login_session::report(bus, inputs, &deliveries).await;
+    }
+    #[cfg(target_os = "macos")]
+    drop((options, inputs, deliveries));
+    std::future::pending::<()>().await;
 }
 
 /// What a panic said.

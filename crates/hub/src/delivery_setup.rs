@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use ringer_core::message::ShownKind;
 use ringer_deliver::{
     ATTEMPT_TIMEOUT, COMMAND_TIMEOUT, HookProgram, PersonCommand, SecretFile, Service, Sound, Webhook,
 };
@@ -19,7 +20,9 @@ pub(crate) struct DeliverySetup {
     /// How terminals show a notification.
     pub(crate) channel: Channel,
     /// What is played.
-    pub(crate) sound: Sound,
+    sound: Sound,
+    /// What is played for some kinds instead.
+    sounds: Vec<(ShownKind, Sound)>,
     /// What is run.
     pub(crate) command: Option<PersonCommand>,
     /// The webhooks that are called, each under its name.
@@ -38,11 +41,19 @@ impl DeliverySetup {
         Self {
             channel: config.preferred_channel,
             sound: sound(&config.notify.sound),
+            sounds: config.notify.sounds.iter().map(|(kind, own)| (*kind, sound(own))).collect(),
             command: command(config),
             webhooks: webhooks(WebhookWhen::Always),
             away_webhooks: webhooks(WebhookWhen::Away),
             search_path,
         }
+    }
+}
+
+impl DeliverySetup {
+    /// What is played for a kind.
+    pub(crate) fn sound_of(&self, kind: ShownKind) -> &Sound {
+        self.sounds.iter().find(|(own, _)| *own == kind).map_or(&self.sound, |(_, sound)| sound)
     }
 }
 

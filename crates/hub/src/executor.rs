@@ -13,7 +13,7 @@ use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUE
 use ringer_ipc::host::{AnswerOutcome, Answerer, Asked};
 use ringer_journal::Home;
 use ringer_term::Channel;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use crate::delivery_setup::{DeliverySetup, WEBHOOK_ATTEMPTS};
@@ -67,6 +67,8 @@ pub(crate) struct JobExecutor {
     /// What terminals answered about themselves is kept there.
     home: Home,
     answerer: Option<Arc<dyn Answerer>>,
+    /// Notified with each delivery.
+    deliveries: Arc<Notify>,
     /// Popups that may have to be closed. Skipping the rest saves one D-Bus call for each cleared notification.
     on_desktop: HashSet<MessageId>,
 }
@@ -92,10 +94,16 @@ impl JobExecutor {
             on_desktop,
             home,
             answerer,
+            deliveries: Arc::default(),
             abort_handles: HashMap::new(),
             delivering: HashMap::new(),
             in_terminals: VecDeque::new(),
         }
+    }
+
+    /// What is notified with each delivery.
+    pub(crate) fn deliveries(&self) -> Arc<Notify> {
+        Arc::clone(&self.deliveries)
     }
 
     /// Executes jobs until the loop has ended.
@@ -147,6 +155,7 @@ impl JobExecutor {
             }
             Job::Answer { id, asked, answer } => self.give_answer(id, asked, answer),
             Job::Deliver { delivery, terminals: tried, callers, prompt } => {
+                self.deliveries.notify_one();
                 let (id, channel) = (delivery.id.clone(), delivery.channel);
                 if channel == DeliveryChannel::Desktop {
                     self.on_desktop.insert(id.clone());
@@ -279,7 +288,7 @@ impl JobExecutor {
                 }
                 DeliveryChannel::Sound => {
                     let permit = sounds_at_once.acquire_owned().await.ok();
-                    let played = setup.sound.play_with_permit(&setup.search_path, permit).await;
+                    let played = setup.sound_of(note.kind).play_with_permit(&setup.search_path, permit).await;
                     Executed::of(played.map(|()| "played".to_owned()).map_err(|error| error.to_string()))
                 }
                 DeliveryChannel::Command => {

@@ -46,6 +46,8 @@ mod executor;
 mod file_stamp;
 mod input;
 mod log;
+#[cfg(not(target_os = "macos"))]
+mod login_session;
 mod message;
 mod plain_host;
 mod probed_terminal;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ringer_config::Watch;
 use ringer_core::MessageId;
 use ringer_core::agent::{PopupAnswer, PromptContent};
+use ringer_core::attention::DesktopSession;
 use ringer_core::engine::{Delivery, Ticket};
 use ringer_core::message::{Agent, SurfaceId};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, HookInput};
@@ -35,6 +36,8 @@ pub(crate) enum LoopEvent {
     TitleTried { surface: SurfaceId, outcome: TitleOutcome },
     /// It is time to try again to remove the mark from a title.
     RetryTitle(SurfaceId),
+    /// What is known of the person's session on this machine; `None` if nothing is any more.
+    DesktopSession(Option<DesktopSession>),
     /// The person did something to a popup.
     Desktop(DesktopEvent),
     /// A watched file changed, and its command ran.

@@ -35,6 +35,7 @@ pub(crate) enum Request {
     Mute(MuteParams),
     Unmute(MuteParams),
     ListMutes,
+    Digest(DigestParams),
     Undo,
     OpenNotification(String),
     JumpToUnread,
@@ -62,6 +63,8 @@ pub(crate) enum HostRequest {
     Closed { surface_id: String },
     /// What the person looks at in it.
     Looks(LooksParams),
+    /// The person typed in it.
+    Typed,
 }
 
 type HostReader = fn(Value) -> Result<HostRequest, ApiError>;
@@ -78,6 +81,7 @@ const HOST_METHODS: &[(&str, HostReader)] = &[
         Ok(HostRequest::Closed { surface_id })
     }),
     ("surface.looks", |params| read(params).map(HostRequest::Looks)),
+    ("surface.typed", |_| Ok(HostRequest::Typed)),
 ];
 
 /// The method that makes a connection a host.
@@ -119,6 +123,7 @@ const METHODS: &[(&str, Reader)] = &[
     ("mute.set", |params| read(params).map(Request::Mute)),
     ("mute.remove", |params| read(params).map(Request::Unmute)),
     ("mute.list", |_| Ok(Request::ListMutes)),
+    ("notification.digest", |params| read(params).map(Request::Digest)),
     ("notification.undo", |_| Ok(Request::Undo)),
     ("notification.open", |params| {
         let TargetParams { id, .. } = read(params)?;
@@ -222,6 +227,13 @@ pub(crate) struct ListParams {
     pub(crate) scope: Option<String>,
     pub(crate) workspace_id: Option<String>,
     pub(crate) surface_id: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct DigestParams {
+    /// When the person last went away if this is left out.
+    pub(crate) since_unix_ms: Option<i64>,
 }
 
 #[derive(Debug, Deserialize)]

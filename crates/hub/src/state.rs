@@ -9,6 +9,7 @@ mod agent_events;
 mod agents;
 mod attached_hosts;
 mod deliveries;
+mod digest;
 mod handlers;
 mod hook_programs;
 mod ingest;
@@ -188,10 +189,14 @@ impl HubState {
                 let step = self.title_marks.next_step(&surface);
                 self.change_title(step);
             }
+            LoopEvent::DesktopSession(session) => self.decide(now, Event::Desktop(session)),
             LoopEvent::Desktop(DesktopEvent::Dismissed(id)) => {
                 self.decide(now, Event::Mark { id, read: true });
             }
-            LoopEvent::Desktop(DesktopEvent::Show(id, _)) => self.popup_clicked(now, id),
+            LoopEvent::Desktop(DesktopEvent::Show(id, _)) => {
+                let id = self.meant_by_popup(id);
+                self.popup_clicked(now, id);
+            }
             LoopEvent::Desktop(DesktopEvent::Answer(id, answer)) => self.popup_answered(now, id, answer),
             LoopEvent::AnswerTried { id, answer, outcome } => self.answer_tried(now, id, &answer, outcome),
             LoopEvent::FocusTried { id, result } => self.focus_tried(now, &id, result),
@@ -266,14 +271,15 @@ impl HubState {
         .min()
     }
 
-    /// Whether the hub may end. An agent that works may get stuck, one that is done may wait for its person, and what is
-    /// snoozed comes back or escalates.
+    /// Whether the hub may end. An agent that works may get stuck, one that is done may wait for its person, what is snoozed
+    /// comes back or escalates, and a person who was away is told what came.
     pub(crate) fn is_idle(&self, now: Duration) -> bool {
         let waits = self.ingest.is_busy()
             || self.can_read(now)
             || self.agents.next_deadline().is_some()
             || self.notifications.engine().has_snoozed()
             || self.notifications.engine().has_escalations()
+            || self.notifications.engine().has_digest()
             || !self.journal_write_queue.is_empty();
         self.notifications.undecided() == 0 && !waits && self.deliveries.count() == 0
     }

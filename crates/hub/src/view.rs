@@ -1,11 +1,11 @@
 //! Things as they are shown on the socket.
 
 use ringer_core::Engine;
-use ringer_core::attention::{Badge, Record, TrailStep};
-use ringer_core::message::WorkspaceId;
+use ringer_core::attention::{AwayPeriod, Badge, Digest, Record, TrailStep};
+use ringer_core::message::{MessageId, WorkspaceId};
 use ringer_core::policy::{MuteTarget, RequestedMute};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::clock::Clock;
 use crate::tmux::Unreachable;
@@ -72,6 +72,39 @@ pub fn mute(mute: &RequestedMute, clock: &Clock) -> Value {
         "until": mute.until_unix_ms.map(|until| clock.stamp(until)),
         "until_unix_ms": mute.until_unix_ms,
         "allow": mute.allow,
+    })
+}
+
+/// Notifications that a digest lists; the counts are of all.
+const MAX_IN_DIGEST: usize = 1000;
+/// How far back a digest goes if it is not known when the person was away.
+const DIGEST_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// Since when a digest is: the moment that was asked for, or when the person last went away, or a day ago.
+pub fn digest_since(asked_ms: Option<i64>, away: Option<AwayPeriod>, now_ms: i64) -> i64 {
+    let away = || away.map(|away| away.since_ms);
+    asked_ms.or_else(away).unwrap_or_else(|| now_ms.saturating_sub(DIGEST_MS))
+}
+
+/// A digest, as `ringer digest --json` prints it: the most urgent first, then the oldest.
+pub fn digest(
+    since_ms: i64,
+    mut records: Vec<&Record>,
+    short_id: impl Fn(&MessageId) -> Option<String>,
+    clock: &Clock,
+) -> Value {
+    records.sort_by(|one, two| one.by_urgency(two));
+    let digest = Digest::of(records.iter().copied());
+    let counts: Map<String, Value> =
+        digest.counts().iter().map(|(kind, count)| (kind.to_string(), json!(count))).collect();
+    let rows = records.iter().take(MAX_IN_DIGEST);
+    let rows = rows.map(|record| notification(record, short_id(&record.id).as_deref(), clock));
+    json!({
+        "since": clock.stamp(since_ms),
+        "since_unix_ms": since_ms,
+        "text": digest.to_string(),
+        "counts": counts,
+        "notifications": rows.collect::<Vec<_>>(),
     })
 }
 

@@ -1,5 +1,6 @@
 //! What the tests of all crates share: a test that cannot run where it is says so, and never passes. And a directory that
-//! hangs, a session bus, a notification server, a web server, waiting with a deadline, and random numbers with a seed.
+//! hangs, a session bus, a notification server, a stand-in for logind, a web server, waiting with a deadline, and
+//! random numbers with a seed.
 //!
 //! Rust's test runner has no result for a test that finds out while it runs that something is missing: a right, a
 //! version, a program. Such a test asks here, and returns if the answer is no:
@@ -24,6 +25,8 @@
 #[cfg(target_os = "linux")]
 mod hanging;
 #[cfg(feature = "desktop")]
+mod login_manager;
+#[cfg(feature = "desktop")]
 mod notification_server;
 mod program;
 mod random;
@@ -39,6 +42,8 @@ use std::{env, thread};
 
 #[cfg(target_os = "linux")]
 pub use hanging::HangingDirectory;
+#[cfg(feature = "desktop")]
+pub use login_manager::LoginManager;
 #[cfg(feature = "desktop")]
 pub use notification_server::{
     BlockingNotificationServer, NotificationServer, NotifyCall, ServerBehaviour, ServerCall, in_time,

@@ -7,7 +7,13 @@ use clap::builder::StyledStr;
 
 /// Every visible command, in the group under which `ringer help` lists it. Each is in one group; a test checks it.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Inbox", &["list", "why", "read", "unread", "clear", "snooze", "mute", "dnd", "undo", "answer", "jump"]),
+    (
+        "Inbox",
+        &[
+            "list", "why", "read", "unread", "clear", "snooze", "mute", "dnd", "digest", "undo", "answer",
+            "jump",
+        ],
+    ),
     ("Send", &["notify", "ask", "progress"]),
     ("Agents", &["setup", "uninstall", "status", "listen", "questions", "lead"]),
     ("Setup", &["doctor", "config", "trust", "completions", "man", "help"]),

@@ -61,6 +61,10 @@ fn notifies() -> impl Strategy<Value = Notify> {
                 let quiet_hours = quiet.into_iter().filter_map(QuietHours::parse).collect();
                 Notify {
                     popup,
+                    sounds: vec![
+                        (ShownKind::Permission, sound.clone()),
+                        (ShownKind::Stuck, SoundSetting::Theme),
+                    ],
                     sound,
                     command,
                     ring,
@@ -74,6 +78,7 @@ fn notifies() -> impl Strategy<Value = Notify> {
                     min_turn,
                     idle_reminder,
                     escalate_after: min_turn,
+                    away_after: idle_reminder,
                 }
             },
         )

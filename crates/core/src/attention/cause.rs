@@ -134,6 +134,8 @@ pub enum Cause {
     PopupsDisabled,
     /// It was sent long before the hub took it.
     TooOld,
+    /// The person is away, and it can wait until they are back.
+    Away,
     /// All rules and hooks have been applied.
     Decided {
         /// The groups of channels that it is sent through. Within a group the next one is tried if the one before it fails.
@@ -299,6 +301,7 @@ impl fmt::Display for Cause {
             Self::TooOld => {
                 formatter.write_str("not sent to any channel: it was sent long before the hub received it")
             }
+            Self::Away => formatter.write_str("no popup or sound: you are away; it is in the digest"),
             Self::Decided { channels, listed, unread, .. } => {
                 let list = match (listed, unread) {
                     (false, _) => "not listed",

@@ -39,6 +39,14 @@ impl Focus {
         new
     }
 
+    /// Everything that the person looks at.
+    pub(crate) fn looked_at(&self) -> Vec<SurfaceId> {
+        let mut all: Vec<SurfaceId> = self.hosts.values().flatten().cloned().collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
     /// Whether the person looks at a surface.
     pub(crate) fn is_looked_at(&self, surface: &SurfaceId) -> bool {
         self.hosts.values().any(|shown| shown.contains(surface))

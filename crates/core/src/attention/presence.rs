@@ -1,25 +1,145 @@
-//! Whether the person is there.
+//! Whether the person is there. Every rule about it is in this file.
+//!
+//! Away needs evidence: a locked or idle desktop, a host that says so, or a host that reports input and had none for a while.
+//! Input that is recent enough, on any host, beats it. Unknown is present.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-/// What each host knows about it. Away needs evidence: who is not known to be away is present.
+use serde::{Deserialize, Serialize};
+
+/// How long a new hub believes that the person is still away if no desktop and no host says anything: they connect within
+/// seconds.
+const RESTORED_FOR: Duration = Duration::from_secs(30);
+
+/// The person's session on the desktop, as the login manager reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DesktopSession {
+    /// Whether the screen is locked.
+    pub is_locked: bool,
+    /// Whether it had no input for a while.
+    pub is_idle: bool,
+    /// Whether the desktop says at all when it is idle. Several window managers never do, and "not idle" then says nothing.
+    pub reports_idle: bool,
+}
+
+/// The last time that the person was away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwayPeriod {
+    /// When they went, in milliseconds since 1970.
+    pub since_ms: i64,
+    /// When they came back, if they have.
+    pub until_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Evidence {
+    Present,
+    Away,
+}
+
+#[derive(Debug, Clone, Default)]
+struct HostPresence {
+    says_away: bool,
+    /// When the person last did something in it.
+    last_input: Option<Duration>,
+    /// Whether it reports all input, so that none is evidence, too.
+    reports_input: bool,
+}
+
+/// What hosts and the desktop report about it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Presence {
-    hosts: BTreeMap<u64, bool>,
+    hosts: BTreeMap<u64, HostPresence>,
+    desktop: Option<DesktopSession>,
+    locked_at: Option<Duration>,
+    /// Until when the person counts as away because they were when the last hub ended.
+    restored_until: Option<Duration>,
 }
 
 impl Presence {
-    /// Replaces what a host said; `None` if it does not know, or is gone.
-    pub(crate) fn set(&mut self, host: u64, present: Option<bool>) {
-        match present {
-            Some(present) => self.hosts.insert(host, present),
-            None => self.hosts.remove(&host),
-        };
+    /// A host says whether the person is there; `None` if it does not know.
+    pub(crate) fn set(&mut self, now: Duration, host: u64, present: Option<bool>) {
+        let known = self.hosts.entry(host).or_default();
+        known.says_away = present == Some(false);
+        if present == Some(true) {
+            known.last_input = Some(now);
+        }
     }
 
-    /// Whether a host says that the person is away, and none that they are there.
-    pub(crate) fn is_away(&self) -> bool {
-        !self.hosts.is_empty() && self.hosts.values().all(|present| !present)
+    /// The person did something in a host. With `reports_input` the host tells every time.
+    pub(crate) fn input(&mut self, now: Duration, host: u64, reports_input: bool) {
+        let known = self.hosts.entry(host).or_default();
+        known.last_input = Some(now);
+        known.says_away = false;
+        known.reports_input |= reports_input;
+    }
+
+    /// A host is gone, and what it said with it.
+    pub(crate) fn remove(&mut self, host: u64) {
+        self.hosts.remove(&host);
+    }
+
+    /// What is known of the desktop; `None` if nothing is.
+    pub(crate) fn set_desktop(&mut self, now: Duration, desktop: Option<DesktopSession>) {
+        let is_locked = desktop.is_some_and(|desktop| desktop.is_locked);
+        self.locked_at = is_locked.then(|| self.locked_at.unwrap_or(now));
+        self.desktop = desktop;
+    }
+
+    /// The person was away when the last hub ended.
+    pub(crate) fn restore_away(&mut self, now: Duration) {
+        self.restored_until = Some(now.saturating_add(RESTORED_FOR));
+    }
+
+    /// Whether there is evidence that the person is away. Without `away_after`, input never becomes too old.
+    pub(crate) fn is_away(&self, now: Duration, away_after: Option<Duration>) -> bool {
+        let hosts = self.hosts.values().filter_map(|host| self.evidence_of(host, now, away_after));
+        let mut is_away = None;
+        for evidence in hosts.chain(self.evidence_of_desktop()) {
+            match evidence {
+                Evidence::Present => return false,
+                Evidence::Away => is_away = Some(true),
+            }
+        }
+        // A desktop that says nothing of idleness is evidence against a restored state only.
+        let is_restored = self.desktop.is_none() && self.restored_until.is_some_and(|until| now < until);
+        is_away.unwrap_or(is_restored)
+    }
+
+    /// When that may change although nothing is reported.
+    pub(crate) fn next_change(&self, now: Duration, away_after: Option<Duration>) -> Option<Duration> {
+        let inputs = self.hosts.values().filter_map(|host| host.last_input);
+        let too_old = inputs.filter_map(|at| Some(at.saturating_add(away_after?)));
+        too_old.chain(self.restored_until).filter(|at| *at > now).min()
+    }
+
+    fn evidence_of(
+        &self,
+        host: &HostPresence,
+        now: Duration,
+        away_after: Option<Duration>,
+    ) -> Option<Evidence> {
+        if host.says_away {
+            return Some(Evidence::Away);
+        }
+        let last_input = host.last_input?;
+        let is_recent = away_after.is_none_or(|after| now.saturating_sub(last_input) < after);
+        // Who locks the screen did something just before, and goes.
+        if is_recent && self.locked_at.is_none_or(|at| last_input > at) {
+            Some(Evidence::Present)
+        } else {
+            (host.reports_input && !is_recent).then_some(Evidence::Away)
+        }
+    }
+
+    fn evidence_of_desktop(&self) -> Option<Evidence> {
+        let desktop = self.desktop?;
+        if desktop.is_locked || desktop.is_idle {
+            Some(Evidence::Away)
+        } else {
+            desktop.reports_idle.then_some(Evidence::Present)
+        }
     }
 }
 
@@ -27,17 +147,101 @@ impl Presence {
 mod tests {
     use super::*;
 
+    const AFTER: Option<Duration> = Some(Duration::from_mins(3));
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn desktop(is_locked: bool, is_idle: bool) -> DesktopSession {
+        DesktopSession { is_locked, is_idle, reports_idle: true }
+    }
+
     #[test]
     fn away_needs_evidence_and_one_host_that_sees_the_person_is_enough() {
         let mut presence = Presence::default();
-        assert!(!presence.is_away(), "unknown is present");
-        presence.set(1, Some(false));
-        assert!(presence.is_away());
-        presence.set(2, Some(true));
-        assert!(!presence.is_away(), "they are at the other host");
-        presence.set(2, None);
-        assert!(presence.is_away());
-        presence.set(1, None);
-        assert!(!presence.is_away(), "the host is gone");
+        assert!(!presence.is_away(at(0), AFTER), "unknown is present");
+        presence.set(at(0), 1, Some(false));
+        assert!(presence.is_away(at(0), AFTER));
+        presence.set(at(0), 2, Some(true));
+        assert!(!presence.is_away(at(1), AFTER), "they are at the other host");
+        presence.remove(2);
+        assert!(presence.is_away(at(1), AFTER));
+        presence.set(at(1), 1, None);
+        assert!(!presence.is_away(at(1), AFTER), "the host does not know any more");
+    }
+
+    #[test]
+    fn a_host_that_says_present_wins_only_with_recent_input() {
+        let mut presence = Presence::default();
+        presence.set(at(0), 1, Some(false));
+        presence.set(at(0), 2, Some(true));
+        assert_eq!(presence.next_change(at(1), AFTER), Some(at(180)));
+        assert!(!presence.is_away(at(179), AFTER) && presence.is_away(at(180), AFTER));
+        presence.input(at(200), 2, false);
+        assert!(!presence.is_away(at(201), AFTER));
+        assert!(presence.is_away(at(380), AFTER));
+        presence.remove(1);
+        assert!(!presence.is_away(at(380), AFTER), "this host does not tell of all input");
+    }
+
+    #[test]
+    fn a_host_that_reports_input_and_had_none_for_a_while_is_evidence() {
+        let mut presence = Presence::default();
+        presence.input(at(0), 1, true);
+        assert!(!presence.is_away(at(179), AFTER) && presence.is_away(at(180), AFTER));
+        assert!(!presence.is_away(at(100_000), None), "the setting is off");
+        assert_eq!(
+            (presence.next_change(at(0), AFTER), presence.next_change(at(180), AFTER)),
+            (Some(at(180)), None)
+        );
+        presence.set_desktop(at(200), Some(desktop(false, false)));
+        assert!(!presence.is_away(at(200), AFTER), "they use another program");
+        let silent = Some(DesktopSession { reports_idle: false, is_locked: false, is_idle: false });
+        presence.set_desktop(at(200), silent);
+        assert!(presence.is_away(at(200), AFTER), "this desktop would not tell");
+        presence.input(at(300), 1, false);
+        assert!(!presence.is_away(at(301), AFTER) && presence.is_away(at(480), AFTER));
+    }
+
+    #[test]
+    fn a_locked_or_idle_desktop_is_evidence_and_input_before_the_lock_does_not_count() {
+        let mut presence = Presence::default();
+        for (is_locked, is_idle, expected) in
+            [(false, false, false), (true, false, true), (false, true, true)]
+        {
+            presence.set_desktop(at(1), Some(desktop(is_locked, is_idle)));
+            assert_eq!(presence.is_away(at(1), AFTER), expected, "{is_locked} {is_idle}");
+        }
+        presence.set_desktop(at(1), None);
+        assert!(!presence.is_away(at(1), AFTER));
+        presence.input(at(9), 1, true);
+        presence.set_desktop(at(10), Some(desktop(true, false)));
+        assert!(presence.is_away(at(10), AFTER), "they locked it and went");
+        presence.set_desktop(at(11), Some(desktop(true, true)));
+        presence.input(at(12), 1, true);
+        assert!(!presence.is_away(at(12), AFTER), "they type elsewhere, as over ssh");
+        presence.set_desktop(at(13), Some(desktop(true, false)));
+        assert!(!presence.is_away(at(13), AFTER), "it was locked before");
+    }
+
+    #[test]
+    fn who_was_away_stays_away_until_something_is_known_or_for_a_while() {
+        let restored = || {
+            let mut presence = Presence::default();
+            presence.restore_away(at(0));
+            presence
+        };
+        let mut presence = restored();
+        assert!(presence.is_away(at(29), AFTER) && !presence.is_away(at(30), AFTER));
+        assert_eq!(presence.next_change(at(0), AFTER), Some(at(30)));
+        presence.set_desktop(at(1), Some(desktop(false, false)));
+        assert!(!presence.is_away(at(1), AFTER));
+        let mut presence = restored();
+        presence.set_desktop(at(1), Some(desktop(true, false)));
+        assert!(presence.is_away(at(1000), AFTER));
+        let mut presence = restored();
+        presence.input(at(1), 1, false);
+        assert!(!presence.is_away(at(1), AFTER));
     }
 }

@@ -6,7 +6,7 @@ use super::bulk_mark::BulkChange;
 use super::{Candidate, Engine};
 use crate::attention::{Badge, Cause, Command, ReadReason};
 use crate::engine::{Order, View};
-use crate::message::{MessageId, Place};
+use crate::message::{MessageId, Place, SurfaceId};
 use crate::policy::DeliveryChannel;
 use crate::time::Now;
 
@@ -26,23 +26,40 @@ impl Engine {
         present: bool,
         orders: &mut Vec<Order>,
     ) {
-        for surface in self.focus.set(host, views, present) {
-            let mut places = self.attention.store().places_of(&surface);
-            if let Some(workspace) = self.surfaces.workspace_of(&surface).cloned() {
-                self.surfaces.select(Some(workspace.clone()));
-                places.push(Place::surface(workspace, surface));
+        if present && !views.is_empty() {
+            self.presence.input(now.mono, host, false);
+        }
+        let new = self.focus.set(host, views, present);
+        // What is shown to a person who is away is read when they come back.
+        if !self.is_away() {
+            for surface in new {
+                self.read_surface(now, surface, &ReadReason::Looked, orders);
             }
-            places.sort();
-            places.dedup();
-            for place in places {
-                self.read(now, &place, &ReadReason::Looked, None, orders);
-            }
+        }
+    }
+
+    pub(super) fn read_surface(
+        &mut self,
+        now: Now,
+        surface: SurfaceId,
+        by: &ReadReason,
+        orders: &mut Vec<Order>,
+    ) {
+        let mut places = self.attention.store().places_of(&surface);
+        if let Some(workspace) = self.surfaces.workspace_of(&surface).cloned() {
+            self.surfaces.select(Some(workspace.clone()));
+            places.push(Place::surface(workspace, surface));
+        }
+        places.sort();
+        places.dedup();
+        for place in places {
+            self.read(now, &place, by, None, orders);
         }
     }
 
     /// Whether the person looks at a place.
     pub(super) fn is_in_view(&self, place: &Place) -> bool {
-        place.surface.as_ref().is_some_and(|surface| self.focus.is_looked_at(surface))
+        !self.is_away() && place.surface.as_ref().is_some_and(|surface| self.focus.is_looked_at(surface))
     }
 
     pub(super) fn read(

@@ -25,13 +25,13 @@ impl Engine {
 
     pub(super) fn next_escalation_deadline(&self, now: Now) -> Option<Duration> {
         let next = self.attention.store().next_escalation()?;
-        Some(if self.presence.is_away() { now.mono } else { now.mono_at(next) })
+        Some(if self.is_away() { now.mono } else { now.mono_at(next) })
     }
 
     /// Escalates what is due, or everything that may if the person is away. Of many, the others follow with the next tick: it
     /// is due at once.
     pub(super) fn escalate(&mut self, now: Now, orders: &mut Vec<Order>) {
-        let away = self.presence.is_away();
+        let away = self.is_away();
         let until_ms = if away { i64::MAX } else { now.wall_ms };
         for id in self.attention.store().due_escalations(until_ms, self.bulk_marks.most) {
             self.escalate_one(now, &id, away, orders);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Signal;
-use crate::attention::{Badge, Cause, Record, UndoItem, View};
+use crate::attention::{AwayPeriod, Badge, Cause, DesktopSession, Record, UndoItem, View};
 use crate::engine::Caller;
 use crate::message::{Agent, Message, MessageId, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId};
 use crate::policy::{DeliveryChannel, HookAnswer, HookIdentity, HookInput, MuteTarget, RequestedMute};
@@ -100,9 +100,21 @@ pub enum Event {
     Presence {
         /// The host, by its number.
         host: u64,
-        /// `None` if it does not know, or is gone.
+        /// `None` if it does not know.
         present: Option<bool>,
     },
+    /// The person typed in a host that reports this every time.
+    Input {
+        /// The host, by its number.
+        host: u64,
+    },
+    /// A host is gone, and what it said with it.
+    HostGone {
+        /// The host, by its number.
+        host: u64,
+    },
+    /// What is known of the person's session on the desktop; `None` if nothing is any more.
+    Desktop(Option<DesktopSession>),
     /// The person reads a place.
     Read(Place),
     /// The person reads everything.
@@ -187,6 +199,8 @@ pub enum Order {
     SaveMute(Box<RequestedMute>),
     /// Delete it: it was ended, or has ended.
     DeleteMute(Box<MuteTarget>),
+    /// Save since when the person is away, or that they came back.
+    SaveAway(AwayPeriod),
     /// Add a step to the trail of a message that is not in the store.
     AddTrailStep {
         /// Which message.

@@ -2,7 +2,7 @@
 
 use super::{Candidate, Engine, MAX_IN_FLIGHT, kind_of};
 use crate::arrival::Arrival;
-use crate::attention::{Cause, ReadReason, Record};
+use crate::attention::{Cause, ReadReason, Record, digest_id};
 use crate::engine::{Delivery, Order};
 use crate::message::{MessageId, Place, ShownKind};
 use crate::policy::{DeliveryChannel, DeliveryPlan, HookInput, PopupMode, plan_delivery};
@@ -31,9 +31,10 @@ impl Engine {
         let of = (draft.sender.as_str(), &place, draft.scope.as_str());
         let shown_kind = ShownKind::of(kind, draft.category.as_deref());
         let (effects, muted) = self.apply_mutes(now, hook_input.effects, of, shown_kind);
+        let (effects, held_back) = self.hold_back(effects, shown_kind);
         let mut plan =
             plan_delivery(effects, self.is_in_view(&place), self.preferences.popup, self.preferences.reorder);
-        plan.why.extend(muted);
+        plan.why.extend(muted.into_iter().chain(held_back));
         if now.wall_ms.saturating_sub(message.unix_ms) > MAX_AGE_MS && !plan.fallback_groups.is_empty() {
             plan.fallback_groups.clear();
             plan.why.push(Cause::TooOld);
@@ -48,7 +49,7 @@ impl Engine {
         record.is_resolved = record.is_read && record.ends_when_read(&ReadReason::Looked);
         record.pane_flash = plan.flash;
         record.escalates_ms = self.escalation_of(now, shown_kind, effects).filter(|_| !is_old);
-        self.leave_out_disabled(&mut plan);
+        self.leave_out_disabled(&mut plan, shown_kind);
         record.had_popup = plan.fallback_groups.iter().flatten().any(|channel| is_popup(*channel));
         let decided = Cause::Decided {
             channels: plan.fallback_groups.clone(),
@@ -90,8 +91,12 @@ impl Engine {
     }
 
     /// Takes the channels out for which nothing is configured.
-    pub(super) fn leave_out_disabled(&self, plan: &mut DeliveryPlan) {
-        let enabled = |channel: &DeliveryChannel| !self.preferences.disabled_channels.contains(channel);
+    pub(super) fn leave_out_disabled(&self, plan: &mut DeliveryPlan, kind: ShownKind) {
+        let is_silent = self.preferences.silent_kinds.contains(&kind);
+        let enabled = |channel: &DeliveryChannel| {
+            let has_no_sound = is_silent && *channel == DeliveryChannel::Sound;
+            !has_no_sound && !self.preferences.disabled_channels.contains(channel)
+        };
         for group in &mut plan.fallback_groups {
             group.retain(enabled);
         }
@@ -152,16 +157,17 @@ impl Engine {
             Err(why) => Cause::DeliveryFailed { channel, why },
         };
         self.attention.store_mut().add_trail_step(id, now.wall_ms, cause.clone());
-        if self.attention.store().get(id).is_none() {
+        if *id == digest_id() {
+            // It is no message, so it has no trail.
+        } else if self.attention.store().get(id).is_none() {
             orders.push(Order::AddTrailStep { id: id.clone(), cause });
         } else {
             self.changed_without_withdrawing(id, orders);
         }
         let next = delivery.filter(|_| has_failed).and_then(|(rest, delivery)| {
             let (next, rest) = rest.split_first()?;
-            // What is not in the store was not withdrawn when the person began to look at its pane.
-            let is_wanted = !self.is_in_view(&delivery.place) && !self.is_muted(now, &delivery);
-            is_wanted.then(|| (Delivery { channel: *next, ..delivery }, rest.to_vec()))
+            self.is_still_wanted(now, &delivery)
+                .then(|| (Delivery { channel: *next, ..delivery }, rest.to_vec()))
         });
         match next {
             Some((delivery, rest)) => self.start_delivery(delivery, rest, orders),
@@ -173,6 +179,17 @@ impl Engine {
             }
             None => {}
         }
+    }
+
+    /// Whether a delivery that failed is tried with another channel.
+    fn is_still_wanted(&self, now: Now, delivery: &Delivery) -> bool {
+        if delivery.id == digest_id() {
+            return !self.is_away();
+        }
+        // What is not in the store was not withdrawn when the person began to look at its pane.
+        let is_seen = self.is_in_view(&delivery.place);
+        let is_held_back = is_popup(delivery.channel) && self.is_held_back(delivery.kind);
+        !is_seen && !is_held_back && !self.is_muted(now, delivery)
     }
 
     /// No channel could show a popup, so the person was not told by one.

@@ -55,13 +55,14 @@ impl Engine {
         let (effects, why) = self.rules.decide(now, &subject);
         let of = (&*record.sender, &record.place, &*record.scope);
         let (effects, muted) = self.apply_mutes(now, effects, of, record.shown_kind());
+        let (effects, held_back) = self.hold_back(effects, record.shown_kind());
         let mut plan = plan_delivery(
             effects,
             self.is_in_view(&record.place),
             self.preferences.popup,
             self.preferences.reorder,
         );
-        self.leave_out_disabled(&mut plan);
+        self.leave_out_disabled(&mut plan, record.shown_kind());
         let is_read = !plan.unread;
         let is_resolved = is_read && record.ends_when_read(&ReadReason::Looked);
         self.attention.store_mut().end_snooze(&record.id, (is_read, is_resolved), now.wall_ms);
@@ -71,7 +72,7 @@ impl Engine {
             unread: plan.unread,
             effects: effects.names().into_iter().map(str::to_owned).collect(),
         };
-        for step in why.into_iter().chain(muted).chain(plan.why.drain(..)).chain([decided]) {
+        for step in why.into_iter().chain(muted).chain(held_back).chain(plan.why.drain(..)).chain([decided]) {
             self.attention.store_mut().add_trail_step(&record.id, now.wall_ms, step);
         }
         let escalates_ms = self.escalation_of(now, record.shown_kind(), effects);

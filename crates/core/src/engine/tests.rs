@@ -1,5 +1,6 @@
 //! The rules of the assembly line, one by one.
 
+mod away;
 mod escalation;
 mod focus;
 mod hooks;
@@ -97,6 +98,7 @@ fn words(orders: &[Order]) -> Vec<String> {
                 | Order::SaveUndo(_)
                 | Order::DeleteUndo(_)
                 | Order::SaveMute(_)
+                | Order::SaveAway(_)
                 | Order::DeleteMute(_)
                 | Order::ShowToast(_) => {
                     return None;

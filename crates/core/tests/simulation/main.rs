@@ -6,18 +6,20 @@
 
 #![expect(clippy::expect_used, reason = "a simulation that cannot go on has failed")]
 
+mod away;
 mod looking;
 mod picture;
 mod quiet;
 mod sessions;
 mod settings;
+mod terminals;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use ringer_core::agent::{AgentState, Authority, Signal};
-use ringer_core::engine::{Caller, IncomingMessage, MAX_HOOK_CHAINS, TerminalSignal, Ticket};
-use ringer_core::message::{Agent, Place, QuestionId, SurfaceId, Tag, WorkspaceId};
+use ringer_core::attention::{Record, digest_id};
+use ringer_core::engine::{Caller, IncomingMessage, MAX_HOOK_CHAINS, Ticket};
+use ringer_core::message::{Place, QuestionId, SurfaceId, Tag, WorkspaceId};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, Mute, RateLimit, RuleSettings};
 use ringer_core::time::TimeOfDay;
 use ringer_core::toast::{Observation, Priority, Toast, source_names};
@@ -26,6 +28,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use test_support::Random;
 
+use away::Away;
 use looking::Looking;
 use picture::picture;
 use quiet::Quiet;
@@ -80,6 +83,7 @@ struct Simulation {
     places: Vec<Place>,
     looking: Looking,
     quiet: Quiet,
+    away: Away,
     /// Every message, and whether its end was ever reported.
     ended: HashMap<MessageId, bool>,
     /// Where each message was sent from, while it may still be undecided.
@@ -130,6 +134,7 @@ impl Simulation {
             places,
             looking: Looking::default(),
             quiet: Quiet::default(),
+            away: Away::default(),
             ended: HashMap::new(),
             from: HashMap::new(),
             fenced: HashSet::new(),
@@ -166,6 +171,7 @@ impl Simulation {
             0..7 => self.message(&place),
             7..10 if !self.running.is_empty() => self.answer(),
             10..12 if !self.in_flight.is_empty() => self.delivered(),
+            12 if self.random.below(2) == 0 => away::change(&mut self.random),
             12 => self.looking.change(&mut self.random, &self.places),
             13 => Event::Read(place),
             14 => self.clear(place),
@@ -234,24 +240,6 @@ impl Simulation {
         }))
     }
 
-    /// A terminal sends a signal, or the agent of a surface changes.
-    fn terminal_signal(&mut self, place: &Place) -> Event {
-        let surface = place.surface.clone().expect("they are surfaces");
-        let body = format!("text {}", self.random.below(3));
-        let agent = Agent::new("agent0").expect("a name");
-        let signal = match self.random.below(5) {
-            0 => {
-                let agent = [None, Some((agent.clone(), true)), Some((agent, false))];
-                return Event::AgentOnSurface { surface, agent: self.random.pick(&agent).clone() };
-            }
-            1 => TerminalSignal::Bell,
-            2 => TerminalSignal::Agent(Signal::state(Authority::Title, AgentState::Working)),
-            _ => TerminalSignal::Notified { title: None, body },
-        };
-        self.signals_sent += 1;
-        Event::TerminalSignal { surface, signal }
-    }
-
     fn answer(&mut self) -> Event {
         let index = usize::try_from(self.random.below(self.running.len() as u64)).expect("it fits");
         let ticket = self.running.swap_remove(index);
@@ -298,6 +286,9 @@ impl Simulation {
         }
         self.looking.restart();
         engine.restore_mutes(self.quiet.mutes());
+        if let Some(away) = self.away.period() {
+            engine.restore_away(now, away);
+        }
         self.lit.clear();
         self.badges.clear();
         self.running.clear();
@@ -324,6 +315,12 @@ impl Simulation {
     }
 
     fn execute_orders(&mut self, orders: Vec<Order>) {
+        self.execute_each(orders);
+        let is_muted = |record: &Record| self.quiet.is_muted(record, self.wall_ms);
+        self.away.handled(is_muted);
+    }
+
+    fn execute_each(&mut self, orders: Vec<Order>) {
         for order in orders {
             match order {
                 Order::RunHook { ticket, hook, hook_input } => {
@@ -334,18 +331,27 @@ impl Simulation {
                 Order::SaveRecord { record, is_new } => {
                     assert!(!self.fenced.contains(&record.id), "a cleared notification came back");
                     self.quiet.saved(&record, self.wall_ms);
+                    self.away.saved(&record);
                     assert_eq!(is_new, self.created.insert(record.id.clone()), "it is new once");
                     self.ended.insert(record.id, true);
                 }
                 Order::AddTrailStep { id, .. } => _ = self.ended.insert(id, true),
                 Order::DeleteRecord(id) => {
                     self.quiet.deleted(&id);
+                    self.away.deleted(&id);
                     self.ended.insert(id, true);
                 }
                 Order::Deliver(delivery) => {
                     assert!(!self.fenced.contains(&delivery.id), "a cleared notification went out");
-                    assert!(!self.looking.is_at(&delivery.place), "the person looks at it, and it went out");
-                    self.quiet.delivered(&delivery, self.wall_ms);
+                    let is_muted = |record: &Record| self.quiet.is_muted(record, self.wall_ms);
+                    self.away.delivered(&delivery, is_muted);
+                    if delivery.id != digest_id() {
+                        let is_seen = self.looking.is_at(&delivery.place) && !self.away.is_away();
+                        // A prompt in view escalates all the same.
+                        let may_be_seen = delivery.channel == DeliveryChannel::AwayWebhook;
+                        assert!(!is_seen || may_be_seen, "the person looks at it, and it went out");
+                        self.quiet.delivered(&delivery, self.wall_ms);
+                    }
                     self.in_flight.push((delivery.id, delivery.channel));
                 }
                 Order::Withdraw(id) => self.in_flight.retain(|(own, _)| *own != id),
@@ -362,6 +368,7 @@ impl Simulation {
                     self.append(&surface, &body, category.as_deref());
                 }
                 Order::ApplySignal { .. } => self.signals_used += 1,
+                Order::SaveAway(period) => self.away.changed(period),
                 Order::SaveMute(mute) => self.quiet.muted(*mute),
                 Order::DeleteMute(target) => self.quiet.unmuted(&target),
                 Order::Flash(_)
@@ -374,20 +381,6 @@ impl Simulation {
                 | Order::Indicator { .. } => {}
             }
         }
-    }
-
-    /// A terminal's report comes back through the journal as a message.
-    fn append(&mut self, surface: &SurfaceId, body: &str, category: Option<&str>) {
-        self.sent += 1;
-        let sender = Sender::new("terminal").expect("a name");
-        let mut draft = Draft::new(Scope::global(), sender, Kind::Status, body).expect("a text");
-        draft.category = category.map(str::to_owned);
-        let id = MessageId::new(self.sent, [0; 10]);
-        self.ended.insert(id.clone(), false);
-        let message = Message { seq: 1, id, unix_ms: self.wall_ms, draft, machine: None };
-        let caller = Caller { surface: Some(surface.clone()), ..Caller::default() };
-        let incoming = IncomingMessage { message, caller, is_subagent: false, pending: false };
-        self.appended.push(Event::Message(Box::new(incoming)));
     }
 
     fn check(&self) {
@@ -437,7 +430,12 @@ fn known_surface(place: &Place) -> Event {
 }
 
 fn preferences(files: &mut HookFiles, rules: &RuleSettings) -> Preferences {
-    Preferences { rules: rules.clone(), ..files.next_revision() }
+    Preferences {
+        rules: rules.clone(),
+        escalate_after: Some(Duration::from_secs(4)),
+        away_after: Some(Duration::from_secs(2)),
+        ..files.next_revision()
+    }
 }
 
 /// An embedder may save events and orders, or send them to another process.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ringer_core::attention::{Cause, Record};
 use ringer_core::engine::Delivery;
-use ringer_core::message::{Mark, ShownKind, Tag};
+use ringer_core::message::{Mark, Place, ShownKind, Tag};
 use ringer_core::policy::{MuteTarget, RequestedMute};
 use ringer_core::{Draft, MessageId};
 use test_support::Random;
@@ -77,6 +77,20 @@ impl Quiet {
     /// What the next hub reads.
     pub(crate) fn mutes(&self) -> Vec<RequestedMute> {
         self.mutes.values().cloned().collect()
+    }
+
+    pub(crate) fn is_muted(&self, record: &Record, wall_ms: i64) -> bool {
+        self.mutes.values().filter(|mute| mute.holds(wall_ms)).any(|mute| {
+            let is_meant = match &mute.target {
+                MuteTarget::All => true,
+                MuteTarget::Agent(agent) => **agent == *record.sender,
+                MuteTarget::Workspace(workspace) => {
+                    *workspace == record.place.workspace
+                        || *workspace == Place::own_workspace(&record.scope).workspace
+                }
+            };
+            is_meant && !mute.allow.contains(&record.shown_kind())
+        })
     }
 
     pub(crate) fn delivered(&self, delivery: &Delivery, wall_ms: i64) {

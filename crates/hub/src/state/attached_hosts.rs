@@ -80,6 +80,10 @@ impl AttachedHosts {
                 Ok(HostChanges { events: Vec::new(), gone })
             }
             HostRequest::Looks(params) => self.looks(connection, params),
+            HostRequest::Typed => {
+                self.host(connection)?;
+                Ok(HostChanges { events: vec![Event::Input { host: connection.0 }], gone: Vec::new() })
+            }
         }
     }
 
@@ -122,18 +126,17 @@ impl AttachedHosts {
         };
         let views = params.views.into_iter().map(view).collect();
         let present = params.present.unwrap_or(true);
-        events.push(Event::Presence { host: connection.0, present: params.present });
+        // The views first: what a person who comes back sees at once is not in the digest.
         events.push(Event::Looks { host: connection.0, views, present });
+        events.push(Event::Presence { host: connection.0, present: params.present });
         Ok(HostChanges { events, gone: Vec::new() })
     }
 
     /// A connection has ended, whether it was a host or not.
     pub(super) fn detach(&mut self, connection: ConnectionId) -> HostChanges {
         let Some(host) = self.hosts.remove(&connection) else { return HostChanges::default() };
-        let looks = Event::Looks { host: connection.0, views: Vec::new(), present: true };
-        let presence = Event::Presence { host: connection.0, present: None };
         let gone = host.surfaces.into_keys().filter(|surface| self.surface(surface).is_none()).collect();
-        HostChanges { events: vec![presence, looks], gone }
+        HostChanges { events: vec![Event::HostGone { host: connection.0 }], gone }
     }
 
     /// All surfaces of these hosts.
@@ -214,8 +217,7 @@ mod tests {
         }
         let changes = hosts.detach(ONE);
         assert_eq!(changes.gone, [SurfaceId::new("a")]);
-        let presence = Event::Presence { host: 1, present: None };
-        assert_eq!(changes.events, [presence, Event::Looks { host: 1, views: Vec::new(), present: true }]);
+        assert_eq!(changes.events, [Event::HostGone { host: 1 }]);
         assert_eq!(hosts.detach(ONE), HostChanges::default());
         assert_eq!(hosts.surfaces().count(), 1);
         let closed = HostRequest::Closed { surface_id: "shared".to_owned() };

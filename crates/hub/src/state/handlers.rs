@@ -99,6 +99,7 @@ impl HubState {
             Request::Mute(params) => self.mute(now, &params)?,
             Request::Unmute(params) => self.unmute(now, &params)?,
             Request::ListMutes => value(self.mute_list(now.wall_ms)),
+            Request::Digest(params) => value(self.digest(now.wall_ms, params.since_unix_ms)),
             Request::Undo => self.undo(now)?,
             Request::OpenNotification(id) => {
                 let id = self.named(&id)?;

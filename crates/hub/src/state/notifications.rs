@@ -139,10 +139,13 @@ impl Notifications {
         self.engine.restore(now, records, flags.iter().filter_map(unflag))
     }
 
-    /// What the person muted holds, and what their last commands changed can be taken back, also by this hub.
-    pub(super) fn restore_commands(&mut self) -> Result<(), Error> {
+    /// What the person muted holds, what their last commands changed can be taken back, and who was away is, also for this hub.
+    pub(super) fn restore_person(&mut self, now: Now) -> Result<(), Error> {
         self.engine.restore_undo(self.store.undo_items()?);
         self.engine.restore_mutes(self.store.mutes()?);
+        if let Some(away) = self.store.away()? {
+            self.engine.restore_away(now, away);
+        }
         Ok(())
     }
 
@@ -177,7 +180,8 @@ impl Notifications {
         if reopened {
             let (records, undo_items) =
                 (self.engine.attention().store().newest(), self.engine.undo_log().items());
-            self.writes.write_again(records, undo_items, self.engine.mutes().all(), position.clone());
+            let (mutes, away) = (self.engine.mutes().all(), self.engine.away_period());
+            self.writes.write_again(records, undo_items, mutes, away, position.clone());
         }
         reopened
     }

@@ -40,6 +40,7 @@ impl HubState {
             Order::DeleteUndo(number) => self.notifications.writes().delete_undo(number),
             Order::SaveMute(mute) => self.change_mute(now, mute.target.clone(), Some(*mute)),
             Order::DeleteMute(target) => self.change_mute(now, *target, None),
+            Order::SaveAway(away) => self.notifications.writes().set_away(away),
             Order::AddTrailStep { id, cause } => self.notifications.writes().add_step(id, now.wall_ms, cause),
             Order::AppendToJournal { surface, title, body, category } => {
                 self.append_terminal_notification(now, &surface, title.as_ref(), &body, category);

@@ -36,6 +36,15 @@ impl TestHub {
 
     /// One that ends after so long with nothing to do.
     pub(crate) fn ending(settings: &str, bus: Option<String>, idle_after: Duration) -> Self {
+        Self::of(settings, (bus, None), idle_after)
+    }
+
+    /// One with a login manager on this bus, which is also its session bus.
+    pub(crate) fn with_login_manager(settings: &str, bus: &str) -> Self {
+        Self::of(settings, (Some(bus.to_owned()), Some(bus.to_owned())), Duration::from_mins(10))
+    }
+
+    fn of(settings: &str, (bus, system_bus): (Option<String>, Option<String>), idle_after: Duration) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let config = directory.path().join("config.toml");
         fs::write(&config, settings).expect("a file");
@@ -44,6 +53,7 @@ impl TestHub {
             runtime: None,
             bus,
             usual_bus: None,
+            system_bus,
             environment: Environment { ringer_config: Some(config), ..Environment::default() },
             idle_after,
             foreground: false,

@@ -5,6 +5,7 @@
 mod hub;
 mod terminal;
 
+mod away;
 mod damage;
 mod desktop;
 mod held_lock;

@@ -5,7 +5,7 @@
 
 use super::stored_cause;
 use ringer_core::MessageId;
-use ringer_core::attention::{Record, Trail, UndoItem};
+use ringer_core::attention::{AwayPeriod, Record, Trail, UndoItem};
 use ringer_core::policy::RequestedMute;
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -41,6 +41,7 @@ impl Schema for HubSchema {
         REPAIR,
         UNDO,
         MUTE,
+        AWAY,
     ];
     const MIGRATIONS: &'static [&'static [&'static str]] = &[
         // The hub's place names the journal and the message, and what was repaired is noted.
@@ -64,6 +65,8 @@ impl Schema for HubSchema {
         &["ALTER TABLE popup ADD COLUMN offer TEXT"],
         // What the person muted with a command.
         &[MUTE],
+        // When the person was away.
+        &[AWAY],
     ];
     const RESCUED_TABLES: &'static [&'static str] = &[
         "notification",
@@ -77,6 +80,7 @@ impl Schema for HubSchema {
         "repair",
         "undo",
         "mute",
+        "away",
     ];
 }
 
@@ -128,6 +132,13 @@ const UNDO: &str = "CREATE TABLE undo (
 
 /// What the person muted: the key of its target, and the mute.
 const MUTE: &str = "CREATE TABLE mute (target TEXT PRIMARY KEY, mute TEXT NOT NULL) STRICT, WITHOUT ROWID";
+
+/// An [`AwayPeriod`]: one row.
+const AWAY: &str = "CREATE TABLE away (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    since INTEGER NOT NULL,
+    until INTEGER
+) STRICT";
 
 /// The notifications in the hub store.
 #[derive(Debug, Default)]
@@ -310,6 +321,16 @@ impl HubStore {
     pub fn mutes(&mut self) -> Result<Vec<RequestedMute>, Error> {
         self.rows("SELECT mute FROM mute ORDER BY target", |row| {
             Ok(serde_json::from_str::<RequestedMute>(&text(row, 0)?).ok())
+        })
+    }
+
+    /// The last time that the person was away.
+    pub fn away(&mut self) -> Result<Option<AwayPeriod>, Error> {
+        self.read(|connection| {
+            let away = connection.query_row("SELECT since, until FROM away", [], |row| {
+                Ok(AwayPeriod { since_ms: row.get(0)?, until_ms: row.get(1)? })
+            });
+            away.optional()
         })
     }
 

@@ -1,7 +1,7 @@
 //! One atomic batch of hub state: cursor, decisions, deliveries.
 
 use ringer_core::MessageId;
-use ringer_core::attention::{MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem};
+use ringer_core::attention::{AwayPeriod, MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem};
 use ringer_core::policy::{MuteTarget, RequestedMute};
 use rusqlite::{Transaction, params};
 
@@ -94,6 +94,8 @@ pub struct HubChanges {
     pub undo_deleted: Vec<i64>,
     /// What the person muted now, and the mutes that ended (`None`), in their order.
     pub mutes: Vec<(MuteTarget, Option<RequestedMute>)>,
+    /// The last time that the person was away, if that changed.
+    pub away: Option<AwayPeriod>,
 }
 
 impl HubChanges {
@@ -164,6 +166,11 @@ pub(crate) fn apply(transaction: &Transaction<'_>, changes: &HubChanges) -> rusq
         for flag in flags {
             statement.execute([&flag.reason, &flag.place])?;
         }
+    }
+    if let Some(away) = changes.away {
+        transaction
+            .prepare_cached("INSERT OR REPLACE INTO away (one, since, until) VALUES (1, ?1, ?2)")?
+            .execute(params![away.since_ms, away.until_ms])?;
     }
     write_undo(transaction, changes)?;
     write_mutes(transaction, &changes.mutes)

@@ -171,4 +171,5 @@ pub(crate) const MEMORY_TO_SCHEMA_1: &str = "DROP TABLE repair;
     DROP TABLE undo;
     ALTER TABLE popup DROP COLUMN offer;
     DROP TABLE mute;
+    DROP TABLE away;
     PRAGMA user_version = 1;";

@@ -1,7 +1,7 @@
 //! The hub's store: what is written down in one transaction, and what comes back.
 
 use ringer_core::attention::{
-    Before, MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem, UndoKind, UnreadReason,
+    AwayPeriod, Before, MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem, UndoKind, UnreadReason,
 };
 use ringer_core::message::{Place, ShownKind, WorkspaceId};
 use ringer_core::policy::{MuteTarget, RequestedMute};
@@ -65,6 +65,8 @@ fn undo_item(number: i64, id: &MessageId) -> UndoItem {
     UndoItem { number, command: "c".into(), kind: UndoKind::Clear, before, has_ended: false }
 }
 
+const AWAY: AwayPeriod = AwayPeriod { since_ms: 5, until_ms: Some(7) };
+
 /// A mute of an agent that holds until it is ended.
 fn mute(agent: &str) -> (MuteTarget, Option<RequestedMute>) {
     let target = MuteTarget::Agent(agent.to_owned());
@@ -96,6 +98,7 @@ fn everything(one: &MessageId, two: &MessageId) -> HubChanges {
         undo_saved: vec![undo_item(2, two)],
         undo_deleted: vec![1],
         mutes: vec![mute("ci")],
+        away: Some(AWAY),
     }
 }
 
@@ -114,6 +117,7 @@ fn rows(test: &TestHome) -> Vec<String> {
         ("flag", "reason, place"),
         ("undo", "number, id"),
         ("mute", "target"),
+        ("away", "since, until"),
     ] {
         let query = format!("SELECT '{table}: ' || concat_ws(' ', {columns}) FROM {table} ORDER BY 1");
         let mut statement = connection.prepare(&query).expect("a table");
@@ -125,9 +129,18 @@ fn rows(test: &TestHome) -> Vec<String> {
 
 #[test]
 fn a_settlement_is_all_or_nothing() {
-    for table in
-        ["taken", "undecided", "notification", "trail", "outbox", "dead_letter", "popup", "flag", "undo"]
-    {
+    for table in [
+        "taken",
+        "undecided",
+        "notification",
+        "trail",
+        "outbox",
+        "dead_letter",
+        "popup",
+        "flag",
+        "undo",
+        "away",
+    ] {
         let test = TestHome::new();
         let mut store = test.memory();
         let (one, two) = (id(1), id(2));
@@ -153,6 +166,7 @@ fn a_settlement_is_all_or_nothing() {
         assert!(!rows(&test).iter().any(|row| row.contains("sound") || row.starts_with("popup: v")));
         assert_eq!(store.flags().unwrap(), [flag("manual", "w")]);
         assert_eq!(store.undo_items().unwrap(), [undo_item(2, &two)]);
+        assert_eq!(store.away().unwrap(), Some(AWAY));
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Barrier;
 use std::thread;
 
-use ringer_core::attention::Record;
+use ringer_core::attention::{AwayPeriod, Record};
 use ringer_core::message::{About, Agent, Place, WorkspaceId};
 use ringer_core::policy::{MuteTarget, RequestedMute};
 use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender};
@@ -89,6 +89,7 @@ fn what_was_read_in_a_memory_of_schema_2_is_over_and_what_was_not_is_open() {
              DROP TABLE undo;
              ALTER TABLE popup DROP COLUMN offer;
              DROP TABLE mute;
+             DROP TABLE away;
              PRAGMA user_version = 2;",
         )
         .unwrap();
@@ -104,7 +105,9 @@ fn a_memory_of_schema_5_has_no_mutes_and_keeps_the_rest() {
     let place = Place::workspace(WorkspaceId::new("w"));
     let record = Record::new(MessageId::new(1, [0; 10]), place, Kind::Question, "why?", 0);
     test.memory().commit(&HubChanges { records: vec![record.clone()], ..HubChanges::default() }).unwrap();
-    test.memory_connection().execute_batch("DROP TABLE mute; PRAGMA user_version = 5;").unwrap();
+    test.memory_connection()
+        .execute_batch("DROP TABLE mute; DROP TABLE away; PRAGMA user_version = 5;")
+        .unwrap();
     assert_eq!(test.memory().mutes().unwrap(), []);
     assert_eq!(test.memory().notifications(10).unwrap().records, [record]);
     let target = MuteTarget::All;
@@ -112,6 +115,22 @@ fn a_memory_of_schema_5_has_no_mutes_and_keeps_the_rest() {
     let mutes = vec![(target, Some(mute.clone()))];
     test.memory().commit(&HubChanges { mutes, ..HubChanges::default() }).unwrap();
     assert_eq!(test.memory().mutes().unwrap(), [mute]);
+}
+
+#[test]
+fn a_memory_of_schema_6_does_not_know_when_the_person_was_away() {
+    let test = TestHome::new();
+    test.memory()
+        .commit(&HubChanges { undecided: vec![MessageId::new(1, [0; 10])], ..HubChanges::default() })
+        .unwrap();
+    test.memory_connection().execute_batch("DROP TABLE away; PRAGMA user_version = 6;").unwrap();
+    assert_eq!(test.memory().away().unwrap(), None);
+    let away = AwayPeriod { since_ms: 7, until_ms: None };
+    test.memory().commit(&HubChanges { away: Some(away), ..HubChanges::default() }).unwrap();
+    assert_eq!((test.memory().away().unwrap(), test.memory().undecided().unwrap().len()), (Some(away), 1));
+    let back = AwayPeriod { until_ms: Some(9), ..away };
+    test.memory().commit(&HubChanges { away: Some(back), ..HubChanges::default() }).unwrap();
+    assert_eq!(test.memory().away().unwrap(), Some(back));
 }
 
 #[test]

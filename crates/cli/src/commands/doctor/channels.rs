@@ -19,8 +19,13 @@ pub(super) fn begin(config: &Config, send: bool, patience: Duration) -> Vec<Chec
     let mut checks = Vec::new();
     let popup = config.notify.popup;
     checks.push(Check::begin("desktop", patience, move || vec![desktop(popup, send)]));
-    let played = config.notify.sound.clone();
-    checks.push(Check::begin("sound", patience, move || vec![sound(&played, send)]));
+    let of_kinds = config.notify.sounds.iter().filter(|(_, sound)| *sound != SoundSetting::Off);
+    let of_kinds = of_kinds
+        .map(|(kind, sound)| (format!("sound {kind}"), format!("notify.sounds.{kind}"), sound.clone()));
+    let usual = ("sound".to_owned(), "notify.sound".to_owned(), config.notify.sound.clone());
+    for (part, key, played) in [usual].into_iter().chain(of_kinds) {
+        checks.push(Check::begin(part.clone(), patience, move || vec![sound(part, &key, &played, send)]));
+    }
     let run = delivery_setup::command(config);
     checks.push(Check::begin("command", patience, move || vec![command(run, send)]));
     for entry in config.webhooks.clone() {
@@ -111,20 +116,19 @@ const NO_SERVER: &str = if cfg!(target_os = "macos") {
     "start a notification server (mako, dunst, …), or set notify.popup = \"terminal\""
 };
 
-fn sound(wanted: &SoundSetting, send: bool) -> Row {
-    let part = "sound";
+fn sound(part: String, key: &str, wanted: &SoundSetting, send: bool) -> Row {
     let row = match wanted {
         SoundSetting::Off => return Row::unused(part, "off"),
         SoundSetting::File(file) if !file.is_file() => {
             return Row::broken(part, format!("{} does not exist", file.display()))
-                .fix("correct notify.sound, or set it to true");
+                .fix(format!("correct {key}, or set it to true"));
         }
         SoundSetting::File(file) => format!("{}, played", file.display()),
         SoundSetting::Theme => "the theme's, played".to_owned(),
     };
     let Some(player) = delivery_setup::sound(wanted).player(&hub_view::search_path()) else {
         return Row::broken(part, "no program found to play it")
-            .fix("install pw-play, paplay or canberra-gtk-play, or set notify.sound = false");
+            .fix(format!("install pw-play, paplay or canberra-gtk-play, or set {key} = false"));
     };
     if !send {
         return Row::ok(part, format!("{row} by {player}"));
@@ -132,7 +136,7 @@ fn sound(wanted: &SoundSetting, send: bool) -> Row {
     match send::sound(wanted) {
         Ok(()) => Row::ok(part, format!("{row} just now")),
         Err(error) => {
-            Row::broken(part, error.to_string()).fix("start the sound server, or set notify.sound = false")
+            Row::broken(part, error.to_string()).fix(format!("start the sound server, or set {key} = false"))
         }
     }
 }

@@ -91,7 +91,7 @@ fn tell(host: &mut Socket, method: &str, params: &Value) {
 
 /// A host with these panes.
 #[track_caller]
-fn attach(environment: &HubEnvironment, panes: &[&str]) -> Socket {
+pub(super) fn attach(environment: &HubEnvironment, panes: &[&str]) -> Socket {
     let mut host = environment.connect();
     tell(&mut host, "host.attach", &json!({ "name": "scripted" }));
     for pane in panes {
@@ -101,7 +101,7 @@ fn attach(environment: &HubEnvironment, panes: &[&str]) -> Socket {
 }
 
 #[track_caller]
-fn looks(host: &mut Socket, panes: &[&str], present: bool) {
+pub(super) fn looks(host: &mut Socket, panes: &[&str], present: bool) {
     let view = |pane: &&str| json!({ "client": format!("client on {pane}"), "surface_id": pane });
     let views: Vec<Value> = panes.iter().map(view).collect();
     tell(host, "surface.looks", &json!({ "views": views, "present": present }));

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::*;
 use crate::agent::{Authority, BlockedOn, SignalContent};
-use crate::attention::{Before, UndoKind, UnreadReason};
+use crate::attention::{AwayPeriod, Before, DesktopSession, UndoKind, UnreadReason};
 use crate::message::{Draft, Kind, Mark, MessageOrigin, Recipient, Scope, Sender, Tag};
 use crate::policy::{AgentContext, HookInputContext, HookInputText, HookPatch};
 use crate::toast::{Colour, Priority, SourceNotification, ToastSpan};
@@ -162,6 +162,10 @@ fn an_event_that_is_saved_can_be_read_back() {
         },
         Event::Presence { host: 7, present: Some(false) },
         Event::Presence { host: 7, present: None },
+        Event::Input { host: 7 },
+        Event::HostGone { host: 7 },
+        Event::Desktop(None),
+        Event::Desktop(Some(DesktopSession { is_locked: true, is_idle: false, reports_idle: true })),
         Event::Read(place()),
         Event::ReadAll,
         Event::Mark { id: id(), read: true },
@@ -233,6 +237,7 @@ fn an_order_that_is_saved_can_be_read_back() {
             has_ended: false,
         })),
         Order::DeleteUndo(4),
+        Order::SaveAway(AwayPeriod { since_ms: 1, until_ms: Some(2) }),
         Order::SaveMute(Box::new(RequestedMute {
             target: MuteTarget::Agent("ci".to_owned()),
             until_unix_ms: Some(7),

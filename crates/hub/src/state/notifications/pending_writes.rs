@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ringer_core::MessageId;
-use ringer_core::attention::{Cause, Record, TrailStep, UndoItem, UnreadReason};
+use ringer_core::attention::{AwayPeriod, Cause, Record, TrailStep, UndoItem, UnreadReason};
 use ringer_core::engine::Delivery;
 use ringer_core::message::Place;
 use ringer_core::policy::{DeliveryChannel, MuteTarget, RequestedMute};
@@ -49,11 +49,13 @@ impl PendingWrites {
         records: impl Iterator<Item = &'a Record>,
         undo_items: impl Iterator<Item = &'a UndoItem>,
         mutes: impl Iterator<Item = &'a RequestedMute>,
+        away: Option<AwayPeriod>,
         position: ReadPosition,
     ) {
         self.undecided.clear();
         self.flags.clear();
         self.next.undo_saved = undo_items.cloned().collect();
+        self.next.away = away;
         self.next.mutes = mutes.map(|mute| (mute.target.clone(), Some(mute.clone()))).collect();
         for record in records {
             if !self.records.contains_key(&record.id) {
@@ -108,6 +110,11 @@ impl PendingWrites {
     /// The person muted something, or a mute has ended (`None`).
     pub(in crate::state) fn set_mute(&mut self, target: MuteTarget, mute: Option<RequestedMute>) {
         self.next.mutes.push((target, mute));
+    }
+
+    /// The person went away, or came back.
+    pub(in crate::state) fn set_away(&mut self, away: AwayPeriod) {
+        self.next.away = Some(away);
     }
 
     /// Something happened to a message that is no notification.

@@ -10,7 +10,7 @@ use ringer_core::{MessageId, Recipient, Scope};
 use ringer_journal::{Consumer, HubChanges, Journal, ReadPosition, RetentionLimits};
 use rusqlite::Connection;
 
-use super::{dead, flag, mute, outgoing, popup, record, settle, undo_item};
+use super::{AWAY, dead, flag, mute, outgoing, popup, record, settle, undo_item};
 use crate::agent::{JournalAt, agent_info};
 use crate::home::{TO_SCHEMA_3, TestHome, at, bodies, draft_in, place, read_to, scope};
 
@@ -115,6 +115,7 @@ pub(crate) fn fill(test: &TestHome, scope: &Scope, agent: &str) -> MessageId {
         position: Some(ReadPosition { cursor: place(&mut journal, 1), catch_up: None }),
         flags_set: vec![flag("manual", scope.as_str())],
         mutes: vec![mute(scope.as_str())],
+        away: Some(AWAY),
         ..HubChanges::default()
     };
     settle(&mut test.memory(), &transaction);
@@ -126,8 +127,19 @@ fn count(connection: &Connection, table: &str) -> i64 {
 }
 
 const OF_THE_JOURNAL: [&str; 6] = ["message", "receipt", "cursor", "question", "agent", "lead"];
-const OF_THE_MEMORY: [&str; 10] =
-    ["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "taken", "undo", "mute"];
+const OF_THE_MEMORY: [&str; 11] = [
+    "notification",
+    "trail",
+    "undecided",
+    "outbox",
+    "popup",
+    "dead_letter",
+    "flag",
+    "taken",
+    "undo",
+    "mute",
+    "away",
+];
 
 /// How many rows every table has.
 fn counts(test: &TestHome) -> Vec<(&'static str, i64)> {
@@ -235,6 +247,7 @@ fn an_older_journal_hands_the_hubs_memory_over() {
     after[at("flag")].1 += 1;
     after[at("undo")].1 += 1;
     after[at("mute")].1 += 1;
+    after[at("away")].1 += 1;
     after[at("cursor")].1 -= 1;
     assert_eq!(after, before);
     let gone = test.connection().query_row("SELECT count(*) FROM notification", [], |_| Ok(()));
