@@ -208,6 +208,7 @@ impl Hub {
             .env("RINGER_CONFIG", config)
             .env("XDG_RUNTIME_DIR", directory.path())
             .env_remove("DBUS_SESSION_BUS_ADDRESS")
+            .env("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nowhere/bus")
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

@@ -150,6 +150,7 @@ impl Template {
             .env("XDG_RUNTIME_DIR", self.run())
             .env("RINGER_CONFIG", self.config())
             .env_remove("DBUS_SESSION_BUS_ADDRESS")
+            .env("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nowhere/bus")
             .env_remove("TMUX");
         if hub == Hub::MayStart {
             command.env_remove("RINGER_HUB");

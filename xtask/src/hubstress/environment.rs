@@ -97,6 +97,7 @@ impl HubEnvironment {
             .env("XDG_RUNTIME_DIR", self.environment.path("run"))
             .env("RINGER_CONFIG", self.config())
             .env_remove("DBUS_SESSION_BUS_ADDRESS")
+            .env("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nowhere/bus")
             .env_remove("RINGER_WORKSPACE")
             .env_remove("TMUX")
             .stderr(self.environment.complaints()?);

@@ -61,6 +61,8 @@ impl HubEnvironment {
     fn settled(&self, mut command: Command) -> Command {
         command
             .env_remove("RINGER_HUB")
+            // A locked screen on this machine must not hold popups back.
+            .env("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nowhere/bus")
             .env("XDG_RUNTIME_DIR", self.runtime.path())
             .env("RINGER_CONFIG", self.config())
             .env("TZ", "UTC");
