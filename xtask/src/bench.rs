@@ -15,6 +15,7 @@ mod redis;
 mod shell;
 mod start;
 mod store;
+mod ui;
 mod wake;
 
 use options::Options;
@@ -35,6 +36,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "hook", run: hook::run },
     Bench { name: "hub", run: hub::run },
     Bench { name: "store", run: store::run },
+    Bench { name: "ui", run: ui::run },
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
