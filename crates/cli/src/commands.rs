@@ -25,6 +25,7 @@ mod observe;
 mod progress;
 mod questions;
 mod setup;
+mod show;
 mod snooze;
 mod status;
 mod statusline;
@@ -81,6 +82,7 @@ enum Command {
     Why(why::Args),
     Watch(watch::Args),
     Status(status::Args),
+    Show(show::Args),
     Log(log::Args),
     Nuke(nuke::Args),
     Term(term::Args),
@@ -123,6 +125,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             answer::acknowledge(&arguments).map_err(Failure::while_sending)
         }
         Some(Command::Status(arguments)) => status::run(&arguments),
+        Some(Command::Show(arguments)) => show::run(&arguments),
         Some(Command::Log(arguments)) => log::run(&arguments),
         Some(Command::Nuke(arguments)) => nuke::run(&arguments),
         Some(Command::Term(arguments)) => term::run(arguments),

@@ -6,6 +6,8 @@
     reason = "doc comments of arguments are help texts, and people do not read Markdown there"
 )]
 
+mod agent_names;
+mod agent_page;
 mod agent_thread;
 mod answer_words;
 mod client_paths;

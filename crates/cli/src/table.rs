@@ -56,6 +56,13 @@ impl Style {
     }
 }
 
+impl Style {
+    /// Columns of a line.
+    pub(crate) fn width(self) -> usize {
+        self.width
+    }
+}
+
 /// One notification. Its texts are safe to print.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {

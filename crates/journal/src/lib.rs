@@ -64,7 +64,9 @@ pub use journal::caller::Caller;
 pub use journal::consumer::Consumer;
 pub use journal::hook_waiter::{HookWaiter, HookWake};
 pub use journal::hub_reader::HubLock;
-pub use journal::inbox::{CONFIRM_WITHIN, Choose, Claimed, INTO_INBOX, InboxUpdate, LEASE, ReceiptRow};
+pub use journal::inbox::{
+    CONFIRM_WITHIN, Choose, Claimed, EnteredPart, INTO_INBOX, InboxUpdate, LEASE, ReceiptRow,
+};
 pub use journal::lead::Lead;
 pub use journal::listener::{ListenOutcome, Listener};
 pub use journal::prompt::{DecideOutcome, Decision, PromptWaiter, StoredPrompt};

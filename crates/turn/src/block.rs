@@ -1,11 +1,10 @@
 //! The block that a person sees in the transcript when something entered a turn.
-//!
-//! To be used by the workspace UI (not built yet), which draws it in a pane's transcript.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::escape::{clean_attribute, clean_text};
 use crate::injection::Injection;
+use crate::source::InjectionSource;
 use crate::wrap::{shorten, wrap};
 
 /// The most lines of text one block draws; the last of them says how many more there are.
@@ -54,7 +53,8 @@ pub enum Charset {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotificationBlock {
-    label: String,
+    /// What it is, and notes about it.
+    labels: Vec<String>,
     text: String,
 }
 
@@ -64,19 +64,36 @@ struct Strokes {
     bottom: &'static str,
     line: &'static str,
     cut: &'static str,
+    between: &'static str,
 }
 
-const UNICODE: Strokes = Strokes { top: "┌─ ", side: "│ ", bottom: "└─", line: "─", cut: "…" };
-const ASCII: Strokes = Strokes { top: "+- ", side: "| ", bottom: "+-", line: "-", cut: "~" };
+const UNICODE: Strokes =
+    Strokes { top: "┌─ ", side: "│ ", bottom: "└─", line: "─", cut: "…", between: " · " };
+const ASCII: Strokes = Strokes { top: "+- ", side: "| ", bottom: "+-", line: "-", cut: "~", between: ", " };
 
 impl NotificationBlock {
     /// The block for one injection, with only the visible characters of its text.
     pub fn of(injection: &Injection) -> Self {
-        let mut text = clean_text(injection.text());
-        if injection.times() > 1 {
-            text = format!("{text}\n(came {} times)", injection.times());
-        }
-        Self { label: clean_attribute(&format!("notification ({})", injection.source)), text }
+        let times = if injection.times() > 1 {
+            format!("\n(came {} times)", injection.times())
+        } else {
+            String::new()
+        };
+        Self::new(&injection.source, &format!("{}{times}", injection.text()), &[])
+    }
+
+    /// The block for a text of a source, with notes beside the source, such as the time.
+    ///
+    /// ```
+    /// use ringer_turn::{Charset, InjectionSource, NotificationBlock};
+    ///
+    /// let block = NotificationBlock::new(&InjectionSource::User, "wait", &["14:03".to_owned()]);
+    /// assert_eq!(block.draw(36, Charset::Unicode)[0], "┌─ notification (user) · 14:03 ─────");
+    /// ```
+    pub fn new(source: &InjectionSource, text: &str, notes: &[String]) -> Self {
+        let label = format!("notification ({source})");
+        let labels = std::iter::once(&label).chain(notes).map(|label| clean_attribute(label)).collect();
+        Self { labels, text: clean_text(text) }
     }
 
     /// The lines, none of them wider than `width` columns. None at all where there is no column.
@@ -84,10 +101,12 @@ impl NotificationBlock {
         if width == 0 {
             return Vec::new();
         }
-        let (strokes, label, text) = match charset {
-            Charset::Unicode => (&UNICODE, self.label.clone(), self.text.clone()),
-            Charset::Ascii => (&ASCII, ascii(&self.label), ascii(&self.text)),
+        let (strokes, text) = match charset {
+            Charset::Unicode => (&UNICODE, self.text.clone()),
+            Charset::Ascii => (&ASCII, ascii(&self.text)),
         };
+        let label = self.labels.join(strokes.between);
+        let label = if charset == Charset::Ascii { ascii(&label) } else { label };
         if width < MIN_FRAME {
             return limited(wrap(&text, width), width, strokes);
         }

@@ -1,8 +1,6 @@
 //! Shows several completed background commands as one line of a transcript.
 //!
 //! Only the display changes. The conversation that the model reads keeps every notification.
-//!
-//! To be used by the workspace UI (not built yet), in its transcript view.
 
 /// How the transcript is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

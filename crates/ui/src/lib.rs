@@ -38,4 +38,5 @@ pub use backend::{Backend, PromptDetails, Request, Response};
 pub use data::{Agent, Data, FooterToast, Notification};
 pub use inbox::{Effect, Inbox};
 pub use keys::{Action, InvalidKey, KeyMap};
+pub use signs::state_word;
 pub use theme::{Palette, Theme};

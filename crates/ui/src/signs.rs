@@ -31,6 +31,11 @@ pub(crate) fn of_kind(kind: ShownKind) -> Sign {
     }
 }
 
+/// The word for the state of an agent: `needs permission`, `working`.
+pub fn state_word(state: &str, waits_for: Option<ShownKind>) -> &'static str {
+    of_state(state, waits_for).word
+}
+
 /// The sign of an agent in a state. What a blocked one waits for is told by its open notification.
 pub(crate) fn of_state(state: &str, waits_for: Option<ShownKind>) -> Sign {
     match (state, waits_for) {

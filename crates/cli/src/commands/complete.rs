@@ -292,6 +292,8 @@ mod tests {
         check("acknowledge ", &Expected::Value(ValueKind::Prompt));
         check("mute ", &Expected::Value(ValueKind::Agent));
         check("mute --off ", &Expected::Value(ValueKind::Agent));
+        check("show ", &Expected::Value(ValueKind::Agent));
+        check("show -v ", &Expected::Value(ValueKind::Agent));
         check("why --agent ", &Expected::Value(ValueKind::Agent));
         check("notify --to ", &Expected::Value(ValueKind::Recipient));
         check("notify hello --to = l", &Expected::Value(ValueKind::Recipient));

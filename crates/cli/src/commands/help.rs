@@ -15,7 +15,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("Send", &["notify", "ask", "progress"]),
-    ("Agents", &["setup", "uninstall", "status", "listen", "questions", "lead"]),
+    ("Agents", &["setup", "uninstall", "status", "show", "listen", "questions", "lead"]),
     ("Setup", &["doctor", "config", "trust", "completions", "man", "help"]),
     ("Plumbing", &["hook", "hub", "term", "toast", "observe", "log", "watch", "statusline", "nuke"]),
 ];

@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ringer_core::message::{About, ShownKind};
+use ringer_core::message::ShownKind;
 use ringer_core::toast::{Colour, ToastSpan};
 use ringer_hub::Clock;
 use ringer_ipc::{HubClient, HubClientError};
-use ringer_journal::{IdSource, Repository};
+use ringer_journal::IdSource;
 use ringer_ui::{Agent, Backend, Data, FooterToast, Notification, Request, Response};
 use serde_json::{Value, json};
 
 use super::{answer, setup, undo, why};
+use crate::agent_names::label_of;
 use crate::doing::{self, Doing};
 use crate::failure::Failure;
 use crate::notifications::label_and_text;
@@ -284,17 +285,6 @@ fn notification(row: &Value, places: &Places, clock: &Clock) -> Notification {
         is_read: row["is_read"].as_bool().unwrap_or(true),
         snoozed_until_ms: row["snoozed_until"].as_str().and_then(|stamp| clock.parse_stamp(stamp)),
     }
-}
-
-fn label_of(cwd: &std::path::Path) -> Option<String> {
-    let repository = Repository::around(cwd);
-    let directory = || cwd.file_name().map(|name| name.to_string_lossy().into_owned());
-    let about = About {
-        repository: repository.as_ref().and_then(Repository::name).or_else(directory),
-        branch: repository.as_ref().and_then(Repository::branch),
-        ..About::default()
-    };
-    about.label()
 }
 
 /// The order of agents: what needs the person, what works, what has ended.

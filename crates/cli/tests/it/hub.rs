@@ -24,6 +24,7 @@ mod popups;
 mod problems;
 mod protocol;
 mod quiet;
+mod show;
 mod snapshots;
 mod spool;
 mod starting;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use ringer_core::message::{Agent, MessagePart};
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::db::text::text;
 use crate::error::Error;
@@ -80,6 +80,17 @@ pub struct ReceiptRow {
     pub seen_ms: Option<i64>,
 }
 
+/// A message, or one part of it, that entered an agent's turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnteredPart {
+    /// What entered.
+    pub part: MessagePart,
+    /// When it was delivered, in milliseconds since 1970.
+    pub delivered_ms: i64,
+    /// When the client went on.
+    pub seen_ms: Option<i64>,
+}
+
 /// Pending: never claimed, or claimed and not confirmed in time.
 const PENDING: &str = "(receipt.state = 'queued' OR (receipt.state <> 'seen' AND receipt.leased_until < ?2))";
 /// Delivered with another call, and confirmed by this event: because the client goes on, or because it shows it.
@@ -93,6 +104,31 @@ impl Journal {
     /// What waits for an agent, in order.
     pub fn pending_for(&mut self, agent: &Agent, unix_ms: i64) -> Result<Vec<MessagePart>, Error> {
         self.read(|connection| pending(connection, agent.as_str(), unix_ms))
+    }
+
+    /// The newest messages that entered an agent's turns, in the order in which they were delivered. What was not confirmed in
+    /// time is not among them: it is pending again.
+    pub fn entered(&mut self, agent: &Agent, unix_ms: i64, most: usize) -> Result<Vec<EnteredPart>, Error> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let mut entered = self.read(|connection| {
+            let mut statement = connection.prepare(&format!(
+                "SELECT {COLUMNS}, part, parts, delivered, seen FROM receipt JOIN message USING (seq)
+                 WHERE agent = ?1 AND delivered IS NOT NULL AND NOT {PENDING} ORDER BY seq DESC, part DESC LIMIT ?3"
+            ))?;
+            let after = statement.column_count() - 4;
+            let mut rows = statement.query(params![agent.as_str(), unix_ms, most])?;
+            let mut entered = Vec::new();
+            while let Some(row) = rows.next()? {
+                let Some(part) = read_part(row, after)? else { continue };
+                let (delivered_ms, seen_ms) = (row.get(after + 2)?, row.get(after + 3)?);
+                entered.push(EnteredPart { part, delivered_ms, seen_ms });
+            }
+            Ok(entered)
+        })?;
+        entered.reverse();
+        // Budgets and leases finish out of order.
+        entered.sort_by_key(|entered| entered.delivered_ms);
+        Ok(entered)
     }
 
     /// Claims everything that waits for an agent, to deliver it by another channel than its hooks.
@@ -252,12 +288,16 @@ fn pending(connection: &Connection, agent: &str, unix_ms: i64) -> rusqlite::Resu
     let mut rows = statement.query(params![agent, unix_ms, MAX_LOOKED_AT])?;
     let mut parts = Vec::new();
     while let Some(row) = rows.next()? {
-        let part = |column: usize| row.get(column).map(|number: u32| number as usize);
-        // A damaged row is skipped: it must not block the messages after it.
-        let Some(message) = read(row)? else { continue };
-        parts.push(MessagePart { message, number: part(after)?, of: part(after + 1)? });
+        parts.extend(read_part(row, after)?);
     }
     Ok(parts)
+}
+
+/// A message and which part of it, from that column on. A damaged row is skipped: it must not block the messages after it.
+fn read_part(row: &Row<'_>, from: usize) -> rusqlite::Result<Option<MessagePart>> {
+    let part = |column: usize| row.get(column).map(|number: u32| number as usize);
+    let Some(message) = read(row)? else { return Ok(None) };
+    Ok(Some(MessagePart { message, number: part(from)?, of: part(from + 1)? }))
 }
 
 /// A number of parts as SQLite has it. A body has a limit, so there are few.

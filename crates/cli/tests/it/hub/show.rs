@@ -1,0 +1,84 @@
+//! One agent, with `ringer show`: with real hooks, with and without a hub.
+
+use serde_json::json;
+
+use super::environment::HubEnvironment;
+use super::person_text::hook;
+
+fn task(status: &str, number: usize) -> String {
+    format!(
+        "<task-notification>\n<status>{status}</status>\n<summary>Background command \"make {number}\" {status}</summary>\n\
+         </task-notification>"
+    )
+}
+
+/// One tool call, with whose result enters what waits.
+fn use_tool(environment: &HubEnvironment, call: &str) {
+    hook(environment, "PostToolUse", &json!({ "tool_use_id": call, "tool_name": "Bash" }));
+}
+
+#[test]
+fn what_entered_the_turns_of_an_agent_is_shown_with_its_source() {
+    let environment = HubEnvironment::new();
+    let nothing = environment.fails(&["show"], 65);
+    assert!(nothing.contains("no agent has reported yet"), "{nothing}");
+    hook(&environment, "SessionStart", &json!({}));
+    hook(&environment, "UserPromptSubmit", &json!({}));
+    let to_agent = ["--to", "claude-01234567"];
+    let notify = |from: &str, text: &str| {
+        environment.notify(&[&["--from", from][..], &to_agent, &[text]].concat());
+    };
+    notify("system", "actually wait, \u{1b}[31mtry a different approach");
+    use_tool(&environment, "t1");
+    for number in 1..=3 {
+        notify("ci", &task("completed", number));
+    }
+    notify("ci", &task("killed", 4));
+    use_tool(&environment, "t2");
+    notify("w1", "日本語");
+
+    for words in [&["show"][..], &["show", "CLAUDE-0123"], &["show", "0123456789"], &["show", "repository"]] {
+        let shown = environment.run(words);
+        assert!(shown.contains("┌─ notification (user) · "), "{shown}");
+        assert!(shown.contains("│ actually wait, [31mtry a different approach\n"), "{shown}");
+        assert!(shown.contains("│ 3 background commands completed\n"), "{shown}");
+        assert!(shown.contains("│ Background command \"make 4\" killed\n"), "{shown}");
+        assert!(!shown.contains("make 1") && shown.contains("not seen yet"), "{shown}");
+        let waits = shown.find("agent:w1: 日本語").expect("it waits");
+        assert!(waits < shown.find("Entered its turns").expect("a heading"), "{shown}");
+    }
+    use_tool(&environment, "t3");
+    let verbose = environment.run(&["show", "-v"]);
+    assert!(verbose.contains("make 1") && !verbose.contains("3 background"), "{verbose}");
+    assert!(!verbose.contains("Waits to enter"), "{verbose}");
+    let json = environment.json(&["show", "--json"]);
+    assert_eq!((&json["id"], &json["state"]), (&json!("claude-01234567"), &json!("working")));
+    let entered = json["entered"].as_array().expect("rows");
+    let sources: Vec<&str> = entered.iter().filter_map(|one| one["source"].as_str()).collect();
+    assert_eq!(sources, ["user", "agent:ci", "agent:ci", "agent:ci", "agent:ci", "agent:w1"]);
+    assert!(entered[4]["seen"].is_string() && entered[5]["seen"].is_null(), "{json}");
+
+    let mut plain = environment.ringer(&["show"]);
+    plain.env("LC_ALL", "C").env("COLUMNS", "60");
+    let (plain, _) = crate::ringer::check(&mut plain, 0);
+    assert!(plain.contains("\n+- notification (user), ") && plain.contains("\n| ???\n"), "{plain}");
+    assert!(plain.lines().all(|line| line.chars().count() <= 60), "{plain}");
+}
+
+#[test]
+fn an_agent_that_cannot_be_meant_is_answered_with_those_that_can() {
+    let environment = HubEnvironment::new();
+    hook(&environment, "SessionStart", &json!({}));
+    let unknown = environment.fails(&["show", "nothing"], 65);
+    assert!(unknown.contains("unknown agent \"nothing\"; known are:\n  claude-01234567"), "{unknown}");
+    hook(&environment, "SessionStart", &json!({ "session_id": "9876543210" }));
+    let several = environment.fails(&["show"], 64);
+    assert!(several.contains("2 agents run in this repository:\n  claude-"), "{several}");
+    let several = environment.fails(&["show", "claude"], 64);
+    assert!(
+        several.contains("\"claude\" fits 2 agents:") && several.contains("ringer show claude-"),
+        "{several}"
+    );
+    hook(&environment, "SessionEnd", &json!({ "session_id": "9876543210", "reason": "clear" }));
+    assert!(environment.run(&["show", "claude"]).contains("claude-01234567"), "the one that runs");
+}
