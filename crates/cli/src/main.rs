@@ -36,6 +36,7 @@ mod signs;
 mod table;
 mod terminal;
 mod time_arguments;
+mod tmux_setup;
 
 use std::process::ExitCode;
 

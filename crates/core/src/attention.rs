@@ -13,7 +13,7 @@ mod store;
 mod trail;
 mod undo_log;
 
-pub use badges::{Attention, Badge, UnreadReason};
+pub use badges::{Attention, Badge, Ring, UnreadReason};
 pub use cause::Cause;
 pub use digest::{DIGEST_TITLE, Digest, digest_id};
 pub(crate) use focus::Focus;

@@ -26,8 +26,8 @@ use std::time::Duration;
 
 use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, SurfaceRegistry};
 use crate::attention::{
-    Attention, AwayPeriod, Badge, Cause, Focus, NewerSession, Presence, ReadReason, Record, Session, UndoLog,
-    UnreadReason,
+    Attention, AwayPeriod, Badge, Cause, Focus, NewerSession, Presence, ReadReason, Record, Ring, Session,
+    UndoLog, UnreadReason,
 };
 use crate::message::{Kind, MessageId, Place, ShownKind, Tag, WorkspaceId};
 use crate::policy::{
@@ -153,7 +153,7 @@ pub struct Engine {
     sources: Sources,
     turn_ends: TurnEnds,
     /// The rings and badges that were last drawn, so that only changes are ordered.
-    lit_rings: HashMap<Place, bool>,
+    lit_rings: HashMap<Place, Ring>,
     badges: HashMap<WorkspaceId, Badge>,
 }
 

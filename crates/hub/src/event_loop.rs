@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ringer_core::message::Agent;
 use ringer_deliver::Desktop;
-use ringer_ipc::ApiError;
+use ringer_ipc::{ApiError, json_line};
 use ringer_journal::{HubLock, ReadPosition};
 use serde_json::json;
 use tokio::io::unix::AsyncFd;
@@ -18,12 +18,13 @@ use tokio::task::JoinHandle;
 use crate::clock::{Clock, monotonic};
 use crate::error::HubError;
 use crate::event_log::EventLog;
+use crate::host_order::{HostOrder, SentOrder};
 use crate::input::{Answered, Input, Reply};
 use crate::log::Log;
 use crate::message::{Action, Answer, Job, LoopEvent, RequestId};
 use crate::process;
 use crate::repository_probe::{PROBE_TIMEOUT, ProbeResult, ProbeTarget, RepositoryProber, RunningProbe};
-use crate::request::Request;
+use crate::request::{ConnectionId, Request};
 use crate::state::{HubState, RETRY_AFTER};
 use crate::watch::Watcher;
 
@@ -31,6 +32,8 @@ use crate::watch::Watcher;
 pub(crate) const MAX_INPUTS: usize = 1024;
 /// Inputs that are handled together: one transaction for all of them.
 const MAX_TOGETHER: usize = 64;
+/// Orders that may wait for one host: a ring for each of its surfaces, and more.
+const MAX_ORDERS: usize = 8192;
 /// After this no other probe is started for what was behind a directory that hangs.
 const PROBE_AGAIN_FOR: Duration = PROBE_TIMEOUT.saturating_mul(2);
 /// How long a hub stays only because a popup may be clicked: from one evening to the next.
@@ -83,6 +86,8 @@ pub(crate) struct EventLoop {
     /// Jobs that the executor has not taken yet: as many as were just decided or withdrawn. It takes them at once.
     job_backlog: VecDeque<Job>,
     events: EventLog,
+    /// Where the orders for hosts go.
+    hosts: HashMap<ConnectionId, mpsc::Sender<Vec<u8>>>,
     /// Who waits for an answer.
     replies: HashMap<RequestId, oneshot::Sender<Answered>>,
     last_request: u64,
@@ -136,6 +141,7 @@ impl EventLoop {
             channels,
             job_backlog: VecDeque::new(),
             events: EventLog::default(),
+            hosts: HashMap::new(),
             replies: HashMap::new(),
             last_request: 0,
             probers,
@@ -239,7 +245,12 @@ impl EventLoop {
         self.only_popups_since = None;
         match input {
             Input::Event(LoopEvent::Stop) => self.stopping = true,
-            Input::Event(event) => self.handle(event),
+            Input::Event(event) => {
+                if let LoopEvent::HostGone(host) = &event {
+                    self.hosts.remove(host);
+                }
+                self.handle(event);
+            }
             Input::Request { connection, method, params, reply } => {
                 match Request::read(&method, params, connection) {
                     Ok(request) => {
@@ -299,6 +310,7 @@ impl EventLoop {
             match action {
                 Action::Execute(job) => self.job_backlog.push_back(job),
                 Action::Answer { id, answer, behind } => self.answer(id, answer, behind),
+                Action::Tell(SentOrder { host, order }) => self.tell(host, &order),
                 Action::Publish { unix_ms, event, data } => self.events.add(unix_ms, event, &data),
                 Action::Probe(targets) => self.start_probe(targets, Vec::new(), monotonic()),
                 Action::WatchProcess { agent, pid, started } => {
@@ -344,6 +356,14 @@ impl EventLoop {
             }
             Answer::Focus { pane, notification } => Reply::Focus { pane, notification },
             Answer::Environment { environment, offered } => Reply::Environment { environment, offered },
+            Answer::Attach { host, orders } => {
+                let (sender, receiver) = mpsc::channel(MAX_ORDERS);
+                self.hosts.insert(host, sender);
+                for order in &orders {
+                    self.tell(host, order);
+                }
+                Reply::Attached(receiver)
+            }
             Answer::Subscribe(filter) => match self.events.subscribe(filter) {
                 Some(subscription) => Reply::Subscribed(subscription),
                 None => Reply::Result(Err(ApiError::new("busy", "too many follow already"))),
@@ -351,6 +371,13 @@ impl EventLoop {
         };
         // A client that has gone needs no answer.
         let _ = sender.send(Answered { reply, behind });
+    }
+
+    /// Sends an order to a host. One that does not keep up is cut off, so this never waits.
+    fn tell(&mut self, host: ConnectionId, order: &HostOrder) {
+        if self.hosts.get(&host).is_some_and(|sender| sender.try_send(json_line(order)).is_err()) {
+            self.hosts.remove(&host);
+        }
     }
 
     /// Tells the state that the process of an agent ended, once this is over.

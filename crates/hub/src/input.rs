@@ -3,7 +3,7 @@
 use ringer_core::MessageId;
 use ringer_ipc::ApiError;
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::event_log::Subscription;
 use crate::message::LoopEvent;
@@ -38,4 +38,6 @@ pub(crate) enum Reply {
     Environment { environment: Value, offered: Option<String> },
     /// Writes events until the connection ends.
     Subscribed(Subscription),
+    /// Is a host from now on: writes these lines, also between answers. They end if it does not keep up.
+    Attached(mpsc::Receiver<Vec<u8>>),
 }

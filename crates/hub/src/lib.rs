@@ -44,6 +44,7 @@ mod event_log;
 mod event_loop;
 mod executor;
 mod file_stamp;
+mod host_order;
 mod input;
 mod log;
 #[cfg(not(target_os = "macos"))]

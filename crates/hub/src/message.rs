@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::delivery_setup::DeliverySetup;
 use crate::event_log::EventFilter;
+use crate::host_order::{HostOrder, SentOrder};
 use crate::repository_probe::{ProbeResult, ProbeTarget};
 use crate::request::{ConnectionId, Request};
 use crate::terminals::Terminal;
@@ -70,6 +71,8 @@ pub(crate) enum Action {
     /// A request is answered. `behind` is about how many of the messages that were in the journal before the request the
     /// answer does not take into account.
     Answer { id: RequestId, answer: Answer, behind: u64 },
+    /// A host on the socket is told.
+    Tell(SentOrder),
     /// Subscribers are told.
     Publish { unix_ms: i64, event: &'static str, data: Value },
     /// Repositories are looked at, off the loop. `LoopEvent::Probed` tells of them.
@@ -102,6 +105,8 @@ pub(crate) enum Answer {
     Environment { environment: Value, offered: Option<String> },
     /// A subscription, which goes on until the connection ends.
     Subscribe(EventFilter),
+    /// The connection is a host from now on, and is sent orders: these first.
+    Attach { host: ConnectionId, orders: Vec<HostOrder> },
 }
 
 /// Something that can take time or hang, for the executor.

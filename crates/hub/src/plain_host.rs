@@ -82,6 +82,8 @@ impl Host for PlainHost {
             workspace: workspace.clone(),
             tty: tty.clone(),
             host: self.name().to_owned(),
+            title: None,
+            place: None,
         };
         self.terminals.insert(surface.clone(), Heard { info, last: self.heard });
         Some(Event::Surface { surface: surface.clone(), workspace, tty, reports_focus: false })

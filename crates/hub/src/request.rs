@@ -50,6 +50,8 @@ pub(crate) enum Request {
     RemoveToast(String),
     Observe(Vec<Observation>),
     Subscribe(EventFilter),
+    /// A server of tmux wants a host.
+    TmuxFound(String),
 }
 
 /// What a host sends on its connection.
@@ -57,8 +59,8 @@ pub(crate) enum Request {
 pub(crate) enum HostRequest {
     /// The connection is a host from now on.
     Attach { name: String },
-    /// It has a surface, or one of its surfaces changed.
-    Opened(SurfaceParams),
+    /// It has surfaces, or some of its surfaces changed.
+    Opened(Vec<SurfaceParams>),
     /// A surface was closed.
     Closed { surface_id: String },
     /// What the person looks at in it.
@@ -75,7 +77,8 @@ const HOST_METHODS: &[(&str, HostReader)] = &[
         let HostName { name } = read(params)?;
         Ok(HostRequest::Attach { name })
     }),
-    ("surface.opened", |params| read(params).map(HostRequest::Opened)),
+    ("surface.opened", |params| one_or_several(params, "surfaces").map(HostRequest::Opened)),
+    ("surface.changed", |params| one_or_several(params, "surfaces").map(HostRequest::Opened)),
     ("surface.closed", |params| {
         let SurfaceName { surface_id } = read(params)?;
         Ok(HostRequest::Closed { surface_id })
@@ -133,6 +136,10 @@ const METHODS: &[(&str, Reader)] = &[
     ("surface.list", |_| Ok(Request::ListSurfaces)),
     ("surface.heard", |params| read(params).map(Request::TerminalSignal)),
     ("surface.focus", |params| read(params).map(Request::FocusSurface)),
+    ("tmux.found", |params| {
+        let TmuxSocket { socket } = read(params)?;
+        Ok(Request::TmuxFound(socket))
+    }),
     ("workspace.list", |_| Ok(Request::ListWorkspaces)),
     ("agent.list", |_| Ok(Request::ListAgents)),
     ("toast.add", |params| read(params).map(Request::AddToast)),
@@ -140,7 +147,7 @@ const METHODS: &[(&str, Reader)] = &[
         let ToastKey { key } = read(params)?;
         Ok(Request::RemoveToast(key))
     }),
-    ("observe", |params| observations(params).map(Request::Observe)),
+    ("observe", |params| one_or_several(params, "observations").map(Request::Observe)),
     ("events.subscribe", |params| read(params).map(Request::Subscribe)),
 ];
 
@@ -305,6 +312,11 @@ struct HostName {
 }
 
 #[derive(Debug, Deserialize)]
+struct TmuxSocket {
+    socket: String,
+}
+
+#[derive(Debug, Deserialize)]
 struct SurfaceName {
     surface_id: String,
 }
@@ -313,9 +325,16 @@ struct SurfaceName {
 #[derive(Debug, Deserialize)]
 pub(crate) struct SurfaceParams {
     pub(crate) surface_id: String,
-    pub(crate) workspace_id: String,
+    /// Without one it stands in the repository of what it sends.
+    #[serde(default)]
+    pub(crate) workspace_id: Option<String>,
     #[serde(default)]
     pub(crate) tty: Option<String>,
+    #[serde(default)]
+    pub(crate) title: Option<String>,
+    /// Where it is, in words.
+    #[serde(default)]
+    pub(crate) place: Option<String>,
 }
 
 /// Everything that the person looks at in a host.
@@ -376,9 +395,9 @@ fn mark(mark: Mark, params: Value) -> Result<Request, ApiError> {
     read(params).map(|target| Request::Mark(mark, target))
 }
 
-/// One observation, or several in one request: a client that does not wait for answers can send only one.
-fn observations(mut params: Value) -> Result<Vec<Observation>, ApiError> {
-    match params.get_mut("observations") {
+/// One object, or several in one request: a client that does not wait for answers can send only one.
+fn one_or_several<T: DeserializeOwned>(mut params: Value, name: &str) -> Result<Vec<T>, ApiError> {
+    match params.get_mut(name) {
         Some(several) => read(several.take()),
         None => Ok(vec![read(params)?]),
     }

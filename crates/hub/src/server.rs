@@ -17,7 +17,7 @@ use crate::connection_slots::{ConnectionSlot, ConnectionSlots};
 use crate::event_log::Subscription;
 use crate::input::{Answered, Input, Reply};
 use crate::message::LoopEvent;
-use crate::request::{ATTACH, ConnectionId};
+use crate::request::ConnectionId;
 use crate::session_bus::SessionDesktop;
 use crate::view;
 use ringer_ipc::{ApiError, MAX_LINE, Response, read_request};
@@ -153,8 +153,8 @@ struct Connection {
     slot: ConnectionSlot,
     allowed: Allowed,
     id: ConnectionId,
-    /// Whether this is a host. It may be silent for as long as it likes.
-    is_host: bool,
+    /// What this connection is sent if it is a host. It may be silent for as long as it likes.
+    orders: Option<mpsc::Receiver<Vec<u8>>>,
 }
 
 /// Why a connection ends.
@@ -171,12 +171,12 @@ impl Connection {
         let (read, out) = stream.into_split();
         let lines = Lines { read, held: Vec::new(), searched: 0 };
         let rate_limiter = RateLimiter { left: BURST, at: Instant::now() };
-        Self { lines, out, inputs, desktop, rate_limiter, slot, allowed, id, is_host: false }
+        Self { lines, out, inputs, desktop, rate_limiter, slot, allowed, id, orders: None }
     }
 
     async fn run(mut self) {
         self.answer_lines().await;
-        if self.is_host {
+        if self.orders.is_some() {
             // If the loop is gone, so is what it knew of this host.
             let _ = self.inputs.send(Input::Event(LoopEvent::HostGone(self.id))).await;
         }
@@ -189,6 +189,11 @@ impl Connection {
                 // What has arrived is read, also when the place was lost meanwhile.
                 biased;
                 next = timeout(deadline, self.lines.next()) => next,
+                order = next_order(&mut self.orders) => match order {
+                    Some(order) if self.write(&order).await.is_ok() => continue,
+                    // It did not keep up, or is gone.
+                    _ => return,
+                },
                 // Never after the first line.
                 () = self.slot.lost() => {
                     let error = ApiError::new("busy", TOO_MANY);
@@ -211,7 +216,7 @@ impl Connection {
             if self.answer(&line).await.is_err() || self.allowed != Allowed::Everything {
                 return;
             }
-            deadline = if self.is_host { Duration::MAX } else { IDLE_DEADLINE };
+            deadline = if self.orders.is_some() { Duration::MAX } else { IDLE_DEADLINE };
         }
     }
 
@@ -238,9 +243,7 @@ impl Connection {
             // Its end is the end of the process, which `ringer hub stop` waits for.
             return std::future::pending().await;
         }
-        let attaches = request.method == ATTACH;
         let Answered { reply, behind } = self.ask(request.method, request.params).await?;
-        self.is_host |= attaches && matches!(reply, Reply::Result(Ok(_)));
         match reply {
             Reply::Result(result) => self.write(&Response::to(id, result).without(behind).line()).await,
             Reply::Focus { pane, notification } => {
@@ -265,6 +268,10 @@ impl Connection {
                 self.write(&Response::to(id, Ok(environment)).without(behind).line()).await
             }
             Reply::Subscribed(subscription) => self.follow(id, subscription).await,
+            Reply::Attached(orders) => {
+                self.orders = Some(orders);
+                self.write(&Response::to(id, Ok(json!({}))).without(behind).line()).await
+            }
         }
     }
 
@@ -307,6 +314,14 @@ impl Connection {
             Ok(Ok(())) => Ok(()),
             _ => Err(Disconnected),
         }
+    }
+}
+
+/// The next order for a host; never for others. `None` if it is cut off.
+async fn next_order(orders: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
+    match orders {
+        Some(orders) => orders.recv().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -12,6 +12,7 @@ mod deliveries;
 mod digest;
 mod handlers;
 mod hook_programs;
+mod host_requests;
 mod ingest;
 mod journal_write_queue;
 mod journal_writes;

@@ -105,6 +105,19 @@ pub struct HubClient {
     behind: u64,
 }
 
+/// The way to the hub of a connection that another thread reads.
+#[derive(Debug)]
+pub struct HubWriter {
+    stream: UnixStream,
+}
+
+impl HubWriter {
+    /// Asks; the answer comes to the reader.
+    pub fn send(&mut self, method: &str, params: &Value) -> Result<(), HubClientError> {
+        self.stream.write_all(request(method, params).as_bytes()).map_err(HubClientError::of)
+    }
+}
+
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -176,7 +189,11 @@ impl HubClient {
     pub fn call(&mut self, method: &str, params: &Value) -> Result<Value, HubClientError> {
         let request = request(method, params);
         self.stream.get_mut().write_all(request.as_bytes()).map_err(HubClientError::of)?;
-        let line = self.next_line()?.ok_or(HubClientError::NoHub)?;
+        let mut line = self.next_line()?.ok_or(HubClientError::NoHub)?;
+        // A host gets orders between answers.
+        while line.starts_with("{\"event\":") {
+            line = self.next_line()?.ok_or(HubClientError::NoHub)?;
+        }
         let response: Response = serde_json::from_str(&line).map_err(|_| HubClientError::Nonsense)?;
         self.behind = response.behind;
         match (response.result, response.error) {
@@ -196,6 +213,13 @@ impl HubClient {
             return Ok(None);
         }
         String::from_utf8(line).map(Some).map_err(|_| HubClientError::Nonsense)
+    }
+
+    /// The two ways of the connection, for a host: its orders are waited for without a limit.
+    pub fn split(mut self) -> Result<(Self, HubWriter), HubClientError> {
+        self.wait_for_ever()?;
+        let stream = self.stream.get_ref().try_clone().map_err(HubClientError::Silent)?;
+        Ok((self, HubWriter { stream }))
     }
 
     /// From now on lines are waited for without a limit.

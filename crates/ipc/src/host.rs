@@ -20,6 +20,10 @@ pub struct SurfaceInfo {
     pub tty: Option<String>,
     /// Its host.
     pub host: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// Where it is, in words: `main:3`.
+    pub place: Option<String>,
 }
 
 /// What came of wanting to go to a place.
@@ -39,6 +43,12 @@ pub enum FocusResult {
 pub trait Extension: Send {
     /// A message for that agent is in the journal, or the agent has become idle with messages waiting.
     fn wake(&mut self, _agent: &Agent) {}
+
+    /// A notification came from a surface.
+    fn heard_from(&mut self, _surface: &SurfaceId) {}
+
+    /// A server of tmux, by its socket, wants a host.
+    fn tmux_found(&mut self, _socket: &str) {}
 }
 
 /// What a notification asks.

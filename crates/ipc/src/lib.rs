@@ -27,7 +27,7 @@ mod protocol;
 mod spawn;
 mod start_failure;
 
-pub use client::{HubClient, HubClientError, tell};
+pub use client::{HubClient, HubClientError, HubWriter, tell};
 pub use discovery::Presence;
 pub use protocol::{ApiError, MAX_LINE, RequestLine, Response, json_line, read_request};
 pub use spawn::{

@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("config", &["core", "term", "platform"]),
     ("ipc", &["core", "journal", "term", "platform"]),
     ("hub", &["core", "term", "journal", "config", "ipc", "deliver", "platform"]),
+    ("tmux", &["core", "journal", "ipc"]),
     ("ui", &["core", "term"]),
     ("workspace", &["hub", "pty", "core", "term"]),
     ("agents", &["core", "turn", "term", "journal", "platform"]),

@@ -4,17 +4,19 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_hub::{HubError, HubOptions, PlainHost};
+use ringer_hub::{HubError, HubOptions, Log, PlainHost};
 use ringer_ipc::host::PlugIns;
 use ringer_ipc::{HubClient, HubClientError, detach};
 use ringer_journal::{Home, HubLock};
+use ringer_tmux::Servers;
 use serde_json::{Value, json};
 
+use crate::client_setup::own_path;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line};
 use crate::popup_answerer::PopupAnswerer;
-use crate::{context, hub_client, push_thread, session_thread};
+use crate::{context, hub_client, push_thread, session_thread, tmux_setup};
 
 /// Manage the background service
 ///
@@ -57,20 +59,33 @@ enum Command {
         #[arg(long)]
         if_used: bool,
     },
+    /// Be the host of the tmux server around this process
+    #[command(hide = true)]
+    Tmux {
+        /// The key after the prefix that opens the inbox
+        #[arg(long)]
+        key: Option<String>,
+    },
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    match arguments.command {
+    match &arguments.command {
         Command::Start { foreground: true } => serve(true),
         Command::Start { foreground: false } => start(),
         Command::Stop => stop(),
-        Command::Status { json } => status(json),
+        Command::Status { json } => status(*json),
+        Command::Tmux { key } => {
+            let server = tmux_setup::server_around()
+                .ok_or_else(|| Failure::usage("this is not a process of tmux").hint("ringer setup tmux"))?;
+            let program = own_path()?;
+            tmux_setup::start_in(&server, key.as_deref(), &program.display().to_string())
+        }
         Command::Run { detached, if_used } => {
-            if detached {
+            if *detached {
                 detach().map_err(|error| Failure::new(Exit::Unavailable, "cannot detach").because(error))?;
             }
             let is_used = || context::home().is_ok_and(|home| home.database().exists());
-            if if_used && !is_used() { Ok(()) } else { serve(!detached) }
+            if *if_used && !is_used() { Ok(()) } else { serve(!*detached) }
         }
     }
 }
@@ -78,11 +93,15 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 fn serve(foreground: bool) -> Outcome {
     let home = context::home()?;
     let options = HubOptions::of_process(home.clone(), foreground);
+    let log = Log::open(home.path().join("hub.log"), false);
+    let directories = tmux_setup::socket_directories();
+    let tmux_servers = Servers::start(home.clone(), directories, move |line| log.line(line));
     let plug_ins = PlugIns {
         hosts: vec![Box::new(PlainHost::default())],
         extensions: vec![
             Box::new(push_thread::start(home.clone())),
             Box::new(session_thread::start(home.clone())),
+            Box::new(tmux_servers),
         ],
         answerer: Some(Arc::new(PopupAnswerer::new(home))),
     };

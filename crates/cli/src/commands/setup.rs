@@ -2,6 +2,7 @@
 
 mod screen;
 mod test_notification;
+mod tmux;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -32,12 +33,13 @@ use crate::probe::detect_and_ask;
 /// Examples:
 ///   ringer setup
 ///   ringer setup claude codex --dry-run
+///   ringer setup tmux               # rings, badges, what you look at is read
 ///   ringer setup --remove
 #[derive(Debug, Default, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Args {
-    /// Agents: claude, codex, gemini, opencode; experimental: cursor, copilot, aider [default: all installed]
+    /// Agents: claude, codex, gemini, opencode; experimental: cursor, copilot, aider [default: all installed]; or tmux
     #[arg(value_name = "AGENT")]
     clients: Vec<String>,
     /// Skip the confirmation prompt
@@ -81,6 +83,17 @@ pub(crate) fn run_in_screen() {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
+    match &arguments.clients[..] {
+        [name] if name == "tmux" && !arguments.project && !arguments.no_client_popups => {
+            let Args { yes, dry_run, remove, json, .. } = *arguments;
+            return tmux::run(tmux::Options { yes, dry_run, remove, json });
+        }
+        names if names.iter().any(|name| name == "tmux") => {
+            let what = "setup tmux takes no other names, and only --yes, --dry-run, --remove and --json";
+            return Err(Failure::usage(what).hint("ringer setup tmux"));
+        }
+        _ => {}
+    }
     let client_paths = setup_paths(arguments.project)?;
     let state = context::home()?.path().to_owned();
     let found = find(&env::var_os("PATH").unwrap_or_default(), &client_paths);

@@ -12,6 +12,7 @@ use ringer_agents::setup::{
 use ringer_config::user_path;
 use ringer_hub::Clock;
 use ringer_journal::{Home, HubLock, IdSource, Journal, Leftover, Repository, RunningListener};
+use ringer_tmux::{TmuxServer, remove as remove_from_tmux};
 use serde::Serialize;
 
 use self::state::StateFiles;
@@ -24,6 +25,7 @@ use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, eprint_line, print_json, print_line, print_text, short_path};
+use crate::tmux_setup::{ConfigChange, installed_servers};
 
 /// Remove everything that Ringer wrote: hooks, backups, the journal, repository ids
 ///
@@ -57,6 +59,8 @@ struct Traces {
     listeners: Vec<RunningListener>,
     repositories: Vec<Repository>,
     state: StateFiles,
+    tmux_servers: Vec<TmuxServer>,
+    tmux_config: ConfigChange,
     /// Agents that run, and call their hooks until they end.
     running_agents: usize,
 }
@@ -138,6 +142,8 @@ impl Traces {
             listeners: journal.map(|journal| journal.listeners(None)).unwrap_or_default(),
             repositories: if keep_history { Vec::new() } else { repositories },
             state: StateFiles::find(&home, keep_history),
+            tmux_servers: installed_servers(&home),
+            tmux_config: ConfigChange::remove()?,
             running_agents,
             home,
         })
@@ -149,12 +155,15 @@ impl Traces {
             && self.hub.is_none()
             && self.repositories.is_empty()
             && self.state.is_empty()
+            && self.tmux_servers.is_empty()
+            && !self.tmux_config.is_change()
     }
 
     fn as_removed(&self) -> Removed {
         let changes = self.plans.iter().flat_map(|plan| &plan.changes).filter(|change| change.is_change());
+        let tmux = self.tmux_config.is_change().then(|| self.tmux_config.path.clone());
         Removed {
-            settings: changes.map(|change| change.path().to_owned()).collect(),
+            settings: changes.map(|change| change.path().to_owned()).chain(tmux).collect(),
             backups: self.backups.clone(),
             state: self.state.paths().map(PathBuf::from).collect(),
             repositories: self.repositories.iter().filter_map(Repository::own_directory).collect(),
@@ -165,6 +174,8 @@ impl Traces {
     fn lines(&self) -> String {
         let removed = self.as_removed();
         let running: Vec<String> = [
+            (!self.tmux_servers.is_empty())
+                .then(|| format!("rings in {} of tmux", count(self.tmux_servers.len(), "server"))),
             self.hub.map(|pid| format!("the hub (pid {pid})")),
             (!self.listeners.is_empty()).then(|| count(self.listeners.len(), "listener")),
         ]
@@ -201,6 +212,15 @@ impl Traces {
         for plan in &self.plans {
             let applied = apply(plan, self.home.path(), &time).map_err(|error| failure(&error))?;
             new_backups.extend(applied.backups);
+        }
+        if self.tmux_config.is_change() {
+            self.tmux_config.write()?;
+        }
+        for server in &self.tmux_servers {
+            remove_from_tmux(server).map_err(|error| {
+                let what = format!("cannot remove Ringer from tmux at {}", short_path(server.socket()));
+                Failure::new(Exit::Unavailable, what).because(error).hint("ringer uninstall")
+            })?;
         }
         for backup in self.backups.iter().chain(&new_backups) {
             state::remove_file(backup)?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::attention::{Added, NotificationStore, ReadReason, Record};
-use crate::message::{MessageId, Place, SurfaceId, WorkspaceId};
+use crate::message::{MessageId, Place, ShownKind, SurfaceId, WorkspaceId};
 
 /// How long a ring shows on the focused pane, where the notification is read at once. A choice, not a measurement.
 const BRIEF_RING: Duration = Duration::from_secs(2);
@@ -43,6 +43,15 @@ impl UnreadReason {
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == name)
     }
+}
+
+/// A surface's ring that is lit, and what for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ring {
+    /// How many of the surface's notifications are unread. None is where the person looks at it, and the ring is brief.
+    pub unread: usize,
+    /// The kind of the most urgent one.
+    pub kind: Option<ShownKind>,
 }
 
 /// The number on a workspace.
@@ -201,6 +210,14 @@ impl Attention {
     /// Whether a surface's ring is lit.
     pub fn has_ring(&self, place: &Place, now: Duration) -> bool {
         self.store.has_unread(place) || self.brief_rings.get(place).is_some_and(|until| *until > now)
+    }
+
+    /// A surface's ring, if it is lit.
+    pub fn ring(&self, place: &Place, now: Duration) -> Option<Ring> {
+        let unread = || self.store.unread_at(place);
+        let most_urgent = || unread().min_by(|one, two| one.by_urgency(two));
+        self.has_ring(place, now)
+            .then(|| Ring { unread: unread().count(), kind: most_urgent().map(Record::shown_kind) })
     }
 
     /// When the next brief ring ends.

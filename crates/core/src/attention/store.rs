@@ -96,6 +96,13 @@ impl NotificationStore {
             .is_some_and(|group| !group.unread.is_empty() || !group.stays_unread.is_empty())
     }
 
+    /// What is unread at a place.
+    pub fn unread_at(&self, place: &Place) -> impl Iterator<Item = &Record> {
+        let group = self.index.group(place).into_iter();
+        let slots = group.flat_map(|group| group.unread.slots().chain(group.stays_unread.slots()));
+        slots.filter_map(|slot| self.at(slot))
+    }
+
     /// The newest notification of a workspace.
     pub fn latest(&self, workspace: &WorkspaceId) -> Option<&Record> {
         self.at(self.index.workspaces.get(workspace)?.all.slots().next_back()?)

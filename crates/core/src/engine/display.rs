@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::bulk_mark::BulkChange;
 use super::{Candidate, Engine};
-use crate::attention::{Badge, Cause, Command, ReadReason};
+use crate::attention::{Badge, Cause, Command, ReadReason, Ring};
 use crate::engine::{Order, View};
 use crate::message::{MessageId, Place, SurfaceId};
 use crate::policy::DeliveryChannel;
@@ -201,11 +201,13 @@ impl Engine {
             places.extend(self.lit_rings.keys().filter(|lit| lit.workspace == place.workspace).cloned());
         }
         for place in places.into_iter().filter(|place| place.surface.is_some()) {
-            let lit = rings && self.attention.has_ring(&place, now);
-            let before =
-                if lit { self.lit_rings.insert(place.clone(), true) } else { self.lit_rings.remove(&place) };
-            if before.unwrap_or(false) != lit {
-                orders.push(Order::Ring { place, lit });
+            let ring = self.attention.ring(&place, now).filter(|_| rings);
+            let before = match ring {
+                Some(ring) => self.lit_rings.insert(place.clone(), ring),
+                None => self.lit_rings.remove(&place),
+            };
+            if before != ring {
+                orders.push(Order::Ring { place, ring });
             }
         }
         let badge = self.attention.badge(&place.workspace);
@@ -217,6 +219,14 @@ impl Engine {
         if before.unwrap_or_default() != badge {
             orders.push(Order::Badge { workspace, badge });
         }
+    }
+
+    /// The ring of a surface, if it is lit.
+    pub fn ring_of(&self, surface: &SurfaceId) -> Option<Ring> {
+        self.lit_rings
+            .iter()
+            .find(|(place, _)| place.surface.as_ref() == Some(surface))
+            .map(|(_, ring)| *ring)
     }
 
     /// Redraws every place that has or had a ring or a badge, after a change that may concern any of them.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Signal;
-use crate::attention::{AwayPeriod, Badge, Cause, DesktopSession, Record, UndoItem, View};
+use crate::attention::{AwayPeriod, Badge, Cause, DesktopSession, Record, Ring, UndoItem, View};
 use crate::engine::Caller;
 use crate::message::{Agent, Message, MessageId, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId};
 use crate::policy::{DeliveryChannel, HookAnswer, HookIdentity, HookInput, MuteTarget, RequestedMute};
@@ -234,12 +234,12 @@ pub enum Order {
     Deliver(Box<Delivery>),
     /// Close the popups of a notification, and cancel its deliveries in flight.
     Withdraw(MessageId),
-    /// A surface's ring goes on or off.
+    /// A surface's ring goes on or off, or what it is lit for changes.
     Ring {
         /// Where.
         place: Place,
-        /// Whether it is lit.
-        lit: bool,
+        /// The ring, if it is lit.
+        ring: Option<Ring>,
     },
     /// A workspace's badge changes.
     Badge {

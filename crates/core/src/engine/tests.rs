@@ -109,7 +109,9 @@ fn words(orders: &[Order]) -> Vec<String> {
                 Order::DeleteRecord(id) => format!("forget {}", number(id)),
                 Order::Deliver(delivery) => format!("{:?} {}", delivery.channel, number(&delivery.id)),
                 Order::Withdraw(id) => format!("withdraw {}", number(id)),
-                Order::Ring { place, lit } => format!("ring {} {lit}", place.surface.as_ref().unwrap()),
+                Order::Ring { place, ring } => {
+                    format!("ring {} {}", place.surface.as_ref().unwrap(), ring.is_some())
+                }
                 Order::Badge { badge, .. } => format!("badge {}", badge.0),
                 Order::Reorder(_) => "reorder".to_owned(),
                 Order::Indicator { key, .. } => format!("indicator {key}"),
@@ -264,7 +266,10 @@ fn an_answer_closes_its_question() {
     engine.handle(at(0), Event::Message(Box::new(question)));
     engine.handle(at(1000), message(2, "a", "two"));
     assert_eq!(engine.attention().store().total_unread(), 2, "an open question stays");
-    assert_eq!(words(&engine.handle(at(1001), Event::Answered(asked))), ["withdraw 1", "badge 1"]);
+    assert_eq!(
+        words(&engine.handle(at(1001), Event::Answered(asked))),
+        ["withdraw 1", "ring a true", "badge 1"]
+    );
 }
 
 #[test]

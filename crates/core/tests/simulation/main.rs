@@ -17,7 +17,7 @@ mod terminals;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use ringer_core::attention::{Record, digest_id};
+use ringer_core::attention::{Record, Ring, digest_id};
 use ringer_core::engine::{Caller, IncomingMessage, MAX_HOOK_CHAINS, Ticket};
 use ringer_core::message::{Place, QuestionId, SurfaceId, Tag, WorkspaceId};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, Mute, RateLimit, RuleSettings};
@@ -92,7 +92,7 @@ struct Simulation {
     fenced: HashSet<MessageId>,
     /// What was ever remembered.
     created: HashSet<MessageId>,
-    lit: HashMap<Place, bool>,
+    rings: HashMap<Place, Option<Ring>>,
     badges: HashMap<WorkspaceId, usize>,
     /// How many signals terminals sent, and how many of them became a message or a signal for an agent.
     signals_sent: u64,
@@ -139,7 +139,7 @@ impl Simulation {
             from: HashMap::new(),
             fenced: HashSet::new(),
             created: HashSet::new(),
-            lit: HashMap::new(),
+            rings: HashMap::new(),
             badges: HashMap::new(),
             signals_sent: 0,
             signals_used: 0,
@@ -289,7 +289,7 @@ impl Simulation {
         if let Some(away) = self.away.period() {
             engine.restore_away(now, away);
         }
-        self.lit.clear();
+        self.rings.clear();
         self.badges.clear();
         self.running.clear();
         self.in_flight.clear();
@@ -355,9 +355,9 @@ impl Simulation {
                     self.in_flight.push((delivery.id, delivery.channel));
                 }
                 Order::Withdraw(id) => self.in_flight.retain(|(own, _)| *own != id),
-                Order::Ring { place, lit } => {
-                    let before = self.lit.insert(place, lit).unwrap_or(false);
-                    assert_ne!(before, lit, "a ring is ordered only when it changes");
+                Order::Ring { place, ring } => {
+                    let before = self.rings.insert(place, ring).flatten();
+                    assert_ne!(before, ring, "a ring is ordered only when it changes");
                 }
                 Order::Badge { workspace, badge } => {
                     let before = self.badges.insert(workspace, badge.0).unwrap_or(0);
@@ -397,7 +397,8 @@ impl Simulation {
                 "the badge is drawn as it is"
             );
             if attention.store().has_unread(place) {
-                assert_eq!(self.lit.get(place), Some(&true), "what is unread rings");
+                let drawn = self.rings.get(place).copied().flatten();
+                assert_eq!(drawn, attention.ring(place, Duration::ZERO), "what is unread rings, as it is");
             }
         }
     }

@@ -73,6 +73,10 @@ impl AgentTracker {
         self.next_deadline.is_some_and(|due| due <= now)
     }
 
+    pub(super) fn extensions(&mut self) -> impl Iterator<Item = &mut Box<dyn Extension>> {
+        self.extensions.iter_mut()
+    }
+
     /// A message for an agent is in the journal, or the agent may have become idle with messages waiting.
     pub(super) fn wake(&mut self, agent: &Agent) {
         self.extensions.iter_mut().for_each(|extension| extension.wake(agent));

@@ -1,11 +1,11 @@
 //! Hosts on the socket: programs that own surfaces and say what the person looks at. What one reported ends with its
 //! connection, so that a host that crashed does not leave a pane looked at for ever.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringer_core::Event;
 use ringer_core::engine::View;
-use ringer_core::message::{SurfaceId, WorkspaceId};
+use ringer_core::message::{Place, Scope, SurfaceId, WorkspaceId};
 use ringer_ipc::ApiError;
 use ringer_ipc::host::SurfaceInfo;
 
@@ -22,31 +22,41 @@ const MAX_NAME: usize = 256;
 #[derive(Debug)]
 struct AttachedHost {
     name: String,
-    surfaces: BTreeMap<SurfaceId, SurfaceInfo>,
+    surfaces: BTreeMap<SurfaceId, AttachedSurface>,
     /// Whether it ever said what the person looks at. Before that its surfaces may be looked at unnoticed.
     reports_focus: bool,
 }
 
-impl AttachedHost {
-    fn registration(&self, info: &SurfaceInfo) -> Event {
-        registration(info, self.reports_focus)
-    }
+/// A surface, as an attached host knows it.
+#[derive(Debug)]
+struct AttachedSurface {
+    workspace: Option<WorkspaceId>,
+    tty: Option<String>,
+    title: Option<String>,
+    place: Option<String>,
 }
 
-/// What the engine has to know of a surface.
-pub(super) fn registration(info: &SurfaceInfo, reports_focus: bool) -> Event {
-    Event::Surface {
-        surface: info.surface.clone(),
-        workspace: info.workspace.clone(),
-        tty: info.tty.clone(),
-        reports_focus,
+impl AttachedHost {
+    fn info(&self, surface: &SurfaceId, elsewhere: Option<SurfaceInfo>) -> Option<SurfaceInfo> {
+        let own = self.surfaces.get(surface)?;
+        let workspace = own.workspace.clone().or(elsewhere.map(|info| info.workspace));
+        Some(SurfaceInfo {
+            surface: surface.clone(),
+            workspace: workspace.unwrap_or_else(|| Place::own_workspace(Scope::global().as_str()).workspace),
+            tty: own.tty.clone(),
+            host: self.name.clone(),
+            title: own.title.clone(),
+            place: own.place.clone(),
+        })
     }
 }
 
 /// What follows from a host's request.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct HostChanges {
-    /// For the engine.
+    /// Surfaces of which the engine has to know something else.
+    pub(super) changed: Vec<SurfaceId>,
+    /// For the engine, after them.
     pub(super) events: Vec<Event>,
     /// Surfaces that no attached host has any more.
     pub(super) gone: Vec<SurfaceId>,
@@ -72,38 +82,48 @@ impl AttachedHosts {
                 self.hosts.entry(connection).or_insert(host);
                 Ok(HostChanges::default())
             }
-            HostRequest::Opened(params) => self.open(connection, params),
+            HostRequest::Opened(surfaces) => self.open(connection, surfaces),
             HostRequest::Closed { surface_id } => {
                 let surface = SurfaceId::new(&surface_id);
                 self.host(connection)?.surfaces.remove(&surface);
-                let gone = if self.surface(&surface).is_none() { vec![surface] } else { Vec::new() };
-                Ok(HostChanges { events: Vec::new(), gone })
+                let gone = if self.host_of(&surface).is_none() { vec![surface] } else { Vec::new() };
+                Ok(HostChanges { gone, ..HostChanges::default() })
             }
             HostRequest::Looks(params) => self.looks(connection, params),
             HostRequest::Typed => {
                 self.host(connection)?;
-                Ok(HostChanges { events: vec![Event::Input { host: connection.0 }], gone: Vec::new() })
+                let events = vec![Event::Input { host: connection.0 }];
+                Ok(HostChanges { events, ..HostChanges::default() })
             }
         }
     }
 
-    fn open(&mut self, connection: ConnectionId, params: SurfaceParams) -> Result<HostChanges, ApiError> {
-        check_name("surface_id", &params.surface_id)?;
-        check_name("workspace_id", &params.workspace_id)?;
+    /// All of them or none.
+    fn open(
+        &mut self,
+        connection: ConnectionId,
+        opened: Vec<SurfaceParams>,
+    ) -> Result<HostChanges, ApiError> {
         let host = self.host(connection)?;
-        let surface = SurfaceId::new(&params.surface_id);
-        if host.surfaces.len() >= MAX_SURFACES && !host.surfaces.contains_key(&surface) {
+        for params in &opened {
+            check_name("surface_id", &params.surface_id)?;
+            for (what, text) in
+                [("workspace_id", &params.workspace_id), ("title", &params.title), ("place", &params.place)]
+            {
+                text.as_deref().map_or(Ok(()), |text| check_name(what, text))?;
+            }
+        }
+        let ids: Vec<SurfaceId> = opened.iter().map(|params| SurfaceId::new(&params.surface_id)).collect();
+        let new: BTreeSet<&SurfaceId> = ids.iter().filter(|id| !host.surfaces.contains_key(*id)).collect();
+        if host.surfaces.len() + new.len() > MAX_SURFACES {
             return Err(ApiError::new("busy", format!("a host has at most {MAX_SURFACES} surfaces")));
         }
-        let info = SurfaceInfo {
-            surface: surface.clone(),
-            workspace: WorkspaceId::new(&params.workspace_id),
-            tty: params.tty,
-            host: host.name.clone(),
-        };
-        let event = host.registration(&info);
-        host.surfaces.insert(surface, info);
-        Ok(HostChanges { events: vec![event], gone: Vec::new() })
+        for (id, params) in ids.iter().zip(opened) {
+            let workspace = params.workspace_id.as_deref().map(WorkspaceId::new);
+            let SurfaceParams { tty, title, place, .. } = params;
+            host.surfaces.insert(id.clone(), AttachedSurface { workspace, tty, title, place });
+        }
+        Ok(HostChanges { changed: ids, ..HostChanges::default() })
     }
 
     fn looks(&mut self, connection: ConnectionId, params: LooksParams) -> Result<HostChanges, ApiError> {
@@ -115,11 +135,8 @@ impl AttachedHosts {
             check_name("surface_id", &view.surface_id)?;
         }
         let host = self.host(connection)?;
-        let mut events = Vec::new();
-        if !host.reports_focus {
-            host.reports_focus = true;
-            events.extend(host.surfaces.values().map(|info| host.registration(info)));
-        }
+        let is_first = !std::mem::replace(&mut host.reports_focus, true);
+        let changed = if is_first { host.surfaces.keys().cloned().collect() } else { Vec::new() };
         let view = |view: crate::request::ViewParams| View {
             client: view.client,
             surface: SurfaceId::new(&view.surface_id),
@@ -127,26 +144,50 @@ impl AttachedHosts {
         let views = params.views.into_iter().map(view).collect();
         let present = params.present.unwrap_or(true);
         // The views first: what a person who comes back sees at once is not in the digest.
-        events.push(Event::Looks { host: connection.0, views, present });
-        events.push(Event::Presence { host: connection.0, present: params.present });
-        Ok(HostChanges { events, gone: Vec::new() })
+        let looks = Event::Looks { host: connection.0, views, present };
+        let events = vec![looks, Event::Presence { host: connection.0, present: params.present }];
+        Ok(HostChanges { changed, events, gone: Vec::new() })
     }
 
     /// A connection has ended, whether it was a host or not.
     pub(super) fn detach(&mut self, connection: ConnectionId) -> HostChanges {
         let Some(host) = self.hosts.remove(&connection) else { return HostChanges::default() };
-        let gone = host.surfaces.into_keys().filter(|surface| self.surface(surface).is_none()).collect();
-        HostChanges { events: vec![Event::HostGone { host: connection.0 }], gone }
+        let gone = host.surfaces.into_keys().filter(|surface| self.host_of(surface).is_none()).collect();
+        let events = vec![Event::HostGone { host: connection.0 }];
+        HostChanges { changed: Vec::new(), events, gone }
+    }
+
+    /// All connected hosts.
+    pub(super) fn connections(&self) -> impl Iterator<Item = ConnectionId> {
+        self.hosts.keys().copied()
     }
 
     /// All surfaces of these hosts.
-    pub(super) fn surfaces(&self) -> impl Iterator<Item = &SurfaceInfo> {
-        self.hosts.values().flat_map(|host| host.surfaces.values())
+    pub(super) fn surfaces(&self) -> impl Iterator<Item = &SurfaceId> {
+        self.hosts.values().flat_map(|host| host.surfaces.keys())
     }
 
-    /// A surface of one of these hosts.
-    pub(super) fn surface(&self, surface: &SurfaceId) -> Option<&SurfaceInfo> {
-        self.hosts.values().find_map(|host| host.surfaces.get(surface))
+    /// The host that has a surface.
+    pub(super) fn host_of(&self, surface: &SurfaceId) -> Option<ConnectionId> {
+        let mut hosts = self.hosts.iter();
+        hosts.find(|(_, host)| host.surfaces.contains_key(surface)).map(|(connection, _)| *connection)
+    }
+
+    /// A surface of one of these hosts. `elsewhere` is what another one knows of it: a host may leave out the workspace.
+    pub(super) fn info(&self, surface: &SurfaceId, elsewhere: Option<SurfaceInfo>) -> Option<SurfaceInfo> {
+        self.hosts.get(&self.host_of(surface)?)?.info(surface, elsewhere)
+    }
+
+    /// Whether the host of a surface says in which workspace it stands.
+    pub(super) fn names_workspace(&self, surface: &SurfaceId) -> bool {
+        let host = self.host_of(surface).and_then(|connection| self.hosts.get(&connection));
+        host.and_then(|host| host.surfaces.get(surface)).is_some_and(|own| own.workspace.is_some())
+    }
+
+    /// Whether the host of a surface says what the person looks at.
+    pub(super) fn reports_focus(&self, surface: &SurfaceId) -> bool {
+        let host = self.host_of(surface).and_then(|connection| self.hosts.get(&connection));
+        host.is_some_and(|host| host.reports_focus)
     }
 
     fn host(&mut self, connection: ConnectionId) -> Result<&mut AttachedHost, ApiError> {
@@ -178,10 +219,13 @@ mod tests {
         hosts.handle(connection, HostRequest::Attach { name: "scripted".to_owned() }).unwrap();
     }
 
-    fn open(hosts: &mut AttachedHosts, connection: ConnectionId, surface: &str) -> Vec<Event> {
-        let (surface_id, workspace_id) = (surface.to_owned(), "w".to_owned());
-        let params = SurfaceParams { surface_id, workspace_id, tty: None };
-        hosts.handle(connection, HostRequest::Opened(params)).unwrap().events
+    fn surface_of(id: &str) -> SurfaceParams {
+        let workspace_id = Some("w".to_owned());
+        SurfaceParams { surface_id: id.to_owned(), workspace_id, tty: None, title: None, place: None }
+    }
+
+    fn open(hosts: &mut AttachedHosts, connection: ConnectionId, surface: &str) -> Vec<SurfaceId> {
+        hosts.handle(connection, HostRequest::Opened(vec![surface_of(surface)])).unwrap().changed
     }
 
     fn looks(surface: &str) -> HostRequest {
@@ -189,23 +233,39 @@ mod tests {
         HostRequest::Looks(LooksParams { views: vec![view], present: None })
     }
 
-    fn reports(event: &Event) -> Option<bool> {
-        match event {
-            Event::Surface { reports_focus, .. } => Some(*reports_focus),
-            _ => None,
-        }
-    }
-
     #[test]
     fn focus_is_known_from_the_first_report_on() {
         let mut hosts = AttachedHosts::default();
         assert_eq!(hosts.handle(ONE, looks("a")).unwrap_err().code, "invalid_request");
         attach(&mut hosts, ONE);
-        assert_eq!(reports(&open(&mut hosts, ONE, "a")[0]), Some(false));
-        let events = hosts.handle(ONE, looks("a")).unwrap().events;
-        assert_eq!((reports(&events[0]), events.len()), (Some(true), 3));
-        assert_eq!(hosts.handle(ONE, looks("a")).unwrap().events.len(), 2);
-        assert_eq!(reports(&open(&mut hosts, ONE, "b")[0]), Some(true));
+        let surface = SurfaceId::new("a");
+        assert_eq!(open(&mut hosts, ONE, "a"), std::slice::from_ref(&surface));
+        assert!(!hosts.reports_focus(&surface));
+        assert_eq!(hosts.handle(ONE, looks("a")).unwrap().changed, std::slice::from_ref(&surface));
+        assert!(hosts.reports_focus(&surface));
+        assert_eq!(hosts.handle(ONE, looks("a")).unwrap().changed, []);
+    }
+
+    #[test]
+    fn a_host_may_leave_the_workspace_to_what_its_surfaces_send() {
+        let mut hosts = AttachedHosts::default();
+        attach(&mut hosts, ONE);
+        let surface = SurfaceId::new("a");
+        let params = SurfaceParams { workspace_id: None, title: Some("vim".to_owned()), ..surface_of("a") };
+        hosts.handle(ONE, HostRequest::Opened(vec![params])).unwrap();
+        let workspace = |elsewhere| hosts.info(&surface, elsewhere).unwrap().workspace.to_string();
+        assert!(!hosts.names_workspace(&surface));
+        assert_eq!(workspace(None), "repo:global");
+        let elsewhere = SurfaceInfo {
+            surface: surface.clone(),
+            workspace: WorkspaceId::new("repo:x"),
+            tty: None,
+            host: "terminal".to_owned(),
+            title: None,
+            place: None,
+        };
+        assert_eq!(workspace(Some(elsewhere)), "repo:x");
+        assert_eq!(hosts.info(&surface, None).unwrap().title.as_deref(), Some("vim"));
     }
 
     #[test]
@@ -231,9 +291,8 @@ mod tests {
         for number in 0..MAX_SURFACES {
             open(&mut hosts, ONE, &number.to_string());
         }
-        let params =
-            SurfaceParams { surface_id: "one more".to_owned(), workspace_id: "w".to_owned(), tty: None };
-        assert_eq!(hosts.handle(ONE, HostRequest::Opened(params)).unwrap_err().code, "busy");
+        let one_more = HostRequest::Opened(vec![surface_of("0"), surface_of("one more")]);
+        assert_eq!(hosts.handle(ONE, one_more).unwrap_err().code, "busy");
         let many = |count: usize| {
             let view = |_| ViewParams { client: "c".to_owned(), surface_id: "0".to_owned() };
             HostRequest::Looks(LooksParams { views: (0..count).map(view).collect(), present: None })

@@ -20,8 +20,7 @@ use super::surfaces::FocusOutcome;
 use crate::delivery_setup::search_path;
 use crate::message::{Action, Answer};
 use crate::request::{
-    ConnectionId, CreateParams, HostRequest, ListParams, Request, SignalParams, TargetParams, ToastParams,
-    method_names,
+    CreateParams, ListParams, Request, SignalParams, TargetParams, ToastParams, method_names,
 };
 use crate::view;
 
@@ -40,7 +39,7 @@ pub(super) enum Handled {
 
 pub(super) type Result<T> = std::result::Result<T, ApiError>;
 
-fn value(value: Value) -> Handled {
+pub(super) fn value(value: Value) -> Handled {
     Handled::Done(Answer::Value(Ok(value)))
 }
 
@@ -110,7 +109,7 @@ impl HubState {
                 None => Handled::AfterIngest(Continuation::Value(Value::Null)),
             },
             Request::ListSurfaces => value(json!(self.surfaces.list())),
-            Request::Host(connection, request) => value(self.host_request(now, connection, request)?),
+            Request::Host(connection, request) => self.host_request(now, connection, request)?,
             Request::TerminalSignal(params) => value(self.terminal_signal(now, params)?),
             Request::FocusSurface(target) => {
                 let place = self.place(&target)?;
@@ -128,6 +127,10 @@ impl HubState {
             }
             Request::Observe(observations) => value(self.observe(now, observations)?),
             Request::Subscribe(filter) => Handled::Done(Answer::Subscribe(filter)),
+            Request::TmuxFound(socket) => {
+                self.agents.extensions().for_each(|extension| extension.tmux_found(&socket));
+                value(json!({}))
+            }
         })
     }
 
@@ -248,13 +251,6 @@ impl HubState {
             Named::Unknown if text == "last" => Err(ApiError::new("not_found", "there are no notifications")),
             Named::Unknown => MessageId::parse(text).map_err(|error| ApiError::params(error.to_string())),
         }
-    }
-
-    fn host_request(&mut self, now: Now, connection: ConnectionId, request: HostRequest) -> Result<Value> {
-        for event in self.surfaces.handle_host(connection, request)? {
-            self.decide(now, event);
-        }
-        Ok(json!({}))
     }
 
     fn terminal_signal(&mut self, now: Now, params: SignalParams) -> Result<Value> {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::HubState;
 use super::title_marks::TitleStep;
+use crate::host_order::{HostOrder, SentOrder};
 use crate::message::{Action, DeliveryReport, Job};
 use crate::title_writer::{TitleMarkChange, TitleOutcome};
 use crate::tmux::TmuxPane;
@@ -53,26 +54,37 @@ impl HubState {
                 self.deliveries.withdraw(&id);
                 self.execute(Job::Withdraw(id));
             }
-            Order::Ring { place, lit } => {
-                self.surfaces.ring(&place, lit);
-                self.ring_title(&place, lit);
-                self.publish(now, "ring", json!({ "place": place, "lit": lit }));
+            Order::Ring { place, ring } => {
+                let told = self.surfaces.ring(&place, ring);
+                self.tell_hosts(told);
+                self.ring_title(&place, ring.is_some());
+                let mut data = json!(ring.unwrap_or_default());
+                data["place"] = json!(place);
+                data["lit"] = json!(ring.is_some());
+                self.publish(now, "ring", data);
             }
             Order::Badge { workspace, badge } => {
-                self.surfaces.badge(&workspace, badge);
+                let told = self.surfaces.badge(&workspace, badge);
+                self.tell_hosts(told);
                 let data = json!({ "workspace": workspace, "badge": badge.0, "text": badge.to_string() });
                 self.publish(now, "badge", data);
             }
-            Order::Flash(place) => self.surfaces.flash(&place),
+            Order::Flash(place) => {
+                let told = self.surfaces.flash(&place);
+                self.tell_hosts(told);
+            }
             Order::Reorder(workspace) => self.publish(now, "reorder", json!({ "workspace": workspace })),
             Order::ShowToast(toast) => {
-                self.surfaces.toast(toast.as_ref());
+                let told = self.surfaces.toast(toast.as_ref());
+                self.tell_hosts(told);
                 let data = toast.map(|toast| json!({ "key": toast.key, "text": toast.text() }));
                 self.publish(now, "toast", data.unwrap_or(Value::Null));
             }
             Order::ReportHook { hook, failure } => self.hook_reported(now, &hook, failure),
             Order::Indicator { key, text } => {
                 self.publish(now, "indicator", json!({ "key": key, "text": text }));
+                let order = HostOrder::Indicator { key: key.clone(), text: text.clone() };
+                self.tell_hosts(self.surfaces.for_all(&order));
                 if text.is_empty() {
                     self.indicators.remove(&key);
                 } else {
@@ -82,11 +94,18 @@ impl HubState {
         }
     }
 
+    pub(super) fn tell_hosts(&mut self, orders: impl IntoIterator<Item = SentOrder>) {
+        self.actions.extend(orders.into_iter().map(Action::Tell));
+    }
+
     pub(super) fn publish(&mut self, now: Now, event: &'static str, data: Value) {
         self.act(Action::Publish { unix_ms: now.wall_ms, event, data });
     }
 
     pub(super) fn save_record(&mut self, now: Now, record: Record, is_new: bool) {
+        if let Some(surface) = record.place.surface.as_ref().filter(|_| is_new) {
+            self.agents.extensions().for_each(|extension| extension.heard_from(surface));
+        }
         let data = self.notifications.view(&record, &self.clock);
         let event = if is_new { "notification.created" } else { "notification.updated" };
         self.publish(now, event, data);

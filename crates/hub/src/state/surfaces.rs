@@ -1,11 +1,12 @@
 //! Surfaces and who owns them: the hosts that the program plugged in.
 
-use ringer_core::attention::Badge;
+use ringer_core::attention::{Badge, Ring};
 use ringer_core::message::{Place, SurfaceId, WorkspaceId};
 use ringer_core::toast::Toast;
 use ringer_core::{Event, Message};
 
-use super::attached_hosts::{AttachedHosts, HostChanges, registration};
+use super::attached_hosts::{AttachedHosts, HostChanges};
+use crate::host_order::{HostOrder, SentOrder};
 use crate::request::{ConnectionId, HostRequest};
 use crate::session_bus::Callers;
 use crate::terminals::Terminal;
@@ -45,15 +46,15 @@ impl Surfaces {
 
     /// Every surface that a host has now.
     pub(super) fn list(&self) -> Vec<SurfaceInfo> {
-        let attached = self.attached.surfaces().cloned();
+        let attached = self.attached.surfaces().filter_map(|surface| self.info(surface));
         let others = self.hosts.iter().flat_map(|host| host.surfaces());
-        attached.chain(others.filter(|info| self.attached.surface(&info.surface).is_none())).collect()
+        attached.chain(others.filter(|info| self.attached.host_of(&info.surface).is_none())).collect()
     }
 
     /// A surface, as its host knows it. One that is attached knows better than one that only heard of it.
     fn info(&self, surface: &SurfaceId) -> Option<SurfaceInfo> {
-        let plugged_in = || self.hosts.iter().find_map(|host| host.surface(surface));
-        self.attached.surface(surface).cloned().or_else(plugged_in)
+        let plugged_in = self.hosts.iter().find_map(|host| host.surface(surface));
+        self.attached.info(surface, plugged_in.clone()).or(plugged_in)
     }
 
     /// Handles what an attached host sent. Gives what the engine has to know.
@@ -74,12 +75,18 @@ impl Surfaces {
 
     /// A surface that an attached host no longer has may still be known to another one.
     fn after_host(&self, changes: HostChanges) -> Vec<Event> {
-        let HostChanges { mut events, gone } = changes;
-        events.extend(gone.into_iter().map(|surface| match self.info(&surface) {
-            Some(info) => registration(&info, false),
+        let HostChanges { changed, events, gone } = changes;
+        let known = |surface: SurfaceId| match self.info(&surface) {
+            Some(info) => Event::Surface {
+                reports_focus: self.attached.reports_focus(&surface),
+                workspace: info.workspace,
+                tty: info.tty,
+                surface,
+            },
             None => Event::SurfaceGone(surface),
-        }));
-        events
+        };
+        let gone: Vec<Event> = gone.into_iter().map(known).collect();
+        changed.into_iter().map(known).chain(events).chain(gone).collect()
     }
 
     /// The workspace in which a surface stands, if a host has it.
@@ -100,8 +107,8 @@ impl Surfaces {
     /// A message came from a surface: its host says where the surface stands. One that no host owns stands where the message
     /// says. Gives what the engine has to know of it, if that is news.
     pub(super) fn register(&mut self, surface: &SurfaceId, message: &Message) -> Option<Event> {
-        // An attached host says where its surfaces stand.
-        if self.attached.surface(surface).is_some() {
+        // An attached host says where its surfaces stand, unless it leaves that to them.
+        if self.attached.names_workspace(surface) {
             return None;
         }
         let (origin, scope) = (&message.draft.origin, message.draft.scope.as_str());
@@ -110,7 +117,13 @@ impl Surfaces {
             return None;
         }
         match self.hosts.iter_mut().find(|host| host.owns(surface)) {
-            Some(host) => host.register(surface, origin.tty.as_deref(), scope),
+            Some(host) => {
+                let mut event = host.register(surface, origin.tty.as_deref(), scope)?;
+                if let Event::Surface { reports_focus, .. } = &mut event {
+                    *reports_focus = self.attached.reports_focus(surface);
+                }
+                Some(event)
+            }
             None => Some(Event::Surface {
                 surface: surface.clone(),
                 workspace: origin
@@ -118,13 +131,16 @@ impl Surfaces {
                     .as_deref()
                     .map_or_else(|| Place::own_workspace(scope).workspace, WorkspaceId::new),
                 tty: origin.tty.clone(),
-                reports_focus: false,
+                reports_focus: self.attached.reports_focus(surface),
             }),
         }
     }
 
-    pub(super) fn ring(&mut self, place: &Place, lit: bool) {
-        self.hosts.iter_mut().for_each(|host| host.ring(place, lit));
+    /// Draws a ring. Gives what attached hosts are told.
+    pub(super) fn ring(&mut self, place: &Place, ring: Option<Ring>) -> Option<SentOrder> {
+        self.hosts.iter_mut().for_each(|host| host.ring(place, ring.is_some()));
+        let surface = place.surface.as_ref()?;
+        Some(SentOrder { host: self.attached.host_of(surface)?, order: HostOrder::ring(surface, ring) })
     }
 
     /// Whether the ring of a surface is a mark in the title of its terminal, which the hub writes.
@@ -132,18 +148,31 @@ impl Surfaces {
         self.hosts.iter().any(|host| host.owns(surface) && host.rings_by_title())
     }
 
-    pub(super) fn badge(&mut self, workspace: &WorkspaceId, badge: Badge) {
+    /// Shows a badge. Gives what attached hosts are told.
+    pub(super) fn badge(&mut self, workspace: &WorkspaceId, badge: Badge) -> Vec<SentOrder> {
         self.hosts.iter_mut().for_each(|host| host.badge(workspace, badge));
+        self.for_all(&HostOrder::badge(workspace, badge))
     }
 
-    pub(super) fn flash(&mut self, place: &Place) {
-        if self.flash_enabled {
-            self.hosts.iter_mut().for_each(|host| host.flash(place));
+    /// Lets a pane flash. Gives what attached hosts are told.
+    pub(super) fn flash(&mut self, place: &Place) -> Option<SentOrder> {
+        if !self.flash_enabled {
+            return None;
         }
+        self.hosts.iter_mut().for_each(|host| host.flash(place));
+        let surface_id = place.surface.clone()?;
+        Some(SentOrder { host: self.attached.host_of(&surface_id)?, order: HostOrder::Flash { surface_id } })
     }
 
-    pub(super) fn toast(&mut self, toast: Option<&Toast>) {
+    /// Shows a toast. Gives what attached hosts are told.
+    pub(super) fn toast(&mut self, toast: Option<&Toast>) -> Vec<SentOrder> {
         self.hosts.iter_mut().for_each(|host| host.toast(toast));
+        self.for_all(&HostOrder::toast(toast))
+    }
+
+    /// An order for every attached host.
+    pub(super) fn for_all(&self, order: &HostOrder) -> Vec<SentOrder> {
+        self.attached.connections().map(|host| SentOrder { host, order: order.clone() }).collect()
     }
 
     /// A surface turned out to be closed.

@@ -251,7 +251,7 @@ fn an_order_that_is_saved_can_be_read_back() {
         append(None),
         Order::Deliver(Box::new(delivery)),
         Order::Withdraw(id()),
-        Order::Ring { place: place(), lit: true },
+        Order::Ring { place: place(), ring: Some(Ring::default()) },
         Order::Badge { workspace: workspace(), badge: Badge(100) },
         Order::Flash(place()),
         Order::Reorder(workspace()),

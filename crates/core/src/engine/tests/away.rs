@@ -50,7 +50,7 @@ fn what_can_wait_makes_no_popup_and_no_sound_while_the_person_is_away() {
         assert_eq!(shown.contains(&DeliveryChannel::Sound), !waits, "{kind}: {shown:?}");
         assert!(shown.contains(&DeliveryChannel::Webhook), "{kind}: {shown:?}");
         assert_eq!(record.trail.steps().any(|step| step.cause == Cause::Away), waits, "{kind}");
-        assert!(orders.iter().any(|order| matches!(order, Order::Ring { lit: true, .. })), "{kind}");
+        assert!(orders.iter().any(|order| matches!(order, Order::Ring { ring: Some(_), .. })), "{kind}");
     }
 }
 

@@ -1,0 +1,195 @@
+//! Ringer in tmux: which servers run, the line in `tmux.conf`, and what `ringer setup tmux` and `uninstall` do about them.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use ringer_journal::Home;
+use ringer_platform::{Durability, path_variable, replace_file, variable};
+use ringer_term::sanitise_line;
+use ringer_tmux::{Binding, TmuxError, TmuxServer, install, is_installed, set_binding, turn_on_focus_events};
+use serde_json::json;
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::{eprint_line, short_path};
+use crate::{context, hub_client};
+
+const BEGIN: &str = "# ringer: begin (removed by: ringer setup tmux --remove)\n";
+const END: &str = "# ringer: end\n";
+
+/// The directories where this user's servers have their sockets: the usual one, and that of the server around this process.
+pub(crate) fn socket_directories() -> Vec<PathBuf> {
+    let parent = path_variable("TMUX_TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
+    let usual = parent.join(format!("tmux-{}", rustix::process::geteuid().as_raw()));
+    let around = server_around().and_then(|server| Some(server.socket().parent()?.to_owned()));
+    let mut directories = vec![usual];
+    directories.extend(around.filter(|around| *around != directories[0]));
+    directories
+}
+
+/// The server around this process.
+pub(crate) fn server_around() -> Option<TmuxServer> {
+    TmuxServer::of_variable(variable("TMUX")?.to_str()?)
+}
+
+/// The servers that run.
+pub(crate) fn running_servers() -> Vec<TmuxServer> {
+    let servers = socket_directories().into_iter().flat_map(|directory| TmuxServer::in_directory(&directory));
+    servers.filter(|server| server.run(&["show-options", "-gqv", "@ringer"]).is_ok()).collect()
+}
+
+/// The servers whose host is the hub of this home.
+pub(crate) fn installed_servers(home: &Home) -> Vec<TmuxServer> {
+    running_servers().into_iter().filter(|server| is_installed(server, home)).collect()
+}
+
+/// `tmux.conf`, and how it is to be changed.
+#[derive(Debug)]
+pub(crate) struct ConfigChange {
+    pub(crate) path: PathBuf,
+    before: Option<String>,
+    after: String,
+}
+
+impl ConfigChange {
+    /// With the line that starts Ringer in each new server.
+    pub(crate) fn add(program: &Path, key: Option<&str>) -> Result<Self, Failure> {
+        let key = key.map(|key| format!(" --key {key}")).unwrap_or_default();
+        let line = format!("run-shell -b \"{} hub tmux{key} >/dev/null 2>&1\"\n", quoted(program)?);
+        Self::read(&format!("{BEGIN}{line}{END}"))
+    }
+
+    /// Without it.
+    pub(crate) fn remove() -> Result<Self, Failure> {
+        Self::read("")
+    }
+
+    fn read(block: &str) -> Result<Self, Failure> {
+        let path = config_path()?;
+        let before = match fs::read_to_string(&path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => {
+                let what = format!("cannot read {}", path.display());
+                return Err(Failure::new(Exit::Data, what).because(error));
+            }
+        };
+        let after = with_block(before.as_deref().unwrap_or_default(), block);
+        Ok(Self { path, before, after })
+    }
+
+    pub(crate) fn is_change(&self) -> bool {
+        self.before.as_deref().unwrap_or_default() != self.after
+    }
+
+    /// The lines that come and go.
+    pub(crate) fn diff(&self) -> String {
+        let before = self.before.as_deref().unwrap_or_default();
+        let (old, new) = (block_of(before).unwrap_or_default(), block_of(&self.after).unwrap_or_default());
+        let lines =
+            |sign: char, text: &str| text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>();
+        format!("{}{}", lines('-', old), lines('+', new))
+    }
+
+    /// Writes it, also where the file is a link. A file that has nothing else in it goes.
+    pub(crate) fn write(&self) -> Result<(), Failure> {
+        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let written = if self.after.is_empty() && self.before.is_some() {
+            fs::remove_file(&path)
+        } else {
+            let mode = fs::metadata(&path).map(|metadata| metadata.permissions());
+            replace_file(&path, self.after.as_bytes(), Durability::Synced)
+                .and_then(|()| mode.map_or(Ok(()), |mode| fs::set_permissions(&path, mode)))
+        };
+        written.map_err(|error| {
+            Failure::new(Exit::CannotCreate, format!("cannot write {}", path.display())).because(error)
+        })
+    }
+}
+
+/// The file that tmux reads: the first of the usual ones that is there, else the usual one.
+fn config_path() -> Result<PathBuf, Failure> {
+    let home = path_variable("HOME").ok_or_else(|| Failure::new(Exit::CannotCreate, "HOME is not set"))?;
+    let usual = home.join(".tmux.conf");
+    let config = path_variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+    let other = config.join("tmux/tmux.conf");
+    Ok(if !usual.exists() && other.exists() { other } else { usual })
+}
+
+/// As a word of a shell, inside a word of tmux in double quotes.
+fn quoted(program: &Path) -> Result<String, Failure> {
+    let text = program.to_str().unwrap_or_default();
+    if text.is_empty() || text.chars().any(|letter| letter.is_control() || "'\"\\$#`".contains(letter)) {
+        let what =
+            format!("the path of this program cannot be written into tmux.conf: {}", program.display());
+        return Err(
+            Failure::new(Exit::Data, what).hint("install it elsewhere: cargo install --path crates/cli")
+        );
+    }
+    Ok(format!("'{text}'"))
+}
+
+/// Ringer's lines, with those that begin and end them.
+fn block_of(text: &str) -> Option<&str> {
+    let start = text.find(BEGIN)?;
+    let end = start + text[start..].find(END)? + END.len();
+    Some(&text[start..end])
+}
+
+/// A text in which Ringer's lines are these.
+fn with_block(text: &str, block: &str) -> String {
+    match block_of(text) {
+        Some(old) => text.replacen(old, block, 1),
+        None if block.is_empty() || text.is_empty() || text.ends_with('\n') => format!("{text}{block}"),
+        // The last line of the person's has no end. It gets one that goes with the block.
+        None => format!("{text}\n{block}"),
+    }
+}
+
+/// Sets everything in a server, and lets the hub be its host.
+pub(crate) fn start_in(server: &TmuxServer, key: Option<&str>, program: &str) -> Outcome {
+    let fail = |error| failed(server, &error);
+    install(server, &context::home()?).map_err(fail)?;
+    turn_on_focus_events(server).map_err(fail)?;
+    if let Some(key) = key
+        && let Binding::Taken(binding) = set_binding(server, key, program).map_err(fail)?
+    {
+        eprint_line(&format!(
+            "note: prefix + {key} is yours already: {}\nhint: bind another key: bind-key R display-popup -E ringer",
+            sanitise_line(&binding)
+        ));
+    }
+    hub_client::call("tmux.found", &json!({ "socket": server.socket() })).map(drop)
+}
+
+pub(crate) fn failed(server: &TmuxServer, error: &TmuxError) -> Failure {
+    let what = format!("cannot set up tmux at {}", short_path(server.socket()));
+    Failure::new(Exit::Unavailable, what).because(sanitise_line(&error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_come_once_and_go_without_a_trace() {
+        let block = format!("{BEGIN}run-shell x\n{END}");
+        for text in ["", "set -g mouse on\n", "a\n\nb\n"] {
+            let with = with_block(text, &block);
+            assert_eq!(with, format!("{text}{block}"));
+            assert_eq!(with_block(&with, &block), with);
+            assert_eq!(with_block(&with, ""), text);
+        }
+        let other = with_block(&format!("a\n{block}b\n"), &format!("{BEGIN}run-shell y\n{END}"));
+        assert_eq!(other, format!("a\n{BEGIN}run-shell y\n{END}b\n"));
+    }
+
+    #[test]
+    fn a_path_that_would_be_read_as_something_else_is_refused() {
+        assert_eq!(quoted(Path::new("/opt/my bin/ringer")).unwrap(), "'/opt/my bin/ringer'");
+        for path in ["/a'b/ringer", "/a\"b", "/a$b", "/a#{b}", "/a\nb", ""] {
+            assert!(quoted(Path::new(path)).is_err(), "{path:?}");
+        }
+    }
+}

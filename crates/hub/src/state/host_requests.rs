@@ -1,0 +1,51 @@
+//! What hosts on the socket ask for.
+
+use ringer_core::Now;
+use ringer_core::message::SurfaceId;
+use ringer_ipc::ApiError;
+use serde_json::json;
+
+use super::HubState;
+use super::handlers::{Handled, value};
+use crate::host_order::{HostOrder, SentOrder};
+use crate::message::Answer;
+use crate::request::{ConnectionId, HostRequest};
+
+impl HubState {
+    pub(super) fn host_request(
+        &mut self,
+        now: Now,
+        host: ConnectionId,
+        request: HostRequest,
+    ) -> Result<Handled, ApiError> {
+        let attaches = matches!(request, HostRequest::Attach { .. });
+        let opened = match &request {
+            HostRequest::Opened(surfaces) => {
+                surfaces.iter().map(|params| SurfaceId::new(&params.surface_id)).collect()
+            }
+            _ => Vec::new(),
+        };
+        for event in self.surfaces.handle_host(host, request)? {
+            self.decide(now, event);
+        }
+        if attaches {
+            return Ok(Handled::Done(Answer::Attach { host, orders: self.first_orders() }));
+        }
+        for surface in opened {
+            // What rang before its host came; also that nothing does, for a host that kept a ring while the hub was away.
+            let ring = self.notifications.engine().ring_of(&surface);
+            self.tell_hosts([SentOrder { host, order: HostOrder::ring(&surface, ring) }]);
+        }
+        Ok(value(json!({})))
+    }
+
+    /// What a new host has to show.
+    fn first_orders(&self) -> Vec<HostOrder> {
+        let indicators = self
+            .indicators
+            .iter()
+            .map(|(key, text)| HostOrder::Indicator { key: key.clone(), text: text.clone() });
+        let toast = self.notifications.engine().toast().map(|toast| HostOrder::toast(Some(toast)));
+        indicators.chain(toast).collect()
+    }
+}

@@ -1,0 +1,211 @@
+//! The host of one server: looks when the doorbell rings, tells the hub, draws what the hub orders.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ringer_journal::Home;
+use serde_json::json;
+
+use crate::connection::{Connection, Order};
+use crate::drawing::{Drawing, PaneRing, undraw};
+use crate::look::{FocusReports, Look, Pane, View, commands};
+use crate::server::{DOORBELL, TmuxError, TmuxServer};
+use crate::setup;
+
+/// The shortest time between two looks. Titles with spinners change ten times a second.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Surfaces that are told of in one request.
+const MAX_TOGETHER: usize = 500;
+
+/// What wakes a host.
+enum Wakeup {
+    /// Something changed in the server.
+    Doorbell,
+    /// The server does not answer any more.
+    ServerGone,
+    Order(Order),
+    /// The hub ended the connection.
+    HubGone,
+}
+
+/// Why a host has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The server is gone, or does not want Ringer any more.
+    Server,
+    /// The hub is gone, or cut it off.
+    Hub,
+}
+
+struct Host {
+    home: String,
+    server: TmuxServer,
+    connection: Connection,
+    look: Look,
+    /// What the hub knows.
+    told: BTreeMap<String, Pane>,
+    views: Vec<View>,
+    reports: FocusReports,
+    rings: BTreeMap<String, PaneRing>,
+    drawing: Drawing,
+    looked: Option<Instant>,
+    /// When to look again without being told to.
+    look_at: Option<Instant>,
+}
+
+/// Serves one server until it or the hub is gone.
+pub(crate) fn run(home: &Home, server: &TmuxServer) -> Result<Ended, Box<dyn std::error::Error>> {
+    if !setup::is_installed(server, home) {
+        return Ok(Ended::Server);
+    }
+    setup::install(server, home)?;
+    undraw(server)?;
+    let (wake, wakeups) = channel();
+    let of_hub = wake.clone();
+    let connection = Connection::attach(home, move |order| {
+        let _ = of_hub.send(order.map_or(Wakeup::HubGone, Wakeup::Order));
+    })?;
+    start_waiting(server.clone(), wake);
+    let mut host = Host {
+        home: setup::mark_of(home),
+        server: server.clone(),
+        connection,
+        look: Look::default(),
+        told: BTreeMap::new(),
+        views: Vec::new(),
+        reports: FocusReports::default(),
+        rings: BTreeMap::new(),
+        drawing: Drawing::default(),
+        looked: None,
+        look_at: Some(Instant::now()),
+    };
+    let ended = host.serve(&wakeups);
+    drop(wakeups);
+    // So that the one that waits for the doorbell ends, too. If the server is gone, it has.
+    let _ = server.run(&["wait-for", "-S", DOORBELL]);
+    ended
+}
+
+/// Waits for the doorbell, on a thread of its own.
+fn start_waiting(server: TmuxServer, wake: Sender<Wakeup>) {
+    thread::spawn(move || {
+        // One that waited and was killed takes the next ring with it.
+        let mut waited = server.run(&["wait-for", "-S", DOORBELL]).map(drop);
+        while waited.is_ok() {
+            waited = server.wait();
+            if waited.is_ok() && wake.send(Wakeup::Doorbell).is_err() {
+                return;
+            }
+        }
+        let _ = wake.send(Wakeup::ServerGone);
+    });
+}
+
+impl Host {
+    fn serve(&mut self, wakeups: &Receiver<Wakeup>) -> Result<Ended, Box<dyn std::error::Error>> {
+        loop {
+            let wakeup = match self.look_at {
+                Some(at) => wakeups.recv_timeout(at.saturating_duration_since(Instant::now())),
+                None => wakeups.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            let first = match wakeup {
+                Ok(wakeup) => Some(wakeup),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return Ok(Ended::Hub),
+            };
+            for wakeup in first.into_iter().chain(wakeups.try_iter()) {
+                match wakeup {
+                    Wakeup::Doorbell => self.look_soon(),
+                    Wakeup::Order(order) => self.order(order),
+                    Wakeup::ServerGone => return Ok(Ended::Server),
+                    Wakeup::HubGone => return Ok(Ended::Hub),
+                }
+            }
+            if self.look_at.is_some_and(|at| at <= Instant::now()) && !self.look()? {
+                return Ok(Ended::Server);
+            }
+            self.drawing.draw(&self.server, &self.look, &self.rings)?;
+        }
+    }
+
+    fn look_soon(&mut self) {
+        let now = Instant::now();
+        let next = self.looked.map_or(now, |looked| now.max(looked + LOOK_EVERY));
+        self.look_at = Some(self.look_at.map_or(next, |at| at.min(next)));
+    }
+
+    fn order(&mut self, order: Order) {
+        let Order::Ring { surface_id, lit, unread, kind } = order;
+        let Some((_, pane)) = surface_id.rsplit_once(':') else { return };
+        if lit {
+            self.rings.insert(pane.to_owned(), PaneRing { unread, kind });
+            // Whether a client that does not report focus is looked at is only known by looking.
+            self.look_soon();
+        } else {
+            self.rings.remove(pane);
+        }
+    }
+
+    /// Reads the state of the server and tells the hub what changed. Gives whether Ringer is still wanted there.
+    fn look(&mut self) -> Result<bool, Box<dyn std::error::Error>> {
+        self.looked = Some(Instant::now());
+        let text = match self.server.run(&commands()) {
+            Ok(text) => text,
+            Err(TmuxError::Refused(_)) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        self.look = Look::parse(&text);
+        if self.look.wanted != self.home {
+            return Ok(false);
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        let (views, again) = self.reports.views(&self.look, now);
+        self.look_at =
+            again.map(|at| Instant::now() + Duration::from_secs(u64::try_from(at - now).unwrap_or(0)));
+        self.tell_panes()?;
+        if self.views != views || self.told.is_empty() {
+            let listed: Vec<_> = views
+                .iter()
+                .map(|view| json!({ "client": view.client, "surface_id": self.surface(&view.pane) }))
+                .collect();
+            self.connection.send("surface.looks", &json!({ "views": listed }))?;
+            self.views = views;
+        }
+        self.told = self.look.panes.clone();
+        Ok(true)
+    }
+
+    fn tell_panes(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        let changed = self.look.panes.iter().filter(|(id, pane)| self.told.get(*id) != Some(pane));
+        let changed: Vec<_> = changed
+            .map(|(id, pane)| {
+                let title = (!pane.title.is_empty()).then_some(cut(&pane.title));
+                json!({ "surface_id": self.surface(id), "tty": pane.tty, "title": title,
+                        "place": cut(&pane.place) })
+            })
+            .collect();
+        for together in changed.chunks(MAX_TOGETHER) {
+            self.connection.send("surface.opened", &json!({ "surfaces": together }))?;
+        }
+        let gone: Vec<String> =
+            self.told.keys().filter(|id| !self.look.panes.contains_key(*id)).cloned().collect();
+        for id in gone {
+            self.rings.remove(&id);
+            let surface = self.surface(&id);
+            self.connection.send("surface.closed", &json!({ "surface_id": surface }))?;
+        }
+        Ok(())
+    }
+
+    fn surface(&self, pane: &str) -> String {
+        format!("tmux:{}:{}:{pane}", self.server.socket().display(), self.look.pid)
+    }
+}
+
+/// As much as a host may say.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(256)]
+}

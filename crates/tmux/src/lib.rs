@@ -1,0 +1,17 @@
+//! tmux as a host: which panes there are, what the person looks at, rings and badges.
+//!
+//! Nothing here is a client of tmux that stays: one in control mode counts as focused, and programs inside no longer learn
+//! that the person went elsewhere. Instead tmux's own hooks ring a doorbell (`wait-for`), and then the state is read once.
+//! [`Servers`] runs one thread for each server; everything that decides is pure ([`look`](self), `drawing`, `setup`).
+
+mod connection;
+mod drawing;
+mod host;
+mod look;
+mod server;
+mod servers;
+mod setup;
+
+pub use server::{TmuxError, TmuxServer};
+pub use servers::Servers;
+pub use setup::{Binding, install, is_installed, remove, set_binding, turn_on_focus_events};

@@ -1,0 +1,226 @@
+//! One look at a server: its panes, its clients, and what the person looks at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How long after a key a client that does not report focus counts as looked at, in seconds.
+const TYPED_LATELY: i64 = 10;
+
+/// What is asked. Free text comes last in a line. (tmux prints tabs as underscores.)
+const SESSIONS: &str = "s #{session_id} #{session_name}";
+const PANES: &str =
+    "p #{pane_id} #{window_id} #{window_panes} #{session_id} #{window_index} #{pane_tty} #{pane_title}";
+const CLIENTS: &str =
+    "c #{client_control_mode} #{client_created} #{client_activity} #{client_flags} #{pane_id} #{client_name}";
+/// The home of the hub that is to be the host; clients that reported focus since the last look; clients that show the inbox in a popup.
+const OPTIONS: [&str; 3] = ["o #{pid} #{@ringer}", "f #{@ringer_focus}", "u #{@ringer_popup}"];
+
+/// The words of the commands that look.
+pub(crate) fn commands() -> Vec<&'static str> {
+    let mut words = vec!["list-sessions", "-F", SESSIONS, ";", "list-panes", "-a", "-F", PANES, ";"];
+    words.extend(["list-clients", "-F", CLIENTS]);
+    for option in OPTIONS {
+        words.extend([";", "display-message", "-p", option]);
+    }
+    words.extend([";", "set-option", "-gqu", "@ringer_focus"]);
+    words
+}
+
+/// A pane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pane {
+    pub(crate) window: String,
+    /// How many panes its window has.
+    pub(crate) panes_in_window: usize,
+    /// Session and window, in words.
+    pub(crate) place: String,
+    pub(crate) tty: String,
+    pub(crate) title: String,
+}
+
+/// A terminal that shows the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Client {
+    name: String,
+    created: i64,
+    /// When a key was pressed in it last, in seconds since 1970.
+    activity: i64,
+    is_focused: bool,
+    pane: String,
+}
+
+/// What a server was like.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// By their numbers: `%3`.
+    pub(crate) panes: BTreeMap<String, Pane>,
+    /// The process of the server.
+    pub(crate) pid: String,
+    /// The home of the hub that is wanted as the host; none if Ringer was removed.
+    pub(crate) wanted: String,
+    clients: Vec<Client>,
+    reported: BTreeSet<String>,
+    in_popup: BTreeSet<String>,
+}
+
+/// A client that shows a pane to the person.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct View {
+    pub(crate) client: String,
+    pub(crate) pane: String,
+}
+
+impl Look {
+    /// Reads what [`commands`] printed.
+    pub(crate) fn parse(text: &str) -> Self {
+        let mut look = Self::default();
+        let mut sessions = BTreeMap::new();
+        for line in text.lines() {
+            let Some((kind, rest)) = line.split_once(' ') else { continue };
+            match kind {
+                "s" => {
+                    let (id, name) = rest.split_once(' ').unwrap_or((rest, ""));
+                    sessions.insert(id, name);
+                }
+                "p" => look.add_pane(rest, &sessions),
+                "c" => look.add_client(rest),
+                "o" => {
+                    let (pid, home) = rest.split_once(' ').unwrap_or((rest, ""));
+                    (look.pid, look.wanted) = (pid.to_owned(), home.to_owned());
+                }
+                "f" => look.reported = rest.split_whitespace().map(str::to_owned).collect(),
+                "u" => look.in_popup = rest.split_whitespace().map(str::to_owned).collect(),
+                _ => {}
+            }
+        }
+        look
+    }
+
+    /// A pane has a line for each session that its window is in; the first one counts.
+    fn add_pane(&mut self, line: &str, sessions: &BTreeMap<&str, &str>) {
+        let mut fields = line.splitn(7, ' ');
+        let mut next = || fields.next();
+        let (Some(pane), Some(window), Some(panes), Some(session), Some(index), Some(tty)) =
+            (next(), next(), next(), next(), next(), next())
+        else {
+            return;
+        };
+        let place = format!("{}:{index}", sessions.get(session).unwrap_or(&session));
+        self.panes.entry(pane.to_owned()).or_insert_with(|| Pane {
+            window: window.to_owned(),
+            panes_in_window: panes.parse().unwrap_or(1),
+            place,
+            tty: tty.to_owned(),
+            title: fields.next().unwrap_or_default().to_owned(),
+        });
+    }
+
+    /// One in control mode is a program and shows nothing.
+    fn add_client(&mut self, line: &str) {
+        let fields: Vec<&str> = line.splitn(6, ' ').collect();
+        let [control, created, activity, flags, pane, name] = fields[..] else { return };
+        if control == "1" {
+            return;
+        }
+        self.clients.push(Client {
+            name: name.to_owned(),
+            created: created.parse().unwrap_or(0),
+            activity: activity.parse().unwrap_or(0),
+            is_focused: flags.split(',').any(|flag| flag == "focused"),
+            pane: pane.to_owned(),
+        });
+    }
+}
+
+/// Which clients report focus: those that did so since they were attached. One that never does is always marked as focused,
+/// so its mark says nothing; over ssh, everything would be read.
+#[derive(Debug, Default)]
+pub(crate) struct FocusReports {
+    clients: BTreeSet<(String, i64)>,
+}
+
+impl FocusReports {
+    /// What the person looks at now, and when that has to be found out again because of the time alone, in seconds since
+    /// 1970.
+    pub(crate) fn views(&mut self, look: &Look, now: i64) -> (Vec<View>, Option<i64>) {
+        let identity = |client: &Client| (client.name.clone(), client.created);
+        let known: BTreeSet<(String, i64)> = look.clients.iter().map(identity).collect();
+        let reported = look.clients.iter().filter(|client| look.reported.contains(&client.name));
+        self.clients.extend(reported.map(identity));
+        self.clients.retain(|client| known.contains(client));
+        let (mut views, mut again) = (Vec::new(), None);
+        for client in look.clients.iter().filter(|client| !look.in_popup.contains(&client.name)) {
+            let reports = self.clients.contains(&identity(client));
+            let until = client.activity + TYPED_LATELY;
+            if !reports && until > now {
+                again = Some(again.map_or(until, |other: i64| other.min(until)));
+            }
+            if if reports { client.is_focused } else { until > now } {
+                views.push(View { client: client.name.clone(), pane: client.pane.clone() });
+            }
+        }
+        (views, again)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEXT: &str = "s $0 main\ns $1 my work\np %0 @0 2 $0 1 /dev/pts/1 vim a b\np %1 @0 2 $0 1 /dev/pts/2 \n\
+                        p %1 @0 2 $1 7 /dev/pts/2 \np %2 @1 1 $1 3 /dev/pts/3 zsh\n\
+                        c 0 100 500 attached,focused,UTF-8 %0 /dev/pts/9\nc 0 100 500 attached,UTF-8 %2 /dev/pts/8\n\
+                        c 1 100 500 attached,focused %1 control\no 77 /my home\nf /dev/pts/9 /dev/pts/8 \nu \n";
+
+    fn views(reports: &mut FocusReports, look: &Look, now: i64) -> Vec<String> {
+        reports.views(look, now).0.into_iter().map(|view| format!("{} {}", view.client, view.pane)).collect()
+    }
+
+    #[test]
+    fn panes_are_known_by_their_first_session() {
+        let look = Look::parse(TEXT);
+        assert_eq!((look.pid.as_str(), look.wanted.as_str(), look.panes.len()), ("77", "/my home", 3));
+        let pane = |id: &str| (look.panes[id].place.clone(), look.panes[id].title.clone());
+        assert_eq!(pane("%0"), ("main:1".into(), "vim a b".into()));
+        assert_eq!(pane("%1"), ("main:1".into(), String::new()));
+        assert_eq!(pane("%2"), ("my work:3".into(), "zsh".into()));
+    }
+
+    #[test]
+    fn a_client_that_reports_focus_is_believed_and_one_in_control_mode_never() {
+        let look = Look::parse(TEXT);
+        let mut reports = FocusReports::default();
+        assert_eq!(views(&mut reports, &look, 1_000_000), ["/dev/pts/9 %0"]);
+        // It is remembered that they report.
+        let later = Look::parse(&TEXT.replace("f /dev/pts/9 /dev/pts/8 ", "f "));
+        assert_eq!(views(&mut reports, &later, 1_000_000), ["/dev/pts/9 %0"]);
+        // Another client under the same name has not reported.
+        let other =
+            Look::parse(&TEXT.replace("f /dev/pts/9 /dev/pts/8 ", "f ").replace("c 0 100", "c 0 200"));
+        assert_eq!(views(&mut reports, &other, 1_000_000), [""; 0]);
+    }
+
+    #[test]
+    fn a_client_that_never_reports_is_looked_at_while_it_is_typed_in() {
+        let look = Look::parse(&TEXT.replace("f /dev/pts/9 /dev/pts/8 ", "f "));
+        let mut reports = FocusReports::default();
+        assert_eq!(views(&mut reports, &look, 505), ["/dev/pts/9 %0", "/dev/pts/8 %2"]);
+        assert_eq!(reports.views(&look, 505).1, Some(510));
+        assert_eq!(reports.views(&look, 510), (Vec::new(), None));
+    }
+
+    #[test]
+    fn behind_the_inbox_in_a_popup_nothing_is_looked_at() {
+        let look = Look::parse(&TEXT.replace("u ", "u /dev/pts/9 "));
+        assert_eq!(views(&mut FocusReports::default(), &look, 1_000_000), [""; 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_tmux_prints_is_no_panic(text in "([spcofu] )?[ -~\\n%$@]{0,200}") {
+            let look = Look::parse(&text);
+            FocusReports::default().views(&look, 0);
+        }
+    }
+}

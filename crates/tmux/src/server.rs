@@ -1,0 +1,136 @@
+//! A tmux server, by its socket: commands with a deadline.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+/// How long tmux may take for one command. It answers within milliseconds unless its server hangs.
+const DEADLINE: Duration = Duration::from_secs(2);
+/// The most that is read: a row of 300 bytes for each of thousands of panes.
+const MAX_OUTPUT: u64 = 4 * 1024 * 1024;
+/// What rings: the channel of `wait-for`.
+pub(crate) const DOORBELL: &str = "ringer-look";
+
+/// Why tmux did not do it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TmuxError {
+    /// It cannot be started.
+    #[error("cannot run tmux: {0}")]
+    Start(std::io::Error),
+    /// It takes too long.
+    #[error("tmux did not answer within {} s", DEADLINE.as_secs())]
+    Late,
+    /// It refused.
+    #[error("tmux: {0}")]
+    Refused(String),
+}
+
+/// A server.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TmuxServer {
+    socket: PathBuf,
+}
+
+impl TmuxServer {
+    /// The server at a socket.
+    pub fn at(socket: impl Into<PathBuf>) -> Self {
+        Self { socket: socket.into() }
+    }
+
+    /// The server that the variable `TMUX` of one of its processes names: `SOCKET,PID,SESSION`.
+    pub fn of_variable(tmux: &str) -> Option<Self> {
+        let socket = tmux.rsplitn(3, ',').nth(2)?;
+        (!socket.is_empty()).then(|| Self::at(socket))
+    }
+
+    /// The sockets of this user's servers in the directory where tmux makes them. Some may have no server any more.
+    pub fn in_directory(directory: &Path) -> Vec<Self> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let sockets = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()));
+        let mut servers: Vec<Self> = sockets.map(|entry| Self::at(entry.path())).collect();
+        servers.sort();
+        servers
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("tmux");
+        // With -u names come as they are, whatever the locale of this process.
+        command.arg("-u").arg("-S").arg(&self.socket).env_remove("TMUX").current_dir("/");
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs commands, each word an argument, separated by `;`. Gives what they print.
+    pub fn run<W: AsRef<OsStr>>(&self, words: &[W]) -> Result<String, TmuxError> {
+        let mut child =
+            self.command().args(words).stdout(Stdio::piped()).spawn().map_err(TmuxError::Start)?;
+        let (send, receive) = channel();
+        let output = child.stdout.take();
+        thread::spawn(move || {
+            let mut text = Vec::new();
+            // What cannot be read is as if it were not there.
+            let _ = output.map(|output| output.take(MAX_OUTPUT).read_to_end(&mut text));
+            let _ = send.send(text);
+        });
+        let Ok(text) = receive.recv_timeout(DEADLINE) else {
+            // It may end just now.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(TmuxError::Late);
+        };
+        check(child)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Waits, for as long as it takes, until something rings.
+    pub(crate) fn wait(&self) -> Result<(), TmuxError> {
+        let mut command = self.command();
+        let child = command.args(["wait-for", DOORBELL]).stdout(Stdio::null()).spawn();
+        check(child.map_err(TmuxError::Start)?)
+    }
+}
+
+fn check(mut child: Child) -> Result<(), TmuxError> {
+    let status = child.wait().map_err(TmuxError::Start)?;
+    if status.success() {
+        return Ok(());
+    }
+    let mut why = String::new();
+    let _ = child.stderr.take().map(|error| error.take(4096).read_to_string(&mut why));
+    let why = why.trim();
+    Err(TmuxError::Refused(if why.is_empty() { status.to_string() } else { why.to_owned() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_of_a_process_names_its_server() {
+        let socket = |tmux: &str| TmuxServer::of_variable(tmux).map(|server| server.socket);
+        assert_eq!(socket("/tmp/tmux-0/default,77,0"), Some("/tmp/tmux-0/default".into()));
+        assert_eq!(socket("/tmp/a,b/s,77,0"), Some("/tmp/a,b/s".into()));
+        assert_eq!(socket("x"), None);
+        assert_eq!(socket(",1,2"), None);
+    }
+
+    #[test]
+    fn a_socket_without_a_server_is_refused_and_said() {
+        let server = TmuxServer::at("/nowhere/at/all");
+        assert!(
+            matches!(server.run(&["list-panes"]), Err(TmuxError::Refused(why)) if why.contains("nowhere"))
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! All servers: one thread for each that Ringer is set up in.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use ringer_core::message::SurfaceId;
+use ringer_ipc::HubClient;
+use ringer_ipc::host::Extension;
+use ringer_journal::Home;
+use serde_json::json;
+
+use crate::host::{self, Ended};
+use crate::server::TmuxServer;
+use crate::setup::is_installed;
+
+/// How long a hub may take until it can be connected to, and how often that is tried.
+const HUB_STARTS: (u32, Duration) = (100, Duration::from_millis(50));
+/// How long after a connection that was cut off the next one is tried.
+const ATTACH_AGAIN: Duration = Duration::from_secs(1);
+/// Notifications that are looked through for servers when a hub begins.
+const MAX_LISTED: usize = 1000;
+/// Servers that are heard of; a person has one or two.
+const MAX_HEARD: usize = 256;
+/// Takes what goes wrong.
+type LogLine = Arc<dyn Fn(String) + Send + Sync>;
+
+/// The servers of which a hub has heard, for the threads that are their hosts.
+#[derive(Debug)]
+pub struct Servers {
+    found: Sender<TmuxServer>,
+    /// Those that were heard of by what is sent from them, with the numbers of their processes. Each is asked once.
+    heard: BTreeSet<String>,
+}
+
+impl Servers {
+    /// Serves the servers with a socket in one of these directories, and those that the hub hears of. `log` gets what goes
+    /// wrong.
+    pub fn start(
+        home: Home,
+        directories: Vec<PathBuf>,
+        log: impl Fn(String) + Send + Sync + 'static,
+    ) -> Self {
+        let (found, finds) = channel();
+        let threads = Threads { home, served: Arc::default(), log: Arc::new(log) };
+        thread::spawn(move || threads.run(&directories, &finds));
+        Self { found, heard: BTreeSet::new() }
+    }
+}
+
+impl Extension for Servers {
+    fn heard_from(&mut self, surface: &SurfaceId) {
+        if let Some((socket, server)) = server_of(surface.as_str())
+            && self.heard.len() < MAX_HEARD
+            && self.heard.insert(server.to_owned())
+        {
+            self.tmux_found(socket);
+        }
+    }
+
+    fn tmux_found(&mut self, socket: &str) {
+        // Without its thread there is no host.
+        let _ = self.found.send(TmuxServer::at(socket));
+    }
+}
+
+/// The socket of the server in the id of a pane's surface, and with the number of its process.
+fn server_of(surface: &str) -> Option<(&str, &str)> {
+    let (server, _) = surface.strip_prefix("tmux:")?.rsplit_once(':')?;
+    Some((server.rsplit_once(':')?.0, server))
+}
+
+#[derive(Clone)]
+struct Threads {
+    home: Home,
+    served: Arc<Mutex<BTreeSet<TmuxServer>>>,
+    log: LogLine,
+}
+
+impl Threads {
+    fn run(&self, directories: &[PathBuf], finds: &Receiver<TmuxServer>) {
+        for server in directories.iter().flat_map(|directory| TmuxServer::in_directory(directory)) {
+            self.serve(server);
+        }
+        // The socket of a server may be elsewhere.
+        let listed: BTreeSet<String> = self.listed_sockets().into_iter().collect();
+        for socket in listed {
+            self.serve(TmuxServer::at(socket));
+        }
+        while let Ok(server) = finds.recv() {
+            self.serve(server);
+        }
+    }
+
+    /// Waits until the hub takes connections: its threads are there before its socket is.
+    fn connect(&self) -> Option<HubClient> {
+        let (tries, pause) = HUB_STARTS;
+        (0..tries).find_map(|_| {
+            let client = HubClient::connect(&self.home).ok();
+            if client.is_none() {
+                thread::sleep(pause);
+            }
+            client
+        })
+    }
+
+    /// The servers from which the newest notifications came.
+    fn listed_sockets(&self) -> Vec<String> {
+        let list =
+            self.connect().map(|mut hub| hub.call("notification.list", &json!({ "limit": MAX_LISTED })));
+        let rows = list.and_then(Result::ok).and_then(|list| list.as_array().cloned()).unwrap_or_default();
+        let surfaces = rows.iter().filter_map(|row| server_of(row["surface"].as_str()?));
+        surfaces.map(|(socket, _)| socket.to_owned()).collect()
+    }
+
+    fn serve(&self, server: TmuxServer) {
+        if !is_installed(&server, &self.home)
+            || !self.served.lock().unwrap_or_else(PoisonError::into_inner).insert(server.clone())
+        {
+            return;
+        }
+        let own = self.clone();
+        thread::spawn(move || {
+            while own.connect().is_some() {
+                match host::run(&own.home, &server) {
+                    Ok(Ended::Server) => break,
+                    Ok(Ended::Hub) => {}
+                    Err(error) => (own.log)(format!("tmux at {}: {error}", server.socket().display())),
+                }
+                thread::sleep(ATTACH_AGAIN);
+            }
+            own.served.lock().unwrap_or_else(PoisonError::into_inner).remove(&server);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_surface_names_its_server() {
+        assert_eq!(server_of("tmux:/tmp/a:b/s:77:%3"), Some(("/tmp/a:b/s", "/tmp/a:b/s:77")));
+        assert_eq!(server_of("tty:/dev/pts/1@5"), None);
+        assert_eq!(server_of("tmux:x"), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! What Ringer sets in a server: hooks that ring the doorbell, the badge in the window list, a key, focus events. Each has its
+//! own place beside what the person set, and goes without a trace.
+
+use ringer_journal::Home;
+
+use crate::drawing::undraw;
+use crate::server::{DOORBELL, TmuxError, TmuxServer};
+
+/// The place of Ringer's commands among those of a hook.
+const PLACE: u32 = 97;
+/// After these the state is read again.
+const HOOKS: [&str; 9] = [
+    "pane-focus-in",
+    "client-attached",
+    "client-detached",
+    "client-session-changed",
+    "session-window-changed",
+    "window-pane-changed",
+    "window-linked",
+    "window-unlinked",
+    "pane-exited",
+];
+/// After these, too; and it is noted that this client reports focus.
+const FOCUS_HOOKS: [&str; 2] = ["client-focus-in", "client-focus-out"];
+/// What window lists show.
+const FORMATS: [&str; 2] = ["window-status-format", "window-status-current-format"];
+const BADGE: &str = "#{@ringer_badge}";
+/// The home of the hub that is to be the host of this server.
+const MARK: &str = "@ringer";
+/// What a key did before, as tmux lists it, and which key that is.
+const KEY_BEFORE: &str = "@ringer_key_before";
+const KEY: &str = "@ringer_key";
+/// That focus events were off.
+const FOCUS_BEFORE: &str = "@ringer_focus_events";
+
+/// Everything that hooks and keys note.
+const NOTED: [&str; 5] = ["@ringer_focus", "@ringer_popup", KEY, KEY_BEFORE, FOCUS_BEFORE];
+
+/// Whether the hub of a home is the host of a server. Another one may be: that of a test, say.
+pub fn is_installed(server: &TmuxServer, home: &Home) -> bool {
+    option(server, &["-g"], MARK).is_ok_and(|value| value == mark_of(home))
+}
+
+/// How a server names the home of its host.
+pub(crate) fn mark_of(home: &Home) -> String {
+    home.path().display().to_string()
+}
+
+/// Sets hooks and badges. What is there already stays; what the person's own settings replaced comes back.
+pub fn install(server: &TmuxServer, home: &Home) -> Result<(), TmuxError> {
+    let ring = format!("wait-for -S {DOORBELL}");
+    let noted = format!("set-option -gaqF @ringer_focus '#{{client_name}} ' ; {ring}");
+    let mut words: Vec<String> = Vec::new();
+    let hooks = HOOKS.iter().map(|name| (name, &ring)).chain(FOCUS_HOOKS.iter().map(|name| (name, &noted)));
+    for (name, command) in hooks {
+        words.extend([
+            "set-hook".into(),
+            "-g".into(),
+            format!("{name}[{PLACE}]"),
+            command.clone(),
+            ";".into(),
+        ]);
+    }
+    words.extend(["set-option", "-g", MARK, &as_argument(&mark_of(home))].map(str::to_owned));
+    server.run(&words)?;
+    for format in FORMATS {
+        if !option(server, &["-gw"], format)?.contains(BADGE) {
+            server.run(&["set-option", "-gwa", format, BADGE])?;
+        }
+    }
+    Ok(())
+}
+
+/// What became of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Binding {
+    /// It opens the inbox.
+    Set,
+    /// The person has bound it to something else.
+    Taken(String),
+}
+
+/// Binds a key after the prefix to the inbox, unless the person has bound it to something of their own. The inbox covers the
+/// pane behind it, so that one is not looked at meanwhile.
+pub fn set_binding(server: &TmuxServer, key: &str, program: &str) -> Result<Binding, TmuxError> {
+    // tmux says in an error that a key is not bound.
+    let before = server.run(&["list-keys", "-T", "prefix", key]).unwrap_or_default();
+    let before = before.lines().next().unwrap_or_default().trim().to_owned();
+    let is_ours = before.contains("@ringer_popup");
+    let is_free = before.is_empty() || before.ends_with(&format!("prefix {key} refresh-client"));
+    if !is_ours && !is_free {
+        return Ok(Binding::Taken(before));
+    }
+    if !is_ours {
+        server.run(&["set-option", "-g", KEY, key, ";", "set-option", "-g", KEY_BEFORE, &before])?;
+    }
+    let look = ["wait-for", "-S", DOORBELL];
+    let mut words = vec!["bind-key", key, "set-option", "-gaqF", "@ringer_popup", "#{client_name} ", "\\;"];
+    words.extend(look);
+    words.extend(["\\;", "display-popup", "-w", "90%", "-h", "85%", "-E", program, "\\;"]);
+    words.extend(["set-option", "-gqu", "@ringer_popup", "\\;"]);
+    words.extend(look);
+    server.run(&words)?;
+    Ok(Binding::Set)
+}
+
+/// Lets terminals report focus to tmux. Gives whether they did not before.
+pub fn turn_on_focus_events(server: &TmuxServer) -> Result<bool, TmuxError> {
+    if option(server, &["-g"], "focus-events")? == "on" {
+        return Ok(false);
+    }
+    server.run(&["set-option", "-g", FOCUS_BEFORE, "off", ";", "set-option", "-g", "focus-events", "on"])?;
+    Ok(true)
+}
+
+/// Takes everything away.
+pub fn remove(server: &TmuxServer) -> Result<(), TmuxError> {
+    undraw(server)?;
+    for name in HOOKS.iter().chain(&FOCUS_HOOKS) {
+        server.run(&["set-hook", "-gu", &format!("{name}[{PLACE}]")])?;
+    }
+    for format in FORMATS {
+        let value = option(server, &["-gw"], format)?;
+        if value.contains(BADGE) {
+            server.run(&["set-option", "-gw", format, &as_argument(&value.replace(BADGE, ""))])?;
+        }
+    }
+    let key = option(server, &["-g"], KEY)?;
+    let bound = server.run(&["list-keys", "-T", "prefix", &key]).unwrap_or_default();
+    if !key.is_empty() && bound.contains("@ringer_popup") {
+        server.run(&["unbind-key", "-T", "prefix", &key])?;
+        // The only one that is ever replaced.
+        if option(server, &["-g"], KEY_BEFORE)?.ends_with("refresh-client") {
+            server.run(&["bind-key", "-T", "prefix", &key, "refresh-client"])?;
+        }
+    }
+    if option(server, &["-g"], FOCUS_BEFORE)? == "off" {
+        server.run(&["set-option", "-g", "focus-events", "off"])?;
+    }
+    for name in NOTED {
+        server.run(&["set-option", "-gqu", name])?;
+    }
+    // The host of this server ends when it sees that.
+    server.run(&["set-option", "-gqu", MARK, ";", "wait-for", "-S", DOORBELL]).map(drop)
+}
+
+fn option(server: &TmuxServer, flags: &[&str], name: &str) -> Result<String, TmuxError> {
+    let words: Vec<&str> =
+        ["show-options"].into_iter().chain(flags.iter().copied()).chain(["-vq", name]).collect();
+    server.run(&words).map(|value| value.trim_end_matches('\n').to_owned())
+}
+
+/// A word that ends with a semicolon would end the command.
+fn as_argument(value: &str) -> String {
+    value.strip_suffix(';').map_or_else(|| value.to_owned(), |rest| format!("{rest}\\;"))
+}
