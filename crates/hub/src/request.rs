@@ -337,10 +337,17 @@ pub(crate) struct SurfaceParams {
     pub(crate) place: Option<String>,
 }
 
+fn yes() -> bool {
+    true
+}
+
 /// Everything that the person looks at in a host.
 #[derive(Debug, Deserialize)]
 pub(crate) struct LooksParams {
     pub(crate) views: Vec<ViewParams>,
+    /// Whether the host would know of everything that is looked at.
+    #[serde(default = "yes")]
+    pub(crate) is_complete: bool,
     /// Whether the person is there. A host that does not know leaves it out.
     #[serde(default)]
     pub(crate) present: Option<bool>,

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::connection::{Connection, Order};
 use crate::drawing::{Drawing, PaneRing, undraw};
-use crate::look::{FocusReports, Look, Pane, View, commands};
+use crate::look::{FocusReports, Look, Pane, Views, commands};
 use crate::server::{DOORBELL, TmuxError, TmuxServer};
 use crate::setup;
 
@@ -46,7 +46,7 @@ struct Host {
     look: Look,
     /// What the hub knows.
     told: BTreeMap<String, Pane>,
-    views: Vec<View>,
+    views: Views,
     reports: FocusReports,
     rings: BTreeMap<String, PaneRing>,
     drawing: Drawing,
@@ -74,7 +74,7 @@ pub(crate) fn run(home: &Home, server: &TmuxServer) -> Result<Ended, Box<dyn std
         connection,
         look: Look::default(),
         told: BTreeMap::new(),
-        views: Vec::new(),
+        views: Views::default(),
         reports: FocusReports::default(),
         rings: BTreeMap::new(),
         drawing: Drawing::default(),
@@ -140,9 +140,11 @@ impl Host {
         let Order::Ring { surface_id, lit, unread, kind } = order;
         let Some((_, pane)) = surface_id.rsplit_once(':') else { return };
         if lit {
-            self.rings.insert(pane.to_owned(), PaneRing { unread, kind });
+            let before = self.rings.insert(pane.to_owned(), PaneRing { unread, kind });
             // Whether a client that does not report focus is looked at is only known by looking.
-            self.look_soon();
+            if before.is_none() {
+                self.look_soon();
+            }
         } else {
             self.rings.remove(pane);
         }
@@ -168,10 +170,12 @@ impl Host {
         self.tell_panes()?;
         if self.views != views || self.told.is_empty() {
             let listed: Vec<_> = views
+                .views
                 .iter()
                 .map(|view| json!({ "client": view.client, "surface_id": self.surface(&view.pane) }))
                 .collect();
-            self.connection.send("surface.looks", &json!({ "views": listed }))?;
+            self.connection
+                .send("surface.looks", &json!({ "views": listed, "is_complete": views.is_complete }))?;
             self.views = views;
         }
         self.told = self.look.panes.clone();

@@ -62,6 +62,14 @@ pub(crate) struct Look {
     in_popup: BTreeSet<String>,
 }
 
+/// What the person looks at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Views {
+    pub(crate) views: Vec<View>,
+    /// Whether all clients report focus. Otherwise a pane may be looked at unnoticed.
+    pub(crate) is_complete: bool,
+}
+
 /// A client that shows a pane to the person.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct View {
@@ -141,12 +149,13 @@ pub(crate) struct FocusReports {
 impl FocusReports {
     /// What the person looks at now, and when that has to be found out again because of the time alone, in seconds since
     /// 1970.
-    pub(crate) fn views(&mut self, look: &Look, now: i64) -> (Vec<View>, Option<i64>) {
+    pub(crate) fn views(&mut self, look: &Look, now: i64) -> (Views, Option<i64>) {
         let identity = |client: &Client| (client.name.clone(), client.created);
         let known: BTreeSet<(String, i64)> = look.clients.iter().map(identity).collect();
         let reported = look.clients.iter().filter(|client| look.reported.contains(&client.name));
         self.clients.extend(reported.map(identity));
         self.clients.retain(|client| known.contains(client));
+        let is_complete = self.clients.len() == known.len();
         let (mut views, mut again) = (Vec::new(), None);
         for client in look.clients.iter().filter(|client| !look.in_popup.contains(&client.name)) {
             let reports = self.clients.contains(&identity(client));
@@ -158,7 +167,7 @@ impl FocusReports {
                 views.push(View { client: client.name.clone(), pane: client.pane.clone() });
             }
         }
-        (views, again)
+        (Views { views, is_complete }, again)
     }
 }
 
@@ -174,7 +183,13 @@ mod tests {
                         c 1 100 500 attached,focused %1 control\no 77 /my home\nf /dev/pts/9 /dev/pts/8 \nu \n";
 
     fn views(reports: &mut FocusReports, look: &Look, now: i64) -> Vec<String> {
-        reports.views(look, now).0.into_iter().map(|view| format!("{} {}", view.client, view.pane)).collect()
+        reports
+            .views(look, now)
+            .0
+            .views
+            .into_iter()
+            .map(|view| format!("{} {}", view.client, view.pane))
+            .collect()
     }
 
     #[test]
@@ -207,7 +222,8 @@ mod tests {
         let mut reports = FocusReports::default();
         assert_eq!(views(&mut reports, &look, 505), ["/dev/pts/9 %0", "/dev/pts/8 %2"]);
         assert_eq!(reports.views(&look, 505).1, Some(510));
-        assert_eq!(reports.views(&look, 510), (Vec::new(), None));
+        assert_eq!(reports.views(&look, 510), (Views::default(), None));
+        assert!(reports.views(&Look::parse(TEXT), 510).0.is_complete, "both report now");
     }
 
     #[test]

@@ -23,7 +23,7 @@ const MAX_NAME: usize = 256;
 struct AttachedHost {
     name: String,
     surfaces: BTreeMap<SurfaceId, AttachedSurface>,
-    /// Whether it ever said what the person looks at. Before that its surfaces may be looked at unnoticed.
+    /// Whether it said what the person looks at, and would know of all of it. Otherwise its surfaces may be looked at unnoticed.
     reports_focus: bool,
 }
 
@@ -135,8 +135,9 @@ impl AttachedHosts {
             check_name("surface_id", &view.surface_id)?;
         }
         let host = self.host(connection)?;
-        let is_first = !std::mem::replace(&mut host.reports_focus, true);
-        let changed = if is_first { host.surfaces.keys().cloned().collect() } else { Vec::new() };
+        let before = std::mem::replace(&mut host.reports_focus, params.is_complete);
+        let changed =
+            if before == params.is_complete { Vec::new() } else { host.surfaces.keys().cloned().collect() };
         let view = |view: crate::request::ViewParams| View {
             client: view.client,
             surface: SurfaceId::new(&view.surface_id),
@@ -230,7 +231,7 @@ mod tests {
 
     fn looks(surface: &str) -> HostRequest {
         let view = ViewParams { client: "main".to_owned(), surface_id: surface.to_owned() };
-        HostRequest::Looks(LooksParams { views: vec![view], present: None })
+        HostRequest::Looks(LooksParams { views: vec![view], is_complete: true, present: None })
     }
 
     #[test]
@@ -244,6 +245,12 @@ mod tests {
         assert_eq!(hosts.handle(ONE, looks("a")).unwrap().changed, std::slice::from_ref(&surface));
         assert!(hosts.reports_focus(&surface));
         assert_eq!(hosts.handle(ONE, looks("a")).unwrap().changed, []);
+        let incomplete = LooksParams { views: Vec::new(), is_complete: false, present: None };
+        assert_eq!(
+            hosts.handle(ONE, HostRequest::Looks(incomplete)).unwrap().changed,
+            std::slice::from_ref(&surface)
+        );
+        assert!(!hosts.reports_focus(&surface), "a terminal does not report");
     }
 
     #[test]
@@ -295,7 +302,11 @@ mod tests {
         assert_eq!(hosts.handle(ONE, one_more).unwrap_err().code, "busy");
         let many = |count: usize| {
             let view = |_| ViewParams { client: "c".to_owned(), surface_id: "0".to_owned() };
-            HostRequest::Looks(LooksParams { views: (0..count).map(view).collect(), present: None })
+            HostRequest::Looks(LooksParams {
+                views: (0..count).map(view).collect(),
+                is_complete: true,
+                present: None,
+            })
         };
         assert!(hosts.handle(ONE, many(MAX_VIEWS)).is_ok());
         assert_eq!(hosts.handle(ONE, many(MAX_VIEWS + 1)).unwrap_err().code, "invalid_params");
