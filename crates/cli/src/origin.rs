@@ -2,7 +2,7 @@
 //!
 //! An agent's hooks have no terminal of their own; then it is that of the nearest ancestor that has one.
 
-use ringer_core::message::MessageOrigin;
+use ringer_core::message::{MessageOrigin, TmuxSurface};
 use ringer_journal::ProcessStat;
 use ringer_term::Env;
 
@@ -34,7 +34,7 @@ pub(crate) fn message_origin() -> MessageOrigin {
 fn tmux_surface(server: &str, pane: &str) -> Option<String> {
     let mut fields = server.rsplitn(3, ',');
     let (_session, pid, socket) = (fields.next()?, fields.next()?, fields.next()?);
-    Some(format!("tmux:{socket}:{pid}:{pane}"))
+    Some(TmuxSurface { socket, server: pid, pane }.id().to_string())
 }
 
 /// The surface of the terminal itself, whatever the environment says, and the process that started its session's leader.

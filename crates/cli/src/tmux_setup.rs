@@ -148,12 +148,12 @@ fn with_block(text: &str, block: &str) -> String {
 }
 
 /// Sets everything in a server, and lets the hub be its host.
-pub(crate) fn start_in(server: &TmuxServer, key: Option<&str>, program: &str) -> Outcome {
+pub(crate) fn start_in(server: &TmuxServer, key: Option<&str>, program: &Path) -> Outcome {
     let fail = |error| failed(server, &error);
     install(server, &context::home()?).map_err(fail)?;
     turn_on_focus_events(server).map_err(fail)?;
     if let Some(key) = key
-        && let Binding::Taken(binding) = set_binding(server, key, program).map_err(fail)?
+        && let Binding::Taken(binding) = set_binding(server, key, &quoted(program)?).map_err(fail)?
     {
         eprint_line(&format!(
             "note: prefix + {key} is yours already: {}\nhint: bind another key: bind-key R display-popup -E ringer",

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::time::Duration;
 
-use ringer_core::message::SurfaceId;
+use ringer_core::message::{SurfaceId, TmuxSurface};
 use ringer_deliver::{Output, Program};
 use ringer_journal::ProcessStat;
 use ringer_term::{Env, sanitise_line};
@@ -23,7 +23,7 @@ const PANE: &str = "#{pid} #{pane_id} #{session_attached} #{session_id} #{window
 /// What is asked of every client. One in control mode is a program and shows nothing.
 const CLIENT: &str = "#{client_control_mode} #{client_activity} #{session_id} #{client_name}";
 
-/// A pane, as the id of its surface names it: `tmux:<socket>:<server's pid>:%N`.
+/// A pane, as the id of its surface names it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TmuxPane {
     socket: String,
@@ -99,11 +99,8 @@ impl PaneRow {
 impl TmuxPane {
     /// The pane of a surface, if that is one.
     pub fn of(surface: &SurfaceId) -> Option<Self> {
-        let mut fields = surface.as_str().strip_prefix("tmux:")?.rsplitn(3, ':');
-        let (pane, server, socket) = (fields.next()?, fields.next()?, fields.next()?);
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let is_pane = is_number(server) && pane.strip_prefix('%').is_some_and(is_number);
-        is_pane.then(|| Self { socket: socket.to_owned(), server: server.to_owned(), pane: pane.to_owned() })
+        let TmuxSurface { socket, server, pane } = surface.tmux()?;
+        Some(Self { socket: socket.to_owned(), server: server.to_owned(), pane: pane.to_owned() })
     }
 
     /// Brings the pane to the front: in a client that shows its session, else in the one that was used last.

@@ -22,6 +22,8 @@
 
 #![expect(clippy::panic, reason = "a test that can neither run nor be reported as skipped has failed")]
 
+#[cfg(feature = "desktop")]
+mod background_runtime;
 #[cfg(target_os = "linux")]
 mod hanging;
 #[cfg(feature = "desktop")]

@@ -1,12 +1,8 @@
 //! A stand-in for logind on a private bus: one session that a test locks and unlocks.
 
-use std::sync::mpsc as blocking;
-use std::thread;
-
-use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
 use zbus::{Connection, OwnedObjectPath};
 
+use crate::background_runtime::BackgroundRuntime;
 use crate::in_time;
 
 const NAME: &str = "org.freedesktop.login1";
@@ -85,9 +81,7 @@ impl Session {
 #[derive(Debug)]
 pub struct LoginManager {
     connection: Connection,
-    runtime: Handle,
-    /// Dropped with it, which ends the thread.
-    _end: oneshot::Sender<()>,
+    runtime: BackgroundRuntime,
 }
 
 impl LoginManager {
@@ -98,15 +92,7 @@ impl LoginManager {
     /// If the bus does not let it own the name.
     #[track_caller]
     pub fn start(address: &str) -> Self {
-        let (end, ended) = oneshot::channel::<()>();
-        let (sender, handle) = blocking::sync_channel(1);
-        thread::spawn(move || {
-            let runtime = Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
-            let _ = sender.send(runtime.handle().clone());
-            let _ = runtime.block_on(ended);
-        });
-        let runtime = handle.recv().unwrap_or_else(|_| panic!("no thread for logind"));
+        let runtime = BackgroundRuntime::start();
         let building = zbus::connection::Builder::address(address)
             .serve_at(MANAGER, Manager)
             .serve_at(USER, User)
@@ -114,7 +100,7 @@ impl LoginManager {
             .name(NAME);
         let connection = runtime.block_on(in_time("logind starts", building.build()));
         let connection = connection.unwrap_or_else(|error| panic!("no logind: {error}"));
-        Self { connection, runtime, _end: end }
+        Self { connection, runtime }
     }
 
     /// Locks or unlocks the screen.

@@ -3,15 +3,14 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, mpsc as blocking};
-use std::thread;
+use std::sync::Arc;
 
-use tokio::runtime::{Builder, Handle};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 use zbus::{Connection, OwnedVariant};
 
 use crate::DEADLINE;
+use crate::background_runtime::BackgroundRuntime;
 
 const NAME: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";
@@ -210,9 +209,7 @@ impl NotificationServer {
 #[derive(Debug)]
 pub struct BlockingNotificationServer {
     server: RefCell<NotificationServer>,
-    runtime: Handle,
-    /// Dropped with the server, which ends the thread.
-    _end: oneshot::Sender<()>,
+    runtime: BackgroundRuntime,
 }
 
 #[expect(missing_docs, reason = "as in `NotificationServer`")]
@@ -222,18 +219,10 @@ impl BlockingNotificationServer {
     /// If the bus does not let it own the name.
     #[track_caller]
     pub fn start(address: &str, behaviour: ServerBehaviour) -> Self {
-        let (end, ended) = oneshot::channel::<()>();
-        let (sender, handle) = blocking::sync_channel(1);
-        thread::spawn(move || {
-            let runtime = Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
-            let _ = sender.send(runtime.handle().clone());
-            let _ = runtime.block_on(ended);
-        });
-        let runtime = handle.recv().unwrap_or_else(|_| panic!("no thread for the notification server"));
+        let runtime = BackgroundRuntime::start();
         let capabilities = &["body", "body-markup", "actions"];
         let server = runtime.block_on(NotificationServer::start(address, behaviour, capabilities));
-        Self { server: RefCell::new(server), runtime, _end: end }
+        Self { server: RefCell::new(server), runtime }
     }
 
     #[track_caller]
@@ -262,7 +251,7 @@ impl BlockingNotificationServer {
     /// If the bus is gone.
     #[track_caller]
     pub fn forge_click(address: &str, number: u32, action: &str) {
-        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
         let forged = runtime.block_on(in_time("a forged click", forge_click(address, number, action)));
         forged.unwrap_or_else(|error| panic!("no forged click: {error}"));
@@ -275,7 +264,7 @@ impl BlockingNotificationServer {
         B: serde::Serialize + zbus::DynamicType + Send + Sync + 'static,
     {
         let connection = self.server.borrow().connection.clone();
-        let emitted = self.runtime.spawn(async move { emit(&connection, signal, &body).await });
+        let emitted = self.runtime.handle().spawn(async move { emit(&connection, signal, &body).await });
         if let Err(error) = self.runtime.block_on(emitted) {
             panic!("no signal: {error}");
         }

@@ -1,6 +1,6 @@
 //! The connection of a host to the hub: requests go out, orders come in.
 
-use ringer_core::message::ShownKind;
+use ringer_core::message::{ShownKind, SurfaceId};
 use ringer_ipc::{HubClient, HubClientError, HubWriter};
 use ringer_journal::Home;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 #[serde(tag = "event", content = "data", rename_all = "lowercase")]
 pub(crate) enum Order {
     Ring {
-        surface_id: String,
+        surface_id: SurfaceId,
         lit: bool,
         #[serde(default)]
         unread: usize,

@@ -5,6 +5,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use ringer_core::message::{SurfaceId, TmuxSurface};
+use ringer_ipc::HubClientError;
 use ringer_journal::Home;
 use serde_json::json;
 
@@ -18,6 +20,15 @@ use crate::setup;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Surfaces that are told of in one request.
 const MAX_TOGETHER: usize = 500;
+
+/// Why a host cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HostError {
+    #[error(transparent)]
+    Tmux(#[from] TmuxError),
+    #[error(transparent)]
+    Hub(#[from] HubClientError),
+}
 
 /// What wakes a host.
 enum Wakeup {
@@ -44,9 +55,8 @@ struct Host {
     server: TmuxServer,
     connection: Connection,
     look: Look,
-    /// What the hub knows.
-    told: BTreeMap<String, Pane>,
-    views: Views,
+    /// What the hub was told.
+    views: Option<Views>,
     reports: FocusReports,
     rings: BTreeMap<String, PaneRing>,
     drawing: Drawing,
@@ -56,7 +66,7 @@ struct Host {
 }
 
 /// Serves one server until it or the hub is gone.
-pub(crate) fn run(home: &Home, server: &TmuxServer) -> Result<Ended, Box<dyn std::error::Error>> {
+pub(crate) fn run(home: &Home, server: &TmuxServer) -> Result<Ended, HostError> {
     if !setup::is_installed(server, home) {
         return Ok(Ended::Server);
     }
@@ -73,8 +83,7 @@ pub(crate) fn run(home: &Home, server: &TmuxServer) -> Result<Ended, Box<dyn std
         server: server.clone(),
         connection,
         look: Look::default(),
-        told: BTreeMap::new(),
-        views: Views::default(),
+        views: None,
         reports: FocusReports::default(),
         rings: BTreeMap::new(),
         drawing: Drawing::default(),
@@ -104,7 +113,7 @@ fn start_waiting(server: TmuxServer, wake: Sender<Wakeup>) {
 }
 
 impl Host {
-    fn serve(&mut self, wakeups: &Receiver<Wakeup>) -> Result<Ended, Box<dyn std::error::Error>> {
+    fn serve(&mut self, wakeups: &Receiver<Wakeup>) -> Result<Ended, HostError> {
         loop {
             let wakeup = match self.look_at {
                 Some(at) => wakeups.recv_timeout(at.saturating_duration_since(Instant::now())),
@@ -138,7 +147,7 @@ impl Host {
 
     fn order(&mut self, order: Order) {
         let Order::Ring { surface_id, lit, unread, kind } = order;
-        let Some((_, pane)) = surface_id.rsplit_once(':') else { return };
+        let Some(TmuxSurface { pane, .. }) = surface_id.tmux() else { return };
         if lit {
             let before = self.rings.insert(pane.to_owned(), PaneRing { unread, kind });
             // Whether a client that does not report focus is looked at is only known by looking.
@@ -151,14 +160,14 @@ impl Host {
     }
 
     /// Reads the state of the server and tells the hub what changed. Gives whether Ringer is still wanted there.
-    fn look(&mut self) -> Result<bool, Box<dyn std::error::Error>> {
+    fn look(&mut self) -> Result<bool, HostError> {
         self.looked = Some(Instant::now());
         let text = match self.server.run(&commands()) {
             Ok(text) => text,
             Err(TmuxError::Refused(_)) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        self.look = Look::parse(&text);
+        let before = std::mem::replace(&mut self.look, Look::parse(&text));
         if self.look.wanted != self.home {
             return Ok(false);
         }
@@ -167,8 +176,8 @@ impl Host {
         let (views, again) = self.reports.views(&self.look, now);
         self.look_at =
             again.map(|at| Instant::now() + Duration::from_secs(u64::try_from(at - now).unwrap_or(0)));
-        self.tell_panes()?;
-        if self.views != views || self.told.is_empty() {
+        self.tell_panes(&before.panes)?;
+        if self.views.as_ref() != Some(&views) {
             let listed: Vec<_> = views
                 .views
                 .iter()
@@ -176,14 +185,13 @@ impl Host {
                 .collect();
             self.connection
                 .send("surface.looks", &json!({ "views": listed, "is_complete": views.is_complete }))?;
-            self.views = views;
+            self.views = Some(views);
         }
-        self.told = self.look.panes.clone();
         Ok(true)
     }
 
-    fn tell_panes(&mut self) -> Result<(), Box<dyn std::error::Error>> {
-        let changed = self.look.panes.iter().filter(|(id, pane)| self.told.get(*id) != Some(pane));
+    fn tell_panes(&mut self, before: &BTreeMap<String, Pane>) -> Result<(), HostError> {
+        let changed = self.look.panes.iter().filter(|(id, pane)| before.get(*id) != Some(pane));
         let changed: Vec<_> = changed
             .map(|(id, pane)| {
                 let title = (!pane.title.is_empty()).then_some(cut(&pane.title));
@@ -194,18 +202,17 @@ impl Host {
         for together in changed.chunks(MAX_TOGETHER) {
             self.connection.send("surface.opened", &json!({ "surfaces": together }))?;
         }
-        let gone: Vec<String> =
-            self.told.keys().filter(|id| !self.look.panes.contains_key(*id)).cloned().collect();
-        for id in gone {
-            self.rings.remove(&id);
-            let surface = self.surface(&id);
+        for id in before.keys().filter(|id| !self.look.panes.contains_key(*id)) {
+            self.rings.remove(id);
+            let surface = self.surface(id);
             self.connection.send("surface.closed", &json!({ "surface_id": surface }))?;
         }
         Ok(())
     }
 
-    fn surface(&self, pane: &str) -> String {
-        format!("tmux:{}:{}:{pane}", self.server.socket().display(), self.look.pid)
+    fn surface(&self, pane: &str) -> SurfaceId {
+        let socket = self.server.socket().to_string_lossy();
+        TmuxSurface { socket: &socket, server: &self.look.pid, pane }.id()
     }
 }
 

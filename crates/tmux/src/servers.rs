@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use ringer_core::message::SurfaceId;
+use ringer_core::message::{SurfaceId, TmuxSurface};
 use ringer_ipc::HubClient;
 use ringer_ipc::host::Extension;
 use ringer_journal::Home;
@@ -33,7 +33,7 @@ type LogLine = Arc<dyn Fn(String) + Send + Sync>;
 pub struct Servers {
     found: Sender<TmuxServer>,
     /// Those that were heard of by what is sent from them, with the numbers of their processes. Each is asked once.
-    heard: BTreeSet<String>,
+    heard: BTreeSet<(String, String)>,
 }
 
 impl Servers {
@@ -53,9 +53,9 @@ impl Servers {
 
 impl Extension for Servers {
     fn heard_from(&mut self, surface: &SurfaceId) {
-        if let Some((socket, server)) = server_of(surface.as_str())
+        if let Some(TmuxSurface { socket, server, .. }) = surface.tmux()
             && self.heard.len() < MAX_HEARD
-            && self.heard.insert(server.to_owned())
+            && self.heard.insert((socket.to_owned(), server.to_owned()))
         {
             self.tmux_found(socket);
         }
@@ -65,12 +65,6 @@ impl Extension for Servers {
         // Without its thread there is no host.
         let _ = self.found.send(TmuxServer::at(socket));
     }
-}
-
-/// The socket of the server in the id of a pane's surface, and with the number of its process.
-fn server_of(surface: &str) -> Option<(&str, &str)> {
-    let (server, _) = surface.strip_prefix("tmux:")?.rsplit_once(':')?;
-    Some((server.rsplit_once(':')?.0, server))
 }
 
 #[derive(Clone)]
@@ -86,8 +80,7 @@ impl Threads {
             self.serve(server);
         }
         // The socket of a server may be elsewhere.
-        let listed: BTreeSet<String> = self.listed_sockets().into_iter().collect();
-        for socket in listed {
+        for socket in self.listed_sockets() {
             self.serve(TmuxServer::at(socket));
         }
         while let Ok(server) = finds.recv() {
@@ -108,12 +101,12 @@ impl Threads {
     }
 
     /// The servers from which the newest notifications came.
-    fn listed_sockets(&self) -> Vec<String> {
+    fn listed_sockets(&self) -> BTreeSet<String> {
         let list =
             self.connect().map(|mut hub| hub.call("notification.list", &json!({ "limit": MAX_LISTED })));
         let rows = list.and_then(Result::ok).and_then(|list| list.as_array().cloned()).unwrap_or_default();
-        let surfaces = rows.iter().filter_map(|row| server_of(row["surface"].as_str()?));
-        surfaces.map(|(socket, _)| socket.to_owned()).collect()
+        let surfaces = rows.iter().filter_map(|row| row["surface"].as_str().map(SurfaceId::new));
+        surfaces.filter_map(|surface| Some(surface.tmux()?.socket.to_owned())).collect()
     }
 
     fn serve(&self, server: TmuxServer) {
@@ -134,17 +127,5 @@ impl Threads {
             }
             own.served.lock().unwrap_or_else(PoisonError::into_inner).remove(&server);
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_surface_names_its_server() {
-        assert_eq!(server_of("tmux:/tmp/a:b/s:77:%3"), Some(("/tmp/a:b/s", "/tmp/a:b/s:77")));
-        assert_eq!(server_of("tty:/dev/pts/1@5"), None);
-        assert_eq!(server_of("tmux:x"), None);
     }
 }

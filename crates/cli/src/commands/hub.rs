@@ -77,8 +77,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         Command::Tmux { key } => {
             let server = tmux_setup::server_around()
                 .ok_or_else(|| Failure::usage("this is not a process of tmux").hint("ringer setup tmux"))?;
-            let program = own_path()?;
-            tmux_setup::start_in(&server, key.as_deref(), &program.display().to_string())
+            tmux_setup::start_in(&server, key.as_deref(), &own_path()?)
         }
         Command::Run { detached, if_used } => {
             if *detached {

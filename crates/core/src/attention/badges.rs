@@ -48,7 +48,7 @@ impl UnreadReason {
 /// A surface's ring that is lit, and what for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ring {
-    /// How many of the surface's notifications are unread. None is where the person looks at it, and the ring is brief.
+    /// How many of the surface's notifications are unread; 0 for the brief ring of a surface that the person looks at.
     pub unread: usize,
     /// The kind of the most urgent one.
     pub kind: Option<ShownKind>,

@@ -52,6 +52,35 @@ impl SurfaceId {
     }
 }
 
+/// What the id of a pane of tmux says: `tmux:<socket>:<server's pid>:%N`. It is enough to find the pane again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TmuxSurface<'a> {
+    /// The socket of the server.
+    pub socket: &'a str,
+    /// The number of the server's process: another one may have the socket now.
+    pub server: &'a str,
+    /// The number of the pane, with its `%`.
+    pub pane: &'a str,
+}
+
+impl TmuxSurface<'_> {
+    /// The id.
+    pub fn id(self) -> SurfaceId {
+        SurfaceId::new(&format!("tmux:{}:{}:{}", self.socket, self.server, self.pane))
+    }
+}
+
+impl SurfaceId {
+    /// What it says, if it is the id of a pane of tmux.
+    pub fn tmux(&self) -> Option<TmuxSurface<'_>> {
+        let mut fields = self.as_str().strip_prefix("tmux:")?.rsplitn(3, ':');
+        let (pane, server, socket) = (fields.next()?, fields.next()?, fields.next()?);
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_pane = is_number(server) && pane.strip_prefix('%').is_some_and(is_number);
+        is_pane.then_some(TmuxSurface { socket, server, pane })
+    }
+}
+
 impl fmt::Display for WorkspaceId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)

@@ -39,7 +39,7 @@ fn connect(arguments: Options) -> Outcome {
         change.write()?;
     }
     for server in &servers {
-        start_in(server, Some(KEY), &program.display().to_string())?;
+        start_in(server, Some(KEY), &program)?;
     }
     if arguments.json {
         return report(&change, &servers);

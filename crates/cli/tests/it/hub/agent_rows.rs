@@ -16,11 +16,7 @@ fn a_row_follows_the_tools_of_its_agent() {
     let environment = HubEnvironment::new();
     environment.run(&["hub", "start"]);
     let tmux = Tmux::start(&environment, "");
-    let screen = Screen::open(&tmux);
-    screen.until("Welcome to Ringer.");
-    hook(&environment, "SessionStart", &json!({}));
-    hook(&environment, "UserPromptSubmit", &json!({}));
-    screen.until("1 working");
+    let screen = Screen::with_working_agent(&environment, &tmux);
     assert_eq!(doing(&environment), Value::Null);
 
     let repository = environment.base.repository();

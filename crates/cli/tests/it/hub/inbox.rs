@@ -24,6 +24,16 @@ impl<'a> Screen<'a> {
         Self { tmux, pane }
     }
 
+    /// With an agent that works, as the first one that was ever seen.
+    pub(super) fn with_working_agent(environment: &HubEnvironment, tmux: &'a Tmux<'a>) -> Self {
+        let screen = Self::open(tmux);
+        screen.until("Welcome to Ringer.");
+        hook(environment, "SessionStart", &json!({}));
+        hook(environment, "UserPromptSubmit", &json!({}));
+        screen.until("1 working");
+        screen
+    }
+
     pub(super) fn text(&self) -> String {
         self.tmux.tell(&["capture-pane", "-p", "-t", &self.pane])
     }
@@ -84,11 +94,7 @@ fn the_walk_of_a_morning() {
     let environment = HubEnvironment::new();
     environment.run(&["hub", "start"]);
     let tmux = Tmux::start(&environment, "");
-    let screen = Screen::open(&tmux);
-    screen.until("Welcome to Ringer.");
-    hook(&environment, "SessionStart", &json!({}));
-    hook(&environment, "UserPromptSubmit", &json!({}));
-    screen.until("1 working");
+    let screen = Screen::with_working_agent(&environment, &tmux);
     let waits = ask_for_permission(&environment, "rm -rf build");
     screen.until("1 needs you");
     screen.until("Bash: rm -rf build");
