@@ -17,6 +17,8 @@ use crate::{context, hub_client};
 
 const BEGIN: &str = "# ringer: begin (removed by: ringer setup tmux --remove)\n";
 const END: &str = "# ringer: end\n";
+/// Behind the last line of a file that did not end with a newline: the one in front of it goes with Ringer's lines.
+const AFTER_OPEN_LINE: &str = "# ringer: the line above had no newline\n";
 
 /// The directories where this user's servers have their sockets: the usual one, and that of the server around this process.
 pub(crate) fn socket_directories() -> Vec<PathBuf> {
@@ -79,6 +81,11 @@ impl ConfigChange {
         Ok(Self { path, before, after })
     }
 
+    /// Whether Ringer's lines are there now.
+    pub(crate) fn is_there(&self) -> bool {
+        self.before.as_deref().is_some_and(|text| block_of(text).is_some())
+    }
+
     pub(crate) fn is_change(&self) -> bool {
         self.before.as_deref().unwrap_or_default() != self.after
     }
@@ -139,13 +146,26 @@ fn block_of(text: &str) -> Option<&str> {
 
 /// A text in which Ringer's lines are these.
 fn with_block(text: &str, block: &str) -> String {
-    match block_of(text) {
-        Some(old) => text.replacen(old, block, 1),
-        None if block.is_empty() || text.is_empty() || text.ends_with('\n') => format!("{text}{block}"),
-        // The last line of the person's has no end. It gets one that goes with the block.
-        None => format!("{text}\n{block}"),
+    let Some(old) = block_of(text) else {
+        let is_open = !block.is_empty() && !text.is_empty() && !text.ends_with('\n');
+        let between = if is_open { format!("\n{AFTER_OPEN_LINE}") } else { String::new() };
+        return format!("{text}{between}{block}");
+    };
+    if !block.is_empty() {
+        return text.replacen(old, block, 1);
     }
+    let (before, after) = text.split_once(old).unwrap_or((text, ""));
+    let before = match before.strip_suffix(AFTER_OPEN_LINE) {
+        // Lines that came later need it.
+        Some(before) if after.is_empty() => before.strip_suffix('\n').unwrap_or(before),
+        Some(before) => before,
+        None => before,
+    };
+    format!("{before}{after}")
 }
+
+/// The key after the prefix that opens the inbox.
+pub(crate) const KEY: &str = "r";
 
 /// Sets everything in a server, and lets the hub be its host.
 pub(crate) fn start_in(server: &TmuxServer, key: Option<&str>, program: &Path) -> Outcome {
@@ -165,7 +185,8 @@ pub(crate) fn start_in(server: &TmuxServer, key: Option<&str>, program: &Path) -
 
 pub(crate) fn failed(server: &TmuxServer, error: &TmuxError) -> Failure {
     let what = format!("cannot set up tmux at {}", short_path(server.socket()));
-    Failure::new(Exit::Unavailable, what).because(sanitise_line(&error.to_string()))
+    let failure = Failure::new(Exit::Unavailable, what).because(sanitise_line(&error.to_string()));
+    if matches!(error, TmuxError::TooOld(_)) { failure.hint("tmux -V   # then upgrade it") } else { failure }
 }
 
 #[cfg(test)]
@@ -180,6 +201,12 @@ mod tests {
             assert_eq!(with, format!("{text}{block}"));
             assert_eq!(with_block(&with, &block), with);
             assert_eq!(with_block(&with, ""), text);
+        }
+        for open in ["set -g mouse on", "# ende \u{e9}", "\n x"] {
+            let with = with_block(open, &block);
+            assert_eq!(with_block(&with, &block), with);
+            assert_eq!(with_block(&with, ""), open, "the last line has no end, as before");
+            assert_eq!(with_block(&format!("{with}b\n"), ""), format!("{open}\nb\n"));
         }
         let other = with_block(&format!("a\n{block}b\n"), &format!("{BEGIN}run-shell y\n{END}"));
         assert_eq!(other, format!("a\n{BEGIN}run-shell y\n{END}b\n"));

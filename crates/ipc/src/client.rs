@@ -1,6 +1,7 @@
 //! The other end of the socket: what commands use. No runtime, and never for long.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -109,6 +110,14 @@ pub struct HubClient {
 #[derive(Debug)]
 pub struct HubWriter {
     stream: UnixStream,
+}
+
+impl Drop for HubWriter {
+    /// Ends the connection: the side that reads waits without a limit and would keep it open.
+    fn drop(&mut self) {
+        // The hub may have ended it.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
 }
 
 impl HubWriter {

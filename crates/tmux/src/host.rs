@@ -51,7 +51,7 @@ pub(crate) enum Ended {
 }
 
 struct Host {
-    home: String,
+    home: Home,
     server: TmuxServer,
     connection: Connection,
     look: Look,
@@ -79,7 +79,7 @@ pub(crate) fn run(home: &Home, server: &TmuxServer) -> Result<Ended, HostError> 
     })?;
     start_waiting(server.clone(), wake);
     let mut host = Host {
-        home: setup::mark_of(home),
+        home: home.clone(),
         server: server.clone(),
         connection,
         look: Look::default(),
@@ -168,8 +168,12 @@ impl Host {
             Err(error) => return Err(error.into()),
         };
         let before = std::mem::replace(&mut self.look, Look::parse(&text));
-        if self.look.wanted != self.home {
+        if self.look.wanted != setup::mark_of(&self.home) {
             return Ok(false);
+        }
+        if self.look.has_new_client(&before) {
+            // The person's own settings may have replaced hooks meanwhile.
+            setup::install(&self.server, &self.home)?;
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let now = i64::try_from(now).unwrap_or(i64::MAX);
@@ -177,6 +181,16 @@ impl Host {
         self.look_at =
             again.map(|at| Instant::now() + Duration::from_secs(u64::try_from(at - now).unwrap_or(0)));
         self.tell_panes(&before.panes)?;
+        // Where the person looks they heard it. Where something is unread it says nothing new, and may be the hub's own: it
+        // rings the bell of terminals that show no notifications.
+        let is_news = |pane: &&str| {
+            !self.rings.contains_key(*pane) && views.views.iter().all(|view| view.pane != **pane)
+        };
+        let bells: Vec<SurfaceId> =
+            self.look.bells().filter(is_news).map(|pane| self.surface(pane)).collect();
+        for surface in bells {
+            self.connection.send("surface.heard", &json!({ "surface_id": surface, "bell": true }))?;
+        }
         if self.views.as_ref() != Some(&views) {
             let listed: Vec<_> = views
                 .views

@@ -14,4 +14,6 @@ mod setup;
 
 pub use server::{TmuxError, TmuxServer};
 pub use servers::Servers;
-pub use setup::{Binding, install, is_installed, remove, set_binding, turn_on_focus_events};
+pub use setup::{
+    Binding, Inspection, inspect, install, is_installed, remove, set_binding, turn_on_focus_events,
+};

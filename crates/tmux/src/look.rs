@@ -11,8 +11,10 @@ const PANES: &str =
     "p #{pane_id} #{window_id} #{window_panes} #{session_id} #{window_index} #{pane_tty} #{pane_title}";
 const CLIENTS: &str =
     "c #{client_control_mode} #{client_created} #{client_activity} #{client_flags} #{pane_id} #{client_name}";
-/// The home of the hub that is to be the host; clients that reported focus since the last look; clients that show the inbox in a popup.
-const OPTIONS: [&str; 3] = ["o #{pid} #{@ringer}", "f #{@ringer_focus}", "u #{@ringer_popup}"];
+/// The home of the hub that is to be the host; clients that reported focus and windows in which a bell rang since the last look;
+/// clients that show the inbox in a popup.
+const OPTIONS: [&str; 4] =
+    ["o #{pid} #{@ringer}", "f #{@ringer_focus}", "b #{@ringer_bell}", "u #{@ringer_popup}"];
 
 /// The words of the commands that look.
 pub(crate) fn commands() -> Vec<&'static str> {
@@ -21,7 +23,7 @@ pub(crate) fn commands() -> Vec<&'static str> {
     for option in OPTIONS {
         words.extend([";", "display-message", "-p", option]);
     }
-    words.extend([";", "set-option", "-gqu", "@ringer_focus"]);
+    words.extend([";", "set-option", "-gqu", "@ringer_focus", ";", "set-option", "-gqu", "@ringer_bell"]);
     words
 }
 
@@ -59,6 +61,8 @@ pub(crate) struct Look {
     pub(crate) wanted: String,
     clients: Vec<Client>,
     reported: BTreeSet<String>,
+    /// Windows in which a bell rang.
+    rang: BTreeSet<String>,
     in_popup: BTreeSet<String>,
 }
 
@@ -96,11 +100,26 @@ impl Look {
                     (look.pid, look.wanted) = (pid.to_owned(), home.to_owned());
                 }
                 "f" => look.reported = rest.split_whitespace().map(str::to_owned).collect(),
+                "b" => look.rang = rest.split_whitespace().map(str::to_owned).collect(),
                 "u" => look.in_popup = rest.split_whitespace().map(str::to_owned).collect(),
                 _ => {}
             }
         }
         look
+    }
+
+    /// Whether a client is attached that was not before.
+    pub(crate) fn has_new_client(&self, before: &Self) -> bool {
+        let identities = |look: &Self| {
+            look.clients.iter().map(|client| (client.name.clone(), client.created)).collect::<BTreeSet<_>>()
+        };
+        !identities(self).is_subset(&identities(before))
+    }
+
+    /// The panes in which a bell rang. tmux names the window alone, so those in a window with others are not known.
+    pub(crate) fn bells(&self) -> impl Iterator<Item = &str> {
+        let alone = self.panes.iter().filter(|(_, pane)| pane.panes_in_window == 1);
+        alone.filter(|(_, pane)| self.rang.contains(&pane.window)).map(|(id, _)| id.as_str())
     }
 
     /// A pane has a line for each session that its window is in; the first one counts.
@@ -232,9 +251,24 @@ mod tests {
         assert_eq!(views(&mut FocusReports::default(), &look, 1_000_000), [""; 0]);
     }
 
+    #[test]
+    fn a_client_is_new_by_its_name_and_the_time_it_was_attached() {
+        let look = Look::parse(TEXT);
+        assert!(look.has_new_client(&Look::default()));
+        assert!(!look.has_new_client(&look) && !Look::default().has_new_client(&look));
+        assert!(Look::parse(&TEXT.replace("c 0 100", "c 0 101")).has_new_client(&look));
+    }
+
+    #[test]
+    fn a_bell_is_of_a_pane_that_has_its_window_to_itself() {
+        let look = Look::parse(&TEXT.replace("u \n", "b @0 @1 @1 @9 \nu \n"));
+        assert_eq!(look.bells().collect::<Vec<_>>(), ["%2"]);
+        assert_eq!(Look::parse(TEXT).bells().count(), 0);
+    }
+
     proptest! {
         #[test]
-        fn whatever_tmux_prints_is_no_panic(text in "([spcofu] )?[ -~\\n%$@]{0,200}") {
+        fn whatever_tmux_prints_is_no_panic(text in "([spcobfu] )?[ -~\\n%$@]{0,200}") {
             let look = Look::parse(&text);
             FocusReports::default().views(&look, 0);
         }

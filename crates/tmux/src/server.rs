@@ -30,6 +30,9 @@ pub enum TmuxError {
     /// It refused.
     #[error("tmux: {0}")]
     Refused(String),
+    /// It lacks what Ringer needs: formats in border styles came with 3.2.
+    #[error("tmux {0} is too old: 3.2 or newer is needed")]
+    TooOld(String),
 }
 
 /// A server.
@@ -94,11 +97,25 @@ impl TmuxServer {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
+    /// The version of the server, in tmux's words: `3.3a`.
+    pub(crate) fn version(&self) -> Result<String, TmuxError> {
+        Ok(self.run(&["display-message", "-p", "#{version}"])?.trim().to_owned())
+    }
+
     /// Waits, for as long as it takes, until something rings.
     pub(crate) fn wait(&self) -> Result<(), TmuxError> {
         let mut command = self.command();
         let child = command.args(["wait-for", DOORBELL]).stdout(Stdio::null()).spawn();
         check(child.map_err(TmuxError::Start)?)
+    }
+}
+
+/// Whether a version is older than 3.2. One that begins with no number, such as `next-3.6` or `master`, is new.
+pub(crate) fn is_too_old(version: &str) -> bool {
+    let mut numbers = version.split(|letter: char| !letter.is_ascii_digit()).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (3, 2),
+        _ => false,
     }
 }
 
@@ -124,6 +141,20 @@ mod tests {
         assert_eq!(socket("/tmp/a,b/s,77,0"), Some("/tmp/a,b/s".into()));
         assert_eq!(socket("x"), None);
         assert_eq!(socket(",1,2"), None);
+    }
+
+    #[test]
+    fn only_versions_before_3_2_are_too_old() {
+        for (version, is_old) in [
+            ("2.9a", true),
+            ("3.1c", true),
+            ("3.2", false),
+            ("3.3a", false),
+            ("next-3.6", false),
+            ("4.0", false),
+        ] {
+            assert_eq!(is_too_old(version), is_old, "{version}");
+        }
     }
 
     #[test]

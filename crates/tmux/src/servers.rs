@@ -110,22 +110,35 @@ impl Threads {
     }
 
     fn serve(&self, server: TmuxServer) {
-        if !is_installed(&server, &self.home)
-            || !self.served.lock().unwrap_or_else(PoisonError::into_inner).insert(server.clone())
-        {
+        if !is_installed(&server, &self.home) || !self.begin(&server) {
             return;
         }
         let own = self.clone();
         thread::spawn(move || {
             while own.connect().is_some() {
                 match host::run(&own.home, &server) {
-                    Ok(Ended::Server) => break,
+                    Ok(Ended::Server) => {
+                        own.end(&server);
+                        // Another server may have the socket already, and was not begun because this one was not ended.
+                        if !is_installed(&server, &own.home) || !own.begin(&server) {
+                            return;
+                        }
+                    }
                     Ok(Ended::Hub) => {}
                     Err(error) => (own.log)(format!("tmux at {}: {error}", server.socket().display())),
                 }
                 thread::sleep(ATTACH_AGAIN);
             }
-            own.served.lock().unwrap_or_else(PoisonError::into_inner).remove(&server);
+            own.end(&server);
         });
+    }
+
+    /// Gives whether it was not served yet.
+    fn begin(&self, server: &TmuxServer) -> bool {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner).insert(server.clone())
+    }
+
+    fn end(&self, server: &TmuxServer) {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner).remove(server);
     }
 }

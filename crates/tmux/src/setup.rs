@@ -4,7 +4,7 @@
 use ringer_journal::Home;
 
 use crate::drawing::undraw;
-use crate::server::{DOORBELL, TmuxError, TmuxServer};
+use crate::server::{DOORBELL, TmuxError, TmuxServer, is_too_old};
 
 /// The place of Ringer's commands among those of a hook.
 const PLACE: u32 = 97;
@@ -20,8 +20,12 @@ const HOOKS: [&str; 9] = [
     "window-unlinked",
     "pane-exited",
 ];
-/// After these, too; and it is noted that this client reports focus.
+/// After these, too, if this version of tmux has them.
+const NEWER_HOOKS: [&str; 1] = ["pane-title-changed"];
+/// After these, too, if this version has them; and it is noted that this client reports focus.
 const FOCUS_HOOKS: [&str; 2] = ["client-focus-in", "client-focus-out"];
+/// After this, too; and the window is noted. tmux does not say which pane of it.
+const BELL_HOOK: &str = "alert-bell";
 /// What window lists show.
 const FORMATS: [&str; 2] = ["window-status-format", "window-status-current-format"];
 const BADGE: &str = "#{@ringer_badge}";
@@ -34,7 +38,17 @@ const KEY: &str = "@ringer_key";
 const FOCUS_BEFORE: &str = "@ringer_focus_events";
 
 /// Everything that hooks and keys note.
-const NOTED: [&str; 5] = ["@ringer_focus", "@ringer_popup", KEY, KEY_BEFORE, FOCUS_BEFORE];
+const NOTED: [&str; 6] = ["@ringer_focus", "@ringer_bell", "@ringer_popup", KEY, KEY_BEFORE, FOCUS_BEFORE];
+
+/// All hooks, and what each does.
+fn hooks() -> impl Iterator<Item = (&'static str, String)> {
+    let ring = format!("wait-for -S {DOORBELL}");
+    let noted = format!("set-option -gaqF @ringer_focus '#{{client_name}} ' ; {ring}");
+    let bell = format!("set-option -gaqF @ringer_bell '#{{window_id}} ' ; {ring}");
+    let plain = HOOKS.into_iter().chain(NEWER_HOOKS).map(move |name| (name, ring.clone()));
+    let focus = FOCUS_HOOKS.into_iter().map(move |name| (name, noted.clone()));
+    plain.chain(focus).chain([(BELL_HOOK, bell)])
+}
 
 /// Whether the hub of a home is the host of a server. Another one may be: that of a test, say.
 pub fn is_installed(server: &TmuxServer, home: &Home) -> bool {
@@ -48,27 +62,44 @@ pub(crate) fn mark_of(home: &Home) -> String {
 
 /// Sets hooks and badges. What is there already stays; what the person's own settings replaced comes back.
 pub fn install(server: &TmuxServer, home: &Home) -> Result<(), TmuxError> {
-    let ring = format!("wait-for -S {DOORBELL}");
-    let noted = format!("set-option -gaqF @ringer_focus '#{{client_name}} ' ; {ring}");
-    let mut words: Vec<String> = Vec::new();
-    let hooks = HOOKS.iter().map(|name| (name, &ring)).chain(FOCUS_HOOKS.iter().map(|name| (name, &noted)));
-    for (name, command) in hooks {
-        words.extend([
-            "set-hook".into(),
-            "-g".into(),
-            format!("{name}[{PLACE}]"),
-            command.clone(),
-            ";".into(),
-        ]);
+    let version = server.version()?;
+    if is_too_old(&version) {
+        return Err(TmuxError::TooOld(version));
     }
-    words.extend(["set-option", "-g", MARK, &as_argument(&mark_of(home))].map(str::to_owned));
-    server.run(&words)?;
+    for_each_hook(server, |name, command| vec!["set-hook", "-g", name, command])?;
+    server.run(&["set-option", "-g", MARK, &as_argument(&mark_of(home))])?;
     for format in FORMATS {
         if !option(server, &["-gw"], format)?.contains(BADGE) {
             server.run(&["set-option", "-gwa", format, BADGE])?;
         }
     }
     Ok(())
+}
+
+/// Runs a command for each hook, of which it gets the name with Ringer's place, and what it does.
+fn for_each_hook(
+    server: &TmuxServer,
+    command: impl for<'a> Fn(&'a str, &'a str) -> Vec<&'a str>,
+) -> Result<(), TmuxError> {
+    let mut together: Vec<String> = Vec::new();
+    for (name, does) in hooks() {
+        let place = format!("{name}[{PLACE}]");
+        let words = command(&place, &does);
+        if !is_newer(name) {
+            together.extend(words.into_iter().chain([";"]).map(str::to_owned));
+        } else if let Err(error) = server.run(&words)
+            && !matches!(error, TmuxError::Refused(_))
+        {
+            return Err(error);
+        }
+    }
+    together.pop();
+    server.run(&together).map(drop)
+}
+
+/// Whether older versions of tmux do not know a hook.
+fn is_newer(name: &str) -> bool {
+    NEWER_HOOKS.contains(&name) || FOCUS_HOOKS.contains(&name)
 }
 
 /// What became of a key.
@@ -104,6 +135,57 @@ pub fn set_binding(server: &TmuxServer, key: &str, program: &str) -> Result<Bind
     Ok(Binding::Set)
 }
 
+/// What there is of Ringer in a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inspection {
+    /// The version of the server, in tmux's words: `3.3a`.
+    pub version: String,
+    /// Whether Ringer cannot be set up in it.
+    pub is_too_old: bool,
+    /// Whether the hub of this home is to be its host.
+    pub is_installed: bool,
+    /// Ringer's hooks that are not there. A `set-hook -g` of the person's own without a place takes them away.
+    pub missing_hooks: Vec<&'static str>,
+    /// The window lists that show no badge.
+    pub missing_badges: Vec<&'static str>,
+    /// Whether terminals report focus to it.
+    pub has_focus_events: bool,
+}
+
+/// Looks at a server and changes nothing.
+pub fn inspect(server: &TmuxServer, home: &Home) -> Result<Inspection, TmuxError> {
+    let version = server.version()?;
+    let is_too_old = is_too_old(&version);
+    let listed = if is_too_old {
+        String::new()
+    } else {
+        server.run(&["show-hooks", "-g", ";", "show-hooks", "-gw"])?
+    };
+    let is_there = |name: &str| {
+        let start = format!("{name}[{PLACE}] ");
+        listed.lines().any(|line| line.starts_with(&start) && line.contains(DOORBELL))
+    };
+    // Those that are not set are listed by their names.
+    let is_known = |name: &str| listed.lines().any(|line| line.split(['[', ' ']).next() == Some(name));
+    let mut missing_badges = Vec::new();
+    for format in FORMATS {
+        if !option(server, &["-gw"], format)?.contains(BADGE) {
+            missing_badges.push(format);
+        }
+    }
+    Ok(Inspection {
+        version,
+        is_too_old,
+        is_installed: is_installed(server, home),
+        missing_hooks: hooks()
+            .map(|(name, _)| name)
+            .filter(|name| !is_there(name) && (is_known(name) || !is_newer(name)))
+            .collect(),
+        missing_badges,
+        has_focus_events: option(server, &["-g"], "focus-events")? == "on",
+    })
+}
+
 /// Lets terminals report focus to tmux. Gives whether they did not before.
 pub fn turn_on_focus_events(server: &TmuxServer) -> Result<bool, TmuxError> {
     if option(server, &["-g"], "focus-events")? == "on" {
@@ -116,9 +198,7 @@ pub fn turn_on_focus_events(server: &TmuxServer) -> Result<bool, TmuxError> {
 /// Takes everything away.
 pub fn remove(server: &TmuxServer) -> Result<(), TmuxError> {
     undraw(server)?;
-    for name in HOOKS.iter().chain(&FOCUS_HOOKS) {
-        server.run(&["set-hook", "-gu", &format!("{name}[{PLACE}]")])?;
-    }
+    for_each_hook(server, |name, _| vec!["set-hook", "-gu", name])?;
     for format in FORMATS {
         let value = option(server, &["-gw"], format)?;
         if value.contains(BADGE) {

@@ -9,6 +9,7 @@ mod row;
 mod send;
 mod settings;
 mod terminal;
+mod tmux;
 
 use std::time::Duration;
 
@@ -117,6 +118,8 @@ fn begin(send: bool) -> Vec<Check> {
     let mut checks = vec![Check::begin("terminal", LOOK, move || terminal::rows(&config, send))];
     match home {
         Ok(home) => {
+            let own = home.clone();
+            checks.push(Check::begin("tmux", LOOK, move || tmux::rows(&own)));
             let own = home.clone();
             checks.push(Check::begin("hub", LOOK, move || {
                 let mut rows = vec![hub::hub(&own)];

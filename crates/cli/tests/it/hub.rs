@@ -32,6 +32,8 @@ mod starting;
 mod stopped;
 mod surroundings;
 mod tmux;
+mod tmux_client;
 mod tmux_host;
+mod tmux_servers;
 mod trust;
 mod undo;

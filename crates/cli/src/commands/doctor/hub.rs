@@ -28,7 +28,7 @@ pub(super) fn hub(home: &Home) -> Row {
     let status = match client.call("hub.status", &Value::Null) {
         Ok(status) => status,
         Err(error) => {
-            // One that does not answer does not handle a stop request either either.
+            // One that does not answer does not handle a stop request either.
             let stuck = HubLock::owner(home).filter(|_| matches!(error, HubClientError::Late { .. }));
             let fix =
                 stuck.map_or_else(|| "ringer hub stop".to_owned(), |hub| format!("kill -9 {}", hub.pid));

@@ -9,10 +9,7 @@ use crate::confirm::confirm_or_show;
 use crate::context;
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, eprint_line, print_json, print_line, print_text, short_path};
-use crate::tmux_setup::{ConfigChange, failed, installed_servers, running_servers, start_in};
-
-/// The key after the prefix that opens the inbox.
-const KEY: &str = "r";
+use crate::tmux_setup::{ConfigChange, KEY, failed, installed_servers, running_servers, start_in};
 
 /// How it is done.
 #[derive(Debug, Clone, Copy)]

@@ -9,14 +9,32 @@ use test_support::started;
 use super::environment::HubEnvironment;
 
 /// A tmux server in an environment. It ends with the test.
-pub(super) struct Tmux<'a>(&'a HubEnvironment);
+pub(super) struct Tmux<'a> {
+    environment: &'a HubEnvironment,
+    name: &'static str,
+    configuration: &'static str,
+}
 
 impl<'a> Tmux<'a> {
     pub(super) fn start(environment: &'a HubEnvironment, configuration: &str) -> Self {
         fs::write(environment.base.path().join("tmux.conf"), configuration).expect("a file");
-        let tmux = Self(environment);
+        Self::named(environment, "ringer", "tmux.conf")
+    }
+
+    /// With a name of its own, and the file of the environment that it reads.
+    pub(super) fn named(
+        environment: &'a HubEnvironment,
+        name: &'static str,
+        configuration: &'static str,
+    ) -> Self {
+        let tmux = Self { environment, name, configuration };
         tmux.tell(&["new-session", "-d", "-s", "main", "sleep 1000"]);
         tmux
+    }
+
+    /// What a process in one of its panes has in its environment.
+    pub(super) fn variable(&self) -> String {
+        self.tell(&["display-message", "-p", "#{socket_path},#{pid},0"])
     }
 
     #[track_caller]
@@ -24,6 +42,15 @@ impl<'a> Tmux<'a> {
         let output = started("tmux", self.command(arguments).output());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// Whether there is a server.
+    pub(super) fn answers(&self) -> bool {
+        started("tmux", self.command(&["list-sessions"]).output()).status.success()
+    }
+
+    pub(super) fn socket(&self) -> String {
+        self.tell(&["display-message", "-p", "#{socket_path}"])
     }
 
     /// Stops the server's process. It answers nothing until it goes on at the end of what this gives.
@@ -35,10 +62,10 @@ impl<'a> Tmux<'a> {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.0.program("tmux");
-        let directory = self.0.base.path();
-        command.args(["-u", "-L", "ringer", "-f"]).arg(directory.join("tmux.conf")).args(arguments);
-        command.env("TMUX_TMPDIR", directory);
+        let mut command = self.environment.program("tmux");
+        let directory = self.environment.base.path();
+        command.args(["-u", "-L", self.name, "-f"]).arg(directory.join(self.configuration)).args(arguments);
+        command.env("TMUX_TMPDIR", directory).env("HOME", directory).env("SHELL", "/bin/sh");
         command
     }
 }

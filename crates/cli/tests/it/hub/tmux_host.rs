@@ -1,61 +1,25 @@
 //! tmux as a host: rings, badges, what the person looks at; and that all of it goes again.
 
-use std::io::{Read, Write};
-use std::{fs, thread};
+use std::fs;
 
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use serde_json::Value;
 use test_support::until;
 
 use super::environment::{HubEnvironment, kill};
 use super::tmux::Tmux;
-
-/// A terminal that shows the server, and reports whether it has the focus.
-struct Client {
-    child: Box<dyn Child + Send + Sync>,
-    writer: Box<dyn Write + Send>,
-    _master: Box<dyn MasterPty + Send>,
-}
-
-impl Client {
-    fn attach(environment: &HubEnvironment) -> Self {
-        let size = PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).expect("a terminal");
-        let mut command = CommandBuilder::new("tmux");
-        command.args(["-u", "-L", "ringer", "attach", "-t", "main"]);
-        command.env("TMUX_TMPDIR", environment.base.path());
-        command.env("TERM", "xterm-256color");
-        command.env_remove("TMUX");
-        let child = pair.slave.spawn_command(command).expect("a client");
-        let mut reader = pair.master.try_clone_reader().expect("a reader");
-        // What it draws has to be read, or it stops.
-        thread::spawn(move || while matches!(reader.read(&mut [0; 4096]), Ok(1..)) {});
-        let writer = pair.master.take_writer().expect("a writer");
-        Self { child, writer, _master: pair.master }
-    }
-
-    fn set_focus(&mut self, focused: bool) {
-        let report: &[u8] = if focused { b"\x1b[I" } else { b"\x1b[O" };
-        self.writer.write_all(report).and_then(|()| self.writer.flush()).expect("it is typed");
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use super::tmux_client::{TmuxClient, setup, tell_from};
 
 /// Everything that can be set in the server.
 fn everything(tmux: &Tmux<'_>) -> Vec<String> {
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 11] = [
         &["show-options", "-s"],
         &["show-options", "-g"],
         &["show-options", "-gw"],
         &["show-options", "-w", "-t", "main:0"],
         &["show-options", "-w", "-t", "main:1"],
+        &["show-options", "-p", "-t", "%0"],
+        &["show-options", "-p", "-t", "%1"],
+        &["show-options", "-p", "-t", "%2"],
         &["show-hooks", "-g"],
         &["show-hooks", "-gw"],
         &["list-keys"],
@@ -66,6 +30,8 @@ fn everything(tmux: &Tmux<'_>) -> Vec<String> {
 /// Two windows, the first one with two panes. No settings but the person's own.
 fn start(environment: &HubEnvironment) -> Tmux<'_> {
     let settings = "set -g window-status-format '#I;#W'\nset-hook -g client-attached 'display-message hello'\n\
+                    set-hook -g pane-exited 'display-message \"#{hook_pane} ; gone\"'\nset -g pane-border-style fg=green\n\
+                    set -g pane-border-format '#{pane_index} \"#{pane_title}\"'\nset-hook -ag alert-bell 'display-message b'\n\
                     bind-key r display-message mine\n";
     let tmux = Tmux::start(environment, settings);
     tmux.tell(&["split-window", "-t", "main:0", "sleep 1000"]);
@@ -73,21 +39,6 @@ fn start(environment: &HubEnvironment) -> Tmux<'_> {
     tmux.tell(&["select-pane", "-t", "%0"]);
     tmux.tell(&["set-option", "-w", "-t", "main:0", "pane-border-style", "fg=red"]);
     tmux
-}
-
-fn setup(environment: &HubEnvironment, arguments: &[&str]) {
-    let mut command = environment.ringer(&[&["setup", "tmux", "--yes"], arguments].concat());
-    command.env("TMUX_TMPDIR", environment.base.path()).env("HOME", environment.base.path());
-    let output = command.output().expect("it runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// A program in a pane tells something.
-fn tell_from(environment: &HubEnvironment, tmux: &Tmux<'_>, pane: &str, text: &str) {
-    let server = tmux.tell(&["display-message", "-p", "#{socket_path},#{pid},0"]);
-    let mut command = environment.ringer(&["notify", "--kind", "complete", text]);
-    let status = command.env("TMUX", server).env("TMUX_PANE", pane).status().expect("it runs");
-    assert!(status.success());
 }
 
 #[test]
@@ -102,7 +53,7 @@ fn a_pane_rings_until_the_person_goes_there_and_everything_is_as_before_after_re
         tmux.tell(&["list-keys", "-T", "prefix", "r"]).ends_with("display-message mine"),
         "it is the person's"
     );
-    let mut client = Client::attach(&environment);
+    let mut client = TmuxClient::attach(&tmux);
     until("a client", || !tmux.tell(&["list-clients"]).is_empty());
     client.set_focus(false);
     let option = |target: &str, name: &str| tmux.tell(&["show-options", "-wqv", "-t", target, name]);
@@ -138,8 +89,14 @@ fn a_pane_rings_until_the_person_goes_there_and_everything_is_as_before_after_re
     assert_eq!(list(), 1);
     setup(&environment, &["--remove"]);
     drop(client);
-    assert_eq!(everything(&tmux), before);
-    assert_eq!((ring("%2"), configuration.exists()), (String::new(), false));
+    assert!(!configuration.exists());
+    // A mark in a title is there without the setup, too, and goes when nothing is unread.
+    environment.run(&["read", "--all"]);
+    let marks = || ["%0", "%1", "%2"].map(|pane| tmux.tell(&["show-options", "-p", "-t", pane])).concat();
+    until("no marks", || marks().is_empty());
+    for (after, before) in everything(&tmux).iter().zip(&before) {
+        assert_eq!(after, before);
+    }
 }
 
 #[test]
@@ -160,4 +117,25 @@ fn a_new_hub_goes_on_where_the_last_one_was_killed() {
     });
     tell_from(&environment, &tmux, "%0", "two");
     until("a ring", || ring("%0") == "1");
+}
+
+#[test]
+fn a_bell_and_a_title_of_a_pane_are_heard() {
+    let environment = HubEnvironment::new();
+    let tmux = start(&environment);
+    setup(&environment, &[]);
+    let surfaces = || environment.connect().call("surface.list", &Value::Null).to_string();
+    until("a host", || surfaces().contains("main:1"));
+    // In a window with two panes tmux does not say which one it was.
+    tmux.tell(&["respawn-pane", "-k", "-t", "%1", "printf '\\a'; sleep 1000"]);
+    tmux.tell(&["respawn-pane", "-k", "-t", "%2", "printf '\\033]2;a title\\007\\a'; sleep 1000"]);
+    until("a title", || surfaces().contains("a title"));
+    let ring = |pane: &str| tmux.tell(&["show-options", "-pqv", "-t", pane, "@ringer_ring"]);
+    until("a ring", || ring("%2") == "1");
+    assert_eq!(environment.bodies(&[]), ["the terminal bell rang"]);
+    // What the hub does about it may ring the bell again. The title comes well after it.
+    let again = "printf '\\a'; sleep 0.5; printf '\\033]2;more\\007'; sleep 1000";
+    tmux.tell(&["respawn-pane", "-k", "-t", "%2", again]);
+    until("a title", || surfaces().contains("more"));
+    assert_eq!(environment.bodies(&[]).len(), 1);
 }
