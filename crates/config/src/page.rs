@@ -214,6 +214,13 @@ impl<'a, 'i> Item<'a, 'i> {
         parse_span(text).or_else(|| self.wrong(expected(), None))
     }
 
+    /// A span that is not nothing, or `off`.
+    pub(crate) fn positive_span_or_off(&self) -> Option<Duration> {
+        let span = self.span_or_off()?;
+        let wrong = || self.wrong(format!("is no time at all; expected {SPANS}, or \"{OFF}\""), None);
+        if span.is_zero() { wrong() } else { Some(span) }
+    }
+
     pub(crate) fn word<T: Word>(&self) -> Option<T> {
         let known = names::<T>();
         let DeValue::String(text) = self.value() else { return self.expected(&one_of(&known)) };

@@ -152,7 +152,7 @@ fn notify(item: &Item<'_, '_>, idle_threshold: Option<Duration>) -> Option<Notif
             .get("escalate_after")
             .and_then(|item| item.span())
             .unwrap_or(default.escalate_after),
-        away_after: section.get("away_after").map_or(default.away_after, |item| item.span_or_off()),
+        away_after: section.get("away_after").map_or(default.away_after, |item| item.positive_span_or_off()),
         sounds: section.get("sounds").map(|item| sounds(&item)).unwrap_or_default(),
     })
 }

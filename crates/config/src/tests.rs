@@ -141,6 +141,9 @@ fn values_of_another_type() {
     );
     check("[notify]\nsounds = true", &["2:10: notify.sounds is true or false; expected a table of kinds"]);
     check("[notify]\naway_after = 3", &["2:14: notify.away_after is a number; expected a string"]);
+    let spans = "a span up to a day, like \"90s\", \"20m\" or \"2h\", or \"off\"";
+    let nothing = format!("2:14: notify.away_after is no time at all; expected {spans}");
+    check("[notify]\naway_after = \"0s\"", &[&nothing]);
     check("[theme]\nfg = 3", &["2:6: theme.fg is a number; expected a string"]);
     check("watch = 1979-05-27", &["1:9: watch is a date or time; expected tables that begin with [[watch]]"]);
 }

@@ -22,7 +22,7 @@ pub(crate) use mark::snooze_end;
 pub use mark::{MarkTarget, apply_mark};
 pub(crate) use presence::Presence;
 pub use presence::{AwayPeriod, DesktopSession};
-pub use reason::{AnsweredWith, PlaceReason, ReadReason, ResolvedBy, UndoKind};
+pub use reason::{AnsweredWith, PlaceReason, ReadBy, ReadReason, ResolvedBy, UndoKind};
 pub use record::Record;
 pub use session::{NewerSession, Session};
 pub use store::{Added, NotificationStore};

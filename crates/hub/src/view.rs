@@ -1,7 +1,7 @@
 //! Things as they are shown on the socket.
 
 use ringer_core::Engine;
-use ringer_core::attention::{AwayPeriod, Badge, Digest, Record, TrailStep};
+use ringer_core::attention::{AwayPeriod, Badge, Digest, ReadBy, Record, TrailStep};
 use ringer_core::message::{MessageId, WorkspaceId};
 use ringer_core::policy::{MuteTarget, RequestedMute};
 use serde::Serialize;
@@ -29,6 +29,9 @@ struct NotificationView<'a> {
     scope: &'a str,
     is_read: bool,
     is_open: bool,
+    /// What made it read, or ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_by: Option<&'static str>,
     /// When it comes back, if it is snoozed.
     #[serde(skip_serializing_if = "Option::is_none")]
     snoozed_until: Option<String>,
@@ -53,6 +56,7 @@ pub fn notification(record: &Record, short_id: Option<&str>, clock: &Clock) -> V
         scope: &record.scope,
         is_read: record.is_read,
         is_open: !record.is_resolved,
+        read_by: record.read_by.filter(|_| record.is_read).map(ReadBy::as_str),
         snoozed_until: record.snoozed_until.map(|until_ms| clock.stamp(until_ms)),
         question_id: record.open_question.as_ref().map(ringer_core::message::QuestionId::as_str),
     })

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use crossterm::event::{Event, KeyCode, KeyModifiers};
 use crossterm::execute;
 use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
 use ratatui::Terminal;
@@ -17,13 +17,16 @@ use crate::backend::{Backend, Request, Response};
 use crate::data::Data;
 use crate::draw::{Header, draw};
 use crate::inbox::{Effect, Inbox};
+use crate::input::InputParser;
 use crate::keys::KeyMap;
-use crate::terminal::{OwnedTerminal, Waiter, Waker, end_with_terminal};
+use crate::terminal::{OwnedTerminal, Waiter, Waker, read_input};
 use crate::theme::Theme;
 
 /// The shortest time between two readings of all data. A person sees no difference.
 const LOAD_EVERY: Duration = Duration::from_millis(50);
 const MINUTE_MS: i64 = 60_000;
+/// How long the rest of a key's sequence may take. Without it, the key Escape was pressed.
+const SEQUENCE_WITHIN: Duration = Duration::from_millis(25);
 /// How long after the end of its events the hub is looked for again: at first, and at most.
 const FOLLOW_AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
@@ -50,7 +53,6 @@ pub fn run(backend: &Arc<dyn Backend>, settings: Settings) -> io::Result<()> {
     let size = crossterm::terminal::size()?;
     let (waiter, waker) = Waiter::new()?;
     let owned = OwnedTerminal::take(settings.mouse)?;
-    end_with_terminal();
     let (responses, received) = channel();
     let loader = Arc::new(Loader::default());
     let mailbox = Mailbox { responses, data: Arc::default(), waker };
@@ -180,29 +182,40 @@ struct App<'a> {
 impl App<'_> {
     fn run(&mut self, mut waiter: Waiter, responses: &Receiver<Response>) -> io::Result<()> {
         let mut minute = now_ms() / MINUTE_MS;
+        let mut input = InputParser::default();
+        // When the beginning of a sequence came, while its rest is missing.
+        let mut input_came: Option<Instant> = None;
         loop {
             self.draw()?;
             self.inbox.drawn();
             let at_most = u64::try_from(self.inbox.next_change_in(now_ms())).unwrap_or(1000);
-            let woken = waiter.wait(Duration::from_millis(at_most))?;
+            let at_most = Duration::from_millis(at_most);
+            let rest_comes_in = input_came.map(|came| SEQUENCE_WITHIN.saturating_sub(came.elapsed()));
+            let at_most = rest_comes_in.map_or(at_most, |rest| rest.min(at_most));
+            let woken = waiter.wait(at_most)?;
             if woken.ends {
                 return Ok(());
             }
             let mut effects = Vec::new();
             if let Some(data) = self.mailbox.take() {
-                self.inbox.update(data, now_ms());
+                effects.extend(self.inbox.update(data, now_ms()));
             }
             while let Ok(response) = responses.try_recv() {
                 effects.extend(self.inbox.respond(response, now_ms()));
             }
             if woken.resized {
-                // crossterm tells of it only after its first read.
-                self.inbox.resize(crossterm::terminal::size()?);
+                effects.extend(self.inbox.resize(crossterm::terminal::size()?));
             }
+            let mut events = Vec::new();
             if woken.input {
-                while event::poll(Duration::ZERO)? {
-                    effects.extend(self.handle_event(&event::read()?)?);
-                }
+                events = input.feed(&read_input()?);
+                input_came = Some(Instant::now());
+            } else if input_came.is_some_and(|came| came.elapsed() >= SEQUENCE_WITHIN) {
+                events = input.flush();
+            }
+            input_came = input_came.filter(|_| input.is_waiting());
+            for event in events {
+                effects.extend(self.handle_event(&event)?);
             }
             if !self.perform(effects)? {
                 return Ok(());
@@ -227,10 +240,10 @@ impl App<'_> {
     }
 
     /// Draws everything anew. Not by clearing the screen: for that, the terminal would be asked where its cursor is.
-    fn redraw(&mut self) -> io::Result<()> {
+    fn redraw(&mut self) -> io::Result<Vec<Effect>> {
         let (columns, lines) = crossterm::terminal::size()?;
-        self.inbox.resize((columns, lines));
-        self.screen.resize(Rect::new(0, 0, columns, lines))
+        self.screen.resize(Rect::new(0, 0, columns, lines))?;
+        Ok(self.inbox.resize((columns, lines)))
     }
 
     fn handle_event(&mut self, event: &Event) -> io::Result<Vec<Effect>> {
@@ -239,8 +252,7 @@ impl App<'_> {
                 if key.code == KeyCode::Char('z') && key.modifiers.contains(KeyModifiers::CONTROL) =>
             {
                 self.owned.suspend()?;
-                self.redraw()?;
-                Vec::new()
+                self.redraw()?
             }
             Event::Key(key) => self.inbox.press(key, now_ms()),
             Event::Mouse(mouse) => self.inbox.mouse(*mouse, now_ms()),
@@ -248,11 +260,7 @@ impl App<'_> {
                 self.inbox.paste(text, now_ms());
                 Vec::new()
             }
-            Event::Resize(columns, lines) => {
-                self.inbox.resize((*columns, *lines));
-                Vec::new()
-            }
-            Event::FocusGained | Event::FocusLost => Vec::new(),
+            Event::Resize(..) | Event::FocusGained | Event::FocusLost => Vec::new(),
         })
     }
 
@@ -264,7 +272,8 @@ impl App<'_> {
                 Effect::Setup => {
                     let backend = Arc::clone(self.backend);
                     self.owned.lend(|| backend.setup())?;
-                    self.redraw()?;
+                    // It was called from the list: there is no page to read again.
+                    let _ = self.redraw()?;
                     self.loader.mark_stale(Stale::All);
                 }
                 Effect::Quit => return Ok(false),
@@ -279,7 +288,9 @@ impl App<'_> {
         let mailbox = self.mailbox.try_clone()?;
         thread::spawn(move || {
             mailbox.send(backend.perform(&request));
-            loader.mark_stale(Stale::All);
+            if request.changes_data() {
+                loader.mark_stale(Stale::All);
+            }
         });
         Ok(())
     }

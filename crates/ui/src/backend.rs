@@ -74,6 +74,17 @@ pub enum Request {
         /// The notification.
         id: String,
     },
+    /// Show what is known of an agent.
+    AgentPage {
+        /// The agent.
+        agent: String,
+        /// Columns for its lines.
+        width: usize,
+        /// Whether each background task is shown, with its whole text.
+        verbose: bool,
+        /// Whether the terminal can show only ASCII.
+        ascii: bool,
+    },
     /// Put a notification off.
     Snooze {
         /// The notification.
@@ -93,6 +104,13 @@ pub enum Request {
         /// The agent.
         agent: String,
     },
+}
+
+impl Request {
+    /// Whether doing it may change what is shown.
+    pub(crate) fn changes_data(&self) -> bool {
+        !matches!(self, Self::Prompt { .. } | Self::Why { .. } | Self::AgentPage { .. })
+    }
 }
 
 /// What came of it.
@@ -125,6 +143,13 @@ pub enum Response {
     /// How a notification was delivered.
     Why {
         /// The lines.
+        lines: Vec<String>,
+    },
+    /// What is known of an agent.
+    AgentPage {
+        /// The agent.
+        agent: String,
+        /// The lines, or why there are none.
         lines: Vec<String>,
     },
 }

@@ -81,9 +81,14 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Columns for a text in a box, on a screen of that many.
+pub(crate) fn text_room(columns: u16) -> usize {
+    usize::from(columns).saturating_sub(6).min(110)
+}
+
 /// Lines of a text in a box, on a screen of that many columns.
 pub(crate) fn text_lines(lines: &[String], columns: u16) -> Vec<String> {
-    let room = usize::from(columns).saturating_sub(6).min(110);
+    let room = text_room(columns);
     lines.iter().flat_map(|line| wrap(&sanitise_line(line), room)).collect()
 }
 

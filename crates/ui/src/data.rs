@@ -45,6 +45,8 @@ pub struct Notification {
     pub place: String,
     /// Whether it was read.
     pub is_read: bool,
+    /// What made it read, in the word of the hub: `looking`.
+    pub read_by: Option<String>,
     /// When it comes back, if it was put off.
     pub snoozed_until_ms: Option<i64>,
 }

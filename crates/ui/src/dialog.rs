@@ -52,6 +52,9 @@ enum Chosen {
     Type,
 }
 
+/// The keys of options: numbers, and the letters that do nothing else in a dialog.
+const OPTION_KEYS: &str = "123456789abcdefhilmnoprsuvwxyz";
+
 /// The dialog of one prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Dialog {
@@ -232,8 +235,7 @@ impl Dialog {
                 deny(&mut choices, "No, say what to change…");
             }
             (_, Some(question)) => {
-                for (index, option) in question.options.iter().enumerate().take(9) {
-                    let key = char::from_digit(u32::try_from(index).unwrap_or(8) + 1, 10).unwrap_or('9');
+                for ((index, option), key) in question.options.iter().enumerate().zip(OPTION_KEYS.chars()) {
                     let description = question.descriptions.get(index).map(|text| sanitise_line(text));
                     choices.push(Choice {
                         description: description.unwrap_or_default(),
@@ -241,7 +243,7 @@ impl Dialog {
                         ..choice(key, self.shown(&option.replace('\n', " ")), true, Chosen::Option(index))
                     });
                 }
-                if question.free_text || question.options.len() > 9 {
+                if question.free_text || question.options.len() > OPTION_KEYS.len() {
                     choices.push(choice('t', "Type an answer…".to_owned(), true, Chosen::Type));
                 }
             }

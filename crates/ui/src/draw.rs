@@ -16,7 +16,7 @@ use ringer_term::sanitise_line;
 use self::paint::{line_of, put, put_line};
 use crate::columns::{cut_end, width};
 use crate::dialog_room::MIN_SIZE;
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, VERBOSE_KEY};
 use crate::keys::Action;
 use crate::theme::{Role, Theme};
 use crate::view::View;
@@ -57,8 +57,11 @@ fn draw_all(
     draw_footer(buffer, line_of(area, area.height - 1), inbox, theme);
     match inbox.view() {
         View::Help => overlay::draw_help(buffer, area, inbox, theme),
-        View::Text { title, lines, scroll } => {
-            overlay::draw_text(buffer, area, (title, lines), *scroll, theme);
+        View::Text(text) => overlay::draw_text(buffer, area, text, theme),
+        View::Agent(view) => {
+            if let Some(text) = view.text() {
+                overlay::draw_text(buffer, area, text, theme);
+            }
         }
         View::Menu(menu) => overlay::draw_menu(buffer, area, menu, theme),
         View::Dialog(dialog) => cursor = dialog::draw(buffer, area, inbox, dialog, theme),
@@ -130,25 +133,7 @@ fn draw_keys(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme) -> Op
         put(buffer, area.x, area.y, question, usize::from(area.width), theme.style(Role::Warning));
         return None;
     }
-    let actions: &[(Action, &str)] = if inbox.is_first_run() {
-        &[(Action::GoThere, "connect your agents"), (Action::Help, "all keys"), (Action::Quit, "leave")]
-    } else {
-        &[
-            (Action::GoThere, "go there"),
-            (Action::Answer, "answer"),
-            (Action::Snooze, "snooze"),
-            (Action::Mute, "mute"),
-            (Action::Read, "read"),
-            (Action::Filter, "filter"),
-            (Action::Why, "why"),
-            (Action::Help, "all keys"),
-            (Action::Quit, "leave"),
-        ]
-    };
-    let shown: Vec<(String, &str)> = actions
-        .iter()
-        .filter_map(|(action, words)| Some((inbox.keys().first_key(*action)?, *words)))
-        .collect();
+    let shown = key_hints(inbox);
     // Where not all fit, the last two do: all keys, and leaving.
     let takes = |(key, words): &(String, &str)| width(key) + 1 + width(words) + 3;
     let room = usize::from(area.width).saturating_sub(1);
@@ -165,6 +150,40 @@ fn draw_keys(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme) -> Op
     }
     put_line(buffer, area.x, area.y, &Line::from(spans), area.width);
     None
+}
+
+/// The keys that are useful now, and what they do.
+fn key_hints(inbox: &Inbox) -> Vec<(String, &'static str)> {
+    let keys = |actions: &[(Action, &'static str)]| -> Vec<(String, &'static str)> {
+        let key = |action: Action| inbox.keys().first_key(action);
+        actions.iter().filter_map(|(action, words)| Some((key(*action)?, *words))).collect()
+    };
+    if let View::Agent(view) = inbox.view() {
+        let verbose = if view.is_verbose() { "fewer tasks" } else { "every task" };
+        let mut hints = vec![(VERBOSE_KEY.to_string(), verbose)];
+        hints.extend(keys(&[(Action::GoThere, "go there"), (Action::Answer, "answer")]));
+        hints.push(("esc".to_owned(), "back"));
+        return hints;
+    }
+    if inbox.is_first_run() {
+        return keys(&[
+            (Action::GoThere, "connect your agents"),
+            (Action::Help, "all keys"),
+            (Action::Quit, "leave"),
+        ]);
+    }
+    keys(&[
+        (Action::GoThere, "go there"),
+        (Action::Answer, "answer"),
+        (Action::Snooze, "snooze"),
+        (Action::Mute, "mute"),
+        (Action::Read, "read"),
+        (Action::Filter, "filter"),
+        (Action::Show, "agent"),
+        (Action::Why, "why"),
+        (Action::Help, "all keys"),
+        (Action::Quit, "leave"),
+    ])
 }
 
 fn key_name(key: &str, theme: Theme) -> String {

@@ -3,20 +3,20 @@
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
-use ringer_core::message::ShownKind;
 use ringer_core::toast::Colour;
 
 use crate::age::age_changes_in;
+use crate::agent_view::AgentView;
 use crate::backend::{Request, Response};
-use crate::columns::{text_lines, width};
+use crate::columns::width;
 use crate::data::{Data, FooterToast};
 use crate::dialog::{Dialog, DialogEffect};
 use crate::dialog_room::DialogRoom;
 use crate::keys::{Action, KeyMap, KeyPress};
 use crate::list_lines::row_at;
-use crate::menu::{Menu, Quiet};
+use crate::pager::Pager;
+use crate::row_action::{RowEffect, row_effect};
 use crate::row_list::RowList;
-use crate::rows::{RowKey, Section};
 use crate::text_input::TextInput;
 use crate::view::View;
 
@@ -38,6 +38,10 @@ const NOTE_MS: i64 = 8000;
 pub(crate) const FRAME_LINES: usize = 3;
 /// Below this width a row takes two lines.
 const WIDE: u16 = 72;
+/// Shows every background task on the page of an agent, or no longer.
+pub(crate) const VERBOSE_KEY: KeyPress = KeyPress::plain('v');
+/// Lines of a text that the wheel moves by.
+const WHEEL_LINES: isize = 3;
 
 /// The state of the inbox.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +75,8 @@ impl Inbox {
             ascii: false,
             awaited: None,
         };
-        inbox.resize(size);
+        // Nothing is read anew: no page is open.
+        let _ = inbox.resize(size);
         inbox
     }
 
@@ -110,7 +115,7 @@ impl Inbox {
     }
 
     /// The screen has another size.
-    pub fn resize(&mut self, size: (u16, u16)) {
+    pub fn resize(&mut self, size: (u16, u16)) -> Vec<Effect> {
         self.size = size;
         let lines = usize::from(size.1).saturating_sub(FRAME_LINES);
         self.list.resize(lines, if size.0 < WIDE { 2 } else { 1 });
@@ -118,18 +123,19 @@ impl Inbox {
         if let View::Dialog(dialog) = &mut self.view {
             room.limit_scroll(dialog);
         }
+        self.load_page()
     }
 
     /// New data was read.
-    pub fn update(&mut self, data: Data, now_ms: i64) {
+    pub fn update(&mut self, data: Data, now_ms: i64) -> Vec<Effect> {
         self.data = data;
         self.list.refresh(&self.data, &self.filter, now_ms);
-        let View::Dialog(dialog) = &mut self.view else { return };
+        let View::Dialog(dialog) = &mut self.view else { return self.load_page() };
         let is_open = self.data.needs_you.iter().any(|one| one.id == dialog.id());
-        if is_open || dialog.is_sending() || dialog.is_over() {
-            return;
+        if !is_open && !dialog.is_sending() && !dialog.is_over() {
+            dialog.end("It is no longer open: it was answered elsewhere, or it is over.".to_owned(), true);
         }
-        dialog.end("It is no longer open: it was answered elsewhere, or it is over.".to_owned(), true);
+        Vec::new()
     }
 
     /// The time has gone on: ages change, and sentences end.
@@ -160,7 +166,7 @@ impl Inbox {
             }
             // A sentence with a command in it must not be cut.
             Response::Failed { text } if self.view == View::List && width(&text) > self.footer_width() => {
-                self.view = View::Text { title: "Not done", lines: vec![text], scroll: 0 };
+                self.view = View::Text(Pager::new("Not done", vec![text]));
             }
             Response::Failed { text } => self.say(text, Colour::Error, now_ms),
             Response::Went if self.leaves_when_gone => return vec![Effect::Quit],
@@ -180,7 +186,14 @@ impl Inbox {
                 _ => self.say(text, if is_taken { Colour::Success } else { Colour::Error }, now_ms),
             },
             Response::Why { .. } if self.view != View::List => {}
-            Response::Why { lines } => self.view = View::Text { title: "Why", lines, scroll: 0 },
+            Response::Why { lines } => self.view = View::Text(Pager::new("Why", lines)),
+            Response::AgentPage { agent, lines } => {
+                if let View::Agent(view) = &mut self.view
+                    && view.loaded(&agent, lines)
+                {
+                    return self.load_page();
+                }
+            }
         }
         Vec::new()
     }
@@ -221,19 +234,12 @@ impl Inbox {
             View::List => return self.act(key, action, now_ms),
             View::Help if leaves || action == Some(Action::Help) => self.view = View::List,
             View::Help => {}
-            View::Text { .. } if leaves || matches!(action, Some(Action::Why | Action::GoThere)) => {
+            View::Text(_) if leaves || matches!(action, Some(Action::Why | Action::GoThere)) => {
                 self.view = View::List;
             }
-            View::Text { lines, scroll, .. } => {
-                let last = text_lines(lines, self.size.0).len().saturating_sub(1);
-                match (action, key.code) {
-                    (Some(Action::Down), _) => *scroll = (*scroll + 1).min(last),
-                    (Some(Action::Up), _) => *scroll = scroll.saturating_sub(1),
-                    (_, KeyCode::PageDown | KeyCode::Char(' ')) => *scroll = (*scroll + 5).min(last),
-                    (_, KeyCode::PageUp) => *scroll = scroll.saturating_sub(5),
-                    _ => {}
-                }
-            }
+            View::Text(text) => text.press(key, action, self.size),
+            View::Agent(_) if leaves => self.view = View::List,
+            View::Agent(_) => return self.press_on_page(key, action, now_ms),
             View::Menu(menu) => {
                 let number = match key.code {
                     KeyCode::Char(char) if !has_modifier => char.to_digit(10),
@@ -352,67 +358,51 @@ impl Inbox {
     }
 
     fn act_on_row(&mut self, action: Action, now_ms: i64) -> Vec<Effect> {
-        let Some(key) = self.list.selected().cloned() else { return Vec::new() };
-        let is_agent = key.section == Section::Agents;
-        let agent = self.data.agents.iter().find(|agent| agent.id == key.id);
-        let open = agent.and_then(|agent| self.data.needs_you.iter().find(|one| one.from == agent.sender));
-        // What an agent asks is answered on its own row, too.
-        let id = if is_agent { open.map(|one| one.id.clone()) } else { Some(key.id.clone()) };
-        let request = match (action, id) {
-            (Action::GoThere, None) => {
-                let Some(surface) = agent.and_then(|agent| agent.surface.clone()) else {
-                    let why = "It is not known where this agent runs.";
-                    self.say(why.to_owned(), Colour::Warning, now_ms);
-                    return Vec::new();
-                };
-                Request::GoToSurface { surface }
-            }
-            (Action::Mute, _) => {
-                self.open_mute_menu(&key);
-                return Vec::new();
-            }
-            (_, None) => {
-                self.say("This agent has nothing open.".to_owned(), Colour::Warning, now_ms);
-                return Vec::new();
-            }
-            (Action::GoThere, Some(id)) => Request::GoTo { id },
-            (Action::Answer, Some(id)) => {
-                let asks =
-                    |kind| matches!(kind, ShownKind::Permission | ShownKind::Question | ShownKind::Waiting);
-                if !self.data.needs_you.iter().any(|one| one.id == id && asks(one.kind)) {
-                    self.say("This asks nothing.".to_owned(), Colour::Warning, now_ms);
-                    return Vec::new();
+        let Some(row) = self.list.selected_row() else { return Vec::new() };
+        match row_effect(action, row, &self.data) {
+            RowEffect::Request(request) => {
+                if let Request::Prompt { id } = &request {
+                    self.awaited = Some(id.clone());
                 }
-                Request::Prompt { id }
+                return vec![Effect::Request(request)];
             }
-            (Action::Snooze, Some(id)) => {
-                let label = self.list.selected_row().map(|row| row.label.clone()).unwrap_or_default();
-                self.view = View::Menu(Menu::new(Quiet::Snooze { id }, &label));
-                return Vec::new();
+            RowEffect::Page(agent) => {
+                self.view = View::Agent(AgentView::new(agent));
+                return self.load_page();
             }
-            (Action::Read, Some(id)) => Request::Read { id },
-            (Action::Unread, Some(id)) => Request::Unread { id },
-            (Action::Remove, Some(id)) => Request::Remove { id },
-            (Action::Why, Some(id)) => Request::Why { id },
-            _ => return Vec::new(),
-        };
-        if let Request::Prompt { id } = &request {
-            self.awaited = Some(id.clone());
+            RowEffect::Menu(menu) => self.view = View::Menu(menu),
+            RowEffect::Refused(why) => self.say(why.to_owned(), Colour::Warning, now_ms),
+            RowEffect::Nothing => {}
         }
-        vec![Effect::Request(request)]
+        Vec::new()
     }
 
-    fn open_mute_menu(&mut self, key: &RowKey) {
-        let all = self.data.needs_you.iter().chain(&self.data.recent);
-        let from = |id: &str| all.clone().find(|one| one.id == id).map(|one| one.from.clone());
-        // Mutes are of senders: an agent with a name sends under it.
-        let sender =
-            |id: &str| self.data.agents.iter().find(|agent| agent.id == id).map(|agent| agent.sender.clone());
-        let agent = if key.section == Section::Agents { sender(&key.id) } else { from(&key.id) };
-        let label = self.list.selected_row().map(|row| row.label.clone()).unwrap_or_default();
-        if let Some(agent) = agent {
-            self.view = View::Menu(Menu::new(Quiet::Mute { agent }, &label));
+    /// Reads the page of the agent that is shown, if one is.
+    fn load_page(&mut self) -> Vec<Effect> {
+        let View::Agent(view) = &mut self.view else { return Vec::new() };
+        view.load(self.size.0, self.ascii).map(Effect::Request).into_iter().collect()
+    }
+
+    fn press_on_page(&mut self, key: &KeyEvent, action: Option<Action>, now_ms: i64) -> Vec<Effect> {
+        let View::Agent(view) = &mut self.view else { return Vec::new() };
+        match action {
+            Some(Action::Show) => self.view = View::List,
+            // It is the page of the row that is selected.
+            Some(action @ (Action::GoThere | Action::Answer)) => {
+                self.view = View::List;
+                return self.act_on_row(action, now_ms);
+            }
+            _ if KeyPress::of(key) == VERBOSE_KEY => {
+                view.toggle_verbose();
+                return self.load_page();
+            }
+            _ => {
+                if let Some(text) = view.text_mut() {
+                    text.press(key, action, self.size);
+                }
+            }
         }
+        Vec::new()
     }
 
     /// Whether no agent was ever seen.
@@ -422,13 +412,29 @@ impl Inbox {
 
     /// The mouse was used. A click selects, a click on what is selected opens it, the wheel moves.
     pub fn mouse(&mut self, event: MouseEvent, now_ms: i64) -> Vec<Effect> {
-        if self.view != View::List {
-            return Vec::new();
+        let wheel = match event.kind {
+            MouseEventKind::ScrollDown => 1,
+            MouseEventKind::ScrollUp => -1,
+            _ => 0,
+        };
+        let size = self.size;
+        match &mut self.view {
+            View::List => {}
+            View::Text(text) => {
+                text.scroll_by(wheel * WHEEL_LINES, size);
+                return Vec::new();
+            }
+            View::Agent(view) => {
+                if let Some(text) = view.text_mut() {
+                    text.scroll_by(wheel * WHEEL_LINES, size);
+                }
+                return Vec::new();
+            }
+            _ => return Vec::new(),
         }
         self.awaited = None;
         match event.kind {
-            MouseEventKind::ScrollDown => self.list.move_by(1),
-            MouseEventKind::ScrollUp => self.list.move_by(-1),
+            _ if wheel != 0 => self.list.move_by(wheel),
             MouseEventKind::Down(MouseButton::Left) => {
                 let Some(key) = row_at(&self.list, event.row) else { return Vec::new() };
                 if self.list.selected() == Some(&key) {

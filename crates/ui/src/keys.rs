@@ -31,6 +31,8 @@ pub enum Action {
     Filter,
     /// Shows how it was delivered.
     Why,
+    /// Shows all that is known of its agent.
+    Show,
     /// Selects the next one that is unread.
     NextUnread,
     /// Selects the row below.
@@ -71,7 +73,7 @@ const fn words(
 }
 
 /// All actions, in the order of the help.
-pub(crate) const ACTIONS: [ActionWords; 21] = [
+pub(crate) const ACTIONS: [ActionWords; 22] = [
     words(Action::GoThere, "go_there", "go there", &["enter"]),
     words(Action::Answer, "answer", "answer in place", &["a"]),
     words(Action::Snooze, "snooze", "put off; it comes back", &["s"]),
@@ -83,6 +85,7 @@ pub(crate) const ACTIONS: [ActionWords; 21] = [
     words(Action::Undo, "undo", "undo read, remove or mute", &["U"]),
     words(Action::Filter, "filter", "filter by words", &["/"]),
     words(Action::Why, "why", "why it was shown, or not", &["w"]),
+    words(Action::Show, "show", "the page of its agent", &["o"]),
     words(Action::NextUnread, "next_unread", "next unread", &["n"]),
     words(Action::Down, "down", "down", &["j", "down"]),
     words(Action::Up, "up", "up", &["k", "up"]),
@@ -123,6 +126,11 @@ const NAMED_KEYS: [(&str, KeyCode); 16] = [
 ];
 
 impl KeyPress {
+    /// A character without modifiers.
+    pub(crate) const fn plain(char: char) -> Self {
+        Self { code: KeyCode::Char(char), ctrl: false, alt: false }
+    }
+
     pub(crate) fn of(event: &KeyEvent) -> Self {
         let has = |modifier| event.modifiers.contains(modifier);
         Self { code: event.code, ctrl: has(KeyModifiers::CONTROL), alt: has(KeyModifiers::ALT) }

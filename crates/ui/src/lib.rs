@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod age;
+mod agent_view;
 mod app;
 mod backend;
 mod choice_lines;
@@ -20,10 +21,13 @@ mod dialog;
 mod dialog_room;
 mod draw;
 mod inbox;
+mod input;
 mod keys;
 mod layout;
 mod list_lines;
 mod menu;
+mod pager;
+mod row_action;
 mod row_list;
 mod rows;
 mod signs;

@@ -51,7 +51,7 @@ pub(crate) struct Row {
     changes_often: bool,
     pub(crate) since_ms: i64,
     pub(crate) age: String,
-    /// Where it is.
+    /// Where it is; or how it was read, if it was.
     pub(crate) place: String,
 }
 
@@ -73,7 +73,7 @@ impl Row {
             changes_often: false,
             since_ms: of.sent_ms,
             age: age(now_ms.saturating_sub(of.sent_ms)),
-            place: sanitise_line(&of.place),
+            place: sanitise_line(&how_read(of).unwrap_or_else(|| of.place.clone())),
         }
     }
 
@@ -118,6 +118,26 @@ impl Row {
         let has = |text: &str| text.to_lowercase().contains(filter);
         has(&self.label) || has(&self.client) || has(&self.detail) || has(self.sign.word) || has(&self.place)
     }
+}
+
+/// How a notification came to be read: `read in tmux`.
+fn how_read(of: &Notification) -> Option<String> {
+    let words = match of.read_by.as_deref().filter(|_| of.is_read)? {
+        "person" => "read by you",
+        "looking" => {
+            let host = of.place.split(' ').next().filter(|host| !host.is_empty());
+            return Some(host.map_or("seen".to_owned(), |host| format!("read in {host}")));
+        }
+        "answer" => "answered",
+        "prompt" => "answered by prompt",
+        "newer" => "a newer one came",
+        "interruption" => "interrupted",
+        "agent" => "went on",
+        "session_end" => "session ended",
+        "expiry" => "expired",
+        _ => return None,
+    };
+    Some(words.to_owned())
 }
 
 /// How long it is quiet, before what it says.

@@ -3,8 +3,6 @@
 use std::io::{self, Read, Write, stdin, stdout};
 use std::os::unix::net::UnixStream;
 use std::panic;
-use std::process;
-use std::thread;
 use std::time::Duration;
 
 use crossterm::cursor::Show;
@@ -72,23 +70,14 @@ fn leave() {
     let _ = disable_raw_mode();
 }
 
-/// How long the loop has to end by itself when its terminal is gone.
-const END_WITHIN: Duration = Duration::from_secs(1);
-
-/// Ends the process when its terminal is gone, whatever it does then: crossterm reads the end of a terminal again and again,
-/// for ever.
-pub(crate) fn end_with_terminal() {
-    thread::spawn(|| {
-        let terminal = stdin();
-        loop {
-            // Without flags, only the end of the terminal is waited for.
-            let mut gone = [PollFd::new(&terminal, PollFlags::empty())];
-            if poll(&mut gone, None).is_ok_and(|ready| ready > 0) {
-                thread::sleep(END_WITHIN);
-                process::exit(0);
-            }
-        }
-    });
+/// What the terminal has to read. It has something, so this does not wait.
+pub(crate) fn read_input() -> io::Result<Vec<u8>> {
+    let mut room = [0; 4096];
+    let read = rustix::io::retry_on_intr(|| rustix::io::read(stdin(), &mut room))?;
+    if read == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(room[..read].to_vec())
 }
 
 /// What was waited for.

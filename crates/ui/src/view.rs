@@ -1,7 +1,9 @@
 //! What is on top of the list.
 
+use crate::agent_view::AgentView;
 use crate::dialog::Dialog;
 use crate::menu::Menu;
+use crate::pager::Pager;
 use crate::text_input::TextInput;
 
 /// What is on top of the list.
@@ -11,11 +13,8 @@ pub(crate) enum View {
     Filter(TextInput),
     Help,
     /// A text that is read and closed.
-    Text {
-        title: &'static str,
-        lines: Vec<String>,
-        scroll: usize,
-    },
+    Text(Pager),
+    Agent(AgentView),
     Menu(Menu),
     ConfirmClear,
     Dialog(Box<Dialog>),

@@ -10,18 +10,20 @@ use ringer_core::toast::{Colour, ToastSpan};
 use ringer_hub::Clock;
 use ringer_ipc::{HubClient, HubClientError};
 use ringer_journal::IdSource;
+use ringer_turn::Charset;
 use ringer_ui::{Agent, Backend, Data, FooterToast, Notification, Request, Response};
 use serde_json::{Value, json};
 
 use super::{answer, setup, undo, why};
 use crate::agent_names::label_of;
+use crate::agent_page::{AgentPage, PageStyle};
 use crate::doing::{self, Doing};
 use crate::failure::Failure;
 use crate::notifications::label_and_text;
 use crate::output::set_screen_open;
 use crate::places::Places;
 use crate::time_arguments::parse_until;
-use crate::{hub_client, mutes};
+use crate::{agent_names, hub_client, mutes};
 
 /// How many of the newest notifications are shown.
 const MAX_RECENT: usize = 300;
@@ -236,6 +238,12 @@ impl UiBackend {
                 };
                 return Ok(Response::Answered { id: id.clone(), is_taken, text });
             }
+            Request::AgentPage { agent, width, verbose, ascii } => {
+                let charset = if *ascii { Charset::Ascii } else { Charset::Unicode };
+                let style = PageStyle { width: *width, verbose: *verbose, charset };
+                let lines = page_lines(agent, style).unwrap_or_else(|failure| vec![one_line(&failure)]);
+                return Ok(Response::AgentPage { agent: agent.clone(), lines });
+            }
             Request::Why { id } => return Ok(Response::Why { lines: why::explained_lines(id)? }),
             Request::Undo => {
                 let undone = hub_client::call("notification.undo", &json!({}))?;
@@ -266,6 +274,12 @@ impl UiBackend {
     }
 }
 
+/// All that is known of an agent.
+fn page_lines(agent: &str, style: PageStyle) -> Result<Vec<String>, Failure> {
+    let (agent, mut journal) = agent_names::find(Some(agent))?;
+    Ok(AgentPage::read(agent, &mut journal)?.lines(style))
+}
+
 fn rows(answer: &Value) -> &[Value] {
     answer.as_array().map_or(&[], Vec::as_slice)
 }
@@ -283,6 +297,7 @@ fn notification(row: &Value, places: &Places, clock: &Clock) -> Notification {
         sent_ms: row["ts"].as_str().and_then(|stamp| clock.parse_stamp(stamp)).unwrap_or(0),
         place: row["surface"].as_str().map(|surface| places.name(surface)).unwrap_or_default(),
         is_read: row["is_read"].as_bool().unwrap_or(true),
+        read_by: row["read_by"].as_str().map(str::to_owned),
         snoozed_until_ms: row["snoozed_until"].as_str().and_then(|stamp| clock.parse_stamp(stamp)),
     }
 }

@@ -78,7 +78,7 @@ fn notifies() -> impl Strategy<Value = Notify> {
                     min_turn,
                     idle_reminder,
                     escalate_after: min_turn,
-                    away_after: idle_reminder,
+                    away_after: idle_reminder.filter(|span| !span.is_zero()),
                 }
             },
         )

@@ -92,6 +92,77 @@ impl ResolvedBy {
     }
 }
 
+/// What made a notification read or ended it, in one word. The trail says more, but is not kept in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ReadBy {
+    /// A command or a click of the person.
+    Person,
+    /// The person looked at its pane.
+    Looking,
+    /// An answer.
+    Answer,
+    /// A newer notification.
+    Newer,
+    /// The next prompt that the person gave the agent.
+    Prompt,
+    /// The person interrupted the agent.
+    Interruption,
+    /// The agent went on.
+    Agent,
+    /// The session ended.
+    SessionEnd,
+    /// Its time was over.
+    Expiry,
+    /// Something that a newer version writes.
+    #[serde(other)]
+    Other,
+}
+
+impl ReadBy {
+    /// The word in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Looking => "looking",
+            Self::Answer => "answer",
+            Self::Newer => "newer",
+            Self::Prompt => "prompt",
+            Self::Interruption => "interruption",
+            Self::Agent => "agent",
+            Self::SessionEnd => "session_end",
+            Self::Expiry => "expiry",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl From<&ReadReason> for ReadBy {
+    fn from(reason: &ReadReason) -> Self {
+        match reason {
+            ReadReason::Person | ReadReason::Place | ReadReason::All => Self::Person,
+            ReadReason::Looked => Self::Looking,
+            ReadReason::Answered => Self::Answer,
+            ReadReason::Newer(_) => Self::Newer,
+        }
+    }
+}
+
+impl From<ResolvedBy> for ReadBy {
+    fn from(resolved: ResolvedBy) -> Self {
+        match resolved {
+            ResolvedBy::WentOn => Self::Agent,
+            ResolvedBy::Prompted => Self::Prompt,
+            ResolvedBy::Interrupted => Self::Interruption,
+            ResolvedBy::SessionEnded => Self::SessionEnd,
+            ResolvedBy::Expired => Self::Expiry,
+            ResolvedBy::Replaced => Self::Newer,
+            ResolvedBy::Other => Self::Other,
+        }
+    }
+}
+
 /// The way in which an answer was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

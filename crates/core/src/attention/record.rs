@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{ReadReason, Trail};
+use crate::attention::{Cause, ReadBy, ReadReason, Trail, UndoKind};
 use crate::message::{
     About, EPISODE_KEY, Kind, Message, MessageId, Place, QuestionId, Recipient, ShownKind, Tag, Urgency,
 };
@@ -58,6 +58,9 @@ pub struct Record {
     /// Whether what it is about has ended. Until then it is open.
     #[serde(default)]
     pub is_resolved: bool,
+    /// What made it read, or ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_by: Option<ReadBy>,
     /// Until when it is out of the way, in milliseconds since 1970. Only what is read and open is snoozed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snoozed_until: Option<i64>,
@@ -142,6 +145,21 @@ impl Record {
         }
     }
 
+    /// Adds a step to its trail, and keeps what made it read.
+    pub(crate) fn add_step(&mut self, unix_ms: i64, cause: Cause) {
+        self.read_by = match &cause {
+            // The answer ends it as soon as the agent goes on.
+            Cause::Resolved { .. } if self.read_by == Some(ReadBy::Answer) => self.read_by,
+            Cause::Answered { .. } => Some(ReadBy::Answer),
+            Cause::MarkedRead { by } => Some(by.into()),
+            Cause::Resolved { by } => Some((*by).into()),
+            Cause::InView => Some(ReadBy::Looking),
+            Cause::MarkedUnread | Cause::SnoozeEnded | Cause::TakenBack { kind: UndoKind::Read } => None,
+            _ => self.read_by,
+        };
+        self.trail.add(unix_ms, cause);
+    }
+
     /// What it is about, in the words for people.
     pub fn shown_kind(&self) -> ShownKind {
         ShownKind::of(self.kind, self.category.as_deref())
@@ -172,6 +190,7 @@ impl Record {
             expires_ms: None,
             is_read: false,
             is_resolved: false,
+            read_by: None,
             snoozed_until: None,
             escalates_ms: None,
             pane_flash: true,

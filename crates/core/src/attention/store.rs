@@ -343,7 +343,7 @@ impl NotificationStore {
         entry.change = number;
         (entry.record.is_read, entry.record.is_resolved) = state;
         entry.record.snoozed_until = snoozed_until;
-        entry.record.trail.add(unix_ms, cause);
+        entry.record.add_step(unix_ms, cause);
         self.index.add_state(&entry.record, slot, number);
         true
     }
@@ -395,7 +395,7 @@ impl NotificationStore {
     /// Adds a step to a notification's trail.
     pub fn add_trail_step(&mut self, id: &MessageId, unix_ms: i64, cause: impl Into<Cause>) {
         if let Some(entry) = self.entry_mut(id) {
-            entry.record.trail.add(unix_ms, cause);
+            entry.record.add_step(unix_ms, cause.into());
         }
     }
 

@@ -58,7 +58,7 @@ impl Engine {
             effects: effects.names().into_iter().map(str::to_owned).collect(),
         };
         for step in steps.into_iter().chain(plan.why.drain(..)).chain([decided]) {
-            record.trail.add(now.wall_ms, step);
+            record.add_step(now.wall_ms, step);
         }
         if !plan.record {
             orders.extend(

@@ -99,7 +99,7 @@ impl Engine {
         let Some(record) = Record::of(&incoming.message) else { return };
         let mut record = Record { place, is_read: true, is_resolved: true, pane_flash: false, ..record };
         for step in steps.into_iter().chain([Cause::Resolved { by }]) {
-            record.trail.add(now.wall_ms, step);
+            record.add_step(now.wall_ms, step);
         }
         let id = record.id.clone();
         self.turn_ends.add(&record);

@@ -113,12 +113,12 @@ impl Engine {
         superseded_by: Option<MessageId>,
         orders: &mut Vec<Order>,
     ) -> Option<Place> {
-        record.trail.add(now.wall_ms, Cause::TakenBack { kind: UndoKind::Clear });
+        record.add_step(now.wall_ms, Cause::TakenBack { kind: UndoKind::Clear });
         if let Some(newer) = superseded_by {
             let by = ReadReason::Newer(newer);
             record.is_read = true;
             record.is_resolved |= record.ends_when_read(&by);
-            record.trail.add(now.wall_ms, Cause::MarkedRead { by });
+            record.add_step(now.wall_ms, Cause::MarkedRead { by });
         }
         let (id, place) = (record.id.clone(), record.place.clone());
         if !self.attention.store_mut().restore(record) {

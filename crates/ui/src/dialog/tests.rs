@@ -168,3 +168,26 @@ fn options_that_look_like_numbers_are_sent_by_their_words() {
     let mut asked = dialog(PromptContent::Questions(vec![question]));
     assert_eq!(press(&mut asked, "1\n"), Some(sent(&["2"])));
 }
+
+#[test]
+fn the_tenth_option_has_a_key_of_its_own() {
+    let question = |count: usize| {
+        dialog(PromptContent::Questions(vec![PromptQuestion {
+            text: "Which one?".to_owned(),
+            options: (1..=count).map(|number| format!("option {number}")).collect(),
+            descriptions: Vec::new(),
+            multiple: false,
+            free_text: false,
+        }]))
+    };
+    assert_eq!(press(&mut question(12), "9"), Some(sent(&["option 9"])));
+    assert_eq!(press(&mut question(12), "a"), Some(sent(&["option 10"])));
+    assert_eq!(press(&mut question(12), "c"), Some(sent(&["option 12"])));
+    assert_eq!(press(&mut question(12), "d"), None);
+    assert_eq!(press(&mut question(30), "z"), Some(sent(&["option 30"])));
+    let many = question(31);
+    let keys: Vec<char> = many.choices().iter().map(|choice| choice.key).collect();
+    assert_eq!(keys.len(), 31);
+    assert_eq!(keys.last(), Some(&'t'), "the others can be typed");
+    assert!(!keys.iter().any(|key| "gjkq".contains(*key)), "{keys:?}");
+}

@@ -6,10 +6,11 @@ use ratatui::style::Style;
 use ringer_term::sanitise_line;
 
 use super::paint::{centred, draw_box, put};
-use crate::columns::{cut_end, text_lines, width};
+use crate::columns::{cut_end, text_lines, text_room, width};
 use crate::inbox::Inbox;
 use crate::keys::ACTIONS;
 use crate::menu::Menu;
+use crate::pager::{Pager, shown_lines};
 use crate::theme::{Role, Theme};
 
 pub(super) fn draw_help(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme) {
@@ -39,19 +40,13 @@ pub(super) fn draw_help(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: T
     }
 }
 
-pub(super) fn draw_text(
-    buffer: &mut Buffer,
-    area: Rect,
-    (title, lines): (&str, &[String]),
-    scroll: usize,
-    theme: Theme,
-) {
-    let room = usize::from(area.width).saturating_sub(6).min(110);
-    let wrapped = text_lines(lines, area.width);
-    let height = (wrapped.len() + 2).min(usize::from(area.height).saturating_sub(2));
-    let inner = draw_box(buffer, centred(area, room + 4, height), title, theme);
+pub(super) fn draw_text(buffer: &mut Buffer, area: Rect, text: &Pager, theme: Theme) {
+    let room = text_room(area.width);
+    let wrapped = text_lines(text.lines(), area.width);
+    let height = wrapped.len().min(shown_lines(area.height)) + 2;
+    let inner = draw_box(buffer, centred(area, room + 4, height), text.title(), theme);
     let shown = usize::from(inner.height);
-    let first = scroll.min(wrapped.len().saturating_sub(shown));
+    let first = text.scroll().min(wrapped.len().saturating_sub(shown));
     for (y, line) in (inner.y..inner.bottom()).zip(wrapped.iter().skip(first)) {
         put(buffer, inner.x, y, line, room, Style::new());
     }

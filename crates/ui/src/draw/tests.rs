@@ -28,6 +28,7 @@ fn notification(id: &str, label: &str, kind: ShownKind, text: &str, seconds: i64
         sent_ms: NOW - seconds * 1000,
         place: "tmux main:3".to_owned(),
         is_read: kind == ShownKind::Error,
+        read_by: (kind == ShownKind::Error).then(|| "looking".to_owned()),
         snoozed_until_ms: None,
     }
 }
@@ -255,6 +256,61 @@ fn why() {
     let lines = ["api/auth · needs permission: rm -rf build", "  14:30:02  popup on the desktop (dunst)"];
     let lines = lines.map(str::to_owned).to_vec();
     check("why", &busy(), Theme::default(), "", Some(&Response::Why { lines }));
+}
+
+fn page(agent: &str, lines: &[&str]) -> Response {
+    let lines = lines.iter().map(ToString::to_string).collect();
+    Response::AgentPage { agent: agent.to_owned(), lines }
+}
+
+#[test]
+fn the_page_of_an_agent() {
+    let lines =
+        ["docs · claude · done since 14:23 (9m)", "  id  claude-docs", "", "Entered its turns", "  wait"];
+    check("agent", &busy(), Theme::default(), "\t\to", Some(&page("claude-docs", &lines)));
+}
+
+#[test]
+fn the_page_of_an_agent_follows_what_it_does() {
+    let mut inbox = inbox((100, 30), busy());
+    let asks = |effects: &[Effect], agent: &str, verbose: bool| {
+        let request = Request::AgentPage { agent: agent.to_owned(), width: 94, verbose, ascii: false };
+        assert_eq!(effects, [Effect::Request(request)]);
+    };
+    asks(&press(&mut inbox, "o"), "claude-api/auth", false);
+    assert!(inbox.update(busy(), NOW).is_empty(), "one reading at a time");
+    asks(&inbox.respond(page("claude-api/auth", &["before"]), NOW), "claude-api/auth", false);
+    assert!(inbox.respond(page("claude-api/auth", &["now"]), NOW).is_empty());
+    assert!(inbox.respond(page("codex-proj", &["of another"]), NOW).is_empty());
+    let drawn = text(&screen(&inbox, (100, 30), Theme::default()));
+    assert!(drawn.contains("now") && !drawn.contains("before") && !drawn.contains("of another"), "{drawn}");
+    asks(&press(&mut inbox, "v"), "claude-api/auth", true);
+    inbox.respond(page("claude-api/auth", &["everything"]), NOW);
+    assert_eq!(press(&mut inbox, "a"), [Effect::Request(Request::Prompt { id: "k3fx".to_owned() })]);
+    press(&mut inbox, "o\x1b");
+    assert_eq!(*inbox.view(), View::List);
+    // What is from no agent has no page.
+    press(&mut inbox, "Go");
+    assert_eq!(*inbox.view(), View::List);
+    let drawn = text(&screen(&inbox, (100, 30), Theme::default()));
+    assert!(drawn.contains("It is not known which agent this is from."), "{drawn}");
+}
+
+#[test]
+fn a_long_text_is_scrolled_to_its_end_and_no_further() {
+    let lines: Vec<String> = (0..100).map(|number| format!("line {number}.")).collect();
+    let mut inbox = inbox((80, 24), busy());
+    inbox.respond(Response::Why { lines }, NOW);
+    let shown = |inbox: &Inbox| text(&screen(inbox, (80, 24), Theme::default()));
+    assert!(shown(&inbox).contains("line 19.") && !shown(&inbox).contains("line 20."));
+    press(&mut inbox, "G");
+    assert!(shown(&inbox).contains("line 99.") && shown(&inbox).contains("line 80."));
+    press(&mut inbox, "   k");
+    assert!(shown(&inbox).contains("line 79.") && !shown(&inbox).contains("line 99."));
+    let wheel =
+        MouseEvent { kind: MouseEventKind::ScrollUp, column: 5, row: 5, modifiers: KeyModifiers::NONE };
+    assert!(inbox.mouse(wheel, NOW).is_empty());
+    assert!(shown(&inbox).contains("line 76.") && !shown(&inbox).contains("line 96."));
 }
 
 #[test]

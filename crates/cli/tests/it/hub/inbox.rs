@@ -168,6 +168,20 @@ fn the_walk_of_a_morning() {
     screen.press(&["?"]);
     screen.until("answer in place");
     screen.leave("answer in place");
+
+    // The page of the agent, while it works on.
+    environment.notify(&["--from", "ci", "--to", "claude-01234567", "main is red"]);
+    screen.press(&["n", "o"]);
+    screen.until("Waits to enter its turn");
+    let prompt = json!({ "prompt": "go on" });
+    hook(&environment, "UserPromptSubmit", &prompt);
+    screen.until("Entered its turns");
+    screen.leave("Entered its turns");
+    // What it said before is over since. There is room to say how.
+    tmux.tell(&["resize-window", "-t", &screen.pane, "-x", "120", "-y", "30"]);
+    for words in ["answered by prompt\n", "answered\n"] {
+        screen.until(words);
+    }
     screen.press(&["q"]);
     until("it has ended", || !screen.is_open());
 }
@@ -192,7 +206,9 @@ fn it_goes_on_with_the_next_hub_and_fits_every_size() {
         }
     }
     screen.until("after");
-    assert!(screen.is_open());
+    // The first key after that is not lost.
+    screen.press(&["q"]);
+    until("it has ended", || !screen.is_open());
 }
 
 #[test]

@@ -1,0 +1,204 @@
+//! What the person types, clicks and pastes, out of the bytes of the terminal.
+
+mod csi;
+
+use std::mem;
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+
+use self::csi::Parsed;
+
+const ESCAPE: u8 = 0x1b;
+const BELL: u8 = 0x07;
+const PASTE_END: &[u8] = b"\x1b[201~";
+/// A sequence that is longer is none.
+const MAX_SEQUENCE: usize = 4096;
+/// What is longer is cut.
+const MAX_PASTE: usize = 1024 * 1024;
+
+/// Takes bytes and gives events, wherever the input was split.
+#[derive(Debug, Default)]
+pub(crate) struct InputParser {
+    /// The beginning of a sequence or of a character.
+    pending: Vec<u8>,
+    /// What was pasted so far, while it is.
+    paste: Option<Vec<u8>>,
+}
+
+/// What stands at the beginning of some bytes.
+enum Step {
+    /// An event, or nothing of interest, in so many bytes.
+    Found(usize, Option<Event>),
+    /// The beginning of a paste, in so many bytes.
+    Paste(usize),
+    /// More bytes are needed.
+    Incomplete,
+}
+
+impl InputParser {
+    /// Whether it waits for the rest of a sequence. If none comes soon, [`Self::flush`] takes what there is.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.pending.is_empty() && self.paste.is_none()
+    }
+
+    /// Takes bytes as they were read.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Event> {
+        self.pending.extend_from_slice(bytes);
+        self.parse(false)
+    }
+
+    /// Nothing came after what is pending: an escape byte is the key of that name, or was held with the next one.
+    pub(crate) fn flush(&mut self) -> Vec<Event> {
+        self.parse(true)
+    }
+
+    fn parse(&mut self, is_all: bool) -> Vec<Event> {
+        let mut events = Vec::new();
+        let bytes = mem::take(&mut self.pending);
+        let mut rest = bytes.as_slice();
+        loop {
+            if let Some(pasted) = &mut self.paste {
+                let Some(taken) = take_paste(pasted, rest) else {
+                    // The last bytes may be the beginning of the end.
+                    let kept = rest.len().saturating_sub(PASTE_END.len() - 1);
+                    append(pasted, &rest[..kept]);
+                    rest = &rest[kept..];
+                    break;
+                };
+                rest = &rest[taken..];
+                events.push(Event::Paste(String::from_utf8_lossy(pasted).into_owned()));
+                self.paste = None;
+            }
+            if rest.is_empty() {
+                break;
+            }
+            match step(rest, is_all) {
+                Step::Found(length, event) => {
+                    rest = &rest[length..];
+                    events.extend(event);
+                }
+                Step::Paste(length) => {
+                    rest = &rest[length..];
+                    self.paste = Some(Vec::new());
+                }
+                Step::Incomplete if rest.len() > MAX_SEQUENCE => rest = &[],
+                Step::Incomplete => break,
+            }
+        }
+        self.pending = rest.to_vec();
+        events
+    }
+}
+
+fn append(pasted: &mut Vec<u8>, bytes: &[u8]) {
+    let room = MAX_PASTE.saturating_sub(pasted.len());
+    pasted.extend_from_slice(&bytes[..bytes.len().min(room)]);
+}
+
+/// Takes the rest of a paste. Gives how many bytes that were, or `None` if its end has not come yet.
+fn take_paste(pasted: &mut Vec<u8>, bytes: &[u8]) -> Option<usize> {
+    let end = bytes.windows(PASTE_END.len()).position(|window| window == PASTE_END)?;
+    append(pasted, &bytes[..end]);
+    Some(end + PASTE_END.len())
+}
+
+fn step(bytes: &[u8], is_all: bool) -> Step {
+    match bytes {
+        [ESCAPE, b'[', rest @ ..] => match csi::parse(rest) {
+            Parsed::Event(length, event) => Step::Found(length + 2, event),
+            Parsed::PasteStart(length) => Step::Paste(length + 2),
+            Parsed::Incomplete => incomplete(bytes, is_all),
+        },
+        [ESCAPE, b'O', key, ..] => match csi::letter_key(*key) {
+            Some(code) => Step::Found(3, Some(Event::Key(code.into()))),
+            None => Step::Found(3, None),
+        },
+        // An answer of the terminal to a question, ended by `ESC \` or a bell.
+        [ESCAPE, b']' | b'P' | b'_' | b'^' | b'X', rest @ ..] => match string_length(rest) {
+            Some(length) => Step::Found(length + 2, None),
+            None => incomplete(bytes, is_all),
+        },
+        // The first one is a key of its own: what follows may be another sequence.
+        [ESCAPE, ESCAPE, ..] => Step::Found(1, Some(Event::Key(KeyCode::Esc.into()))),
+        [ESCAPE] | [ESCAPE, b'O'] => incomplete(bytes, is_all),
+        [ESCAPE, rest @ ..] => match character(rest, is_all) {
+            Some((length, key)) => Step::Found(length + 1, key.map(|key| Event::Key(with_alt(key)))),
+            None => Step::Incomplete,
+        },
+        _ => match character(bytes, is_all) {
+            Some((length, key)) => Step::Found(length, key.map(Event::Key)),
+            None => Step::Incomplete,
+        },
+    }
+}
+
+/// The beginning of a sequence: if nothing more comes, its first byte was the key Escape, or the first two are a key that was
+/// held with Alt.
+fn incomplete(bytes: &[u8], is_all: bool) -> Step {
+    match bytes {
+        _ if !is_all => Step::Incomplete,
+        [_, second, ..] if second.is_ascii_graphic() => {
+            let key = KeyEvent::new(KeyCode::Char(char::from(*second)), KeyModifiers::ALT);
+            Step::Found(2, Some(Event::Key(key)))
+        }
+        _ => Step::Found(1, Some(Event::Key(KeyCode::Esc.into()))),
+    }
+}
+
+fn with_alt(key: KeyEvent) -> KeyEvent {
+    KeyEvent { modifiers: key.modifiers | KeyModifiers::ALT, ..key }
+}
+
+/// The length of a string up to its end, which is included.
+fn string_length(bytes: &[u8]) -> Option<usize> {
+    let end = bytes.iter().position(|byte| matches!(*byte, BELL | ESCAPE))?;
+    match bytes[end..] {
+        [BELL, ..] => Some(end + 1),
+        [_, b'\\', ..] => Some(end + 2),
+        // Another sequence has begun: the string has no end.
+        [_, _, ..] => Some(end),
+        _ => None,
+    }
+}
+
+/// The character at the beginning, as a key. `None` if more bytes are needed; bytes that are no character are left out.
+fn character(bytes: &[u8], is_all: bool) -> Option<(usize, Option<KeyEvent>)> {
+    let first = *bytes.first()?;
+    if first < 0x20 || first == 0x7f {
+        return Some((1, Some(control(first))));
+    }
+    let length = match first {
+        0x00..=0x7f => 1,
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => return Some((1, None)),
+    };
+    let text = &bytes[..length.min(bytes.len())];
+    match str::from_utf8(text) {
+        Ok(text) => Some((length, text.chars().next().map(|char| char_key(char, KeyModifiers::NONE)))),
+        Err(error) if error.error_len().is_none() && !is_all => None,
+        Err(_) => Some((1, None)),
+    }
+}
+
+/// A character as a key: an upper-case one was typed with Shift.
+fn char_key(char: char, modifiers: KeyModifiers) -> KeyEvent {
+    let shift = if char.is_uppercase() { KeyModifiers::SHIFT } else { KeyModifiers::NONE };
+    KeyEvent::new(KeyCode::Char(char), modifiers | shift)
+}
+
+fn control(byte: u8) -> KeyEvent {
+    let with_control = |char: u8| KeyEvent::new(KeyCode::Char(char::from(char)), KeyModifiers::CONTROL);
+    match byte {
+        b'\r' => KeyCode::Enter.into(),
+        b'\t' => KeyCode::Tab.into(),
+        0x7f => KeyCode::Backspace.into(),
+        0 => with_control(b' '),
+        0x01..=0x1a => with_control(byte - 1 + b'a'),
+        _ => with_control(byte - 0x1c + b'4'),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+use crossterm::event::{KeyEventKind, MouseEvent};
+use proptest::prelude::*;
+
+use super::*;
+
+/// The events of an input, each in its shortest form.
+fn read(input: &[u8]) -> Vec<String> {
+    let mut parser = InputParser::default();
+    let mut events = parser.feed(input);
+    events.extend(parser.flush());
+    assert!(!parser.is_waiting(), "{input:?}");
+    events.iter().map(told).collect()
+}
+
+fn told(event: &Event) -> String {
+    match event {
+        Event::Key(key) => {
+            let kind = if key.kind == KeyEventKind::Release { " released" } else { "" };
+            let names = key.modifiers.iter_names().map(|(name, _)| format!("{}-", name.to_lowercase()));
+            format!("{}{}{kind}", names.collect::<String>(), key.code)
+        }
+        Event::Mouse(MouseEvent { kind, column, row, .. }) => format!("{kind:?} {column},{row}"),
+        Event::Paste(text) => format!("pasted {text:?}"),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn keys_are_read() {
+    let cases: [(&[u8], &[&str]); 22] = [
+        (b"aA\xc3\xa9\xf0\x9f\x98\x80", &["a", "shift-A", "é", "😀"]),
+        (
+            b"\r\t\x7f \x03\x00\x1f",
+            &["Enter", "Tab", "Backspace", "Space", "control-c", "control-Space", "control-7"],
+        ),
+        (b"\x1b", &["Esc"]),
+        (b"\x1b\x1b", &["Esc", "Esc"]),
+        (b"\x1bq\x1b\xc3\xa9", &["alt-q", "alt-é"]),
+        (b"\x1b\x01", &["control-alt-a"]),
+        (b"\x1b[A\x1bOB\x1b[1;5C\x1b[1;2D", &["Up", "Down", "control-Right", "shift-Left"]),
+        (b"\x1b[H\x1b[4~\x1b[7~\x1b[F", &["Home", "End", "Home", "End"]),
+        (b"\x1b[5~\x1b[6~\x1b[3~\x1b[2~", &["Page Up", "Page Down", "Del", "Insert"]),
+        (b"\x1b[Z", &["shift-Back Tab"]),
+        (b"\x1bOP\x1b[15~\x1b[17~\x1b[24~\x1b[[E\x1b[1;3S", &["F1", "F5", "F6", "F12", "F5", "alt-F4"]),
+        (b"\x1b[97;5u\x1b[27u\x1b[13;2u", &["control-a", "Esc", "shift-Enter"]),
+        (b"\x1b[97;1:3u", &["a released"]),
+        (b"\x1b[57441;2u", &[]),
+        (b"\x1b[I\x1b[O", &["FocusGained", "FocusLost"]),
+        // Answers of the terminal are no keys.
+        (b"\x1b[4;7R\x1b[?62;c\x1b]11;rgb:00/00/00\x1b\\x\x1b]11;?\x07\x1bP>|kitty\x1b\\y", &["x", "y"]),
+        (b"\x1b[200~a\nb\x1b[Ac\x1b[201~d", &["pasted \"a\\nb\\u{1b}[Ac\"", "d"]),
+        // Bytes that are nothing.
+        (b"\xff\xc3a\xe2\x82", &["a"]),
+        (b"\x1b[", &["alt-["]),
+        (b"\x1bO", &["alt-O"]),
+        (b"\x1b]x", &["alt-]", "x"]),
+        (b"\x1b[12\x1b[A", &["Up"]),
+    ];
+    for (input, expected) in cases {
+        assert_eq!(read(input), expected, "{}", String::from_utf8_lossy(input).escape_debug());
+    }
+}
+
+#[test]
+fn the_mouse_is_read_in_three_dialects() {
+    assert_eq!(read(b"\x1b[<0;12;5M\x1b[<0;12;5m"), ["Down(Left) 11,4", "Up(Left) 11,4"]);
+    assert_eq!(read(b"\x1b[<64;1;1M\x1b[<65;300;200M"), ["ScrollUp 0,0", "ScrollDown 299,199"]);
+    assert_eq!(read(b"\x1b[<35;2;2M\x1b[<34;2;2M"), ["Moved 1,1", "Drag(Right) 1,1"]);
+    assert_eq!(read(b"\x1b[34;12;5M"), ["Down(Right) 11,4"]);
+    assert_eq!(read(b"\x1b[M !!\x1b[M#!!x"), ["Down(Left) 0,0", "Up(Left) 0,0", "x"]);
+    assert!(read(b"\x1b[<0;0;0M\x1b[<99999;1;1M\x1b[<1M").is_empty());
+}
+
+#[test]
+fn what_never_ends_is_bounded() {
+    let mut parser = InputParser::default();
+    parser.feed(b"\x1b]");
+    for _ in 0..100 {
+        parser.feed(&[b'x'; 1000]);
+        assert!(parser.pending.len() <= MAX_SEQUENCE);
+    }
+    let mut parser = InputParser::default();
+    parser.feed(b"\x1b[200~");
+    for _ in 0..3 {
+        assert!(parser.feed(&vec![b'x'; MAX_PASTE]).is_empty());
+        assert!(!parser.is_waiting(), "the rest of a paste may take long");
+    }
+    let events = parser.feed(b"\x1b[201~");
+    assert!(matches!(&events[..], [Event::Paste(text)] if text.len() == MAX_PASTE));
+}
+
+proptest! {
+    #[test]
+    fn any_split_gives_the_same_events(
+        input in "(\x1b\\[|\x1b|\\[|[0-9;<~AMOIPu]|é|😀|\x1b\\[200~|\x1b\\[201~|\x1b\\]|\x07|a){0,20}",
+        cuts in prop::collection::vec(0_usize..60, 0..4)
+    ) {
+        let bytes = input.as_bytes();
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+        cuts.sort_unstable();
+        let mut parser = InputParser::default();
+        let (mut events, mut start) = (Vec::new(), 0);
+        for cut in cuts.into_iter().chain([bytes.len()]) {
+            events.extend(parser.feed(&bytes[start..cut]));
+            start = cut;
+        }
+        let mut whole = InputParser::default();
+        prop_assert_eq!(events, whole.feed(bytes));
+        prop_assert_eq!(parser.flush(), whole.flush());
+    }
+
+    #[test]
+    fn no_bytes_are_held_for_ever(input in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut parser = InputParser::default();
+        parser.feed(&input);
+        parser.flush();
+        prop_assert!(!parser.is_waiting());
+    }
+}
