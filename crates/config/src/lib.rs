@@ -45,7 +45,7 @@ pub use notify::{Matcher, Notify, QuietHours, SoundSetting, TitleMark};
 pub use parse::{parse, parse_repository};
 pub use problem::{ConfigError, ConfigErrors, MAX_PROBLEMS};
 pub use schema::{schema, schema_text};
-pub use settings::{Config, RepositorySettings};
+pub use settings::{Config, RepositorySettings, Tmux};
 pub use trust::{TrustError, Trusted};
 pub use trustable::Trustable;
 

@@ -14,9 +14,9 @@ use crate::entry::{DEFAULT_TIMEOUT, HookEntry, Origin, Source, Watch, WebhookEnt
 use crate::notify::{Matcher, NotARate, Notify, QuietHours, SoundSetting, read_rate};
 use crate::page::{Item, Page, Section};
 use crate::problem::ConfigErrors;
-use crate::settings::{Config, RepositorySettings};
+use crate::settings::{Config, RepositorySettings, Tmux};
 
-pub(crate) const ROOT: [&str; 10] = [
+pub(crate) const ROOT: [&str; 11] = [
     "preferred_channel",
     "idle_threshold_ms",
     "stuck_threshold_ms",
@@ -26,6 +26,7 @@ pub(crate) const ROOT: [&str; 10] = [
     "watch",
     "keys",
     "theme",
+    "tmux",
     "relay",
 ];
 pub(crate) const NOTIFY: [&str; 16] = [
@@ -46,6 +47,7 @@ pub(crate) const NOTIFY: [&str; 16] = [
     "away_after",
     "sounds",
 ];
+pub(crate) const TMUX: [&str; 1] = ["one_pane"];
 pub(crate) const MATCHER: [&str; 3] = ["agent", "scope", "kind"];
 pub(crate) const HOOK: [&str; 5] = ["id", "command", "timeout_ms", "on_failure", "enabled"];
 pub(crate) const WEBHOOK: [&str; 6] = ["id", "kind", "url", "secret_file", "kinds", "when"];
@@ -84,6 +86,7 @@ pub fn parse(path: &Path, home: Option<&Path>, text: &str) -> Result<Config, Con
         watches: tables(&root, "watch", |section| watch(section, &source)),
         keys: root.get("keys").map(|item| texts(&item)).unwrap_or_default(),
         theme: root.get("theme").map(|item| texts(&item)).unwrap_or_default(),
+        tmux: root.get("tmux").and_then(|item| tmux(&item)).unwrap_or_default(),
         relay: root.get("relay").map(|item| texts(&item)).unwrap_or_default(),
         path: path.to_owned(),
     };
@@ -310,6 +313,12 @@ fn unique_ids(root: &Section<'_, '_>, name: &str) {
 }
 
 /// A table of texts under names that are not known yet.
+fn tmux(item: &Item<'_, '_>) -> Option<Tmux> {
+    let section = item.section("a table")?.with_keys(&TMUX, |_| None);
+    let one_pane = section.get("one_pane").and_then(|item| item.word());
+    Some(Tmux { one_pane: one_pane.unwrap_or_default() })
+}
+
 fn texts(item: &Item<'_, '_>) -> BTreeMap<String, String> {
     let Some(section) = item.section("a table of strings") else { return BTreeMap::new() };
     section.items().filter_map(|(key, item)| Some((key.to_owned(), item.text()?.to_owned()))).collect()

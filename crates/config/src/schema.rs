@@ -20,7 +20,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::parse::{HOOK, MATCHER, NOTIFY, ROOT, WATCH, WEBHOOK};
+    use crate::parse::{HOOK, MATCHER, NOTIFY, ROOT, TMUX, WATCH, WEBHOOK};
 
     #[test]
     fn the_committed_schema_is_today_s() {
@@ -47,6 +47,7 @@ mod tests {
         };
         check(&schema, &ROOT);
         check(&schema["definitions"]["Notify"], &NOTIFY);
+        check(&schema["definitions"]["Tmux"], &TMUX);
         check(&schema["definitions"]["Matcher"], &MATCHER);
         check(&schema["definitions"]["Hook"], &HOOK);
         check(&schema["definitions"]["Webhook"], &WEBHOOK);

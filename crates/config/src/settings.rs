@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ringer_core::Preferences;
 use ringer_core::agent::AgentTimeouts;
+use ringer_core::attention::OnePane;
 use ringer_core::message::ShownKind;
 use ringer_core::policy::{DeliveryChannel, PopupMode, RuleSettings};
 use ringer_term::Channel;
@@ -49,11 +50,24 @@ pub struct Config {
     pub keys: BTreeMap<String, String>,
     /// How the inbox looks: `name` is `terminal`, `dark`, `light` or `none`; `mouse` is `on` or `off`.
     pub theme: BTreeMap<String, String>,
+    /// How Ringer draws in tmux.
+    pub tmux: Tmux,
     /// Other machines. Reserved; string values are accepted and ignored.
     pub relay: BTreeMap<String, String>,
     /// The file all this is from.
     #[serde(skip)]
     pub path: PathBuf,
+}
+
+/// How Ringer draws in tmux.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(default, deny_unknown_fields)]
+pub struct Tmux {
+    /// How a ring shows in a window with one pane, which has no border: `none`, `tint` is a dark blue background, `border` is a
+    /// line above the pane.
+    #[serde(serialize_with = "word::serialize")]
+    #[schemars(schema_with = "word::schema::<OnePane>")]
+    pub one_pane: OnePane,
 }
 
 impl Default for Config {
@@ -69,6 +83,7 @@ impl Default for Config {
             watches: Vec::new(),
             keys: BTreeMap::new(),
             theme: BTreeMap::new(),
+            tmux: Tmux::default(),
             relay: BTreeMap::new(),
             path: PathBuf::new(),
         }

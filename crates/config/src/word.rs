@@ -1,5 +1,6 @@
 //! Settings that are one of a few words.
 
+use ringer_core::attention::OnePane;
 use ringer_core::message::ShownKind;
 use ringer_core::policy::{OnFailure, PopupMode};
 use ringer_term::{CHANNELS, Channel};
@@ -38,6 +39,12 @@ impl Word for PopupMode {
             ("both", Self::Both),
             ("off", Self::Off),
         ]
+    }
+}
+
+impl Word for OnePane {
+    fn words() -> Vec<(&'static str, Self)> {
+        vec![("none", Self::None), ("tint", Self::Tint), ("border", Self::Border)]
     }
 }
 

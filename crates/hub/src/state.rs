@@ -140,7 +140,7 @@ impl HubState {
     pub(crate) fn new(
         (mut journal, mut store): (Journal, HubStore),
         settings: Settings,
-        plug_ins: PlugIns,
+        mut plug_ins: PlugIns,
         clock: Clock,
         (time, random): (TimeSource, RandomSource),
     ) -> Result<Self, Error> {
@@ -149,6 +149,7 @@ impl HubState {
         journal.prepare_to_count_lost_events();
         let mut title_marks = TitleMarks::default();
         title_marks.allow(&config);
+        plug_ins.extensions.iter_mut().for_each(|extension| extension.set_one_pane(config.tmux.one_pane));
         Ok(Self {
             notifications: Notifications::new(store, settings.preferences(&config)),
             ingest: Ingest::new(position),
@@ -397,6 +398,7 @@ impl HubState {
         self.settings.keep_revisions(&self.notifications.hook_revisions());
         self.surfaces.enable_flash(config.notify.flash);
         self.title_marks.allow(&config);
+        self.agents.extensions().for_each(|extension| extension.set_one_pane(config.tmux.one_pane));
         self.agents.set_timeouts(config.agent_timeouts());
         self.execute(Job::UpdateSetup(Arc::new(DeliverySetup::of(&config, search_path()))));
         let watches = self.settings.trusted_watches(&config);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ringer_core::Event;
 use ringer_core::agent::PopupAnswer;
-use ringer_core::attention::Badge;
+use ringer_core::attention::{Badge, OnePane};
 use ringer_core::message::{Agent, Place, QuestionId, SurfaceId, WorkspaceId};
 use ringer_core::toast::Toast;
 
@@ -49,6 +49,9 @@ pub trait Extension: Send {
 
     /// A server of tmux, by its socket, wants a host.
     fn tmux_found(&mut self, _socket: &str) {}
+
+    /// How rings show in windows of tmux with one pane, from now on.
+    fn set_one_pane(&mut self, _one_pane: OnePane) {}
 }
 
 /// What a notification asks.

@@ -6,16 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringer_core::attention::OnePane;
 use ringer_core::message::ShownKind;
 
-use crate::look::Look;
+use crate::frame::{Frame, begin_frame, end_frame};
+use crate::look::{Look, Pane};
 use crate::server::{TmuxError, TmuxServer};
-
-/// The styles of a window that a ring changes, with the option that keeps the person's own.
-const STYLES: [(&str, &str); 2] =
-    [("pane-border-style", "@ringer_border"), ("pane-active-border-style", "@ringer_active_border")];
-/// Which of them the window had of its own; the others were the server's.
-const OWN: &str = "@ringer_own";
 
 /// A pane's ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +27,8 @@ pub(crate) struct Drawing {
     panes: BTreeSet<String>,
     /// The badge of each window that has one.
     badges: BTreeMap<String, String>,
-    /// The windows whose border styles are Ringer's.
-    borders: BTreeSet<String>,
+    /// The windows that show a ring, and how.
+    frames: BTreeMap<String, Frame>,
 }
 
 /// What has to be done next.
@@ -40,17 +36,12 @@ pub(crate) struct Drawing {
 enum Step {
     /// These words of a command.
     Run(Vec<String>),
-    BeginBorder(String),
-    EndBorder(String),
+    BeginFrame(String, Frame),
+    EndFrame(String),
 }
 
 fn words(words: &[&str]) -> Step {
     Step::Run(words.iter().map(|word| (*word).to_owned()).collect())
-}
-
-/// The border style of a window in which something rings. The person's own is expanded as tmux would do it.
-fn ring_style(kept: &str) -> String {
-    format!("#{{?@ringer_ring,fg=blue#,bold,#{{E:{kept}}}}}")
 }
 
 /// The badge of a window: the sign of what is most urgent, and how many are unread.
@@ -73,19 +64,30 @@ fn badge(rings: &[PaneRing]) -> String {
 }
 
 impl Drawing {
+    /// How a ring of a pane shows, if it does.
+    fn frame(&self, pane: &Pane, one_pane: OnePane) -> Option<Frame> {
+        let is_above = self.frames.get(&pane.window) == Some(&Frame::Above) && one_pane == OnePane::Border;
+        match one_pane {
+            _ if pane.panes_in_window > 1 => Some(Frame::Border),
+            // The line above it is Ringer's own.
+            _ if is_above => Some(Frame::Above),
+            _ if pane.has_border_status => Some(Frame::Border),
+            OnePane::None => None,
+            OnePane::Tint => Some(Frame::Tint),
+            OnePane::Border => Some(Frame::Above),
+        }
+    }
+
     /// What is to be done so that these rings show, and no others.
-    fn steps(&mut self, look: &Look, rings: &BTreeMap<String, PaneRing>) -> Vec<Step> {
+    fn steps(&mut self, look: &Look, rings: &BTreeMap<String, PaneRing>, one_pane: OnePane) -> Vec<Step> {
         let mut windows: BTreeMap<&str, Vec<PaneRing>> = BTreeMap::new();
         let shown = rings.iter().filter_map(|(id, ring)| Some((id, look.panes.get(id)?, *ring)));
         let mut panes = BTreeSet::new();
-        let mut borders = BTreeSet::new();
+        let mut frames = BTreeMap::new();
         for (id, pane, ring) in shown {
             windows.entry(&pane.window).or_default().push(ring);
             panes.insert(id.clone());
-            // A window with one pane has no border.
-            if pane.panes_in_window > 1 {
-                borders.insert(pane.window.clone());
-            }
+            frames.extend(self.frame(pane, one_pane).map(|frame| (pane.window.clone(), frame)));
         }
         let badges: BTreeMap<String, String> = windows
             .into_iter()
@@ -95,8 +97,13 @@ impl Drawing {
 
         let is_there = |window: &String| look.panes.values().any(|pane| pane.window == *window);
         let mut steps = Vec::new();
-        let new = borders.iter().filter(|window| !self.borders.contains(*window));
-        steps.extend(new.cloned().map(Step::BeginBorder));
+        // A frame that becomes another one ends first, so that what the person has set is never Ringer's own.
+        let other = self.frames.iter().filter(|(window, frame)| {
+            frames.get(*window).is_some_and(|new| new != *frame) && is_there(window)
+        });
+        steps.extend(other.map(|(window, _)| Step::EndFrame(window.clone())));
+        let new = frames.iter().filter(|(window, frame)| self.frames.get(*window) != Some(frame));
+        steps.extend(new.map(|(window, frame)| Step::BeginFrame(window.clone(), *frame)));
         let added = panes.iter().filter(|pane| !self.panes.contains(*pane));
         steps.extend(added.map(|pane| words(&["set-option", "-pq", "-t", pane, "@ringer_ring", "1"])));
         let ended = self.panes.iter().filter(|pane| !panes.contains(*pane) && look.panes.contains_key(*pane));
@@ -108,9 +115,9 @@ impl Drawing {
         );
         let ended = self.badges.keys().filter(|window| !badges.contains_key(*window) && is_there(window));
         steps.extend(ended.map(|window| words(&["set-option", "-wqu", "-t", window, "@ringer_badge"])));
-        let ended = self.borders.iter().filter(|window| !borders.contains(*window) && is_there(window));
-        steps.extend(ended.cloned().map(Step::EndBorder));
-        (self.panes, self.badges, self.borders) = (panes, badges, borders);
+        let ended = self.frames.keys().filter(|window| !frames.contains_key(*window) && is_there(window));
+        steps.extend(ended.cloned().map(Step::EndFrame));
+        (self.panes, self.badges, self.frames) = (panes, badges, frames);
         steps
     }
 
@@ -120,12 +127,13 @@ impl Drawing {
         server: &TmuxServer,
         look: &Look,
         rings: &BTreeMap<String, PaneRing>,
+        one_pane: OnePane,
     ) -> Result<(), TmuxError> {
-        for step in self.steps(look, rings) {
+        for step in self.steps(look, rings, one_pane) {
             let done = match &step {
                 Step::Run(words) => server.run(words).map(drop),
-                Step::BeginBorder(window) => begin_border(server, window),
-                Step::EndBorder(window) => end_border(server, window),
+                Step::BeginFrame(window, frame) => begin_frame(server, window, *frame),
+                Step::EndFrame(window) => end_frame(server, window),
             };
             match done {
                 // The pane or the window was closed meanwhile.
@@ -137,61 +145,18 @@ impl Drawing {
     }
 }
 
-/// The value that a window has of its own.
-fn own_style(server: &TmuxServer, window: &str, style: &str) -> Result<String, TmuxError> {
-    let value = server.run(&["show-options", "-wvq", "-t", window, style])?;
-    Ok(value.trim_end_matches('\n').to_owned())
-}
-
-fn begin_border(server: &TmuxServer, window: &str) -> Result<(), TmuxError> {
-    let mut own = String::new();
-    let mut steps: Vec<String> = Vec::new();
-    let mut add = |words: &[&str]| {
-        steps.extend(words.iter().map(|word| (*word).to_owned()));
-        steps.push(";".to_owned());
-    };
-    for (style, kept) in STYLES {
-        if !own_style(server, window, style)?.is_empty() {
-            own.push_str(style);
-            own.push(' ');
-        }
-        // tmux copies it: a value that is handed over would be read as words of a command.
-        add(&["set-option", "-wqF", "-t", window, kept, &format!("#{{{style}}}")]);
-        add(&["set-option", "-wq", "-t", window, style, &ring_style(kept)]);
-    }
-    add(&["set-option", "-wq", "-t", window, OWN, &own]);
-    steps.pop();
-    server.run(&steps).map(drop)
-}
-
-/// Restores the styles of a window. One that was changed while it rang stays as it is.
-fn end_border(server: &TmuxServer, window: &str) -> Result<(), TmuxError> {
-    let own = own_style(server, window, OWN)?;
-    for (style, kept) in STYLES {
-        if own_style(server, window, style)? == ring_style(kept) {
-            if own.split(' ').any(|one| one == style) {
-                server.run(&["set-option", "-wqF", "-t", window, style, &format!("#{{{kept}}}")])?;
-            } else {
-                server.run(&["set-option", "-wqu", "-t", window, style])?;
-            }
-        }
-        server.run(&["set-option", "-wqu", "-t", window, kept])?;
-    }
-    server.run(&["set-option", "-wqu", "-t", window, OWN]).map(drop)
-}
-
 /// Takes everything away that is drawn in a server, by this process or an earlier one.
 pub(crate) fn undraw(server: &TmuxServer) -> Result<(), TmuxError> {
     let listed = server.run(&[
         "list-panes",
         "-a",
         "-F",
-        "#{pane_id} #{window_id} #{?@ringer_ring,1,0} #{?@ringer_badge,1,0} #{?@ringer_border,1,0}",
+        "#{pane_id} #{window_id} #{?@ringer_ring,1,0} #{?@ringer_badge,1,0} #{?@ringer_own,1,0}",
     ])?;
     let mut done = BTreeSet::new();
     for line in listed.lines() {
         let fields: Vec<&str> = line.split(' ').collect();
-        let [pane, window, ring, badge, border] = fields[..] else { continue };
+        let [pane, window, ring, badge, frame] = fields[..] else { continue };
         if ring == "1" {
             server.run(&["set-option", "-pqu", "-t", pane, "@ringer_ring"])?;
         }
@@ -201,8 +166,8 @@ pub(crate) fn undraw(server: &TmuxServer) -> Result<(), TmuxError> {
         if badge == "1" {
             server.run(&["set-option", "-wqu", "-t", window, "@ringer_badge"])?;
         }
-        if border == "1" {
-            end_border(server, window)?;
+        if frame == "1" {
+            end_frame(server, window)?;
         }
     }
     Ok(())
@@ -214,7 +179,8 @@ mod tests {
 
     fn look() -> Look {
         Look::parse(
-            "s $0 main\np %0 @0 2 $0 1 /dev/pts/1 a\np %1 @0 2 $0 1 /dev/pts/2 b\np %2 @1 1 $0 2 /dev/pts/3 c\n",
+            "s $0 main\np %0 @0 2 off $0 1 /dev/pts/1 a\np %1 @0 2 off $0 1 /dev/pts/2 b\n\
+             p %2 @1 1 off $0 2 /dev/pts/3 c\n",
         )
     }
 
@@ -224,14 +190,57 @@ mod tests {
     }
 
     fn told(drawing: &mut Drawing, kinds: &[(&str, ShownKind)]) -> Vec<String> {
-        let steps = drawing.steps(&look(), &rings(kinds)).into_iter();
-        steps
-            .map(|step| match step {
-                Step::Run(words) => words.join(" ").replace("set-option ", ""),
-                Step::BeginBorder(window) => format!("begin {window}"),
-                Step::EndBorder(window) => format!("end {window}"),
-            })
-            .collect()
+        told_of(drawing.steps(&look(), &rings(kinds), OnePane::None))
+    }
+
+    fn told_of(steps: Vec<Step>) -> Vec<String> {
+        let tell = |step| match step {
+            Step::Run(words) => words.join(" ").replace("set-option ", ""),
+            Step::BeginFrame(window, frame) => format!("begin {frame:?} {window}"),
+            Step::EndFrame(window) => format!("end {window}"),
+        };
+        steps.into_iter().map(tell).collect()
+    }
+
+    /// The frames that begin and end in the window of one pane.
+    fn frames(drawing: &mut Drawing, look: &Look, one_pane: OnePane) -> Vec<String> {
+        let steps = told_of(drawing.steps(look, &rings(&[("%2", ShownKind::Complete)]), one_pane));
+        steps.into_iter().filter(|step| step.starts_with("begin") || step.starts_with("end")).collect()
+    }
+
+    #[test]
+    fn a_window_with_one_pane_shows_a_ring_as_the_person_chose() {
+        for (one_pane, expected) in [
+            (OnePane::None, &[][..]),
+            (OnePane::Tint, &["begin Tint @1"]),
+            (OnePane::Border, &["begin Above @1"]),
+        ] {
+            let mut drawing = Drawing::default();
+            assert_eq!(frames(&mut drawing, &look(), one_pane), expected);
+            assert_eq!(frames(&mut drawing, &look(), one_pane), [""; 0], "once");
+        }
+    }
+
+    #[test]
+    fn a_line_above_the_pane_that_is_the_persons_own_is_a_border() {
+        let own = Look::parse("s $0 main\np %2 @1 1 top $0 2 /dev/pts/3 c\n");
+        for one_pane in [OnePane::None, OnePane::Tint, OnePane::Border] {
+            assert_eq!(frames(&mut Drawing::default(), &own, one_pane), ["begin Border @1"]);
+        }
+        // Ringer's own is not taken for the person's.
+        let mut drawing = Drawing::default();
+        assert_eq!(frames(&mut drawing, &look(), OnePane::Border), ["begin Above @1"]);
+        assert_eq!(frames(&mut drawing, &own, OnePane::Border), [""; 0]);
+    }
+
+    #[test]
+    fn a_frame_ends_before_another_one_begins() {
+        let split =
+            Look::parse("s $0 main\np %2 @1 2 off $0 2 /dev/pts/3 c\np %3 @1 2 off $0 2 /dev/pts/4 d\n");
+        let mut drawing = Drawing::default();
+        frames(&mut drawing, &look(), OnePane::Tint);
+        assert_eq!(frames(&mut drawing, &split, OnePane::Tint), ["end @1", "begin Border @1"]);
+        assert_eq!(frames(&mut drawing, &look(), OnePane::Border), ["end @1", "begin Above @1"]);
     }
 
     #[test]
@@ -241,7 +250,7 @@ mod tests {
         assert_eq!(
             first,
             [
-                "begin @0",
+                "begin Border @0",
                 "-pq -t %1 @ringer_ring 1",
                 "-pq -t %2 @ringer_ring 1",
                 "-wq -t @0 @ringer_badge #[fg=green]#[bold]+1#[default]",
@@ -270,7 +279,7 @@ mod tests {
         let mut drawing = Drawing::default();
         assert_eq!(told(&mut drawing, &[("%9", ShownKind::Error)]), [""; 0]);
         told(&mut drawing, &[("%0", ShownKind::Error)]);
-        assert_eq!(drawing.steps(&Look::default(), &BTreeMap::new()), []);
+        assert_eq!(drawing.steps(&Look::default(), &BTreeMap::new(), OnePane::Tint), []);
     }
 
     #[test]

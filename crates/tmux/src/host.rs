@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use ringer_core::attention::OnePane;
 use ringer_core::message::{SurfaceId, TmuxSurface};
 use ringer_ipc::HubClientError;
 use ringer_journal::Home;
@@ -60,13 +62,19 @@ struct Host {
     reports: FocusReports,
     rings: BTreeMap<String, PaneRing>,
     drawing: Drawing,
+    /// How a ring shows in a window with one pane.
+    one_pane: Arc<Mutex<OnePane>>,
     looked: Option<Instant>,
     /// When to look again without being told to.
     look_at: Option<Instant>,
 }
 
 /// Serves one server until it or the hub is gone.
-pub(crate) fn run(home: &Home, server: &TmuxServer) -> Result<Ended, HostError> {
+pub(crate) fn run(
+    home: &Home,
+    server: &TmuxServer,
+    one_pane: &Arc<Mutex<OnePane>>,
+) -> Result<Ended, HostError> {
     if !setup::is_installed(server, home) {
         return Ok(Ended::Server);
     }
@@ -87,6 +95,7 @@ pub(crate) fn run(home: &Home, server: &TmuxServer) -> Result<Ended, HostError> 
         reports: FocusReports::default(),
         rings: BTreeMap::new(),
         drawing: Drawing::default(),
+        one_pane: one_pane.clone(),
         looked: None,
         look_at: Some(Instant::now()),
     };
@@ -135,7 +144,8 @@ impl Host {
             if self.look_at.is_some_and(|at| at <= Instant::now()) && !self.look()? {
                 return Ok(Ended::Server);
             }
-            self.drawing.draw(&self.server, &self.look, &self.rings)?;
+            let one_pane = *self.one_pane.lock().unwrap_or_else(PoisonError::into_inner);
+            self.drawing.draw(&self.server, &self.look, &self.rings, one_pane)?;
         }
     }
 

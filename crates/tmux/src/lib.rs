@@ -6,6 +6,7 @@
 
 mod connection;
 mod drawing;
+mod frame;
 mod host;
 mod look;
 mod server;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use ringer_core::attention::OnePane;
 use ringer_core::message::{SurfaceId, TmuxSurface};
 use ringer_ipc::HubClient;
 use ringer_ipc::host::Extension;
@@ -34,6 +35,7 @@ pub struct Servers {
     found: Sender<TmuxServer>,
     /// Those that were heard of by what is sent from them, with the numbers of their processes. Each is asked once.
     heard: BTreeSet<(String, String)>,
+    one_pane: Arc<Mutex<OnePane>>,
 }
 
 impl Servers {
@@ -45,9 +47,11 @@ impl Servers {
         log: impl Fn(String) + Send + Sync + 'static,
     ) -> Self {
         let (found, finds) = channel();
-        let threads = Threads { home, served: Arc::default(), log: Arc::new(log) };
+        let one_pane: Arc<Mutex<OnePane>> = Arc::default();
+        let threads =
+            Threads { home, served: Arc::default(), one_pane: one_pane.clone(), log: Arc::new(log) };
         thread::spawn(move || threads.run(&directories, &finds));
-        Self { found, heard: BTreeSet::new() }
+        Self { found, heard: BTreeSet::new(), one_pane }
     }
 }
 
@@ -65,12 +69,17 @@ impl Extension for Servers {
         // Without its thread there is no host.
         let _ = self.found.send(TmuxServer::at(socket));
     }
+
+    fn set_one_pane(&mut self, one_pane: OnePane) {
+        *self.one_pane.lock().unwrap_or_else(PoisonError::into_inner) = one_pane;
+    }
 }
 
 #[derive(Clone)]
 struct Threads {
     home: Home,
     served: Arc<Mutex<BTreeSet<TmuxServer>>>,
+    one_pane: Arc<Mutex<OnePane>>,
     log: LogLine,
 }
 
@@ -116,7 +125,7 @@ impl Threads {
         let own = self.clone();
         thread::spawn(move || {
             while own.connect().is_some() {
-                match host::run(&own.home, &server) {
+                match host::run(&own.home, &server, &own.one_pane) {
                     Ok(Ended::Server) => {
                         own.end(&server);
                         // Another server may have the socket already, and was not begun because this one was not ended.

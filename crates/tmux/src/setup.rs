@@ -9,7 +9,7 @@ use crate::server::{DOORBELL, TmuxError, TmuxServer, is_too_old};
 /// The place of Ringer's commands among those of a hook.
 const PLACE: u32 = 97;
 /// After these the state is read again.
-const HOOKS: [&str; 9] = [
+const HOOKS: [&str; 10] = [
     "pane-focus-in",
     "client-attached",
     "client-detached",
@@ -18,6 +18,8 @@ const HOOKS: [&str; 9] = [
     "window-pane-changed",
     "window-linked",
     "window-unlinked",
+    // A pane that is killed or moved, or a new one that is not gone to.
+    "window-layout-changed",
     "pane-exited",
 ];
 /// After these, too, if this version of tmux has them.

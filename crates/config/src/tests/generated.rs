@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proptest::prelude::*;
+use ringer_core::attention::OnePane;
 use ringer_core::message::ShownKind;
 use ringer_core::policy::{OnFailure, PopupMode, RateLimit};
 use ringer_term::Channel;
@@ -123,14 +124,14 @@ fn configs() -> impl Strategy<Value = Config> {
     let many = 0..3usize;
     let texts = prop::collection::btree_map("[a-z .\"]{0,5}", "[a-zä \n]{0,5}", many.clone());
     (
-        (words_of::<Channel>(), times(), notifies()),
+        (words_of::<Channel>(), times(), notifies(), words_of::<OnePane>()),
         prop::collection::vec(hooks, many.clone()),
         prop::collection::vec(webhooks, many.clone()),
         prop::collection::vec(watches, many),
         texts,
     )
         .prop_map(
-            |((preferred_channel, stuck_threshold, notify), mut hooks, webhooks, watches, keys)| {
+            |((preferred_channel, stuck_threshold, notify, one_pane), mut hooks, webhooks, watches, keys)| {
                 for (index, hook) in hooks.iter_mut().enumerate() {
                     hook.id = format!("hook {index}");
                 }
@@ -143,6 +144,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     webhooks,
                     watches,
                     theme: keys.clone(),
+                    tmux: Tmux { one_pane },
                     relay: keys.clone(),
                     keys,
                     path: PATH.into(),

@@ -44,6 +44,11 @@ impl HubEnvironment {
         environment
     }
 
+    /// Changes the settings.
+    pub(super) fn set(&self, settings: &str) {
+        fs::write(self.config(), settings).expect("a file");
+    }
+
     fn config(&self) -> PathBuf {
         self.base.path().join("config.toml")
     }

@@ -139,3 +139,48 @@ fn a_bell_and_a_title_of_a_pane_are_heard() {
     until("a title", || surfaces().contains("more"));
     assert_eq!(environment.bodies(&[]).len(), 1);
 }
+
+#[test]
+fn a_window_with_one_pane_shows_its_ring_as_the_person_chose_and_is_as_before_after_it() {
+    let settings = |one_pane: &str| {
+        format!("[notify]\nrate_limit = \"off\"\npopup = \"off\"\n[tmux]\none_pane = \"{one_pane}\"\n")
+    };
+    let environment = HubEnvironment::with_settings(&settings("tint"));
+    let tmux = start(&environment);
+    tmux.tell(&["set-option", "-w", "-t", "main:1", "window-style", "fg=white,bg=#101010"]);
+    let before = everything(&tmux);
+    setup(&environment, &[]);
+    let option = |name: &str| tmux.tell(&["show-options", "-wqv", "-t", "main:1", name]);
+    let height = || tmux.tell(&["display-message", "-p", "-t", "%2", "#{pane_height}"]);
+    let full = height();
+
+    tell_from(&environment, &tmux, "%2", "one");
+    until("a tint", || option("window-style") == "fg=white,bg=#101010,bg=colour17");
+    assert_eq!(option("window-active-style"), "default,bg=colour17");
+    environment.run(&["read", "--all"]);
+    until("their style", || option("window-style") == "fg=white,bg=#101010");
+    until("no style", || option("window-active-style").is_empty());
+
+    environment.set(&settings("border"));
+    environment.run(&["hub", "stop"]);
+    setup(&environment, &[]);
+    tell_from(&environment, &tmux, "%2", "two");
+    until("a line", || option("pane-border-status") == "top");
+    assert_ne!(height(), full);
+    let style = || tmux.tell(&["display-message", "-p", "-t", "%2", "#{E:pane-border-style}"]);
+    until("a ring", || style() == "fg=blue,bold");
+    // It becomes a window with a border.
+    tmux.tell(&["split-window", "-d", "-t", "%2", "sleep 1000"]);
+    until("no line", || option("pane-border-status").is_empty());
+    until("a ring", || style() == "fg=blue,bold");
+    tmux.tell(&["kill-pane", "-t", "%3"]);
+    until("a line", || option("pane-border-status") == "top");
+
+    setup(&environment, &["--remove"]);
+    environment.run(&["read", "--all"]);
+    until("no marks", || tmux.tell(&["show-options", "-p", "-t", "%2"]).is_empty());
+    for (after, before) in everything(&tmux).iter().zip(&before) {
+        assert_eq!(after, before);
+    }
+    assert_eq!(height(), full);
+}
