@@ -22,8 +22,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the connection is tried. A hub takes about 30 ms to start, so 10 ms adds little to that.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long a hub may take to say what is wrong: ten times what it takes while it is busy.
-const PROBLEMS_WITHIN: Duration = Duration::from_millis(300);
+/// How long a hub may take to answer where that is not worth waiting for: ten times what it takes while it is busy.
+const ANSWER_WITHIN: Duration = Duration::from_millis(300);
 
 /// Whether a hub may be started: `RINGER_HUB=off` forbids it.
 pub(crate) fn may_start() -> bool {
@@ -64,8 +64,7 @@ pub(crate) fn start_in_background() {
 /// What a running hub says is wrong with Ringer itself. Nothing if none runs, or if it does not answer at once: what needs
 /// the person is shown without waiting for it.
 pub(crate) fn problems(home: &Home) -> Vec<Problem> {
-    let client = HubClient::connect(home).and_then(|client| client.answer_within(PROBLEMS_WITHIN));
-    let status = client.and_then(|mut client| client.call("hub.status", &Value::Null));
+    let status = call_running(home, "hub.status", &Value::Null);
     let problems = status.ok().and_then(|status| serde_json::from_value(status["problems"].clone()).ok());
     problems.unwrap_or_default()
 }
@@ -84,6 +83,11 @@ pub(crate) struct Problem {
 /// When and why the hub could not start, as text.
 pub(crate) fn failure_text(failure: &StartFailure) -> String {
     format!("the hub could not start ({}): {}", Clock::local().short(failure.unix_ms), failure.why)
+}
+
+/// Sends a request to the hub that runs, if one does.
+pub(crate) fn call_running(home: &Home, method: &str, params: &Value) -> Result<Value, HubClientError> {
+    HubClient::connect(home)?.answer_within(ANSWER_WITHIN)?.call(method, params)
 }
 
 /// Connects to the hub, starting one if there is none and that is allowed. `None` if there is none because starting is

@@ -17,6 +17,7 @@ mod commands;
 mod confirm;
 mod context;
 mod doing;
+mod editor;
 mod exit;
 mod failure;
 mod guard;

@@ -111,7 +111,7 @@ struct RunningChain {
 /// use ringer_core::engine::Caller;
 /// use ringer_core::time::TimeOfDay;
 ///
-/// let mut engine = Engine::new(Preferences::default(), false);
+/// let mut engine = Engine::new(Preferences::default());
 /// let now = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
 /// let draft = Draft::new(Scope::global(), Sender::system(), Kind::Complete, "done")?;
 /// let message = Message { seq: 1, id: MessageId::new(0, [0; 10]), unix_ms: 0, draft, machine: None };
@@ -158,8 +158,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An empty engine. With `remote`, start-up sources show no toasts.
-    pub fn new(preferences: Preferences, remote: bool) -> Self {
+    /// An empty engine.
+    pub fn new(preferences: Preferences) -> Self {
         Self {
             rules: Rules::new(preferences.rules.clone()),
             active_hooks: preferences.active_hooks(),
@@ -184,7 +184,7 @@ impl Engine {
             bulk_marks: BulkMarks::default(),
             undo_log: UndoLog::default(),
             toasts: ToastQueue::default(),
-            sources: Sources::new(remote),
+            sources: Sources::default(),
             turn_ends: TurnEnds::default(),
             lit_rings: HashMap::new(),
             badges: HashMap::new(),

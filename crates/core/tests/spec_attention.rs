@@ -50,7 +50,7 @@ fn hook(id: &str) -> Hook {
 }
 
 fn engine(preferences: Preferences) -> Engine {
-    let mut engine = Engine::new(preferences, false);
+    let mut engine = Engine::new(preferences);
     for surface in ["a", "b", "c"] {
         let (surface, workspace) = (SurfaceId::new(surface), WorkspaceId::new("w"));
         engine.handle(at(0), Event::Surface { surface, workspace, tty: None, reports_focus: false });

@@ -68,7 +68,7 @@ fn what_invalidates_leaves_the_others_alone() {
 
 /// What the footer shows after observations, each at its time.
 fn footer(observations: &[(u64, Observation)]) -> Option<String> {
-    let mut engine = Engine::new(Preferences::default(), false);
+    let mut engine = Engine::new(Preferences::default());
     for (ms, observation) in observations {
         engine.handle(now(*ms), Event::Observed(observation.clone()));
     }
@@ -91,7 +91,7 @@ fn a_source_shows_a_new_text_also_while_its_last_one_is_shown() {
 
 #[test]
 fn a_source_adds_at_most_one_toast_for_its_condition() {
-    let mut engine = Engine::new(Preferences::default(), false);
+    let mut engine = Engine::new(Preferences::default());
     let seen = |engine: &mut Engine, text: &str| {
         let orders = engine.handle(now(0), Event::Observed(Observation::new("rate-limit-warning", text)));
         orders.iter().filter(|order| matches!(order, Order::ShowToast(Some(_)))).count()
@@ -109,7 +109,7 @@ fn the_editor_hint_is_removed_when_the_prompt_is_no_longer_wrapped() {
 
 #[test]
 fn the_ide_status_is_drawn_inline_and_is_not_a_toast() {
-    let mut engine = Engine::new(Preferences::default(), false);
+    let mut engine = Engine::new(Preferences::default());
     let orders = engine.handle(now(0), Event::Observed(Observation::new("ide-status", "connected")));
     assert!(
         matches!(&orders[..], [Order::Indicator { key, text }] if key == "ide-status" && text == "connected")

@@ -44,6 +44,8 @@ pub struct Settings {
     pub machine: String,
     /// The time of day of a moment, in milliseconds since 1970.
     pub time_of_day: fn(i64) -> String,
+    /// The name of the person's editor, if one is configured.
+    pub editor: Option<String>,
     /// What is wrong with the settings.
     pub warning: Option<String>,
 }
@@ -60,7 +62,7 @@ pub fn run(backend: &Arc<dyn Backend>, settings: Settings) -> io::Result<()> {
     start_following(backend, &loader);
     start_following_tools(backend, &loader);
     let inbox = Inbox::new(settings.keys.clone(), size, settings.leaves_when_gone);
-    let mut inbox = inbox.ascii(settings.theme.ascii);
+    let mut inbox = inbox.ascii(settings.theme.ascii).editor(settings.editor.clone());
     if let Some(warning) = &settings.warning {
         inbox.warn(warning.clone(), now_ms());
     }
@@ -272,9 +274,18 @@ impl App<'_> {
                 Effect::Setup => {
                     let backend = Arc::clone(self.backend);
                     self.owned.lend(|| backend.setup())?;
-                    // It was called from the list: there is no page to read again.
+                    // It is called from the list, as the editor is from a dialog: there is no page to read again.
                     let _ = self.redraw()?;
                     self.loader.mark_stale(Stale::All);
+                }
+                Effect::Edit(text) => {
+                    let backend = Arc::clone(self.backend);
+                    let edited = self.owned.lend(|| backend.edit(&text))?;
+                    let _ = self.redraw()?;
+                    match edited {
+                        Ok(text) => self.inbox.edited(&text, now_ms()),
+                        Err(why) => self.inbox.warn(why, now_ms()),
+                    }
                 }
                 Effect::Quit => return Ok(false),
             }

@@ -23,6 +23,10 @@ pub trait Backend: Send + Sync {
 
     /// Lets the person connect their agents. It has the terminal for itself meanwhile.
     fn setup(&self);
+
+    /// Lets the person go on with a text in their editor, which has the terminal for itself meanwhile. Gives the text then, or
+    /// why it cannot be done.
+    fn edit(&self, text: &str) -> Result<String, String>;
 }
 
 /// What the person wants.

@@ -272,6 +272,19 @@ impl Dialog {
         matches!(self.phase, Phase::Over { .. })
     }
 
+    /// The line that is typed, while one is.
+    pub(crate) fn input(&self) -> Option<&TextInput> {
+        if let Phase::Typing(input) = &self.phase { Some(input) } else { None }
+    }
+
+    /// The line is another one by now.
+    pub(crate) fn replace_input(&mut self, text: &str) {
+        if let Phase::Typing(input) = &mut self.phase {
+            *input = TextInput::default();
+            input.paste(text);
+        }
+    }
+
     pub(crate) fn paste(&mut self, text: &str) {
         if let Phase::Typing(input) = &mut self.phase {
             input.paste(text);

@@ -26,6 +26,11 @@ impl DialogRoom {
         usize::from(self.size.0).saturating_sub(4).clamp(4, MAX_COLUMNS)
     }
 
+    /// Columns for what is typed in one line, with its mark and the cursor.
+    pub(crate) fn input_columns(self) -> usize {
+        self.columns().saturating_sub(6)
+    }
+
     /// Lines for its text, with its choices below it.
     pub(crate) fn lines(self, dialog: &Dialog) -> usize {
         let choices = choice_lines(dialog, self.columns()).len();

@@ -1,5 +1,7 @@
 //! The inbox: what is on the screen, and what keys do to it.
 
+mod answering;
+
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
@@ -10,8 +12,8 @@ use crate::agent_view::AgentView;
 use crate::backend::{Request, Response};
 use crate::columns::width;
 use crate::data::{Data, FooterToast};
-use crate::dialog::{Dialog, DialogEffect};
-use crate::dialog_room::DialogRoom;
+use crate::dialog::Dialog;
+use crate::footer_note::FooterNote;
 use crate::keys::{Action, KeyMap, KeyPress};
 use crate::list_lines::row_at;
 use crate::pager::Pager;
@@ -28,12 +30,12 @@ pub enum Effect {
     Request(Request),
     /// Let the person connect their agents.
     Setup,
+    /// Let the person go on with a text in their editor.
+    Edit(String),
     /// Leave.
     Quit,
 }
 
-/// How long a sentence about the last action stays.
-const NOTE_MS: i64 = 8000;
 /// Lines above and below the list: the header, the keys and the footer.
 pub(crate) const FRAME_LINES: usize = 3;
 /// Below this width a row takes two lines.
@@ -50,12 +52,15 @@ pub struct Inbox {
     list: RowList,
     filter: String,
     view: View,
-    note: Option<(FooterToast, i64)>,
+    note: FooterNote,
+    now_ms: i64,
     keys: KeyMap,
     size: (u16, u16),
     /// Whether the UI ends when it went somewhere, as in a popup of tmux.
     leaves_when_gone: bool,
     ascii: bool,
+    /// The name of the person's editor, if one is configured.
+    editor: Option<String>,
     /// The notification whose prompt the person waits for. A key that they press meanwhile is for something else.
     awaited: Option<String>,
 }
@@ -68,11 +73,13 @@ impl Inbox {
             list: RowList::default(),
             filter: String::new(),
             view: View::List,
-            note: None,
+            note: FooterNote::default(),
+            now_ms: 0,
             keys,
             size,
             leaves_when_gone,
             ascii: false,
+            editor: None,
             awaited: None,
         };
         // Nothing is read anew: no page is open.
@@ -83,6 +90,11 @@ impl Inbox {
     /// For a terminal that can show only ASCII.
     pub fn ascii(self, ascii: bool) -> Self {
         Self { ascii, ..self }
+    }
+
+    /// With an editor of this name for long texts.
+    pub fn editor(self, editor: Option<String>) -> Self {
+        Self { editor, ..self }
     }
 
     pub(crate) fn data(&self) -> &Data {
@@ -111,7 +123,7 @@ impl Inbox {
     }
 
     pub(crate) fn toast(&self) -> Option<&FooterToast> {
-        self.note.as_ref().map(|(note, _)| note).or(self.data.toast.as_ref())
+        self.note.at(self.now_ms).or(self.data.toast.as_ref())
     }
 
     /// The screen has another size.
@@ -140,9 +152,7 @@ impl Inbox {
 
     /// The time has gone on: ages change, and sentences end.
     pub fn tick(&mut self, now_ms: i64) {
-        if self.note.as_ref().is_some_and(|(_, until)| *until <= now_ms) {
-            self.note = None;
-        }
+        self.now_ms = now_ms;
         self.list.refresh(&self.data, &self.filter, now_ms);
     }
 
@@ -150,10 +160,9 @@ impl Inbox {
     pub fn next_change_in(&self, now_ms: i64) -> i64 {
         // Ages that change within a second change together.
         let ages = self.list.rows().all().map(|row| age_changes_in(now_ms - row.since_ms).max(1000));
-        let note = self.note.iter().map(|(_, until)| until - now_ms);
         // The clock in the header.
         let minute = 60_000 - now_ms.rem_euclid(60_000);
-        ages.chain(note).chain([minute]).min().unwrap_or(minute).max(1)
+        ages.chain(self.note.ends_in(now_ms)).chain([minute]).min().unwrap_or(minute).max(1)
     }
 
     /// What came of a request.
@@ -204,7 +213,8 @@ impl Inbox {
     }
 
     fn say(&mut self, text: String, colour: Colour, now_ms: i64) {
-        self.note = Some((FooterToast::new(text, colour), now_ms + NOTE_MS));
+        self.now_ms = now_ms;
+        self.note.say(text, colour, now_ms);
     }
 
     /// A text was pasted.
@@ -274,46 +284,9 @@ impl Inbox {
                 }
                 self.list.refresh(&self.data, &self.filter, now_ms);
             }
-            View::Dialog(_) => return self.press_in_dialog(key),
+            View::Dialog(_) => return self.press_in_dialog(key, now_ms),
         }
         Vec::new()
-    }
-
-    fn press_in_dialog(&mut self, key: &KeyEvent) -> Vec<Effect> {
-        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
-            self.view = View::List;
-            return Vec::new();
-        }
-        let room = self.dialog_room();
-        let View::Dialog(dialog) = &mut self.view else { return Vec::new() };
-        let id = dialog.id().to_owned();
-        let effect = dialog.handle(key, room.lines(dialog));
-        room.limit_scroll(dialog);
-        match effect {
-            Some(DialogEffect::Send(words)) => vec![Effect::Request(Request::Answer { id, words })],
-            Some(DialogEffect::GoThere) => {
-                self.view = View::List;
-                vec![Effect::Request(Request::GoTo { id })]
-            }
-            Some(DialogEffect::Close) => {
-                self.view = View::List;
-                Vec::new()
-            }
-            None => Vec::new(),
-        }
-    }
-
-    /// The room for a dialog.
-    pub(crate) fn dialog_room(&self) -> DialogRoom {
-        DialogRoom::on(self.size)
-    }
-
-    /// What it is like is on the screen now.
-    pub fn drawn(&mut self) {
-        let room = self.dialog_room();
-        if let View::Dialog(dialog) = &mut self.view {
-            room.drawn(dialog);
-        }
     }
 
     /// Columns for a sentence in the footer.

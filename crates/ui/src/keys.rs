@@ -131,6 +131,11 @@ impl KeyPress {
         Self { code: KeyCode::Char(char), ctrl: false, alt: false }
     }
 
+    /// A character with Ctrl.
+    pub(crate) const fn with_control(char: char) -> Self {
+        Self { code: KeyCode::Char(char), ctrl: true, alt: false }
+    }
+
     pub(crate) fn of(event: &KeyEvent) -> Self {
         let has = |modifier| event.modifiers.contains(modifier);
         Self { code: event.code, ctrl: has(KeyModifiers::CONTROL), alt: has(KeyModifiers::ALT) }

@@ -20,6 +20,7 @@ mod data;
 mod dialog;
 mod dialog_room;
 mod draw;
+mod footer_note;
 mod inbox;
 mod input;
 mod keys;

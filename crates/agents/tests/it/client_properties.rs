@@ -103,7 +103,7 @@ proptest! {
         prop_assert!(!report.subagent || report.hook_point == HookPoint::Other);
         for observation in &report.observations {
             prop_assert!(source_names().any(|name| name == observation.source));
-            prop_assert!(Sources::new(false).observe(observation).is_ok());
+            prop_assert!(Sources::default().observe(observation).is_ok());
         }
         for text in report.signals.iter().filter_map(|signal| signal.text.as_ref()).chain(&report.text) {
             prop_assert!(!text.contains('\n') && text.chars().count() <= MAX_LINE);

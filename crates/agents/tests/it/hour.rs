@@ -125,7 +125,7 @@ impl Hour {
         let home = Home::new(directory.path().join("home"));
         let journal = Journal::open(&home).expect("a journal");
         let sessions: Vec<Session> = (0..10).map(Session::new).collect();
-        let mut engine = Engine::new(Preferences::default(), false);
+        let mut engine = Engine::new(Preferences::default());
         let start = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
         for session in &sessions {
             let surface = SurfaceId::new(session.agent.as_str());

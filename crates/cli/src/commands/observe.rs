@@ -8,7 +8,8 @@ use crate::hub_client;
 
 /// Report a condition to a source: limits, deprecations, servers, plugins
 ///
-/// The second argument is text, or a JSON object with text, subject, active and error.
+/// The second argument is text, or a JSON object with text, subject, active, error,
+/// session and remote (docs/footer.md).
 ///
 /// Examples:
 ///   ringer observe mcp-connectivity "github is not reachable"

@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 
 use crate::client_setup::{INSTALL, TAKEN, failure, own_path, passing_place, program, setup_paths};
 use crate::confirm::{ask_for_line, can_ask, confirm, confirm_by_enter, confirm_or_show};
-use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line, print_text};
 use crate::probe::detect_and_ask;
+use crate::{context, hub_client};
 
 /// Connect your agents: add Ringer's hooks to their settings
 ///
@@ -129,7 +129,21 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     }
     offer_one_popup(arguments, &changing, &client_paths, &state)?;
     let clients: Vec<Client> = plans.iter().map(|plan| plan.client).collect();
+    tell_footer(&changing);
     test_notification::send(&clients, !arguments.yes)
+}
+
+/// An inbox that is open says that agents were connected.
+fn tell_footer(plans: &[&Plan]) {
+    let connected = |plan: &&Plan| {
+        let name = plan.client.as_str();
+        json!({ "source": "plugin-install", "subject": name, "text": format!("{name} is connected") })
+    };
+    let observations: Vec<Value> = plans.iter().map(connected).collect();
+    // Without a hub there is no footer.
+    if let Ok(home) = context::home() {
+        let _ = hub_client::call_running(&home, "observe", &json!({ "observations": observations }));
+    }
 }
 
 /// Shows or writes without a screen: the differences, or JSON.

@@ -10,6 +10,7 @@ use ringer_ui::{Backend, KeyMap, Palette, Settings, Theme};
 
 use super::ui_backend::UiBackend;
 use super::{config, welcome};
+use crate::editor;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::set_screen_open;
@@ -46,6 +47,7 @@ fn settings() -> Settings {
         leaves_when_gone: is_in_popup(),
         machine: machine(),
         time_of_day: |unix_ms| Clock::local().time_of_day(unix_ms),
+        editor: editor::name(),
         warning: warnings.into_iter().next(),
     }
 }

@@ -23,7 +23,7 @@ use crate::notifications::label_and_text;
 use crate::output::set_screen_open;
 use crate::places::Places;
 use crate::time_arguments::parse_until;
-use crate::{agent_names, hub_client, mutes};
+use crate::{agent_names, editor, hub_client, mutes};
 
 /// How many of the newest notifications are shown.
 const MAX_RECENT: usize = 300;
@@ -90,6 +90,10 @@ impl Backend for UiBackend {
         set_screen_open(false);
         setup::run_in_screen();
         set_screen_open(true);
+    }
+
+    fn edit(&self, text: &str) -> Result<String, String> {
+        editor::edit(text)
     }
 }
 

@@ -13,6 +13,7 @@ mod example_host;
 mod exchanged;
 mod failing;
 mod following;
+mod footer_docs;
 mod hostile_text;
 mod inbox;
 mod intruders;

@@ -71,7 +71,7 @@ fn preferences(revision: u64, hooks: &[&str]) -> Preferences {
 }
 
 fn engine(hooks: &[&str]) -> Engine {
-    let mut engine = Engine::new(preferences(1, hooks), false);
+    let mut engine = Engine::new(preferences(1, hooks));
     for surface in ["a", "b", "c"] {
         let event = Event::Surface {
             surface: SurfaceId::new(surface),
@@ -237,7 +237,7 @@ fn a_newer_one_of_a_surface_withdraws_the_older_once_it_is_shown() {
 
 #[test]
 fn a_message_without_a_surface_rings_in_its_repositorys_workspace() {
-    let mut engine = Engine::new(Preferences::default(), false);
+    let mut engine = Engine::new(Preferences::default());
     let mut nowhere = incoming(1, "gone", "done");
     nowhere.caller = Caller::default();
     engine.handle(at(0), Event::Message(Box::new(nowhere)));
@@ -276,7 +276,7 @@ fn an_answer_closes_its_question() {
 fn a_session_is_restored() {
     let mut before = engine(&[]);
     before.handle(at(0), message(1, "a", "needs you"));
-    let mut after = Engine::new(Preferences::default(), false);
+    let mut after = Engine::new(Preferences::default());
     let orders = after.restore_session(at(0), before.session(100)).unwrap();
     assert_eq!(words(&orders), ["ring a true", "badge 1"]);
     // The journal is read again from before the restart: nothing is shown twice.
@@ -286,7 +286,7 @@ fn a_session_is_restored() {
 
 #[test]
 fn a_burst_is_drained_sixteen_at_a_time() {
-    let mut engine = Engine::new(Preferences::default(), false);
+    let mut engine = Engine::new(Preferences::default());
     for number in 0..40 {
         let mut one = incoming(number, "x", "same text");
         one.caller = Caller::default();

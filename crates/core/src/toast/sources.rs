@@ -130,6 +130,12 @@ pub struct Observation {
     /// Whether it is about something that failed.
     #[serde(default)]
     pub error: bool,
+    /// The session that looked at it. A source that is looked at when a session starts shows one toast in each.
+    #[serde(default)]
+    pub session: Option<String>,
+    /// Whether that session runs for a person elsewhere. What is looked at when it starts is not shown then.
+    #[serde(default)]
+    pub remote: bool,
 }
 
 fn default_active() -> bool {
@@ -139,7 +145,15 @@ fn default_active() -> bool {
 impl Observation {
     /// A condition that holds.
     pub fn new(source: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { source: source.into(), subject: None, text: text.into(), active: true, error: false }
+        Self {
+            source: source.into(),
+            subject: None,
+            text: text.into(),
+            active: true,
+            error: false,
+            session: None,
+            remote: false,
+        }
     }
 }
 
@@ -199,7 +213,7 @@ struct SourceState {
 /// ```
 /// use ringer_core::toast::{ToastChange, Observation, Sources};
 ///
-/// let mut sources = Sources::new(false);
+/// let mut sources = Sources::default();
 /// let warning = Observation::new("rate-limit-warning", "80 % of this week's limit is used");
 /// let changes = sources.observe(&warning)?;
 /// assert!(matches!(&changes[0], ToastChange::Add(toast) if toast.key == "rate-limit-warning"));
@@ -207,25 +221,22 @@ struct SourceState {
 /// assert!(sources.observe(&warning)?.is_empty(), "the same text again is not worth showing");
 /// # Ok::<(), ringer_core::toast::UnknownSource>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Sources {
-    remote: bool,
-    seen: HashMap<(&'static str, Option<String>), SourceState>,
+    seen: HashMap<Condition, SourceState>,
 }
 
-impl Sources {
-    /// Sources that have shown nothing yet. In remote mode, start-up sources show nothing at all.
-    pub fn new(remote: bool) -> Self {
-        Self { remote, seen: HashMap::new() }
-    }
+/// What is remembered separately: the source, the subject, and for start-up sources the session.
+type Condition = (&'static str, Option<String>, Option<String>);
 
+impl Sources {
     /// Takes an observation. Returns the changes to the toasts.
     pub fn observe(&mut self, observation: &Observation) -> Result<Vec<ToastChange>, UnknownSource> {
         let row = CATALOGUE
             .iter()
             .find(|row| row.name == observation.source)
             .ok_or_else(|| UnknownSource { name: observation.source.clone() })?;
-        if self.remote && row.start_up {
+        if observation.remote && row.start_up {
             return Ok(Vec::new());
         }
         if self.seen.len() >= MAX_SUBJECTS {
@@ -233,7 +244,8 @@ impl Sources {
         }
         let subject = observation.subject.clone();
         let key = row.key.replace("{}", subject.as_deref().unwrap_or("0"));
-        let seen = self.seen.entry((row.name, subject)).or_default();
+        let session = observation.session.clone().filter(|_| row.start_up);
+        let seen = self.seen.entry((row.name, subject, session)).or_default();
         let began = observation.active && !seen.active;
         let ended = !observation.active && seen.active;
         let differs = seen.last_shown.as_ref() != Some(&observation.text);

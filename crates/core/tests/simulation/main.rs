@@ -116,7 +116,7 @@ impl Simulation {
             ..RuleSettings::default()
         };
         let mut files = HookFiles::default();
-        let mut engine = Engine::new(preferences(&mut files, &rules), random.below(2) == 0);
+        let mut engine = Engine::new(preferences(&mut files, &rules));
         let now = Now { mono: Duration::ZERO, wall_ms: 0, local: TimeOfDay::default() };
         for place in &places {
             engine.handle(now, known_surface(place));
@@ -280,7 +280,7 @@ impl Simulation {
         let session = self.engine.session(1000);
         let before = picture(self.engine.attention());
         self.files.restart();
-        let mut engine = Engine::new(preferences(&mut self.files, &RuleSettings::default()), false);
+        let mut engine = Engine::new(preferences(&mut self.files, &RuleSettings::default()));
         for place in &self.places {
             engine.handle(now, known_surface(place));
         }

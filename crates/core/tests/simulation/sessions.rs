@@ -66,7 +66,7 @@ impl Simulation {
         let mut random = Random::new(seed ^ 0x5e55_1045);
         let mut files = HookFiles::default();
         files.change(&mut random);
-        let mut engine = Engine::new(preferences(&mut files, &RuleSettings::default()), false);
+        let mut engine = Engine::new(preferences(&mut files, &RuleSettings::default()));
         let sessions: Vec<Session> = (0..3)
             .map(|number| {
                 let surface = SurfaceId::new(&format!("s{}", number % 2));

@@ -42,7 +42,7 @@ pub(super) struct Notifications {
 
 impl Notifications {
     pub(super) fn new(store: HubStore, preferences: Preferences) -> Self {
-        let mut engine = Engine::new(preferences, false);
+        let mut engine = Engine::new(preferences);
         engine.limit_marks(MARKED_AT_ONCE);
         Self { engine, store, writes: PendingWrites::default(), added_since_trim: 0 }
     }

@@ -62,7 +62,7 @@ pub(super) fn draw(
         if let (LineKind::Input, Phase::Typing(input)) = (below.kind, dialog.phase()) {
             let before = sanitise_line(input.before_cursor());
             // The end of what is typed is what one looks at.
-            let before = crate::columns::cut_front(&before, room.saturating_sub(6));
+            let before = crate::columns::cut_front(&before, inbox.dialog_room().input_columns());
             let after =
                 cut_end(&sanitise_line(input.after_cursor()), room.saturating_sub(width(&before) + 3));
             let typed = Line::from(vec![Span::raw(format!("> {before}")), Span::raw(after)]);

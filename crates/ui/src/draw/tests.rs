@@ -328,6 +328,30 @@ fn without_colours_there_are_none() {
 }
 
 #[test]
+fn an_answer_that_is_longer_than_its_line_hints_at_the_editor() {
+    let shown = |inbox: &Inbox| text(&screen(inbox, (60, 30), Theme::default()));
+    let mut inbox = inbox((60, 30), busy()).editor(Some("vim\x1b".to_owned()));
+    press(&mut inbox, "a");
+    inbox.respond(permission(), NOW);
+    inbox.drawn();
+    let ctrl_g = KeyEvent::new(KeyCode::Char('g'), KeyModifiers::CONTROL);
+    assert!(inbox.press(&ctrl_g, NOW).is_empty(), "nothing is typed");
+    press(&mut inbox, "4not now");
+    assert!(!shown(&inbox).contains("vim"));
+    assert_eq!(inbox.press(&ctrl_g, NOW), [Effect::Edit("not now".to_owned())]);
+    press(&mut inbox, &", because ".repeat(5));
+    assert!(shown(&inbox).contains("ctrl-g goes on in vim"), "{}", shown(&inbox));
+    inbox.edited("no\nnever\n", NOW);
+    assert!(!shown(&inbox).contains("vim"), "the line is short again");
+    assert!(shown(&inbox).contains("> no never"), "{}", shown(&inbox));
+    inbox.edited(&"x".repeat(100), NOW);
+    assert!(shown(&inbox).contains("ctrl-g goes on in vim"));
+    assert!(inbox.next_change_in(NOW) <= 5000);
+    inbox.tick(NOW + 5000);
+    assert!(!shown(&inbox).contains("vim"), "it is over after five seconds");
+}
+
+#[test]
 fn what_is_decided_elsewhere_meanwhile_says_so() {
     let mut inbox = inbox((100, 30), busy());
     press(&mut inbox, "a");

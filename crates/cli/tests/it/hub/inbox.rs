@@ -1,6 +1,7 @@
 //! The inbox on the screen, in a real tmux, with real hooks.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::thread;
 
 use serde_json::json;
@@ -19,7 +20,12 @@ pub(super) struct Screen<'a> {
 
 impl<'a> Screen<'a> {
     pub(super) fn open(tmux: &'a Tmux<'a>) -> Self {
-        let program = format!("exec {}", env!("CARGO_BIN_EXE_ringer"));
+        Self::open_with(tmux, "")
+    }
+
+    /// With these assignments of variables in its environment.
+    fn open_with(tmux: &'a Tmux<'a>, variables: &str) -> Self {
+        let program = format!("exec env {variables} {}", env!("CARGO_BIN_EXE_ringer"));
         let pane = tmux.tell(&["new-window", "-P", "-F", "#{pane_id}", &program]);
         Self { tmux, pane }
     }
@@ -184,6 +190,32 @@ fn the_walk_of_a_morning() {
     }
     screen.press(&["q"]);
     until("it has ended", || !screen.is_open());
+}
+
+#[test]
+fn an_answer_is_written_in_the_editor() {
+    let environment = HubEnvironment::new();
+    let asks = Background::start(environment.ringer(&["ask", "--wait", "--from", "db", "Which one?"]));
+    let editor = environment.base.path().join("my editor");
+    let script = "#!/bin/sh\necho 'the editor has it' && read -r line\nprintf '%s the\\nother one\\n' \"$(cat \"$2\")\" > \"$2\"\n";
+    fs::write(&editor, script).expect("a file");
+    fs::set_permissions(&editor, Permissions::from_mode(0o700)).expect("its mode");
+    let tmux = Tmux::start(&environment, "");
+    let variables = format!("VISUAL=\"'{}' --wait\" EDITOR=false", editor.display());
+    let screen = Screen::open_with(&tmux, &variables);
+    screen.until("Which one?");
+    screen.press(&["a"]);
+    screen.until("enter send");
+    screen.press(&["not", "C-g"]);
+    screen.until("the editor has it");
+    screen.press(&["Enter"]);
+    screen.until("> not the other one");
+    screen.press(&["Enter"]);
+    assert_eq!(asks.line().as_deref(), Some("not the other one"));
+    let left = fs::read_dir(environment.base.home()).expect("a home").flatten();
+    let left: Vec<_> =
+        left.filter(|file| file.file_name().to_string_lossy().starts_with("answer-")).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn ordered(orders: &[Order]) -> Vec<HookIdentity> {
 /// Plays one chain, with a change of the settings after a given number of answers. Returns what was ordered
 /// after the change, and the trail.
 fn play(before: &Preferences, point: usize, after: &Preferences) -> (Vec<String>, Vec<String>) {
-    let mut engine = Engine::new(before.clone(), false);
+    let mut engine = Engine::new(before.clone());
     let mut orders = engine.handle(at(0), message(1, "a", "hello"));
     let mut since = Vec::new();
     for answered in 0.. {

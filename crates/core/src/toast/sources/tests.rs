@@ -27,7 +27,7 @@ fn words(sources: &mut Sources, observation: &Observation) -> Vec<String> {
 #[test]
 fn every_row_of_the_catalogue() {
     let check = |source: &str, key: &str, priority, seconds| {
-        let changes = Sources::new(false).observe(&about(source, "x", "text")).unwrap();
+        let changes = Sources::default().observe(&about(source, "x", "text")).unwrap();
         let Some(ToastChange::Add(toast)) = changes.first() else { panic!("{source}: {changes:?}") };
         assert_eq!((toast.key.as_str(), toast.priority, toast.timeout.as_secs()), (key, priority, seconds));
         assert_eq!(toast.text(), "text");
@@ -49,7 +49,7 @@ fn every_row_of_the_catalogue() {
     check("editor-hint", "external-editor-hint", Immediate, 5);
     check("env-hook", "env-hook", Low, 5);
     assert_eq!(
-        words(&mut Sources::new(false), &Observation::new("ide-status", "VS Code")),
+        words(&mut Sources::default(), &Observation::new("ide-status", "VS Code")),
         ["=ide-status:VS Code"]
     );
     assert_eq!(names().count(), 17);
@@ -58,14 +58,14 @@ fn every_row_of_the_catalogue() {
 #[test]
 fn an_env_hook_that_fails_is_medium_for_eight_seconds() {
     let failed = Observation { error: true, ..Observation::new("env-hook", "direnv failed") };
-    let changes = Sources::new(false).observe(&failed).unwrap();
+    let changes = Sources::default().observe(&failed).unwrap();
     let [ToastChange::Add(toast)] = &changes[..] else { panic!("{changes:?}") };
     assert_eq!((toast.priority, toast.timeout.as_secs(), toast.spans[0].colour), (Medium, 8, Error));
 }
 
 #[test]
 fn a_text_is_shown_again_only_when_it_differs_from_the_last_one() {
-    let mut sources = Sources::new(false);
+    let mut sources = Sources::default();
     for (text, shown) in [("a", true), ("a", false), ("b", true), ("a", true)] {
         let shows = !words(&mut sources, &Observation::new("rate-limit-warning", text)).is_empty();
         assert_eq!(shows, shown, "{text}");
@@ -74,7 +74,7 @@ fn a_text_is_shown_again_only_when_it_differs_from_the_last_one() {
 
 #[test]
 fn limits_and_models_are_notifications_too_once_and_not_for_each_percent() {
-    let mut sources = Sources::new(false);
+    let mut sources = Sources::default();
     let mut sent = |observation: &Observation| -> Vec<String> {
         let changes = sources.observe(observation).unwrap().into_iter();
         changes
@@ -99,7 +99,7 @@ fn limits_and_models_are_notifications_too_once_and_not_for_each_percent() {
 
 #[test]
 fn overage_is_shown_once_per_entry() {
-    let mut sources = Sources::new(false);
+    let mut sources = Sources::default();
     let reached = Observation::new("limit-reached", "using extra credits");
     assert_eq!(words(&mut sources, &reached), ["+limit-reached"]);
     assert!(words(&mut sources, &Observation::new("limit-reached", "another text")).is_empty());
@@ -109,7 +109,7 @@ fn overage_is_shown_once_per_entry() {
 
 #[test]
 fn the_editor_hint_goes_when_its_condition_does() {
-    let mut sources = Sources::new(false);
+    let mut sources = Sources::default();
     let hint = Observation::new("editor-hint", "ctrl-g opens your editor");
     assert!(words(&mut sources, &ended("editor-hint")).is_empty(), "it never was there");
     assert_eq!(words(&mut sources, &hint), ["+external-editor-hint"]);
@@ -120,7 +120,7 @@ fn the_editor_hint_goes_when_its_condition_does() {
 
 #[test]
 fn each_language_server_has_its_own_toast() {
-    let mut sources = Sources::new(false);
+    let mut sources = Sources::default();
     assert_eq!(words(&mut sources, &about("language-server", "rust", "crashed")), ["+lsp-error-rust"]);
     assert!(words(&mut sources, &about("language-server", "rust", "crashed")).is_empty(), "looked at again");
     assert_eq!(words(&mut sources, &about("language-server", "go", "crashed")), ["+lsp-error-go"]);
@@ -128,7 +128,7 @@ fn each_language_server_has_its_own_toast() {
 
 #[test]
 fn each_agent_has_its_own_conditions_and_all_share_a_toast() {
-    let mut sources = Sources::new(false);
+    let mut sources = Sources::default();
     let fast = |agent: &str| about("fast-mode", agent, &format!("{agent} is in fast mode"));
     assert_eq!(words(&mut sources, &fast("claude-1")), ["+fast-mode"]);
     assert_eq!(words(&mut sources, &fast("claude-2")), ["+fast-mode"]);
@@ -141,7 +141,7 @@ fn each_agent_has_its_own_conditions_and_all_share_a_toast() {
 
 #[test]
 fn the_ide_is_an_indicator_and_never_a_toast() {
-    let mut sources = Sources::new(false);
+    let mut sources = Sources::default();
     assert_eq!(words(&mut sources, &Observation::new("ide-status", "connected")), ["=ide-status:connected"]);
     assert!(words(&mut sources, &Observation::new("ide-status", "connected")).is_empty());
     assert_eq!(words(&mut sources, &ended("ide-status")), ["=ide-status:"]);
@@ -149,23 +149,30 @@ fn the_ide_is_an_indicator_and_never_a_toast() {
 
 #[test]
 fn a_start_up_source_shows_once_and_never_in_remote_mode() {
-    let mut sources = Sources::new(false);
+    let mut sources = Sources::default();
     assert_eq!(words(&mut sources, &about("install-notes", "a", "new in 2")), ["+install-msg-a"]);
     assert!(words(&mut sources, &about("install-notes", "a", "another")).is_empty());
-    let mut remote = Sources::new(true);
-    assert!(words(&mut remote, &about("install-notes", "a", "new in 2")).is_empty());
-    assert_eq!(words(&mut remote, &Observation::new("fast-mode", "on")), ["+fast-mode"]);
+    let of = |session: &str, remote: bool, text: &str| Observation {
+        session: Some(session.to_owned()),
+        remote,
+        ..about("install-notes", "a", text)
+    };
+    assert_eq!(words(&mut sources, &of("one", false, "new in 2")).len(), 1, "a session of its own");
+    assert!(words(&mut sources, &of("one", false, "new in 3")).is_empty());
+    assert!(words(&mut sources, &of("two", true, "new in 2")).is_empty());
+    let fast = Observation { remote: true, ..Observation::new("fast-mode", "on") };
+    assert_eq!(words(&mut sources, &fast), ["+fast-mode"]);
 }
 
 #[test]
 fn the_error_for_an_unknown_source_lists_the_known_ones() {
-    let error = Sources::new(false).observe(&Observation::new("weather", "rain")).unwrap_err();
+    let error = Sources::default().observe(&Observation::new("weather", "rain")).unwrap_err();
     assert!(error.to_string().contains("env-hook"), "{error}");
 }
 
 #[test]
 fn memory_is_bounded() {
-    let mut sources = Sources::new(false);
+    let mut sources = Sources::default();
     for number in 0..10_000 {
         words(&mut sources, &about("plugin-install", &number.to_string(), "installed"));
     }
