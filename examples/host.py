@@ -31,13 +31,16 @@ def send(hub, method, **params):
     hub.sendall((json.dumps({"id": method, "method": method, "params": params}) + "\n").encode())
 
 
-def draw(lines):
-    for line in lines:
+def follow_orders(hub):
+    for line in hub.makefile(encoding="utf-8"):
         message = json.loads(line)
         data = message.get("data", {})
         if message.get("event") == "ring":
             sign = f"(( {data['kind']} {data['unread']} ))" if data["lit"] else "quiet"
             print(data["surface_id"], sign, flush=True)
+        elif message.get("event") == "focus":
+            print("went to", data["surface_id"], flush=True)
+            send(hub, "surface.focused", surface_id=data["surface_id"])
         elif message.get("event") == "toast" and data["text"]:
             print("toast:", data["text"], flush=True)
         elif "error" in message:
@@ -48,11 +51,11 @@ def draw(lines):
 
 def main():
     hub = connect()
-    send(hub, "host.attach", name="example")
+    send(hub, "host.attach", name="example", can_focus=True)
     surfaces = [{"surface_id": name, "workspace_id": "example", "title": name} for name in sys.argv[1:]]
     send(hub, "surface.opened", surfaces=surfaces)
     send(hub, "surface.looks", views=[])
-    threading.Thread(target=draw, args=(hub.makefile(encoding="utf-8"),), daemon=True).start()
+    threading.Thread(target=follow_orders, args=(hub,), daemon=True).start()
     for line in sys.stdin:
         views = [{"client": "terminal", "surface_id": line.strip()}] if line.strip() else []
         send(hub, "surface.looks", views=views)

@@ -17,6 +17,8 @@ pub(crate) enum HostOrder {
     Badge { workspace_id: WorkspaceId, badge: usize, text: String },
     /// A surface flashes once.
     Flash { surface_id: SurfaceId },
+    /// The host goes to a surface, and answers with `surface.focused`.
+    Focus { surface_id: SurfaceId },
     /// Another toast is shown, or none.
     Toast { text: Option<String> },
     /// An indicator says something else; nothing if the text is empty.

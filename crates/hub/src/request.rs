@@ -58,7 +58,7 @@ pub(crate) enum Request {
 #[derive(Debug)]
 pub(crate) enum HostRequest {
     /// The connection is a host from now on.
-    Attach { name: String },
+    Attach { name: String, can_focus: bool },
     /// It has surfaces, or some of its surfaces changed.
     Opened(Vec<SurfaceParams>),
     /// A surface was closed.
@@ -67,6 +67,8 @@ pub(crate) enum HostRequest {
     Looks(LooksParams),
     /// The person typed in it.
     Typed,
+    /// It went to a surface as it was asked to, or says why not.
+    Focused { surface_id: String, result: Result<(), String> },
 }
 
 type HostReader = fn(Value) -> Result<HostRequest, ApiError>;
@@ -74,8 +76,8 @@ type HostReader = fn(Value) -> Result<HostRequest, ApiError>;
 /// The methods of hosts: what they mean depends on the connection.
 const HOST_METHODS: &[(&str, HostReader)] = &[
     (ATTACH, |params| {
-        let HostName { name } = read(params)?;
-        Ok(HostRequest::Attach { name })
+        let HostName { name, can_focus } = read(params)?;
+        Ok(HostRequest::Attach { name, can_focus })
     }),
     ("surface.opened", |params| one_or_several(params, "surfaces").map(HostRequest::Opened)),
     ("surface.changed", |params| one_or_several(params, "surfaces").map(HostRequest::Opened)),
@@ -85,6 +87,10 @@ const HOST_METHODS: &[(&str, HostReader)] = &[
     }),
     ("surface.looks", |params| read(params).map(HostRequest::Looks)),
     ("surface.typed", |_| Ok(HostRequest::Typed)),
+    ("surface.focused", |params| {
+        let SurfaceFocused { surface_id, why } = read(params)?;
+        Ok(HostRequest::Focused { surface_id, result: why.map_or(Ok(()), Err) })
+    }),
 ];
 
 /// The method that makes a connection a host.
@@ -309,6 +315,9 @@ impl ToastParams {
 #[derive(Debug, Deserialize)]
 struct HostName {
     name: String,
+    /// Whether it goes to a surface when it is asked to.
+    #[serde(default)]
+    can_focus: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -319,6 +328,13 @@ struct TmuxSocket {
 #[derive(Debug, Deserialize)]
 struct SurfaceName {
     surface_id: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct SurfaceFocused {
+    surface_id: String,
+    /// Why the host could not go there.
+    why: Option<String>,
 }
 
 /// A surface of a host.

@@ -247,7 +247,7 @@ impl Connection {
         match reply {
             Reply::Result(result) => self.write(&Response::to(id, result).without(behind).line()).await,
             Reply::Focus { pane, notification } => {
-                let result = pane.select().await.map(|()| "tmux");
+                let result = pane.select().await.map(|()| "tmux".to_owned());
                 // It is read only if the person got there.
                 if let Some((opened, _)) = notification.as_ref().filter(|_| result.is_ok()) {
                     let marked =

@@ -12,6 +12,7 @@ mod deliveries;
 mod digest;
 mod handlers;
 mod hook_programs;
+mod host_focus;
 mod host_requests;
 mod ingest;
 mod journal_write_queue;
@@ -49,6 +50,7 @@ use crate::repository_probe::ProbeResult;
 use crate::title_writer::TitleMarkChange;
 use agents::AgentTracker;
 use deliveries::Deliveries;
+use host_focus::HostFocus;
 use ingest::Ingest;
 pub(crate) use ingest::RETRY_AFTER;
 use journal_write_queue::JournalWriteQueue;
@@ -77,6 +79,7 @@ pub(crate) struct HubState {
     agents: AgentTracker,
     settings: Settings,
     requests: RequestQueue,
+    host_focus: HostFocus,
     maintenance: Maintenance,
     problems: Problems,
     /// What the indicators say, by key.
@@ -160,6 +163,7 @@ impl HubState {
             title_changes: Vec::new(),
             agents: AgentTracker::new(plug_ins.extensions, config.agent_timeouts()),
             requests: RequestQueue::default(),
+            host_focus: HostFocus::default(),
             maintenance: Maintenance::new(),
             problems: Problems::default(),
             indicators: BTreeMap::new(),
@@ -212,6 +216,7 @@ impl HubState {
                 self.ingest.schedule();
             }
             LoopEvent::HostGone(connection) => {
+                self.end_focus_of(now, connection);
                 for event in self.surfaces.detach(connection) {
                     self.decide(now, event);
                 }
@@ -230,6 +235,7 @@ impl HubState {
         if self.journal_write_queue.is_due(now.mono) {
             self.retry_journal_writes(now);
         }
+        self.end_late_focus(now);
         self.decide(now, Event::Tick);
         self.take_actions()
     }
@@ -266,6 +272,7 @@ impl HubState {
             self.ingest.next_deadline(),
             self.journal_write_queue.next_deadline(),
             self.requests.next_deadline(),
+            self.host_focus.next_deadline(),
             self.agents.next_deadline(),
         ]
         .into_iter()

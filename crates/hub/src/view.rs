@@ -132,7 +132,7 @@ pub(crate) fn workspace(engine: &Engine, id: &WorkspaceId) -> Value {
 }
 
 /// What came of going to a place.
-pub(crate) fn focus(result: Result<&'static str, Unreachable>) -> Value {
+pub(crate) fn focus(result: Result<String, Unreachable>) -> Value {
     match result {
         Ok(host) => json!({ "focused": true, "host": host }),
         Err(Unreachable { why, hint: None, .. }) => json!({ "focused": false, "why": why }),

@@ -14,6 +14,7 @@ mod exchanged;
 mod failing;
 mod following;
 mod footer_docs;
+mod going_there;
 mod hostile_text;
 mod inbox;
 mod intruders;

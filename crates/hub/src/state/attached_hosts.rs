@@ -25,6 +25,8 @@ struct AttachedHost {
     surfaces: BTreeMap<SurfaceId, AttachedSurface>,
     /// Whether it said what the person looks at, and would know of all of it. Otherwise its surfaces may be looked at unnoticed.
     reports_focus: bool,
+    /// Whether it goes to a surface when it is asked to.
+    can_focus: bool,
 }
 
 /// A surface, as an attached host knows it.
@@ -76,9 +78,10 @@ impl AttachedHosts {
         request: HostRequest,
     ) -> Result<HostChanges, ApiError> {
         match request {
-            HostRequest::Attach { name } => {
+            HostRequest::Attach { name, can_focus } => {
                 check_name("name", &name)?;
-                let host = AttachedHost { name, surfaces: BTreeMap::new(), reports_focus: false };
+                let surfaces = BTreeMap::new();
+                let host = AttachedHost { name, surfaces, reports_focus: false, can_focus };
                 self.hosts.entry(connection).or_insert(host);
                 Ok(HostChanges::default())
             }
@@ -90,6 +93,8 @@ impl AttachedHosts {
                 Ok(HostChanges { gone, ..HostChanges::default() })
             }
             HostRequest::Looks(params) => self.looks(connection, params),
+            // It changes nothing that is known of the host.
+            HostRequest::Focused { .. } => self.host(connection).map(|_| HostChanges::default()),
             HostRequest::Typed => {
                 self.host(connection)?;
                 let events = vec![Event::Input { host: connection.0 }];
@@ -179,6 +184,18 @@ impl AttachedHosts {
         self.hosts.get(&self.host_of(surface)?)?.info(surface, elsewhere)
     }
 
+    /// The host that goes to a surface when it is asked to: its connection and its name.
+    pub(super) fn focusing(&self, surface: &SurfaceId) -> Option<(ConnectionId, &str)> {
+        let connection = self.host_of(surface)?;
+        let host = self.hosts.get(&connection).filter(|host| host.can_focus)?;
+        Some((connection, &host.name))
+    }
+
+    /// The name of an attached host.
+    pub(super) fn name(&self, connection: ConnectionId) -> Option<&str> {
+        self.hosts.get(&connection).map(|host| host.name.as_str())
+    }
+
     /// Whether the host of a surface says in which workspace it stands.
     pub(super) fn names_workspace(&self, surface: &SurfaceId) -> bool {
         let host = self.host_of(surface).and_then(|connection| self.hosts.get(&connection));
@@ -217,7 +234,9 @@ mod tests {
     const TWO: ConnectionId = ConnectionId(2);
 
     fn attach(hosts: &mut AttachedHosts, connection: ConnectionId) {
-        hosts.handle(connection, HostRequest::Attach { name: "scripted".to_owned() }).unwrap();
+        hosts
+            .handle(connection, HostRequest::Attach { name: "scripted".to_owned(), can_focus: false })
+            .unwrap();
     }
 
     fn surface_of(id: &str) -> SurfaceParams {

@@ -14,14 +14,16 @@ use ringer_ipc::ApiError;
 use serde_json::{Value, json};
 
 use super::HubState;
+use super::host_focus::FocusWaiter;
 use super::journal_writes::mark_draft;
 use super::request_queue::{Continuation, QueuedRequest, RequestStep};
 use super::surfaces::FocusOutcome;
 use crate::delivery_setup::search_path;
 use crate::message::{Action, Answer};
 use crate::request::{
-    CreateParams, ListParams, Request, SignalParams, TargetParams, ToastParams, method_names,
+    ConnectionId, CreateParams, ListParams, Request, SignalParams, TargetParams, ToastParams, method_names,
 };
+use crate::tmux::Unreachable;
 use crate::view;
 
 /// Notifications that one answer holds, unless it is asked for fewer.
@@ -35,6 +37,12 @@ pub(super) enum Handled {
     Done(Answer),
     /// To be answered once what was written has been read.
     AfterIngest(Continuation),
+    /// To be answered once a host has gone to a surface; with this notification, if the client asked to open one.
+    AfterFocus {
+        host: ConnectionId,
+        surface: SurfaceId,
+        notification: Option<(MessageId, Value)>,
+    },
 }
 
 pub(super) type Result<T> = std::result::Result<T, ApiError>;
@@ -66,6 +74,9 @@ impl HubState {
                 let step = RequestStep::Finish(continuation);
                 self.requests.put_back(QueuedRequest { id, step, up_to, deadline });
                 self.ingest.schedule();
+            }
+            Handled::AfterFocus { host, surface, notification } => {
+                self.ask_host(now, host, surface, FocusWaiter::Request { id, up_to, notification });
             }
         }
     }
@@ -113,10 +124,17 @@ impl HubState {
             Request::TerminalSignal(params) => value(self.terminal_signal(now, params)?),
             Request::FocusSurface(target) => {
                 let place = self.place(&target)?;
-                Handled::AfterIngest(match self.surfaces.focus(&place) {
-                    FocusOutcome::Known(result) => Continuation::Value(view::focus(result)),
-                    FocusOutcome::NeedsTmux(pane) => Continuation::Focus { pane, notification: None },
-                })
+                match self.surfaces.focus(&place) {
+                    FocusOutcome::Known(result) => {
+                        Handled::AfterIngest(Continuation::Value(view::focus(result)))
+                    }
+                    FocusOutcome::NeedsTmux(pane) => {
+                        Handled::AfterIngest(Continuation::Focus { pane, notification: None })
+                    }
+                    FocusOutcome::NeedsHost(host, surface) => {
+                        Handled::AfterFocus { host, surface, notification: None }
+                    }
+                }
             }
             Request::ListWorkspaces => value(self.workspaces()),
             Request::ListAgents => value(self.agent_list()?),
@@ -376,18 +394,33 @@ impl HubState {
     fn open(&mut self, now: Now, id: &MessageId) -> Result<Handled> {
         let record = self.record(id)?;
         let notification = self.notifications.view(&record, &self.clock);
-        Ok(Handled::AfterIngest(match self.surfaces.focus(&record.place) {
+        Ok(match self.surfaces.focus(&record.place) {
             FocusOutcome::Known(result) => {
-                if result.is_ok() {
-                    let read = mark_draft(Mark::Read, &MarkTarget::Message(id.clone()));
-                    self.append_for_request(now, &read)?;
-                }
-                Continuation::Value(view::opened(&notification, &view::focus(result)))
+                let opened = self.opened(now, (id, &notification), result)?;
+                Handled::AfterIngest(Continuation::Value(opened))
             }
             FocusOutcome::NeedsTmux(pane) => {
-                Continuation::Focus { pane, notification: Some((id.clone(), notification)) }
+                let notification = Some((id.clone(), notification));
+                Handled::AfterIngest(Continuation::Focus { pane, notification })
             }
-        }))
+            FocusOutcome::NeedsHost(host, surface) => {
+                Handled::AfterFocus { host, surface, notification: Some((id.clone(), notification)) }
+            }
+        })
+    }
+
+    /// The answer to a client that opened a notification. It is read only if the person got there.
+    pub(super) fn opened(
+        &mut self,
+        now: Now,
+        (id, notification): (&MessageId, &Value),
+        result: std::result::Result<String, Unreachable>,
+    ) -> Result<Value> {
+        if result.is_ok() {
+            let read = mark_draft(Mark::Read, &MarkTarget::Message(id.clone()));
+            self.append_for_request(now, &read)?;
+        }
+        Ok(view::opened(notification, &view::focus(result)))
     }
 
     /// A notification on the list.

@@ -10,6 +10,7 @@ use ringer_ipc::host::{AnswerOutcome, Asked};
 use ringer_journal::Error;
 
 use super::HubState;
+use super::host_focus::FocusWaiter;
 use super::surfaces::FocusOutcome;
 use crate::message::Job;
 use crate::tmux::Unreachable;
@@ -107,13 +108,16 @@ impl HubState {
     pub(super) fn popup_clicked(&mut self, now: Now, id: MessageId) {
         let outcome = match self.record(&id) {
             // It came from no terminal: the popup is all there is to see, and the person saw it.
-            Ok(record) if record.place.surface.is_none() => FocusOutcome::Known(Ok("desktop")),
+            Ok(record) if record.place.surface.is_none() => FocusOutcome::Known(Ok("desktop".to_owned())),
             Ok(record) => self.surfaces.focus(&record.place),
             Err(error) => FocusOutcome::Known(Err(Unreachable::new(error.message))),
         };
         match outcome {
             FocusOutcome::Known(result) => self.focus_tried(now, &id, result.map(drop)),
             FocusOutcome::NeedsTmux(pane) => self.execute(Job::FocusPane { id, pane }),
+            FocusOutcome::NeedsHost(host, surface) => {
+                self.ask_host(now, host, surface, FocusWaiter::Popup(id));
+            }
         }
     }
 

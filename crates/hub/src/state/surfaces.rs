@@ -22,9 +22,11 @@ const MAX_TRIED: usize = 8;
 #[derive(Debug, PartialEq)]
 pub(super) enum FocusOutcome {
     /// The person is there, by that host; or it is known at once that they cannot be.
-    Known(Result<&'static str, Unreachable>),
+    Known(Result<String, Unreachable>),
     /// tmux has to be asked, off the loop.
     NeedsTmux(TmuxPane),
+    /// An attached host has to be asked to go to this surface.
+    NeedsHost(ConnectionId, SurfaceId),
 }
 
 /// The hosts, and the processes that sent the last messages.
@@ -187,9 +189,14 @@ impl Surfaces {
 
     /// Brings a place to the front.
     pub(super) fn focus(&mut self, place: &Place) -> FocusOutcome {
+        if let Some(surface) = &place.surface
+            && let Some((host, _)) = self.attached.focusing(surface)
+        {
+            return FocusOutcome::NeedsHost(host, surface.clone());
+        }
         for host in &mut self.hosts {
             match host.focus(place) {
-                FocusResult::Done => return FocusOutcome::Known(Ok(host.name())),
+                FocusResult::Done => return FocusOutcome::Known(Ok(host.name().to_owned())),
                 FocusResult::Cannot(why) => return FocusOutcome::Known(Err(Unreachable::new(why))),
                 FocusResult::AskTmux => {
                     let pane = place.surface.as_ref().and_then(TmuxPane::of);
@@ -199,7 +206,17 @@ impl Surfaces {
                 FocusResult::NotOwned => {}
             }
         }
-        FocusOutcome::Known(Err(Unreachable::new("it came from no terminal")))
+        let host = place.surface.as_ref().and_then(|surface| self.attached.host_of(surface));
+        let why = host.and_then(|host| self.attached.name(host)).map_or_else(
+            || "it came from no terminal".to_owned(),
+            |name| format!("it is in {name}, which cannot bring it to the front"),
+        );
+        FocusOutcome::Known(Err(Unreachable::new(why)))
+    }
+
+    /// The name of an attached host.
+    pub(super) fn host_name(&self, host: ConnectionId) -> String {
+        self.attached.name(host).unwrap_or("a host").to_owned()
     }
 
     /// The terminal of a place; of a workspace as a whole, those in it, the one that spoke last first.

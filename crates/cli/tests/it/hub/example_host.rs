@@ -64,6 +64,12 @@ fn it_draws_rings_and_going_there_ends_them() {
     host.look_at("");
     tell("question", "Which one?");
     host.draws("b (( question 1 ))");
+    // It goes there when it is asked to.
+    environment.run(&["jump"]);
+    host.draws("went to b");
+    host.draws("b quiet");
+    tell("question", "Which other one?");
+    host.draws("b (( question 1 ))");
     // A host that comes later is told what rings.
     let mut other = Host::start(&environment);
     other.draws("a quiet");

@@ -1,0 +1,89 @@
+//! Going to surfaces of attached hosts: the host is asked, and says what came of it.
+
+use std::time::Duration;
+
+use ringer_core::MessageId;
+use ringer_core::message::SurfaceId;
+use serde_json::Value;
+
+use crate::message::RequestId;
+use crate::request::ConnectionId;
+
+/// How long a host may take. Clients give up after 5 s.
+const WITHIN: Duration = Duration::from_secs(2);
+
+/// What waits for a host.
+#[derive(Debug, PartialEq)]
+pub(super) enum FocusWaiter {
+    /// A request, which is answered then. It has a notification if the client asked to open one.
+    Request { id: RequestId, up_to: i64, notification: Option<(MessageId, Value)> },
+    /// A click on the popup of a notification.
+    Popup(MessageId),
+}
+
+#[derive(Debug)]
+struct Waiting {
+    host: ConnectionId,
+    surface: SurfaceId,
+    waiter: FocusWaiter,
+    deadline: Duration,
+}
+
+/// What waits until a host has gone to a surface. Each connection waits for one request at a time, so there are few.
+#[derive(Debug, Default)]
+pub(super) struct HostFocus {
+    waiting: Vec<Waiting>,
+}
+
+impl HostFocus {
+    /// A host was asked to go to one of its surfaces.
+    pub(super) fn add(&mut self, host: ConnectionId, surface: SurfaceId, waiter: FocusWaiter, now: Duration) {
+        self.waiting.push(Waiting { host, surface, waiter, deadline: now + WITHIN });
+    }
+
+    /// A host has answered. Gives what waited for that.
+    pub(super) fn answered(&mut self, host: ConnectionId, surface: &SurfaceId) -> Vec<FocusWaiter> {
+        self.take(|waiting| waiting.host == host && waiting.surface == *surface)
+    }
+
+    /// A host is gone. Gives what waited for it.
+    pub(super) fn gone(&mut self, host: ConnectionId) -> Vec<FocusWaiter> {
+        self.take(|waiting| waiting.host == host)
+    }
+
+    /// Gives what has waited too long.
+    pub(super) fn expired(&mut self, now: Duration) -> Vec<FocusWaiter> {
+        self.take(|waiting| waiting.deadline <= now)
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Duration> {
+        self.waiting.iter().map(|waiting| waiting.deadline).min()
+    }
+
+    fn take(&mut self, is_wanted: impl Fn(&Waiting) -> bool) -> Vec<FocusWaiter> {
+        self.waiting.extract_if(.., |waiting| is_wanted(waiting)).map(|waiting| waiting.waiter).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_answers_for_its_own_surfaces_only() {
+        let (one, two) = (ConnectionId(1), ConnectionId(2));
+        let (surface, other) = (SurfaceId::new("a"), SurfaceId::new("b"));
+        let popup = |number: u64| FocusWaiter::Popup(MessageId::new(number, [0; 10]));
+        let mut focus = HostFocus::default();
+        assert_eq!(focus.next_deadline(), None);
+        focus.add(one, surface.clone(), popup(1), Duration::ZERO);
+        focus.add(one, surface.clone(), popup(2), Duration::from_secs(1));
+        focus.add(two, surface.clone(), popup(3), Duration::from_secs(1));
+        assert_eq!(focus.next_deadline(), Some(WITHIN));
+        assert_eq!(focus.answered(two, &other), []);
+        assert_eq!(focus.expired(WITHIN), [popup(1)]);
+        assert_eq!(focus.answered(one, &surface), [popup(2)]);
+        assert_eq!(focus.gone(two), [popup(3)]);
+        assert_eq!(focus.next_deadline(), None);
+    }
+}
