@@ -45,11 +45,13 @@ mod event_loop;
 mod executor;
 mod file_stamp;
 mod host_order;
+mod host_request;
 mod input;
 mod log;
 #[cfg(not(target_os = "macos"))]
 mod login_session;
 mod message;
+mod params;
 mod plain_host;
 mod probed_terminal;
 mod process;

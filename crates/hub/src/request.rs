@@ -7,10 +7,11 @@ use ringer_core::message::Mark;
 use ringer_core::toast::{Observation, Priority, Toast, ToastSpan, fold_named, fold_names};
 use ringer_ipc::ApiError;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::event_log::EventFilter;
+use crate::host_request::HostRequest;
+use crate::params::{missing, one_or_several, read};
 
 /// Identifies a connection to the socket. The server gives the numbers, and none twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,48 +54,6 @@ pub(crate) enum Request {
     /// A server of tmux wants a host.
     TmuxFound(String),
 }
-
-/// What a host sends on its connection.
-#[derive(Debug)]
-pub(crate) enum HostRequest {
-    /// The connection is a host from now on.
-    Attach { name: String, can_focus: bool },
-    /// It has surfaces, or some of its surfaces changed.
-    Opened(Vec<SurfaceParams>),
-    /// A surface was closed.
-    Closed { surface_id: String },
-    /// What the person looks at in it.
-    Looks(LooksParams),
-    /// The person typed in it.
-    Typed,
-    /// It went to a surface as it was asked to, or says why not.
-    Focused { surface_id: String, result: Result<(), String> },
-}
-
-type HostReader = fn(Value) -> Result<HostRequest, ApiError>;
-
-/// The methods of hosts: what they mean depends on the connection.
-const HOST_METHODS: &[(&str, HostReader)] = &[
-    (ATTACH, |params| {
-        let HostName { name, can_focus } = read(params)?;
-        Ok(HostRequest::Attach { name, can_focus })
-    }),
-    ("surface.opened", |params| one_or_several(params, "surfaces").map(HostRequest::Opened)),
-    ("surface.changed", |params| one_or_several(params, "surfaces").map(HostRequest::Opened)),
-    ("surface.closed", |params| {
-        let SurfaceName { surface_id } = read(params)?;
-        Ok(HostRequest::Closed { surface_id })
-    }),
-    ("surface.looks", |params| read(params).map(HostRequest::Looks)),
-    ("surface.typed", |_| Ok(HostRequest::Typed)),
-    ("surface.focused", |params| {
-        let SurfaceFocused { surface_id, why } = read(params)?;
-        Ok(HostRequest::Focused { surface_id, result: why.map_or(Ok(()), Err) })
-    }),
-];
-
-/// The method that makes a connection a host.
-pub(crate) const ATTACH: &str = "host.attach";
 
 type Reader = fn(Value) -> Result<Request, ApiError>;
 
@@ -159,14 +118,13 @@ const METHODS: &[(&str, Reader)] = &[
 
 /// The names of all methods. `hub.stop` is the server's own.
 pub fn method_names() -> Vec<&'static str> {
-    let of_hosts = HOST_METHODS.iter().map(|(name, _)| *name);
-    METHODS.iter().map(|(name, _)| *name).chain(of_hosts).chain(["hub.stop"]).collect()
+    METHODS.iter().map(|(name, _)| *name).chain(HostRequest::method_names()).chain(["hub.stop"]).collect()
 }
 
 impl Request {
     /// Reads a request that came on a connection.
     pub(crate) fn read(method: &str, params: Value, connection: ConnectionId) -> Result<Self, ApiError> {
-        if let Some((_, reader)) = HOST_METHODS.iter().find(|(name, _)| *name == method) {
+        if let Some(reader) = HostRequest::reader(method) {
             return reader(params).map(|request| Self::Host(connection, request));
         }
         let found = METHODS.iter().find(|(name, _)| *name == method);
@@ -313,66 +271,8 @@ impl ToastParams {
 }
 
 #[derive(Debug, Deserialize)]
-struct HostName {
-    name: String,
-    /// Whether it goes to a surface when it is asked to.
-    #[serde(default)]
-    can_focus: bool,
-}
-
-#[derive(Debug, Deserialize)]
 struct TmuxSocket {
     socket: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct SurfaceName {
-    surface_id: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct SurfaceFocused {
-    surface_id: String,
-    /// Why the host could not go there.
-    why: Option<String>,
-}
-
-/// A surface of a host.
-#[derive(Debug, Deserialize)]
-pub(crate) struct SurfaceParams {
-    pub(crate) surface_id: String,
-    /// Without one it stands in the repository of what it sends.
-    #[serde(default)]
-    pub(crate) workspace_id: Option<String>,
-    #[serde(default)]
-    pub(crate) tty: Option<String>,
-    #[serde(default)]
-    pub(crate) title: Option<String>,
-    /// Where it is, in words.
-    #[serde(default)]
-    pub(crate) place: Option<String>,
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// Everything that the person looks at in a host.
-#[derive(Debug, Deserialize)]
-pub(crate) struct LooksParams {
-    pub(crate) views: Vec<ViewParams>,
-    /// Whether the host would know of everything that is looked at.
-    #[serde(default = "yes")]
-    pub(crate) is_complete: bool,
-    /// Whether the person is there. A host that does not know leaves it out.
-    #[serde(default)]
-    pub(crate) present: Option<bool>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct ViewParams {
-    pub(crate) client: String,
-    pub(crate) surface_id: String,
 }
 
 /// What a terminal showed: a bell, a notification, or a sign of its agent's state.
@@ -396,16 +296,6 @@ pub(crate) struct EnvironmentParams {
     pub(crate) bus: Option<String>,
 }
 
-/// Unknown parameters are ignored.
-fn read<T: DeserializeOwned>(params: Value) -> Result<T, ApiError> {
-    let params = if params.is_null() { json!({}) } else { params };
-    serde_json::from_value(params).map_err(|error| ApiError::params(error.to_string()))
-}
-
-fn missing(what: &str) -> ApiError {
-    ApiError::params(format!("{what} is missing"))
-}
-
 fn create(params: Value, needs_surface: bool) -> Result<Request, ApiError> {
     let create: CreateParams = read(params)?;
     if needs_surface && create.surface_id.is_none() {
@@ -418,16 +308,10 @@ fn mark(mark: Mark, params: Value) -> Result<Request, ApiError> {
     read(params).map(|target| Request::Mark(mark, target))
 }
 
-/// One object, or several in one request: a client that does not wait for answers can send only one.
-fn one_or_several<T: DeserializeOwned>(mut params: Value, name: &str) -> Result<Vec<T>, ApiError> {
-    match params.get_mut(name) {
-        Some(several) => read(several.take()),
-        None => Ok(vec![read(params)?]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -9,7 +9,8 @@ use ringer_core::message::{Place, Scope, SurfaceId, WorkspaceId};
 use ringer_ipc::ApiError;
 use ringer_ipc::host::SurfaceInfo;
 
-use crate::request::{ConnectionId, HostRequest, LooksParams, SurfaceParams};
+use crate::host_request::{HostRequest, LooksParams, SurfaceParams, ViewParams};
+use crate::request::ConnectionId;
 
 /// Surfaces that one host may have: more than a person opens. The engine knows as many of all hosts.
 const MAX_SURFACES: usize = 4096;
@@ -143,10 +144,7 @@ impl AttachedHosts {
         let before = std::mem::replace(&mut host.reports_focus, params.is_complete);
         let changed =
             if before == params.is_complete { Vec::new() } else { host.surfaces.keys().cloned().collect() };
-        let view = |view: crate::request::ViewParams| View {
-            client: view.client,
-            surface: SurfaceId::new(&view.surface_id),
-        };
+        let view = |view: ViewParams| View { client: view.client, surface: SurfaceId::new(&view.surface_id) };
         let views = params.views.into_iter().map(view).collect();
         let present = params.present.unwrap_or(true);
         // The views first: what a person who comes back sees at once is not in the digest.
@@ -228,7 +226,6 @@ fn check_name(what: &str, name: &str) -> Result<(), ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::ViewParams;
 
     const ONE: ConnectionId = ConnectionId(1);
     const TWO: ConnectionId = ConnectionId(2);

@@ -9,8 +9,9 @@ use super::HubState;
 use super::handlers::{Handled, value};
 use super::host_focus::FocusWaiter;
 use crate::host_order::{HostOrder, SentOrder};
+use crate::host_request::HostRequest;
 use crate::message::{Action, Answer};
-use crate::request::{ConnectionId, HostRequest};
+use crate::request::ConnectionId;
 use crate::tmux::Unreachable;
 use crate::view;
 

@@ -7,7 +7,8 @@ use ringer_core::{Event, Message};
 
 use super::attached_hosts::{AttachedHosts, HostChanges};
 use crate::host_order::{HostOrder, SentOrder};
-use crate::request::{ConnectionId, HostRequest};
+use crate::host_request::HostRequest;
+use crate::request::ConnectionId;
 use crate::session_bus::Callers;
 use crate::terminals::Terminal;
 use crate::tmux::{TmuxPane, Unreachable};
