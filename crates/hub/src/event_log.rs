@@ -33,6 +33,8 @@ struct EventLine<'a> {
 pub(crate) struct HubEvent {
     seq: u64,
     event: &'static str,
+    /// The surface that it is about, if it is about one.
+    surface: Option<Box<str>>,
     /// The line that is sent. A JSON value would take five times its memory.
     line: Box<[u8]>,
 }
@@ -52,11 +54,16 @@ pub(crate) struct EventFilter {
     pub(crate) after_seq: Option<u64>,
     /// Only events whose names begin with one of these; empty for all.
     pub(crate) names: Vec<String>,
+    /// Only events about this surface.
+    pub(crate) surface_id: Option<String>,
 }
 
 impl EventFilter {
     fn takes(&self, event: &HubEvent) -> bool {
-        self.names.is_empty() || self.names.iter().any(|name| event.event.starts_with(name.as_str()))
+        let is_named = |name: &String| event.event.starts_with(name.as_str());
+        let is_there = |wanted: &String| event.surface.as_deref() == Some(wanted.as_str());
+        (self.names.is_empty() || self.names.iter().any(is_named))
+            && self.surface_id.as_ref().is_none_or(is_there)
     }
 }
 
@@ -86,7 +93,8 @@ impl EventLog {
     pub(crate) fn add(&mut self, unix_ms: i64, event: &'static str, data: &Value) {
         self.last_seq += 1;
         let line = json_line(&EventLine { seq: self.last_seq, event, unix_ms, data });
-        let event = Arc::new(HubEvent { seq: self.last_seq, event, line: line.into() });
+        let surface = data["surface"].as_str().or_else(|| data["place"]["surface"].as_str()).map(Into::into);
+        let event = Arc::new(HubEvent { seq: self.last_seq, event, surface, line: line.into() });
         self.subscribers.retain(|(filter, sender)| {
             !filter.takes(&event) && !sender.is_closed() || sender.try_send(Arc::clone(&event)).is_ok()
         });
@@ -133,7 +141,7 @@ mod tests {
 
     fn replayed(log: &mut EventLog, after: Option<u64>, names: &[&str]) -> (Vec<u64>, bool) {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        let subscription = log.subscribe(EventFilter { after_seq: after, names }).unwrap();
+        let subscription = log.subscribe(EventFilter { after_seq: after, names, surface_id: None }).unwrap();
         (subscription.replay.iter().map(|event| event.seq).collect(), subscription.gap)
     }
 
@@ -146,6 +154,23 @@ mod tests {
         assert_eq!(replayed(&mut log, Some(900), &[]), (vec![1, 2, 3, 4, 5], true), "another hub's numbers");
         let mut many = self::log(5000);
         assert!(replayed(&mut many, Some(1), &[]).1, "the oldest are gone");
+    }
+
+    #[test]
+    fn a_surface_is_followed_whatever_happens_there() {
+        let mut log = EventLog::default();
+        log.add(0, "agent", &serde_json::json!({ "surface": "a" }));
+        log.add(0, "ring", &serde_json::json!({ "place": { "workspace": "w", "surface": "a" } }));
+        log.add(0, "ring", &serde_json::json!({ "place": { "workspace": "w", "surface": "b" } }));
+        log.add(0, "toast", &serde_json::json!({ "text": "a" }));
+        let seen = |log: &mut EventLog, names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            let filter = EventFilter { after_seq: Some(0), names, surface_id: Some("a".to_owned()) };
+            let replay = log.subscribe(filter).unwrap().replay;
+            replay.iter().map(|event| event.seq).collect::<Vec<_>>()
+        };
+        assert_eq!(seen(&mut log, &[]), [1, 2]);
+        assert_eq!(seen(&mut log, &["ring"]), [2]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::output::{eprint_line, print_json_text};
 /// Examples:
 ///   ringer watch
 ///   ringer watch --after 0 --event notification | jq -r '.data.body // empty'
+///   ringer watch --surface my-terminal:7 --event agent --event surface   # turns, signals
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
@@ -21,6 +22,9 @@ pub(crate) struct Args {
     /// Show only events whose names start with this; repeat for more
     #[arg(long, value_name = "NAME")]
     event: Vec<String>,
+    /// Show only events about this surface: its agent, its notifications, its ring, what its program wrote
+    #[arg(long, value_name = "ID")]
+    surface: Option<String>,
     /// Exit after N events
     #[arg(long, value_name = "N")]
     max: Option<usize>,
@@ -28,7 +32,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let mut client = hub_client::hub()?;
-    let params = json!({ "after_seq": arguments.after, "names": arguments.event });
+    let Args { after, event, surface, .. } = arguments;
+    let params = json!({ "after_seq": after, "names": event, "surface_id": surface });
     let begun = client.call("events.subscribe", &params).map_err(hub_client::failure)?;
     if begun["gap"].as_bool() == Some(true) {
         eprint_line("warning: some older events are no longer kept");

@@ -132,7 +132,8 @@ impl HubState {
             let agent = Some((info.id.clone(), info.by_hooks));
             self.decide(now, Event::AgentOnSurface { surface, agent });
         }
-        let data = json!({ "id": info.id.as_str(), "state": state.as_str(), "client": info.client });
+        let (id, surface) = (info.id.as_str(), &info.surface);
+        let data = json!({ "id": id, "state": state.as_str(), "client": info.client, "surface": surface });
         self.publish(now, "agent", data);
         // It may have become idle with messages waiting; one that is busy is left alone by the waker.
         self.agents.wake(&info.id);

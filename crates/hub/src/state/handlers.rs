@@ -273,12 +273,16 @@ impl HubState {
 
     fn terminal_signal(&mut self, now: Now, params: SignalParams) -> Result<Value> {
         let surface = SurfaceId::new(&params.surface_id);
+        let heard = json!({
+            "surface": surface, "bell": params.bell, "title": params.title, "body": params.body, "signal": params.signal,
+        });
         let signal = match (params.signal, params.body, params.bell) {
             (Some(signal), ..) => TerminalSignal::Agent(signal),
             (None, Some(body), _) => TerminalSignal::Notified { title: params.title, body },
             (None, None, true) => TerminalSignal::Bell,
             (None, None, false) => return Err(ApiError::params("bell, body or signal is missing")),
         };
+        self.publish(now, "surface.heard", heard);
         self.decide(now, Event::TerminalSignal { surface, signal });
         Ok(json!({}))
     }

@@ -108,3 +108,35 @@ fn a_watch_ends_with_its_hub() {
     let (_, exit) = watch.end();
     assert!(exit.is_some(), "it ended by itself");
 }
+
+#[test]
+fn one_surface_is_followed() {
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
+    let watch =
+        environment.watch(&["--after", "0", "--surface", "ws:a", "--event", "agent", "--event", "surface"]);
+    let mut hub = environment.connect();
+    let mut heard = |surface: &str, says: &Value| {
+        let signal = json!({ "authority": "title", "says": says, "text": null, "pending": false });
+        let params = json!({ "surface_id": surface, "signal": signal });
+        assert_eq!(hub.call("surface.heard", &params)["ok"], true);
+    };
+    let is = |state: &str| json!({ "is": { "state": state } });
+    heard("ws:b", &is("ready"));
+    for says in [is("ready"), is("working"), json!("turn_ended")] {
+        heard("ws:a", &says);
+        let signal = watch.message();
+        assert_eq!((&signal["event"], &signal["data"]["signal"]["says"]), (&json!("surface.heard"), &says));
+        let agent = watch.message();
+        assert_eq!(
+            (&agent["event"], &agent["data"]["surface"]),
+            (&json!("agent"), &json!("ws:a")),
+            "{agent}"
+        );
+        let state = match says["is"]["state"].as_str() {
+            Some(state) => state,
+            None => "done",
+        };
+        assert_eq!(agent["data"]["state"], state);
+    }
+}
