@@ -10,6 +10,7 @@ mod agents;
 mod attached_hosts;
 mod deliveries;
 mod digest;
+mod focus_requests;
 mod handlers;
 mod hook_programs;
 mod host_focus;

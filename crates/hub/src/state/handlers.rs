@@ -15,15 +15,12 @@ use serde_json::{Value, json};
 
 use super::HubState;
 use super::host_focus::FocusWaiter;
-use super::journal_writes::mark_draft;
 use super::request_queue::{Continuation, QueuedRequest, RequestStep};
-use super::surfaces::FocusOutcome;
 use crate::delivery_setup::search_path;
 use crate::message::{Action, Answer};
 use crate::request::{
     ConnectionId, CreateParams, ListParams, Request, SignalParams, TargetParams, ToastParams, method_names,
 };
-use crate::tmux::Unreachable;
 use crate::view;
 
 /// Notifications that one answer holds, unless it is asked for fewer.
@@ -122,20 +119,7 @@ impl HubState {
             Request::ListSurfaces => value(json!(self.surfaces.list())),
             Request::Host(connection, request) => self.host_request(now, connection, request)?,
             Request::TerminalSignal(params) => value(self.terminal_signal(now, params)?),
-            Request::FocusSurface(target) => {
-                let place = self.place(&target)?;
-                match self.surfaces.focus(&place) {
-                    FocusOutcome::Known(result) => {
-                        Handled::AfterIngest(Continuation::Value(view::focus(result)))
-                    }
-                    FocusOutcome::NeedsTmux(pane) => {
-                        Handled::AfterIngest(Continuation::Focus { pane, notification: None })
-                    }
-                    FocusOutcome::NeedsHost(host, surface) => {
-                        Handled::AfterFocus { host, surface, notification: None }
-                    }
-                }
-            }
+            Request::FocusSurface(target) => self.focus_surface(&target)?,
             Request::ListWorkspaces => value(self.workspaces()),
             Request::ListAgents => value(self.agent_list()?),
             Request::AddToast(params) => value(self.add_toast(now, params)?),
@@ -392,39 +376,6 @@ impl HubState {
     pub(super) fn is_still_to_be_read(&mut self, id: &MessageId) -> bool {
         let message = self.journal.message(id.as_str()).ok().flatten();
         message.is_some_and(|message| message.seq > self.ingest.seq())
-    }
-
-    /// Goes to where a notification rang. It is read once the person is there.
-    fn open(&mut self, now: Now, id: &MessageId) -> Result<Handled> {
-        let record = self.record(id)?;
-        let notification = self.notifications.view(&record, &self.clock);
-        Ok(match self.surfaces.focus(&record.place) {
-            FocusOutcome::Known(result) => {
-                let opened = self.opened(now, (id, &notification), result)?;
-                Handled::AfterIngest(Continuation::Value(opened))
-            }
-            FocusOutcome::NeedsTmux(pane) => {
-                let notification = Some((id.clone(), notification));
-                Handled::AfterIngest(Continuation::Focus { pane, notification })
-            }
-            FocusOutcome::NeedsHost(host, surface) => {
-                Handled::AfterFocus { host, surface, notification: Some((id.clone(), notification)) }
-            }
-        })
-    }
-
-    /// The answer to a client that opened a notification. It is read only if the person got there.
-    pub(super) fn opened(
-        &mut self,
-        now: Now,
-        (id, notification): (&MessageId, &Value),
-        result: std::result::Result<String, Unreachable>,
-    ) -> Result<Value> {
-        if result.is_ok() {
-            let read = mark_draft(Mark::Read, &MarkTarget::Message(id.clone()));
-            self.append_for_request(now, &read)?;
-        }
-        Ok(view::opened(notification, &view::focus(result)))
     }
 
     /// A notification on the list.

@@ -7,13 +7,11 @@ use serde_json::json;
 
 use super::HubState;
 use super::handlers::{Handled, value};
-use super::host_focus::FocusWaiter;
 use crate::host_order::{HostOrder, SentOrder};
 use crate::host_request::HostRequest;
-use crate::message::{Action, Answer};
+use crate::message::Answer;
 use crate::request::ConnectionId;
 use crate::tmux::Unreachable;
-use crate::view;
 
 impl HubState {
     pub(super) fn host_request(
@@ -50,40 +48,6 @@ impl HubState {
             self.tell_hosts([SentOrder { host, order: HostOrder::ring(&surface, ring) }]);
         }
         Ok(value(json!({})))
-    }
-
-    /// Asks a host to go to one of its surfaces.
-    pub(super) fn ask_host(&mut self, now: Now, host: ConnectionId, surface: SurfaceId, waiter: FocusWaiter) {
-        self.tell_hosts([SentOrder { host, order: HostOrder::Focus { surface_id: surface.clone() } }]);
-        self.host_focus.add(host, surface, waiter, now.mono);
-    }
-
-    /// A host is gone: it goes nowhere any more.
-    pub(super) fn end_focus_of(&mut self, now: Now, host: ConnectionId) {
-        let waiting = self.host_focus.gone(host);
-        self.end_focus(now, waiting, &Err(Unreachable::new("the program that shows it has ended")));
-    }
-
-    /// Ends what has waited too long for a host.
-    pub(super) fn end_late_focus(&mut self, now: Now) {
-        let waiting = self.host_focus.expired(now.mono);
-        self.end_focus(now, waiting, &Err(Unreachable::new("the program that shows it does not answer")));
-    }
-
-    fn end_focus(&mut self, now: Now, waiting: Vec<FocusWaiter>, result: &Result<String, Unreachable>) {
-        for waiter in waiting {
-            match waiter {
-                FocusWaiter::Popup(id) => self.focus_tried(now, &id, result.clone().map(drop)),
-                FocusWaiter::Request { id, up_to, notification } => {
-                    let answer = match &notification {
-                        Some((opened, view)) => self.opened(now, (opened, view), result.clone()),
-                        None => Ok(view::focus(result.clone())),
-                    };
-                    let behind = self.unread_up_to(up_to);
-                    self.act(Action::Answer { id, answer: Answer::Value(answer), behind });
-                }
-            }
-        }
     }
 
     /// What a new host has to show.

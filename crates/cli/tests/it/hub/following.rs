@@ -133,10 +133,7 @@ fn one_surface_is_followed() {
             (&json!("agent"), &json!("ws:a")),
             "{agent}"
         );
-        let state = match says["is"]["state"].as_str() {
-            Some(state) => state,
-            None => "done",
-        };
+        let state = says["is"]["state"].as_str().unwrap_or("done");
         assert_eq!(agent["data"]["state"], state);
     }
 }

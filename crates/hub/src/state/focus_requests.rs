@@ -1,0 +1,105 @@
+//! Going to where something happened, and what came of it.
+
+use ringer_core::attention::MarkTarget;
+use ringer_core::message::{Mark, SurfaceId};
+use ringer_core::{MessageId, Now};
+use serde_json::Value;
+
+use super::HubState;
+use super::handlers::{Handled, Result};
+use super::host_focus::FocusWaiter;
+use super::journal_writes::mark_draft;
+use super::request_queue::Continuation;
+use super::surfaces::FocusOutcome;
+use crate::host_order::{HostOrder, SentOrder};
+use crate::message::{Action, Answer};
+use crate::request::{ConnectionId, TargetParams};
+use crate::tmux::Unreachable;
+use crate::view;
+
+/// The name of the host by which the person is there, or why they are not.
+type Focused = std::result::Result<String, Unreachable>;
+
+impl HubState {
+    /// Goes to a surface.
+    pub(super) fn focus_surface(&mut self, target: &TargetParams) -> Result<Handled> {
+        let place = self.place(target)?;
+        Ok(match self.surfaces.focus(&place) {
+            FocusOutcome::Known(result) => Handled::AfterIngest(Continuation::Value(view::focus(result))),
+            FocusOutcome::NeedsTmux(pane) => {
+                Handled::AfterIngest(Continuation::Focus { pane, notification: None })
+            }
+            FocusOutcome::NeedsHost(host, surface) => {
+                Handled::AfterFocus { host, surface, notification: None }
+            }
+        })
+    }
+
+    /// Goes to where a notification rang. It is read once the person is there.
+    pub(super) fn open(&mut self, now: Now, id: &MessageId) -> Result<Handled> {
+        let record = self.record(id)?;
+        let notification = self.notifications.view(&record, &self.clock);
+        Ok(match self.surfaces.focus(&record.place) {
+            FocusOutcome::Known(result) => {
+                let opened = self.opened(now, (id, &notification), result)?;
+                Handled::AfterIngest(Continuation::Value(opened))
+            }
+            FocusOutcome::NeedsTmux(pane) => {
+                let notification = Some((id.clone(), notification));
+                Handled::AfterIngest(Continuation::Focus { pane, notification })
+            }
+            FocusOutcome::NeedsHost(host, surface) => {
+                Handled::AfterFocus { host, surface, notification: Some((id.clone(), notification)) }
+            }
+        })
+    }
+
+    /// The answer to a client that opened a notification. It is read only if the person got there.
+    fn opened(
+        &mut self,
+        now: Now,
+        (id, notification): (&MessageId, &Value),
+        result: Focused,
+    ) -> Result<Value> {
+        if result.is_ok() {
+            let read = mark_draft(Mark::Read, &MarkTarget::Message(id.clone()));
+            self.append_for_request(now, &read)?;
+        }
+        Ok(view::opened(notification, &view::focus(result)))
+    }
+
+    /// Asks a host to go to one of its surfaces.
+    pub(super) fn ask_host(&mut self, now: Now, host: ConnectionId, surface: SurfaceId, waiter: FocusWaiter) {
+        self.tell_hosts([SentOrder { host, order: HostOrder::Focus { surface_id: surface.clone() } }]);
+        self.host_focus.add(host, surface, waiter, now.mono);
+    }
+
+    /// A host is gone: it goes nowhere any more.
+    pub(super) fn end_focus_of(&mut self, now: Now, host: ConnectionId) {
+        let waiting = self.host_focus.gone(host);
+        self.end_focus(now, waiting, &Err(Unreachable::new("the program that shows it has ended")));
+    }
+
+    /// Ends what has waited too long for a host.
+    pub(super) fn end_late_focus(&mut self, now: Now) {
+        let waiting = self.host_focus.expired(now.mono);
+        self.end_focus(now, waiting, &Err(Unreachable::new("the program that shows it does not answer")));
+    }
+
+    /// Tells what waited for a host what came of it.
+    pub(super) fn end_focus(&mut self, now: Now, waiting: Vec<FocusWaiter>, result: &Focused) {
+        for waiter in waiting {
+            match waiter {
+                FocusWaiter::Popup(id) => self.focus_tried(now, &id, result.clone().map(drop)),
+                FocusWaiter::Request { id, up_to, notification } => {
+                    let answer = match &notification {
+                        Some((opened, view)) => self.opened(now, (opened, view), result.clone()),
+                        None => Ok(view::focus(result.clone())),
+                    };
+                    let behind = self.unread_up_to(up_to);
+                    self.act(Action::Answer { id, answer: Answer::Value(answer), behind });
+                }
+            }
+        }
+    }
+}
