@@ -158,12 +158,19 @@ fn key_hints(inbox: &Inbox) -> Vec<(String, &'static str)> {
         let key = |action: Action| inbox.keys().first_key(action);
         actions.iter().filter_map(|(action, words)| Some((key(*action)?, *words))).collect()
     };
-    if let View::Agent(view) = inbox.view() {
-        let verbose = if view.is_verbose() { "fewer tasks" } else { "every task" };
-        let mut hints = vec![(VERBOSE_KEY.to_string(), verbose)];
-        hints.extend(keys(&[(Action::GoThere, "go there"), (Action::Answer, "answer")]));
-        hints.push(("esc".to_owned(), "back"));
-        return hints;
+    let back = ("esc".to_owned(), "back");
+    match inbox.view() {
+        View::Agent(view) => {
+            let verbose = if view.is_verbose() { "fewer tasks" } else { "every task" };
+            let mut hints = vec![(VERBOSE_KEY.to_string(), verbose)];
+            hints.extend(keys(&[(Action::GoThere, "go there"), (Action::Answer, "answer")]));
+            hints.push(back);
+            return hints;
+        }
+        View::Help | View::Text(_) | View::Menu(_) => return vec![back],
+        // It says itself what can be done.
+        View::Dialog(_) => return Vec::new(),
+        View::List | View::Filter(_) | View::ConfirmClear => {}
     }
     if inbox.is_first_run() {
         return keys(&[

@@ -70,7 +70,8 @@ impl Theme {
             Role::Permission | Role::Question | Role::Heading | Role::Key => {
                 style.add_modifier(Modifier::BOLD)
             }
-            Role::Dim | Role::Border => style.add_modifier(Modifier::DIM),
+            // Black has nothing dimmer: where all colours are there, it is grey.
+            Role::Dim | Role::Border if style.fg.is_none() => style.add_modifier(Modifier::DIM),
             _ => style,
         }
     }
@@ -78,7 +79,9 @@ impl Theme {
     fn colour(self, role: Role) -> Option<Color> {
         let rgb = |number: u32| Some(Color::from_u32(number));
         let (terminal, dark, light) = match role {
-            Role::Plain | Role::Heading | Role::Key | Role::Dim | Role::Border => return None,
+            Role::Plain | Role::Heading | Role::Key => return None,
+            Role::Dim | Role::Border if self.palette == Palette::Terminal => return None,
+            Role::Dim | Role::Border => (Color::Reset, 0x0092_98a3, 0x006b_7280),
             Role::Permission | Role::Warning => (Color::Yellow, 0x00e5_c07b, 0x0098_6801),
             Role::Question => (Color::Blue, 0x0061_afef, 0x0040_78f2),
             Role::Error => (Color::Red, 0x00e0_6c75, 0x00ca_1243),

@@ -13,6 +13,7 @@ use crate::inbox::{FRAME_LINES, Inbox};
 use crate::list_lines::{ListLine, planned_lines};
 use crate::rows::{MARK, Row, Section, Widths};
 use crate::theme::{Role, Theme};
+use crate::view::View;
 
 pub(super) fn draw(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme) {
     let lines = planned_lines(inbox.list());
@@ -54,7 +55,9 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme)
 fn draw_line(buffer: &mut Buffer, place: Rect, row: &Row, inbox: &Inbox, spans: &[Span<'_>]) {
     let line = Line::from(spans.to_vec());
     put_line(buffer, place.x, place.y, &line, place.width);
-    if inbox.list().selected() == Some(&row.key) {
+    // Behind a box it would stick out at both sides.
+    let is_covered = matches!(inbox.view(), View::Help | View::Text(_) | View::Agent(_) | View::Dialog(_));
+    if inbox.list().selected() == Some(&row.key) && !is_covered {
         buffer.set_style(place, Theme::selected());
     }
 }

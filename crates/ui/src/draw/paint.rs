@@ -43,8 +43,16 @@ pub(super) fn draw_box(buffer: &mut Buffer, area: Rect, title: &str, theme: Them
         buffer.set_style(Rect { y: line, height: 1, ..area }, Style::reset());
         put(buffer, area.x, line, text, usize::from(area.width), border);
     }
+    // Nor has what is written inside the colour of the frame.
+    let inside = Rect {
+        x: area.x + 1,
+        y: area.y + 1,
+        width: area.width.saturating_sub(2),
+        height: area.height.saturating_sub(2),
+    };
+    buffer.set_style(inside.intersection(buffer.area), Style::reset());
     let title = format!(" {} ", cut_end(title, inner_width.saturating_sub(4)));
-    put(buffer, area.x + 2, area.y, title, inner_width, Style::new().add_modifier(Modifier::BOLD));
+    put(buffer, area.x + 2, area.y, title, inner_width, Style::reset().add_modifier(Modifier::BOLD));
     Rect {
         x: area.x + 2,
         y: area.y + 1,

@@ -352,6 +352,23 @@ fn an_answer_that_is_longer_than_its_line_hints_at_the_editor() {
 }
 
 #[test]
+fn the_text_of_a_box_is_as_bright_as_any() {
+    for palette in [Palette::Terminal, Palette::Dark, Palette::Light] {
+        let mut inbox = inbox((100, 30), busy());
+        press(&mut inbox, "a");
+        inbox.respond(permission(), NOW);
+        let buffer = screen(&inbox, (100, 30), Theme { palette, ascii: false });
+        let lines = text(&buffer);
+        let line = lines.lines().position(|line| line.contains("echo step 1 ")).unwrap();
+        let cells = &buffer.content[line * 100 + 5..line * 100 + 10];
+        let is_plain = |cell: &ratatui::buffer::Cell| cell.fg == Color::Reset && cell.modifier.is_empty();
+        assert!(cells.iter().all(is_plain), "{cells:?}");
+        let reversed = buffer.content.iter().any(|cell| cell.modifier.contains(Modifier::REVERSED));
+        assert!(!reversed, "no row sticks out behind it");
+    }
+}
+
+#[test]
 fn what_is_decided_elsewhere_meanwhile_says_so() {
     let mut inbox = inbox((100, 30), busy());
     press(&mut inbox, "a");
