@@ -3,7 +3,10 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use ringer_agents::setup::{ClientPaths, FileChange, Format, Plan, RingerProgram, SetupError};
+use ringer_agents::setup::{
+    Client, ClientPaths, FileChange, Format, Plan, RingerProgram, SetupAction, SetupError, SetupRecords,
+    SetupScope, plan, read_files,
+};
 use ringer_platform::path_variable;
 
 use crate::client_paths::client_paths;
@@ -34,6 +37,14 @@ pub(crate) fn setup_paths(project: bool) -> Result<ClientPaths, Failure> {
 pub(crate) fn program(project: bool) -> Result<RingerProgram, Failure> {
     let path = if project { PathBuf::from("ringer") } else { own_path()? };
     RingerProgram::new(&path).map_err(|error| failure(&error))
+}
+
+/// What a setup of a client for this person would change. It changes nothing if the client's hooks call this program.
+pub(crate) fn user_plan(client: Client) -> Result<Result<Plan, SetupError>, Failure> {
+    let action = SetupAction::Setup(program(false)?);
+    let records = SetupRecords::load(context::home()?.path()).map_err(|error| failure(&error))?;
+    let files = read_files(client, SetupScope::User, &setup_paths(false)?, &records);
+    Ok(files.and_then(|files| plan(client, &action, files)))
 }
 
 /// The path of this program.

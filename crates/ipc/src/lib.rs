@@ -23,12 +23,14 @@
 mod client;
 pub mod discovery;
 pub mod host;
+mod program_reports;
 mod protocol;
 mod spawn;
 mod start_failure;
 
 pub use client::{HubClient, HubClientError, HubWriter, tell};
 pub use discovery::Presence;
+pub use program_reports::ProgramReports;
 pub use protocol::{ApiError, MAX_LINE, RequestLine, Response, json_line, read_request};
 pub use spawn::{
     DETACHED, IF_USED, StartError, detach, start_and_wait, start_detached, tell_failed, tell_ready,

@@ -179,8 +179,8 @@ mod tests {
 
     fn look() -> Look {
         Look::parse(
-            "s $0 main\np %0 @0 2 off $0 1 /dev/pts/1 a\np %1 @0 2 off $0 1 /dev/pts/2 b\n\
-             p %2 @1 1 off $0 2 /dev/pts/3 c\n",
+            "s $0 main\np %0 @0 2 off 11 0 $0 1 /dev/pts/1 a\np %1 @0 2 off 11 0 $0 1 /dev/pts/2 b\n\
+             p %2 @1 1 off 11 0 $0 2 /dev/pts/3 c\n",
         )
     }
 
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_line_above_the_pane_that_is_the_persons_own_is_a_border() {
-        let own = Look::parse("s $0 main\np %2 @1 1 top $0 2 /dev/pts/3 c\n");
+        let own = Look::parse("s $0 main\np %2 @1 1 top 11 0 $0 2 /dev/pts/3 c\n");
         for one_pane in [OnePane::None, OnePane::Tint, OnePane::Border] {
             assert_eq!(frames(&mut Drawing::default(), &own, one_pane), ["begin Border @1"]);
         }
@@ -235,8 +235,9 @@ mod tests {
 
     #[test]
     fn a_frame_ends_before_another_one_begins() {
-        let split =
-            Look::parse("s $0 main\np %2 @1 2 off $0 2 /dev/pts/3 c\np %3 @1 2 off $0 2 /dev/pts/4 d\n");
+        let split = Look::parse(
+            "s $0 main\np %2 @1 2 off 11 0 $0 2 /dev/pts/3 c\np %3 @1 2 off 11 0 $0 2 /dev/pts/4 d\n",
+        );
         let mut drawing = Drawing::default();
         frames(&mut drawing, &look(), OnePane::Tint);
         assert_eq!(frames(&mut drawing, &split, OnePane::Tint), ["end @1", "begin Border @1"]);

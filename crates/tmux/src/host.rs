@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::connection::{Connection, Order};
 use crate::drawing::{Drawing, PaneRing, undraw};
 use crate::look::{FocusReports, Look, Pane, Views, commands};
+use crate::scan::{Scanning, SeenClients};
 use crate::server::{DOORBELL, TmuxError, TmuxServer};
 use crate::setup;
 
@@ -64,6 +65,8 @@ struct Host {
     drawing: Drawing,
     /// How a ring shows in a window with one pane.
     one_pane: Arc<Mutex<OnePane>>,
+    scanning: Arc<Scanning>,
+    clients: SeenClients,
     looked: Option<Instant>,
     /// When to look again without being told to.
     look_at: Option<Instant>,
@@ -74,6 +77,7 @@ pub(crate) fn run(
     home: &Home,
     server: &TmuxServer,
     one_pane: &Arc<Mutex<OnePane>>,
+    scanning: &Arc<Scanning>,
 ) -> Result<Ended, HostError> {
     if !setup::is_installed(server, home) {
         return Ok(Ended::Server);
@@ -96,6 +100,8 @@ pub(crate) fn run(
         rings: BTreeMap::new(),
         drawing: Drawing::default(),
         one_pane: one_pane.clone(),
+        scanning: scanning.clone(),
+        clients: SeenClients::default(),
         looked: None,
         look_at: Some(Instant::now()),
     };
@@ -201,6 +207,7 @@ impl Host {
         for surface in bells {
             self.connection.send("surface.heard", &json!({ "surface_id": surface, "bell": true }))?;
         }
+        self.clients.scan(&self.server, &self.look, self.home.path(), &self.scanning)?;
         if self.views.as_ref() != Some(&views) {
             let listed: Vec<_> = views
                 .views

@@ -9,10 +9,13 @@ mod drawing;
 mod frame;
 mod host;
 mod look;
+mod program;
+mod scan;
 mod server;
 mod servers;
 mod setup;
 
+pub use scan::{ScanMark, Scanning};
 pub use server::{TmuxError, TmuxServer};
 pub use servers::Servers;
 pub use setup::{

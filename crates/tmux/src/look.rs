@@ -7,7 +7,7 @@ const TYPED_LATELY: i64 = 10;
 
 /// What is asked. Free text comes last in a line. (tmux prints tabs as underscores.)
 const SESSIONS: &str = "s #{session_id} #{session_name}";
-const PANES: &str = "p #{pane_id} #{window_id} #{window_panes} #{pane-border-status} #{session_id} #{window_index} #{pane_tty} #{pane_title}";
+const PANES: &str = "p #{pane_id} #{window_id} #{window_panes} #{pane-border-status} #{pane_pid} #{pane_pipe} #{session_id} #{window_index} #{pane_tty} #{pane_title}";
 const CLIENTS: &str =
     "c #{client_control_mode} #{client_created} #{client_activity} #{client_flags} #{pane_id} #{client_name}";
 /// The home of the hub that is to be the host; clients that reported focus and windows in which a bell rang since the last look;
@@ -34,6 +34,10 @@ pub(crate) struct Pane {
     pub(crate) panes_in_window: usize,
     /// Whether a line above or below each pane of its window has the style of a border.
     pub(crate) has_border_status: bool,
+    /// Its first process.
+    pub(crate) pid: u32,
+    /// Whether a program reads what is written to it.
+    pub(crate) is_piped: bool,
     /// Session and window, in words.
     pub(crate) place: String,
     pub(crate) tty: String,
@@ -125,17 +129,20 @@ impl Look {
 
     /// A pane has a line for each session that its window is in; the first one counts.
     fn add_pane(&mut self, line: &str, sessions: &BTreeMap<&str, &str>) {
-        let mut fields = line.splitn(8, ' ');
+        let mut fields = line.splitn(10, ' ');
         let mut next = || fields.next();
         let (Some(pane), Some(window), Some(panes), Some(status)) = (next(), next(), next(), next()) else {
             return;
         };
+        let (Some(pid), Some(pipe)) = (next(), next()) else { return };
         let (Some(session), Some(index), Some(tty)) = (next(), next(), next()) else { return };
         let place = format!("{}:{index}", sessions.get(session).unwrap_or(&session));
         self.panes.entry(pane.to_owned()).or_insert_with(|| Pane {
             window: window.to_owned(),
             panes_in_window: panes.parse().unwrap_or(1),
             has_border_status: status != "off",
+            pid: pid.parse().unwrap_or(0),
+            is_piped: pipe != "0",
             place,
             tty: tty.to_owned(),
             title: fields.next().unwrap_or_default().to_owned(),
@@ -197,8 +204,8 @@ mod tests {
 
     use super::*;
 
-    const TEXT: &str = "s $0 main\ns $1 my work\np %0 @0 2 off $0 1 /dev/pts/1 vim a b\np %1 @0 2 off $0 1 /dev/pts/2 \n\
-                        p %1 @0 2 off $1 7 /dev/pts/2 \np %2 @1 1 off $1 3 /dev/pts/3 zsh\n\
+    const TEXT: &str = "s $0 main\ns $1 my work\np %0 @0 2 off 11 0 $0 1 /dev/pts/1 vim a b\np %1 @0 2 off 11 0 $0 1 /dev/pts/2 \n\
+                        p %1 @0 2 off 11 0 $1 7 /dev/pts/2 \np %2 @1 1 off 11 0 $1 3 /dev/pts/3 zsh\n\
                         c 0 100 500 attached,focused,UTF-8 %0 /dev/pts/9\nc 0 100 500 attached,UTF-8 %2 /dev/pts/8\n\
                         c 1 100 500 attached,focused %1 control\no 77 /my home\nf /dev/pts/9 /dev/pts/8 \nu \n";
 

@@ -15,6 +15,7 @@ use ringer_journal::Home;
 use serde_json::json;
 
 use crate::host::{self, Ended};
+use crate::scan::Scanning;
 use crate::server::TmuxServer;
 use crate::setup::is_installed;
 
@@ -44,12 +45,18 @@ impl Servers {
     pub fn start(
         home: Home,
         directories: Vec<PathBuf>,
+        scanning: Scanning,
         log: impl Fn(String) + Send + Sync + 'static,
     ) -> Self {
         let (found, finds) = channel();
         let one_pane: Arc<Mutex<OnePane>> = Arc::default();
-        let threads =
-            Threads { home, served: Arc::default(), one_pane: one_pane.clone(), log: Arc::new(log) };
+        let threads = Threads {
+            home,
+            served: Arc::default(),
+            one_pane: one_pane.clone(),
+            scanning: Arc::new(scanning),
+            log: Arc::new(log),
+        };
         thread::spawn(move || threads.run(&directories, &finds));
         Self { found, heard: BTreeSet::new(), one_pane }
     }
@@ -80,6 +87,7 @@ struct Threads {
     home: Home,
     served: Arc<Mutex<BTreeSet<TmuxServer>>>,
     one_pane: Arc<Mutex<OnePane>>,
+    scanning: Arc<Scanning>,
     log: LogLine,
 }
 
@@ -125,7 +133,7 @@ impl Threads {
         let own = self.clone();
         thread::spawn(move || {
             while own.connect().is_some() {
-                match host::run(&own.home, &server, &own.one_pane) {
+                match host::run(&own.home, &server, &own.one_pane, &own.scanning) {
                     Ok(Ended::Server) => {
                         own.end(&server);
                         // Another server may have the socket already, and was not begun because this one was not ended.

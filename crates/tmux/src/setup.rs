@@ -4,12 +4,13 @@
 use ringer_journal::Home;
 
 use crate::drawing::undraw;
+use crate::scan::end_scans;
 use crate::server::{DOORBELL, TmuxError, TmuxServer, is_too_old};
 
 /// The place of Ringer's commands among those of a hook.
 const PLACE: u32 = 97;
 /// After these the state is read again.
-const HOOKS: [&str; 10] = [
+const HOOKS: [&str; 11] = [
     "pane-focus-in",
     "client-attached",
     "client-detached",
@@ -20,6 +21,8 @@ const HOOKS: [&str; 10] = [
     "window-unlinked",
     // A pane that is killed or moved, or a new one that is not gone to.
     "window-layout-changed",
+    // Another program runs in the active pane, where windows are named after it.
+    "window-renamed",
     "pane-exited",
 ];
 /// After these, too, if this version of tmux has them.
@@ -200,6 +203,7 @@ pub fn turn_on_focus_events(server: &TmuxServer) -> Result<bool, TmuxError> {
 /// Takes everything away.
 pub fn remove(server: &TmuxServer) -> Result<(), TmuxError> {
     undraw(server)?;
+    end_scans(server)?;
     for_each_hook(server, |name, _| vec!["set-hook", "-gu", name])?;
     for format in FORMATS {
         let value = option(server, &["-gw"], format)?;

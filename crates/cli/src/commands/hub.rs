@@ -1,17 +1,19 @@
 //! `ringer hub`.
 
+use std::str::FromStr;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ringer_agents::setup::Client;
 use ringer_hub::{HubError, HubOptions, Log, PlainHost};
 use ringer_ipc::host::PlugIns;
 use ringer_ipc::{HubClient, HubClientError, detach};
 use ringer_journal::{Home, HubLock};
-use ringer_tmux::Servers;
+use ringer_tmux::{Scanning, Servers};
 use serde_json::{Value, json};
 
-use crate::client_setup::own_path;
+use crate::client_setup::{own_path, user_plan};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line};
@@ -94,7 +96,11 @@ fn serve(foreground: bool) -> Outcome {
     let options = HubOptions::of_process(home.clone(), foreground);
     let log = Log::open(home.path().join("hub.log"), false);
     let directories = tmux_setup::socket_directories();
-    let tmux_servers = Servers::start(home.clone(), directories, move |line| log.line(line));
+    let scanning = Scanning {
+        program: own_path().unwrap_or_else(|_| "ringer".into()),
+        is_needed: Box::new(|client| !has_hooks(client)),
+    };
+    let tmux_servers = Servers::start(home.clone(), directories, scanning, move |line| log.line(line));
     let plug_ins = PlugIns {
         hosts: vec![Box::new(PlainHost::default())],
         extensions: vec![
@@ -105,6 +111,11 @@ fn serve(foreground: bool) -> Outcome {
         answerer: Some(Arc::new(PopupAnswerer::new(home))),
     };
     ringer_hub::run(&options, plug_ins).map_err(failure)
+}
+
+/// Whether the hooks of a client call Ringer, as far as its settings say.
+fn has_hooks(client: &str) -> bool {
+    Client::from_str(client).is_ok_and(|client| matches!(user_plan(client), Ok(Ok(plan)) if plan.is_empty()))
 }
 
 fn failure(error: HubError) -> Failure {

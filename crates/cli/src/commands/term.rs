@@ -2,6 +2,7 @@
 
 mod detect;
 mod notify;
+mod report;
 mod scan;
 mod view;
 

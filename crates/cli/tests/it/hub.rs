@@ -36,6 +36,7 @@ mod surroundings;
 mod tmux;
 mod tmux_client;
 mod tmux_host;
+mod tmux_scan;
 mod tmux_servers;
 mod trust;
 mod undo;

@@ -1,16 +1,13 @@
 //! How agents are connected.
 
 use ringer_agents::sessions::running_sessions;
-use ringer_agents::setup::{
-    Client, Obstacle, ObstacleKind, SetupAction, SetupError, SetupRecords, SetupScope, find, obstacles, plan,
-    read_files,
-};
+use ringer_agents::setup::{Client, Obstacle, ObstacleKind, SetupError, SetupScope, find, obstacles};
 use ringer_hub::Clock;
 use ringer_journal::Journal;
 use ringer_ui::age;
 
 use super::row::Row;
-use crate::client_setup::{TAKEN, entries_in_short, program, setup_paths};
+use crate::client_setup::{TAKEN, entries_in_short, setup_paths, user_plan};
 use crate::context;
 
 /// One row for each agent that is installed: whether its hooks call us, and the `ringer setup` that makes them.
@@ -96,11 +93,7 @@ enum Look {
 fn looked_at(client: Client) -> Result<Look, String> {
     let words = |failure: crate::failure::Failure| failure.to_string();
     let places = setup_paths(false).map_err(words)?;
-    let home = context::home().map_err(words)?;
-    let action = SetupAction::Setup(program(false).map_err(words)?);
-    let records = SetupRecords::load(home.path()).map_err(|error| error.to_string())?;
-    let files = read_files(client, SetupScope::User, &places, &records).map_err(|error| error.to_string())?;
-    let plan = match plan(client, &action, files) {
+    let plan = match user_plan(client).map_err(words)? {
         Ok(plan) => plan,
         Err(error @ SetupError::Taken { .. }) => return Ok(Look::Taken(error.to_string())),
         Err(error) => return Err(error.to_string()),

@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
+use ringer_core::message::SurfaceId;
 use ringer_term::{Scanner, TerminalEvent, escape_json};
 
+use super::report;
 use super::view::{EventView, format_text};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
@@ -29,12 +31,22 @@ pub(crate) struct Args {
     /// Print one JSON object per event
     #[arg(long)]
     json: bool,
+    /// Tell the hub what the program on this surface says, and print nothing
+    #[arg(long, hide = true, conflicts_with = "json")]
+    surface: Option<String>,
+    /// End when this process has ended
+    #[arg(long = "while", value_name = "PID", hide = true, requires = "surface")]
+    lives: Option<u32>,
 }
 
 /// Read at once: large enough to be fast, small enough not to matter.
 const BUFFER: usize = 256 * 1024;
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
+    if let Some(surface) = &arguments.surface {
+        report::run(&SurfaceId::new(surface), arguments.lives);
+        return Ok(());
+    }
     if arguments.file == Path::new("-") {
         if io::stdin().is_terminal() {
             eprint_line("note: reading from the terminal; press Ctrl-D to end");

@@ -146,23 +146,29 @@ fn in_a_server_inside_a_pane_of_another_what_is_looked_at_through_both_is_read()
     until("a client", || !outer.tell(&["list-clients"]).is_empty());
     client.set_focus(true);
     let unread = || environment.list(&["--unread"]).len();
-    let focused = |tmux: &Tmux<'_>, expected: bool| {
+    let focused = |tmux: &Tmux<'_>, expected: bool, name: &str| {
         let flags = || tmux.tell(&["list-clients", "-F", "#{client_flags}"]);
         until("the focus", || flags().split(',').any(|flag| flag == "focused") == expected);
+        // The hub has looked since then: it tells of a title before it tells of the focus, so the second one is after both.
+        for title in [format!("{name} 1"), format!("{name} 2")] {
+            tmux.tell(&["select-pane", "-t", "%0", "-T", &title]);
+            let surfaces = || environment.connect().call("surface.list", &Value::Null).to_string();
+            until("a look", || surfaces().contains(&title));
+        }
     };
     // The pane around it is not the active one: the terminal has the focus, the inner server has not.
     outer.tell(&["select-pane", "-t", "%0"]);
-    focused(&inner, false);
+    focused(&inner, false, "elsewhere");
     tell_from(&environment, &inner, "%0", "inside");
     until("a ring", || ring(&inner, "%0") == "1");
     assert_eq!((ring(&outer, "%0"), unread()), (String::new(), 1));
     // Going to the pane around it is looking at the one in it.
     outer.tell(&["select-pane", "-t", "%1"]);
-    focused(&inner, true);
+    focused(&inner, true, "here");
     until("no ring", || ring(&inner, "%0").is_empty() && unread() == 0);
     // Not when the terminal loses the focus.
     client.set_focus(false);
-    focused(&inner, false);
+    focused(&inner, false, "away");
     tell_from(&environment, &inner, "%0", "again");
     until("a ring", || ring(&inner, "%0") == "1");
     client.set_focus(true);

@@ -1,0 +1,139 @@
+//! What a program says to its terminal, as a host reports it to the hub.
+
+use std::time::Duration;
+
+use ringer_core::agent::{AgentState, Authority, BlockedOn, Signal, SignalContent};
+use ringer_term::{
+    BlockedKind, ProgramStatus, StatusState, TerminalEventKind, TitleChange, TitleMeaning, TitleTracker,
+    parse_title,
+};
+use serde_json::{Value, json};
+
+/// Follows one program. What it gives are parameters of `surface.heard`, without the surface.
+#[derive(Debug, Default)]
+pub struct ProgramReports {
+    titles: TitleTracker,
+    /// Whether a title or a status was that of an agent; the titles of other programs say nothing of a state.
+    is_agent: bool,
+}
+
+impl ProgramReports {
+    /// What the hub has to know of an event. The time is that since any moment, and does not jump.
+    pub fn report(&mut self, now: Duration, event: &TerminalEventKind) -> Option<Value> {
+        match event {
+            TerminalEventKind::Notification(notification) => {
+                let title = (!notification.title.is_empty()).then_some(&notification.title);
+                Some(json!({ "title": title, "body": notification.body }))
+            }
+            TerminalEventKind::Bell => Some(json!({ "bell": true })),
+            TerminalEventKind::Title(title) => self.title(now, title),
+            TerminalEventKind::Status(status) => {
+                let signal = status_signal(status)?;
+                self.is_agent = true;
+                Some(json!({ "signal": signal }))
+            }
+            _ => None,
+        }
+    }
+
+    fn title(&mut self, now: Duration, title: &str) -> Option<Value> {
+        let parsed = parse_title(title);
+        self.is_agent |= parsed.client.is_some() || parsed.meaning != TitleMeaning::Idle;
+        let change = self.titles.observe(now, title).filter(|_| self.is_agent)?;
+        Some(json!({ "signal": title_signal(change) }))
+    }
+
+    /// What the hub has to know when the program has ended.
+    pub fn ended(&self) -> Option<Value> {
+        let signal = Signal::state(Authority::Process, AgentState::Exited);
+        self.is_agent.then(|| json!({ "signal": signal }))
+    }
+}
+
+fn title_signal(change: TitleChange) -> Signal {
+    let (content, task) = match change {
+        TitleChange::Ready => (SignalContent::State(AgentState::Ready), None),
+        TitleChange::Started { task } => (SignalContent::State(AgentState::Working), Some(task)),
+        TitleChange::Ended { task } => (SignalContent::TurnEnded, Some(task)),
+        TitleChange::Blocked { task } => {
+            (SignalContent::State(AgentState::Blocked(BlockedOn::Permission)), Some(task))
+        }
+        TitleChange::Exited => (SignalContent::State(AgentState::Exited), None),
+    };
+    let signal = Signal::new(Authority::Title, content);
+    match task.filter(|task| !task.is_empty()) {
+        Some(task) => signal.text(task),
+        None => signal,
+    }
+}
+
+fn status_signal(status: &ProgramStatus) -> Option<Signal> {
+    let state = match status.state {
+        StatusState::Idle => AgentState::Ready,
+        StatusState::Working => AgentState::Working,
+        StatusState::Done => AgentState::Done,
+        StatusState::Blocked => AgentState::Blocked(match status.kind {
+            Some(BlockedKind::Permission) => BlockedOn::Permission,
+            Some(BlockedKind::Question) => BlockedOn::Question,
+            Some(BlockedKind::Auth) => BlockedOn::Auth,
+            _ => BlockedOn::Input,
+        }),
+        StatusState::Error => AgentState::Error,
+        _ => return None,
+    };
+    let signal = Signal::state(Authority::Status, state);
+    Some(match status.message.as_ref().or(status.title.as_ref()) {
+        Some(text) => signal.text(text),
+        None => signal,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use ringer_term::Scanner;
+
+    use super::*;
+
+    /// What is reported of these bytes, a minute after each other.
+    fn reported(pieces: &[&str]) -> Vec<String> {
+        let (mut scanner, mut reports) = (Scanner::new(), ProgramReports::default());
+        let mut told = Vec::new();
+        for (minute, piece) in (0..).zip(pieces) {
+            scanner.feed(piece.as_bytes(), |event| {
+                told.extend(reports.report(Duration::from_mins(minute), &event.kind));
+            });
+        }
+        told.extend(reports.ended());
+        let short = |value: &Value| match &value["signal"] {
+            Value::Null => value.to_string(),
+            signal => format!("{} {} {}", signal["authority"], signal["says"], signal["text"]),
+        };
+        told.iter().map(short).collect()
+    }
+
+    #[test]
+    fn notifications_bells_and_an_agents_titles_are_reported() {
+        let told = reported(&[
+            "\x1b]777;notify;Claude Code;it is done\x07\x07",
+            "\x1b]2;✳ Claude Code\x07",
+            "\x1b]2;◐ fix it\x07\x1b]2;◑ fix it\x07",
+            "\x1b]2;✳ fix it\x07",
+        ]);
+        assert_eq!(
+            told,
+            [
+                r#"{"body":"it is done","title":"Claude Code"}"#,
+                r#"{"bell":true}"#,
+                r#""title" {"is":{"state":"ready"}} null"#,
+                r#""title" {"is":{"state":"working"}} "fix it""#,
+                r#""title" "turn_ended" "fix it""#,
+                r#""process" {"is":{"state":"exited"}} null"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn titles_of_other_programs_say_nothing_of_a_state() {
+        assert_eq!(reported(&["\x1b]2;vim notes\x07", "\x1b]2;~/src\x07", "\x1b]2;\x07"]), [""; 0]);
+    }
+}
