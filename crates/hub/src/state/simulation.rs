@@ -4,8 +4,10 @@
 //! What has to hold: nothing is delivered that is not written as started; no message is left undecided; every mark that was
 //! set in a title is removed, once; requests are answered once and in order; only trusted programs are ordered; clearing
 //! everything takes what was sent before it and nothing else, also when the hub ends in the middle of it; what is snoozed
-//! comes back once, or is over before; nothing that is muted is delivered.
+//! comes back once, or is over before; nothing that is muted is delivered; what can wait while the person is away makes no popup, and
+//! the digest comes when they are back.
 
+mod away;
 mod ending;
 mod quiet;
 mod settings;
@@ -18,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringer_config::Environment;
+use ringer_core::attention::digest_id;
 use ringer_core::engine::Ticket;
 use ringer_core::message::{MessageOrigin, SurfaceId};
 use ringer_core::policy::{DeliveryChannel, HookAnswer};
@@ -69,6 +72,9 @@ struct Simulation {
     bell: bool,
     pending_probe: Option<Vec<ProbeTarget>>,
     programs: HashMap<String, bool>,
+    /// Whether the person has come back since the last digest.
+    came_back: bool,
+    digests: u64,
 }
 
 impl Simulation {
@@ -103,6 +109,8 @@ impl Simulation {
             bell: false,
             pending_probe: None,
             programs: HashMap::new(),
+            came_back: false,
+            digests: 0,
         };
         fs::create_dir(simulation.repository()).unwrap();
         simulation.change_settings();
@@ -147,6 +155,8 @@ impl Simulation {
         // A title that was being changed has the mark or has it not.
         self.titles.clear();
         self.pending_probe = None;
+        // The next hub does not know that they are away until it is told.
+        self.came_back = true;
         let home = self.home();
         let files = (Journal::open(&home).unwrap(), HubStore::open(&home).unwrap());
         let environment = Environment { ringer_config: Some(self.config()), ..Environment::default() };
@@ -222,7 +232,7 @@ impl Simulation {
         if self.state().notifications.has_unfinished_marks() && self.random.one_in(6) {
             return self.start();
         }
-        match self.random.below(14) {
+        match self.random.below(15) {
             0..=3 => self.send(),
             4 | 5 => self.request(),
             6 => self.change_settings(),
@@ -237,6 +247,7 @@ impl Simulation {
             }
             11 if self.random.one_in(3) => self.start(),
             12 => self.hear_bell(),
+            13 => self.go_or_come(),
             _ => self.turn(),
         }
     }
@@ -344,6 +355,12 @@ impl Simulation {
                     "{} is not written as started",
                     delivery.id
                 );
+                if delivery.id == digest_id() {
+                    // They may have gone again before it is written as started.
+                    assert!(self.came_back, "one digest each time that the person comes back");
+                    self.came_back = false;
+                    self.digests += 1;
+                }
                 self.deliveries.push((delivery.id, delivery.channel));
             }
             Job::Withdraw(id) => {
@@ -368,14 +385,14 @@ impl Simulation {
     }
 }
 
-/// Gives how often a hub ended while it applied a mark in pieces.
-fn play(seed: u64) -> u64 {
+/// Gives how often a hub ended while it applied a mark in pieces, and how many digests there were.
+fn play(seed: u64) -> (u64, u64) {
     let mut simulation = Simulation::new(seed);
     for _ in 0..STEPS {
         simulation.step();
     }
     simulation.finish();
-    simulation.ends_in_marks
+    (simulation.ends_in_marks, simulation.digests)
 }
 
 /// Plays this many seeds, of which the tests here play a quarter each.
@@ -386,12 +403,15 @@ fn play_quarter(quarter: u64) {
         return;
     }
     let seeds = number("RINGER_HUB_SEEDS").unwrap_or(2_000);
-    let mut ends_in_marks = 0;
+    let (mut ends_in_marks, mut digests) = (0, 0);
     for seed in (quarter..seeds).step_by(4) {
         let played = std::panic::catch_unwind(|| play(seed));
         assert!(played.is_ok(), "seed {seed}: play it again with RINGER_HUB_SEED={seed}");
-        ends_in_marks += played.unwrap_or_default();
+        let (ends, shown) = played.unwrap_or_default();
+        ends_in_marks += ends;
+        digests += shown;
     }
+    assert!(seeds < 2_000 || digests > 10, "a person comes back and is told: {digests}");
     assert!(seeds < 2_000 || ends_in_marks > 10, "hubs end while they apply a mark: {ends_in_marks}");
 }
 

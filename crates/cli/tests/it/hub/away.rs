@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::json;
-use test_support::{make_program, until};
+use test_support::{ServerCall, make_program, until};
 
 use super::environment::HubEnvironment;
 use super::looking::{Desktop, attach, looks};
@@ -38,6 +38,36 @@ fn the_digest_is_one_popup_and_a_command() {
     environment.run(&["hub", "stop"]);
     let without = check(environment.ringer(&["digest"]).env("RINGER_HUB", "off"), 0).0;
     assert!(without.starts_with(first) && without.lines().count() == 4, "the same without a hub: {without}");
+}
+
+#[test]
+fn a_click_on_the_digest_goes_to_what_is_most_urgent() {
+    let desktop = Desktop::new("");
+    let environment = &desktop.environment;
+    desktop.check_pops_up("ws:a", "before");
+    let mut host = environment.connect();
+    host.call("host.attach", &json!({ "name": "scripted", "can_focus": true }));
+    host.call("surface.opened", &json!({ "surfaces": [{ "surface_id": "ws:b" }, { "surface_id": "ws:c" }] }));
+    looks(&mut host, &[], false);
+    for (pane, kind, text) in [("ws:b", "complete", "built"), ("ws:c", "complete", "tested")] {
+        check(&mut desktop.on(pane, &["notify", "--kind", kind, text]), 0);
+    }
+    environment.run(&["read", &desktop.row_id("before")]);
+    let ServerCall::Close(1) = desktop.server.next_call() else { panic!("its popup goes") };
+    looks(&mut host, &[], true);
+    assert_eq!(desktop.popup(), "2 done");
+    // It is the second popup of this desktop.
+    desktop.server.report_clicked(2, "default");
+    let order = loop {
+        let line = host.line().expect("an order");
+        if line["event"] == "focus" {
+            break line["data"]["surface_id"].clone();
+        }
+    };
+    assert_eq!(order, "ws:b", "the older one of two that are as urgent");
+    host.call("surface.focused", &json!({ "surface_id": "ws:b" }));
+    until("it is read", || desktop.row("built")["is_read"] == true);
+    assert_eq!(desktop.row("tested")["is_read"], false);
 }
 
 #[test]

@@ -71,6 +71,7 @@ impl Simulation {
         self.check_clearing();
         self.check_snoozes();
         self.check_mutes();
+        self.check_away();
         let distinct: HashSet<_> = self.sent.iter().cloned().collect();
         for id in distinct {
             let known = self.store.notification(id.as_str()).unwrap().is_some();
