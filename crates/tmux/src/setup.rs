@@ -45,11 +45,17 @@ const FOCUS_BEFORE: &str = "@ringer_focus_events";
 /// Everything that hooks and keys note.
 const NOTED: [&str; 6] = ["@ringer_focus", "@ringer_bell", "@ringer_popup", KEY, KEY_BEFORE, FOCUS_BEFORE];
 
+/// How much hooks note at most, in characters.
+const MAX_NOTED: usize = 1000;
+
 /// All hooks, and what each does.
 fn hooks() -> impl Iterator<Item = (&'static str, String)> {
     let ring = format!("wait-for -S {DOORBELL}");
-    let noted = format!("set-option -gaqF @ringer_focus '#{{client_name}} ' ; {ring}");
-    let bell = format!("set-option -gaqF @ringer_bell '#{{window_id}} ' ; {ring}");
+    // The end of what is noted already: while no hub reads it, it would grow without bound.
+    let note = |option: &str, what: &str| {
+        format!("set-option -gqF {option} '#{{=-{MAX_NOTED}:{option}}}#{{{what}}} ' ; {ring}")
+    };
+    let (noted, bell) = (note("@ringer_focus", "client_name"), note("@ringer_bell", "window_id"));
     let plain = HOOKS.into_iter().chain(NEWER_HOOKS).map(move |name| (name, ring.clone()));
     let focus = FOCUS_HOOKS.into_iter().map(move |name| (name, noted.clone()));
     plain.chain(focus).chain([(BELL_HOOK, bell)])

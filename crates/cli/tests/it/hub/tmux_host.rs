@@ -184,3 +184,22 @@ fn a_window_with_one_pane_shows_its_ring_as_the_person_chose_and_is_as_before_af
     }
     assert_eq!(height(), full);
 }
+
+#[test]
+fn what_hooks_note_while_no_hub_runs_has_a_bound() {
+    let environment = HubEnvironment::new();
+    let tmux = start(&environment);
+    setup(&environment, &[]);
+    environment.run(&["hub", "stop"]);
+    let noted = || tmux.tell(&["show-options", "-gqv", "@ringer_bell"]).len();
+    for _ in 0..600 {
+        tmux.tell(&["set-hook", "-R", "-t", "main:1", "alert-bell"]);
+        if noted() > 900 {
+            break;
+        }
+    }
+    for _ in 0..50 {
+        tmux.tell(&["set-hook", "-R", "-t", "main:1", "alert-bell"]);
+    }
+    assert!((900..=1010).contains(&noted()), "{}", noted());
+}
