@@ -18,9 +18,16 @@ impl RunningClient {
     pub(crate) fn on_terminal_of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let leader = foreground(&stat)?;
-        let name = fs::read_to_string(format!("/proc/{leader}/comm")).unwrap_or_default();
-        let arguments = fs::read(format!("/proc/{leader}/cmdline")).unwrap_or_default();
-        Some(Self { name: client(name.trim(), &arguments)?, pid: leader })
+        // A shell or a script may have started it.
+        let children =
+            || fs::read_to_string(format!("/proc/{leader}/task/{leader}/children")).unwrap_or_default();
+        Self::of(leader).or_else(|| children().split_whitespace().find_map(|pid| Self::of(pid.parse().ok()?)))
+    }
+
+    fn of(pid: u32) -> Option<Self> {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        Some(Self { name: client(name.trim(), &arguments)?, pid })
     }
 }
 

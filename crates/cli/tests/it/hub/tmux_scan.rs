@@ -112,13 +112,14 @@ fn an_agent_with_hooks_and_a_pane_that_is_piped_already_are_not_read() {
 }
 
 #[test]
-fn removal_ends_the_reading() {
+fn an_agent_that_a_shell_runs_is_read_and_removal_ends_that() {
     let environment = HubEnvironment::new();
     let tmux = Tmux::start(&environment, "");
     let (program, _) = make_claude(&environment);
     setup(&environment, &[]);
     let pane = Pane { tmux: &tmux, environment: &environment };
-    pane.start(program.to_str().expect("UTF-8"));
+    // As with `tmux new-window claude`.
+    tmux.tell(&["respawn-pane", "-k", "-t", "%0", program.to_str().expect("UTF-8")]);
     until("it is read", || pane.is_piped() && !pane.option("@ringer_scan").is_empty());
     setup(&environment, &["--remove"]);
     assert!(!pane.is_piped() && pane.option("@ringer_scan").is_empty());
