@@ -374,10 +374,8 @@ impl Engine {
                 self.attention.set(UnreadReason::Manual, place.clone());
                 self.redraw(now.mono, &place, orders);
             }
-            Event::Activity(place) => {
-                self.attention.set(UnreadReason::Panel, place.clone());
-                self.redraw(now.mono, &place, orders);
-            }
+            Event::Activity(place) => self.set_unread(now, UnreadReason::Panel, &place, orders),
+            Event::Restored(place) => self.set_unread(now, UnreadReason::Restored, &place, orders),
             Event::Remove(id) => {
                 if let Some(place) = self.remove_one(id, None, orders) {
                     self.redraw(now.mono, &place, orders);

@@ -19,6 +19,8 @@ pub(crate) enum HostRequest {
     Looks(LooksParams),
     /// The person typed in it.
     Typed,
+    /// A surface is unread, for one of two reasons that are no notifications.
+    Unread { surface_id: String, is_restored: bool },
     /// It went to a surface as it was asked to, or says why not.
     Focused { surface_id: String, result: Result<(), String> },
 }
@@ -39,6 +41,10 @@ const METHODS: &[(&str, Reader)] = &[
     }),
     ("surface.looks", |params| read(params).map(HostRequest::Looks)),
     ("surface.typed", |_| Ok(HostRequest::Typed)),
+    ("surface.unread", |params| {
+        let SurfaceUnread { surface_id, restored } = read(params)?;
+        Ok(HostRequest::Unread { surface_id, is_restored: restored })
+    }),
     ("surface.focused", |params| {
         let SurfaceFocused { surface_id, why } = read(params)?;
         Ok(HostRequest::Focused { surface_id, result: why.map_or(Ok(()), Err) })
@@ -71,6 +77,14 @@ struct HostName {
 #[derive(Debug, Deserialize)]
 struct SurfaceName {
     surface_id: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct SurfaceUnread {
+    surface_id: String,
+    /// Whether it was unread in the session before; else something happened there.
+    #[serde(default)]
+    restored: bool,
 }
 
 #[derive(Debug, Deserialize)]

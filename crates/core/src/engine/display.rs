@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::bulk_mark::BulkChange;
 use super::{Candidate, Engine};
-use crate::attention::{Badge, Cause, Command, ReadReason, Ring};
+use crate::attention::{Badge, Cause, Command, ReadReason, Ring, UnreadReason};
 use crate::engine::{Order, View};
 use crate::message::{MessageId, Place, SurfaceId};
 use crate::policy::DeliveryChannel;
@@ -54,6 +54,14 @@ impl Engine {
         places.dedup();
         for place in places {
             self.read(now, &place, by, None, orders);
+        }
+    }
+
+    /// A host says that a place is unread. What the person looks at is not.
+    pub(super) fn set_unread(&mut self, now: Now, why: UnreadReason, place: &Place, orders: &mut Vec<Order>) {
+        if !self.is_in_view(place) {
+            self.attention.set(why, place.clone());
+            self.redraw(now.mono, place, orders);
         }
     }
 

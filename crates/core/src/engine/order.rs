@@ -130,6 +130,8 @@ pub enum Event {
     MarkUnread(Place),
     /// A surface reports activity.
     Activity(Place),
+    /// A place was unread in the session before, and its notifications were not kept.
+    Restored(Place),
     /// The person takes one notification off the list.
     Remove(MessageId),
     /// The person takes everything that is read off the list.

@@ -63,6 +63,8 @@ pub(super) struct HostChanges {
     pub(super) events: Vec<Event>,
     /// Surfaces that no attached host has any more.
     pub(super) gone: Vec<SurfaceId>,
+    /// A surface that is unread, and whether it was so in the session before.
+    pub(super) unread: Option<(SurfaceId, bool)>,
 }
 
 /// The hosts that are connected.
@@ -94,6 +96,14 @@ impl AttachedHosts {
                 Ok(HostChanges { gone, ..HostChanges::default() })
             }
             HostRequest::Looks(params) => self.looks(connection, params),
+            HostRequest::Unread { surface_id, is_restored } => {
+                let host = self.host(connection)?;
+                let surface = SurfaceId::new(&surface_id);
+                if !host.surfaces.contains_key(&surface) {
+                    return Err(ApiError::params(format!("this host has no surface {surface_id:?}")));
+                }
+                Ok(HostChanges { unread: Some((surface, is_restored)), ..HostChanges::default() })
+            }
             // It changes nothing that is known of the host.
             HostRequest::Focused { .. } => self.host(connection).map(|_| HostChanges::default()),
             HostRequest::Typed => {
@@ -150,7 +160,7 @@ impl AttachedHosts {
         // The views first: what a person who comes back sees at once is not in the digest.
         let looks = Event::Looks { host: connection.0, views, present };
         let events = vec![looks, Event::Presence { host: connection.0, present: params.present }];
-        Ok(HostChanges { changed, events, gone: Vec::new() })
+        Ok(HostChanges { changed, events, ..HostChanges::default() })
     }
 
     /// A connection has ended, whether it was a host or not.
@@ -158,7 +168,7 @@ impl AttachedHosts {
         let Some(host) = self.hosts.remove(&connection) else { return HostChanges::default() };
         let gone = host.surfaces.into_keys().filter(|surface| self.host_of(surface).is_none()).collect();
         let events = vec![Event::HostGone { host: connection.0 }];
-        HostChanges { changed: Vec::new(), events, gone }
+        HostChanges { events, gone, ..HostChanges::default() }
     }
 
     /// All connected hosts.

@@ -78,7 +78,11 @@ impl Surfaces {
 
     /// A surface that an attached host no longer has may still be known to another one.
     fn after_host(&self, changes: HostChanges) -> Vec<Event> {
-        let HostChanges { changed, events, gone } = changes;
+        let HostChanges { changed, events, gone, unread } = changes;
+        let unread = unread.and_then(|(surface, is_restored)| {
+            let place = Place { workspace: self.info(&surface)?.workspace, surface: Some(surface) };
+            Some(if is_restored { Event::Restored(place) } else { Event::Activity(place) })
+        });
         let known = |surface: SurfaceId| match self.info(&surface) {
             Some(info) => Event::Surface {
                 reports_focus: self.attached.reports_focus(&surface),
@@ -89,7 +93,7 @@ impl Surfaces {
             None => Event::SurfaceGone(surface),
         };
         let gone: Vec<Event> = gone.into_iter().map(known).collect();
-        changed.into_iter().map(known).chain(events).chain(gone).collect()
+        changed.into_iter().map(known).chain(events).chain(gone).chain(unread).collect()
     }
 
     /// The workspace in which a surface stands, if a host has it.

@@ -142,6 +142,37 @@ fn nothing_pops_up_where_the_person_looks_until_they_look_away_or_the_host_is_go
 }
 
 #[test]
+fn a_host_says_what_is_unread_without_a_notification() {
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
+    let mut host = attach(&environment, &["ws:a", "ws:b"]);
+    let badge = || {
+        let rows = environment.connect().call("workspace.list", &json!({}))["result"].clone();
+        let rows = rows.as_array().expect("rows").clone();
+        rows.into_iter().find(|row| row["id"] == "w").map_or(json!(0), |row| row["badge"].clone())
+    };
+    tell(&mut host, "surface.unread", &json!({ "surface_id": "ws:a" }));
+    tell(&mut host, "surface.unread", &json!({ "surface_id": "ws:a" }));
+    assert_eq!(badge(), 1);
+    tell(&mut host, "surface.unread", &json!({ "surface_id": "ws:b", "restored": true }));
+    assert_eq!(badge(), 2);
+    let refused = host.call("surface.unread", &json!({ "surface_id": "ws:of another" }));
+    assert_eq!(refused["error"]["code"], "invalid_params");
+    // It lasts, also until the next hub.
+    drop(host);
+    environment.run(&["hub", "stop"]);
+    environment.run(&["hub", "start"]);
+    assert_eq!(badge(), 2);
+    let mut host = attach(&environment, &["ws:a", "ws:b"]);
+    looks(&mut host, &["ws:a"], true);
+    assert_eq!(badge(), 1, "the person has seen what happened there");
+    tell(&mut host, "surface.unread", &json!({ "surface_id": "ws:a" }));
+    assert_eq!(badge(), 1, "they look at it");
+    looks(&mut host, &["ws:b"], true);
+    assert_eq!(badge(), 0);
+}
+
+#[test]
 fn a_question_stays_open_when_its_pane_is_looked_at() {
     let desktop = Desktop::new("");
     check(&mut desktop.on("ws:a", &["ask", "Which database?"]), 0);

@@ -171,6 +171,7 @@ fn an_event_that_is_saved_can_be_read_back() {
         Event::Mark { id: id(), read: true },
         Event::MarkUnread(Place::workspace(workspace())),
         Event::Activity(place()),
+        Event::Restored(place()),
         Event::Remove(id()),
         Event::RemoveRead,
         Event::Clear(place()),
