@@ -13,6 +13,7 @@ mod hook;
 mod hub;
 mod jump;
 mod lead;
+mod lead_session;
 mod list;
 mod listen;
 mod log;
@@ -24,6 +25,7 @@ mod nuke;
 mod observe;
 mod progress;
 mod questions;
+mod run;
 mod setup;
 mod show;
 mod snooze;
@@ -89,6 +91,9 @@ enum Command {
     Progress(progress::Args),
     Toast(toast::Args),
     Observe(observe::Args),
+    Run(run::Args),
+    #[command(hide = true)]
+    LeadSession(lead_session::Args),
     Setup(setup::Args),
     Uninstall(uninstall::Args),
     Hook(hook::Args),
@@ -145,6 +150,14 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Toast(arguments)) => toast::run(&arguments),
         Some(Command::Observe(arguments)) => observe::run(&arguments),
         Some(Command::Hub(arguments)) => hub::run(&arguments),
+        Some(Command::Run(arguments)) => match run::run(&arguments) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
+        Some(Command::LeadSession(arguments)) => match lead_session::run(&arguments) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
         Some(Command::Setup(arguments)) => setup::run(&arguments),
         Some(Command::Uninstall(arguments)) => uninstall::run(&arguments),
         Some(Command::Hook(arguments)) => hook::run(&arguments),
@@ -178,6 +191,7 @@ fn parse_hot_command(arguments: &[OsString]) -> Option<Command> {
         "notify" => read(after_program).map(Command::Notify),
         "hook" => read(after_program).map(Command::Hook),
         "listen" => read(after_program).map(Command::Listen),
+        lead_session::NAME => read(after_program).map(Command::LeadSession),
         "ask" => read(after_program).map(Command::Ask),
         "statusline" => read(after_program).map(Command::Statusline),
         _ => None,

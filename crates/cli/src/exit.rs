@@ -25,4 +25,8 @@ pub(crate) enum Exit {
     NoPermission = 77,
     /// The settings are wrong.
     Config = 78,
+    /// A command that was to be run cannot be executed.
+    NotExecutable = 126,
+    /// There is no such command to run.
+    NoCommand = 127,
 }

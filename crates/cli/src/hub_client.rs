@@ -104,6 +104,11 @@ pub(crate) fn connect() -> Result<Option<HubClient>, Failure> {
     }
 }
 
+/// The hub, if it can be had without a word about it.
+pub(crate) fn quietly(may_be_started: bool) -> Option<HubClient> {
+    if may_be_started { find_or_start().ok() } else { HubClient::connect(&context::home().ok()?).ok() }
+}
+
 /// The hub, or a failure that says how to get one.
 pub(crate) fn hub() -> Result<HubClient, Failure> {
     find_or_start().map_err(|error| match error {

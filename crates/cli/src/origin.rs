@@ -17,15 +17,19 @@ pub(crate) fn message_origin() -> MessageOrigin {
         .filter(|_| with_session_leader(Env::new(tmux_variables()), terminal.as_ref()).is_in_tmux());
     let tmux = set("TMUX").zip(pane.as_ref()).and_then(|(server, pane)| tmux_surface(&server, pane));
     let plain = terminal.as_ref().map(Terminal::surface);
+    let named = set("RINGER_SURFACE");
+    // Inside tmux the ids in the environment are those of the terminal around it.
+    let surface = tmux.or_else(|| named.clone()).or(plain);
+    // Behind the PTY of `ringer run` the surface is that of the real terminal, and so is its device.
+    let real_terminal = set("RINGER_TTY").filter(|_| named.is_some() && named == surface);
     MessageOrigin {
         // The process that called this one: this one ends before the message is read.
         pid: rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned()),
-        tty: terminal.map(|terminal| terminal.tty).or_else(standard_stream),
+        tty: real_terminal.or(terminal.map(|terminal| terminal.tty)).or_else(standard_stream),
         cwd: std::env::current_dir().ok().map(|path| path.to_string_lossy().into_owned()),
         terminal: set("TERM_PROGRAM").or_else(|| set("TERM")),
         pane,
-        // Inside tmux the ids in the environment are those of the terminal around it.
-        surface: tmux.or_else(|| set("RINGER_SURFACE")).or(plain),
+        surface,
         workspace: set("RINGER_WORKSPACE"),
     }
 }

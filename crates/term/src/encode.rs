@@ -77,6 +77,11 @@ pub fn title_mark(sign: char, text: &str, terminator: Terminator) -> String {
     format!("\x1b[22;2t{}", osc(&format!("2;{sign} {}", sanitise_line(text)), terminator))
 }
 
+/// OSC 2, the window title as it is.
+pub fn window_title(text: &str, terminator: Terminator) -> String {
+    osc(&format!("2;{}", sanitise_line(text)), terminator)
+}
+
 /// Brings the title back that [`title_mark`] put away.
 pub const TITLE_RESTORE: &str = "\x1b[23;2t";
 

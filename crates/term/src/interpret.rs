@@ -1,6 +1,7 @@
 //! What the payload of an OSC means.
 
 use crate::event::{Notification, Osc99Metadata, Prompt, PromptMark, Protocol, Query, TerminalEventKind};
+use crate::osc99_chunk::{Chunk, PayloadType};
 use crate::progress::Progress;
 use crate::status::ProgramStatus;
 
@@ -36,6 +37,41 @@ pub(crate) fn interpret(payload: &[u8]) -> Meaning<'_> {
         _ => None,
     };
     event.map_or(Meaning::Nothing, Meaning::Event)
+}
+
+/// Whether a payload is a notification, or a part of one. Queries and requests to close one are neither.
+pub(crate) fn is_notification(payload: &[u8]) -> bool {
+    if !could_be_notification(payload) {
+        return false;
+    }
+    match interpret(payload) {
+        Meaning::Event(event) => matches!(event, TerminalEventKind::Notification(_)),
+        Meaning::Chunk99(chunk) => Chunk::parse(chunk).is_some_and(|chunk| {
+            !matches!(chunk.part, PayloadType::Query | PayloadType::Alive | PayloadType::Close)
+        }),
+        Meaning::Nothing => false,
+    }
+}
+
+/// Whether a payload that begins so may be a notification.
+pub(crate) fn could_be_notification(start: &[u8]) -> bool {
+    let begins = |whole: &[u8]| start.starts_with(whole) || whole.starts_with(start);
+    match start.strip_prefix(b"9;") {
+        // ConEmu's commands: a number and a `;`.
+        Some(text) => {
+            let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            !(1..=2).contains(&digits) || text.get(digits) != Some(&b';') || !is_conemu(&text[..digits])
+        }
+        None => begins(b"9;") || begins(b"99;") || begins(b"777;notify;"),
+    }
+}
+
+fn is_conemu(digits: &[u8]) -> bool {
+    std::str::from_utf8(digits)
+        .ok()
+        .and_then(|number| number.parse::<u8>().ok())
+        .is_some_and(|number| (1..=12).contains(&number))
+        && digits.first() != Some(&b'0')
 }
 
 /// OSC 9 is iTerm2's notification and ConEmu's twelve commands at once; a number from 1 to 12 and a `;` is ConEmu's.

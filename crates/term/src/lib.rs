@@ -55,6 +55,7 @@ mod identity;
 mod interpret;
 mod json;
 mod multiplexer;
+mod notification_filter;
 mod osc;
 mod osc99;
 mod osc99_assembler;
@@ -72,7 +73,7 @@ mod title;
 
 pub use channel::{CHANNELS, Channel, Method, MethodChoice, UnknownChannel, choose_method};
 pub use detect::{Detection, detect};
-pub use encode::{BEL, TITLE_RESTORE, TitleState, hyperlink, osc9, osc777, title, title_mark};
+pub use encode::{BEL, TITLE_RESTORE, TitleState, hyperlink, osc9, osc777, title, title_mark, window_title};
 pub use env::Env;
 pub use event::{
     Notification, Osc99Metadata, Prompt, PromptMark, Protocol, Query, TerminalEvent, TerminalEventKind,
@@ -81,6 +82,7 @@ pub use id::{InvalidId, NotificationId};
 pub use identity::{TerminalIdentity, TerminalProgram, Version};
 pub use json::{escape_hidden, escape_json};
 pub use multiplexer::{Multiplexer, SCREEN_PIECE, wrap};
+pub use notification_filter::NotificationFilter;
 pub use osc::Terminator;
 pub use osc99::{
     Actions, MAX_ENCODED, MAX_PLAIN, Occasion, Osc99Message, Urgency, alive99_reply, close99, query99,
@@ -93,7 +95,7 @@ pub use sanitise::{
     MAX_CHARS, sanitise_block, sanitise_line, sanitise_line_before, sanitise_text, tmux_text,
 };
 pub use scanner::Scanner;
-pub use spawn::{EmulatedTerminal, SpawnLocation, spawn_env};
+pub use spawn::{EmulatedTerminal, SpawnLocation, identity_variables, spawn_env};
 pub use status::{BlockedKind, MAX_STATUS, ProgramStatus, StatusState};
 pub use title::{ParsedTitle, TITLE_DEBOUNCE, TitleChange, TitleMeaning, TitleTracker, parse_title};
 

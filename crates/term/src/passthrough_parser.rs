@@ -5,6 +5,8 @@
 
 use memchr::memchr2;
 
+use crate::interpret::{could_be_notification, is_notification};
+
 const BEL: u8 = 0x07;
 const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
@@ -62,6 +64,10 @@ pub(crate) struct PassthroughParser {
     /// Bytes of the current screen piece.
     piece: usize,
     depth: u8,
+    /// Whether the sequence that ended last is a notification, or a wrapper around nothing but notifications.
+    is_notification: bool,
+    /// Whether something else than notifications has been in this wrapper.
+    is_mixed: bool,
     /// Reads what is inside the current wrapper; made when the first wrapper comes.
     inner: Option<Box<PassthroughParser>>,
 }
@@ -81,6 +87,8 @@ impl PassthroughParser {
             too_long: false,
             piece: 0,
             depth,
+            is_notification: false,
+            is_mixed: false,
             inner: None,
         }
     }
@@ -89,13 +97,69 @@ impl PassthroughParser {
     pub(crate) fn feed(&mut self, bytes: &[u8], base: u64, sink: Sink<'_>) {
         let mut at = 0;
         while at < bytes.len() {
-            at = match self.state {
-                State::Ground => self.ground(bytes, at, base, sink),
-                State::Osc => self.osc(bytes, at, sink),
-                State::Skip => self.skip(bytes, at),
-                State::Tmux => self.tmux(bytes, at, sink),
-                _ => self.byte(bytes[at], base + at as u64, sink).map_or(at, |()| at + 1),
-            };
+            at = self.step(bytes, at, base, sink);
+        }
+    }
+
+    /// Reads from `at` to where the state may be another one. Gives where that is: at `at` if the byte there is to be read
+    /// anew.
+    pub(crate) fn step(&mut self, bytes: &[u8], at: usize, base: u64, sink: Sink<'_>) -> usize {
+        let was_ground = self.state == State::Ground;
+        let next = match self.state {
+            State::Ground => self.ground(bytes, at, base, sink),
+            State::Osc => self.osc(bytes, at, sink),
+            State::Skip => self.skip(bytes, at),
+            State::Tmux => self.tmux(bytes, at, sink),
+            _ => self.byte(bytes[at], base + at as u64, sink).map_or(at, |()| at + 1),
+        };
+        // A sequence ends where the text begins again; text in a wrapper is not a notification either.
+        let is_text = was_ground && next > at + usize::from(self.state != State::Ground);
+        if is_text || !was_ground && self.state == State::Ground && !self.is_notification {
+            self.is_mixed = true;
+        }
+        next
+    }
+
+    /// Whether no sequence is being read.
+    pub(crate) fn is_ground(&self) -> bool {
+        self.state == State::Ground
+    }
+
+    /// Whether an ESC has been read and nothing after it.
+    pub(crate) fn is_after_escape(&self) -> bool {
+        self.state == State::Escape
+    }
+
+    /// Whether an ESC has been read that ends the sequence or begins another one.
+    pub(crate) fn may_end(&self) -> bool {
+        matches!(
+            self.state,
+            State::OscEscape | State::SkipEscape | State::TmuxEscape | State::ScreenGapEscape
+        )
+    }
+
+    /// Whether the sequence that ended last is a notification, or a wrapper around nothing but notifications.
+    pub(crate) fn was_notification(&self) -> bool {
+        self.is_notification
+    }
+
+    /// Whether the sequence that is being read may still turn out to be one.
+    pub(crate) fn could_be_notification(&self) -> bool {
+        let inner_could = || {
+            self.inner
+                .as_ref()
+                .is_none_or(|inner| !inner.is_mixed && (inner.is_ground() || inner.could_be_notification()))
+        };
+        match self.state {
+            State::Ground | State::Skip | State::SkipEscape => false,
+            State::Escape | State::Dcs(_) => true,
+            State::Osc | State::OscEscape => !self.too_long && could_be_notification(&self.payload),
+            State::Tmux
+            | State::TmuxEscape
+            | State::Screen
+            | State::ScreenEscape
+            | State::ScreenGap
+            | State::ScreenGapEscape => inner_could(),
         }
     }
 
@@ -110,6 +174,7 @@ impl PassthroughParser {
                 at += 2;
             } else {
                 self.start = base + at as u64;
+                self.is_notification = false;
                 self.state = State::Escape;
                 return at + 1;
             }
@@ -143,6 +208,7 @@ impl PassthroughParser {
     fn end_osc(&mut self, sink: Sink<'_>) {
         self.state = State::Ground;
         if !self.too_long {
+            self.is_notification = is_notification(&self.payload);
             sink(self.start, Token::Osc(&self.payload));
         }
     }
@@ -179,7 +245,8 @@ impl PassthroughParser {
                 self.end_osc(sink);
                 Some(())
             }
-            State::SkipEscape | State::TmuxEscape if byte == b'\\' => self.go(State::Ground),
+            State::SkipEscape if byte == b'\\' => self.go(State::Ground),
+            State::TmuxEscape if byte == b'\\' => self.end_wrapper(),
             State::TmuxEscape if byte == ESC => {
                 self.feed_inner(&[ESC], sink);
                 self.go(State::Tmux)
@@ -212,6 +279,8 @@ impl PassthroughParser {
     /// The byte at `offset` follows an ESC that turned out to start something new.
     fn escape_anew(&mut self, offset: u64) -> Option<()> {
         self.start = offset - 1;
+        self.is_mixed = true;
+        self.is_notification = false;
         self.state = State::Escape;
         None
     }
@@ -279,8 +348,8 @@ impl PassthroughParser {
     fn screen_escape(&mut self, byte: u8, sink: Sink<'_>) -> Option<()> {
         match byte {
             b'\\' => {
-                let broke_off = self.inner.as_ref().is_some_and(|inner| inner.state != State::Ground);
-                self.go(if broke_off { State::ScreenGap } else { State::Ground })
+                let broke_off = self.inner.as_ref().is_some_and(|inner| !inner.is_ground());
+                if broke_off { self.go(State::ScreenGap) } else { self.end_wrapper() }
             }
             ESC => {
                 self.piece += 1;
@@ -299,6 +368,16 @@ impl PassthroughParser {
         let depth = self.depth + 1;
         let inner = self.inner.get_or_insert_with(|| Box::new(Self::at_depth(depth)));
         inner.state = State::Ground;
+        inner.is_mixed = false;
+        inner.is_notification = false;
+    }
+
+    fn end_wrapper(&mut self) -> Option<()> {
+        self.is_notification = self
+            .inner
+            .as_ref()
+            .is_some_and(|inner| inner.is_ground() && !inner.is_mixed && inner.is_notification);
+        self.go(State::Ground)
     }
 
     fn feed_inner(&mut self, bytes: &[u8], sink: Sink<'_>) {
@@ -343,108 +422,4 @@ fn end_of_string(bytes: &[u8]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tokens(bytes: &[u8]) -> Vec<(u64, String)> {
-        let mut found = Vec::new();
-        PassthroughParser::new().feed(bytes, 0, &mut |offset, token| {
-            found.push(match token {
-                Token::Bell => (offset, "BEL".to_owned()),
-                Token::Osc(payload) => (offset, String::from_utf8_lossy(payload).into_owned()),
-            });
-        });
-        found
-    }
-
-    fn check(bytes: &[u8], expected: &[(u64, &str)]) {
-        let found = tokens(bytes);
-        let found: Vec<(u64, &str)> = found.iter().map(|(offset, text)| (*offset, text.as_str())).collect();
-        assert_eq!(found, expected, "{}", bytes.escape_ascii());
-    }
-
-    #[test]
-    fn both_terminators_and_bells() {
-        check(b"a\x1b]0;x\x07b\x07", &[(1, "0;x"), (8, "BEL")]);
-        check(b"\x1b]0;x\x1b\\", &[(0, "0;x")]);
-        check(b"\x1b[3\x071m\x07", &[(3, "BEL"), (6, "BEL")]);
-        check(b"\x1b\x07]0;x\x07", &[(1, "BEL"), (0, "0;x")]);
-    }
-
-    #[test]
-    fn eight_bit_controls_are_data() {
-        check(b"\x9d0;x\x07", &[(4, "BEL")]);
-        check("\x1b]0;\u{9c}ü\x07".as_bytes(), &[(0, "0;\u{9c}ü")]);
-    }
-
-    #[test]
-    fn broken_off_sequences_leave_nothing() {
-        check(b"\x1b]0;x\x18\x07", &[(6, "BEL")]);
-        check(b"\x1b]0;x\x1a\x07", &[(6, "BEL")]);
-        check(b"\x1b]0;x\x1b]2;y\x07", &[(5, "2;y")]);
-        check(b"\x1b]0;x\x1b[0m\x07", &[(9, "BEL")]);
-        check(b"\x1b\x1b]0;x\x07", &[(1, "0;x")]);
-    }
-
-    #[test]
-    fn other_strings_hide_their_bytes() {
-        check(b"\x1b_Gf=100;AA\x07AA\x1b\\\x07", &[(16, "BEL")]);
-        check(b"\x1bPq#0;2\x07;0\x1b\\\x1b]0;x\x07", &[(12, "0;x")]);
-        check(b"\x1bP\x1b\\\x07", &[(4, "BEL")]);
-        check(b"\x1bPq\x1b]0;x\x07", &[(3, "0;x")]);
-        check(b"\x1bPtmuxinator\x1b\\\x07", &[(14, "BEL")]);
-    }
-
-    #[test]
-    fn tmux_passthrough_is_unwrapped() {
-        check(b"ab\x1bPtmux;\x1b\x1b]9;x\x07\x1b\\c\x07", &[(2, "9;x"), (19, "BEL")]);
-        check(b"\x1bPtmux;\x1b\x1b]9;x\x1b\x1b\\\x1b\\", &[(0, "9;x")]);
-        check(b"\x1bPtmux;\x07\x1b\\", &[(0, "BEL")]);
-        // Unterminated: the next sequence ends it.
-        check(b"\x1bPtmux;\x1b\x1b]9;x\x1b]0;y\x07", &[(13, "0;y")]);
-    }
-
-    #[test]
-    fn screen_passthrough_is_unwrapped_across_pieces() {
-        check(b"\x1bP\x1b]9;x\x07\x1b\\\x07", &[(0, "9;x"), (10, "BEL")]);
-        check(b"\x1bP\x1b]9;x\x1b\x1b\\\x1bP\\\x1b\\", &[(0, "9;x")]);
-        check(b"\x1bP\x1b]9;ab\x1b\\\x1bPcd\x1b\\\x1bPef\x07\x1b\\\x07", &[(0, "9;abcdef"), (23, "BEL")]);
-        // What does not go on at once does not go on.
-        check(b"\x1bP\x1b]9;ab\x1b\\ \x1bPcd\x07\x1b\\\x1b]0;y\x07", &[(18, "0;y")]);
-    }
-
-    #[test]
-    fn an_endless_screen_piece_ends_by_itself() {
-        let mut bytes = b"\x1bP\x1b]9;".to_vec();
-        bytes.extend(std::iter::repeat_n(b'x', MAX_SCREEN_PIECE));
-        bytes.push(BEL);
-        check(&bytes, &[(bytes.len() as u64 - 1, "BEL")]);
-    }
-
-    #[test]
-    fn nesting_has_a_limit() {
-        use crate::multiplexer::{Multiplexer, wrap};
-        for depth in 1..=8 {
-            let wrapped = wrap(b"\x1b]9;x\x07", &vec![Multiplexer::Tmux; depth]);
-            let (mut layer, mut found) = (PassthroughParser::new(), 0);
-            layer.feed(&wrapped, 0, &mut |_, _| found += 1);
-            assert!(found == 1 || depth > usize::from(MAX_DEPTH), "{depth}");
-            let layers = std::iter::successors(Some(&layer), |layer| layer.inner.as_deref()).count();
-            assert_eq!(layers, 1 + depth.min(usize::from(MAX_DEPTH)));
-        }
-    }
-
-    #[test]
-    fn a_long_osc_costs_no_memory() {
-        let mut layer = PassthroughParser::new();
-        layer.feed(b"\x1b]0;", 0, &mut |_, _| {});
-        let block = vec![b'x'; 65536];
-        for _ in 0..1024 {
-            layer.feed(&block, 0, &mut |_, _| {});
-        }
-        assert!(layer.payload.capacity() <= MAX_OSC);
-        let mut found = 0;
-        layer.feed(b"\x07\x1b]0;y\x07", 0, &mut |_, _| found += 1);
-        assert_eq!(found, 1, "the long one is dropped, the next one is read");
-    }
-}
+mod tests;

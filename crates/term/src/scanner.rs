@@ -49,19 +49,35 @@ impl Scanner {
     pub fn feed(&mut self, bytes: &[u8], mut on_event: impl FnMut(TerminalEvent)) {
         let Self { parser, assembler, position } = self;
         parser.feed(bytes, *position, &mut |offset, token| {
-            let event = match token {
-                Token::Bell => Some((offset, TerminalEventKind::Bell)),
-                Token::Osc(payload) => match interpret(payload) {
-                    Meaning::Event(kind) => Some((offset, kind)),
-                    Meaning::Chunk99(chunk) => assembler.add_chunk(chunk, offset),
-                    Meaning::Nothing => None,
-                },
-            };
-            if let Some((offset, kind)) = event {
-                on_event(TerminalEvent { offset, kind });
+            if let Some(event) = read_token(assembler, offset, &token) {
+                on_event(event);
             }
         });
         *position += bytes.len() as u64;
+    }
+
+    /// Reads from `at` to where a sequence may begin or end; gives where that is.
+    pub(crate) fn step(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        on_event: &mut impl FnMut(TerminalEvent),
+    ) -> usize {
+        let Self { parser, assembler, position } = self;
+        parser.step(bytes, at, *position, &mut |offset, token| {
+            if let Some(event) = read_token(assembler, offset, &token) {
+                on_event(event);
+            }
+        })
+    }
+
+    /// Bytes have been read step by step.
+    pub(crate) fn advance(&mut self, length: usize) {
+        self.position += length as u64;
+    }
+
+    pub(crate) fn parser(&self) -> &PassthroughParser {
+        &self.parser
     }
 
     /// How many bytes have been read.
@@ -74,4 +90,17 @@ impl Scanner {
     pub fn notification(&self, id: &NotificationId) -> Option<&Notification> {
         self.assembler.finished(id)
     }
+}
+
+/// What a token means, if it completes an event.
+fn read_token(assembler: &mut Osc99Assembler, offset: u64, token: &Token<'_>) -> Option<TerminalEvent> {
+    let (offset, kind) = match token {
+        Token::Bell => (offset, TerminalEventKind::Bell),
+        Token::Osc(payload) => match interpret(payload) {
+            Meaning::Event(kind) => (offset, kind),
+            Meaning::Chunk99(chunk) => assembler.add_chunk(chunk, offset)?,
+            Meaning::Nothing => return None,
+        },
+    };
+    Some(TerminalEvent { offset, kind })
 }

@@ -45,19 +45,12 @@ pub struct SpawnLocation<'a> {
 }
 
 /// Variables of the outer terminal that would take precedence over `TERM_PROGRAM`, or that name another terminal or pane.
-const FOREIGN_VARIABLES: [&str; 41] = [
+const FOREIGN_VARIABLES: [&str; 34] = [
     "CURSOR_TRACE_ID",
     "VSCODE_GIT_ASKPASS_MAIN",
     "__CFBundleIdentifier",
     "TERMINAL_EMULATOR",
     "TERM_PROGRAM_VERSION",
-    "TMUX",
-    "TMUX_PANE",
-    "STY",
-    "WINDOW",
-    "ZELLIJ",
-    "ZELLIJ_PANE_ID",
-    "ZELLIJ_SESSION_NAME",
     "KONSOLE_VERSION",
     "KONSOLE_DBUS_SESSION",
     "KONSOLE_DBUS_WINDOW",
@@ -89,6 +82,34 @@ const FOREIGN_VARIABLES: [&str; 41] = [
     "WINDOWID",
 ];
 
+/// The variables of the multiplexers around.
+const MULTIPLEXER_VARIABLES: [&str; 7] =
+    ["TMUX", "TMUX_PANE", "STY", "WINDOW", "ZELLIJ", "ZELLIJ_PANE_ID", "ZELLIJ_SESSION_NAME"];
+
+/// What to change in the environment of a program whose notifications are read on their way to the real terminal: variables
+/// with their value, or with `None` to remove them. It detects the emulated terminal.
+///
+/// Unlike [`spawn_env`] this leaves `TERM` and the variables of multiplexers alone. The program draws on the real terminal, so
+/// its capabilities have to be those of that one, and what it sends through a multiplexer has to be wrapped for it.
+///
+/// ```
+/// use ringer_term::{identity_variables, EmulatedTerminal};
+///
+/// let changes: Vec<_> = identity_variables(EmulatedTerminal::Kitty).collect();
+/// assert!(changes.contains(&("TERM_PROGRAM", Some("kitty"))));
+/// assert!(changes.contains(&("KONSOLE_VERSION", None)));
+/// assert!(changes.iter().all(|(name, _)| *name != "TERM" && *name != "TMUX"));
+/// ```
+pub fn identity_variables(
+    flavour: EmulatedTerminal,
+) -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
+    let set = [
+        ("TERM_PROGRAM", Some(flavour.term_program())),
+        ("TERM_PROGRAM_VERSION", Some(flavour.term_program_version())),
+    ];
+    FOREIGN_VARIABLES.into_iter().map(|name| (name, None)).chain(set)
+}
+
 /// The environment for an agent in an embedded terminal. The agent detects the emulated terminal, whatever the outer one
 /// is.
 ///
@@ -105,12 +126,16 @@ const FOREIGN_VARIABLES: [&str; 41] = [
 /// ```
 pub fn spawn_env(base: &Env, flavour: EmulatedTerminal, place: SpawnLocation<'_>) -> Env {
     let mut env = base.clone();
-    for name in FOREIGN_VARIABLES {
+    for name in MULTIPLEXER_VARIABLES {
         env.remove(name);
     }
+    for (name, value) in identity_variables(flavour) {
+        match value {
+            Some(value) => env.set(name, value),
+            None => env.remove(name),
+        }
+    }
     env.set("TERM", "xterm-256color");
-    env.set("TERM_PROGRAM", flavour.term_program());
-    env.set("TERM_PROGRAM_VERSION", flavour.term_program_version());
     for (name, value) in [
         ("RINGER_WORKSPACE", place.workspace),
         ("RINGER_SURFACE", place.surface),
@@ -150,7 +175,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_flavour_wins_whatever_the_outer_terminal(
-            names in prop::collection::vec(prop::sample::select([&FOREIGN_VARIABLES[..], &EVERY_DETECTED[..]].concat()), 0..20),
+            names in prop::collection::vec(prop::sample::select([&FOREIGN_VARIABLES[..], &MULTIPLEXER_VARIABLES[..], &EVERY_DETECTED[..]].concat()), 0..20),
             value in prop::sample::select(vec!["1", "cursor", "xterm-ghostty", "xterm-kitty", "com.apple.Terminal", "JetBrains-JediTerm"]),
         ) {
             let base = Env::new(names.iter().map(|name| (*name, value)));

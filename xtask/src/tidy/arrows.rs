@@ -13,7 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("turn", &["core"]),
     ("journal", &["core", "platform"]),
     ("deliver", &["core", "term", "platform"]),
-    ("pty", &["term"]),
+    ("pty", &["core", "term", "ipc"]),
     ("config", &["core", "term", "platform"]),
     ("ipc", &["core", "journal", "term", "platform"]),
     ("hub", &["core", "term", "journal", "config", "ipc", "deliver", "platform"]),

@@ -15,7 +15,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("Send", &["notify", "ask", "progress"]),
-    ("Agents", &["setup", "uninstall", "status", "show", "listen", "questions", "lead"]),
+    ("Agents", &["run", "setup", "uninstall", "status", "show", "listen", "questions", "lead"]),
     ("Setup", &["doctor", "config", "trust", "completions", "man", "help"]),
     ("Plumbing", &["hook", "hub", "term", "toast", "observe", "log", "watch", "statusline", "nuke"]),
 ];
@@ -32,7 +32,9 @@ const EXIT_CODES: &str = "   0  success
   74  reading or writing failed
   75  temporary failure; run it again
   77  permission denied
-  78  invalid configuration";
+  78  invalid configuration
+ 126  run: the command cannot be executed
+ 127  run: no such command; any other code of run is that of the command";
 
 /// The command line with help that lists the commands in groups. clap has one heading for all commands only, so the list
 /// is a part of the template.

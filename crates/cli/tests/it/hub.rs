@@ -8,7 +8,7 @@ mod callers;
 mod commands;
 mod dialogs;
 mod down;
-mod environment;
+pub(crate) mod environment;
 mod example_host;
 mod exchanged;
 mod failing;

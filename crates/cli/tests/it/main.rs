@@ -27,6 +27,7 @@ mod log_status_nuke;
 mod notify_format;
 mod progress;
 mod race_windows;
+mod run;
 mod setup;
 mod setup_truth;
 mod snapshots;

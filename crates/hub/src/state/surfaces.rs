@@ -150,9 +150,11 @@ impl Surfaces {
         Some(SentOrder { host: self.attached.host_of(surface)?, order: HostOrder::ring(surface, ring) })
     }
 
-    /// Whether the ring of a surface is a mark in the title of its terminal, which the hub writes.
+    /// Whether the ring of a surface is a mark in the title of its terminal, which the hub writes. An attached host of a plain
+    /// terminal sets the mark itself.
     pub(super) fn rings_by_title(&self, surface: &SurfaceId) -> bool {
-        self.hosts.iter().any(|host| host.owns(surface) && host.rings_by_title())
+        let is_drawn = self.attached.host_of(surface).is_some() && surface.tmux().is_none();
+        !is_drawn && self.hosts.iter().any(|host| host.owns(surface) && host.rings_by_title())
     }
 
     /// Shows a badge. Gives what attached hosts are told.

@@ -1,6 +1,7 @@
 //! What holds for every input.
 
 mod encoders;
+mod filter;
 mod framing;
 mod hostile;
 mod memory;

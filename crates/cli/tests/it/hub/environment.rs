@@ -17,23 +17,23 @@ use crate::home::TestEnvironment;
 use crate::ringer::{check, json};
 
 /// A home of its own, a runtime directory and settings.
-pub(super) struct HubEnvironment {
-    pub(super) base: TestEnvironment,
+pub(crate) struct HubEnvironment {
+    pub(crate) base: TestEnvironment,
     runtime: TempDir,
 }
 
 impl HubEnvironment {
     /// With no limits and no ways out: what happens then is what the test does.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with_settings("[notify]\nrate_limit = \"off\"\npopup = \"off\"\n")
     }
 
-    pub(super) fn with_settings(settings: &str) -> Self {
+    pub(crate) fn with_settings(settings: &str) -> Self {
         Self::of(TestEnvironment::new(), settings)
     }
 
     /// The same in memory, for tests that write a great deal.
-    pub(super) fn in_memory() -> Self {
+    pub(crate) fn in_memory() -> Self {
         Self::of(TestEnvironment::in_memory(), "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n")
     }
 
@@ -54,12 +54,12 @@ impl HubEnvironment {
     }
 
     /// The binary, which may start a hub.
-    pub(super) fn ringer<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
+    pub(crate) fn ringer<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
         self.settled(self.base.ringer(arguments))
     }
 
     /// Another program, in whose environment a hub may be started; it finds the binary as `$RINGER`.
-    pub(super) fn program(&self, program: &str) -> Command {
+    pub(crate) fn program(&self, program: &str) -> Command {
         self.settled(self.base.program(program))
     }
 
@@ -75,7 +75,7 @@ impl HubEnvironment {
     }
 
     /// What a program in a PTY needs to be in this environment.
-    pub(super) fn variables(&self) -> Vec<(String, String)> {
+    pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let command = self.program("true");
         let set = command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
         set.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
@@ -83,57 +83,57 @@ impl HubEnvironment {
 
     /// Runs a command that has to succeed. Gives standard output.
     #[track_caller]
-    pub(super) fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> String {
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> String {
         check(&mut self.ringer(arguments), 0).0
     }
 
     /// Runs a command that prints JSON.
     #[track_caller]
-    pub(super) fn json<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Value {
+    pub(crate) fn json<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Value {
         json(&self.run(arguments))
     }
 
     /// Runs a command that has to fail with this code. Gives what it complained about.
     #[track_caller]
-    pub(super) fn fails<S: AsRef<OsStr>>(&self, arguments: &[S], exit: i32) -> String {
+    pub(crate) fn fails<S: AsRef<OsStr>>(&self, arguments: &[S], exit: i32) -> String {
         check(&mut self.ringer(arguments), exit).1
     }
 
     /// Sends a message with these arguments. Gives its id.
     #[track_caller]
-    pub(super) fn notify(&self, arguments: &[&str]) -> String {
+    pub(crate) fn notify(&self, arguments: &[&str]) -> String {
         let sent = self.json(&[&["notify", "--json"], arguments].concat());
         sent["id"].as_str().expect("an id").to_owned()
     }
 
     /// The list, newest first.
     #[track_caller]
-    pub(super) fn list(&self, arguments: &[&str]) -> Vec<Value> {
+    pub(crate) fn list(&self, arguments: &[&str]) -> Vec<Value> {
         let rows = self.json(&[&["list", "--json"], arguments].concat());
         rows.as_array().expect("a list").clone()
     }
 
     /// The bodies in the list, newest first.
     #[track_caller]
-    pub(super) fn bodies(&self, arguments: &[&str]) -> Vec<String> {
+    pub(crate) fn bodies(&self, arguments: &[&str]) -> Vec<String> {
         self.list(arguments).iter().map(|row| row["body"].as_str().expect("a text").to_owned()).collect()
     }
 
     /// Follows events.
-    pub(super) fn watch(&self, arguments: &[&str]) -> Background {
+    pub(crate) fn watch(&self, arguments: &[&str]) -> Background {
         Background::start(self.ringer(&[&["watch"], arguments].concat()))
     }
 
     /// The hub's process, according to itself.
     #[track_caller]
-    pub(super) fn hub(&self) -> u32 {
+    pub(crate) fn hub(&self) -> u32 {
         let status = self.json(&["hub", "status", "--json"]);
         assert_eq!(status["running"], true, "{status}");
         u32::try_from(status["pid"].as_u64().expect("a number")).expect("a pid")
     }
 
     /// The hubs of this home, according to the kernel.
-    pub(super) fn hubs(&self) -> Vec<u32> {
+    pub(crate) fn hubs(&self) -> Vec<u32> {
         let home = format!("RINGER_HOME={}", self.base.home().display());
         let processes = fs::read_dir("/proc").expect("processes").flatten();
         let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -151,7 +151,7 @@ impl HubEnvironment {
 
     /// Waits until exactly one hub runs and answers. Gives its process.
     #[track_caller]
-    pub(super) fn settled_hub(&self) -> u32 {
+    pub(crate) fn settled_hub(&self) -> u32 {
         until("one hub runs and answers", || {
             let status = self.json(&["hub", "status", "--json"]);
             status["running"] == true && self.hubs().len() == 1
@@ -160,17 +160,17 @@ impl HubEnvironment {
     }
 
     /// What the hub says of itself in its home.
-    pub(super) fn presence(&self) -> Option<Value> {
+    pub(crate) fn presence(&self) -> Option<Value> {
         serde_json::from_slice(&fs::read(self.base.home().join("hub.json")).ok()?).ok()
     }
 
-    pub(super) fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.base.home().join("hub.log")).unwrap_or_default()
     }
 
     /// Connects to the socket by hand.
     #[track_caller]
-    pub(super) fn connect(&self) -> Socket {
+    pub(crate) fn connect(&self) -> Socket {
         let presence = self.presence().expect("a hub");
         let stream = UnixStream::connect(presence["socket"].as_str().expect("a path")).expect("it listens");
         stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
@@ -187,7 +187,7 @@ impl Drop for HubEnvironment {
 }
 
 /// Kills a process that is not our child, and waits until it is gone.
-pub(super) fn kill(pid: u32) {
+pub(crate) fn kill(pid: u32) {
     let Some(process) = Pid::from_raw(pid.cast_signed()) else { return };
     // It may have ended by itself.
     let _ = kill_process(process, Signal::KILL);
@@ -195,23 +195,23 @@ pub(super) fn kill(pid: u32) {
 }
 
 /// Whether a process runs. A zombie does not: in a container it may never be reaped.
-pub(super) fn runs(pid: u32) -> bool {
+pub(crate) fn runs(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
 /// A connection to a hub, line by line.
-pub(super) struct Socket(BufReader<UnixStream>);
+pub(crate) struct Socket(BufReader<UnixStream>);
 
 impl Socket {
     #[track_caller]
-    pub(super) fn send(&mut self, line: &str) {
+    pub(crate) fn send(&mut self, line: &str) {
         self.0.get_mut().write_all(format!("{line}\n").as_bytes()).expect("it reads");
     }
 
     /// The next line. `None` at the end.
     #[track_caller]
-    pub(super) fn line(&mut self) -> Option<Value> {
+    pub(crate) fn line(&mut self) -> Option<Value> {
         let mut line = String::new();
         match self.0.read_line(&mut line).expect("a line in time") {
             0 => None,
@@ -220,14 +220,14 @@ impl Socket {
     }
 
     #[track_caller]
-    pub(super) fn ask(&mut self, line: &str) -> Value {
+    pub(crate) fn ask(&mut self, line: &str) -> Value {
         self.send(line);
         self.line().expect("an answer")
     }
 
     /// Asks for something with an id, and checks that the answer has it. A host gets orders in between.
     #[track_caller]
-    pub(super) fn call(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         self.send(&json!({ "id": "x-7", "method": method, "params": params }).to_string());
         loop {
             let answer = self.line().expect("an answer");

@@ -66,7 +66,7 @@ const PAYLOADS: &[&str] = &[
     "10;?",
 ];
 
-fn stream() -> impl Strategy<Value = Vec<u8>> {
+pub(super) fn stream() -> impl Strategy<Value = Vec<u8>> {
     let sequence =
         (prop::sample::select(PAYLOADS), prop::sample::select(vec!["\x07", "\x1b\\", "\x18", ""]), stack())
             .prop_map(|(payload, end, layers): (&str, &str, Vec<Multiplexer>)| {
@@ -92,7 +92,7 @@ fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<TerminalEvent>
     (events, scanner.position())
 }
 
-fn cut<'a>(bytes: &'a [u8], places: &[prop::sample::Index]) -> Vec<&'a [u8]> {
+pub(super) fn cut<'a>(bytes: &'a [u8], places: &[prop::sample::Index]) -> Vec<&'a [u8]> {
     let mut places: Vec<usize> = places.iter().map(|place| place.index(bytes.len() + 1)).collect();
     places.sort_unstable();
     let starts = [0].into_iter().chain(places.iter().copied());

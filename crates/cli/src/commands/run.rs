@@ -1,0 +1,219 @@
+//! `ringer run`.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::ValueHint;
+use ringer_config::{Config, TitleMark};
+use ringer_core::message::{Kind, MessageOrigin, Place, SurfaceId};
+use ringer_core::time::rounded_span_text;
+use ringer_core::{Draft, Recipient, Sender};
+use ringer_ipc::discovery::Presence;
+use ringer_journal::{IdSource, Journal, KnownAgent};
+use ringer_platform::{find_program, is_program, variable};
+use ringer_pty::{Ending, Finished, HubSurface, Launch, OwnSurface, die_by};
+use ringer_term::{Channel, EmulatedTerminal, Env, identity_variables};
+
+use super::lead_session::cannot_run;
+use super::{config, lead_session};
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::eprint_line;
+use crate::{context, hub_client, origin};
+
+/// Run an agent or any command, and be notified when it needs you or ends
+///
+/// The command runs as without `ringer run`: keys, colours, size, Ctrl-Z and exit
+/// status are the same. Its notifications become Ringer's, and its state is
+/// read from its title. When it ends after more than notify.min_turn and you are not
+/// looking, you are notified.
+///
+/// Examples:
+///   ringer run -- claude
+///   ringer run -- make -j8 test
+///   ringer run --name release -- ./release.sh --dry-run
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// What notifications call it [default: the name of the command]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The command and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND",
+        value_hint = ValueHint::CommandWithArguments
+    )]
+    command: Vec<OsString>,
+}
+
+pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
+    let sender = arguments.name.as_deref().map(Sender::new).transpose()?.unwrap_or_else(Sender::system);
+    let Some(program) = arguments.command.first() else { return Err(Failure::usage("which command?")) };
+    check_program(program)?;
+    let started_ms = unix_ms();
+    let origin = origin::message_origin();
+    let settings = settings();
+    let launch = Launch {
+        leader: leader(&arguments.command)?,
+        command: arguments.command.clone(),
+        variables: variables(&origin, arguments.name.as_deref()),
+    };
+    let finished = ringer_pty::run(&launch, hub_surface(&origin, &settings))
+        .map_err(|error| cannot_run(program, error))?;
+    if finished.ran_for >= settings.notify.min_turn && !finished.is_looked_at {
+        let name = arguments.name.clone().unwrap_or_else(|| file_name(program));
+        let ended = Ended { name, sender, origin, started_ms, finished };
+        if let Err(failure) = ended.tell() {
+            eprint_line(&failure.to_string());
+        }
+    }
+    match finished.ending {
+        Ending::Exit(code) => Ok(ExitCode::from(code)),
+        Ending::Signal(signal) => die_by(signal),
+    }
+}
+
+fn check_program(program: &OsStr) -> Outcome {
+    let name = program.to_string_lossy();
+    if name.contains('/') {
+        return match Path::new(program).metadata() {
+            Ok(_) if is_program(Path::new(program)) => Ok(()),
+            Ok(found) if found.is_dir() => {
+                Err(Failure::new(Exit::NotExecutable, format!("cannot run {name}: it is a directory")))
+            }
+            Ok(_) => {
+                Err(Failure::new(Exit::NotExecutable, format!("cannot run {name}: it is not executable"))
+                    .hint(format!("chmod +x {name}")))
+            }
+            Err(error) => Err(cannot_run(program, error)),
+        };
+    }
+    let search_path = variable("PATH").unwrap_or_default();
+    match find_program(&search_path, &name) {
+        Some(_) => Ok(()),
+        None => Err(Failure::new(Exit::NoCommand, format!("command not found: {name}"))
+            .hint("aliases and functions of your shell need it: ringer run -- bash -ic 'NAME …'")),
+    }
+}
+
+fn leader(command: &[OsString]) -> Result<Vec<OsString>, Failure> {
+    let ringer = std::env::current_exe().map_err(|error| {
+        Failure::new(Exit::Unavailable, "cannot find the path of the ringer program").because(error)
+    })?;
+    let leader = [ringer.into_os_string(), lead_session::NAME.into(), "--".into()];
+    Ok(leader.into_iter().chain(command.iter().cloned()).collect())
+}
+
+fn settings() -> Config {
+    // What is wrong with the file is told by the hub, as a problem.
+    let read = config::user_config(&config::environment());
+    read.and_then(|(_, config)| config.ok()).unwrap_or_default()
+}
+
+/// What the command finds in its environment. TERM and the variables of multiplexers stay as they are: it draws on the real
+/// terminal, through them.
+fn variables(origin: &MessageOrigin, name: Option<&str>) -> Vec<(OsString, Option<OsString>)> {
+    let socket = context::home().ok().and_then(|home| Presence::read(&home)).map(|hub| hub.socket);
+    // Without a hub its notifications are for the real terminal, which it then has to know.
+    let has_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
+    let identity = (has_terminal && (socket.is_some() || hub_client::may_start()))
+        .then(|| identity_variables(EmulatedTerminal::default()))
+        .into_iter()
+        .flatten();
+    let identity = identity.map(|(name, value)| (name.into(), value.map(OsString::from)));
+    let own = [
+        ("RINGER_SURFACE", origin.surface.clone().map(OsString::from)),
+        ("RINGER_TTY", origin.tty.clone().map(OsString::from)),
+        ("RINGER_WORKSPACE", origin.workspace.clone().map(OsString::from)),
+        ("RINGER_SOCKET", socket.map(std::path::PathBuf::into_os_string)),
+        ("RINGER_AGENT", name.map(OsString::from)),
+    ];
+    let own = own.into_iter().filter(|(_, value)| value.is_some());
+    identity.chain(own.map(|(name, value)| (name.into(), value))).collect()
+}
+
+/// The surface that the command is on. Where the environment names it, another program is its host; in tmux, the hub is.
+fn hub_surface(origin: &MessageOrigin, settings: &Config) -> Option<HubSurface> {
+    let surface = origin.surface.clone()?;
+    let is_plain = variable("RINGER_SURFACE").is_none()
+        && origin::plain_surface().is_some_and(|(plain, _)| plain == surface);
+    let multiplexers = ["TMUX", "TERM", "STY", "ZELLIJ"];
+    let set = |name: &'static str| Some((name, variable(name)?.into_string().ok()?));
+    let variables = origin::environment(Env::new(multiplexers.into_iter().filter_map(set)));
+    let is_alone = ["STY", "ZELLIJ"].iter().all(|name| variables.get(name).is_none())
+        && !variables.is_in_tmux()
+        && variables.get("TERM").is_some_and(|term| term != "dumb");
+    let own = is_plain.then(|| OwnSurface {
+        tty: origin.tty.clone(),
+        workspace: Some(origin.workspace.clone().unwrap_or_else(workspace_here)),
+        reports_focus: is_alone,
+        marks_title: is_alone
+            && settings.notify.title_mark != TitleMark::Off
+            && settings.preferred_channel != Channel::NotificationsDisabled,
+    });
+    Some(HubSurface { surface: SurfaceId::new(&surface), own, connect: Box::new(hub_client::quietly) })
+}
+
+/// The workspace of the repository around.
+fn workspace_here() -> String {
+    let scope = context::scope(context::repository().as_ref());
+    Place::own_workspace(scope.as_str()).workspace.to_string()
+}
+
+fn file_name(program: &OsStr) -> String {
+    Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned()
+}
+
+fn unix_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A command that ended while the person did not look.
+struct Ended {
+    name: String,
+    sender: Sender,
+    origin: MessageOrigin,
+    started_ms: i64,
+    finished: Finished,
+}
+
+impl Ended {
+    /// Tells the person, unless an agent has told it already.
+    fn tell(self) -> Outcome {
+        let mut journal = context::journal()?;
+        if self.was_told(&mut journal)? {
+            return Ok(());
+        }
+        let Finished { ending, ran_for, .. } = self.finished;
+        let kind = if ending.is_success() { Kind::Complete } else { Kind::Error };
+        let body = format!("{} after {}", ending.text(), rounded_span_text(ran_for));
+        let scope = context::scope(context::repository().as_ref());
+        let mut draft = Draft::new(scope, self.sender, kind, &body)?;
+        draft.title = Some(self.name);
+        draft.recipient = Recipient::Person;
+        draft.origin = self.origin;
+        draft.check()?;
+        journal.append(&draft, &IdSource::now())?;
+        hub_client::start_if_not_woken(&journal);
+        Ok(())
+    }
+
+    /// Whether the command was an agent whose client reports the end of its turns: its own report says more. That it failed is
+    /// told unless it has said so.
+    fn was_told(&self, journal: &mut Journal) -> Result<bool, Failure> {
+        let agents = journal.known_agents()?;
+        let is_here = |agent: &&KnownAgent| {
+            agent.client.is_some() && agent.surface == self.origin.surface && agent.seen_ms >= self.started_ms
+        };
+        let is_success = self.finished.ending.is_success();
+        let told = |agent: &KnownAgent| is_success || agent.state.as_deref() == Some("error");
+        Ok(self.origin.surface.is_some() && agents.iter().filter(is_here).any(told))
+    }
+}

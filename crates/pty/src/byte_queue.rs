@@ -1,0 +1,87 @@
+//! Bytes on their way to a descriptor that takes them when it can.
+
+use std::os::fd::AsFd;
+
+use rustix::io::Errno;
+
+/// From here on nothing more should be read for it.
+const FULL: usize = 64 * 1024;
+
+/// Bytes that wait to be written.
+#[derive(Debug, Default)]
+pub(crate) struct ByteQueue {
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl ByteQueue {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.written == self.bytes.len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes.len() - self.written >= FULL
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.written = 0;
+    }
+
+    /// Writes as much as the descriptor takes now; it must not block.
+    pub(crate) fn write_to(&mut self, to: impl AsFd) -> rustix::io::Result<()> {
+        while let Some(rest) = self.bytes.get(self.written..).filter(|rest| !rest.is_empty()) {
+            match rustix::io::write(&to, rest) {
+                Ok(written) => self.written += written,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    // What is written would otherwise stay in front of what comes.
+                    self.bytes.drain(..self.written);
+                    self.written = 0;
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn what_is_not_taken_yet_waits_in_its_order() {
+        let (to, mut from) = UnixStream::pair().unwrap();
+        to.set_nonblocking(true).unwrap();
+        let sent: Vec<u8> = (0..=255).cycle().take(2_000_000).collect();
+        let mut queue = ByteQueue::default();
+        queue.push(&sent);
+        assert!(queue.is_full());
+        let mut got = Vec::new();
+        while got.len() < sent.len() {
+            queue.write_to(&to).unwrap();
+            let mut piece = [0; 10_000];
+            let read = from.read(&mut piece).unwrap();
+            got.extend_from_slice(&piece[..read]);
+        }
+        assert!(queue.is_empty() && !queue.is_full() && got == sent);
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_an_error() {
+        let (to, from) = UnixStream::pair().unwrap();
+        drop(from);
+        let mut queue = ByteQueue::default();
+        queue.push(b"x");
+        assert_eq!(queue.write_to(&to), Err(Errno::PIPE));
+    }
+}

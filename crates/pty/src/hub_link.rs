@@ -1,0 +1,353 @@
+//! The connection to the hub, on threads of its own: whatever the hub does, the program and its terminal do not wait.
+//!
+//! A hub that is gone is connected to again when there is something to say.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use ringer_core::message::SurfaceId;
+use ringer_ipc::{HubClient, HubClientError, HubWriter};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::signals::empty;
+
+/// The request that tells what a program said.
+pub(crate) const HEARD: &str = "surface.heard";
+/// What may wait for the hub. Beyond that, what a program says is lost.
+const MAX_WAITING: usize = 256;
+/// How often it is tried to reach a hub that was there, and how long after each other.
+const TRIES: usize = 10;
+const TRY_AGAIN: Duration = Duration::from_millis(200);
+/// How long the end of the program waits for what was not sent yet.
+const FINISH_WITHIN: Duration = Duration::from_millis(500);
+
+/// Connects to the hub. The argument says whether one may be started.
+pub type Connect = Box<dyn Fn(bool) -> Option<HubClient> + Send>;
+
+/// Where the program is, for the hub.
+pub struct HubSurface {
+    /// The surface that it is on.
+    pub surface: SurfaceId,
+    /// If no other host has that surface: what the hub is told of it.
+    pub own: Option<OwnSurface>,
+    /// How the hub is reached.
+    pub connect: Connect,
+}
+
+/// A surface whose host is this process.
+#[derive(Debug, Clone, Default)]
+pub struct OwnSurface {
+    /// The device of the real terminal.
+    pub tty: Option<String>,
+    /// The workspace that it stands in.
+    pub workspace: Option<String>,
+    /// Whether its terminal may be asked to report focus.
+    pub reports_focus: bool,
+    /// Whether its ring is a mark in the title.
+    pub marks_title: bool,
+}
+
+/// What the hub orders, as far as it is for a terminal.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "event", content = "data", rename_all = "lowercase")]
+enum Order {
+    Ring { surface_id: SurfaceId, lit: bool },
+}
+
+enum Said {
+    /// Connect if there is a hub.
+    Attach {
+        may_start: bool,
+    },
+    Request {
+        method: &'static str,
+        params: Value,
+    },
+    Finish(SyncSender<()>),
+}
+
+/// What the threads tell the loop.
+#[derive(Debug)]
+struct Shared {
+    /// The connection that is open; 0 if none is.
+    connection: AtomicU64,
+    is_lit: AtomicBool,
+    wakes: UnixStream,
+    last_request: Mutex<Option<LastRequest>>,
+}
+
+/// The requests on one connection, and the answers.
+#[derive(Debug, Default)]
+struct Counts {
+    sent: AtomicU64,
+    answered: AtomicU64,
+}
+
+impl Counts {
+    fn is_all_answered(&self) -> bool {
+        self.sent.load(Ordering::Relaxed) <= self.answered.load(Ordering::Relaxed)
+    }
+}
+
+/// What waits for the answer to the last request.
+#[derive(Debug)]
+struct LastRequest {
+    done: SyncSender<()>,
+    _writer: HubWriter,
+}
+
+impl Shared {
+    fn wake(&self) {
+        // If it is full, the loop is awake already.
+        let _ = rustix::io::write(&self.wakes, &[0]);
+    }
+
+    fn last_request(&self) -> MutexGuard<'_, Option<LastRequest>> {
+        self.last_request.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The loop's end of the connection.
+#[derive(Debug)]
+pub(crate) struct HubLink {
+    said: SyncSender<Said>,
+    shared: Arc<Shared>,
+    woken: UnixStream,
+}
+
+impl HubLink {
+    pub(crate) fn start(surface: HubSurface) -> io::Result<Self> {
+        let (woken, wakes) = UnixStream::pair()?;
+        woken.set_nonblocking(true)?;
+        wakes.set_nonblocking(true)?;
+        let shared = Arc::new(Shared {
+            connection: AtomicU64::new(0),
+            is_lit: AtomicBool::new(false),
+            wakes,
+            last_request: Mutex::new(None),
+        });
+        let (said, receiver) = sync_channel(MAX_WAITING);
+        let opened = surface.own.as_ref().map(
+            |own| json!({ "surface_id": surface.surface, "workspace_id": own.workspace, "tty": own.tty }),
+        );
+        let mut thread = LinkThread {
+            surface: surface.surface,
+            connect: surface.connect,
+            opened,
+            looks: None,
+            shared: Arc::clone(&shared),
+            said: said.clone(),
+            writer: None,
+            unanswered: VecDeque::new(),
+            counts: Arc::default(),
+            connections: 0,
+        };
+        thread::spawn(move || thread.serve(&receiver));
+        let link = Self { said, shared, woken };
+        link.attach(true);
+        Ok(link)
+    }
+
+    /// Becomes readable when the ring or the connection may have changed.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.woken.as_fd()
+    }
+
+    pub(crate) fn clear_wakes(&self) {
+        empty(&self.woken);
+    }
+
+    pub(crate) fn is_attached(&self) -> bool {
+        self.shared.connection.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether the surface rings.
+    pub(crate) fn is_lit(&self) -> bool {
+        self.is_attached() && self.shared.is_lit.load(Ordering::Relaxed)
+    }
+
+    /// Connects if the connection has ended.
+    pub(crate) fn attach(&self, may_start: bool) {
+        let _ = self.said.try_send(Said::Attach { may_start });
+    }
+
+    /// Sends a request, starting a hub if there is none.
+    pub(crate) fn send(&self, method: &'static str, params: Value) {
+        let _ = self.said.try_send(Said::Request { method, params });
+    }
+
+    /// Waits a moment for what was not sent yet.
+    pub(crate) fn finish(self) {
+        let (done, is_done) = sync_channel(1);
+        if self.said.try_send(Said::Finish(done)).is_ok() {
+            let _ = is_done.recv_timeout(FINISH_WITHIN);
+        }
+    }
+}
+
+struct LinkThread {
+    surface: SurfaceId,
+    connect: Connect,
+    /// What is said of the surface, and what was said of the person, to every hub anew.
+    opened: Option<Value>,
+    looks: Option<Value>,
+    shared: Arc<Shared>,
+    said: SyncSender<Said>,
+    writer: Option<HubWriter>,
+    /// What the program said, by the number of its request: a hub that ends may have taken it and not read it.
+    unanswered: VecDeque<(u64, Value)>,
+    counts: Arc<Counts>,
+    connections: u64,
+}
+
+impl LinkThread {
+    fn serve(&mut self, said: &Receiver<Said>) {
+        for said in said {
+            match said {
+                Said::Attach { may_start: false } => _ = self.attach(false),
+                Said::Attach { may_start: true } => _ = self.attach_patiently(),
+                Said::Request { method, params } => self.send(method, params),
+                Said::Finish(done) => return self.finish(done),
+            }
+        }
+    }
+
+    /// A hub need not handle what it is sent before the connection ends, so its answer to a last request is waited for.
+    fn finish(&mut self, done: SyncSender<()>) {
+        let is_open = self.shared.connection.load(Ordering::Relaxed) == self.connections;
+        let Some(mut writer) = self.writer.take().filter(|_| is_open) else {
+            let _ = done.send(());
+            return;
+        };
+        // The connection ends with its writer, so that is kept, too.
+        let asked = writer.send("ping", &Value::Null);
+        if asked.is_ok() {
+            *self.shared.last_request() = Some(LastRequest { done, _writer: writer });
+        }
+    }
+
+    fn send(&mut self, method: &'static str, mut params: Value) {
+        if method == "surface.looks" {
+            let mut lasting = params.clone();
+            if let Some(fields) = lasting.as_object_mut() {
+                fields.remove("present");
+            }
+            self.looks = Some(lasting);
+        }
+        if method == "surface.changed" {
+            // What else is known of it stays.
+            if let (Some(opened), Some(changed)) =
+                (self.opened.as_mut().and_then(Value::as_object_mut), params.as_object_mut())
+            {
+                opened.append(changed);
+            }
+            params = self.opened.clone().unwrap_or_default();
+        }
+        // A connection that ended is noticed when it is written to, at the latest.
+        for _ in 0..2 {
+            if self.attach_patiently() && self.write(method, &params) {
+                return;
+            }
+        }
+    }
+
+    /// Where there was a hub there will be one, but not at once, if it is just ending, or several processes start one.
+    fn attach_patiently(&mut self) -> bool {
+        let tries = if self.connections == 0 { 1 } else { TRIES };
+        (1..=tries).any(|number| {
+            let is_attached = self.attach(true);
+            if !is_attached && number < tries {
+                thread::sleep(TRY_AGAIN);
+            }
+            is_attached
+        })
+    }
+
+    /// Writes a request. What the program said is kept until the hub has answered.
+    fn write(&mut self, method: &str, params: &Value) -> bool {
+        let Some(writer) = &mut self.writer else { return false };
+        let answered = self.counts.answered.load(Ordering::Relaxed);
+        while self.unanswered.front().is_some_and(|(number, _)| *number <= answered) {
+            self.unanswered.pop_front();
+        }
+        // Counted first: the connection may end as soon as it is written.
+        let number = self.counts.sent.fetch_add(1, Ordering::Relaxed) + 1;
+        if writer.send(method, params).is_err() {
+            self.writer = None;
+            return false;
+        }
+        if method == HEARD && self.unanswered.len() < MAX_WAITING {
+            self.unanswered.push_back((number, params.clone()));
+        }
+        true
+    }
+
+    /// Makes the connection if there is none.
+    fn attach(&mut self, may_start: bool) -> bool {
+        if self.writer.is_none() || self.shared.connection.load(Ordering::Relaxed) != self.connections {
+            self.writer = None;
+            let Some(client) = (self.connect)(may_start) else { return false };
+            return self.attach_to(client).is_ok();
+        }
+        true
+    }
+
+    fn attach_to(&mut self, mut client: HubClient) -> Result<(), HubClientError> {
+        client.call("host.attach", &json!({ "name": "run" }))?;
+        let (mut reader, writer) = client.split()?;
+        self.writer = Some(writer);
+        self.connections += 1;
+        let answered = self.counts.answered.load(Ordering::Relaxed);
+        self.counts = Arc::default();
+        let unanswered = std::mem::take(&mut self.unanswered);
+        let unanswered = unanswered.into_iter().filter(|(number, _)| *number > answered);
+        let (number, shared, surface) = (self.connections, Arc::clone(&self.shared), self.surface.clone());
+        let (counts, said) = (Arc::clone(&self.counts), self.said.clone());
+        shared.connection.store(number, Ordering::Relaxed);
+        thread::spawn(move || {
+            // Answers and other orders are no rings.
+            while let Ok(Some(line)) = reader.next_line() {
+                if line.starts_with("{\"id\":") {
+                    counts.answered.fetch_add(1, Ordering::Relaxed);
+                }
+                if let Ok(Order::Ring { surface_id, lit }) = serde_json::from_str(&line)
+                    && surface_id == surface
+                {
+                    shared.is_lit.store(lit, Ordering::Relaxed);
+                    shared.wake();
+                } else if line.contains("\"pong\":true")
+                    && let Some(last) = shared.last_request().take()
+                {
+                    let _ = last.done.send(());
+                }
+            }
+            let ended = shared.connection.compare_exchange(number, 0, Ordering::Relaxed, Ordering::Relaxed);
+            if ended.is_ok() {
+                shared.is_lit.store(false, Ordering::Relaxed);
+                shared.wake();
+            }
+            if !counts.is_all_answered() {
+                let _ = said.try_send(Said::Attach { may_start: true });
+            }
+        });
+        let opened = self.opened.iter().map(|opened| ("surface.opened", opened.clone()));
+        let looks = self.looks.iter().map(|looks| ("surface.looks", looks.clone()));
+        let again = unanswered.map(|(_, heard)| (HEARD, heard));
+        let requests: Vec<_> = opened.chain(looks).chain(again).collect();
+        let mut requests = requests.into_iter();
+        let failed = requests.find(|(method, params)| !self.write(method, params));
+        let is_attached = failed.is_none();
+        // For the next hub, whose answers have other numbers.
+        let unheard = failed.into_iter().chain(requests).filter(|(method, _)| *method == HEARD);
+        self.unanswered.extend(unheard.map(|(_, heard)| (u64::MAX, heard)));
+        if is_attached { Ok(()) } else { Err(HubClientError::NoHub) }
+    }
+}

@@ -1,0 +1,33 @@
+//! Runs a program on a PTY between it and the real terminal, and reports what it says to the hub.
+//!
+//! The program notices nothing: bytes, sizes, signals and job control pass as they are. Only its own notifications go to the hub
+//! instead of the terminal, as long as there is a hub ([`ringer_term::NotificationFilter`]).
+//!
+//! [`run`] is one blocking loop over the terminal, the PTY and signals. What needs the hub is on threads of its own (`hub_link`),
+//! so a hub that hangs does not make a program wait. Between the loop and the program is a process that leads the session
+//! on the PTY ([`lead_session`]): a program without a parent in its own session cannot be stopped with Ctrl-Z.
+//!
+//! # What it never does
+//!
+//! It answers no query, changes no byte of a key or a paste, and buffers no more than a few KiB: a program that writes faster
+//! than its terminal reads waits, as it would without.
+
+#![forbid(unsafe_code)]
+
+mod byte_queue;
+mod child;
+mod focus_input;
+mod focus_modes;
+mod hub_link;
+mod outer_terminal;
+mod relay;
+mod reporter;
+mod session_leader;
+mod signals;
+mod title_ring;
+
+pub use child::{Ending, Launch};
+pub use hub_link::{Connect, HubSurface, OwnSurface};
+pub use relay::{Finished, run};
+pub use session_leader::{exec_in_foreground, lead_session};
+pub use signals::die_by;

@@ -1,0 +1,417 @@
+//! The loop between the terminal and the program.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use pty_process::blocking::Pty;
+use ringer_term::{NotificationFilter, TerminalEventKind};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Signal, getpgrp, getpid, getsid, kill_process_group};
+use rustix::termios::tcsetwinsize;
+
+use crate::byte_queue::ByteQueue;
+use crate::child::{Change, Child, Ending, Launch};
+use crate::focus_input::FocusInput;
+use crate::focus_modes::FocusModes;
+use crate::hub_link::{HubLink, HubSurface, OwnSurface};
+use crate::outer_terminal::{FOCUS_ON, OuterTerminal};
+use crate::reporter::Reporter;
+use crate::signals::Signals;
+use crate::title_ring::TitleRing;
+
+/// Read at once. A PTY gives 4 KiB at most.
+const READ: usize = 64 * 1024;
+/// How long an ESC at the end of a read may be the beginning of a notification. A program writes a sequence at once.
+const ESCAPE_WAIT: Duration = Duration::from_millis(5);
+/// How long after the program's end the last output may take to arrive, if another process still has the PTY open.
+const LAST_OUTPUT: Duration = Duration::from_millis(100);
+/// How often it is checked whether the shell has put this process into the foreground: it need not send a signal for it.
+const FOREGROUND_CHECK: Duration = Duration::from_millis(250);
+/// How long a stop takes to happen. It does not happen where no shell would notice.
+const STOP_WITHIN: Duration = Duration::from_millis(50);
+
+/// What came of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finished {
+    /// How the program ended.
+    pub ending: Ending,
+    /// How long it ran.
+    pub ran_for: Duration,
+    /// Whether the person looked at it at its end, as far as is known.
+    pub is_looked_at: bool,
+}
+
+/// Runs a program until it has ended. Without a terminal it runs as if it had been started directly.
+pub fn run(launch: &Launch, hub: Option<HubSurface>) -> io::Result<Finished> {
+    let own = hub.as_ref().and_then(|hub| hub.own.clone()).unwrap_or_default();
+    let Some(mut outer) = OuterTerminal::find(own.reports_focus)? else { return run_here(launch) };
+    let signals = Signals::new()?;
+    let size = outer.size().ok_or(io::ErrorKind::Unsupported)?;
+    let started = Instant::now();
+    let (child, pty) = launch.start_on_pty(outer.settings(), size)?;
+    let reporter = match hub {
+        Some(hub) => {
+            let (surface, is_own) = (hub.surface.clone(), hub.own.is_some());
+            Some(Reporter::new(HubLink::start(hub)?, surface, is_own))
+        }
+        None => None,
+    };
+    if outer.is_ours() {
+        outer.make_raw()?;
+    }
+    let relay = Relay {
+        outer,
+        own,
+        pty,
+        child,
+        signals,
+        reporter,
+        filter: NotificationFilter::new(),
+        modes: FocusModes::default(),
+        input: FocusInput::default(),
+        ring: TitleRing::default(),
+        to_outer: ByteQueue::default(),
+        to_pty: ByteQueue::default(),
+        inserts: Vec::new(),
+        buffer: vec![0; READ].into_boxed_slice(),
+        last_output: started,
+        pty_ended: false,
+        outer_gone: false,
+        ending: None,
+    };
+    let (ending, is_looked_at) = relay.serve()?;
+    Ok(Finished { ending, ran_for: started.elapsed(), is_looked_at })
+}
+
+/// Runs a program in this process's own group and session.
+fn run_here(launch: &Launch) -> io::Result<Finished> {
+    let signals = Signals::new()?;
+    let started = Instant::now();
+    let mut child = launch.start_here()?;
+    loop {
+        signals.clear_wakes();
+        if let Some(Change::Ended(ending)) = child.change() {
+            return Ok(Finished { ending, ran_for: started.elapsed(), is_looked_at: false });
+        }
+        for signal in signals.take_forwarded() {
+            child.signal(signal);
+        }
+        match poll(&mut [PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN)], None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+struct Relay {
+    outer: OuterTerminal,
+    own: OwnSurface,
+    pty: Pty,
+    child: Child,
+    signals: Signals,
+    reporter: Option<Reporter>,
+    filter: NotificationFilter,
+    modes: FocusModes,
+    input: FocusInput,
+    ring: TitleRing,
+    to_outer: ByteQueue,
+    to_pty: ByteQueue,
+    /// What goes to the terminal as soon as no sequence of the program is cut.
+    inserts: Vec<u8>,
+    buffer: Box<[u8]>,
+    last_output: Instant,
+    /// No process has the PTY open any more.
+    pty_ended: bool,
+    /// The terminal was closed; the program may go on all the same.
+    outer_gone: bool,
+    ending: Option<Ending>,
+}
+
+/// What can be done now.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one for each descriptor and direction; all can hold at once"
+)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Ready {
+    signal: bool,
+    hub: bool,
+    from_outer: bool,
+    from_pty: bool,
+    to_pty: bool,
+}
+
+impl Relay {
+    fn serve(mut self) -> io::Result<(Ending, bool)> {
+        loop {
+            let ready = self.wait()?;
+            if ready.signal {
+                self.signals()?;
+            }
+            if ready.hub
+                && let Some(reporter) = &self.reporter
+            {
+                reporter.clear_wakes();
+                self.ring.ring(reporter.is_lit());
+            }
+            if ready.from_outer {
+                self.read_outer();
+            }
+            if ready.to_pty || ready.from_outer && !self.to_pty.is_empty() {
+                // A program that has gone takes no more input.
+                if self.to_pty.write_to(&self.pty).is_err() {
+                    self.to_pty.clear();
+                }
+            }
+            if ready.from_pty {
+                self.read_pty();
+            } else if self.filter.holds_escape() && self.last_output.elapsed() >= ESCAPE_WAIT {
+                let (modes, to_outer) = (&mut self.modes, &mut self.to_outer);
+                self.filter.release(|bytes| {
+                    modes.read(bytes);
+                    to_outer.push(bytes);
+                });
+            }
+            self.insert();
+            if !self.to_outer.is_empty() {
+                self.write_outer();
+            }
+            if !self.outer.is_raw() && !self.outer_gone && self.outer.is_ours() {
+                self.resume()?;
+            }
+            if let Some(ending) = self.ending
+                && (self.pty_ended || self.last_output.elapsed() >= LAST_OUTPUT)
+                && (self.to_outer.is_empty() || self.outer_gone)
+            {
+                return Ok((ending, self.finish()));
+            }
+        }
+    }
+
+    fn wait(&self) -> io::Result<Ready> {
+        let mut outer_events = PollFlags::empty();
+        outer_events.set(PollFlags::IN, self.outer.is_raw() && !self.to_pty.is_full());
+        outer_events.set(PollFlags::OUT, !self.to_outer.is_empty());
+        let mut pty_events = PollFlags::empty();
+        pty_events.set(PollFlags::IN, !self.to_outer.is_full() || self.outer_gone);
+        pty_events.set(PollFlags::OUT, !self.to_pty.is_empty());
+        let mut polled = vec![PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN)];
+        // One that is not polled for anything would report its end again and again.
+        let mut add = |is_in: bool, fd| {
+            is_in.then(|| {
+                polled.push(fd);
+                polled.len() - 1
+            })
+        };
+        let hub = self.reporter.as_ref();
+        let hub = hub.and_then(|hub| add(true, PollFd::from_borrowed_fd(hub.as_fd(), PollFlags::IN)));
+        let outer_fd = PollFd::from_borrowed_fd(self.outer.as_fd(), outer_events);
+        let outer = add(!self.outer_gone && !outer_events.is_empty(), outer_fd);
+        let pty_fd = PollFd::new(&self.pty, pty_events);
+        let pty = add(!self.pty_ended && !pty_events.is_empty(), pty_fd);
+        let timeout = self.timeout().and_then(|timeout| Timespec::try_from(timeout).ok());
+        match poll(&mut polled, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let events = |index: Option<usize>| {
+            index.and_then(|index| polled.get(index)).map_or(PollFlags::empty(), PollFd::revents)
+        };
+        // The end of a descriptor is found by reading it.
+        let readable = PollFlags::IN | PollFlags::HUP | PollFlags::ERR;
+        Ok(Ready {
+            signal: !events(Some(0)).is_empty(),
+            hub: !events(hub).is_empty(),
+            from_outer: events(outer).intersects(readable),
+            from_pty: events(pty).intersects(readable),
+            to_pty: events(pty).contains(PollFlags::OUT),
+        })
+    }
+
+    /// How long to wait although nothing happens.
+    fn timeout(&self) -> Option<Duration> {
+        let since_output = self.last_output.elapsed();
+        let escape = self.filter.holds_escape().then(|| ESCAPE_WAIT.saturating_sub(since_output));
+        let is_draining = self.ending.is_some() && !self.pty_ended;
+        let ending = is_draining.then(|| LAST_OUTPUT.saturating_sub(since_output));
+        let foreground = (!self.outer.is_raw() && !self.outer_gone).then_some(FOREGROUND_CHECK);
+        [escape, ending, foreground].into_iter().flatten().min()
+    }
+
+    fn signals(&mut self) -> io::Result<()> {
+        self.signals.clear_wakes();
+        if self.signals.take_continued() && self.outer.is_ours() {
+            self.resume()?;
+        }
+        if self.signals.take_size_change() {
+            self.resize();
+        }
+        for signal in self.signals.take_forwarded() {
+            self.child.signal_foreground(&self.pty, signal);
+        }
+        while let Some(change) = self.child.change() {
+            match change {
+                Change::Stopped => self.suspend()?,
+                Change::Ended(ending) => {
+                    self.ending = Some(ending);
+                    self.last_output = Instant::now();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The program was stopped with Ctrl-Z: so is this process, and what else the shell started with it.
+    fn suspend(&mut self) -> io::Result<()> {
+        // No shell started this process, so none could continue it.
+        if getsid(None).is_ok_and(|session| session == getpid()) {
+            self.child.signal(Signal::CONT);
+            return Ok(());
+        }
+        if !self.pty_ended {
+            self.read_pty();
+        }
+        self.write_outer();
+        self.outer.restore();
+        kill_process_group(getpgrp(), Signal::TSTP)?;
+        let end = Instant::now() + STOP_WITHIN;
+        while !self.signals.take_continued() && Instant::now() < end {
+            let rest = Timespec::try_from(end.saturating_duration_since(Instant::now())).ok();
+            let _ = poll(&mut [PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN)], rest.as_ref());
+            self.signals.clear_wakes();
+        }
+        if self.outer.is_ours() {
+            self.resume()?;
+        }
+        self.child.signal(Signal::CONT);
+        Ok(())
+    }
+
+    /// The terminal is this process's again.
+    fn resume(&mut self) -> io::Result<()> {
+        self.outer.make_raw()?;
+        self.resize();
+        Ok(())
+    }
+
+    fn resize(&self) {
+        if let Some(size) = self.outer.size() {
+            // A PTY that has gone needs no size.
+            let _ = tcsetwinsize(&self.pty, size);
+        }
+    }
+
+    fn read_outer(&mut self) {
+        let read = match rustix::io::read(self.outer.as_fd(), &mut *self.buffer) {
+            Ok(0) => return self.lose_outer(),
+            Ok(read) => read,
+            Err(Errno::AGAIN | Errno::INTR) => return,
+            // In the background it is not for this process to read.
+            Err(_) if !self.outer.is_ours() => return,
+            Err(_) => return self.lose_outer(),
+        };
+        let bytes = self.buffer.get(..read).unwrap_or_default();
+        let mut keys = Vec::with_capacity(read);
+        let wants = self.modes.is_wanted() || !self.own.reports_focus;
+        let input = self.input.read(bytes, wants, &mut keys);
+        self.to_pty.push(&keys);
+        if let Some(reporter) = &mut self.reporter {
+            reporter.is_active();
+            reporter.input(input);
+        }
+    }
+
+    fn lose_outer(&mut self) {
+        self.outer_gone = true;
+        self.to_outer.clear();
+        self.child.signal_foreground(&self.pty, Signal::HUP);
+    }
+
+    fn read_pty(&mut self) {
+        let mut total = 0;
+        while total < READ && (!self.to_outer.is_full() || self.outer_gone) {
+            match rustix::io::read(&self.pty, &mut *self.buffer) {
+                // Linux has an error for the end, others have none.
+                Ok(0) | Err(Errno::IO) => {
+                    self.pty_ended = true;
+                    let to_outer = &mut self.to_outer;
+                    return self.filter.release(|bytes| to_outer.push(bytes));
+                }
+                Ok(read) => {
+                    total += read;
+                    self.output(read);
+                }
+                Err(_) => break,
+            }
+        }
+        if total > 0 {
+            self.last_output = Instant::now();
+            if let Some(reporter) = &mut self.reporter {
+                reporter.is_active();
+            }
+        }
+    }
+
+    /// Handles what was read from the program.
+    fn output(&mut self, read: usize) {
+        let Self { filter, modes, to_outer, reporter, ring, buffer, own, .. } = self;
+        let bytes = buffer.get(..read).unwrap_or_default();
+        let withhold = reporter.as_ref().is_some_and(Reporter::is_attached);
+        let mut stopped_reports = false;
+        filter.feed(
+            bytes,
+            withhold,
+            |passed| {
+                stopped_reports |= modes.read(passed);
+                to_outer.push(passed);
+            },
+            |event| {
+                if let Some(reporter) = reporter {
+                    reporter.event(&event.kind);
+                }
+                if let TerminalEventKind::Title(title) = &event.kind {
+                    ring.set_title(title);
+                }
+            },
+        );
+        if stopped_reports && own.reports_focus && !modes.is_wanted() {
+            self.inserts.extend_from_slice(FOCUS_ON);
+        }
+    }
+
+    /// Writes what is Ringer's own, where the program's output allows it.
+    fn insert(&mut self) {
+        if self.own.marks_title
+            && let Some(title) = self.ring.change()
+        {
+            self.inserts.extend_from_slice(title.as_bytes());
+        }
+        let is_free = self.filter.is_between_sequences() && self.modes.is_between_sequences();
+        if !self.inserts.is_empty() && is_free && !self.outer_gone {
+            self.to_outer.push(&self.inserts);
+            self.inserts.clear();
+        }
+    }
+
+    fn write_outer(&mut self) {
+        if self.outer_gone {
+            self.to_outer.clear();
+        } else if self.to_outer.write_to(self.outer.as_fd()).is_err() {
+            self.lose_outer();
+        }
+    }
+
+    /// Gives the terminal back. Gives whether the person looked at it.
+    fn finish(mut self) -> bool {
+        self.ring.ring(false);
+        self.insert();
+        self.write_outer();
+        self.outer.restore();
+        self.reporter.is_some_and(|reporter| {
+            let is_looked_at = reporter.is_looked_at();
+            reporter.finish();
+            is_looked_at
+        })
+    }
+}

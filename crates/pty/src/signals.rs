@@ -1,0 +1,89 @@
+//! Signals, as something to poll.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::process::{Resource, Rlimit, Signal, setrlimit};
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
+use signal_hook::low_level::{emulate_default_handler, pipe};
+
+/// Signals that the program gets in our place.
+const FORWARDED: [(i32, Signal); 6] = [
+    (SIGHUP, Signal::HUP),
+    (SIGINT, Signal::INT),
+    (SIGQUIT, Signal::QUIT),
+    (SIGTERM, Signal::TERM),
+    (SIGUSR1, Signal::USR1),
+    (SIGUSR2, Signal::USR2),
+];
+
+/// Which signals came.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    wakes: UnixStream,
+    size: Arc<AtomicBool>,
+    continued: Arc<AtomicBool>,
+    forwarded: Vec<(Signal, Arc<AtomicBool>)>,
+}
+
+impl Signals {
+    pub(crate) fn new() -> io::Result<Self> {
+        let (wakes, write) = UnixStream::pair()?;
+        wakes.set_nonblocking(true)?;
+        write.set_nonblocking(true)?;
+        let register = |signal: i32| {
+            let flag = Arc::new(AtomicBool::new(false));
+            signal_hook::flag::register(signal, Arc::clone(&flag))?;
+            // After the flag, so that it is set when the loop wakes.
+            pipe::register(signal, write.try_clone()?)?;
+            io::Result::Ok(flag)
+        };
+        register(SIGCHLD)?;
+        let forwarded = FORWARDED.iter().map(|(number, signal)| Ok((*signal, register(*number)?)));
+        let forwarded = forwarded.collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { size: register(SIGWINCH)?, continued: register(SIGCONT)?, forwarded, wakes })
+    }
+
+    /// Becomes readable with every signal, also with that of a child.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wakes.as_fd()
+    }
+
+    /// To be called before the flags are read.
+    pub(crate) fn clear_wakes(&self) {
+        empty(&self.wakes);
+    }
+
+    pub(crate) fn take_size_change(&self) -> bool {
+        self.size.swap(false, Ordering::Relaxed)
+    }
+
+    pub(crate) fn take_continued(&self) -> bool {
+        self.continued.swap(false, Ordering::Relaxed)
+    }
+
+    /// Those that came for the program.
+    pub(crate) fn take_forwarded(&self) -> impl Iterator<Item = Signal> + '_ {
+        let came = self.forwarded.iter().filter(|(_, flag)| flag.swap(false, Ordering::Relaxed));
+        came.map(|(signal, _)| *signal)
+    }
+}
+
+/// Reads a stream empty that only wakes.
+pub(crate) fn empty(mut stream: &UnixStream) {
+    let mut room = [0; 64];
+    while stream.read(&mut room).is_ok_and(|read| read > 0) {}
+}
+
+/// Ends this process by a signal: a shell then knows how the program ended, and a script that was interrupted ends. Where that
+/// is not possible, the exit code is the one that shells give for it.
+pub fn die_by(signal: i32) -> ! {
+    // The program has written its own dump, if that is wanted.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    let _ = emulate_default_handler(signal);
+    process::exit(128 + signal)
+}
