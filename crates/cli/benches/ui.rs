@@ -113,6 +113,8 @@ fn events(hub: &Hub, screen: &Screen, journal: &mut Journal) {
     for number in 0..EVENTS {
         // So that it is not among what the inbox reads because of the last one.
         thread::sleep(Duration::from_millis(120));
+        // The list follows the row that is selected.
+        screen.write(b"g");
         screen.skip();
         // No letter is where another one was, so all of it is drawn.
         let letter = char::from(b'A' + u8::try_from(number % 26).expect("a letter"));

@@ -44,11 +44,6 @@ impl<'a> Tmux<'a> {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// Whether there is a server.
-    pub(super) fn answers(&self) -> bool {
-        started("tmux", self.command(&["list-sessions"]).output()).status.success()
-    }
-
     pub(super) fn socket(&self) -> String {
         self.tell(&["display-message", "-p", "#{socket_path}"])
     }
